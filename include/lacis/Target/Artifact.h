@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What leaves the compiler: code, and everything a launcher must know to run it.
+#ifndef LACIS_TARGET_ARTIFACT_H
+#define LACIS_TARGET_ARTIFACT_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lacis {
+
+struct Artifact {
+  static constexpr int64_t currentVersion = 1;
+
+  /// One factor of a size: ceildiv(value of argument `arg`, div) * mul, or the constant `mul` where `arg` is -1.
+  struct Factor {
+    int64_t arg = -1;
+    int64_t div = 1;
+    int64_t mul = 1;
+  };
+  /// The product of its factors.
+  using Size = std::vector<Factor>;
+
+  /// Where the value of one kernel argument comes from.
+  struct Argument {
+    std::string kind;      // storage, storage_dim, derived, operand, dim, stride, output, workspace
+    int64_t operand = 0;   // -1 is the output
+    std::string part;      // of a sum; empty otherwise
+    std::string format;    // of a derived array
+    std::string name;      // of a storage array: pos1, crd1, values
+    std::string source;    // of a storage_dim: "derived" where the array is a derived one
+    int64_t dim = 0;
+    int64_t index = 0;     // of a workspace
+    std::string dtype;     // what the launcher checks; empty: anything
+    int64_t ndim = -1;     // likewise; -1: anything
+  };
+
+  struct Output {
+    std::string dtype;
+    std::vector<Size> shape;
+  };
+
+  /// One function of the code: over a grid of blocks, or over a range of units.
+  struct Launch {
+    std::string entry;
+    std::vector<Size> grid;
+    std::vector<int64_t> block;
+    int64_t shared = 0;
+    Size units;
+    int64_t grain = 1;
+  };
+
+  std::string target; // cpu, cuda:sm_90a
+  std::string kind;   // object, ptx, cubin
+  std::vector<Argument> args;
+  Output output;
+  std::vector<Size> workspace; // bytes of each
+  std::vector<Launch> launches;
+  int64_t indexBits = 32;
+  std::string code;
+
+  /// The record without the code, as JSON with sorted keys.
+  std::string header() const;
+
+  /// Says what is wrong with the record, if anything.
+  llvm::Error verify() const;
+
+  /// Magic word, lengths, header, code, and the SHA-256 of all that.
+  std::string serialise() const;
+
+  /// Reads what `serialise` wrote; refuses anything else.
+  static llvm::Expected<Artifact> parse(llvm::StringRef bytes);
+
+  /// Reads a header alone; `code` stays empty and unchecked.
+  static llvm::Expected<Artifact> parseHeader(llvm::StringRef json);
+};
+
+/// Lower-case hexadecimal SHA-256.
+std::string sha256Hex(llvm::StringRef bytes);
+
+} // namespace lacis
+
+#endif // LACIS_TARGET_ARTIFACT_H
