@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations between linalg and scf: loops over levels, positions, accesses.
+
+#ifndef LACIS_OPS_TD
+#define LACIS_OPS_TD
+
+include "lacis/Dialect/Lacis/IR/LacisDialect.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/OpBase.td"
+
+class Lacis_Op<string mnemonic, list<Trait> traits = []> : Op<Lacis_Dialect, mnemonic, traits>;
+
+def Lacis_PartOp : Lacis_Op<"part", [Pure]> {
+  let summary = "One part of a tensor that is a sum.";
+  let arguments = (ins AnyRankedTensor:$source, StrAttr:$name);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$name `of` $source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Lacis_WalkOp : Lacis_Op<"walk", [Pure]> {
+  let summary = "The same tensor, walked through its companion index.";
+  let description = [{
+    The result has the companion's format: an ordinary format with a `link` level, whose
+    positions point at the slots of the source. Values are not copied; the index arrays are
+    a derived array of the pattern.
+  }];
+  let arguments = (ins AnyRankedTensor:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Lacis_WorkspaceOp : Lacis_Op<"workspace", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "A dense temporary in an execution layout, one size an axis.";
+  let arguments = (ins Variadic<Index>:$sizes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`(` $sizes `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffects]> {
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
+  let summary = "A named loop over coordinates `0 .. upper`.";
+  let description = [{
+    Marks: `bind` (the parallel unit that runs it: `parallel`, `block.x`, `warp`, `lane`,
+    `thread.x`), `vectorize` (lanes of one vector), `jam` (unrolled and jammed), `unroll`.
+  }];
+  let arguments = (ins StrAttr:$name, Index:$upper, Variadic<AnyType>:$inits,
+                       OptionalAttr<StrAttr>:$bind, OptionalAttr<I64Attr>:$vectorize,
+                       OptionalAttr<I64Attr>:$jam, OptionalAttr<I64Attr>:$unroll);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$upper,
+                                 CArg<"::mlir::ValueRange", "{}">:$inits)>];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    ::mlir::BlockArgument getCoordinate() { return getBlock()->getArgument(0); }
+    ::mlir::Block::BlockArgListType getIterArgs() { return getBlock()->getArguments().drop_front(); }
+    /// The trip count when it is a constant.
+    std::optional<int64_t> getTrip();
+  }];
+}
+
+def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
+  let summary = "A named loop over the positions of one level under a parent position.";
+  let description = [{
+    The body receives the position, the coordinate of each digit of the level, and the carried
+    values. Positions without an entry (padding) do not run the body.
+  }];
+  let arguments = (ins StrAttr:$name, AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent,
+                       Variadic<AnyType>:$inits, OptionalAttr<I64Attr>:$unroll);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$tensor, "int64_t":$level,
+                                 "::mlir::Value":$parent, "::mlir::ValueRange":$inits)>];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBlock() { return &getBody().front(); }
+    unsigned getNumDigits();
+    ::mlir::BlockArgument getPosition() { return getBlock()->getArgument(0); }
+    ::mlir::Block::BlockArgListType getCoordinates() { return getBlock()->getArguments().slice(1, getNumDigits()); }
+    ::mlir::Block::BlockArgListType getIterArgs() { return getBlock()->getArguments().drop_front(1 + getNumDigits()); }
+  }];
+}
+
+def Lacis_YieldOp : Lacis_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["LoopOp", "LevelLoopOp"]>]> {
+  let summary = "Ends the body of a loop with the carried values.";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let builders = [OpBuilder<(ins), [{ }]>];
+}
+
+def Lacis_LocateOp : Lacis_Op<"locate", [Pure]> {
+  let summary = "The position of known coordinates in a level that has one for each, or behind a link.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent, Variadic<Index>:$digits);
+  let results = (outs Index:$position);
+  let assemblyFormat = "$tensor `[` $level `]` `at` $parent `(` $digits `)` attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
+def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {
+  let summary = "The value stored at a position of the last level.";
+  let arguments = (ins AnyRankedTensor:$tensor, Index:$position);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
+}
+
+def Lacis_ReadOp : Lacis_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+  let summary = "A dense element, or a vector of them along one axis (the first `count` lanes).";
+  let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$indices, Optional<Index>:$count,
+                       OptionalAttr<I64Attr>:$along);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = [{
+    $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? attr-dict `:` type($tensor) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_WriteOp : Lacis_Op<"write", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores an element, or a vector along one axis (the first `count` lanes).";
+  let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Variadic<Index>:$indices,
+                       Optional<Index>:$count, OptionalAttr<I64Attr>:$along);
+  let assemblyFormat = [{
+    $value `to` $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? attr-dict `:` type($value) `to` type($tensor)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // LACIS_OPS_TD

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Finding loops by name in a nest, and what is known about their sizes.
+#ifndef LACIS_DIALECT_LACIS_IR_NEST_H
+#define LACIS_DIALECT_LACIS_IR_NEST_H
+
+#include "lacis/Dialect/Lacis/IR/LacisOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace lacis {
+
+/// A view of the loop nests of one function: the steps of a schedule work on it.
+class Nest {
+public:
+  explicit Nest(mlir::func::FuncOp function) : function(function) {}
+
+  mlir::func::FuncOp getFunction() const { return function; }
+  /// The loop of that name, or null.
+  LoopOp find(llvm::StringRef name) const;
+  /// `find`, or an error at `loc` that names the loops that exist.
+  mlir::FailureOr<LoopOp> require(llvm::StringRef name, llvm::StringRef step, mlir::Location loc) const;
+  /// The function's argument called `name` (`lacis.name`), or null.
+  mlir::Value findOperand(llvm::StringRef name) const;
+  /// The main nest: the last loop at the top, and the loops perfectly nested in it.
+  llvm::SmallVector<LoopOp> mainChain() const;
+
+private:
+  mlir::func::FuncOp function;
+};
+
+/// `outermost` and the loops perfectly nested in it, outermost first.
+llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
+
+/// A known divisor of a size: a constant itself, or the divisibility class of an argument's dimension.
+int64_t knownDivisor(mlir::Value size);
+
+/// The name of digit `digit` of `count` digits of the axis `letter`: i, or i0 i1, or i0 i10 i11.
+std::string digitName(llvm::StringRef letter, unsigned digit, unsigned count);
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_NEST_H

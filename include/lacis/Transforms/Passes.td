@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every pass, in the order of the pipeline.
+
+#ifndef LACIS_TRANSFORMS_PASSES_TD
+#define LACIS_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class LacisPass<string name, string op = "::mlir::func::FuncOp"> : Pass<name, op> {
+  let dependentDialects = ["::lacis::LacisDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect", "::mlir::gpu::GPUDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
+def LacisVerifyStage : Pass<"lacis-verify-stage"> {
+  let summary = "Checks what a stage promises: algebra, loops, buffers or target.";
+  let options = [Option<"stage", "stage", "std::string", "\"lacis\"", "the stage the module has reached">,
+                 Option<"mark", "mark", "bool", "true", "record the stage on the module">];
+}
+
+def LacisLowerSums : LacisPass<"lacis-lower-sums"> {
+  let summary = "Turns a product with a sum into a chain of products, one for each part.";
+}
+
+def LacisChooseWalks : LacisPass<"lacis-choose-walks"> {
+  let summary = "Walks an operand through its companion index where its own order would make two units write one output.";
+}
+
+def LacisLinalgToLoops : LacisPass<"lacis-linalg-to-loops"> {
+  let summary = "Derives the named loop nest of an expression from the levels of its operands.";
+}
+
+def LacisApplySteps : LacisPass<"lacis-apply-steps"> {
+  let summary = "Completes the schedule with the target's default steps and applies it to the nest.";
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "family of the target: cpu, cuda">];
+}
+
+def LacisVectorizeLoops : LacisPass<"lacis-vectorize-loops"> {
+  let summary = "Turns loops marked `vectorize` into vector operations; the loops inside stay scalar.";
+}
+
+def LacisUnrollAndJam : LacisPass<"lacis-unroll-and-jam"> {
+  let summary = "Replicates loops marked `jam`, sharing the loops inside.";
+}
+
+def LacisLowerLevels : LacisPass<"lacis-lower-levels", "::mlir::ModuleOp"> {
+  let summary = "Explodes encoded tensors into buffers: the one place where levels become loads.";
+}
+
+def LacisMapToRanges : LacisPass<"lacis-map-to-ranges", "::mlir::ModuleOp"> {
+  let summary = "One function a nest over a range of parallel units, for threads of a CPU.";
+}
+
+def LacisMapToGrid : LacisPass<"lacis-map-to-grid", "::mlir::ModuleOp"> {
+  let summary = "One kernel a nest over a grid of blocks, warps and lanes.";
+}
+
+#endif // LACIS_TRANSFORMS_PASSES_TD

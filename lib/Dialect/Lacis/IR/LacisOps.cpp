@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Builders, text form and verifiers of the loop operations.
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+#include "lacis/Dialect/Lacis/IR/LacisOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static FormatAttr formatOf(Value tensor) {
+  return dyn_cast_or_null<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+}
+
+//===- LoopOp -------------------------------------------------------------===//
+
+void LoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value upper, ValueRange inits) {
+  OpBuilder::InsertionGuard guard(b);
+  state.addAttribute("name", b.getStringAttr(name));
+  state.addOperands(upper);
+  state.addOperands(inits);
+  state.addTypes(inits.getTypes());
+  Block *body = b.createBlock(state.addRegion());
+  body->addArgument(b.getIndexType(), state.location);
+  for (Value init : inits)
+    body->addArgument(init.getType(), state.location);
+}
+
+std::optional<int64_t> LoopOp::getTrip() { return getConstantIntValue(getUpper()); }
+
+static void printCarried(OpAsmPrinter &p, Block::BlockArgListType args, OperandRange inits) {
+  if (inits.empty())
+    return;
+  p << " iter(";
+  llvm::interleaveComma(llvm::zip(args, inits), p, [&](auto pair) {
+    p.printRegionArgument(std::get<0>(pair), {}, /*omitType=*/true);
+    p << " = " << std::get<1>(pair);
+  });
+  p << ") -> (" << inits.getTypes() << ")";
+}
+
+static ParseResult parseCarried(OpAsmParser &parser, OperationState &result,
+                                SmallVectorImpl<OpAsmParser::Argument> &args) {
+  if (failed(parser.parseOptionalKeyword("iter")))
+    return success();
+  SmallVector<OpAsmParser::Argument> carried;
+  SmallVector<OpAsmParser::UnresolvedOperand> inits;
+  SmallVector<Type> types;
+  auto location = parser.getCurrentLocation();
+  if (parser.parseAssignmentList(carried, inits) || parser.parseArrowTypeList(types))
+    return failure();
+  if (carried.size() != types.size())
+    return parser.emitError(location, "expected one type for each carried value");
+  for (auto [arg, type] : llvm::zip(carried, types))
+    arg.type = type;
+  args.append(carried);
+  result.addTypes(types);
+  return parser.resolveOperands(inits, types, location, result.operands);
+}
+
+static void printBody(OpAsmPrinter &p, Operation *op, Region &body) {
+  p << ' ';
+  p.printRegion(body, /*printEntryBlockArgs=*/false);
+  p.printOptionalAttrDict(op->getAttrs(), {"name", "level"});
+}
+
+static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
+                             ArrayRef<OpAsmParser::Argument> args) {
+  return failure(parser.parseRegion(*result.addRegion(), args) ||
+                 parser.parseOptionalAttrDict(result.attributes));
+}
+
+void LoopOp::print(OpAsmPrinter &p) {
+  p << ' ' << getNameAttr() << ' ' << getCoordinate() << " to " << getUpper();
+  printCarried(p, getIterArgs(), getInits());
+  printBody(p, *this, getBody());
+}
+
+ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> args(1);
+  OpAsmParser::UnresolvedOperand upper;
+  Type index = parser.getBuilder().getIndexType();
+  if (parser.parseAttribute(name, "name", result.attributes) || parser.parseArgument(args[0]) ||
+      parser.parseKeyword("to") || parser.parseOperand(upper) ||
+      parser.resolveOperand(upper, index, result.operands))
+    return failure();
+  args[0].type = index;
+  return failure(parseCarried(parser, result, args) || parseBody(parser, result, args));
+}
+
+static LogicalResult verifyCarried(Operation *op, Block *body, unsigned leading, TypeRange inits) {
+  auto yield = dyn_cast_or_null<YieldOp>(body->empty() ? nullptr : &body->back());
+  if (!yield)
+    return op->emitOpError("body must end with 'lacis.yield'");
+  if (body->getNumArguments() < leading)
+    return op->emitOpError("body needs ") << leading << " arguments before the carried values";
+  TypeRange carried = body->getArgumentTypes().drop_front(leading);
+  if (carried != inits || op->getResultTypes() != inits || yield.getOperandTypes() != inits)
+    return op->emitOpError("initial, carried, yielded and result types must agree");
+  return success();
+}
+
+LogicalResult LoopOp::verify() {
+  if (failed(verifyCarried(*this, getBlock(), 1, getInits().getTypes())))
+    return failure();
+  if (getVectorize() && getTrip() != static_cast<int64_t>(*getVectorize()))
+    return emitOpError("vectorize: loop '") << getName() << "' must run exactly " << *getVectorize() << " times";
+  if (getJam() && !getTrip())
+    return emitOpError("jam: loop '") << getName() << "' needs a constant trip count";
+  return success();
+}
+
+//===- LevelLoopOp --------------------------------------------------------===//
+
+unsigned LevelLoopOp::getNumDigits() { return formatOf(getTensor()).getLevels()[getLevel()].getDigits().size(); }
+
+void LevelLoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value tensor, int64_t level,
+                        Value parent, ValueRange inits) {
+  OpBuilder::InsertionGuard guard(b);
+  state.addAttribute("name", b.getStringAttr(name));
+  state.addAttribute("level", b.getI64IntegerAttr(level));
+  state.addOperands({tensor, parent});
+  state.addOperands(inits);
+  state.addTypes(inits.getTypes());
+  Block *body = b.createBlock(state.addRegion());
+  unsigned digits = formatOf(tensor).getLevels()[level].getDigits().size();
+  for (unsigned n = 0; n < 1 + digits; ++n)
+    body->addArgument(b.getIndexType(), state.location);
+  for (Value init : inits)
+    body->addArgument(init.getType(), state.location);
+}
+
+void LevelLoopOp::print(OpAsmPrinter &p) {
+  p << ' ' << getNameAttr() << ' ' << getTensor() << '[' << getLevel() << "] at " << getParent() << " (";
+  llvm::interleaveComma(getBlock()->getArguments().take_front(1 + getNumDigits()), p);
+  p << ')';
+  printCarried(p, getIterArgs(), getInits());
+  p << " : " << getTensor().getType();
+  printBody(p, *this, getBody());
+}
+
+ParseResult LevelLoopOp::parse(OpAsmParser &parser, OperationState &result) {
+  StringAttr name;
+  IntegerAttr level;
+  OpAsmParser::UnresolvedOperand tensor, parent;
+  SmallVector<OpAsmParser::Argument> args;
+  Type type, index = parser.getBuilder().getIndexType();
+  auto location = parser.getCurrentLocation();
+  OperationState carried(result.location, result.name);
+  if (parser.parseAttribute(name, "name", result.attributes) || parser.parseOperand(tensor) ||
+      parser.parseLSquare() ||
+      parser.parseAttribute(level, parser.getBuilder().getI64Type(), "level", result.attributes) ||
+      parser.parseRSquare() || parser.parseKeyword("at") || parser.parseOperand(parent) ||
+      parser.parseArgumentList(args, OpAsmParser::Delimiter::Paren))
+    return failure();
+  for (auto &arg : args)
+    arg.type = index;
+  if (parseCarried(parser, carried, args) || parser.parseColonType(type) ||
+      parser.resolveOperand(tensor, type, result.operands) ||
+      parser.resolveOperand(parent, index, result.operands))
+    return failure();
+  auto ranked = dyn_cast<RankedTensorType>(type);
+  auto format = ranked ? dyn_cast_or_null<FormatAttr>(ranked.getEncoding()) : nullptr;
+  if (!format || level.getInt() < 0 || level.getInt() >= static_cast<int64_t>(format.getLevels().size()))
+    return parser.emitError(location, "expected a tensor with a format that has level ") << level.getInt();
+  result.addOperands(carried.operands);
+  result.addTypes(carried.types);
+  return parseBody(parser, result, args);
+}
+
+/// The tensor has a format and `level` is one of its levels.
+static LogicalResult verifyLevel(Operation *op, Value tensor, int64_t level) {
+  FormatAttr format = formatOf(tensor);
+  if (!format)
+    return op->emitOpError("needs a tensor with a '#lacis.format' encoding");
+  if (level < 0 || level >= static_cast<int64_t>(format.getLevels().size()))
+    return op->emitOpError("level ") << level << " does not exist: the format has " << format.getLevels().size();
+  return success();
+}
+
+LogicalResult LevelLoopOp::verify() {
+  if (failed(verifyLevel(*this, getTensor(), getLevel())))
+    return failure();
+  return verifyCarried(*this, getBlock(), 1 + getNumDigits(), getInits().getTypes());
+}
+
+//===- Positions and accesses ---------------------------------------------===//
+
+LogicalResult LocateOp::verify() {
+  if (failed(verifyLevel(*this, getTensor(), getLevel())))
+    return failure();
+  LevelAttr level = formatOf(getTensor()).getLevels()[getLevel()];
+  if (level.getDigits().size() != getDigits().size())
+    return emitOpError("level ") << getLevel() << " has " << level.getDigits().size() << " digits, not "
+                                 << getDigits().size();
+  return success();
+}
+
+LogicalResult PartOp::verify() {
+  auto sum = dyn_cast_or_null<SumAttr>(cast<RankedTensorType>(getSource().getType()).getEncoding());
+  if (!sum)
+    return emitOpError("source must have a '#lacis.sum' encoding");
+  for (auto [name, format] : llvm::zip(sum.getNames(), sum.getFormats()))
+    if (name == getNameAttr())
+      return format == cast<RankedTensorType>(getResult().getType()).getEncoding()
+                 ? success()
+                 : emitOpError("part '") << getName() << "' has format " << format;
+  return emitOpError("no part named '") << getName() << "'";
+}
+
+LogicalResult WalkOp::verify() {
+  if (!formatOf(getSource()) || !formatOf(getResult()))
+    return emitOpError("needs tensors with a '#lacis.format' encoding");
+  return success();
+}
+
+LogicalResult WorkspaceOp::verify() {
+  if (static_cast<int64_t>(getSizes().size()) != getResult().getType().getRank())
+    return emitOpError("needs one size for each axis");
+  return success();
+}
+
+static LogicalResult verifyAccess(Operation *op, Value tensor, ValueRange indices, Type value,
+                                  std::optional<uint64_t> along) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (static_cast<int64_t>(indices.size()) != type.getRank())
+    return op->emitOpError("needs one index for each of the ") << type.getRank() << " axes";
+  auto vector = dyn_cast<VectorType>(value);
+  if (static_cast<bool>(vector) != along.has_value())
+    return op->emitOpError("a vector access names its axis with 'along', a scalar one does not");
+  if (along && *along >= static_cast<uint64_t>(type.getRank()))
+    return op->emitOpError("axis ") << *along << " does not exist";
+  if (getElementTypeOrSelf(value) != type.getElementType())
+    return op->emitOpError("element types must agree");
+  return success();
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyAccess(*this, getTensor(), getIndices(), getResult().getType(), getAlong());
+}
+
+LogicalResult WriteOp::verify() {
+  return verifyAccess(*this, getTensor(), getIndices(), getValue().getType(), getAlong());
+}
+
+#define GET_OP_CLASSES
+#include "lacis/Dialect/Lacis/IR/LacisOps.cpp.inc"

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The default schedule of GPUs: a warp runs a row (or a tile of rows) times 32 vectors of lanes.
+///
+/// Each lane of the warp holds one 16-byte vector of the output, so an entry of the sparse operand
+/// reads 512 contiguous bytes of the dense one. Column tiles are outermost in the grid: the rows
+/// of one tile share it in the second-level cache.
+#include "DefaultSchedule.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
+
+/// Blocks of rows for the warps; the last constant digit is jammed.
+static void scheduleRows(ScheduleBuilder &schedule, StringRef lane) {
+  SmallVector<LoopOp> chain = schedule.getNest().mainChain();
+  auto rows = llvm::find_if(llvm::reverse(chain), [&](LoopOp loop) { return letterOf(loop.getName()) != lane; });
+  if (rows == llvm::reverse(chain).end())
+    return;
+  std::string name = (*rows).getName().str();
+  std::optional<int64_t> trip = (*rows).getTrip();
+  int64_t jam = !trip ? 1 : *trip % 4 == 0 ? 4 : *trip % 2 == 0 ? 2 : 1;
+  if (jam > 1) {
+    schedule.split(name, jam);
+    schedule.jam(name + "1");
+    name += "0";
+    trip = *trip / jam;
+  }
+  if (!trip || *trip % kWarps == 0) {
+    schedule.split(name, kWarps);
+    schedule.bind(name + "1", "warp");
+  }
+}
+
+/// No lanes in the output: a thread owns a row.
+static void scheduleThreads(ScheduleBuilder &schedule) {
+  std::string name = schedule.getNest().mainChain().back().getName().str();
+  schedule.split(name, kThreads);
+  schedule.bind(name + "1", "thread.x");
+}
+
+static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel) {
+  Nest &nest = schedule.getNest();
+  schedule.relayout(operand, panelLayout(nest, operand, axis, panel));
+  std::string prefix = (operand + ".").str();
+  LoopOp first = nest.find(prefix + lane.str() + "0");
+  SmallVector<std::string> outer;
+  for (LoopOp loop : perfectChain(first))
+    if (!loop.getTrip())
+      outer.push_back(loop.getName().str());
+  // A thread copies eight neighbours of the last dynamic axis: one sector of reads, coalesced writes.
+  if (outer.size() > 1) {
+    std::string last = outer.pop_back_val();
+    schedule.split(last, 8);
+    outer.push_back(last + "0");
+    schedule.reorder({prefix + lane.str() + "1", last + "1"});
+  }
+  for (const std::string &loop : outer)
+    schedule.bind(loop, "block.x");
+  schedule.bind(prefix + lane.str() + "1", "thread.x");
+}
+
+static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
+  ScheduleBuilder schedule(nest, steps);
+  std::string lane = laneLetter(nest);
+  if (lane.empty()) {
+    scheduleThreads(schedule);
+  } else {
+    int64_t vector = 16 / outputBytes(nest);
+    int64_t panel = kLanes * vector;
+    for (auto [operand, axis] : operandsAcross(nest, lane))
+      scheduleCopy(schedule, operand, lane, axis, panel);
+    schedule.split(lane, panel);
+    std::vector<std::string> order{lane + "0"};
+    for (LoopOp loop : nest.mainChain())
+      if (letterOf(loop.getName()) != lane)
+        order.push_back(loop.getName().str());
+    order.push_back(lane + "1");
+    schedule.reorder(order);
+    scheduleRows(schedule, lane);
+    schedule.split(lane + "1", vector);
+    schedule.vectorize(lane + "11", vector);
+    schedule.bind(lane + "10", "lane");
+  }
+  for (LoopOp loop : nest.mainChain())
+    if (!loop.getTrip())
+      schedule.bind(loop.getName(), "block.x");
+  return schedule.getResult();
+}
+
+static const bool registered = (registerDefaultSchedule("cuda", completeForCuda), true);

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the default schedules of all targets ask of a nest.
+#include "DefaultSchedule.h"
+
+using namespace mlir;
+using namespace lacis;
+
+void ScheduleBuilder::add(Attribute step) {
+  if (!ok)
+    return;
+  steps.push_back(cast<StepInterface>(step));
+  ok = succeeded(steps.back().apply(nest, nest.getFunction().getLoc()));
+}
+
+void ScheduleBuilder::split(StringRef loop, int64_t factor) {
+  add(SplitStep::get(nest.getFunction().getContext(), loop, factor));
+}
+
+void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
+  MLIRContext *context = nest.getFunction().getContext();
+  auto names = llvm::map_to_vector(loops, [&](const std::string &loop) { return StringAttr::get(context, loop); });
+  add(ReorderStep::get(context, names));
+}
+
+void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
+  add(BindStep::get(nest.getFunction().getContext(), loop, unit));
+}
+
+void ScheduleBuilder::vectorize(StringRef loop, int64_t width) {
+  add(VectorizeStep::get(nest.getFunction().getContext(), loop, width));
+}
+
+void ScheduleBuilder::jam(StringRef loop) { add(JamStep::get(nest.getFunction().getContext(), loop)); }
+
+void ScheduleBuilder::unroll(StringRef loop, int64_t factor) {
+  add(UnrollStep::get(nest.getFunction().getContext(), loop, factor));
+}
+
+void ScheduleBuilder::relayout(StringRef operand, FormatAttr layout) {
+  add(RelayoutStep::get(nest.getFunction().getContext(), operand, layout));
+}
+
+static ArrayRef<Attribute> axesOf(func::FuncOp function, unsigned argument) {
+  auto axes = function.getArgAttrOfType<ArrayAttr>(argument, "lacis.axes");
+  return axes ? axes.getValue() : ArrayRef<Attribute>();
+}
+
+static bool isEncoded(BlockArgument argument) {
+  return static_cast<bool>(cast<RankedTensorType>(argument.getType()).getEncoding());
+}
+
+std::string lacis::laneLetter(Nest &nest) {
+  func::FuncOp function = nest.getFunction();
+  llvm::StringSet<> taken;
+  for (BlockArgument argument : function.getArguments())
+    if (isEncoded(argument))
+      for (Attribute axis : axesOf(function, argument.getArgNumber()))
+        taken.insert(cast<StringAttr>(axis).getValue());
+  for (Attribute axis : llvm::reverse(axesOf(function, function.getNumArguments() - 1)))
+    if (!taken.contains(cast<StringAttr>(axis).getValue()))
+      return cast<StringAttr>(axis).str();
+  return "";
+}
+
+StringRef lacis::letterOf(StringRef loop) { return loop.rtrim("0123456789"); }
+
+SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter) {
+  SmallVector<std::pair<std::string, unsigned>> found;
+  func::FuncOp function = nest.getFunction();
+  for (BlockArgument argument : function.getArguments().drop_back()) {
+    ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name");
+    if (isEncoded(argument) || !name)
+      continue;
+    for (auto [axis, attr] : llvm::enumerate(axes))
+      if (cast<StringAttr>(attr).getValue() == letter && axis + 1 != axes.size())
+        found.push_back({name.str(), axis});
+  }
+  return found;
+}
+
+FormatAttr lacis::panelLayout(Nest &nest, StringRef operand, unsigned axis, int64_t panel) {
+  func::FuncOp function = nest.getFunction();
+  auto argument = cast<BlockArgument>(nest.findOperand(operand));
+  ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
+  std::string text, list;
+  llvm::raw_string_ostream out(text), names(list);
+  llvm::interleaveComma(axes, names, [&](Attribute name) { names << cast<StringAttr>(name).getValue(); });
+  StringRef lane = cast<StringAttr>(axes[axis]).getValue();
+  out << "#lacis.format<(" << list << ") -> (" << lane << " floordiv " << panel << " : dense";
+  for (auto [other, name] : llvm::enumerate(axes))
+    if (other != axis)
+      out << ", " << cast<StringAttr>(name).getValue() << " : dense";
+  out << ", " << lane << " mod " << panel << " : dense)>";
+  return cast<FormatAttr>(parseAttribute(text, function.getContext()));
+}
+
+unsigned lacis::outputBytes(Nest &nest) {
+  auto type = cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
+  return type.getElementTypeBitWidth() == 64 ? 8 : 4;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the default schedules of all targets ask of a nest.
+#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTSCHEDULE_H
+#define LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTSCHEDULE_H
+
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+namespace lacis {
+
+/// Makes steps one after another: each is applied at once, so that the next sees its loops.
+class ScheduleBuilder {
+public:
+  ScheduleBuilder(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps) : nest(nest), steps(steps) {}
+
+  void split(llvm::StringRef loop, int64_t factor);
+  void reorder(llvm::ArrayRef<std::string> loops);
+  void bind(llvm::StringRef loop, llvm::StringRef unit);
+  void vectorize(llvm::StringRef loop, int64_t width);
+  void jam(llvm::StringRef loop);
+  void unroll(llvm::StringRef loop, int64_t factor);
+  void relayout(llvm::StringRef operand, FormatAttr layout);
+
+  Nest &getNest() { return nest; }
+  llvm::LogicalResult getResult() const { return llvm::success(ok); }
+
+private:
+  void add(mlir::Attribute step);
+
+  Nest &nest;
+  llvm::SmallVectorImpl<StepInterface> &steps;
+  bool ok = true;
+};
+
+/// The letter whose elements become lanes: the innermost axis of the output that no encoded operand has.
+std::string laneLetter(Nest &nest);
+/// The letter of a loop: `i` of `i0`, `i10`.
+llvm::StringRef letterOf(llvm::StringRef loop);
+/// Dense operands that have `letter`, but not as their last axis: (name, axis of the letter).
+llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
+/// (d0, d1) with axis `axis` in panels: (axis floordiv panel, the others, axis mod panel), all dense.
+FormatAttr panelLayout(Nest &nest, llvm::StringRef operand, unsigned axis, int64_t panel);
+/// Bytes of one element of the accumulator's output.
+unsigned outputBytes(Nest &nest);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTSCHEDULE_H

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for i in n  -->  for i0 in ceil(n / factor): for i1 in factor: if i0 * factor + i1 < n
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Moves what a block holds, but its terminator, under `if coordinate < size`.
+static void guardBlock(Block *block, Operation *after, Value coordinate, Value size, Location loc) {
+  OpBuilder b(block, std::next(after->getIterator()));
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, coordinate, size);
+  auto guard = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false);
+  Block *then = guard.thenBlock();
+  then->getOperations().splice(then->begin(), block->getOperations(), std::next(guard->getIterator()),
+                               std::prev(block->end()));
+}
+
+LogicalResult SplitStep::apply(Nest &nest, Location loc) const {
+  FailureOr<LoopOp> found = nest.require(getLoop(), "split", loc);
+  if (failed(found))
+    return failure();
+  LoopOp loop = *found;
+  if (getFactor() <= 0)
+    return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
+  if (loop.getNumResults() != 0)
+    return emitError(loc) << "split: loop '" << getLoop() << "' carries a sum; loops of the output can be split";
+  if (loop.getBind() || loop.getVectorize() || loop.getJam())
+    return emitError(loc) << "split: loop '" << getLoop() << "' is marked already; split it before";
+  OpBuilder b(loop);
+  Value factor = arith::ConstantIndexOp::create(b, loc, getFactor());
+  Value size = loop.getUpper();
+  Value blocks = loop.getTrip()
+                     ? arith::ConstantIndexOp::create(b, loc, llvm::divideCeil(*loop.getTrip(), getFactor()))
+                           .getResult()
+                     : arith::CeilDivUIOp::create(b, loc, size, factor).getResult();
+  bool guarded = knownDivisor(size) % getFactor() != 0;
+  auto outer = LoopOp::create(b, loop.getLoc(), (getLoop() + "0").str(), blocks);
+  OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
+  auto inner = LoopOp::create(inOuter, loop.getLoc(), (getLoop() + "1").str(), factor);
+  YieldOp::create(inOuter, loop.getLoc());
+  // Bounds inside do not depend on the coordinate, so it is made where the chain ends.
+  Block *innermost = perfectChain(loop).back().getBlock();
+  OpBuilder body(innermost, innermost->begin());
+  Value scaled = arith::MulIOp::create(body, loop.getLoc(), outer.getCoordinate(), factor);
+  auto whole = arith::AddIOp::create(body, loop.getLoc(), scaled, inner.getCoordinate());
+  loop.getCoordinate().replaceAllUsesWith(whole);
+  if (guarded)
+    guardBlock(innermost, whole, whole, size, loop.getLoc());
+  inner.getBlock()->getOperations().splice(inner.getBlock()->end(), loop.getBlock()->getOperations());
+  loop.erase();
+  return success();
+}

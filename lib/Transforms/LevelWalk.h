@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The coordinates that a nest knows, and the loops that find the others in the levels of an operand.
+#ifndef LACIS_LIB_TRANSFORMS_LEVELWALK_H
+#define LACIS_LIB_TRANSFORMS_LEVELWALK_H
+
+#include "lacis/Transforms/Passes.h"
+
+namespace lacis {
+
+/// One letter of the expression: its size, its whole coordinate, and the loops over its digits.
+struct Letter {
+  std::string name;
+  mlir::Value size;
+  mlir::Value coordinate;                                       // null until every digit is known
+  llvm::SmallVector<std::pair<Digit, mlir::Value>> digits;      // digit.axis is not used
+
+  /// The value of (coordinate floordiv div) mod mod, by the loop that runs over it where one does.
+  mlir::Value digit(mlir::OpBuilder &b, mlir::Location loc, int64_t div, int64_t mod) const;
+  /// Sums the digits to the coordinate.
+  void compose(mlir::OpBuilder &b, mlir::Location loc);
+};
+
+/// Walks the levels of one encoded operand: locates what is known, loops over what is not.
+class LevelWalk {
+public:
+  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value position, mlir::Value carried)>;
+
+  /// `axes[a]` is the letter of the operand's axis `a`; letters without coordinate are found by the walk.
+  LevelWalk(mlir::Location loc, mlir::Value tensor, llvm::ArrayRef<Letter *> axes);
+
+  /// Emits the loops and returns the carried value after them.
+  mlir::Value emit(mlir::OpBuilder &b, mlir::Value carried, Body body);
+
+private:
+  mlir::Value emitLevel(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::Value carried, Body body);
+  mlir::Value emitDense(mlir::OpBuilder &b, unsigned level, unsigned digit, mlir::Value parent,
+                        llvm::SmallVectorImpl<mlir::Value> &known, mlir::Value carried, Body body);
+  mlir::Value emitFound(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits, mlir::Value position,
+                        mlir::Value carried, Body body);
+  std::string loopName(LevelAttr level) const;
+  unsigned digitsOf(unsigned axis) const;
+
+  mlir::Location loc;
+  mlir::Value tensor;
+  FormatAttr format;
+  llvm::SmallVector<Letter *> axes;
+};
+
+/// `value < size` unless the digits cannot exceed the size.
+bool needsGuard(mlir::Value size, int64_t div, unsigned count);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_LEVELWALK_H
