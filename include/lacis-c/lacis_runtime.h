@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * \file
+ * The launch half of the C ABI: load compiled kernels, find them by key, run them on tensors.
+ *
+ * Functions that can fail return 0, or another number and a text in `*error`, which `lacis_string_free` releases.
+ */
+#ifndef LACIS_C_LACIS_RUNTIME_H
+#define LACIS_C_LACIS_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef LACIS_EXPORT
+#define LACIS_EXPORT __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lacis_buffer lacis_buffer;
+typedef struct lacis_kernel lacis_kernel;
+
+enum lacis_dtype {
+  LACIS_DTYPE_NONE = 0,
+  LACIS_F16 = 1,
+  LACIS_BF16 = 2,
+  LACIS_F32 = 3,
+  LACIS_F64 = 4,
+  LACIS_I1 = 5,
+  LACIS_I8 = 6,
+  LACIS_I16 = 7,
+  LACIS_I32 = 8,
+  LACIS_I64 = 9,
+  LACIS_DTYPE_OTHER = 10
+};
+
+/** The device number of the host; accelerators count from 0. */
+#define LACIS_DEVICE_HOST (-1)
+
+/** A tensor as its owner lends it for one launch; strides count elements. */
+typedef struct lacis_tensor_view {
+  void *data;
+  const int64_t *sizes;
+  const int64_t *strides;
+  int32_t ndim;
+  int32_t dtype;
+  int32_t device;
+} lacis_tensor_view;
+
+/** What a kernel runs on: dense operands in order (the packed one left out), then the packed operand's storage and
+ *  derived arrays in the order that `lacis_kernel_describe` lists them, and the packed operand's logical sizes. */
+typedef struct lacis_launch_args {
+  const lacis_tensor_view *operands;
+  const lacis_tensor_view *storage;
+  const int64_t *packed_sizes;
+  lacis_tensor_view *output;
+  void *const *workspace;
+  size_t num_operands;
+  size_t num_storage;
+  size_t num_packed_sizes;
+  size_t num_workspace;
+} lacis_launch_args;
+
+typedef void (*lacis_range_fn)(int64_t begin, int64_t end, void *context);
+
+/** Runs `body` over [begin, end), in pieces of at least `grain`; returns 0 when all of it ran. */
+typedef int32_t (*lacis_parallel_for)(int64_t begin, int64_t end, int64_t grain, lacis_range_fn body, void *context);
+
+/** Registers an artifact under `key` and loads it on `device`. Loading the same key again changes nothing. */
+LACIS_EXPORT int lacis_kernel_load(const char *key, const void *artifact, size_t size, int32_t device, char **error);
+
+/** Finds a registered kernel, or loads `<key>.lacis` from the search path. The kernel lives as long as the process. */
+LACIS_EXPORT int lacis_kernel_find(const char *key, size_t key_size, lacis_kernel **kernel, char **error);
+
+/** Folders and files, separated by ':', where kernels that nobody loaded are looked for. */
+LACIS_EXPORT void lacis_kernel_set_path(const char *path);
+
+/** The dtype of the kernel's output and the number of its workspaces. */
+LACIS_EXPORT int32_t lacis_kernel_output_dtype(const lacis_kernel *kernel);
+LACIS_EXPORT size_t lacis_kernel_num_workspaces(const lacis_kernel *kernel);
+
+/** Evaluates the size of every workspace for `args` (its `output` is set, its `workspace` is ignored). */
+LACIS_EXPORT int lacis_kernel_workspace_bytes(const lacis_kernel *kernel, const lacis_launch_args *args,
+                                              int64_t *bytes, char **error);
+
+/** Checks `args` and starts every launch of the kernel, in order, on `stream` (or under `parallel_for` on the host,
+ *  where NULL means the calling thread). Returns without waiting for an accelerator. */
+LACIS_EXPORT int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_args *args, void *stream,
+                                     lacis_parallel_for parallel_for, char **error);
+
+/** The artifact's header as JSON. */
+LACIS_EXPORT int lacis_artifact_describe(const void *artifact, size_t size, lacis_buffer **json, char **error);
+
+/** The same artifact with other code in it: `kind` is "ptx", "cubin" or "object". */
+LACIS_EXPORT int lacis_artifact_with_code(const void *artifact, size_t size, const char *kind, const void *code,
+                                          size_t code_size, lacis_buffer **result, char **error);
+
+/** The artifact's code bytes. */
+LACIS_EXPORT int lacis_artifact_code(const void *artifact, size_t size, lacis_buffer **code, char **error);
+
+LACIS_EXPORT void lacis_string_free(char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A kernel that can be launched on every device it was loaded on, and the registry that finds it by key.
+#ifndef LACIS_RUNTIME_KERNEL_H
+#define LACIS_RUNTIME_KERNEL_H
+
+#include "lacis/Runtime/Module.h"
+#include "lacis/Target/Artifact.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace lacis::runtime {
+
+class Kernel {
+public:
+  static llvm::Expected<std::unique_ptr<Kernel>> create(Artifact artifact);
+
+  const LaunchPlan &plan() const { return launchPlan; }
+
+  /// Loads the code on `device` unless it is there.
+  llvm::Error load(int32_t device);
+
+  llvm::Error launch(const lacis_launch_args &args, void *stream, lacis_parallel_for parallelFor);
+
+private:
+  Kernel(Artifact artifact, LaunchPlan plan) : artifact(std::move(artifact)), launchPlan(std::move(plan)) {}
+  llvm::Expected<const Module *> moduleOn(int32_t device);
+
+  Artifact artifact;
+  LaunchPlan launchPlan;
+  std::shared_mutex mutex;
+  std::map<int32_t, std::unique_ptr<Module>> modules;
+};
+
+/// All kernels of the process. Kernels are never removed: a launch may be under way, a graph may hold the code.
+class KernelRegistry {
+public:
+  static KernelRegistry &get();
+
+  llvm::Error load(llvm::StringRef key, llvm::StringRef artifact, int32_t device);
+  llvm::Expected<Kernel *> find(llvm::StringRef key);
+  void setPath(llvm::StringRef path);
+
+private:
+  Kernel *lookup(llvm::StringRef key);
+  llvm::Expected<Kernel *> insert(llvm::StringRef key, llvm::StringRef artifact);
+
+  std::shared_mutex mutex;
+  llvm::StringMap<std::unique_ptr<Kernel>> kernels;
+  std::string searchPath;
+};
+
+} // namespace lacis::runtime
+
+#endif

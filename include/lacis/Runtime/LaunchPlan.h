@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The argument list and size rules of an artifact, resolved once so that a launch only reads sizes and pointers.
+#ifndef LACIS_RUNTIME_LAUNCHPLAN_H
+#define LACIS_RUNTIME_LAUNCHPLAN_H
+
+#include "lacis-c/lacis_runtime.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace lacis {
+struct Artifact;
+}
+
+namespace lacis::runtime {
+
+/// The dtype that an artifact spells `text`; LACIS_DTYPE_NONE for the empty text, nothing for an unknown one.
+int32_t parseDtype(llvm::StringRef text);
+const char *dtypeName(int32_t dtype);
+
+/// What one launch of a plan comes to for given tensors.
+struct LaunchExtent {
+  int64_t units = 0;
+  int64_t grid[3] = {1, 1, 1};
+  int64_t grain = 1;
+  bool empty() const { return units == 0 || grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
+};
+
+using ArgumentValues = llvm::SmallVector<uint64_t, 48>;
+
+class LaunchPlan {
+public:
+  static llvm::Expected<LaunchPlan> create(const Artifact &artifact);
+
+  int32_t outputDtype() const { return outputType; }
+  size_t numWorkspaces() const { return workspaces.size(); }
+  size_t numLaunches() const { return launches.size(); }
+
+  /// Refuses tensors that the kernel was not made for; names the tensor and what was expected.
+  llvm::Error check(const lacis_launch_args &args) const;
+
+  /// Evaluates every argument, in the order of the artifact.
+  void evaluate(const lacis_launch_args &args, ArgumentValues &values) const;
+
+  /// Refuses values that do not fit the kernel's index width, and an output of another shape.
+  llvm::Error checkValues(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
+
+  int64_t workspaceBytes(size_t index, llvm::ArrayRef<uint64_t> values) const;
+  LaunchExtent extent(size_t launch, const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
+
+private:
+  enum class Source { Pointer, Size, Stride };
+  enum class Room { Operand, Storage, Packed, Output, Workspace };
+  struct Argument {
+    Source source;
+    Room room;
+    unsigned index;
+    unsigned dim;
+  };
+  struct Factor {
+    int64_t arg;
+    int64_t div;
+    int64_t mul;
+  };
+  using Size = llvm::SmallVector<Factor, 2>;
+  struct Rule {
+    std::string name;
+    int32_t dtype = LACIS_DTYPE_NONE;
+    int32_t ndim = -1;
+    int32_t minimumRank = 0;
+  };
+  struct Launch {
+    bool hasGrid = false;
+    Size units;
+    Size grid[3];
+  };
+  friend class PlanBuilder;
+
+  static int64_t evaluateSize(const Size &size, llvm::ArrayRef<uint64_t> values);
+  llvm::Error checkTensor(const Rule &rule, const lacis_tensor_view &view, int32_t device, bool contiguous) const;
+  llvm::Error checkIndexWidth(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
+
+  std::vector<Argument> arguments;
+  std::vector<Rule> operands;
+  std::vector<Rule> storage;
+  unsigned packedRank = 0;
+  unsigned outputRank = 0;
+  int32_t outputType = LACIS_DTYPE_NONE;
+  int valuesIndex = -1;
+  int indexBits = 32;
+  std::vector<Size> outputShape;
+  std::vector<Size> workspaces;
+  std::vector<Launch> launches;
+};
+
+} // namespace lacis::runtime
+
+#endif

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The launch half of the C ABI over the kernel registry.
+#include "lacis-c/lacis_runtime.h"
+#include "lacis/Runtime/Kernel.h"
+#include <cstdlib>
+#include <cstring>
+
+using namespace lacis;
+using namespace lacis::runtime;
+using llvm::Error;
+using llvm::StringRef;
+
+static Kernel *unwrap(lacis_kernel *kernel) { return reinterpret_cast<Kernel *>(kernel); }
+static const Kernel *unwrap(const lacis_kernel *kernel) { return reinterpret_cast<const Kernel *>(kernel); }
+
+static int report(Error failure, char **error) {
+  if (!failure)
+    return 0;
+  std::string text = llvm::toString(std::move(failure));
+  if (error)
+    *error = strdup(text.c_str());
+  return 1;
+}
+
+/// No exception crosses the C ABI, whatever the body throws.
+template <typename Body> static int guarded(char **error, Body body) {
+  try {
+    return report(body(), error);
+  } catch (const std::exception &exception) {
+    return report(llvm::createStringError(exception.what()), error);
+  } catch (...) {
+    return report(llvm::createStringError("unknown exception"), error);
+  }
+}
+
+int lacis_kernel_load(const char *key, const void *artifact, size_t size, int32_t device, char **error) {
+  return guarded(error, [&] {
+    return KernelRegistry::get().load(key, StringRef(static_cast<const char *>(artifact), size), device);
+  });
+}
+
+int lacis_kernel_find(const char *key, size_t keySize, lacis_kernel **kernel, char **error) {
+  return guarded(error, [&]() -> Error {
+    auto found = KernelRegistry::get().find(StringRef(key, keySize));
+    if (!found)
+      return found.takeError();
+    *kernel = reinterpret_cast<lacis_kernel *>(*found);
+    return Error::success();
+  });
+}
+
+void lacis_kernel_set_path(const char *path) { KernelRegistry::get().setPath(path ? path : ""); }
+
+int32_t lacis_kernel_output_dtype(const lacis_kernel *kernel) { return unwrap(kernel)->plan().outputDtype(); }
+
+size_t lacis_kernel_num_workspaces(const lacis_kernel *kernel) { return unwrap(kernel)->plan().numWorkspaces(); }
+
+int lacis_kernel_workspace_bytes(const lacis_kernel *kernel, const lacis_launch_args *args, int64_t *bytes,
+                                 char **error) {
+  return guarded(error, [&]() -> Error {
+    const LaunchPlan &plan = unwrap(kernel)->plan();
+    lacis_launch_args sizesOnly = *args;
+    sizesOnly.workspace = nullptr;
+    if (Error failure = plan.check(sizesOnly))
+      return failure;
+    ArgumentValues values;
+    plan.evaluate(sizesOnly, values);
+    for (size_t i = 0; i < plan.numWorkspaces(); ++i)
+      bytes[i] = plan.workspaceBytes(i, values);
+    return Error::success();
+  });
+}
+
+int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_args *args, void *stream,
+                        lacis_parallel_for parallelFor, char **error) {
+  return guarded(error, [&] { return unwrap(kernel)->launch(*args, stream, parallelFor); });
+}
+
+void lacis_string_free(char *text) { std::free(text); }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Links a CPU object into the process with JITLink and runs its functions over ranges of units.
+#include "HostCall.h"
+#include "HostSymbols.h"
+#include "lacis/Runtime/Module.h"
+#include "lacis/Target/Artifact.h"
+#include "llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/Core.h"
+#include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <atomic>
+#include <mutex>
+
+using namespace lacis;
+using namespace lacis::runtime;
+using llvm::Error;
+using llvm::Expected;
+
+namespace {
+
+/// One linker session; every kernel gets a library of its own in it, so names never meet.
+class HostLinker {
+public:
+  static Expected<HostLinker *> get();
+  Expected<std::vector<HostFunction>> link(const Artifact &artifact);
+
+private:
+  explicit HostLinker(std::unique_ptr<llvm::orc::ExecutorProcessControl> control)
+      : session(std::move(control)), layer(session, session.getExecutorProcessControl().getMemMgr()) {}
+  static Expected<HostLinker *> create();
+
+  llvm::orc::ExecutionSession session;
+  llvm::orc::ObjectLinkingLayer layer;
+  std::atomic<unsigned> counter{0};
+};
+
+class ObjectModule final : public Module {
+public:
+  explicit ObjectModule(std::vector<HostFunction> entries) : entries(std::move(entries)) {}
+
+  Error run(size_t launch, const LaunchExtent &extent, ArgumentValues &values, void *,
+            lacis_parallel_for parallelFor) const override {
+    HostRange range(entries[launch], values);
+    if (!parallelFor) {
+      range.call(0, extent.units);
+      return Error::success();
+    }
+    auto body = [](int64_t begin, int64_t end, void *context) { static_cast<HostRange *>(context)->call(begin, end); };
+    if (parallelFor(0, extent.units, extent.grain, body, &range) != 0)
+      return llvm::createStringError("the parallel loop over the units of the kernel failed");
+    return Error::success();
+  }
+
+private:
+  std::vector<HostFunction> entries;
+};
+
+} // namespace
+
+Expected<HostLinker *> HostLinker::create() {
+  auto control = llvm::orc::SelfExecutorProcessControl::Create();
+  if (!control)
+    return control.takeError();
+  auto *linker = new HostLinker(std::move(*control));
+  linker->session.setErrorReporter([](Error error) { llvm::consumeError(std::move(error)); });
+  return linker;
+}
+
+Expected<HostLinker *> HostLinker::get() {
+  static std::mutex mutex;
+  static HostLinker *linker = nullptr; // never destroyed: its code may run until the process ends
+  std::lock_guard<std::mutex> lock(mutex);
+  if (linker)
+    return linker;
+  Expected<HostLinker *> created = create();
+  if (!created)
+    return created.takeError();
+  return linker = *created;
+}
+
+Expected<std::vector<HostFunction>> HostLinker::link(const Artifact &artifact) {
+  llvm::orc::JITDylib &library = session.createBareJITDylib("kernel" + std::to_string(counter++));
+  llvm::orc::SymbolMap known;
+  for (const HostSymbol &symbol : hostSymbols())
+    known[session.intern(symbol.name)] = {llvm::orc::ExecutorAddr::fromPtr(symbol.address),
+                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  if (Error error = library.define(llvm::orc::absoluteSymbols(std::move(known))))
+    return error;
+  auto object = llvm::MemoryBuffer::getMemBufferCopy(artifact.code, "kernel");
+  if (Error error = layer.add(library, std::move(object)))
+    return error;
+  std::vector<HostFunction> entries;
+  for (const Artifact::Launch &launch : artifact.launches) {
+    auto symbol = session.lookup({&library}, session.intern(launch.entry));
+    if (!symbol)
+      return symbol.takeError();
+    entries.push_back(symbol->getAddress().toPtr<HostFunction>());
+  }
+  return entries;
+}
+
+static Expected<std::unique_ptr<Module>> loadObject(const Artifact &artifact, int32_t device) {
+  if (device != LACIS_DEVICE_HOST)
+    return llvm::createStringError("a kernel made for the CPU got tensors of device " + llvm::Twine(device));
+  if (artifact.args.size() > maxHostArguments)
+    return llvm::createStringError("a kernel with " + llvm::Twine(artifact.args.size()) +
+                                   " arguments; the launcher passes at most " + llvm::Twine(maxHostArguments));
+  Expected<HostLinker *> linker = HostLinker::get();
+  if (!linker)
+    return linker.takeError();
+  Expected<std::vector<HostFunction>> entries = (*linker)->link(artifact);
+  if (!entries)
+    return entries.takeError();
+  return std::make_unique<ObjectModule>(std::move(*entries));
+}
+
+static const ModuleLoaderRegistration registration("object", loadObject);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Loads, finds and launches kernels.
+#include "lacis/Runtime/Kernel.h"
+#include "lacis/Runtime/KernelFile.h"
+
+using namespace lacis;
+using namespace lacis::runtime;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+Expected<std::unique_ptr<Kernel>> Kernel::create(Artifact artifact) {
+  Expected<LaunchPlan> plan = LaunchPlan::create(artifact);
+  if (!plan)
+    return plan.takeError();
+  return std::unique_ptr<Kernel>(new Kernel(std::move(artifact), std::move(*plan)));
+}
+
+Expected<const Module *> Kernel::moduleOn(int32_t device) {
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    auto found = modules.find(device);
+    if (found != modules.end())
+      return found->second.get();
+  }
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  std::unique_ptr<Module> &slot = modules[device];
+  if (slot)
+    return slot.get();
+  Expected<std::unique_ptr<Module>> loaded = loadModule(artifact, device);
+  if (!loaded) {
+    modules.erase(device);
+    return loaded.takeError();
+  }
+  slot = std::move(*loaded);
+  return slot.get();
+}
+
+Error Kernel::load(int32_t device) { return moduleOn(device).takeError(); }
+
+Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel_for parallelFor) {
+  if (Error error = launchPlan.check(args))
+    return error;
+  ArgumentValues values;
+  launchPlan.evaluate(args, values);
+  if (Error error = launchPlan.checkValues(args, values))
+    return error;
+  if (args.num_workspace != launchPlan.numWorkspaces())
+    return llvm::createStringError("expected " + llvm::Twine(launchPlan.numWorkspaces()) + " workspaces, got " +
+                                   llvm::Twine(args.num_workspace));
+  Expected<const Module *> module = moduleOn(args.output->device);
+  if (!module)
+    return module.takeError();
+  for (size_t launch = 0; launch < launchPlan.numLaunches(); ++launch) {
+    LaunchExtent extent = launchPlan.extent(launch, args, values);
+    if (extent.empty())
+      continue;
+    if (Error error = (*module)->run(launch, extent, values, stream, parallelFor))
+      return error;
+  }
+  return Error::success();
+}
+
+KernelRegistry &KernelRegistry::get() {
+  static KernelRegistry *registry = new KernelRegistry; // outlives every static of the process
+  return *registry;
+}
+
+Kernel *KernelRegistry::lookup(StringRef key) {
+  std::shared_lock<std::shared_mutex> lock(mutex);
+  auto found = kernels.find(key);
+  return found == kernels.end() ? nullptr : found->second.get();
+}
+
+Expected<Kernel *> KernelRegistry::insert(StringRef key, StringRef bytes) {
+  Expected<Artifact> artifact = Artifact::parse(bytes);
+  if (!artifact)
+    return artifact.takeError();
+  Expected<std::unique_ptr<Kernel>> kernel = Kernel::create(std::move(*artifact));
+  if (!kernel)
+    return kernel.takeError();
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  return kernels.try_emplace(key, std::move(*kernel)).first->second.get();
+}
+
+Error KernelRegistry::load(StringRef key, StringRef bytes, int32_t device) {
+  Kernel *known = lookup(key);
+  Expected<Kernel *> kernel = known ? Expected<Kernel *>(known) : insert(key, bytes);
+  if (!kernel)
+    return kernel.takeError();
+  return (*kernel)->load(device);
+}
+
+Expected<Kernel *> KernelRegistry::find(StringRef key) {
+  if (Kernel *known = lookup(key))
+    return known;
+  std::string path;
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    path = searchPath;
+  }
+  Expected<std::string> artifact = findKernelFile(path, key);
+  if (!artifact)
+    return artifact.takeError();
+  return insert(key, *artifact);
+}
+
+void KernelRegistry::setPath(StringRef path) {
+  std::unique_lock<std::shared_mutex> lock(mutex);
+  searchPath = path.str();
+}
