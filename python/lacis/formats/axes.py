@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language of formats of one's own: axes, and verbs that say how each is stored."""
+
+from __future__ import annotations
+
+import contextlib
+
+from ..errors import FormatError
+from .digit import Digit
+from .kinds.fixed import Fixed
+from .kinds.full import Full
+from .kinds.implicit import Implicit
+from .kinds.one import One
+from .kinds.stored import Stored
+from .kinds.var import Var
+from .level import Level
+
+
+class Axis:
+    """An axis, a block digit of one, or several fused; dense until a verb says otherwise."""
+
+    def __init__(self, rank: int, digits: tuple[Digit, ...]):
+        self.rank = rank
+        self.digits = digits
+        self.extent = Full()
+        self.coordinate = Implicit()
+
+    def compress(self, coordinate: bool = True, unique: bool = True) -> "Axis":
+        """Store only what is there: `dense -> compressed` (`ragged` without a coordinate).
+
+        `unique=False` lets a coordinate repeat as the level below demands: once an entry for `follow()`.
+        """
+        if isinstance(self.extent, Full):
+            self.extent = Var()
+        self.coordinate = Stored(unique=unique) if coordinate else Implicit()
+        return self
+
+    def follow(self) -> "Axis":
+        """One position under each parent: `singleton`, the second level of COO."""
+        self.extent = One()
+        self._store()
+        return self
+
+    def pack(self, width: int | None = None) -> "Axis":
+        """The same number of positions under each parent: `compressed -> packed` (ELL).
+
+        `width=None` is the longest fibre, found when a tensor is packed.
+        """
+        if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
+            raise FormatError(f"a width must be a positive integer, not {width!r}")
+        self.extent = Fixed(width)
+        return self
+
+    def block(self, size: int) -> tuple["Axis", "Axis"]:
+        """Cut into blocks: `i -> (i floordiv size, i mod size)`. The axis itself is used up."""
+        if len(self.digits) != 1:
+            raise FormatError("block an axis before it is fused")
+        outer, inner = self.digits[0].block(size)
+        return Axis(self.rank, (outer,)), Axis(self.rank, (inner,))
+
+    def level(self) -> Level:
+        return Level(self.digits, self.extent, self.coordinate)
+
+    def _store(self) -> None:
+        if isinstance(self.coordinate, Implicit):
+            self.coordinate = Stored()
+
+
+def fuse(*axes: Axis) -> Axis:
+    """One level over several axes: `(i, j)`, one coordinate with the first axis most significant."""
+    if not axes:
+        raise FormatError("fuse needs at least one axis")
+    return Axis(axes[0].rank, tuple(digit for axis in axes for digit in axis.digits))
+
+
+@contextlib.contextmanager
+def iter(dim: int = 2):
+    """The axes of a tensor with `dim` dimensions.
+
+    >>> with iter(dim=2) as (I, J):
+    ...     outer, inner = J.block(4)
+    >>> inner.compress().level().text(("i", "j"))
+    'j mod 4 : compressed'
+    """
+    if isinstance(dim, bool) or not isinstance(dim, int) or not 1 <= dim <= 26:
+        raise FormatError(f"a format has 1 to 26 axes, not {dim!r}")
+    yield tuple(Axis(dim, (Digit(axis),)) for axis in range(dim))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The companion of a format: an index of the same slots in another order, whose values are not copied."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .digit import Digit
+from .format import Format
+from .kinds.full import Full
+from .kinds.implicit import Implicit
+from .kinds.link import Link
+from .kinds.stored import Stored
+from .kinds.var import Var
+from .level import Level
+
+
+def companion(format: Format, leading_axes) -> Format | None:
+    """The format to walk `format` by `leading_axes`: dense levels over them, the rest compressed, then a link.
+
+    Each axis takes one digit, as fine as its finest digit above the stored blocks; the levels of a stored block
+    stay. None when nothing is left to compress.
+
+    >>> from lacis.formats import Csc
+    >>> print(companion(Csc(), [0]))
+    #lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>
+    """
+    finest: dict[int, int] = {}
+    for level in format.prefix:
+        for digit in level.digits:
+            finest[digit.axis] = min(digit.div, finest.get(digit.axis, digit.div))
+    lead = [axis for axis in leading_axes if axis in finest]
+    rest = [axis for axis in range(format.rank) if axis in finest and axis not in lead]
+    if not rest:
+        return None
+    levels = [Level((Digit(axis, finest[axis]),), Full(), Implicit()) for axis in lead]
+    pos, crd = _widths(format)
+    levels.append(Level(tuple(Digit(axis, finest[axis]) for axis in rest), Var(pos=pos), Stored(unique=False, crd=crd)))
+    levels.append(Level((), Link(), Link()))
+    return Format.of(levels + list(format.levels[len(format.prefix) :]), axes=format.axes)
+
+
+def _widths(format: Format) -> tuple[str, str]:
+    """i64 when any array of the format is."""
+    wide = any(
+        getattr(kind, field.name) == "i64"
+        for level in format.levels
+        for kind in (level.extent, level.coordinate)
+        for field in dataclasses.fields(kind)
+    )
+    return ("i64", "i64") if wide else ("i32", "i32")

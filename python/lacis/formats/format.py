@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A storage format: an ordered list of levels over the digits of a tensor's axes."""
+
+from __future__ import annotations
+
+from ..errors import FormatError
+from .axes import fuse
+from .digit import Digit
+from .level import Level
+
+AXIS_NAMES = "ijklmnopqrstuvwxyzabcdefgh"
+
+
+class Format:
+    """Base of all formats. A format of your own names the levels with the verbs of `lacis.iter`:
+
+    >>> import lacis.formats as lacis
+    >>> class Ellpack(lacis.Format):
+    ...     def __init__(self):
+    ...         with lacis.iter(dim=2) as (I, J):
+    ...             J.compress(coordinate=True).pack()
+    ...             self.indices = [I, J]
+    >>> print(Ellpack())
+    #lacis.format<(i, j) -> (i : dense, j : packed<?>)>
+    >>> Ellpack() == lacis.Format.parse("(i, j) -> (i : dense, j : packed<?>)")
+    True
+
+    Two formats are equal when their levels are; the class and the names of the axes do not count.
+    """
+
+    indices: list = []
+    _built: tuple | None = None
+
+    @classmethod
+    def of(cls, levels, axes=None, bindings=(), multiset=False, layout=None) -> "Format":
+        """A format from its levels. `axes` are names (i, j, ... when left out)."""
+        self = Format.__new__(Format)
+        if axes is None:
+            axes = AXIS_NAMES[: 1 + max(d.axis for level in levels for d in level.digits)]
+        self._build(tuple(axes), tuple(levels), tuple(bindings), multiset, layout)
+        return self
+
+    @staticmethod
+    def parse(text: str):
+        """The format (or sum) with this text; see `lacis.formats.text`. Raises `FormatError`."""
+        from .text import parse
+
+        return parse(text)
+
+    def _build(self, axes, levels, bindings=(), multiset=False, layout=None):
+        _verify(axes, levels, bindings)
+        self._built = (axes, levels, bindings, bool(multiset), layout)
+
+    def _parts(self) -> tuple:
+        if self._built is None:
+            if not self.indices:
+                raise FormatError(f"format '{type(self).__name__}' has no levels; set self.indices in its __init__")
+            nodes = [fuse(*node) if isinstance(node, (tuple, list)) else node for node in self.indices]
+            levels = tuple(node.level() for node in nodes)
+            self._build(tuple(AXIS_NAMES[: nodes[0].rank]), levels)
+        return self._built
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return self._parts()[0]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        return self._parts()[1]
+
+    @property
+    def bindings(self) -> tuple:
+        return self._parts()[2]
+
+    @property
+    def multiset(self) -> bool:
+        return self._parts()[3]
+
+    @property
+    def layout(self) -> str | None:
+        return self._parts()[4]
+
+    @property
+    def rank(self) -> int:
+        return len(self.axes)
+
+    @property
+    def text(self) -> str:
+        """The dialect's text; `str(format)` is the same."""
+        from .text import print_format
+
+        return print_format(self)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Format.parse({self.text!r})"
+
+    def _key(self):
+        axes, levels, bindings, multiset, layout = self._parts()
+        return len(axes), levels, bindings, multiset, layout
+
+    def __eq__(self, other):
+        return self._key() == other._key() if isinstance(other, Format) else NotImplemented
+
+    def __hash__(self):
+        return hash(self._key())
+
+    @property
+    def tile_levels(self) -> int:
+        """How many levels at the end are dimensions of a stored block."""
+        count = 0
+        for level in reversed(self.levels):
+            if not level.is_static:
+                break
+            count += 1
+        return count
+
+    @property
+    def prefix(self) -> tuple[Level, ...]:
+        """The levels above the stored blocks: those that have slots."""
+        return self.levels[: len(self.levels) - self.tile_levels]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The trailing dense extents: the shape of a stored block."""
+        return tuple(level.size(()) for level in self.levels[len(self.prefix) :])
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """Names of the stored arrays, in the order that kernels take them.
+
+        >>> Format.parse("(i, j) -> (i : dense, j : compressed)").buffers
+        ('pos1', 'crd1')
+        """
+        return tuple(f"{name}{n}" for n, level in enumerate(self.levels) for name in level.buffers())
+
+    @property
+    def keeps_duplicates(self) -> bool:
+        """Entries with equal coordinates each keep a slot: COO, and what says `multiset`."""
+        first, *rest = self.levels
+        return self.multiset or (not first.coordinate.unique and all(level.extent.follows for level in rest))
+
+    @property
+    def capacity(self) -> int | None:
+        """The most entries that a fibre takes, when the text gives it: what makes `when fits` possible."""
+        widths = [level.extent.capacity for level in self.levels if level.extent.capacity is not None]
+        return min(widths) if widths else None
+
+    def require_code(self, what: str) -> None:
+        """Raise `FormatError` with the first kind that parses but has no code yet."""
+        for binding in self.bindings:
+            raise FormatError(f"{what}: '{binding.kind}' bindings have no code yet, in '{self}'")
+        for level in self.levels:
+            if not level.has_code:
+                raise FormatError(f"{what}: level kind '{level.kind}' has no code yet, in '{self}'")
+        if self.layout:
+            raise FormatError(f"{what}: 'layout' has no code yet, in '{self}'")
+
+    def for_rank(self, rank: int) -> "Format":
+        """This format for a tensor of `rank` axes; refuses one that has another number."""
+        if rank != self.rank:
+            raise FormatError(f"'{self}' has {self.rank} axes, the tensor has {rank}")
+        return self
+
+    def bind(self, *sizes: int) -> "Format":
+        """This format with the block sizes of `.block(...)`; formats without open sizes answer themselves."""
+        return self
+
+    def permuted(self, permutation) -> "Format":
+        """The format whose axis `permutation[a]` is this one's axis `a`: the same arrays, read as a transpose."""
+        place = list(permutation)
+        levels = [_with_digits(lv, tuple(Digit(place[d.axis], d.div, d.mod) for d in lv.digits)) for lv in self.levels]
+        return Format.of(levels, axes=self.axes, multiset=self.multiset, layout=self.layout)
+
+
+def _with_digits(level: Level, digits) -> Level:
+    return Level(tuple(digits), level.extent, level.coordinate)
+
+
+def _verify(axes, levels, bindings) -> None:
+    """Each axis is covered by its digits exactly once, and each level has what it hangs on."""
+    if not levels:
+        raise FormatError("a format needs at least one level")
+    if levels[0].extent.follows:
+        raise FormatError(f"'{levels[0].kind}' has no level above it to follow")
+    bound = len(axes) + len(bindings)
+    used = {n: [] for n in range(bound)}
+    for level in levels:
+        for digit in level.digits:
+            if digit.axis >= bound:
+                raise FormatError(f"a level names axis {digit.axis}, the format has {len(axes)}")
+            used[digit.axis].append(digit)
+    if bindings:  # which axes a binding replaces is the business of the kinds that use it
+        return
+    for axis, name in enumerate(axes):
+        _verify_axis(name, axes, used[axis])
+
+
+def _verify_axis(name, axes, digits) -> None:
+    if not digits:
+        raise FormatError(f"axis '{name}' is missing, each axis needs a level")
+    digits = sorted(digits, key=lambda d: (-d.div, d.mod != 0))
+    above = 0
+    for digit in digits:
+        if digit.div * digit.mod != above:
+            texts = "', '".join(d.text(axes) for d in digits)
+            raise FormatError(f"the levels of axis '{name}' do not cover it exactly once: '{texts}'")
+        above = digit.div
+    if above != 1:
+        raise FormatError(f"axis '{name}' lacks its innermost digit '{Digit(digits[0].axis, 1, above).text(axes)}'")

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed extent: `width` positions under each parent, written by the format or known when packed."""
+
+import dataclasses
+
+import torch
+
+from ...errors import DataError
+from ..level import Extent, Placed, Positions, register
+
+
+@register
+@dataclasses.dataclass(frozen=True)
+class Fixed(Extent):
+    """`fixed<K>` or `fixed<?>`; with a stored coordinate it is `packed` (ELL)."""
+
+    width: int | None = None
+
+    name = "fixed"
+    positional = "width"
+    has_code = True
+    pads = True
+    needs_coordinate = True
+
+    @property
+    def capacity(self):
+        return self.width
+
+    def place(self, fibre):
+        index = self.index(fibre)
+        longest = int(index.max()) + 1 if index.numel() else 0
+        width = longest if self.width is None else self.width
+        if longest > width:
+            self._too_small(fibre, index, width)
+        slots = fibre.parents * width
+        return Placed(fibre.parent * width + index, slots, (fibre.parents, width))
+
+    def _too_small(self, fibre, index, width):
+        parent = int(fibre.parent[(index >= width).to(torch.uint8).argmax()])
+        starts = fibre.starts()
+        count = int(starts[parent + 1] - starts[parent])
+        raise DataError(
+            f"'{fibre.level.kind}' has width {width}, but {fibre.describe(parent)} holds {count}; "
+            "give a larger width, or none for the longest row, or decompose() into this format and a rest"
+        )
+
+    def read(self, buffers, parents, size, device):
+        width = buffers["crd"].shape[1] if self.width is None else self.width
+        slots = parents * width
+        position = torch.arange(slots, device=device)
+        return Positions(position // max(width, 1), position % max(width, 1), slots)
+
+    def check(self, check, buffers, parents, size):
+        crd = buffers["crd"]
+        if crd.ndim != 2 or crd.shape[0] != parents or self.width not in (None, crd.shape[1]):
+            width = "width" if self.width is None else self.width
+            check.fail("crd", f"must have shape [{parents}, {width}], not {list(crd.shape)}")
+        return crd.numel()

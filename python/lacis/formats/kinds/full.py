@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Full extent: a position for every coordinate, `parent * size + crd`; nothing is stored."""
+
+import dataclasses
+
+import torch
+
+from ..level import Extent, Placed, Positions, register
+
+
+@register
+@dataclasses.dataclass(frozen=True)
+class Full(Extent):
+    """`full`; with an implicit coordinate it is `dense`."""
+
+    name = "full"
+    has_code = True
+    covers = True
+    pads = True
+
+    def place(self, fibre):
+        slots = fibre.parents * fibre.size
+        return Placed(fibre.parent * fibre.size + fibre.crd, slots, (slots,))
+
+    def read(self, buffers, parents, size, device):
+        slots = parents * size
+        position = torch.arange(slots, device=device)
+        return Positions(position // max(size, 1), position % max(size, 1), slots)
+
+    def check(self, check, buffers, parents, size):
+        return parents * size

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Range extent: the positions that an offset leaves inside the axis (the rows of a diagonal)."""
+
+import dataclasses
+
+from ..level import Extent, register
+
+
+@register
+@dataclasses.dataclass(frozen=True)
+class Range(Extent):
+    """`range`; it has no code yet."""
+
+    name = "range"

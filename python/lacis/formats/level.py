@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promise of a level kind: what an extent and a coordinate must answer to be packed and read.
+
+A level is `digits : extent * coordinate`. The *extent* says how many positions lie under each parent,
+the *coordinate* how a position's coordinate is known. Both are small frozen records in `kinds/`, one file
+each; the packer asks them and knows none of them by name. A method that a kind does not have raises
+`FormatError` with the kind's name.
+
+Entries reach a level sorted in level order, so the entries of one position are neighbours.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Callable, ClassVar
+
+import torch
+
+from ..errors import DataError, FormatError
+from .digit import Digit
+
+Buffers = dict[str, torch.Tensor]
+
+
+@dataclasses.dataclass
+class Fibre:
+    """What a level sees of the entries: `n` of them, under `parents` parent positions."""
+
+    level: "Level"
+    parents: int
+    parent: torch.Tensor  # int64 [n], ascending: the parent position of each entry
+    crd: torch.Tensor  # int64 [n]: the coordinate of each entry at this level
+    begins: torch.Tensor  # bool [n]: the entry is the first of its position
+    size: int  # number of coordinates
+    describe: Callable[[int], str] = "parent {}".format  # a parent position in words
+
+    def starts(self) -> torch.Tensor:
+        """int64 [parents + 1]: how many positions lie before each parent."""
+        bounds = torch.arange(self.parents + 1, device=self.parent.device)
+        return torch.searchsorted(self.parent[self.begins], bounds)
+
+
+@dataclasses.dataclass
+class Placed:
+    """What an extent answers: where each entry went."""
+
+    pos: torch.Tensor  # int64 [n]
+    slots: int
+    shape: tuple[int, ...]  # of a buffer with one element per position
+    buffers: Buffers = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Positions:
+    """All positions of a level, in order: what an extent reads back."""
+
+    parent: torch.Tensor  # int64 [slots]
+    offset: torch.Tensor  # int64 [slots]: place within the parent's fibre
+    slots: int
+
+
+class _Kind:
+    """What extents and coordinates share: a name, and arguments printed in one order."""
+
+    name: ClassVar[str]
+    has_code: ClassVar[bool] = False
+    positional: ClassVar[str | None] = None  # the field that is written without a name
+
+    def buffers(self) -> tuple[str, ...]:
+        """Names of the arrays it stores, `pos` before `crd`."""
+        return ()
+
+    def width_of(self, buffer: str) -> str | None:
+        """The integer type that the format's text gives an array, or None."""
+        value = getattr(self, buffer, None)
+        return value if isinstance(value, str) and value != "i32" else None
+
+    def _refuse(self, what: str):
+        raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton")
+
+
+class Extent(_Kind):
+    """How many positions lie under one parent."""
+
+    covers: ClassVar[bool] = False  # a position for every coordinate
+    follows: ClassVar[bool] = False  # one position under each parent
+    pads: ClassVar[bool] = False  # positions without an entry are normal
+    needs_coordinate: ClassVar[bool] = False  # an implicit coordinate would make it another kind
+    stands_alone: ClassVar[bool] = False  # written without digits
+
+    @property
+    def capacity(self) -> int | None:
+        """The most positions that a parent takes, where the format's text says so."""
+        return None
+
+    def place(self, fibre: Fibre) -> Placed:
+        """Give each entry its position."""
+        self._refuse("packing")
+
+    def index(self, fibre: Fibre) -> torch.Tensor:
+        """int64 [n]: the place of each entry's position within its fibre."""
+        return torch.cumsum(fibre.begins, 0) - 1 - fibre.starts()[fibre.parent]
+
+    def read(self, buffers: Buffers, parents: int, size: int, device: torch.device) -> Positions:
+        """All positions, from the arrays."""
+        self._refuse("reading")
+
+    def check(self, check: "Checker", buffers: Buffers, parents: int, size: int) -> int:
+        """Refuse malformed arrays with `DataError`; return the number of positions."""
+        self._refuse("validation")
+
+
+class Coordinate(_Kind):
+    """How the coordinate of a position is known."""
+
+    implicit: ClassVar[bool] = False
+    unique: bool = True
+    ordered: bool = True
+    pad: bool = False
+
+    def place(self, fibre: Fibre, placed: Placed) -> Buffers:
+        """The arrays that hold the coordinates."""
+        self._refuse("packing")
+
+    def read(self, buffers: Buffers, positions: Positions, size: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """int64 [slots] coordinates (0 where not valid), and bool [slots] or None when all are valid."""
+        self._refuse("reading")
+
+    def check(self, check: "Checker", buffers: Buffers, level: "Level", positions: Positions, size: int) -> None:
+        """Refuse malformed arrays with `DataError`."""
+        self._refuse("validation")
+
+
+@dataclasses.dataclass(frozen=True)
+class Checker:
+    """Says which array is wrong, and where. `prefix` and `number` make the array's full name."""
+
+    prefix: str
+    number: int
+
+    def name(self, buffer: str) -> str:
+        return f"{self.prefix}{buffer}{self.number}"
+
+    def fail(self, buffer: str, message: str):
+        raise DataError(f"'{self.name(buffer)}' {message}")
+
+    def none(self, buffer: str, bad: torch.Tensor, message: str, values: torch.Tensor | None = None) -> None:
+        """Raise at the first True of `bad`; `message` may use {at} and {value}."""
+        flat = bad.reshape(-1)
+        if not bool(flat.any()):
+            return
+        first = int(flat.to(torch.uint8).argmax())
+        at = first if bad.ndim == 1 else tuple(int(v) for v in torch.unravel_index(torch.tensor(first), bad.shape))
+        value = "" if values is None else values.reshape(-1)[first].item()
+        place = f"[{at}]" if isinstance(at, int) else "[" + ", ".join(map(str, at)) + "]"
+        raise DataError(f"'{self.name(buffer)}' at {place}: " + message.format(value=value))
+
+
+@dataclasses.dataclass(frozen=True)
+class Level:
+    """`digits : extent * coordinate`; see `lacis.formats.text` for how it is written."""
+
+    digits: tuple[Digit, ...]
+    extent: Extent
+    coordinate: Coordinate
+
+    def __post_init__(self):
+        if bool(self.digits) == self.extent.stands_alone:
+            raise FormatError("a level needs at least one digit of an axis; only 'link' has none")
+        if self.coordinate.implicit and self.extent.needs_coordinate:
+            raise FormatError(f"'{self.extent.name}' needs a coordinate: without one it is 'dense'; call compress() before pack()")
+
+    @property
+    def kind(self) -> str:
+        """The name that messages use: the alias, or `extent*coordinate`."""
+        from .text import kind_name
+
+        return kind_name(self.extent, self.coordinate)
+
+    @property
+    def has_code(self) -> bool:
+        return self.extent.has_code and self.coordinate.has_code
+
+    @property
+    def is_static(self) -> bool:
+        """A dense level whose size the format's text gives: a dimension of a stored block."""
+        return self.extent.covers and self.coordinate.implicit and all(d.mod for d in self.digits)
+
+    @property
+    def padded(self) -> bool:
+        return self.extent.pads or self.coordinate.pad
+
+    def size(self, shape) -> int:
+        """The number of coordinates on axes of lengths `shape`."""
+        return math.prod(d.extent(shape) for d in self.digits)
+
+    def buffers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.extent.buffers() + self.coordinate.buffers()))
+
+    def coordinate_of(self, axes, shape):
+        """The level coordinate of axis coordinates: mixed radix, first digit most significant."""
+        crd = None
+        for digit in self.digits:
+            value = digit.of(axes[digit.axis])
+            crd = value if crd is None else crd * digit.extent(shape) + value
+        return crd
+
+    def text(self, names) -> str:
+        from .text import print_level
+
+        return print_level(self, names)
+
+
+EXTENTS: dict[str, type[Extent]] = {}
+COORDINATES: dict[str, type[Coordinate]] = {}
+
+
+def register(cls):
+    """Class decorator: make a kind known to `Format.parse` under its `name`.
+
+    A class that is both an `Extent` and a `Coordinate` (it does not factor) is known as both.
+    """
+    if issubclass(cls, Extent):
+        EXTENTS[cls.name] = cls
+    if issubclass(cls, Coordinate):
+        COORDINATES[cls.name] = cls
+    return cls

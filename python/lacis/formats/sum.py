@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A tensor as a sum of parts, each with its own format, and the rules that split it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Mapping
+
+from ..errors import FormatError
+from .digit import Digit
+from .format import Format
+from .predefined import as_format
+
+
+@dataclasses.dataclass(frozen=True)
+class Fits:
+    """`fits`: the entry is among the first of its fibres, as many as the part has room for."""
+
+    kind = "fits"
+
+    def text(self, names) -> str:
+        return "fits"
+
+
+@dataclasses.dataclass(frozen=True)
+class Compare:
+    """`i floordiv 16 < 4`, `nnz(i) >= 32` or `slot(j in i) < 8`.
+
+    `function` is "", "nnz" or "slot"; `digits` are its arguments.
+    """
+
+    function: str
+    digits: tuple[Digit, ...]
+    sign: str
+    value: int
+
+    @property
+    def kind(self) -> str:
+        return self.function or "coordinate"
+
+    def text(self, names) -> str:
+        words = [d.text(names) for d in self.digits]
+        if self.function == "slot":
+            left = f"slot({words[0]} in {words[1]})"
+        else:
+            left = f"{self.function}({', '.join(words)})" if self.function else words[0]
+        return f"{left} {self.sign} {self.value}"
+
+
+def parse_predicate(scan, axes) -> tuple:
+    """`cmp and cmp ...`."""
+    tests = [_parse_test(scan, axes)]
+    while scan.accept_word("and"):
+        tests.append(_parse_test(scan, axes))
+    return tuple(tests)
+
+
+def _parse_test(scan, axes):
+    from .text import parse_digit
+
+    if scan.accept_word("fits"):
+        return Fits()
+    function, digits = "", []
+    if scan.accept_call("slot"):
+        function, digits = "slot", [parse_digit(scan, axes)]
+        scan.expect_word("in")
+        digits.append(parse_digit(scan, axes))
+        scan.expect(")")
+    elif scan.accept_call("nnz"):
+        function, digits = "nnz", [parse_digit(scan, axes)]
+        while scan.accept(","):
+            digits.append(parse_digit(scan, axes))
+        scan.expect(")")
+    else:
+        digits = [parse_digit(scan, axes)]
+    for sign in (">=", "==", "<"):
+        if scan.accept(sign):
+            return Compare(function, tuple(digits), sign, scan.integer("a number"))
+    scan.fail("expected '<', '>=' or '=='")
+
+
+class Sum:
+    """`A = A1 + A2 + ...`: parts by name, in order; every part but the last has a rule.
+
+    `parts` maps names to formats, `predicates` names to tuples of `Fits` and `Compare` (all must hold).
+    An entry goes to the first part whose rule it meets, else to the last.
+
+    >>> from lacis.formats import Coo, Ell
+    >>> print(decompose(ell=Ell(32), rest=Coo).text[:78])
+    #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<32>)> when fit
+    """
+
+    def __init__(self, parts: Mapping[str, Format], predicates: Mapping[str, tuple] | None = None):
+        self.parts = {name: as_format(part) for name, part in parts.items()}
+        self.predicates = {name: tuple(tests) for name, tests in (predicates or {}).items()}
+        self._verify()
+
+    def _verify(self) -> None:
+        names = list(self.parts)
+        if not names:
+            raise FormatError("a sum needs at least one part")
+        for name, part in self.parts.items():
+            if not isinstance(part, Format):
+                raise FormatError(f"part '{name}' is a sum itself; name all parts in one decompose()")
+            if part.rank != self.parts[names[0]].rank:
+                raise FormatError(f"part '{name}' has {part.rank} axes, part '{names[0]}' has {self.rank}")
+        for name in names[:-1]:
+            if name not in self.predicates:
+                raise FormatError(f"part '{name}' has no rule that says which entries it takes; only the last takes the rest")
+        if names[-1] in self.predicates:
+            raise FormatError(f"the last part '{names[-1]}' takes what is left, it cannot have a rule")
+        for name, tests in self.predicates.items():
+            if name in self.parts and Fits() in tests and self.parts[name].capacity is None:
+                raise FormatError(f"part '{name}' has room for every entry, so 'fits' says nothing; give it a width")
+
+    @property
+    def rank(self) -> int:
+        return next(iter(self.parts.values())).rank
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        return tuple(f"{name}.{buffer}" for name, part in self.parts.items() for buffer in part.buffers)
+
+    @property
+    def text(self) -> str:
+        words = []
+        for name, part in self.parts.items():
+            tests = self.predicates.get(name)
+            rule = " when " + " and ".join(t.text(part.axes) for t in tests) if tests else ""
+            words.append(f"{name} = {part.text}{rule}")
+        return f"#lacis.sum<{', '.join(words)}>"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Format.parse({self.text!r})"
+
+    def _key(self):
+        return tuple(self.parts.items()), tuple(sorted(self.predicates.items()))
+
+    def __eq__(self, other):
+        return self._key() == other._key() if isinstance(other, Sum) else NotImplemented
+
+    def __hash__(self):
+        return hash((tuple(self.parts.items()), tuple(self.predicates)))
+
+    def for_rank(self, rank: int) -> "Sum":
+        return Sum({name: part.for_rank(rank) for name, part in self.parts.items()}, self.predicates)
+
+    def require_code(self, what: str) -> None:
+        for part in self.parts.values():
+            part.require_code(what)
+        for tests in self.predicates.values():
+            for test in tests:
+                if test.kind == "slot":
+                    raise FormatError(f"{what}: the rule '{test.kind}' has no code yet, in '{self}'")
+
+    def permuted(self, permutation) -> "Sum":
+        parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
+        place = list(permutation)
+        move = lambda test: test if isinstance(test, Fits) else dataclasses.replace(  # noqa: E731
+            test, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in test.digits)
+        )
+        return Sum(parts, {name: tuple(move(t) for t in tests) for name, tests in self.predicates.items()})
+
+
+def decompose(**parts) -> Sum:
+    """The sum of parts in order: each but the last takes the entries that fit, the last what is left.
+
+    Raises `FormatError` when a part before the last has room for everything.
+    """
+    formats = {name: as_format(part) for name, part in parts.items()}
+    for name in list(formats)[:-1]:
+        if isinstance(formats[name], Format) and formats[name].capacity is None:
+            raise FormatError(f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32)")
+    return Sum(formats, {name: (Fits(),) for name in list(formats)[:-1]})

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every environment variable that Lacis reads; nothing else reads one.
+
+An attribute is read when asked for, so a change of the environment takes effect at once;
+an assignment (`lacis.knobs.debug = True`) goes before the environment.
+
+>>> from lacis import knobs
+>>> isinstance(knobs.debug, bool)
+True
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Callable
+
+
+@dataclasses.dataclass(frozen=True)
+class Knob:
+    """One variable: how its text is read, and what it is for (the table of docs/knobs.md)."""
+
+    variable: str
+    read: Callable[[str], Any]
+    default: Callable[[], Any]
+    meaning: str
+
+
+def _flag(text: str) -> bool:
+    return text.strip().lower() not in ("", "0", "false", "no", "off")
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    return tuple(os.path.expanduser(p) for p in text.split(os.pathsep) if p)
+
+
+def _default_cache() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "lacis")
+
+
+def _none() -> None:
+    return None
+
+
+KNOBS: dict[str, Knob] = {
+    "cache_dir": Knob("LACIS_CACHE_DIR", os.path.expanduser, _default_cache, "folder of compiled kernels"),
+    "always_compile": Knob("LACIS_ALWAYS_COMPILE", _flag, bool, "do not take kernels from the cache"),
+    "dump_dir": Knob("LACIS_DUMP_DIR", os.path.expanduser, _none, "write every stage of every kernel here"),
+    "override_dir": Knob("LACIS_OVERRIDE_DIR", os.path.expanduser, _none, "take stages found here instead of the compiler's"),
+    "kernel_path": Knob("LACIS_KERNEL_PATH", _paths, tuple, "files of saved kernels to load on demand"),
+    "debug": Knob("LACIS_DEBUG", _flag, bool, "checked kernels, and validation before each launch"),
+    "ptxas": Knob("LACIS_PTXAS", os.path.expanduser, _none, "the ptxas to use; `off` leaves it to the driver"),
+    "log": Knob("LACIS_LOG", str, _none, "level of messages: debug, info, warning"),
+}
+
+
+def __getattr__(name: str):
+    knob = KNOBS.get(name)
+    if knob is None:
+        raise AttributeError(f"lacis.knobs has no '{name}'; it has {', '.join(KNOBS)}")
+    text = os.environ.get(knob.variable)
+    return knob.default() if text is None or text == "" else knob.read(text)
+
+
+def __dir__() -> list[str]:
+    return sorted(KNOBS)
+
+
+def table() -> str:
+    """The table of docs/knobs.md, as Markdown."""
+    rows = ["| variable | `lacis.knobs` | meaning |", "|---|---|---|"]
+    rows += [f"| `{k.variable}` | `{name}` | {k.meaning} |" for name, k in KNOBS.items()]
+    return "\n".join(rows)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A packed tensor: a pattern and the values of its slots."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..errors import DataError
+from ..formats import Format, Sum
+from ..patterns.pattern import Pattern, part_name
+from .entries import Entries
+
+
+class PackedTensor:
+    """Made by `lacis.pack` or `from_storage`.
+
+    `values` is [slots, trailing dense extents...], row-major inside blocks; of a sum, a dict of part name to tensor.
+    It can be assigned, and takes part in autograd where it requires a gradient.
+
+    >>> import torch
+    >>> from lacis.packing import pack
+    >>> packed = pack(torch.eye(3), "(i, j) -> (i : dense, j : compressed)")
+    >>> packed
+    PackedTensor([3, 3], #lacis.format<(i, j) -> (i : dense, j : compressed)>, nnz=3, float32, cpu)
+    >>> packed.with_values(packed.values * 2).to_dense().diagonal().tolist()
+    [2.0, 2.0, 2.0]
+    """
+
+    def __init__(self, pattern: Pattern, values: dict[str, torch.Tensor]):
+        self.pattern = pattern
+        self._values = values
+
+    @classmethod
+    def from_storage(cls, format, shape, storage, values=None) -> "PackedTensor":
+        """From arrays by name, as `.storage` has them; see `lacis.packing.validate.from_storage`."""
+        from .validate import from_storage
+
+        return from_storage(format, shape, storage, values)
+
+    @property
+    def format(self) -> Format | Sum:
+        return self.pattern.format
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.pattern.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._any().dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._any().device
+
+    def _any(self) -> torch.Tensor:
+        return next(iter(self._values.values()))
+
+    @property
+    def values(self):
+        return dict(self._values) if isinstance(self.format, Sum) else self._values[""]
+
+    @values.setter
+    def values(self, values) -> None:
+        self._values = self._checked(values)
+
+    def with_values(self, values) -> "PackedTensor":
+        """The same pattern with other values, of the same shape and device; any dtype."""
+        return PackedTensor(self.pattern, self._checked(values))
+
+    def _checked(self, values) -> dict[str, torch.Tensor]:
+        values = dict(values) if isinstance(self.format, Sum) else {"": values}
+        if set(values) != set(self.pattern.parts):
+            raise DataError(f"values of the parts {sorted(self.pattern.parts)} are needed, not of {sorted(values)}")
+        for name, part in self.pattern.parts.items():
+            check_values(part_name(name, "values"), values[name], part.values_shape, self.pattern.device)
+        if len({t.dtype for t in values.values()}) > 1:
+            raise DataError("the values of all parts must have one dtype")
+        return {name: values[name] for name in self.pattern.parts}
+
+    @property
+    def storage(self) -> dict[str, torch.Tensor]:
+        """Integer arrays by name, in kernel order: `pos1`, `crd1`, in a sum `ell.crd1`."""
+        return self.pattern.storage
+
+    @property
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What kernels take: for each part its arrays, then its `values`, by name."""
+        flat: dict[str, torch.Tensor] = {}
+        for name, part in self.pattern.parts.items():
+            flat.update({part_name(name, key): tensor for key, tensor in part.buffers.items()})
+            flat[part_name(name, "values")] = self._values[name]
+        return flat
+
+    def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
+        """The arrays of a companion index, made on the device and kept on the pattern."""
+        return self.pattern.derived(format_text, part)
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return self.pattern.nnz
+
+    @property
+    def slots(self) -> int:
+        """The number of stored values, padding included."""
+        return sum(math.prod(part.values_shape) for part in self.pattern.parts.values())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of values, arrays and validity bitmaps."""
+        tensors = [*self.tensors.values(), *self.pattern.valid.values()]
+        return sum(t.numel() * t.element_size() for t in tensors)
+
+    def to(self, *args, **kwargs) -> "PackedTensor":
+        """As `torch.Tensor.to`: another dtype of the values, or another device."""
+        values = {name: t.to(*args, **kwargs) for name, t in self._values.items()}
+        device = next(iter(values.values())).device
+        pattern = self.pattern if device == self.device else self.pattern.to(device)
+        return PackedTensor(pattern, values)
+
+    def transpose(self, *permutation: int) -> "PackedTensor":
+        """The transpose, over the same arrays and values."""
+        return PackedTensor(self.pattern.transpose(*permutation), self._values)
+
+    def entries(self) -> Entries:
+        """Coordinates and values of the entries, part by part."""
+        axes, values = [], []
+        for name, part in self.pattern.parts.items():
+            where, valid = part.coordinates()
+            axes.append([axis[valid] for axis in where])
+            values.append(self._values[name].reshape(-1)[valid])
+        joined = [torch.cat(parts) for parts in zip(*axes)]
+        return Entries(tuple(self.shape), joined, torch.cat(values).detach(), unique=False)
+
+    def to_dense(self) -> torch.Tensor:
+        """The strided tensor; entries at one place are summed. Differentiable in `values`."""
+        dense = torch.zeros(math.prod(self.shape), dtype=self.dtype, device=self.device)
+        for name, part in self.pattern.parts.items():
+            axes, valid = part.coordinates()
+            linear = torch.zeros_like(axes[0])
+            for axis, length in zip(axes, self.shape):
+                linear = linear * length + axis
+            values = self._values[name].reshape(-1)[valid]
+            dense = dense.index_put((linear[valid],), values, accumulate=part.repeats)
+        return dense.reshape(self.shape)
+
+    def to_torch(self) -> torch.Tensor:
+        """The torch tensor of the same layout; raises `FormatError` where torch has none."""
+        from .torch_layouts import to_torch
+
+        return to_torch(self)
+
+    def validate(self) -> "PackedTensor":
+        """Raise `DataError`, with the array and the place, unless all arrays are well formed and padding is 0."""
+        from .validate import validate
+
+        validate(self)
+        return self
+
+    def plot(self, axes=None):
+        """Spy plot, entries per row, and padding (needs matplotlib); returns the figure."""
+        from .plot import plot
+
+        return plot(self, axes)
+
+    def __repr__(self) -> str:
+        dtype = str(self.dtype).removeprefix("torch.")
+        return f"PackedTensor({list(self.shape)}, {self.format}, nnz={self.nnz}, {dtype}, {self.device})"
+
+
+def check_values(name: str, values, shape, device) -> None:
+    """Raise `DataError` unless `values` is a tensor of this shape on this device."""
+    if not isinstance(values, torch.Tensor):
+        raise DataError(f"'{name}' must be a tensor, not {type(values).__name__}")
+    if tuple(values.shape) != tuple(shape):
+        raise DataError(f"'{name}' must have shape {list(shape)}, not {list(values.shape)}")
+    if values.device != device:
+        raise DataError(f"'{name}' is on {values.device}, the pattern on {device}")

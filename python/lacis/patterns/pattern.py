@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern: which entries exist and where they are stored, apart from their values."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import DataError, FormatError
+from ..formats import Format, Sum, as_format
+from .derived import companion_arrays
+from .structure import Structure
+
+
+class Pattern:
+    """The structure of a packed tensor, shared by everything that has the same entries.
+
+    >>> import torch
+    >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
+    >>> p.storage["pos1"].tolist(), p.storage["crd1"].tolist()
+    ([0, 1, 3], [0, 0, 1])
+    >>> p.transpose().to_mask().tolist()
+    [[True, True], [False, True]]
+    """
+
+    def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
+        self.format = format
+        self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
+        self._derived: dict[tuple[str, str], dict[str, torch.Tensor]] = {}
+
+    @staticmethod
+    def from_mask(mask: torch.Tensor, format) -> "Pattern":
+        """The pattern of the True elements of a bool tensor, on its device. Raises `DataError`, `FormatError`."""
+        from ..packing import pack
+
+        if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
+            raise DataError("a mask must be a bool tensor")
+        return pack(mask, format, mask=mask).pattern
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size(self._first.shape)
+
+    @property
+    def device(self) -> torch.device:
+        return self._first.device
+
+    @property
+    def _first(self) -> Structure:
+        return next(iter(self.parts.values()))
+
+    @property
+    def nnz(self) -> int:
+        """The number of entries."""
+        return sum(part.nnz for part in self.parts.values())
+
+    @property
+    def storage(self) -> dict[str, torch.Tensor]:
+        """Arrays by name, part by part, in level order: `pos1`, `crd1`, or `ell.crd1` in a sum."""
+        return {part_name(n, name): t for n, part in self.parts.items() for name, t in part.buffers.items()}
+
+    @property
+    def valid(self) -> dict[str, torch.Tensor]:
+        """Validity bitmaps of the parts that have one, by part."""
+        return {name: part.valid for name, part in self.parts.items() if part.valid is not None}
+
+    @property
+    def typed_text(self) -> str:
+        """The format's text with the integer types that the arrays have: what kernels are compiled for."""
+        if isinstance(self.format, Sum):
+            parts = {name: part.typed_format for name, part in self.parts.items()}
+            return Sum(parts, self.format.predicates).text
+        return self._first.typed_format.text
+
+    def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
+        """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
+        key = (str(format_text), part)
+        if key not in self._derived:
+            self._derived[key] = companion_arrays(self.part(part), format_text)
+        return self._derived[key]
+
+    def part(self, name: str = "") -> Structure:
+        if name not in self.parts:
+            raise FormatError(f"no part '{name}', the parts are {', '.join(map(repr, self.parts))}")
+        return self.parts[name]
+
+    def to_mask(self) -> torch.Tensor:
+        """bool tensor of the pattern's shape, True at entries."""
+        mask = torch.zeros(self.shape, dtype=torch.bool, device=self.device)
+        for part in self.parts.values():
+            axes, valid = part.coordinates()
+            mask[tuple(axis[valid] for axis in axes)] = True
+        return mask
+
+    def transpose(self, *permutation: int) -> "Pattern":
+        """The pattern with its axes permuted (reversed when none are given), over the same arrays."""
+        rank = len(self.shape)
+        order = list(permutation) or list(reversed(range(rank)))
+        if sorted(order) != list(range(rank)):
+            raise DataError(f"a permutation of {rank} axes is needed, not {order}")
+        place = [order.index(axis) for axis in range(rank)]
+        shape = tuple(self.shape[axis] for axis in order)
+        parts = {}
+        for name, part in self.parts.items():
+            fmt = part.format.permuted(place)
+            parts[name] = Structure(fmt, shape, part.buffers, part.slots, part.device, part.valid, part.entries)
+        return Pattern(self.format.permuted(place), parts)
+
+    def to(self, device) -> "Pattern":
+        """The pattern on another device."""
+        moved = {name: part.mapped(lambda t: t.to(device)) for name, part in self.parts.items()}
+        return Pattern(self.format, moved)
+
+    def validate(self) -> "Pattern":
+        """Raise `DataError`, with the array and the place, unless every array is well formed."""
+        for name, part in self.parts.items():
+            part.check(part_name(name, ""))
+        return self
+
+    def __repr__(self) -> str:
+        return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"
+
+
+def part_name(part: str, name: str) -> str:
+    """The full name of a part's array: `ell.crd1`, or `crd1` without a part."""
+    return f"{part}.{name}" if part else name
+
+
+def as_pattern_format(format, rank: int):
+    """A format or sum for tensors of `rank` axes, with code for all its levels."""
+    format = as_format(format).for_rank(rank)
+    format.require_code("pack")
+    return format

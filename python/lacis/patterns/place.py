@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives entries their positions, level by level, by sorting and scanning on the tensor's device."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+
+from ..formats import Format, Level
+from ..formats.level import Fibre
+
+
+@dataclasses.dataclass
+class Sorted:
+    """Entries in level order, seen by the levels above the stored blocks."""
+
+    levels: tuple[Level, ...]
+    sizes: list[int]
+    crds: list[torch.Tensor]  # int64 [n] for each level
+    begins: list[torch.Tensor]  # bool [n] for each level: first entry of its position
+    order: torch.Tensor | None  # int64 [n]: where each sorted entry came from; None when nothing moved
+    device: torch.device
+
+
+@dataclasses.dataclass
+class Placement:
+    """Where the entries went: flattened buffer names to int64 arrays, and a slot for each sorted entry."""
+
+    buffers: dict[str, torch.Tensor]
+    pos: torch.Tensor
+    slots: int
+    largest: int  # the largest number that indexes anything, slots and coordinates
+
+
+def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) -> Sorted:
+    """Entries in level order. `axes` are int64 [n] coordinates, one tensor for each axis.
+
+    `link` is the coordinate of a `link` level, the slot of another pattern.
+    """
+    levels = format.prefix
+    crds, sizes = [], []
+    for level in levels:
+        crds.append(level.coordinate_of(axes, shape) if level.digits else link)
+        sizes.append(level.size(shape) if level.digits else _bound(link))
+    order = _level_order(crds, sizes)
+    if order is not None:
+        crds = [crd[order] for crd in crds]
+    begins = _begins(format, levels, _changes(crds))
+    return Sorted(levels, sizes, crds, begins, order, axes[0].device)
+
+
+def _bound(link: torch.Tensor) -> int:
+    return int(link.max()) + 1 if link.numel() else 0
+
+
+def _level_order(crds, sizes) -> torch.Tensor | None:
+    """The stable permutation that sorts by all coordinates, or None when they are sorted already."""
+    order = None
+    for key in reversed(_fused_keys(crds, sizes)):
+        moved = key if order is None else key[order]
+        if moved.numel() < 2 or not bool((moved[1:] < moved[:-1]).any()):
+            continue
+        step = torch.sort(moved, stable=True).indices
+        order = step if order is None else order[step]
+    return order
+
+
+def _fused_keys(crds, sizes) -> list[torch.Tensor]:
+    """Neighbouring coordinates joined into as few integers as hold them."""
+    keys: list[torch.Tensor] = []
+    room = 0
+    for crd, size in zip(crds, sizes):
+        if keys and room * max(size, 1) < 2**62:
+            keys[-1] = keys[-1] * size + crd
+            room *= max(size, 1)
+        else:
+            keys.append(crd)
+            room = max(size, 1)
+    return [keys[0].to(torch.int32)] if len(keys) == 1 and room < 2**31 else keys
+
+
+def _changes(crds) -> list[torch.Tensor]:
+    """For each level: does the entry differ from the one before in this level or one above?"""
+    changes = []
+    for crd in crds:
+        change = torch.ones(crd.shape, dtype=torch.bool, device=crd.device)
+        torch.ne(crd[1:], crd[:-1], out=change[1:])
+        changes.append(change | changes[-1] if changes else change)
+    return changes
+
+
+def _begins(format: Format, levels, changes) -> list[torch.Tensor]:
+    """For each level: is the entry the first of its position?
+
+    A unique level has a position per coordinate. One that is not unique is looked at together with the levels
+    that follow it: a position for each tuple of their coordinates, repeated as the level below demands.
+    """
+    begins: list[torch.Tensor] = []
+    for n, level in enumerate(levels):
+        flags = changes[n]
+        if not level.coordinate.unique:
+            last = n
+            while last + 1 < len(levels) and levels[last + 1].extent.follows:
+                last += 1
+            flags = _repeats(format, levels, changes, last)
+        begins.append(flags | begins[-1] if begins else flags)
+    return begins
+
+
+def _repeats(format: Format, levels, changes, last: int) -> torch.Tensor:
+    if last + 1 == len(levels):
+        return torch.ones_like(changes[last]) if format.keeps_duplicates else changes[last]
+    room = levels[last + 1].extent.capacity
+    if room is None:
+        return changes[last]
+    return changes[last] | (changes[last + 1] & (_index_within(changes[last + 1], changes[last]) % room == 0))
+
+
+def _index_within(begins: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
+    """int64 [n]: the number of positions since the last `outer` one began."""
+    index = torch.cumsum(begins, 0) - 1
+    if not index.numel():
+        return index
+    return index - torch.cummax(torch.where(outer, index, 0), 0).values
+
+
+def place(format: Format, shape, entries: Sorted) -> Placement:
+    """Positions and arrays of all levels above the stored blocks.
+
+    Raises `DataError` when an entry finds no room, naming the fibre and its count.
+    """
+    n = entries.crds[0].numel()
+    parents, parent = 1, torch.zeros(n, dtype=torch.int64, device=entries.device)
+    buffers: dict[str, torch.Tensor] = {}
+    largest = max([*shape, *entries.sizes, 1])
+    for number, level in enumerate(entries.levels):
+        fibre = Fibre(level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number])
+        fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
+        placed = level.extent.place(fibre)
+        made = {**placed.buffers, **level.coordinate.place(fibre, placed)}
+        buffers.update({f"{name}{number}": made[name] for name in level.buffers()})
+        parents, parent = placed.slots, placed.pos
+        largest = max(largest, parents)
+    return Placement(buffers, parent, parents, max(largest, parents * math.prod(format.tile)))
+
+
+def _describe(format: Format, entries: Sorted, number: int, parent: torch.Tensor, which: int) -> str:
+    """A parent position in words: `row 5`, or the coordinates of the levels above it."""
+    if number == 0:
+        return "the whole tensor"
+    first = int((parent == which).to(torch.uint8).argmax()) if parent.numel() else 0
+    words = []
+    for level, crd in zip(entries.levels[:number], entries.crds):
+        crd = int(crd[first]) if bool((parent == which).any()) else which
+        digit = level.digits[0]
+        if len(level.digits) == 1 and number == 1 and format.rank == 2 and not digit.mod:
+            return f"{'block ' if digit.div > 1 else ''}{('row', 'column')[digit.axis]} {crd}"
+        names = ", ".join(d.text(format.axes) for d in level.digits)
+        words.append(f"{names} = {crd}")
+    return "the fibre at " + ", ".join(words)
+
+
+def fits(entries: Sorted) -> torch.Tensor:
+    """bool [n] over sorted entries: is it among the first of its fibre at every level of limited room?"""
+    accept = torch.ones_like(entries.begins[0])
+    outer = torch.zeros_like(accept)
+    outer[:1] = True
+    for level, begins in zip(entries.levels, entries.begins):
+        room = level.extent.capacity
+        if room is not None:
+            accept &= _index_within(begins, outer) < room
+        outer = begins
+    return accept

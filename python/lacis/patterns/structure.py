@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of one format: which slot holds which coordinates."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import torch
+
+from ..errors import DataError, FormatError
+from ..formats import Format, Level
+from ..formats.level import Checker
+from .place import place, sort_entries
+
+_INTEGERS = {"i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
+_WIDTHS = {dtype: name for name, dtype in _INTEGERS.items()}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Structure:
+    """One format's arrays for one shape.
+
+    `buffers` maps names (`pos1`, `crd1`) to integer tensors, `slots` is the number of stored blocks, `valid` is
+    bool [slots, *tile], True at entries, or None when every slot that the coordinates name is an entry.
+    """
+
+    format: Format
+    shape: tuple[int, ...]
+    buffers: dict[str, torch.Tensor]
+    slots: int
+    device: torch.device
+    valid: torch.Tensor | None = None
+    entries: int | None = None
+
+    @property
+    def values_shape(self) -> tuple[int, ...]:
+        return (self.slots, *self.format.tile)
+
+    def of_level(self, number: int) -> dict[str, torch.Tensor]:
+        """A level's own arrays, by their short names."""
+        return {name: self.buffers[f"{name}{number}"] for name in self.format.levels[number].buffers()}
+
+    def slot_axes(self) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The first axis coordinates of each stored block, int64 [slots] per axis, and bool [slots]: not padding."""
+        axes = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in self.shape]
+        valid = torch.ones(1, dtype=torch.bool, device=self.device)
+        parents = 1
+        for number, level in enumerate(self.format.prefix):
+            buffers, size = self.of_level(number), level.size(self.shape)
+            positions = level.extent.read(buffers, parents, size, self.device)
+            crd, sound = level.coordinate.read(buffers, positions, size)
+            axes = [axis[positions.parent] for axis in axes]
+            _add_digits(level, self.shape, axes, crd)
+            valid = valid[positions.parent]
+            valid = valid if sound is None else valid & sound
+            parents = positions.slots
+        for axis, length in zip(axes, self.shape):
+            valid = valid & (axis < length)
+        return axes, valid
+
+    def tile_axes(self) -> list[torch.Tensor]:
+        """What each place of a stored block adds to the axis coordinates, int64 [prod(tile)] per axis."""
+        levels = self.format.levels[len(self.format.prefix) :]
+        crd = torch.arange(math.prod(self.format.tile), device=self.device)
+        axes = [torch.zeros_like(crd) for _ in self.shape]
+        for level in reversed(levels):
+            size = level.size(self.shape)
+            _add_digits(level, self.shape, axes, crd % size)
+            crd = crd // size
+        return axes
+
+    def coordinates(self) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """Axis coordinates of every stored value, int64 [slots * prod(tile)] per axis, and bool: is an entry."""
+        axes, valid = self.slot_axes()
+        if self.format.tile:
+            tile = self.tile_axes()
+            axes = [(a[:, None] + t[None, :]).reshape(-1) for a, t in zip(axes, tile)]
+            valid = valid[:, None].expand(-1, math.prod(self.format.tile)).reshape(-1)
+            for axis, length in zip(axes, self.shape):
+                valid = valid & (axis < length)
+        return axes, valid if self.valid is None else valid & self.valid.reshape(-1)
+
+    @functools.cached_property
+    def nnz(self) -> int:
+        return int(self.coordinates()[1].sum()) if self.entries is None else self.entries
+
+    @functools.cached_property
+    def repeats(self) -> bool:
+        """Do two entries have the same coordinates? Only formats that keep duplicates can say yes."""
+        if not self.format.keeps_duplicates:
+            return False
+        axes, valid = self.coordinates()
+        axes = [axis[valid] for axis in axes]
+        entries = sort_entries(_coordinates_of(self.format.rank), self.shape, axes)
+        return not bool(_differ(entries.crds).all())
+
+    @property
+    def typed_format(self) -> Format:
+        """The format with the integer types that its arrays have."""
+        return with_widths(self.format, {name: _WIDTHS[t.dtype] for name, t in self.buffers.items()})
+
+    def check(self, prefix: str = "") -> None:
+        """Raise `DataError`, with the array and the place, unless the arrays are well formed."""
+        parents = 1
+        for number, level in enumerate(self.format.prefix):
+            check, buffers = Checker(prefix, number), self.of_level(number)
+            size = level.size(self.shape)
+            slots = level.extent.check(check, buffers, parents, size)
+            positions = level.extent.read(buffers, parents, size, self.device)
+            level.coordinate.check(check, buffers, level, positions, size)
+            parents = slots
+        if parents != self.slots:
+            raise DataError(f"'{prefix}values' must have {parents} slots, not {self.slots}")
+        if self.valid is not None and tuple(self.valid.shape) != self.values_shape:
+            raise DataError(f"'{prefix}valid' must have shape {list(self.values_shape)}, not {list(self.valid.shape)}")
+
+    def mapped(self, function) -> "Structure":
+        """The same structure with `function` applied to each tensor."""
+        buffers = {name: function(t) for name, t in self.buffers.items()}
+        valid = None if self.valid is None else function(self.valid)
+        device = valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
+        return dataclasses.replace(self, buffers=buffers, valid=valid, device=device)
+
+
+def _coordinates_of(rank: int) -> Format:
+    from ..formats import Csf
+
+    return Csf(rank)
+
+
+def _differ(crds) -> torch.Tensor:
+    differ = torch.zeros(max(crds[0].numel() - 1, 0), dtype=torch.bool, device=crds[0].device)
+    for crd in crds:
+        differ |= crd[1:] != crd[:-1]
+    return differ
+
+
+def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
+    """Add what a level's coordinate says to the axis coordinates, in place of the list."""
+    for digit in reversed(level.digits):
+        extent = max(digit.extent(shape), 1)
+        value = crd if digit is level.digits[0] else crd % extent
+        axes[digit.axis] = axes[digit.axis] + value * digit.div
+        crd = crd // extent
+
+
+def build_structure(format: Format, shape, axes) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
+    """The structure of entries at `axes` (int64 [n] per axis), without two at one place unless the format keeps them.
+
+    Returns it with int64 [n], the place of each sorted entry in the flat values, and the order of the sorting
+    (None when nothing moved). Raises `DataError` when a width is too small.
+    """
+    format.require_code("pack")
+    entries = sort_entries(format, shape, axes)
+    placed = place(format, shape, entries)
+    buffers = {name: _narrow(format, name, t, placed.largest) for name, t in placed.buffers.items()}
+    structure = Structure(format, tuple(shape), buffers, placed.slots, entries.device, entries=axes[0].numel())
+    at = placed.pos
+    if format.tile:
+        axes = axes if entries.order is None else [axis[entries.order] for axis in axes]
+        for level in format.levels[len(format.prefix) :]:
+            at = at * level.size(shape) + level.coordinate_of(axes, shape)
+    valid = _bitmap(structure, at) if format.levels[-1].extent.covers else None
+    return dataclasses.replace(structure, valid=valid), at, entries.order
+
+
+def _bitmap(structure: Structure, at: torch.Tensor) -> torch.Tensor | None:
+    """True at entries; None when there is no padding that the coordinates do not show."""
+    count = math.prod(structure.values_shape)
+    if at.numel() == count:
+        return None
+    valid = torch.zeros(count, dtype=torch.bool, device=at.device)
+    valid[at] = True
+    if torch.equal(valid, structure.coordinates()[1]):
+        return None
+    return valid.reshape(structure.values_shape)
+
+
+def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> torch.Tensor:
+    """The array in the integer type that the format gives, else the smaller of int32 and int64 that holds all."""
+    stem = name.rstrip("0123456789")
+    level = format.levels[int(name[len(stem) :])]
+    asked = level.extent.width_of(stem) or level.coordinate.width_of(stem)
+    if asked is None:
+        return tensor.to(torch.int32 if largest < 2**31 else torch.int64)
+    dtype = _INTEGERS[asked]
+    if tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
+        raise FormatError(f"'{name}' does not fit into {asked}; leave the integer type out")
+    return tensor.to(dtype)
+
+
+def with_widths(format: Format, widths) -> Format:
+    """The format with the integer types `widths` (array name to 'i32', 'i64', ...) in its text."""
+    levels = []
+    for number, level in enumerate(format.levels):
+        extent, coordinate = level.extent, level.coordinate
+        for name in level.buffers():
+            width = widths.get(f"{name}{number}")
+            if width and name in {f.name for f in dataclasses.fields(extent)}:
+                extent = dataclasses.replace(extent, **{name: width})
+            elif width and name in {f.name for f in dataclasses.fields(coordinate)}:
+                coordinate = dataclasses.replace(coordinate, **{name: width})
+        levels.append(Level(level.digits, extent, coordinate))
+    return Format.of(levels, axes=format.axes, multiset=format.multiset, layout=format.layout)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promise of a sparsifier: a bool mask of a tensor's shape, which says what is kept."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+
+from ..errors import DataError, FormatError, ScheduleError
+from ..packing.entries import check_mask
+
+
+class Sparsifier:
+    """Base of all sparsifiers. One of your own answers a mask:
+
+    >>> import torch
+    >>> class Positive(Sparsifier):
+    ...     def mask(self, tensor):
+    ...         return tensor > 0
+    >>> Positive()(torch.tensor([-1.0, 2.0])).tolist()
+    [False, True]
+    """
+
+    needs_block = False  # chooses blocks, whose sizes come from `.block(...)`
+
+    def mask(self, tensor: torch.Tensor) -> torch.Tensor:
+        """bool tensor of the shape and device of `tensor`: True where an entry is kept."""
+        raise NotImplementedError(f"'{type(self).__name__}' has no mask(self, tensor)")
+
+    def with_block(self, sizes) -> "Sparsifier":
+        """This sparsifier knowing the block sizes of `.block(...)`; element sparsifiers answer themselves."""
+        return self
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The checked mask. Raises `DataError` for a wrong shape, dtype or device."""
+        mask = self.mask(tensor.detach())
+        try:
+            check_mask(mask, tensor)
+        except DataError as error:
+            raise DataError(f"sparsifier '{type(self).__name__}': {error.message}") from None
+        return mask
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not isinstance(v, torch.Tensor))
+        return f"{type(self).__name__}({fields})"
+
+
+class BlockSparsifier(Sparsifier):
+    """Base of sparsifiers that keep or drop whole blocks."""
+
+    needs_block = True
+    block: tuple[int, ...] | None = None
+
+    def with_block(self, sizes):
+        sizes = tuple(int(size) for size in sizes)
+        if self.block is not None and self.block != sizes:
+            raise FormatError(f"'{type(self).__name__}' has blocks of {self.block}, .block() says {sizes}; give one of them")
+        bound = copy.copy(self)
+        bound.block = sizes
+        return bound
+
+    def known_block(self, tensor: torch.Tensor) -> tuple[int, ...]:
+        if self.block is None:
+            raise FormatError(f"'{type(self).__name__}' needs a block; call .block(b0, b1), or give block=(b0, b1)")
+        if len(self.block) != tensor.ndim:
+            raise FormatError(f"blocks of {len(self.block)} axes do not fit a tensor of {tensor.ndim}")
+        return self.block
+
+
+def as_sparsifier(sparsifier) -> Sparsifier:
+    """A sparsifier from an instance, a class, a bool mask or a pattern. Raises `ScheduleError`."""
+    if isinstance(sparsifier, type) and issubclass(sparsifier, Sparsifier):
+        try:
+            return sparsifier()
+        except TypeError as error:
+            raise ScheduleError(f"'{sparsifier.__name__}' needs arguments: {error}") from None
+    if isinstance(sparsifier, Sparsifier):
+        return sparsifier
+    from ..patterns import Pattern
+    from .given import Given
+
+    if isinstance(sparsifier, (torch.Tensor, Pattern)):
+        return Given(sparsifier)
+    raise ScheduleError(f"expected a sparsifier, not {type(sparsifier).__name__}; subclass lacis.Sparsifier")

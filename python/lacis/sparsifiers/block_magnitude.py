@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the blocks of largest norm."""
+
+from __future__ import annotations
+
+import torch
+
+from .base import BlockSparsifier
+from .choose import blocked, check_sparsity, keep_count, keep_largest, magnitude, spread
+
+
+class BlockMagnitude(BlockSparsifier):
+    """Keep the `blocks - round(sparsity * blocks)` blocks of largest `norm` (1, 2 or inf), whole.
+
+    Blocks come from `.block(...)`, or from `block`. Edge blocks count with the elements that they have.
+
+    >>> import torch
+    >>> BlockMagnitude(0.5, block=(1, 2))(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
+    [[False, False], [True, True]]
+    """
+
+    def __init__(self, sparsity: float, norm: float = 2, block=None):
+        self.sparsity = check_sparsity(sparsity)
+        self.norm = norm
+        self.block = None if block is None else tuple(block)
+
+    def mask(self, tensor):
+        block = self.known_block(tensor)
+        parts = blocked(magnitude(tensor), block)
+        scores = torch.linalg.vector_norm(parts.double(), ord=self.norm, dim=-1)
+        return spread(keep_largest(scores, keep_count(scores.numel(), self.sparsity)), block, tensor.shape)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps blocks chosen by a seed."""
+
+from __future__ import annotations
+
+from .base import BlockSparsifier
+from .choose import check_sparsity, hashed, keep_count, keep_largest, spread
+
+
+class BlockRandom(BlockSparsifier):
+    """Keep `blocks - round(sparsity * blocks)` blocks that `seed` chooses, whole, the same on every device.
+
+    >>> import torch
+    >>> int(BlockRandom(0.5, seed=1, block=(2, 2))(torch.ones(4, 4)).sum())
+    8
+    """
+
+    def __init__(self, sparsity: float, seed: int = 0, block=None):
+        self.sparsity = check_sparsity(sparsity)
+        self.seed = seed
+        self.block = None if block is None else tuple(block)
+
+    def mask(self, tensor):
+        block = self.known_block(tensor)
+        grid = [-(-size // b) for size, b in zip(tensor.shape, block)]
+        scores = hashed(grid, self.seed, tensor.device)
+        return spread(keep_largest(scores, keep_count(scores.numel(), self.sparsity)), block, tensor.shape)

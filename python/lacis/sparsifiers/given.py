@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps what a mask or a pattern says."""
+
+from __future__ import annotations
+
+from .base import Sparsifier
+
+
+class Given(Sparsifier):
+    """Keep the True elements of a bool mask, or the entries of a `lacis.Pattern`.
+
+    >>> import torch
+    >>> Given(torch.tensor([True, False]))(torch.ones(2)).tolist()
+    [True, False]
+    """
+
+    def __init__(self, mask_or_pattern):
+        self.source = mask_or_pattern
+
+    def mask(self, tensor):
+        to_mask = getattr(self.source, "to_mask", None)
+        return self.source if to_mask is None else to_mask()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps entries chosen by a seed."""
+
+from __future__ import annotations
+
+from .base import Sparsifier
+from .choose import check_sparsity, hashed, keep_count, keep_largest
+
+
+class Random(Sparsifier):
+    """Keep `numel - round(sparsity * numel)` entries that `seed` chooses, the same on every device.
+
+    >>> import torch
+    >>> int(Random(0.75, seed=1)(torch.ones(8, 8)).sum())
+    16
+    """
+
+    def __init__(self, sparsity: float, seed: int = 0):
+        self.sparsity = check_sparsity(sparsity)
+        self.seed = seed
+
+    def mask(self, tensor):
+        scores = hashed(tensor.shape, self.seed, tensor.device)
+        return keep_largest(scores, keep_count(tensor.numel(), self.sparsity))
