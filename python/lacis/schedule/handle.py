@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handles: what `s["path.weight"]` and `s.match(...)` answer; the verbs are the files of `steps/`."""
+
+from __future__ import annotations
+
+import functools
+
+from ..errors import ScheduleError, user_location
+from .site import Site
+from .steps import STEPS
+
+
+class _Verbs:
+    """Every registered step as a method that records it and returns the handle."""
+
+    def __getattr__(self, name: str):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        step = STEPS.get(name)
+        if step is None:
+            raise AttributeError(f"a handle has no verb '{name}'; it has {', '.join(sorted(STEPS))}")
+        return functools.wraps(step)(functools.partial(self._record, step))
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *STEPS})
+
+    def _record(self, cls, *args, **kwargs):
+        if not cls.ready:
+            raise NotImplementedError(f"'{cls.mnemonic}' is not built yet: every kernel runs its default schedule")
+        self._take(cls(*args, **kwargs, location=user_location()))
+        return self
+
+
+class Handle(_Verbs):
+    """One parameter. Verbs return the handle, and raise at once when they contradict an earlier one."""
+
+    def __init__(self, schedule, site: Site):
+        self._schedule = schedule
+        self.site = site
+
+    @property
+    def name(self) -> str:
+        return self.site.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.site.shape
+
+    @property
+    def steps(self) -> tuple:
+        """The records, in order."""
+        return tuple(self.site.steps)
+
+    @property
+    def format(self):
+        """The format that the verbs say together."""
+        return self.site.format()
+
+    @property
+    def grad(self) -> "Later":
+        return Later(f"{self.name}.grad", "gradients are scheduled with the backward pass, which is not built yet")
+
+    def part(self, name: str) -> "Later":
+        """A part of a sum, which takes loop steps of its own."""
+        format = self.site.format()
+        parts = getattr(format, "parts", None)
+        if parts is None or name not in parts:
+            known = f"its parts are {', '.join(parts)}" if parts else "it is not a sum, see decompose()"
+            raise ScheduleError(f"'{self.name}' has no part '{name}'; {known}")
+        return Later(f"{self.name}, part {name}", "loop steps of a part are not built yet")
+
+    @property
+    def kernel(self):
+        """The compiled forward kernel, after `build`."""
+        return self.kernels["forward"]
+
+    @property
+    def kernels(self) -> dict:
+        """The compiled kernels by role, after `build`."""
+        return self._schedule.engine.kernels(self.site)
+
+    @property
+    def packed(self):
+        """The packed tensor over the arrays of the built model."""
+        return self._schedule.engine.packed(self.site)
+
+    def _trial(self, step) -> None:
+        self._schedule.require_open(step)
+        self.site.trial(step)
+
+    def _take(self, step) -> None:
+        self._trial(step)
+        self.site.record(step)
+
+    def __repr__(self) -> str:
+        verbs = "".join(f".{step.describe()}" for step in self.site.steps)
+        return f's["{self.name}"]{verbs}'
+
+
+class Group(_Verbs):
+    """All handles of a `match`; a verb is recorded for each of them, or for none when one refuses."""
+
+    def __init__(self, handles):
+        self._handles = list(handles)
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def __iter__(self):
+        return iter(self._handles)
+
+    def __getitem__(self, index):
+        return self._handles[index]
+
+    def _trial(self, step) -> None:
+        for handle in self._handles:
+            handle._trial(step)
+
+    def _take(self, step) -> None:
+        self._trial(step)
+        for handle in self._handles:
+            handle._take(step)
+
+    def __repr__(self) -> str:
+        return f"Group({', '.join(handle.name for handle in self._handles)})"
+
+
+class Later(_Verbs):
+    """A handle that has its place in the language, whose verbs are not built yet."""
+
+    def __init__(self, name: str, reason: str):
+        self.name = name
+        self._reason = reason
+
+    def _record(self, cls, *args, **kwargs):
+        raise NotImplementedError(f"'{self.name}': {self._reason}")
+
+    _trial = _take = lambda self, step: self._record(type(step))
+
+    @property
+    def grad(self) -> "Later":
+        return self
+
+    def __repr__(self) -> str:
+        return f's["{self.name}"]'
+
+

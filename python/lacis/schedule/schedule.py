@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schedule of a model: which parameters are sparse, how they are stored, and how their loops run."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Any, Protocol
+
+from ..errors import ScheduleError, format_location, user_location
+from .handle import Group, Handle, Later
+from .names import Names
+from .site import Site
+from .tree import tree
+
+TARGETS = re.compile(r"auto|cpu|cuda|cuda:sm_\d+a?|eager")
+
+
+class Engine(Protocol):
+    """Who builds what a schedule says; see `lacis.runtime.engine`."""
+
+    built: bool
+
+    def build(self, schedule: "Schedule", args: tuple, kwargs: dict): ...
+
+    def restore(self): ...
+
+    def report(self, args: tuple, kwargs: dict): ...
+
+    def kernels(self, site: Site) -> dict: ...
+
+    def packed(self, site: Site) -> Any: ...
+
+
+class Schedule:
+    """Made by `lacis.create_schedule`; indexing answers handles, whose verbs record steps.
+
+    Recording touches neither the model nor the compiler: `build` does the work, once.
+    """
+
+    def __init__(self, model, engine: Engine, target: str = "auto", deterministic: bool = True, allow_dense: bool = False):
+        if not isinstance(target, str) or not TARGETS.fullmatch(target):
+            raise ScheduleError(f"no target {target!r}; targets are 'auto', 'cpu', 'cuda', 'cuda:sm_90a' and 'eager'")
+        self.model = model
+        self.engine = engine
+        self.target = target
+        self.deterministic = deterministic
+        self.allow_dense = allow_dense
+        self.location = user_location()
+        self._sites: dict[str, Site] = {}
+        self._known: Names | None = None
+
+    @property
+    def names(self) -> Names:
+        """Names of the model's parameters and modules: as it is now, or as it was before `build`."""
+        if not self.engine.built or self._known is None:
+            self._known = Names.of(self.model)
+        return self._known
+
+    @property
+    def sites(self) -> list[Site]:
+        """The parameters that have steps, in the model's order."""
+        order = {name: n for n, name in enumerate(self.names.parameters)}
+        touched = [site for site in self._sites.values() if site.steps]
+        return sorted(touched, key=lambda site: order.get(site.name, len(order)))
+
+    def __getitem__(self, key: str):
+        """The handle of a parameter, a module (`"path"`), or an activation (`"path:out"`, `"path:in0"`)."""
+        if not isinstance(key, str):
+            raise ScheduleError(f"a name is expected, not {type(key).__name__}")
+        names = self.names
+        if key in names.parameters:
+            return Handle(self, self._site(key))
+        path, colon, edge = key.partition(":")
+        if colon and path in names.modules:
+            if not re.fullmatch(r"out|in\d+", edge):
+                raise ScheduleError(f"'{key}': an activation is '{path}:out', '{path}:in0', '{path}:in1', ...")
+            return Later(key, "sparse activations are not built yet")
+        if key in names.modules:
+            return Later(key, "schedules of whole modules are not built yet; name its parameters")
+        near = difflib.get_close_matches(key, [*names.parameters, *names.modules], n=3, cutoff=0.3)
+        hint = f"; the nearest are {', '.join(map(repr, near))}" if near else ""
+        raise ScheduleError(f"the model has no parameter or module '{key}'{hint}")
+
+    def _site(self, name: str) -> Site:
+        aliases, shape = self.names.parameters[name]
+        if aliases[0] not in self._sites:
+            self._sites[aliases[0]] = Site(aliases, shape)
+        return self._sites[aliases[0]]
+
+    def match(self, regex: str) -> Group:
+        """All parameters (and modules) whose whole name matches; raises when there is none.
+
+        A tied parameter is there once, under whichever of its names matches first.
+        """
+        try:
+            pattern = re.compile(regex)
+        except re.error as error:
+            raise ScheduleError(f"match: {regex!r} is not a regular expression: {error}") from None
+        names = self.names
+        sites: dict[str, Any] = {}
+        for name, (aliases, _) in names.parameters.items():
+            if pattern.fullmatch(name):
+                sites.setdefault(aliases[0], self[name])
+        sites.update({f"module {name}": self[name] for name in names.modules if name and pattern.fullmatch(name)})
+        if not sites:
+            near = _near(regex, names)
+            hint = f"; it has {', '.join(map(repr, near))}" if near else ""
+            raise ScheduleError(f"match: no whole name of the model matches {regex!r}{hint}")
+        return Group(sites.values())
+
+    def require_open(self, step) -> None:
+        """Raise when the model is built already."""
+        if self.engine.built:
+            raise ScheduleError(f"{step.mnemonic}: the model is built; call restore() first", location=step.location)
+
+    def build(self, *example, **kwargs):
+        """Generate and load the kernels and put them into the model, in place; returns the model.
+
+        Fails as a whole: on any error the model is as before.
+        """
+        if self.engine.built:
+            raise ScheduleError("build: the model is built already; call restore() first")
+        if not self.sites:
+            raise ScheduleError("build: nothing is scheduled", location=self.location)
+        self.names  # the names before the swap stay known
+        return self.engine.build(self, example, kwargs)
+
+    def restore(self):
+        """The original modules and dense parameters back, with the present values; returns the model."""
+        return self.engine.restore()
+
+    def report(self, *inputs, **kwargs):
+        """Run the built model on inputs and measure each sparse layer beside the dense one."""
+        return self.engine.report(inputs, kwargs)
+
+    def __str__(self) -> str:
+        return tree(self)
+
+    def __repr__(self) -> str:
+        where = format_location(self.location)
+        return f"<Schedule of {type(self.model).__name__}, {len(self.sites)} parameters, target {self.target!r}, {where}>"
+
+
+def _near(regex: str, names: Names) -> list[str]:
+    plain = re.sub(r"\\(.)", r"\1", regex.replace(".*", ""))
+    return difflib.get_close_matches(plain, list(names.parameters), n=3, cutoff=0.3)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A site: one parameter of the model, and the verbs recorded for it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..errors import FormatError, ScheduleError
+from ..formats import Format, Sum, compose, decompose
+from .steps import Step
+
+
+@dataclasses.dataclass
+class Site:
+    """`names` are all paths of the parameter (more than one when it is tied), the first is its name."""
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    steps: list[Step] = dataclasses.field(default_factory=list)
+    parts: dict[str, list[Step]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+    def trial(self, step: Step) -> None:
+        """Raise when `step` cannot be recorded here; records nothing."""
+        step.check(self.steps)
+        trial = dataclasses.replace(self, steps=[*self.steps, step])
+        if not trial._waits_for_block():
+            try:
+                trial.format()
+            except FormatError as error:
+                raise type(error)(f"{step.mnemonic}: {error.message}", location=step.location) from None
+
+    def record(self, step: Step) -> None:
+        self.steps.append(step)
+
+    def of(self, mnemonic: str) -> list[Step]:
+        """The steps with this verb, in order."""
+        return [step for step in self.steps if step.mnemonic == mnemonic]
+
+    @property
+    def location(self) -> tuple[str, int] | None:
+        """The user's line that gives the format, else the first one."""
+        steps = self.of("set_format") + self.of("decompose") + self.steps
+        return steps[0].location if steps else None
+
+    @property
+    def sparsifier(self):
+        steps = self.of("sparsify")
+        return steps[0].sparsifier if steps else None
+
+    @property
+    def blocks(self) -> list[tuple[int, ...]]:
+        return [step.sizes for step in self.of("block")]
+
+    @property
+    def block_size(self) -> tuple[int, ...] | None:
+        """The outermost blocks, from `.block()` or from the format itself; None without any."""
+        if self.blocks:
+            return self.blocks[0]
+        for format in self._named_formats():
+            sizes = getattr(format, "sizes", None)
+            tile = sizes or (format.tile if isinstance(format, Format) else ())
+            if len(tile) == len(self.shape):
+                return tuple(tile)
+        return None
+
+    def _named_formats(self) -> list:
+        named = [step.format for step in self.of("set_format")]
+        for step in self.of("decompose"):
+            named += [part for _, part in step.parts]
+        return [f for f in named if not (hasattr(f, "sizes") and f.sizes is None)]
+
+    def _waits_for_block(self) -> bool:
+        """Does a recorded format need a `.block()` that may still come?"""
+        axes = [a for step in self.of("set_format") for a in step.axis or ()]
+        formats = [step.format for step in self.of("set_format")]
+        formats += [part for step in self.of("decompose") for _, part in step.parts]
+        open_sizes = any(hasattr(f, "sizes") and f.sizes is None for f in formats)
+        rank = len(self.shape)
+        beyond = any(a >= rank * (1 + len(self.blocks)) for a in axes)
+        return (open_sizes and not self.blocks) or beyond
+
+    def format(self) -> Format | Sum:
+        """What the verbs say together; raises `FormatError` when they do not fit each other."""
+        rank, blocks = len(self.shape), self.blocks
+        for step in self.of("decompose"):
+            parts = {name: _composed(rank, blocks, [(part, None)]) for name, part in step.parts}
+            return decompose(**parts)
+        formats = [(step.format, step.axis) for step in self.of("set_format")]
+        if not formats:
+            raise ScheduleError(
+                f"'{self.name}' has no format; call set_format() or decompose() on it", location=self.location
+            )
+        if len(formats) == 1 and isinstance(formats[0][0], Sum):
+            if blocks:
+                raise FormatError("a sum cannot be nested; decompose() the blocked tensor, and give its parts formats")
+            return formats[0][0].for_rank(rank)
+        return _composed(rank, blocks, formats)
+
+    def __contains__(self, mnemonic: str) -> bool:
+        return any(step.mnemonic == mnemonic for step in self.steps)
+
+
+def _composed(rank, blocks, formats) -> Format:
+    if not blocks and len(formats) == 1 and formats[0][1] is None:
+        format = formats[0][0].for_rank(rank)
+        format.levels  # a block format without sizes says so
+        return format
+    return compose(rank, blocks, formats)

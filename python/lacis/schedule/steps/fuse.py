@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb `fuse`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .step import Step, primitive
+
+
+@primitive
+@dataclasses.dataclass(frozen=True)
+class Fuse(Step):
+    """One loop `outer_inner` over the pairs of two.
+
+    for i: for j:  s[i, j]   -->   for i_j:  s[i, j]
+    """
+
+    mnemonic = "fuse"
+    outer: str
+    inner: str

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb `sparsify`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ...sparsifiers import as_sparsifier
+from .step import Step, primitive
+
+
+@primitive
+@dataclasses.dataclass(frozen=True)
+class Sparsify(Step):
+    """Choose which entries exist.
+
+    w[i, j]   -->   w[i, j] where mask[i, j]
+    """
+
+    mnemonic = "sparsify"
+    sparsifier: object
+    ready = True
+
+    def __post_init__(self):
+        object.__setattr__(self, "sparsifier", as_sparsifier(self.sparsifier))
+
+    def check(self, earlier):
+        for step in earlier:
+            if isinstance(step, Sparsify):
+                self.contradict(step, "the entries are chosen already")
