@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Reads and writes of dense tensors: scalars, contiguous vectors, and vectors across rows.
+#include "LoopLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// A number that divides `value` wherever it is computed from coordinates and constants.
+static int64_t knownMultiple(Value value) {
+  if (auto constant = getConstantIntValue(value))
+    return *constant == 0 ? int64_t(1) << 30 : std::abs(*constant);
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::AddIOp>(op))
+    return std::gcd(knownMultiple(op->getOperand(0)), knownMultiple(op->getOperand(1)));
+  if (isa_and_nonnull<arith::MulIOp>(op))
+    return std::min<int64_t>(knownMultiple(op->getOperand(0)) * knownMultiple(op->getOperand(1)), int64_t(1) << 30);
+  return 1;
+}
+
+/// lane < count, for each lane.
+static Value laneMask(OpBuilder &b, Location loc, Value count, int64_t lanes) {
+  Type element = count.getType();
+  auto type = VectorType::get({lanes}, element);
+  SmallVector<Attribute> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(b.getIntegerAttr(element, lane));
+  Value iota = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, numbers));
+  Value bound = vector::BroadcastOp::create(b, loc, type, count);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, iota, bound);
+}
+
+static Value laneAddress(OpBuilder &b, Location loc, DenseAccess &access, Value base, Value stride, int64_t lane) {
+  if (lane == 0)
+    return base;
+  Value number = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(lane));
+  return access.offset(base, arith::MulIOp::create(b, loc, stride, number));
+}
+
+/// Calls `emit` for each lane, under `lane < count` where `count` is not null.
+static void forEachLane(OpBuilder &b, Location loc, Value count, int64_t lanes,
+                        llvm::function_ref<void(OpBuilder &, int64_t)> emit) {
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    if (!count) {
+      emit(b, lane);
+      continue;
+    }
+    Value number = arith::ConstantOp::create(b, loc, b.getIntegerAttr(count.getType(), lane));
+    Value active = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, count);
+    auto guard = scf::IfOp::create(b, loc, active, /*withElseRegion=*/false);
+    OpBuilder then = guard.getThenBodyBuilder();
+    emit(then, lane);
+  }
+}
+
+LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
+  Location loc = op.getLoc();
+  DenseAccess access(b, loc, arguments, workspaces, op.getTensor());
+  Value base = access.address(mapped(op.getIndices()));
+  auto vector = dyn_cast<VectorType>(op.getType());
+  if (!vector) {
+    mapping.map(op.getResult(), LLVM::LoadOp::create(b, loc, op.getType(), base));
+    return success();
+  }
+  unsigned axis = *op.getAlong();
+  int64_t lanes = vector.getDimSize(0);
+  Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
+  Value stride = access.strideOf(axis);
+  unsigned alignment = access.alignment(axis, knownMultiple(op.getIndices()[axis]), lanes);
+  if (!stride && !count) {
+    mapping.map(op.getResult(), LLVM::LoadOp::create(b, loc, vector, base, alignment));
+    return success();
+  }
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(vector));
+  if (!stride) {
+    Value mask = laneMask(b, loc, count, lanes);
+    unsigned bytes = std::max(1u, vector.getElementTypeBitWidth() / 8);
+    mapping.map(op.getResult(), LLVM::MaskedLoadOp::create(b, loc, vector, base, mask, ValueRange{zero}, bytes));
+    return success();
+  }
+  if (count)
+    return op.emitError("a guarded vector across rows is read through a relayout of the operand");
+  Value result = zero;
+  forEachLane(b, loc, {}, lanes, [&](OpBuilder &b, int64_t lane) {
+    Value address = laneAddress(b, loc, access, base, stride, lane);
+    Value element = LLVM::LoadOp::create(b, loc, vector.getElementType(), address);
+    result = vector::InsertOp::create(b, loc, element, result, lane);
+  });
+  mapping.map(op.getResult(), result);
+  return success();
+}
+
+LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
+  Location loc = op.getLoc();
+  DenseAccess access(b, loc, arguments, workspaces, op.getTensor());
+  Value base = access.address(mapped(op.getIndices()));
+  Value value = mapping.lookup(op.getValue());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  if (!vector) {
+    LLVM::StoreOp::create(b, loc, value, base);
+    return success();
+  }
+  unsigned axis = *op.getAlong();
+  int64_t lanes = vector.getDimSize(0);
+  Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
+  Value stride = access.strideOf(axis);
+  if (!stride && !count) {
+    unsigned alignment = access.alignment(axis, knownMultiple(op.getIndices()[axis]), lanes);
+    LLVM::StoreOp::create(b, loc, value, base, alignment);
+    return success();
+  }
+  if (!stride) {
+    unsigned bytes = std::max(1u, vector.getElementTypeBitWidth() / 8);
+    LLVM::MaskedStoreOp::create(b, loc, value, base, laneMask(b, loc, count, lanes), bytes);
+    return success();
+  }
+  auto store = [&](OpBuilder &b, int64_t lane) {
+    Value element = vector::ExtractOp::create(b, loc, value, lane);
+    LLVM::StoreOp::create(b, loc, element, laneAddress(b, loc, access, base, stride, lane));
+  };
+  if (!count) {
+    forEachLane(b, loc, {}, lanes, store);
+    return success();
+  }
+  // Whole vectors store without a test for each lane.
+  Value all = arith::ConstantOp::create(b, loc, b.getIntegerAttr(count.getType(), lanes));
+  Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, count, all);
+  auto guard = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
+  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+  forEachLane(then, loc, {}, lanes, store);
+  forEachLane(otherwise, loc, count, lanes, store);
+  return success();
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Levels and dense tensors as loads and addresses.
+#include "Addressing.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static Value integerConstant(OpBuilder &b, Location loc, Type type, int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+}
+
+static Value castInteger(OpBuilder &b, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  if (value.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    return arith::ExtSIOp::create(b, loc, type, value);
+  return arith::TruncIOp::create(b, loc, type, value);
+}
+
+Value lacis::elementAddress(OpBuilder &b, Location loc, Value base, Value elements, Type element) {
+  Value index = castInteger(b, loc, elements, b.getI64Type());
+  return LLVM::GEPOp::create(b, loc, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{index});
+}
+
+std::pair<TensorSource, int64_t> lacis::dimensionOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
+  auto dim = size.getDefiningOp<tensor::DimOp>();
+  assert(dim && dim.getConstantIndex() && "sizes are dimensions of arguments");
+  return {sourceOf(dim.getSource(), workspaces), *dim.getConstantIndex()};
+}
+
+//===- StorageLevel -------------------------------------------------------===//
+
+Value StorageLevel::constant(int64_t value) { return integerConstant(b, loc, indexType(), value); }
+
+Value StorageLevel::load(StringRef buffer, Value index) {
+  LevelAttr attr = format.getLevels()[level];
+  Type element;
+  for (const BufferSpec &spec : attr.getExtent().getBuffers())
+    if (spec.name == buffer)
+      element = spec.elementType;
+  for (const BufferSpec &spec : attr.getCoordinate().getBuffers())
+    if (spec.name == buffer)
+      element = spec.elementType;
+  Value address = elementAddress(b, loc, arguments.array(source, nameOf(buffer)), index, element);
+  return castInteger(b, loc, LLVM::LoadOp::create(b, loc, element, address), indexType());
+}
+
+Value StorageLevel::digitSize(Digit digit) {
+  if (digit.mod)
+    return constant(digit.mod);
+  Value size = arguments.dim(shape, digit.axis);
+  return digit.div == 1 ? size : arith::CeilDivUIOp::create(b, loc, size, constant(digit.div)).getResult();
+}
+
+Value StorageLevel::size() {
+  Value product;
+  for (Digit digit : format.getLevels()[level].getDigits()) {
+    Value one = digitSize(digit);
+    product = product ? arith::MulIOp::create(b, loc, product, one).getResult() : one;
+  }
+  return product ? product : constant(1);
+}
+
+Value StorageLevel::width() { return arguments.arrayDim(source, nameOf("crd"), 1); }
+
+//===- DenseAccess --------------------------------------------------------===//
+
+Value DenseAccess::wide(Value index) { return castInteger(b, loc, index, b.getI64Type()); }
+
+Value DenseAccess::size(unsigned axis) {
+  if (auto workspace = tensor.getDefiningOp<WorkspaceOp>()) {
+    auto [source, dim] = dimensionOf(workspace.getSizes()[axis], workspaces);
+    return wide(arguments.dim(source, dim));
+  }
+  return wide(arguments.dim(source, axis));
+}
+
+Value DenseAccess::strideOf(unsigned axis) {
+  if (FormatAttr format = layout()) {
+    ArrayRef<Digit> last = format.getLevels().back().getDigits();
+    return last.size() == 1 && last[0].axis == axis && last[0].div == 1
+               ? Value()
+               : integerConstant(b, loc, b.getI64Type(), 0); // not a run: refused by the caller
+  }
+  Value stride;
+  for (unsigned other = axis + 1; other < type().getRank(); ++other)
+    stride = stride ? arith::MulIOp::create(b, loc, stride, size(other)).getResult() : size(other);
+  return stride;
+}
+
+/// Horner over the levels of a dense layout.
+Value DenseAccess::laidOut(ValueRange indices) {
+  Type i64 = b.getI64Type();
+  Value position = integerConstant(b, loc, i64, 0);
+  for (LevelAttr level : layout().getLevels())
+    for (Digit digit : level.getDigits()) {
+      Value extent = digit.mod ? integerConstant(b, loc, i64, digit.mod) : size(digit.axis);
+      Value crd = wide(indices[digit.axis]);
+      if (digit.div != 1) {
+        Value div = integerConstant(b, loc, i64, digit.div);
+        crd = arith::DivUIOp::create(b, loc, crd, div);
+        if (!digit.mod)
+          extent = arith::CeilDivUIOp::create(b, loc, extent, div);
+      }
+      if (digit.mod)
+        crd = arith::RemUIOp::create(b, loc, crd, extent);
+      position = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, extent), crd);
+    }
+  return position;
+}
+
+Value DenseAccess::address(ValueRange indices) {
+  Value position;
+  if (layout()) {
+    position = laidOut(indices);
+  } else {
+    for (auto [axis, index] : llvm::enumerate(indices)) {
+      Value crd = wide(index);
+      position = position ? arith::AddIOp::create(
+                                b, loc, arith::MulIOp::create(b, loc, position, size(axis)), crd)
+                                .getResult()
+                          : crd;
+    }
+    if (!position)
+      position = integerConstant(b, loc, b.getI64Type(), 0);
+  }
+  return elementAddress(b, loc, arguments.pointer(source), position, getElementType());
+}
+
+Value DenseAccess::offset(Value base, Value elements) {
+  return elementAddress(b, loc, base, elements, getElementType());
+}
+
+unsigned DenseAccess::alignment(unsigned axis, int64_t multiple, unsigned lanes) {
+  unsigned bytes = std::max(1u, getElementType().getIntOrFloatBitWidth() / 8);
+  int64_t run = std::gcd<int64_t>(lanes, multiple);
+  if (FormatAttr format = layout())
+    return bytes * std::gcd(run, format.getLevels().back().getDigits()[0].mod);
+  if (type().getRank() > 1) {
+    auto argument = cast<BlockArgument>(tensor);
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), "lacis.divisible");
+    run = std::gcd(run, classes ? classes[axis] : 1);
+  }
+  return std::min<int64_t>(16, bytes * run);
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The flat arguments of a kernel: each is made when first needed, with its source on record.
+#include "KernelArguments.h"
+
+using namespace mlir;
+using namespace lacis;
+
+TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor)) {
+    auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    unsigned number = argument.getArgNumber();
+    if (function.getArgAttr(number, "lacis.output"))
+      return {TensorSource::Output, -1, "", ""};
+    bool encoded = static_cast<bool>(cast<RankedTensorType>(argument.getType()).getEncoding());
+    return {encoded ? TensorSource::Storage : TensorSource::Operand, number, "", ""};
+  }
+  if (auto part = tensor.getDefiningOp<PartOp>()) {
+    TensorSource source = sourceOf(part.getSource(), workspaces);
+    source.part = part.getName().str();
+    return source;
+  }
+  if (auto walk = tensor.getDefiningOp<WalkOp>()) {
+    TensorSource source = sourceOf(walk.getSource(), workspaces);
+    source.kind = TensorSource::Derived;
+    llvm::raw_string_ostream out(source.format);
+    out << cast<RankedTensorType>(walk.getType()).getEncoding();
+    return source;
+  }
+  auto found = llvm::find(workspaces, tensor.getDefiningOp<WorkspaceOp>());
+  return {TensorSource::Workspace, found - workspaces.begin(), "", ""};
+}
+
+static NamedAttribute text(Builder &b, StringRef name, StringRef value) {
+  return b.getNamedAttr(name, b.getStringAttr(value));
+}
+
+static NamedAttribute number(Builder &b, StringRef name, int64_t value) {
+  return b.getNamedAttr(name, b.getI64IntegerAttr(value));
+}
+
+unsigned KernelArguments::indexOf(DictionaryAttr record) const {
+  return llvm::find(records, record) - records.begin();
+}
+
+Value KernelArguments::argument(DictionaryAttr record, Type type, bool readonly) {
+  unsigned index = indexOf(record);
+  if (index < records.size())
+    return kernel.getArgument(index);
+  records.push_back(record);
+  NamedAttrList attributes;
+  if (isa<LLVM::LLVMPointerType>(type)) {
+    attributes.set("llvm.noalias", b.getUnitAttr());
+    if (readonly)
+      attributes.set("llvm.readonly", b.getUnitAttr());
+  }
+  (void)kernel.insertArgument(index, type, attributes.getDictionary(kernel.getContext()), kernel.getLoc());
+  return kernel.getArgument(index);
+}
+
+/// Sizes arrive as i64 and are used as indices of the kernel's width.
+Value KernelArguments::integer(DictionaryAttr record) {
+  if (Value known = values.lookup(record))
+    return known;
+  Value wide = argument(record, b.getI64Type(), /*readonly=*/false);
+  Value value = wide;
+  if (indexType != wide.getType()) {
+    OpBuilder entry(kernel.getBody());
+    value = arith::TruncIOp::create(entry, kernel.getLoc(), indexType, wide);
+  }
+  values[record] = value;
+  return value;
+}
+
+Value KernelArguments::pointer(const TensorSource &source) {
+  Type type = LLVM::LLVMPointerType::get(kernel.getContext());
+  switch (source.kind) {
+  case TensorSource::Output:
+    return argument(b.getDictionaryAttr(text(b, "kind", "output")), type, false);
+  case TensorSource::Workspace:
+    return argument(b.getDictionaryAttr({text(b, "kind", "workspace"), number(b, "index", source.number)}), type,
+                    false);
+  default:
+    return argument(b.getDictionaryAttr({text(b, "kind", "operand"), number(b, "operand", source.number)}), type,
+                    true);
+  }
+}
+
+/// The record of a named array: storage of the operand, or of an array derived from its pattern.
+static SmallVector<NamedAttribute> arrayRecord(Builder &b, const TensorSource &source, StringRef name) {
+  SmallVector<NamedAttribute> record{number(b, "operand", source.number)};
+  if (source.kind == TensorSource::Derived) {
+    record.push_back(text(b, "part", source.part));
+    record.push_back(text(b, "format", source.format));
+    record.push_back(text(b, "name", name));
+    return record;
+  }
+  record.push_back(text(b, "name", source.part.empty() ? name.str() : source.part + "." + name.str()));
+  return record;
+}
+
+Value KernelArguments::array(const TensorSource &source, StringRef name) {
+  SmallVector<NamedAttribute> record = arrayRecord(b, source, name);
+  record.push_back(text(b, "kind", source.kind == TensorSource::Derived ? "derived" : "storage"));
+  return argument(b.getDictionaryAttr(record), LLVM::LLVMPointerType::get(kernel.getContext()), true);
+}
+
+Value KernelArguments::arrayDim(const TensorSource &source, StringRef name, int64_t dim) {
+  SmallVector<NamedAttribute> record = arrayRecord(b, source, name);
+  record.push_back(text(b, "kind", source.kind == TensorSource::Derived ? "derived_dim" : "storage_dim"));
+  record.push_back(number(b, "dim", dim));
+  return integer(b.getDictionaryAttr(record));
+}
+
+DictionaryAttr KernelArguments::dimRecord(const TensorSource &source, int64_t dim) {
+  return b.getDictionaryAttr(
+      {text(b, "kind", "dim"), number(b, "operand", source.number), number(b, "dim", dim)});
+}
+
+Value KernelArguments::dim(const TensorSource &source, int64_t dim) { return integer(dimRecord(source, dim)); }
+
+ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
+  int64_t div = 1;
+  while (auto op = size.getDefiningOp<arith::CeilDivUIOp>()) {
+    auto by = getConstantIntValue(op.getRhs());
+    if (!by)
+      return {};
+    div *= *by;
+    size = op.getLhs();
+  }
+  auto factor = [&](int64_t arg, int64_t mul) {
+    return b.getArrayAttr(
+        b.getDictionaryAttr({number(b, "arg", arg), number(b, "div", div), number(b, "mul", mul)}));
+  };
+  if (auto constant = getConstantIntValue(size)) {
+    int64_t value = llvm::divideCeil(*constant, div);
+    div = 1;
+    return factor(-1, value);
+  }
+  auto op = size.getDefiningOp<tensor::DimOp>();
+  if (!op || !op.getConstantIndex())
+    return {};
+  DictionaryAttr record = dimRecord(sourceOf(op.getSource(), workspaces), *op.getConstantIndex());
+  integer(record);
+  return factor(indexOf(record), 1);
+}

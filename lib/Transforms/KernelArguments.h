@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The flat arguments of a kernel: each is made when first needed, with its source on record.
+#ifndef LACIS_LIB_TRANSFORMS_KERNELARGUMENTS_H
+#define LACIS_LIB_TRANSFORMS_KERNELARGUMENTS_H
+
+#include "lacis/Transforms/Passes.h"
+
+namespace lacis {
+
+/// Where a tensor of the loops stage lives at run time.
+struct TensorSource {
+  enum Kind { Operand, Output, Workspace, Storage, Derived } kind;
+  int64_t number = 0;     // operand or workspace
+  std::string part;       // of a sum
+  std::string format;     // of a derived array
+};
+
+/// What stands behind an argument, a part, a walk or a workspace.
+TensorSource sourceOf(mlir::Value tensor, llvm::ArrayRef<WorkspaceOp> workspaces);
+
+class KernelArguments {
+public:
+  KernelArguments(mlir::func::FuncOp kernel, unsigned indexBits)
+      : kernel(kernel), b(kernel.getContext()), indexType(b.getIntegerType(indexBits)) {}
+
+  mlir::Type getIndexType() const { return indexType; }
+  /// The pointer of a dense operand, the output or a workspace.
+  mlir::Value pointer(const TensorSource &source);
+  /// The pointer of a named array of a packed operand or of a derived array.
+  mlir::Value array(const TensorSource &source, llvm::StringRef name);
+  /// The size of dimension `dim` of the named array, as an index.
+  mlir::Value arrayDim(const TensorSource &source, llvm::StringRef name, int64_t dim);
+  /// The size of a dimension of an operand (or of the output), as an index.
+  mlir::Value dim(const TensorSource &source, int64_t dim);
+  /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
+  mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
+
+  mlir::ArrayAttr getRecord() const { return b.getArrayAttr(records); }
+
+private:
+  mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
+  mlir::Value integer(mlir::DictionaryAttr record);
+  unsigned indexOf(mlir::DictionaryAttr record) const;
+  mlir::DictionaryAttr dimRecord(const TensorSource &source, int64_t dim);
+
+  mlir::func::FuncOp kernel;
+  mutable mlir::Builder b;
+  mlir::Type indexType;
+  llvm::SmallVector<mlir::Attribute> records;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> values; // record -> argument, or its index form
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_KERNELARGUMENTS_H

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the mappings of all targets share: one function a nest, and the flat number of a unit.
+#include "LaunchMapping.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static bool isNest(Operation &op) {
+  bool bound = false;
+  op.walk([&](scf::ForOp loop) { bound |= loop->hasAttr("lacis.bind"); });
+  return bound || isa<scf::ForOp>(op);
+}
+
+FailureOr<SmallVector<func::FuncOp>> lacis::outlineNests(ModuleOp module) {
+  auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
+  if (kernels.size() != 1 || !module->hasAttr("lacis.artifact"))
+    return module.emitError("expected one kernel at the buffers stage");
+  func::FuncOp kernel = kernels.front();
+  unsigned nests = llvm::count_if(kernel.getBody().front(), isNest);
+  SmallVector<func::FuncOp> functions;
+  OpBuilder b(kernel);
+  for (unsigned nest = 0; nest < nests; ++nest) {
+    auto function = cast<func::FuncOp>(b.clone(*kernel));
+    function.setName((kernel.getName() + "_" + Twine(nest)).str());
+    unsigned seen = 0;
+    SmallVector<Operation *> others;
+    for (Operation &op : function.getBody().front())
+      if (isNest(op) && seen++ != nest)
+        others.push_back(&op);
+    for (Operation *op : others)
+      op->erase();
+    functions.push_back(function);
+  }
+  kernel.erase();
+  return functions;
+}
+
+SmallVector<scf::ForOp> lacis::boundLoops(func::FuncOp function, ArrayRef<StringRef> units) {
+  SmallVector<scf::ForOp> loops;
+  function.walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
+    auto unit = loop->getAttrOfType<StringAttr>("lacis.bind");
+    if (unit && llvm::is_contained(units, unit.getValue()))
+      loops.push_back(loop);
+  });
+  return loops;
+}
+
+ArrayAttr lacis::productOfSizes(Builder &b, ArrayRef<scf::ForOp> loops) {
+  SmallVector<Attribute> factors;
+  for (scf::ForOp loop : loops)
+    llvm::append_range(factors, loop->getAttrOfType<ArrayAttr>("lacis.size"));
+  if (factors.empty())
+    factors.push_back(b.getDictionaryAttr({b.getNamedAttr("arg", b.getI64IntegerAttr(-1)),
+                                           b.getNamedAttr("div", b.getI64IntegerAttr(1)),
+                                           b.getNamedAttr("mul", b.getI64IntegerAttr(1))}));
+  return b.getArrayAttr(factors);
+}
+
+SmallVector<Value> lacis::decodeUnit(OpBuilder &b, Location loc, Value unit, ArrayRef<scf::ForOp> loops) {
+  SmallVector<Value> coordinates(loops.size());
+  for (size_t n = loops.size(); n-- > 0;) {
+    Type type = loops[n].getInductionVar().getType();
+    Value rest = unit;
+    if (n > 0) {
+      Value size = loops[n].getUpperBound();
+      if (size.getType() != unit.getType())
+        size = arith::ExtUIOp::create(b, loc, unit.getType(), size);
+      rest = arith::RemUIOp::create(b, loc, unit, size);
+      unit = arith::DivUIOp::create(b, loc, unit, size);
+    }
+    coordinates[n] = type == rest.getType() ? rest : arith::TruncIOp::create(b, loc, type, rest).getResult();
+  }
+  return coordinates;
+}
+
+void lacis::inlineLoop(scf::ForOp loop, Value coordinate) {
+  loop.getInductionVar().replaceAllUsesWith(coordinate);
+  loop.getBody()->getTerminator()->erase();
+  loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBody()->getOperations());
+  loop.erase();
+}
+
+void lacis::recordLaunches(ModuleOp module, ArrayRef<Attribute> launches) {
+  Builder b(module.getContext());
+  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>("lacis.artifact"));
+  artifact.set("launches", b.getArrayAttr(launches));
+  module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
+}

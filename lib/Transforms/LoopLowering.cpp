@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Loops and positions: lacis loops become scf loops whose bounds and coordinates the levels emit.
+#include "LoopLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static FormatAttr formatOf(Value tensor) {
+  return cast<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+}
+
+SmallVector<Value> LoopLowering::mapped(ValueRange values) {
+  return llvm::map_to_vector(values, [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+SmallVector<Value> LoopLowering::yielded(Block &block) { return mapped(block.getTerminator()->getOperands()); }
+
+StorageLevel LoopLowering::storageLevel(OpBuilder &b, Location loc, Value tensor, unsigned level) {
+  TensorSource source = sourceOf(tensor, workspaces);
+  return StorageLevel(b, loc, arguments, source, formatOf(tensor), level, source);
+}
+
+LogicalResult LoopLowering::lower(OpBuilder &b, Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(lowerOperation(b, op)))
+      return failure();
+  return success();
+}
+
+LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case<PartOp, WalkOp, WorkspaceOp>([](auto) { return success(); })
+      .Case([&](LoopOp loop) { return lowerLoop(b, loop); })
+      .Case([&](LevelLoopOp loop) { return lowerLevelLoop(b, loop); })
+      .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })
+      .Case([&](LocateOp locate) { return lowerLocate(b, locate), success(); })
+      .Case([&](ValueOp value) { return lowerValue(b, value), success(); })
+      .Case([&](ReadOp read) { return lowerRead(b, read); })
+      .Case([&](WriteOp write) { return lowerWrite(b, write); })
+      .Case([&](tensor::DimOp dim) {
+        auto [source, axis] = dimensionOf(dim, workspaces);
+        mapping.map(dim.getResult(), arguments.dim(source, axis));
+        return success();
+      })
+      .Default([&](Operation *other) { return cloneConverted(b, *other); });
+}
+
+/// Scalar and vector arithmetic stays; indices get the kernel's width.
+LogicalResult LoopLowering::cloneConverted(OpBuilder &b, Operation &op) {
+  if (op.getNumRegions() != 0)
+    return op.emitError("this operation has no place inside a nest");
+  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && constant.getType().isIndex()) {
+    int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
+    Type type = arguments.getIndexType();
+    mapping.map(constant.getResult(), arith::ConstantOp::create(b, op.getLoc(), b.getIntegerAttr(type, value)));
+    return success();
+  }
+  Operation *clone = b.clone(op, mapping);
+  for (Value result : clone->getResults())
+    result.setType(convert(result.getType()));
+  return success();
+}
+
+LogicalResult LoopLowering::lowerIf(OpBuilder &b, scf::IfOp op) {
+  auto made = scf::IfOp::create(b, op.getLoc(), op.getResultTypes(), mapping.lookup(op.getCondition()),
+                                /*addThenBlock=*/true, /*addElseBlock=*/op.elseBlock() != nullptr);
+  for (unsigned side = 0; side < 2; ++side) {
+    Region &region = op->getRegion(side);
+    if (region.empty())
+      continue;
+    OpBuilder inner = OpBuilder::atBlockEnd(&made->getRegion(side).front());
+    if (failed(lower(inner, region.front())))
+      return failure();
+    scf::YieldOp::create(inner, op.getLoc(), yielded(region.front()));
+  }
+  mapping.map(op.getResults(), made.getResults());
+  return success();
+}
+
+static void annotateUnroll(Operation *loop, std::optional<uint64_t> factor) {
+  if (!factor)
+    return;
+  std::string text =
+      "#llvm.loop_annotation<unroll = <disable = false, count = " + std::to_string(*factor) + " : i32>>";
+  loop->setAttr("llvm.loop_annotation", parseAttribute(text, loop->getContext()));
+}
+
+LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
+  Location loc = loop.getLoc();
+  Type index = arguments.getIndexType();
+  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(index, 0));
+  Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(index, 1));
+  auto made = scf::ForOp::create(b, loc, zero, mapping.lookup(loop.getUpper()), one, mapped(loop.getInits()));
+  made.getBody()->clear();
+  if (auto unit = loop.getBindAttr()) {
+    made->setAttr("lacis.bind", unit);
+    ArrayAttr size = arguments.sizeOf(loop.getUpper(), workspaces);
+    if (!size)
+      return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
+    made->setAttr("lacis.size", size);
+  }
+  made->setAttr("lacis.name", loop.getNameAttr());
+  annotateUnroll(made, loop.getUnroll());
+  mapping.map(loop.getCoordinate(), made.getInductionVar());
+  for (auto [before, after] : llvm::zip(loop.getIterArgs(), made.getRegionIterArgs()))
+    mapping.map(before, after);
+  OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
+  if (failed(lower(inner, *loop.getBlock())))
+    return failure();
+  scf::YieldOp::create(inner, loc, yielded(*loop.getBlock()));
+  mapping.map(loop.getResults(), made.getResults());
+  return success();
+}
+
+/// The digits of a level's coordinate, first most significant.
+static SmallVector<Value> splitDigits(OpBuilder &b, Location loc, StorageLevel &level, ArrayRef<Digit> digits,
+                                      Value crd) {
+  if (digits.empty())
+    return {};
+  SmallVector<Value> result(digits.size());
+  for (size_t n = digits.size() - 1; n > 0; --n) {
+    Value size = level.digitSize(digits[n]);
+    result[n] = arith::RemUIOp::create(b, loc, crd, size);
+    crd = arith::DivUIOp::create(b, loc, crd, size);
+  }
+  result[0] = crd;
+  return result;
+}
+
+/// The body at one position; padding passes the carried values on.
+FailureOr<SmallVector<Value>> LoopLowering::lowerPosition(OpBuilder &b, LevelLoopOp loop, StorageLevel &level,
+                                                          Value lo, Value position, ValueRange carried) {
+  Location loc = loop.getLoc();
+  LevelAttr attr = formatOf(loop.getTensor()).getLevels()[loop.getLevel()];
+  Coordinate found;
+  if (!attr.getDigits().empty())
+    found = attr.getCoordinate().emitCoordinate(level, lo, position);
+  mapping.map(loop.getPosition(), position);
+  SmallVector<Value> digits = splitDigits(b, loc, level, attr.getDigits(), found.crd);
+  for (auto [before, after] : llvm::zip(loop.getCoordinates(), digits))
+    mapping.map(before, after);
+  for (auto [before, after] : llvm::zip(loop.getIterArgs(), carried))
+    mapping.map(before, after);
+  if (!found.valid) {
+    if (failed(lower(b, *loop.getBlock())))
+      return failure();
+    return yielded(*loop.getBlock());
+  }
+  auto guard = scf::IfOp::create(b, loc, carried.getTypes(), found.valid, /*addThenBlock=*/true,
+                                 /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock());
+  if (failed(lower(then, *loop.getBlock())))
+    return failure();
+  scf::YieldOp::create(then, loc, yielded(*loop.getBlock()));
+  OpBuilder otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  scf::YieldOp::create(otherwise, loc, carried);
+  return SmallVector<Value>(guard.getResults());
+}
+
+LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
+  Location loc = loop.getLoc();
+  StorageLevel level = storageLevel(b, loc, loop.getTensor(), loop.getLevel());
+  LevelAttr attr = formatOf(loop.getTensor()).getLevels()[loop.getLevel()];
+  auto [lo, hi] = attr.getExtent().emitBounds(level, mapping.lookup(loop.getParent()));
+  SmallVector<Value> inits = mapped(loop.getInits());
+  if (attr.getExtent().getTrip() == 1) { // one position: no loop
+    auto result = lowerPosition(b, loop, level, lo, lo, inits);
+    if (failed(result))
+      return failure();
+    mapping.map(loop.getResults(), *result);
+    return success();
+  }
+  Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(arguments.getIndexType(), 1));
+  auto made = scf::ForOp::create(b, loc, lo, hi, one, inits);
+  made.getBody()->clear();
+  made->setAttr("lacis.name", loop.getNameAttr());
+  annotateUnroll(made, loop.getUnroll());
+  OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
+  StorageLevel inside = storageLevel(inner, loc, loop.getTensor(), loop.getLevel());
+  auto result = lowerPosition(inner, loop, inside, lo, made.getInductionVar(), made.getRegionIterArgs());
+  if (failed(result))
+    return failure();
+  scf::YieldOp::create(inner, loc, *result);
+  mapping.map(loop.getResults(), made.getResults());
+  return success();
+}
+
+void LoopLowering::lowerLocate(OpBuilder &b, LocateOp op) {
+  Location loc = op.getLoc();
+  StorageLevel level = storageLevel(b, loc, op.getTensor(), op.getLevel());
+  LevelAttr attr = formatOf(op.getTensor()).getLevels()[op.getLevel()];
+  Value parent = mapping.lookup(op.getParent());
+  if (attr.getDigits().empty()) { // a link
+    mapping.map(op.getResult(), attr.getExtent().emitBounds(level, parent).first);
+    return;
+  }
+  Value crd;
+  for (auto [digit, value] : llvm::zip(attr.getDigits(), op.getDigits())) {
+    Value one = mapping.lookup(value);
+    crd = crd ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, crd, level.digitSize(digit)), one)
+                    .getResult()
+              : one;
+  }
+  mapping.map(op.getResult(), attr.getExtent().emitLocate(level, parent, crd));
+}
+
+void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
+  TensorSource source = sourceOf(op.getTensor(), workspaces);
+  source.kind = TensorSource::Storage; // a walk reads the values of its source
+  Value address = elementAddress(b, op.getLoc(), arguments.array(source, "values"), mapping.lookup(op.getPosition()),
+                                 op.getType());
+  mapping.map(op.getResult(), LLVM::LoadOp::create(b, op.getLoc(), op.getType(), address));
+}

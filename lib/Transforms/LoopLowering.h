@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Rewrites the body of a nest: lacis loops and accesses become scf loops over pointers.
+#ifndef LACIS_LIB_TRANSFORMS_LOOPLOWERING_H
+#define LACIS_LIB_TRANSFORMS_LOOPLOWERING_H
+
+#include "Addressing.h"
+
+namespace lacis {
+
+class LoopLowering {
+public:
+  LoopLowering(KernelArguments &arguments, llvm::ArrayRef<WorkspaceOp> workspaces)
+      : arguments(arguments), workspaces(workspaces) {}
+
+  /// Lowers all operations of `block` but its terminator.
+  llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::Block &block);
+
+private:
+  llvm::LogicalResult lowerOperation(mlir::OpBuilder &b, mlir::Operation &op);
+  llvm::LogicalResult lowerLoop(mlir::OpBuilder &b, LoopOp loop);
+  llvm::LogicalResult lowerLevelLoop(mlir::OpBuilder &b, LevelLoopOp loop);
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>> lowerPosition(mlir::OpBuilder &b, LevelLoopOp loop,
+                                                                StorageLevel &level, mlir::Value lo,
+                                                                mlir::Value position, mlir::ValueRange carried);
+  llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
+  void lowerLocate(mlir::OpBuilder &b, LocateOp op);
+  void lowerValue(mlir::OpBuilder &b, ValueOp op);
+  llvm::LogicalResult lowerRead(mlir::OpBuilder &b, ReadOp op);
+  llvm::LogicalResult lowerWrite(mlir::OpBuilder &b, WriteOp op);
+  llvm::LogicalResult cloneConverted(mlir::OpBuilder &b, mlir::Operation &op);
+
+  StorageLevel storageLevel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, unsigned level);
+  llvm::SmallVector<mlir::Value> mapped(mlir::ValueRange values);
+  llvm::SmallVector<mlir::Value> yielded(mlir::Block &block);
+  mlir::Type convert(mlir::Type type) const {
+    return mlir::isa<mlir::IndexType>(type) ? arguments.getIndexType() : type;
+  }
+
+  KernelArguments &arguments;
+  llvm::ArrayRef<WorkspaceOp> workspaces;
+  mlir::IRMapping mapping;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_LOOPLOWERING_H

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Explodes encoded tensors into buffers: level loops become scf loops, positions become loads.
+#include "LoopLowering.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISLOWERLEVELS
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+/// 64 when some index array of some operand is, else 32.
+unsigned indexBits(func::FuncOp function) {
+  unsigned bits = 32;
+  auto visit = [&](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    auto format = tensor ? dyn_cast_or_null<FormatAttr>(tensor.getEncoding()) : nullptr;
+    if (!format)
+      return;
+    for (LevelAttr level : format.getLevels())
+      for (auto &buffers : {level.getExtent().getBuffers(), level.getCoordinate().getBuffers()})
+        for (const BufferSpec &spec : buffers)
+          if (spec.elementType.isInteger(64))
+            bits = 64;
+  };
+  for (Type type : function.getArgumentTypes())
+    visit(type);
+  function.walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), visit); });
+  return bits;
+}
+
+StringRef dtypeName(Type type) {
+  if (type.isBF16())
+    return "bf16";
+  return type.isF16() ? "f16" : type.isF64() ? "f64" : "f32";
+}
+
+/// What the runtime must know: arguments, output, workspaces. Launches are added when nests are mapped.
+DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces,
+                            unsigned bits) {
+  Builder b(before.getContext());
+  BlockArgument output = before.getArguments().back();
+  auto type = cast<RankedTensorType>(output.getType());
+  SmallVector<Attribute> bytes;
+  for (WorkspaceOp workspace : workspaces) {
+    auto laidOut = cast<RankedTensorType>(workspace.getResult().getType());
+    SmallVector<Attribute> factors;
+    auto constant = [&](int64_t value) {
+      factors.push_back(b.getDictionaryAttr({b.getNamedAttr("arg", b.getI64IntegerAttr(-1)),
+                                             b.getNamedAttr("div", b.getI64IntegerAttr(1)),
+                                             b.getNamedAttr("mul", b.getI64IntegerAttr(value))}));
+    };
+    constant(std::max(1u, laidOut.getElementTypeBitWidth() / 8));
+    for (LevelAttr level : cast<FormatAttr>(laidOut.getEncoding()).getLevels())
+      for (Digit digit : level.getDigits()) {
+        if (digit.mod) {
+          constant(digit.mod);
+          continue;
+        }
+        ArrayAttr size = arguments.sizeOf(workspace.getSizes()[digit.axis], workspaces);
+        NamedAttrList factor(cast<DictionaryAttr>(size[0]));
+        factor.set("div", b.getI64IntegerAttr(digit.div));
+        factors.push_back(factor.getDictionary(b.getContext()));
+      }
+    bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", b.getArrayAttr(factors))));
+  }
+  SmallVector<NamedAttribute> record{
+      b.getNamedAttr("args", arguments.getRecord()),
+      b.getNamedAttr("output", b.getDictionaryAttr({
+                                   b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
+                                   b.getNamedAttr("rank", b.getI64IntegerAttr(type.getRank())),
+                               })),
+      b.getNamedAttr("workspace", b.getArrayAttr(bytes)),
+      b.getNamedAttr("index_bits", b.getI64IntegerAttr(bits))};
+  return b.getDictionaryAttr(record);
+}
+
+LogicalResult lowerKernel(func::FuncOp function) {
+  OpBuilder b(function);
+  unsigned bits = indexBits(function);
+  auto kernel = func::FuncOp::create(b, function.getLoc(), function.getName(), b.getFunctionType({}, {}));
+  kernel->setAttr("lacis.kernel", b.getUnitAttr());
+  if (Attribute steps = function->getAttr("lacis.steps"))
+    kernel->setAttr("lacis.steps", steps);
+  kernel.addEntryBlock();
+  SmallVector<WorkspaceOp> workspaces(function.getBody().getOps<WorkspaceOp>());
+  KernelArguments arguments(kernel, bits);
+  OpBuilder body = OpBuilder::atBlockEnd(&kernel.getBody().front());
+  LoopLowering lowering(arguments, workspaces);
+  if (failed(lowering.lower(body, function.getBody().front())))
+    return failure();
+  func::ReturnOp::create(body, function.getLoc());
+  DictionaryAttr artifact = makeArtifact(function, arguments, workspaces, bits);
+  function->getParentOfType<ModuleOp>()->setAttr("lacis.artifact", artifact);
+  function.erase();
+  return success();
+}
+
+struct LowerLevels : lacis::impl::LacisLowerLevelsBase<LowerLevels> {
+  void runOnOperation() override {
+    auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+    if (functions.size() != 1) {
+      getOperation().emitError("a module holds one kernel, not ") << functions.size();
+      return signalPassFailure();
+    }
+    if (failed(lowerKernel(functions.front())))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A loop marked `jam` is replaced by copies of its body that share the loops inside.
+///
+/// The copies are the rows of one tile: a guard of the coordinate holds for the first row of every
+/// tile that runs, and the later rows check it only at their reads and writes.
+#include "lacis/Transforms/Passes.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISUNROLLANDJAM
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+class Jammer {
+public:
+  explicit Jammer(LoopOp loop) : loop(loop), copies(*loop.getJam()), b(loop) {}
+
+  LogicalResult run() {
+    SmallVector<Value> coordinates;
+    for (int64_t n = 0; n < copies; ++n)
+      coordinates.push_back(arith::ConstantIndexOp::create(b, loop.getLoc(), n));
+    replicas[loop.getCoordinate()] = coordinates;
+    active.assign(copies, Value());
+    if (failed(block(*loop.getBlock())))
+      return failure();
+    loop.erase();
+    return success();
+  }
+
+private:
+  bool varies(Value value) const { return replicas.contains(value); }
+
+  Value copyOf(Value value, int64_t n) {
+    auto found = replicas.find(value);
+    return found == replicas.end() ? shared.lookupOrDefault(value) : found->second[n];
+  }
+
+  SmallVector<Value> copiesOf(ValueRange values) {
+    SmallVector<Value> result;
+    for (Value value : values)
+      for (int64_t n = 0; n < copies; ++n)
+        result.push_back(copyOf(value, n));
+    return result;
+  }
+
+  /// Values flattened by `copiesOf`, given back to what they stand for.
+  void spread(ValueRange originals, ValueRange flat) {
+    for (auto [number, original] : llvm::enumerate(originals))
+      replicas[original] = llvm::to_vector(flat.slice(number * copies, copies));
+  }
+
+  LogicalResult block(Block &source) {
+    for (Operation &op : source.without_terminator())
+      if (failed(operation(op)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult operation(Operation &op) {
+    if (auto inner = dyn_cast<LoopOp>(op))
+      return carry(op, inner.getBlock(), inner.getUpper(), 1);
+    if (auto inner = dyn_cast<LevelLoopOp>(op))
+      return carry(op, inner.getBlock(), inner.getParent(), 1 + inner.getNumDigits());
+    if (auto guard = dyn_cast<scf::IfOp>(op))
+      return branch(guard);
+    if (llvm::none_of(op.getOperands(), [&](Value v) { return varies(v); }) && !isa<WriteOp>(op)) {
+      b.clone(op, shared);
+      return success();
+    }
+    if (isa<WriteOp>(op) && llvm::none_of(op.getOperands().drop_front(), [&](Value v) { return varies(v); }))
+      return op.emitError("jam: all copies of loop '") << loop.getName() << "' write one element";
+    for (int64_t n = 0; n < copies; ++n)
+      replicate(op, n);
+    return success();
+  }
+
+  /// One copy of an operation; accesses of a row past the end do not happen.
+  void replicate(Operation &op, int64_t n) {
+    IRMapping mapping;
+    for (Value operand : op.getOperands())
+      mapping.map(operand, copyOf(operand, n));
+    if (!isa<ReadOp, WriteOp>(op) || !active[n]) {
+      Operation *clone = b.clone(op, mapping);
+      for (auto [before, after] : llvm::zip(op.getResults(), clone->getResults()))
+        replicas[before].push_back(after);
+      return;
+    }
+    auto guard = scf::IfOp::create(b, op.getLoc(), op.getResultTypes(), active[n], /*addThenBlock=*/true,
+                                   /*addElseBlock=*/op.getNumResults() != 0);
+    OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock());
+    if (op.getNumResults() == 0)
+      then = guard.getThenBodyBuilder();
+    Operation *clone = then.clone(op, mapping);
+    if (op.getNumResults() == 0)
+      return;
+    scf::YieldOp::create(then, op.getLoc(), clone->getResults());
+    OpBuilder otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+    Value zero = arith::ConstantOp::create(otherwise, op.getLoc(), otherwise.getZeroAttr(op.getResult(0).getType()));
+    scf::YieldOp::create(otherwise, op.getLoc(), zero);
+    replicas[op.getResult(0)].push_back(guard.getResult(0));
+  }
+
+  LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading) {
+    if (varies(bound) && !isa<LevelLoopOp>(op))
+      return op.emitError("jam: the bounds of this loop depend on '") << loop.getName() << "'";
+    if (varies(bound))
+      return op.emitError("jam: the positions under this level depend on '") << loop.getName() << "'";
+    OperationState state(op.getLoc(), op.getName());
+    unsigned fixed = op.getNumOperands() - op.getNumResults();
+    for (Value operand : op.getOperands().take_front(fixed))
+      state.operands.push_back(shared.lookupOrDefault(operand));
+    state.addOperands(copiesOf(op.getOperands().drop_front(fixed)));
+    state.addTypes(TypeRange(ValueRange(state.operands).drop_front(fixed)));
+    state.attributes = op.getAttrs();
+    auto *fresh = new Block;
+    state.addRegion()->push_back(fresh);
+    Operation *made = b.create(state);
+    for (BlockArgument argument : body->getArguments().take_front(leading))
+      shared.map(argument, fresh->addArgument(argument.getType(), argument.getLoc()));
+    for (Type type : made->getResultTypes())
+      fresh->addArgument(type, op.getLoc());
+    SmallVector<Value> flat(fresh->getArguments().drop_front(leading));
+    spread(SmallVector<Value>(body->getArguments().drop_front(leading)), flat);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(fresh);
+    if (failed(block(*body)))
+      return failure();
+    YieldOp::create(b, op.getLoc(), copiesOf(body->getTerminator()->getOperands()));
+    spread(op.getResults(), made->getResults());
+    return success();
+  }
+
+  LogicalResult branch(scf::IfOp guard) {
+    bool rows = varies(guard.getCondition());
+    if (rows && guard.getNumResults() != 0)
+      return guard.emitError("jam: a guarded value of loop '") << loop.getName() << "' cannot be shared";
+    SmallVector<Type> types;
+    for (Type type : guard.getResultTypes())
+      types.append(copies, type);
+    SmallVector<Value> before = active;
+    for (int64_t n = 1; rows && n < copies; ++n) {
+      Value row = copyOf(guard.getCondition(), n);
+      active[n] = active[n] ? arith::AndIOp::create(b, guard.getLoc(), active[n], row).getResult() : row;
+    }
+    auto made = scf::IfOp::create(b, guard.getLoc(), types, copyOf(guard.getCondition(), 0), /*addThenBlock=*/true,
+                                  /*addElseBlock=*/guard.elseBlock() != nullptr);
+    for (Region *region : {&guard.getThenRegion(), &guard.getElseRegion()}) {
+      if (region->empty())
+        continue;
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToEnd(&made->getRegion(region->getRegionNumber()).front());
+      if (failed(block(region->front())))
+        return failure();
+      scf::YieldOp::create(b, guard.getLoc(), copiesOf(region->front().getTerminator()->getOperands()));
+    }
+    active = before;
+    spread(guard.getResults(), made.getResults());
+    return success();
+  }
+
+  LoopOp loop;
+  int64_t copies;
+  OpBuilder b;
+  IRMapping shared;                           // values that all copies share
+  DenseMap<Value, SmallVector<Value>> replicas; // one value a copy
+  SmallVector<Value> active;                  // the row lies inside the axis; null where known
+};
+
+struct UnrollAndJam : lacis::impl::LacisUnrollAndJamBase<UnrollAndJam> {
+  void runOnOperation() override {
+    SmallVector<LoopOp> marked;
+    getOperation().walk([&](LoopOp loop) {
+      if (loop.getJam())
+        marked.push_back(loop);
+    });
+    for (LoopOp loop : marked)
+      if (failed(Jammer(loop).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A loop marked `vectorize` becomes lanes: what depends on its coordinate turns into vectors.
+///
+/// The loops inside stay as they are, so their bounds must not depend on the lane. A guard of the
+/// coordinate becomes the number of active lanes of the accesses under it.
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Transforms/Passes.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISVECTORIZELOOPS
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+class Vectorizer {
+public:
+  explicit Vectorizer(LoopOp loop) : loop(loop), width(*loop.getVectorize()), b(loop) {}
+
+  LogicalResult run() {
+    Value zero = arith::ConstantIndexOp::create(b, loop.getLoc(), 0);
+    scalars.map(loop.getCoordinate(), zero);
+    consecutive.insert(loop.getCoordinate());
+    if (failed(block(*loop.getBlock(), {})))
+      return failure();
+    loop.erase();
+    return success();
+  }
+
+private:
+  LogicalResult block(Block &source, Value count) {
+    for (Operation &op : source.without_terminator())
+      if (failed(operation(op, count)))
+        return failure();
+    return success();
+  }
+
+  bool isConsecutive(Value value) const { return consecutive.contains(value); }
+  bool varies(Value value) const { return isConsecutive(value) || vectors.contains(value) || counts.contains(value); }
+
+  Value asVector(Value value) {
+    if (Value vector = vectors.lookup(value))
+      return vector;
+    auto type = VectorType::get({width}, value.getType());
+    return vector::BroadcastOp::create(b, loop.getLoc(), type, scalars.lookupOrDefault(value));
+  }
+
+  LogicalResult operation(Operation &op, Value count) {
+    if (auto inner = dyn_cast<LoopOp>(op))
+      return carry(op, inner.getBlock(), inner.getUpper(), 1, count);
+    if (auto inner = dyn_cast<LevelLoopOp>(op))
+      return carry(op, inner.getBlock(), inner.getParent(), 1 + inner.getNumDigits(), count);
+    if (auto guard = dyn_cast<scf::IfOp>(op))
+      return branch(guard, count);
+    if (auto read = dyn_cast<ReadOp>(op))
+      return access(op, read.getIndices(), read.getResult(), count);
+    if (auto write = dyn_cast<WriteOp>(op))
+      return access(op, write.getIndices(), {}, count);
+    if (llvm::none_of(op.getOperands(), [&](Value v) { return varies(v); })) {
+      b.clone(op, scalars);
+      return success();
+    }
+    return arithmetic(op);
+  }
+
+  /// Coordinates stay consecutive under addition; a comparison with a bound counts the active lanes.
+  LogicalResult arithmetic(Operation &op) {
+    if (isa<arith::AddIOp>(op) && isConsecutive(op.getOperand(0)) != isConsecutive(op.getOperand(1)) &&
+        op.getResult(0).getType().isIndex()) {
+      b.clone(op, scalars);
+      consecutive.insert(op.getResult(0));
+      return success();
+    }
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (compare && compare.getPredicate() == arith::CmpIPredicate::slt && isConsecutive(compare.getLhs()) &&
+        !varies(compare.getRhs())) {
+      Value first = scalars.lookupOrDefault(compare.getLhs()), bound = scalars.lookupOrDefault(compare.getRhs());
+      bool uniform = knownDivisor(compare.getRhs()) % width == 0;
+      counts[compare] = uniform ? Value() : arith::SubIOp::create(b, op.getLoc(), bound, first).getResult();
+      scalars.map(compare.getResult(), arith::CmpIOp::create(b, op.getLoc(), arith::CmpIPredicate::slt, first, bound)
+                                           .getResult());
+      return success();
+    }
+    if (!op.hasTrait<OpTrait::Elementwise>() || op.getNumResults() != 1 || op.getResult(0).getType().isIndex() ||
+        llvm::any_of(op.getOperands(), [&](Value v) { return isConsecutive(v); }))
+      return op.emitError("vectorize: this operation on the lanes of loop '") << loop.getName() << "' has no vector form";
+    IRMapping mapping;
+    for (Value operand : op.getOperands())
+      mapping.map(operand, asVector(operand));
+    Operation *clone = b.clone(op, mapping);
+    clone->getResult(0).setType(VectorType::get({width}, op.getResult(0).getType()));
+    vectors[op.getResult(0)] = clone->getResult(0);
+    return success();
+  }
+
+  LogicalResult access(Operation &op, ValueRange indices, Value result, Value count) {
+    std::optional<int64_t> along;
+    for (auto [axis, index] : llvm::enumerate(indices)) {
+      if (!varies(index))
+        continue;
+      if (along || !isConsecutive(index))
+        return op.emitError("vectorize: loop '") << loop.getName() << "' is not consecutive in this access";
+      along = axis;
+    }
+    auto write = dyn_cast<WriteOp>(op);
+    if (!along && (!write || !varies(write.getValue()))) {
+      b.clone(op, scalars);
+      return success();
+    }
+    if (!along)
+      return op.emitError("vectorize: all lanes of loop '") << loop.getName() << "' write one element";
+    SmallVector<Value> places;
+    for (Value index : indices)
+      places.push_back(scalars.lookupOrDefault(index));
+    IntegerAttr axis = b.getI64IntegerAttr(*along);
+    if (write) {
+      WriteOp::create(b, op.getLoc(), asVector(write.getValue()), write.getTensor(), places, count, axis);
+      return success();
+    }
+    auto type = VectorType::get({width}, result.getType());
+    Value tensor = scalars.lookupOrDefault(cast<ReadOp>(op).getTensor());
+    // A workspace is padded to whole vectors.
+    Value active = tensor.getDefiningOp<WorkspaceOp>() ? Value() : count;
+    vectors[result] = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
+    return success();
+  }
+
+  /// A loop inside: the carried floating-point values become vectors.
+  LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading, Value count) {
+    if (varies(bound))
+      return op.emitError("vectorize: the bounds of this loop depend on the lanes of '") << loop.getName() << "'";
+    OperationState state(op.getLoc(), op.getName());
+    unsigned fixed = op.getNumOperands() - op.getNumResults();
+    for (Value operand : op.getOperands().take_front(fixed))
+      state.operands.push_back(scalars.lookupOrDefault(operand));
+    for (Value init : op.getOperands().drop_front(fixed)) {
+      state.operands.push_back(asVector(init));
+      state.types.push_back(state.operands.back().getType());
+    }
+    state.attributes = op.getAttrs();
+    auto *fresh = new Block;
+    state.addRegion()->push_back(fresh);
+    Operation *made = b.create(state);
+    for (auto [number, argument] : llvm::enumerate(body->getArguments())) {
+      Type type = number < leading ? argument.getType() : state.types[number - leading];
+      Value replacement = fresh->addArgument(type, argument.getLoc());
+      if (number < leading)
+        scalars.map(argument, replacement);
+      else
+        vectors[argument] = replacement;
+    }
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(fresh);
+    if (failed(block(*body, count)))
+      return failure();
+    auto yielded = llvm::map_to_vector(body->getTerminator()->getOperands(), [&](Value v) { return asVector(v); });
+    YieldOp::create(b, op.getLoc(), yielded);
+    for (auto [before, after] : llvm::zip(op.getResults(), made->getResults()))
+      vectors[before] = after;
+    return success();
+  }
+
+  LogicalResult branch(scf::IfOp guard, Value count) {
+    auto lanes = counts.find(guard.getCondition());
+    bool divided = lanes != counts.end() && lanes->second;
+    if (divided && guard.getNumResults() != 0)
+      return guard.emitError("vectorize: a guarded value of loop '") << loop.getName() << "' has no vector form";
+    if (divided) // lanes past the end do nothing: their accesses are counted out
+      return block(*guard.thenBlock(), lanes->second);
+    SmallVector<Type> types;
+    for (Type type : guard.getResultTypes())
+      types.push_back(VectorType::get({width}, type));
+    auto made = scf::IfOp::create(b, guard.getLoc(), types, scalars.lookupOrDefault(guard.getCondition()),
+                                  /*addThenBlock=*/true, /*addElseBlock=*/guard.elseBlock() != nullptr);
+    for (Region *region : {&guard.getThenRegion(), &guard.getElseRegion()}) {
+      if (region->empty())
+        continue;
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToEnd(&made->getRegion(region->getRegionNumber()).front());
+      if (failed(block(region->front(), count)))
+        return failure();
+      auto yielded = llvm::map_to_vector(region->front().getTerminator()->getOperands(),
+                                         [&](Value v) { return asVector(v); });
+      scf::YieldOp::create(b, guard.getLoc(), yielded);
+    }
+    for (auto [before, after] : llvm::zip(guard.getResults(), made.getResults()))
+      vectors[before] = after;
+    return success();
+  }
+
+  LoopOp loop;
+  int64_t width;
+  OpBuilder b;
+  IRMapping scalars;                 // uniform values, and lane 0 of consecutive ones
+  DenseMap<Value, Value> vectors;    // values with lanes
+  DenseSet<Value> consecutive;       // lane n is lane 0 plus n
+  DenseMap<Value, Value> counts;     // comparison -> active lanes, null where all or none are
+};
+
+struct VectorizeLoops : lacis::impl::LacisVectorizeLoopsBase<VectorizeLoops> {
+  void runOnOperation() override {
+    SmallVector<LoopOp> marked;
+    getOperation().walk([&](LoopOp loop) {
+      if (loop.getVectorize())
+        marked.push_back(loop);
+    });
+    for (LoopOp loop : marked)
+      if (failed(Vectorizer(loop).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

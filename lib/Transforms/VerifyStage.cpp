@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Checks what each stage promises, and records the stage on the module.
+#include "lacis/Transforms/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISVERIFYSTAGE
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+bool isEncoded(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa_and_nonnull<FormatAttr, SumAttr>(tensor.getEncoding());
+}
+
+bool isLacis(Operation *op) { return isa_and_nonnull<LacisDialect>(op->getDialect()); }
+
+/// Algebra: no positions; encodings stay what they are.
+LogicalResult verifyAlgebra(Operation *op) {
+  if (isLacis(op))
+    return op->emitError("'") << op->getName() << "' belongs to a later stage than the algebra";
+  if (isa<tensor::CastOp, tensor::EmptyOp>(op) && isEncoded(op->getResult(0).getType()))
+    return op->emitError("'") << op->getName() << "' would change or drop a format";
+  return success();
+}
+
+/// Loops: named loops, and no expression left that is not a loop.
+LogicalResult verifyLoops(Operation *op) {
+  if (isa<linalg::LinalgOp>(op))
+    return op->emitError("'") << op->getName() << "' has not become a loop";
+  if (isa<LLVM::LoadOp, LLVM::StoreOp>(op))
+    return op->emitError("'") << op->getName() << "' belongs to a later stage than the loops";
+  return success();
+}
+
+/// Buffers and target: no type and no operation of the dialect left.
+LogicalResult verifyBuffers(Operation *op) {
+  if (isLacis(op))
+    return op->emitError("'") << op->getName() << "' is left after its stage";
+  if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
+    return op->emitError("a tensor is left after the levels were lowered");
+  return success();
+}
+
+constexpr struct {
+  StringLiteral stage;
+  LogicalResult (*verify)(Operation *);
+} kStages[] = {
+    {"lacis", verifyAlgebra}, {"loops", verifyLoops}, {"buffers", verifyBuffers}, {"target", verifyBuffers}};
+
+struct VerifyStage : lacis::impl::LacisVerifyStageBase<VerifyStage> {
+  using LacisVerifyStageBase::LacisVerifyStageBase;
+
+  void runOnOperation() override {
+    const auto *found = llvm::find_if(kStages, [&](const auto &entry) { return entry.stage == stage; });
+    if (found == std::end(kStages)) {
+      getOperation()->emitError("no stage named '") << stage << "'";
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation()->walk([&](Operation *op) {
+      return failed(found->verify(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    if (mark)
+      getOperation()->setAttr("lacis.stage", StringAttr::get(&getContext(), stage));
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
