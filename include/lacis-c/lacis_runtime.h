@@ -93,10 +93,6 @@ LACIS_EXPORT int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_ar
 /** The artifact's header as JSON. */
 LACIS_EXPORT int lacis_artifact_describe(const void *artifact, size_t size, lacis_buffer **json, char **error);
 
-/** The same artifact with other code in it: `kind` is "ptx", "cubin" or "object". */
-LACIS_EXPORT int lacis_artifact_with_code(const void *artifact, size_t size, const char *kind, const void *code,
-                                          size_t code_size, lacis_buffer **result, char **error);
-
 /** The artifact's code bytes. */
 LACIS_EXPORT int lacis_artifact_code(const void *artifact, size_t size, lacis_buffer **code, char **error);
 

@@ -2,6 +2,7 @@
 /// \file
 /// The launch half of the C ABI over the kernel registry.
 #include "lacis-c/lacis_runtime.h"
+#include "lacis-c/lacis.h"
 #include "lacis/Runtime/Kernel.h"
 #include <cstdlib>
 #include <cstring>
@@ -75,6 +76,27 @@ int lacis_kernel_workspace_bytes(const lacis_kernel *kernel, const lacis_launch_
 int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_args *args, void *stream,
                         lacis_parallel_for parallelFor, char **error) {
   return guarded(error, [&] { return unwrap(kernel)->launch(*args, stream, parallelFor); });
+}
+
+/// Parses an artifact and hands out one text of it.
+template <typename Select>
+static int extract(const void *artifact, size_t size, lacis_buffer **result, char **error, Select select) {
+  return guarded(error, [&]() -> Error {
+    auto parsed = Artifact::parse(StringRef(static_cast<const char *>(artifact), size));
+    if (!parsed)
+      return parsed.takeError();
+    std::string text = select(*parsed);
+    *result = lacis_buffer_create(text.data(), text.size());
+    return Error::success();
+  });
+}
+
+int lacis_artifact_describe(const void *artifact, size_t size, lacis_buffer **json, char **error) {
+  return extract(artifact, size, json, error, [](const Artifact &parsed) { return parsed.header(); });
+}
+
+int lacis_artifact_code(const void *artifact, size_t size, lacis_buffer **code, char **error) {
+  return extract(artifact, size, code, error, [](const Artifact &parsed) { return parsed.code; });
 }
 
 void lacis_string_free(char *text) { std::free(text); }

@@ -1,37 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Finds and verifies saved kernels.
+/// Finds saved kernels. What is found is still unchecked bytes: parsing the artifact verifies its digest.
 #include "lacis/Runtime/KernelFile.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SHA256.h"
+#include <algorithm>
 
-using namespace lacis;
 using llvm::Expected;
 using llvm::StringRef;
 
-static constexpr StringRef magic("LACISK01", 8);
-static constexpr size_t digestSize = 32;
-
-Expected<std::string> runtime::readKernelFile(StringRef bytes, StringRef name) {
-  StringRef rest = bytes;
-  if (!rest.consume_front(magic) || rest.size() < digestSize)
-    return llvm::createStringError(name + ": not a kernel file of this version");
-  StringRef stored = rest.take_front(digestSize);
-  StringRef payload = rest.drop_front(digestSize);
-  std::array<uint8_t, 32> digest = llvm::SHA256::hash(llvm::arrayRefFromStringRef(payload));
-  if (llvm::toStringRef(llvm::ArrayRef(digest)) != stored)
-    return llvm::createStringError(name + ": damaged: the digest does not agree with the content");
-  return payload.str();
+/// A key is 64 hexadecimal digits; anything else names no file.
+static bool isKey(StringRef key) {
+  return key.size() == 64 && std::all_of(key.begin(), key.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
 }
 
-Expected<std::string> runtime::findKernelFile(StringRef path, StringRef key) {
+Expected<std::string> lacis::runtime::findKernelFile(StringRef path, StringRef key) {
   llvm::SmallVector<StringRef> places;
-  path.split(places, ':', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (isKey(key))
+    path.split(places, ':', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   std::string fileName = (key + ".lacis").str();
   for (StringRef place : places) {
     llvm::SmallString<256> file(place);
@@ -39,9 +31,8 @@ Expected<std::string> runtime::findKernelFile(StringRef path, StringRef key) {
       llvm::sys::path::append(file, fileName);
     else if (llvm::sys::path::filename(place) != fileName)
       continue;
-    llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(file);
-    if (buffer)
-      return readKernelFile((*buffer)->getBuffer(), file);
+    if (auto buffer = llvm::MemoryBuffer::getFile(file))
+      return (*buffer)->getBuffer().str();
   }
   return llvm::createStringError("no kernel '" + key +
                                  "' is loaded: build the model first, or name the folder that "

@@ -190,6 +190,6 @@ LaunchExtent LaunchPlan::extent(size_t index, const lacis_launch_args &args, Arr
   int64_t stored = valuesIndex < 0 ? 0 : numElements(args.storage[valuesIndex]);
   double work = double(stored) * std::max<double>(1.0, double(outputs) / extent.units) + outputs;
   double grain = work <= 0 ? extent.units : double(workPerThread) * extent.units / work;
-  extent.grain = std::clamp<int64_t>(int64_t(grain), 1, extent.units);
+  extent.grain = std::clamp<int64_t>(std::max<int64_t>(int64_t(grain), launch.grain), 1, extent.units);
   return extent;
 }

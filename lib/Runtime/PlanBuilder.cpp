@@ -180,6 +180,7 @@ Error PlanBuilder::addSizes() {
     if (entry.hasGrid && sizes.size() > 3)
       return malformed("a grid of " + Twine(sizes.size()) + " axes");
     entry.units = sizes[0];
+    entry.grain = launch.grain;
     for (size_t axis = 0; entry.hasGrid && axis < sizes.size(); ++axis)
       entry.grid[axis] = sizes[axis];
     plan.launches.push_back(std::move(entry));

@@ -90,16 +90,6 @@ static py::bytes artifactCode(const py::bytes &artifact) {
   return py::bytes(text(Buffer(code)));
 }
 
-static py::bytes artifactWithCode(const py::bytes &artifact, const std::string &kind, const py::bytes &code) {
-  std::string_view bytes = artifact, codeBytes = code;
-  char *error = nullptr;
-  lacis_buffer *result = nullptr;
-  check(lacis_artifact_with_code(bytes.data(), bytes.size(), kind.c_str(), codeBytes.data(), codeBytes.size(),
-                                 &result, &error),
-        error);
-  return py::bytes(text(Buffer(result)));
-}
-
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The compiler core of Lacis.";
   py::class_<Compiled>(m, "Compiled")
@@ -113,7 +103,9 @@ PYBIND11_MODULE(_core, m) {
         "Folders and files, separated by ':', with kernels to load on demand.");
   m.def("artifact_info", &artifactInfo, py::arg("artifact"), "The artifact's header.");
   m.def("artifact_code", &artifactCode, py::arg("artifact"), "The artifact's code.");
-  m.def("artifact_with_code", &artifactWithCode, py::arg("artifact"), py::arg("kind"), py::arg("code"),
-        "The same artifact around other code.");
-  m.def("version", [] { return std::string(lacis_version()); }, "Version and fingerprint of the compiler.");
+  m.def("version", [] { return std::string(lacis_version()); }, "The release.");
+  m.def("compiler_fingerprint", [] { return std::string(lacis_compiler_fingerprint()); },
+        "Changes with anything that may change the code that compile() makes.");
+  m.def("host_cpu", [] { return std::string(lacis_host_cpu()); }, "The processor that target 'cpu' means here.");
+  m.def("targets", [] { return std::string(lacis_targets()); }, "The backends of this build.");
 }

@@ -26,6 +26,7 @@ struct LaunchExtent {
   int64_t units = 0;
   int64_t grid[3] = {1, 1, 1};
   int64_t grain = 1;
+
   bool empty() const { return units == 0 || grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
 };
 
@@ -76,6 +77,7 @@ private:
     bool hasGrid = false;
     Size units;
     Size grid[3];
+    int64_t grain = 1;
   };
   friend class PlanBuilder;
 

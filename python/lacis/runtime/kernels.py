@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles kernels through the disk cache and keeps one object a kernel in the process."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import functools
+import logging
+import os
+import pathlib
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from lacis import knobs
+from lacis.runtime import keys, library, ptxas
+from lacis.runtime.cache import Cache, CacheError
+
+_LOG = logging.getLogger("lacis")
+_STORAGE = ("storage", "storage_dim")
+
+
+@dataclasses.dataclass(frozen=True)
+class Derived:
+    """An array that a kernel walks beside the operand's own storage; `format` is the text of its format."""
+
+    operand: int
+    part: str
+    format: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What to compile: the text of one kernel, for one target."""
+
+    text: str
+    target: str
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def key(self) -> str:
+        return keys.kernel_key(self.text, self.target, self.options)
+
+
+class LoadedKernel:
+    """A compiled kernel, shared by all layers whose text is the same.
+
+    `storage` and `derived` say, in order, which arrays of the packed operand a call expects.
+    """
+
+    def __init__(self, request: Request, key: str, artifact: bytes, stages: Mapping[str, str], cached: bool):
+        from lacis import _core
+
+        self.key = key
+        self.request = request
+        self.artifact = artifact
+        self.cached = cached
+        self.info: dict = _core.artifact_info(artifact)
+        self._stages = dict(stages)
+        self.storage, self.derived = _arrays(self.info["args"])
+
+    @property
+    def target(self) -> str:
+        return self.request.target
+
+    @property
+    def stages(self) -> dict[str, str]:
+        """Every stage's text, by name; compiled again where the kernel came from the cache."""
+        if not self._stages:
+            self._stages = dict(_compile(self.request, self.key, stages=True).stages)
+        return self._stages
+
+    @property
+    def code(self) -> bytes:
+        """The object file, PTX or cubin."""
+        from lacis import _core
+
+        return _core.artifact_code(self.artifact)
+
+    def load(self, device: torch.device | int | None = None) -> LoadedKernel:
+        """Makes the kernel ready on a device; a launch under CUDA graph capture needs that done before."""
+        from lacis import _core
+
+        library.register()
+        _core.load(self.key, self.artifact, _device_number(self.target, device))
+        return self
+
+    def __call__(self, operands, storage, shape, packed_shape=()) -> torch.Tensor:
+        """Runs on dense operands, on `storage` followed by `derived`, into a new tensor of `shape`."""
+        return library.einsum(operands, storage, shape, self.key, packed_shape)
+
+    def __repr__(self) -> str:
+        return f"LoadedKernel({self.key[:12]}, {self.target})"
+
+
+def _arrays(args: Sequence[Mapping]) -> tuple[list[str], list[Derived]]:
+    """The arrays a kernel reads, in the order of first mention: the operand's own, then derived ones."""
+    storage: dict[str, None] = {}
+    derived: dict[Derived, None] = {}
+    for arg in args:
+        part, name = arg.get("part", ""), arg.get("name", "")
+        if arg.get("format"):
+            derived.setdefault(Derived(arg.get("operand", 0), part, arg["format"], name))
+        elif arg["kind"] in _STORAGE:
+            storage.setdefault(f"{part}.{name}" if part else name)
+    return list(storage), list(derived)
+
+
+def _device_number(target: str, device: torch.device | int | None) -> int:
+    if not target.startswith("cuda"):
+        return -1
+    if isinstance(device, int):
+        return device
+    if device is not None and device.index is not None:
+        return device.index
+    return torch.cuda.current_device()
+
+
+@functools.lru_cache(maxsize=4)
+def _open_cache(directory: str) -> Cache | None:
+    try:
+        return Cache(directory)
+    except CacheError as error:
+        _LOG.warning("lacis: kernels are not cached: %s", error)
+        return None
+
+
+def _dump_folder(folder: str | None, key: str) -> pathlib.Path | None:
+    return pathlib.Path(folder) / key[:16] if folder else None
+
+
+def _override(request: Request, key: str) -> Request:
+    """The request, or the stage that the user put in its place in `LACIS_OVERRIDE_DIR`."""
+    folder = _dump_folder(knobs.override_dir, key)
+    if folder is None:
+        return request
+    for stage in ("target", "buffers", "tiles", "loops", "lacis"):
+        path = folder / f"{stage}.mlir"
+        if path.exists():
+            _LOG.info("lacis: kernel %s starts from %s", key[:12], path)
+            return Request(path.read_text(), request.target, {**request.options, "from": stage})
+    return request
+
+
+def _compile(request: Request, key: str, stages: bool):
+    from lacis import _core
+
+    options = {**request.options, "stages": stages}
+    assembler = ptxas.find() if request.target.startswith("cuda") else None
+    if assembler:
+        options.setdefault("ptxas", assembler)
+    dump = _dump_folder(knobs.dump_dir, key)
+    if dump:
+        dump.mkdir(parents=True, exist_ok=True)
+        options["dump_dir"] = str(dump)
+    return _core.compile(request.text, request.target, options)
+
+
+def _cache_key(request: Request) -> str:
+    from lacis import _core
+
+    cuda = request.target.startswith("cuda")
+    return keys.cache_key(
+        request.key,
+        fingerprint=_core.compiler_fingerprint(),
+        host="" if cuda else _core.host_cpu(),
+        ptxas=ptxas.version(ptxas.find()) if cuda else "",
+    )
+
+
+def _make(request: Request) -> LoadedKernel:
+    """From the cache, or compiled; dumping compiles, for the cache holds no stages."""
+    key = request.key
+    actual = _override(request, key)
+    cache = _open_cache(knobs.cache_dir)
+    cache_key = _cache_key(actual)
+    if cache and not knobs.always_compile and not knobs.dump_dir:
+        artifact = cache.get(cache_key)
+        if artifact is not None:
+            return LoadedKernel(actual, key, artifact, {}, cached=True)
+    compiled = _compile(actual, key, stages=bool(knobs.dump_dir))
+    if cache:
+        cache.put(cache_key, compiled.artifact)
+    return LoadedKernel(actual, key, compiled.artifact, compiled.stages, cached=False)
+
+
+_lock = threading.Lock()
+_kernels: dict[str, concurrent.futures.Future] = {}
+
+
+def _shared(request: Request) -> LoadedKernel:
+    """The one object of a kernel; a second thread waits for the first that asked."""
+    with _lock:
+        future = _kernels.get(request.key)
+        mine = future is None
+        if mine:
+            future = _kernels[request.key] = concurrent.futures.Future()
+    if mine:
+        try:
+            future.set_result(_make(request))
+        except BaseException as error:
+            with _lock:
+                del _kernels[request.key]
+            future.set_exception(error)
+    return future.result()
+
+
+def compile_kernel(
+    text: str, target: str, *, options: Mapping | None = None, device: torch.device | int | None = None
+) -> LoadedKernel:
+    """Compiles the text of one kernel, or finds it, and makes it ready to launch.
+
+    A CUDA kernel is compiled, but not loaded, on a machine without a GPU.
+    """
+    kernel = _shared(Request(text, target, dict(options or {})))
+    if not target.startswith("cuda") or torch.cuda.is_available():
+        kernel.load(device)
+    return kernel
+
+
+def compile_many(requests: Iterable[Request], *, device: torch.device | int | None = None) -> list[LoadedKernel]:
+    """Compiles in parallel threads; the kernels come back in the order of the requests."""
+    wanted = list(requests)
+    distinct = {request.key: request for request in wanted}
+    workers = max(1, min(len(distinct), os.cpu_count() or 1))
+    with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
+        futures = {
+            key: pool.submit(compile_kernel, r.text, r.target, options=r.options, device=device)
+            for key, r in distinct.items()
+        }
+    return [futures[request.key].result() for request in wanted]
+
+
+def save(kernels: Iterable[LoadedKernel], path: str | os.PathLike) -> None:
+    """Writes kernels where `LACIS_KERNEL_PATH` lets another process find them."""
+    folder = pathlib.Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    for kernel in kernels:
+        (folder / f"{kernel.key}.lacis").write_bytes(kernel.artifact)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python side of the torch operators: loading them, their fake kernels, their gradient."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+
+import torch
+
+from lacis import knobs
+from lacis.errors import Error
+
+_BACKWARD = (
+    "the backward pass of a Lacis kernel is not available in this release: no gradient was computed. "
+    "Run the model under torch.no_grad() or torch.inference_mode(), or train it before build()"
+)
+
+
+class BackwardError(Error, NotImplementedError):
+    """A gradient was asked of a kernel that has none."""
+
+
+def _library_path() -> str:
+    spec = importlib.util.find_spec("lacis")
+    for folder in spec.submodule_search_locations:
+        path = os.path.join(folder, "_ops.so")
+        if os.path.exists(path):
+            return path
+    raise Error(f"lacis is not built: '_ops.so' is in none of {list(spec.submodule_search_locations)}", location=None)
+
+
+def _fake(operands, storage, shape, kernel_key, packed_shape=()):
+    like = operands[0] if operands else next(s for s in storage if s.is_floating_point())
+    return like.new_empty(shape)
+
+
+def _backward(ctx, grad):
+    raise BackwardError(_BACKWARD)
+
+
+def _setup_context(ctx, inputs, output):
+    return None
+
+
+@functools.cache
+def register() -> None:
+    """Loads the operators into this process; the second call does nothing."""
+    torch.ops.load_library(_library_path())
+    torch.library.register_fake("lacis::einsum", _fake)
+    torch.library.register_fake("lacis::einsum.inference", _fake)
+    torch.library.register_autograd("lacis::einsum", _backward, setup_context=_setup_context)
+    if knobs.kernel_path:
+        from lacis import _core
+
+        _core.set_kernel_path(os.pathsep.join(knobs.kernel_path))
+
+
+def einsum(operands, storage, shape, kernel_key, packed_shape=()):
+    """Runs the kernel `kernel_key`; without gradients through the overload that costs no autograd.
+
+    `register` must have been called. Traced graphs get the overload that is right in either mode.
+    """
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape)
+    return torch.ops.lacis.einsum.inference(operands, storage, shape, kernel_key, packed_shape)
