@@ -257,8 +257,8 @@ def test_integer_types_follow_the_text():
 
 
 def test_huge_axes_take_int64():
-    index = torch.tensor([[0, 2**40], [2**33, 5]])
-    tensor = torch.sparse_coo_tensor(index, torch.tensor([1.0, 2.0]), (2**41, 2**34))
+    index = torch.tensor([[0, 2**40], [2**13, 5]])
+    tensor = torch.sparse_coo_tensor(index, torch.tensor([1.0, 2.0]), (2**41, 2**14))
     for fmt in (Coo, Csf):
         packed = pack(tensor, fmt).validate()
         assert all(t.dtype == torch.int64 for t in packed.storage.values())
@@ -302,13 +302,13 @@ def test_transpose_of_every_format(fmt):
 
 def test_kinds_without_code_are_refused_by_name():
     for text, name in [
-        ("(i, j) -> (i : dense, (i, j) : bitmap)", "bitmap"),
+        ("(i, j) -> (i : dense, j : bitmap)", "bitmap"),
         ("(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<2>)", "structured"),
         ("(i, j) let d = j - i -> (d : compressed, i : range)", "affine"),
         ("(i, j) -> (i : dense, j : ragged)", "ragged"),
     ]:
         with pytest.raises(FormatError, match=name):
-            pack(torch.ones(4, 4), text.replace("(i, j) : bitmap", "j : bitmap"))
+            pack(torch.ones(4, 4), text)
 
 
 def test_plot():

@@ -180,7 +180,8 @@ class Level:
 
     @property
     def has_code(self) -> bool:
-        return self.extent.has_code and self.coordinate.has_code
+        sound = not self.coordinate.implicit or self.extent.covers or self.extent.stands_alone
+        return self.extent.has_code and self.coordinate.has_code and sound
 
     @property
     def is_static(self) -> bool:

@@ -9,9 +9,9 @@ import math
 
 import torch
 
-from ..errors import DataError, FormatError
+from ..errors import FormatError
 from ..formats import Format, Level
-from ..formats.level import Checker
+from .check import check_structure
 from .place import place, sort_entries
 
 _INTEGERS = {"i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
@@ -103,18 +103,7 @@ class Structure:
 
     def check(self, prefix: str = "") -> None:
         """Raise `DataError`, with the array and the place, unless the arrays are well formed."""
-        parents = 1
-        for number, level in enumerate(self.format.prefix):
-            check, buffers = Checker(prefix, number), self.of_level(number)
-            size = level.size(self.shape)
-            slots = level.extent.check(check, buffers, parents, size)
-            positions = level.extent.read(buffers, parents, size, self.device)
-            level.coordinate.check(check, buffers, level, positions, size)
-            parents = slots
-        if parents != self.slots:
-            raise DataError(f"'{prefix}values' must have {parents} slots, not {self.slots}")
-        if self.valid is not None and tuple(self.valid.shape) != self.values_shape:
-            raise DataError(f"'{prefix}valid' must have shape {list(self.values_shape)}, not {list(self.valid.shape)}")
+        check_structure(self, prefix)
 
     def mapped(self, function) -> "Structure":
         """The same structure with `function` applied to each tensor."""

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparsifiers keep exactly as many as they say, and the same ones every time."""
+
+import pytest
+import torch
+
+from lacis.errors import DataError, FormatError, ScheduleError
+from lacis.formats import Csr
+from lacis.patterns import Pattern
+from lacis.sparsifiers import (
+    NM,
+    BlockMagnitude,
+    BlockRandom,
+    Given,
+    Keep,
+    Magnitude,
+    Random,
+    Sparsifier,
+    Threshold,
+    as_sparsifier,
+)
+
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sparsity", [0, 0.1, 0.5, 0.9, 0.99, 1.0])
+@pytest.mark.parametrize("make", [Magnitude, Random])
+def test_the_count_is_exact(make, sparsity, dtype):
+    for shape in [(7, 11), (64, 64), (1, 1), (0, 5)]:
+        tensor = torch.randn(shape).to(dtype)
+        mask = make(sparsity)(tensor)
+        assert mask.dtype == torch.bool and int(mask.sum()) == tensor.numel() - round(sparsity * tensor.numel())
+
+
+@pytest.mark.parametrize("sparsity", [0, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("make", [BlockMagnitude, BlockRandom])
+def test_whole_blocks_are_kept(make, sparsity):
+    tensor = torch.randn(10, 13)
+    mask = make(sparsity).with_block((4, 4))(tensor)
+    kept = torch.zeros(3, 4, dtype=torch.bool)
+    for a in range(3):
+        for b in range(4):
+            block = mask[4 * a : 4 * a + 4, 4 * b : 4 * b + 4]
+            assert block.all() or not block.any()
+            kept[a, b] = block.any()
+    assert int(kept.sum()) == 12 - round(sparsity * 12)
+
+
+def test_the_largest_are_kept_and_ties_go_by_position():
+    assert Magnitude(0.5)(torch.tensor([3.0, -5.0, 1.0, 4.0])).tolist() == [False, True, False, True]
+    assert Magnitude(0.5)(torch.ones(6)).tolist() == [True] * 3 + [False] * 3
+    assert Magnitude(0.5)(torch.tensor([1.0, float("nan")])).tolist() == [False, True]
+    assert BlockMagnitude(0.5, block=(1, 2))(torch.ones(2, 2)).tolist() == [[True, True], [False, False]]
+
+
+def test_norms_differ():
+    tensor = torch.tensor([[3.0, 0.0], [2.0, 2.0]])
+    assert BlockMagnitude(0.5, norm=1, block=(1, 2))(tensor)[1].all()
+    assert BlockMagnitude(0.5, norm=2, block=(1, 2))(tensor)[0].all()
+
+
+def test_random_repeats_and_depends_on_the_seed():
+    tensor = torch.randn(32, 32)
+    assert torch.equal(Random(0.5, seed=1)(tensor), Random(0.5, seed=1)(tensor))
+    assert not torch.equal(Random(0.5, seed=1)(tensor), Random(0.5, seed=2)(tensor))
+    rows = Random(0.5, seed=3)(torch.randn(64, 1024)).sum(1)
+    assert rows.min() > 400 and rows.max() < 624
+
+
+def test_n_of_m():
+    tensor = torch.randn(6, 10)
+    mask = NM(2, 4)(tensor)
+    groups = mask[:, :8].reshape(6, 2, 4)
+    assert (groups.sum(-1) == 2).all() and (mask[:, 8:].sum(-1) == 2).all()
+    dropped = tensor[:, :8].abs().reshape(6, 2, 4).masked_fill(groups, 0).amax(-1)
+    kept = tensor[:, :8].abs().reshape(6, 2, 4).masked_fill(~groups, 9).amin(-1)
+    assert (kept >= dropped).all()
+    assert NM(1, 2)(torch.ones(1, 4)).tolist() == [[True, False, True, False]]
+    with pytest.raises(DataError, match="0 < n <= m"):
+        NM(5, 4)
+
+
+def test_threshold_given_and_keep():
+    tensor = torch.tensor([[0.0, -2.0], [1.0, 3.0]])
+    assert Threshold(1)(tensor).tolist() == [[False, True], [False, True]]
+    mask = torch.tensor([[True, False], [False, True]])
+    assert torch.equal(Given(mask)(tensor), mask)
+    assert torch.equal(Given(Pattern.from_mask(mask, Csr))(tensor), mask)
+    assert torch.equal(Keep()(tensor), tensor != 0)
+
+
+@pytest.mark.parametrize(
+    "answer, message",
+    [
+        (lambda t: t > 0, None),
+        (lambda t: t, "bool"),
+        (lambda t: (t > 0)[:1], "shape"),
+        (lambda t: (t > 0).to("meta"), "is on meta"),
+        (lambda t: [True], "bool tensor, not list"),
+    ],
+)
+def test_a_users_own_is_checked(answer, message):
+    class Mine(Sparsifier):
+        def mask(self, tensor):
+            return answer(tensor)
+
+    if message is None:
+        assert as_sparsifier(Mine)(torch.ones(2, 2)).all()
+        return
+    with pytest.raises(DataError, match=f"'Mine'.*{message}"):
+        as_sparsifier(Mine())(torch.ones(2, 2))
+
+
+def test_refusals():
+    with pytest.raises(FormatError, match="needs a block"):
+        BlockMagnitude(0.5)(torch.ones(4, 4))
+    with pytest.raises(FormatError, match="says"):
+        BlockRandom(0.5, block=(2, 2)).with_block((4, 4))
+    with pytest.raises(DataError, match="from 0 to 1"):
+        Magnitude(90)
+    with pytest.raises(ScheduleError, match="needs arguments"):
+        as_sparsifier(Magnitude)
+    with pytest.raises(ScheduleError, match="expected a sparsifier"):
+        as_sparsifier(0.5)
+    assert isinstance(as_sparsifier(torch.ones(2, dtype=torch.bool)), Given)
