@@ -75,7 +75,7 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
   if (!stride) {
     Value mask = laneMask(b, loc, count, lanes);
     unsigned bytes = std::max(1u, vector.getElementTypeBitWidth() / 8);
-    mapping.map(op.getResult(), LLVM::MaskedLoadOp::create(b, loc, vector, base, mask, ValueRange{zero}, bytes));
+    mapping.map(op.getResult(), LLVM::MaskedLoadOp::create(b, loc, vector, base, mask, zero, bytes));
     return success();
   }
   if (count)

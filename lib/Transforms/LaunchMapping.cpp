@@ -60,10 +60,11 @@ ArrayAttr lacis::productOfSizes(Builder &b, ArrayRef<scf::ForOp> loops) {
 SmallVector<Value> lacis::decodeUnit(OpBuilder &b, Location loc, Value unit, ArrayRef<scf::ForOp> loops) {
   SmallVector<Value> coordinates(loops.size());
   for (size_t n = loops.size(); n-- > 0;) {
-    Type type = loops[n].getInductionVar().getType();
+    scf::ForOp loop = loops[n];
+    Type type = loop.getInductionVar().getType();
     Value rest = unit;
     if (n > 0) {
-      Value size = loops[n].getUpperBound();
+      Value size = loop.getUpperBound();
       if (size.getType() != unit.getType())
         size = arith::ExtUIOp::create(b, loc, unit.getType(), size);
       rest = arith::RemUIOp::create(b, loc, unit, size);

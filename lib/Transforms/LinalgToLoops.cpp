@@ -195,7 +195,9 @@ FailureOr<Value> NestBuilder::accumulate(OpBuilder &b, linalg::GenericOp generic
       ok &= succeeded(next);
       return ok ? *next : carried;
     });
-    return ok ? FailureOr<Value>(result) : failure();
+    if (!ok)
+      return failure();
+    return result;
   }
   for (Letter &letter : letters) {
     if (letter.coordinate)
@@ -272,7 +274,6 @@ LogicalResult NestBuilder::run() {
   if (loops.empty())
     return root.emitError("a kernel whose output has no axis has no unit to run on");
   OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-  Value inside;
   SmallVector<Value> coordinates;
   for (Letter &letter : letters) {
     letter.compose(inner, root.getLoc());

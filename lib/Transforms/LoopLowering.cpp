@@ -3,6 +3,9 @@
 /// Loops and positions: lacis loops become scf loops whose bounds and coordinates the levels emit.
 #include "LoopLowering.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+#include "llvm/ADT/TypeSwitch.h"
+
 using namespace mlir;
 using namespace lacis;
 

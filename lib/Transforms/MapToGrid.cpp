@@ -17,13 +17,14 @@ constexpr int64_t kWarpSize = 32;
 
 /// Threads along a unit: the constant size of the loops bound to it, 1 where none is.
 FailureOr<int64_t> threadsOf(ArrayRef<scf::ForOp> loops, StringRef unit) {
-  if (loops.size() > 1)
-    return loops[1].emitError("bind: two loops are bound to '") << unit << "'";
   if (loops.empty())
     return 1;
-  auto size = getConstantIntValue(loops.front().getUpperBound());
+  scf::ForOp loop = loops.back();
+  if (loops.size() > 1)
+    return loop.emitError("bind: two loops are bound to '") << unit << "'";
+  auto size = getConstantIntValue(loop.getUpperBound());
   if (!size || *size > 1024)
-    return loops.front().emitError("bind: a loop bound to '") << unit << "' needs a constant size up to 1024";
+    return loop.emitError("bind: a loop bound to '") << unit << "' needs a constant size up to 1024";
   return *size;
 }
 
@@ -72,7 +73,7 @@ private:
     Value block = as(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x), i32, loc);
     Value thread = as(gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x), i32, loc);
     // The flat unit has the width of the loops: a grid has fewer than 2^31 blocks.
-    Type index = blocks.empty() ? i32 : blocks.front().getInductionVar().getType();
+    Type index = blocks.empty() ? i32 : scf::ForOp(blocks.front()).getInductionVar().getType();
     auto widen = [&](Value value, Type type) {
       return value.getType() == type ? value : arith::ExtUIOp::create(b, loc, type, value).getResult();
     };

@@ -97,7 +97,7 @@ static LogicalResult verifyCarried(Operation *op, Block *body, unsigned leading,
     return op->emitOpError("body must end with 'lacis.yield'");
   if (body->getNumArguments() < leading)
     return op->emitOpError("body needs ") << leading << " arguments before the carried values";
-  TypeRange carried = body->getArgumentTypes().drop_front(leading);
+  TypeRange carried = TypeRange(body->getArgumentTypes()).drop_front(leading);
   if (carried != inits || op->getResultTypes() != inits || yield.getOperandTypes() != inits)
     return op->emitOpError("initial, carried, yielded and result types must agree");
   return success();

@@ -3,6 +3,8 @@
 /// What the default schedules of all targets ask of a nest.
 #include "DefaultSchedule.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -14,31 +16,31 @@ void ScheduleBuilder::add(Attribute step) {
 }
 
 void ScheduleBuilder::split(StringRef loop, int64_t factor) {
-  add(SplitStep::get(nest.getFunction().getContext(), loop, factor));
+  add(SplitStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
 void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
   MLIRContext *context = nest.getFunction().getContext();
   auto names = llvm::map_to_vector(loops, [&](const std::string &loop) { return StringAttr::get(context, loop); });
-  add(ReorderStep::get(context, names));
+  add(ReorderStepAttr::get(context, names));
 }
 
 void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
-  add(BindStep::get(nest.getFunction().getContext(), loop, unit));
+  add(BindStepAttr::get(nest.getFunction().getContext(), loop, unit));
 }
 
 void ScheduleBuilder::vectorize(StringRef loop, int64_t width) {
-  add(VectorizeStep::get(nest.getFunction().getContext(), loop, width));
+  add(VectorizeStepAttr::get(nest.getFunction().getContext(), loop, width));
 }
 
-void ScheduleBuilder::jam(StringRef loop) { add(JamStep::get(nest.getFunction().getContext(), loop)); }
+void ScheduleBuilder::jam(StringRef loop) { add(JamStepAttr::get(nest.getFunction().getContext(), loop)); }
 
 void ScheduleBuilder::unroll(StringRef loop, int64_t factor) {
-  add(UnrollStep::get(nest.getFunction().getContext(), loop, factor));
+  add(UnrollStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
 void ScheduleBuilder::relayout(StringRef operand, FormatAttr layout) {
-  add(RelayoutStep::get(nest.getFunction().getContext(), operand, layout));
+  add(RelayoutStepAttr::get(nest.getFunction().getContext(), operand, layout));
 }
 
 static ArrayRef<Attribute> axesOf(func::FuncOp function, unsigned argument) {
@@ -52,13 +54,13 @@ static bool isEncoded(BlockArgument argument) {
 
 std::string lacis::laneLetter(Nest &nest) {
   func::FuncOp function = nest.getFunction();
-  llvm::StringSet<> taken;
+  SmallVector<StringRef> taken;
   for (BlockArgument argument : function.getArguments())
     if (isEncoded(argument))
       for (Attribute axis : axesOf(function, argument.getArgNumber()))
-        taken.insert(cast<StringAttr>(axis).getValue());
+        taken.push_back(cast<StringAttr>(axis).getValue());
   for (Attribute axis : llvm::reverse(axesOf(function, function.getNumArguments() - 1)))
-    if (!taken.contains(cast<StringAttr>(axis).getValue()))
+    if (!llvm::is_contained(taken, cast<StringAttr>(axis).getValue()))
       return cast<StringAttr>(axis).str();
   return "";
 }

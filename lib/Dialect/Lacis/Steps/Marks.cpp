@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace lacis;
 
-LogicalResult BindStep::apply(Nest &nest, Location loc) const {
+LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.require(getLoop(), "bind", loc);
   if (failed(loop))
     return failure();
@@ -20,7 +20,7 @@ LogicalResult BindStep::apply(Nest &nest, Location loc) const {
   return success();
 }
 
-LogicalResult VectorizeStep::apply(Nest &nest, Location loc) const {
+LogicalResult VectorizeStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.require(getLoop(), "vectorize", loc);
   if (failed(loop))
     return failure();
@@ -31,7 +31,7 @@ LogicalResult VectorizeStep::apply(Nest &nest, Location loc) const {
   return success();
 }
 
-LogicalResult JamStep::apply(Nest &nest, Location loc) const {
+LogicalResult JamStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.require(getLoop(), "jam", loc);
   if (failed(loop))
     return failure();
@@ -41,7 +41,7 @@ LogicalResult JamStep::apply(Nest &nest, Location loc) const {
   return success();
 }
 
-LogicalResult UnrollStep::apply(Nest &nest, Location loc) const {
+LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
   bool found = false;
   nest.getFunction().walk([&](Operation *op) {
     if (!isa<LoopOp, LevelLoopOp>(op) || op->getAttrOfType<StringAttr>("name").getValue() != getLoop())

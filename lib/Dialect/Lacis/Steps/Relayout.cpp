@@ -96,7 +96,7 @@ struct Copy {
 };
 } // namespace
 
-LogicalResult RelayoutStep::apply(Nest &nest, Location loc) const {
+LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
   Value source = nest.findOperand(getOperand());
   if (!source)
     return emitError(loc) << "relayout: no operand named '" << getOperand() << "'";

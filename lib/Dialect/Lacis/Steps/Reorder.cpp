@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace lacis;
 
-LogicalResult ReorderStep::apply(Nest &nest, Location loc) const {
+LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<LoopOp> loops;
   for (StringAttr name : getLoops()) {
     FailureOr<LoopOp> loop = nest.require(name, "reorder", loc);

@@ -19,7 +19,7 @@ static void guardBlock(Block *block, Operation *after, Value coordinate, Value s
                                std::prev(block->end()));
 }
 
-LogicalResult SplitStep::apply(Nest &nest, Location loc) const {
+LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> found = nest.require(getLoop(), "split", loc);
   if (failed(found))
     return failure();

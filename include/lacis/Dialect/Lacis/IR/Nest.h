@@ -25,7 +25,7 @@ public:
   llvm::SmallVector<LoopOp> mainChain() const;
 
 private:
-  mlir::func::FuncOp function;
+  mutable mlir::func::FuncOp function;
 };
 
 /// `outermost` and the loops perfectly nested in it, outermost first.
