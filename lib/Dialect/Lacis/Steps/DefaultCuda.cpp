@@ -61,6 +61,19 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef
   schedule.bind(prefix + lane.str() + "1", "thread.x");
 }
 
+/// Four entries at once: their loads are in flight together.
+static void unrollEntries(ScheduleBuilder &schedule) {
+  SmallVector<std::string> names;
+  schedule.getNest().getFunction().walk([&](LevelLoopOp loop) {
+    bool innermost = true;
+    loop.getBody().walk([&](Operation *op) { innermost &= !isa<LoopOp, LevelLoopOp>(op); });
+    if (innermost && !llvm::is_contained(names, loop.getName()))
+      names.push_back(loop.getName().str());
+  });
+  for (const std::string &name : names)
+    schedule.unroll(name, 4);
+}
+
 static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
   ScheduleBuilder schedule(nest, steps);
   std::string lane = laneLetter(nest);
@@ -86,6 +99,7 @@ static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> 
   for (LoopOp loop : nest.mainChain())
     if (!loop.getTrip())
       schedule.bind(loop.getName(), "block.x");
+  unrollEntries(schedule);
   return schedule.getResult();
 }
 
