@@ -60,6 +60,8 @@ def test_round_trip_of_any_text(fmt):
 def test_spelling_does_not_count():
     assert Format.parse("(r, c) -> (r : full, c : var*crd)") == Csr()
     assert Format.parse("(r,c)->(r:dense,c:compressed<unique=true>)") == Csr()
+    assert Format.parse("(i, j) -> (i : dense, j : packed<3, pad=true>)") == Ell(3)
+    assert str(Format.parse("(i, j) -> (i : dense, j : packed<3, pad=false>)")).endswith("packed<3, pad=false>)>")
     assert Csr() != Csc() and Csr() != "text" and Csr() == Csr()
     assert pickle.loads(pickle.dumps(Ell(3))) == Ell(3)
 

@@ -12,6 +12,7 @@ Entries reach a level sorted in level order, so the entries of one position are 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Callable, ClassVar
 
@@ -35,10 +36,15 @@ class Fibre:
     size: int  # number of coordinates
     describe: Callable[[int], str] = "parent {}".format  # a parent position in words
 
+    @functools.cached_property
+    def first(self) -> torch.Tensor:
+        """int64 [positions]: the first entry of each position."""
+        return self.begins.nonzero().reshape(-1)
+
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""
         bounds = torch.arange(self.parents + 1, device=self.parent.device)
-        return torch.searchsorted(self.parent[self.begins], bounds)
+        return torch.searchsorted(self.parent[self.first], bounds)
 
 
 @dataclasses.dataclass
@@ -117,7 +123,7 @@ class Coordinate(_Kind):
     implicit: ClassVar[bool] = False
     unique: bool = True
     ordered: bool = True
-    pad: bool = False
+    pad: bool | None = None  # None: as the extent
 
     def place(self, fibre: Fibre, placed: Placed) -> Buffers:
         """The arrays that hold the coordinates."""
@@ -170,6 +176,8 @@ class Level:
             raise FormatError("a level needs at least one digit of an axis; only 'link' has none")
         if self.coordinate.implicit and self.extent.needs_coordinate:
             raise FormatError(f"'{self.extent.name}' needs a coordinate: without one it is 'dense'; call compress() before pack()")
+        if self.coordinate.pad is not None and self.coordinate.pad == self.extent.pads:
+            object.__setattr__(self, "coordinate", dataclasses.replace(self.coordinate, pad=None))
 
     @property
     def kind(self) -> str:
@@ -190,7 +198,8 @@ class Level:
 
     @property
     def padded(self) -> bool:
-        return self.extent.pads or self.coordinate.pad
+        """May a position have no entry? Then its coordinate is -1."""
+        return self.extent.pads if self.coordinate.pad is None else self.coordinate.pad
 
     def size(self, shape) -> int:
         """The number of coordinates on axes of lengths `shape`."""

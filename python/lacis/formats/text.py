@@ -228,7 +228,7 @@ def _take(scan, classes, given, key, value):
 
 
 def _check_argument(scan, field, value):
-    if field.type in ("bool", bool) and not isinstance(value, bool):
+    if "bool" in str(field.type) and not isinstance(value, bool):
         scan.fail(f"'{field.name}' must be true or false")
     if field.type in ("str", str) and value not in ("i8", "i16", "i32", "i64"):
         scan.fail(f"'{field.name}' must be an integer type: i8, i16, i32 or i64")

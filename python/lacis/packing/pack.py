@@ -49,7 +49,7 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
 
 
 def _pack_part(format: Format, entries: Entries) -> tuple[Structure, torch.Tensor]:
-    structure, at, order = build_structure(format, entries.shape, entries.axes)
+    structure, at, order = build_structure(format, entries.shape, entries.axes, entries.unique)
     moved = entries.values if order is None else entries.values[order]
     values = torch.zeros(math.prod(structure.values_shape), dtype=moved.dtype, device=moved.device)
     values[at] = moved

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 from ..errors import DataError, FormatError
@@ -14,7 +16,9 @@ from .structure import Structure
 class Pattern:
     """The structure of a packed tensor, shared by everything that has the same entries.
 
-    >>> import torch
+    >>> import dataclasses
+
+import torch
     >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
     >>> p.storage["pos1"].tolist(), p.storage["crd1"].tolist()
     ([0, 1, 3], [0, 0, 1])
@@ -102,7 +106,7 @@ class Pattern:
         parts = {}
         for name, part in self.parts.items():
             fmt = part.format.permuted(place)
-            parts[name] = Structure(fmt, shape, part.buffers, part.slots, part.device, part.valid, part.entries)
+            parts[name] = dataclasses.replace(part, format=fmt, shape=shape)
         return Pattern(self.format.permuted(place), parts)
 
     def to(self, device) -> "Pattern":

@@ -33,6 +33,7 @@ class Structure:
     device: torch.device
     valid: torch.Tensor | None = None
     entries: int | None = None
+    distinct: bool = False  # known to have no two entries at one place
 
     @property
     def values_shape(self) -> tuple[int, ...]:
@@ -89,7 +90,7 @@ class Structure:
     @functools.cached_property
     def repeats(self) -> bool:
         """Do two entries have the same coordinates? Only formats that keep duplicates can say yes."""
-        if not self.format.keeps_duplicates:
+        if self.distinct or not self.format.keeps_duplicates:
             return False
         axes, valid = self.coordinates()
         axes = [axis[valid] for axis in axes]
@@ -135,8 +136,8 @@ def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
         crd = crd // extent
 
 
-def build_structure(format: Format, shape, axes) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
-    """The structure of entries at `axes` (int64 [n] per axis), without two at one place unless the format keeps them.
+def build_structure(format: Format, shape, axes, distinct: bool = False) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
+    """The structure of entries at `axes` (int64 [n] per axis), no two at one place unless the format keeps them (`distinct`: none).
 
     Returns it with int64 [n], the place of each sorted entry in the flat values, and the order of the sorting
     (None when nothing moved). Raises `DataError` when a width is too small.
@@ -145,7 +146,7 @@ def build_structure(format: Format, shape, axes) -> tuple[Structure, torch.Tenso
     entries = sort_entries(format, shape, axes)
     placed = place(format, shape, entries)
     buffers = {name: _narrow(format, name, t, placed.largest) for name, t in placed.buffers.items()}
-    structure = Structure(format, tuple(shape), buffers, placed.slots, entries.device, entries=axes[0].numel())
+    structure = Structure(format, tuple(shape), buffers, placed.slots, entries.device, entries=axes[0].numel(), distinct=distinct)
     at = placed.pos
     if format.tile:
         axes = axes if entries.order is None else [axis[entries.order] for axis in axes]

@@ -32,6 +32,8 @@ class Fixed(Extent):
         width = longest if self.width is None else self.width
         if longest > width:
             self._too_small(fibre, index, width)
+        if not fibre.level.padded:
+            self._full(fibre, width)
         slots = fibre.parents * width
         return Placed(fibre.parent * width + index, slots, (fibre.parents, width))
 
@@ -43,6 +45,13 @@ class Fixed(Extent):
             f"'{fibre.level.kind}' has width {width}, but {fibre.describe(parent)} holds {count}; "
             "give a larger width, or none for the longest row, or decompose() into this format and a rest"
         )
+
+    @staticmethod
+    def _full(fibre, width):
+        short = fibre.starts().diff() < width
+        if bool(short.any()):
+            where = fibre.describe(int(short.to(torch.uint8).argmax()))
+            raise DataError(f"'{fibre.level.kind}' with pad=false must be full, but {where} holds fewer than {width}")
 
     def read(self, buffers, parents, size, device):
         width = buffers["crd"].shape[1] if self.width is None else self.width

@@ -23,4 +23,4 @@ class Link(Extent, Coordinate):
     def place(self, fibre, placed=None):
         if placed is None:
             return Placed(fibre.parent, fibre.parents, (fibre.parents,))
-        return {"link": fibre.crd[fibre.begins]}
+        return {"link": fibre.crd[fibre.first]}

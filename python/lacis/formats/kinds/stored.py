@@ -15,7 +15,7 @@ class Stored(Coordinate):
 
     unique: bool = True
     ordered: bool = True
-    pad: bool = False
+    pad: bool | None = None
     crd: str = "i32"
 
     name = "crd"
@@ -25,7 +25,7 @@ class Stored(Coordinate):
         return ("crd",)
 
     def place(self, fibre, placed):
-        at, values = placed.pos[fibre.begins], fibre.crd[fibre.begins]
+        at, values = placed.pos[fibre.first], fibre.crd[fibre.first]
         if not fibre.level.padded:
             return {"crd": values}
         crd = torch.full((placed.slots,), -1, dtype=torch.int64, device=values.device)
