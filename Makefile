@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds, tests and shows Lacis; every target does its own set-up, once.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+PYTHON ?= python3
+VENV := $(if $(VIRTUAL_ENV),$(VIRTUAL_ENV),$(CURDIR)/.venv)
+BIN := $(VENV)/bin
+BUILD := build
+STAMPS := $(VENV)/.lacis
+JOBS ?= $(shell nproc)
+TORCH ?= torch==2.13.0
+WHEEL_VENV = $(CURDIR)/$(BUILD)/python-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# What a new build must notice. Python files need none: the installation reads them where they lie.
+SOURCES := $(shell find include lib tools cmake python/bindings python/ops -type f) CMakeLists.txt \
+           $(wildcard test/CMakeLists.txt) $(shell find test/unit -type f 2>/dev/null)
+
+.PHONY: build test test-all demo bench docs wheel clean distclean
+build: $(STAMPS)/installed
+
+$(STAMPS)/system: packages.txt
+	.ci/system-packages
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	mkdir -p $(STAMPS) && touch $@
+
+$(STAMPS)/python: $(STAMPS)/system
+	$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "lacis needs Python 3.10 or later" >&2; exit 1; }
+	$(BIN)/python -c 'import torch.version as t; assert tuple(map(int, t.__version__.split(".")[:2])) >= (2, 10)' 2>/dev/null \
+	  || $(BIN)/python -m pip install '$(TORCH)'
+	$(BIN)/python -m pip install 'scikit-build-core>=0.11' 'pybind11>=2.13'
+	touch $@
+
+$(STAMPS)/installed: $(STAMPS)/python pyproject.toml $(SOURCES)
+	$(BIN)/python -m pip install --no-build-isolation -e '.[test]'
+	touch $@
+
+test: build
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not long'
+	$(BIN)/lit -s $(BUILD)/test
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore
+
+test-all: build
+	LACIS_TEST_LONG=1 $(BIN)/python -m pytest -q -n $(JOBS)
+	$(BIN)/lit -s $(BUILD)/test
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore
+
+demo: build
+	$(BIN)/python examples/sparse_bert.py
+
+bench: build
+	$(BIN)/python -m bench --write docs/benchmarks.md
+
+docs: build
+	$(BIN)/python docs/generate.py
+
+# make wheel PYTHON=/path/to/python3.12: only the small extension is built again, the core serves every Python.
+wheel: build
+	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/python -m pip install -q 'scikit-build-core>=0.11' 'pybind11>=2.13'
+	$(WHEEL_VENV)/bin/python -m pip wheel --no-build-isolation --no-deps -w dist . \
+	  -C cmake.define.LACIS_TORCH_ROOT="$$($(BIN)/python -c 'import importlib.util as i; print(i.find_spec("torch").submodule_search_locations[0])')"
+
+clean:
+	rm -rf $(BUILD) dist $(STAMPS)
+
+distclean: clean
+	rm -rf .venv
