@@ -7,10 +7,11 @@ import os
 import sys
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_BETWEEN = {"torch", "contextlib", "functools", "importlib", "concurrent", "threading"}  # never the user's own code
 
 
 def user_location() -> tuple[str, int] | None:
-    """The file and line of the innermost caller that is not part of lacis.
+    """The file and line of the innermost caller that is not part of lacis, torch or Python's own machinery.
 
     Returns None when no such frame exists (an embedded interpreter).
 
@@ -21,7 +22,8 @@ def user_location() -> tuple[str, int] | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not os.path.abspath(name).startswith(_PACKAGE):
+        module = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if module not in _BETWEEN and not os.path.abspath(name).startswith(_PACKAGE):
             return name, frame.f_lineno
         frame = frame.f_back
     return None

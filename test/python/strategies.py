@@ -6,8 +6,7 @@ from __future__ import annotations
 import torch
 from hypothesis import strategies as st
 
-from lacis.errors import FormatError
-from lacis.formats import Format, Sum, decompose
+from lacis.formats import Bcsc, BlockedEll, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell, Format, Sum, compose, decompose
 from lacis.formats.digit import Digit
 from lacis.formats.kinds.fixed import Fixed
 from lacis.formats.kinds.full import Full
@@ -19,6 +18,8 @@ from lacis.formats.level import Level
 
 BLOCKS = (1, 2, 3, 4, 5, 8, 16)
 FACTORS = (1, 2, 3, 4)
+NEST = compose(2, [(16, 16)], [(Ell, [0, 1]), (Coo, [2, 3])])
+PREDEFINED = [Csr(), Csc(), Coo(), Dcsr(), Ell(), Bsr(4, 8), Bcsc(4, 8), BlockedEll(4, 8), Dense(), Csf(2), NEST]
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 _DENSE = (Full(), Implicit())
@@ -134,4 +135,8 @@ def tensors(draw, rank: int = 2, dtype=None) -> torch.Tensor:
     return values.mT.contiguous().mT if rank > 1 and draw(st.booleans()) else values
 
 
-__all__ = ["FormatError", "formats", "formats_and_sums", "limited_formats", "sums", "tensors"]
+def sparse(*shape, density=0.3, dtype=torch.float32, seed=0) -> torch.Tensor:
+    """A dense tensor with this share of non-zeros, the same for the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    keep = torch.rand(shape, generator=generator) < density
+    return torch.where(keep, torch.randn(shape, generator=generator), 0).to(dtype)

@@ -1,42 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packing into any format and back changes no number."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lacis.errors import DataError, FormatError
-from lacis.formats import (
-    Bcsc,
-    BlockedEll,
-    Bsr,
-    Coo,
-    Csc,
-    Csf,
-    Csr,
-    Dcsr,
-    Dense,
-    Ell,
-    Format,
-    companion,
-    compose,
-    decompose,
-)
+from lacis.formats import Bcsc, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell, Format, companion, decompose
 from lacis.packing import PackedTensor, pack
-from lacis.patterns import Pattern
-from strategies import DTYPES, formats, formats_and_sums, tensors
+from strategies import DTYPES, NEST, PREDEFINED, formats, formats_and_sums, sparse, tensors
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-NEST = compose(2, [(16, 16)], [(Ell, [0, 1]), (Coo, [2, 3])])
-PREDEFINED = [Csr(), Csc(), Coo(), Dcsr(), Ell(), Bsr(4, 8), Bcsc(4, 8), BlockedEll(4, 8), Dense(), Csf(2), NEST]
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-
-
-def sparse(*shape, density=0.3, dtype=torch.float32, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    keep = torch.rand(shape, generator=generator) < density
-    return torch.where(keep, torch.randn(shape, generator=generator), 0).to(dtype)
 
 
 def same(a, b):
@@ -79,45 +58,6 @@ def test_from_storage_takes_what_pack_makes(fmt, tensor):
     again = PackedTensor.from_storage(packed.format, packed.shape, arrays)
     same(again.to_dense(), tensor)
     assert again.nnz == packed.nnz
-
-
-@settings(QUICK, max_examples=150)
-@given(formats(), tensors(dtype=torch.float32), st.sampled_from([(0,), (1,), (0, 1)]))
-def test_companion_names_every_slot_once(fmt, tensor, leading):
-    other = companion(fmt, leading)
-    if other is None:
-        return
-    assert Format.parse(str(other)) == other
-    packed = pack(tensor, fmt)
-    structure = packed.pattern.part()
-    arrays = packed.derived(str(other))
-    lead, n = len(leading), len(other.prefix)
-    link = arrays[f"link{n - 1}"].long()
-    axes, valid = structure.slot_axes()
-    assert torch.equal(link.sort().values, valid.nonzero().reshape(-1))
-    finest = [min(d.div for lv in fmt.prefix for d in lv.digits if d.axis == a) for a in range(2)]
-    sizes = [-(-tensor.shape[a] // finest[a]) for a in leading]
-    pos = arrays[f"pos{lead}"].long()
-    assert pos.numel() == torch.Size(sizes).numel() + 1 and pos[0] == 0 and pos[-1] == link.numel()
-    rows = torch.repeat_interleave(torch.arange(pos.numel() - 1), pos.diff())
-    expected = torch.zeros_like(link)
-    for axis, size in zip(leading, sizes):
-        expected = expected * size + axes[axis][link] // finest[axis]
-    assert torch.equal(rows, expected)
-    key = rows * 10**6 + arrays[f"crd{lead}"].long()
-    assert bool((key.diff() >= 0).all())
-    assert bool(((key.diff() > 0) | (link.diff() > 0)).all())
-
-
-def test_companion_tables():
-    assert str(companion(Bcsc(16, 16), [0])) == str(
-        Format.parse(
-            "(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed<unique=false>, link, "
-            "i mod 16 : dense, j mod 16 : dense)"
-        )
-    )
-    assert str(companion(NEST, [0])) == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
-    assert companion(Csr(), [0, 1]) is None
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -285,21 +225,6 @@ def test_values_can_be_replaced_and_take_gradients():
         packed.values = torch.ones(1)
 
 
-def test_patterns_transpose_without_copies():
-    mask = sparse(6, 9) != 0
-    pattern = Pattern.from_mask(mask, Csr)
-    turned = pattern.transpose()
-    assert turned.format == Csc() and turned.shape == (9, 6)
-    assert torch.equal(turned.to_mask(), mask.T)
-    assert turned.storage["crd1"].data_ptr() == pattern.storage["crd1"].data_ptr()
-
-
-@pytest.mark.parametrize("fmt", PREDEFINED, ids=str)
-def test_transpose_of_every_format(fmt):
-    a = sparse(10, 13)
-    assert torch.equal(pack(a, fmt).transpose().validate().to_dense(), a.T)
-
-
 def test_kinds_without_code_are_refused_by_name():
     for text, name in [
         ("(i, j) -> (i : dense, j : bitmap)", "bitmap"),
@@ -309,6 +234,13 @@ def test_kinds_without_code_are_refused_by_name():
     ]:
         with pytest.raises(FormatError, match=name):
             pack(torch.ones(4, 4), text)
+
+
+def test_packed_tensors_copy_and_pickle():
+    packed = pack(sparse(6, 8), NEST)
+    packed.derived(str(companion(NEST, [0])))
+    for again in (copy.deepcopy(packed), pickle.loads(pickle.dumps(packed)), packed.to(torch.float64)):
+        assert again.format == packed.format and torch.equal(again.to_dense().float(), packed.to_dense())
 
 
 def test_plot():

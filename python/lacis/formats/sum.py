@@ -21,6 +21,9 @@ class Fits:
     def text(self, names) -> str:
         return "fits"
 
+    def permuted(self, place) -> "Fits":
+        return self
+
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
@@ -37,6 +40,9 @@ class Compare:
     @property
     def kind(self) -> str:
         return self.function or "coordinate"
+
+    def permuted(self, place) -> "Compare":
+        return dataclasses.replace(self, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in self.digits))
 
     def text(self, names) -> str:
         words = [d.text(names) for d in self.digits]
@@ -159,10 +165,7 @@ class Sum:
     def permuted(self, permutation) -> "Sum":
         parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
         place = list(permutation)
-        move = lambda test: test if isinstance(test, Fits) else dataclasses.replace(  # noqa: E731
-            test, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in test.digits)
-        )
-        return Sum(parts, {name: tuple(move(t) for t in tests) for name, tests in self.predicates.items()})
+        return Sum(parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()})
 
 
 def decompose(**parts) -> Sum:

@@ -162,7 +162,9 @@ def parse_digit(scan: Scanner, names) -> Digit:
             size = scan.positive("a block size")
             div, mod = div * size, _divided(scan, mod, size)
         elif scan.accept_word("mod"):
-            mod = scan.positive("a block size")
+            size = scan.positive("a block size")
+            _divided(scan, mod, size)
+            mod = size
         else:
             return Digit(axis, div, mod)
 

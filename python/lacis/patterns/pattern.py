@@ -120,6 +120,9 @@ import torch
             part.check(part_name(name, ""))
         return self
 
+    def __getstate__(self):
+        return {**self.__dict__, "_derived": {}}  # copies and files make their own
+
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"
 

@@ -8,6 +8,7 @@ import math
 
 import torch
 
+from ..errors import FormatError
 from ..formats import Format, Level
 from ..formats.level import Fibre
 
@@ -44,6 +45,8 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
     for level in levels:
         crds.append(level.coordinate_of(axes, shape) if level.digits else link)
         sizes.append(level.size(shape) if level.digits else _bound(link))
+    if max(sizes) >= 2**62:
+        raise FormatError(f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes")
     order = _level_order(crds, sizes)
     if order is not None:
         crds = [crd[order] for crd in crds]

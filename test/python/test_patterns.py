@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns: transposes over the same arrays, and companions made on the device."""
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lacis.errors import DataError, FormatError
+from lacis.formats import Bcsc, Coo, Csc, Csr, Ell, Format, companion, decompose
+from lacis.packing import pack
+from lacis.patterns import Pattern
+from strategies import NEST, PREDEFINED, formats, sparse, tensors
+
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@QUICK
+@given(formats(), tensors(dtype=torch.float32), st.sampled_from([(0,), (1,), (0, 1)]))
+def test_companion_names_every_slot_once(fmt, tensor, leading):
+    other = companion(fmt, leading)
+    if other is None:
+        return
+    assert Format.parse(str(other)) == other
+    packed = pack(tensor, fmt)
+    structure = packed.pattern.part()
+    arrays = packed.derived(str(other))
+    lead, n = len(leading), len(other.prefix)
+    link = arrays[f"link{n - 1}"].long()
+    axes, valid = structure.slot_axes()
+    assert torch.equal(link.sort().values, valid.nonzero().reshape(-1))
+    finest = [min(d.div for lv in fmt.prefix for d in lv.digits if d.axis == a) for a in range(2)]
+    sizes = [-(-tensor.shape[a] // finest[a]) for a in leading]
+    pos = arrays[f"pos{lead}"].long()
+    assert pos.numel() == torch.Size(sizes).numel() + 1 and pos[0] == 0 and pos[-1] == link.numel()
+    rows = torch.repeat_interleave(torch.arange(pos.numel() - 1), pos.diff())
+    expected = torch.zeros_like(link)
+    for axis, size in zip(leading, sizes):
+        expected = expected * size + axes[axis][link] // finest[axis]
+    assert torch.equal(rows, expected)
+    key = rows * 10**6 + arrays[f"crd{lead}"].long()
+    assert bool((key.diff() >= 0).all())
+    assert bool(((key.diff() > 0) | (link.diff() > 0)).all())
+
+
+def test_companion_tables():
+    assert str(companion(Bcsc(16, 16), [0])) == str(
+        Format.parse(
+            "(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed<unique=false>, link, "
+            "i mod 16 : dense, j mod 16 : dense)"
+        )
+    )
+    assert str(companion(NEST, [0])) == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
+    assert companion(Csr(), [0, 1]) is None
+
+
+def test_companion_arrays():
+    a = torch.tensor([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 5.0]])
+    csc = pack(a, Csc)
+    by_rows = csc.derived("(i, j) -> (i : dense, j : compressed<unique=false>, link)")
+    assert {k: v.tolist() for k, v in by_rows.items()} == {
+        "pos1": [0, 2, 2, 5],
+        "crd1": [1, 3, 0, 2, 3],
+        "link2": [1, 3, 0, 2, 4],
+    }
+    assert csc.derived("(i, j) -> (i : dense, j : compressed<unique=false>, link)") is by_rows
+
+
+def test_companions_of_parts_and_of_padding():
+    a = torch.tensor([[1, 2, 3], [0, 4, 0], [5, 0, 6.0]])
+    packed = pack(a, decompose(ell=Ell(2), rest=Coo))
+    by_columns = packed.derived(str(companion(Ell(2), [1])), "ell")
+    assert {k: v.tolist() for k, v in by_columns.items()} == {
+        "pos1": [0, 2, 4, 5],
+        "crd1": [0, 2, 0, 1, 2],
+        "link2": [0, 4, 1, 2, 5],
+    }
+    with pytest.raises(FormatError, match="no part 'nosuch'"):
+        packed.derived(str(companion(Ell(2), [1])), "nosuch")
+    with pytest.raises(FormatError, match="needs a 'link' level"):
+        packed.derived(str(Csr()), "ell")
+
+
+def test_patterns_transpose_without_copies():
+    mask = sparse(6, 9) != 0
+    pattern = Pattern.from_mask(mask, Csr)
+    turned = pattern.transpose()
+    assert turned.format == Csc() and turned.shape == (9, 6)
+    assert torch.equal(turned.to_mask(), mask.T)
+    assert turned.storage["crd1"].data_ptr() == pattern.storage["crd1"].data_ptr()
+
+
+@pytest.mark.parametrize("fmt", PREDEFINED, ids=str)
+def test_transpose_of_every_format(fmt):
+    a = sparse(10, 13)
+    assert torch.equal(pack(a, fmt).transpose().validate().to_dense(), a.T)
+
+
+def test_refusals():
+    with pytest.raises(DataError, match="must be a bool tensor"):
+        Pattern.from_mask(torch.ones(2, 2), Csr)
+    with pytest.raises(DataError, match="a permutation of 2 axes"):
+        Pattern.from_mask(torch.ones(2, 2) > 0, Csr).transpose(0, 0)
