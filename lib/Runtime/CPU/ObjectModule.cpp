@@ -11,7 +11,6 @@
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <atomic>
 #include <mutex>
 
 using namespace lacis;
@@ -32,9 +31,13 @@ private:
       : session(std::move(control)), layer(session, session.getExecutorProcessControl().getMemMgr()) {}
   static Expected<HostLinker *> create();
 
+  Expected<std::vector<HostFunction>> linkLocked(const Artifact &artifact);
+
   llvm::orc::ExecutionSession session;
   llvm::orc::ObjectLinkingLayer layer;
-  std::atomic<unsigned> counter{0};
+  std::mutex mutex; // one at a time, so that what the session reports belongs to the artifact at hand
+  std::string reported;
+  unsigned counter = 0;
 };
 
 class ObjectModule final : public Module {
@@ -61,11 +64,14 @@ private:
 } // namespace
 
 Expected<HostLinker *> HostLinker::create() {
-  auto control = llvm::orc::SelfExecutorProcessControl::Create();
+  // In place: the linker starts no thread.
+  auto control = llvm::orc::SelfExecutorProcessControl::Create(
+      std::make_shared<llvm::orc::SymbolStringPool>(), std::make_unique<llvm::orc::InPlaceTaskDispatcher>());
   if (!control)
     return control.takeError();
   auto *linker = new HostLinker(std::move(*control));
-  linker->session.setErrorReporter([](Error error) { llvm::consumeError(std::move(error)); });
+  linker->session.setErrorReporter(
+      [linker](Error error) { linker->reported += llvm::toString(std::move(error)) + "; "; });
   return linker;
 }
 
@@ -82,6 +88,15 @@ Expected<HostLinker *> HostLinker::get() {
 }
 
 Expected<std::vector<HostFunction>> HostLinker::link(const Artifact &artifact) {
+  std::lock_guard<std::mutex> lock(mutex);
+  reported.clear();
+  Expected<std::vector<HostFunction>> entries = linkLocked(artifact);
+  if (entries)
+    return entries;
+  return llvm::createStringError("compiled code cannot be linked: " + reported + llvm::toString(entries.takeError()));
+}
+
+Expected<std::vector<HostFunction>> HostLinker::linkLocked(const Artifact &artifact) {
   llvm::orc::JITDylib &library = session.createBareJITDylib("kernel" + std::to_string(counter++));
   llvm::orc::SymbolMap known;
   for (const HostSymbol &symbol : hostSymbols())

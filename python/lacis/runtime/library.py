@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 
 import torch
 
+import lacis
 from lacis import knobs
 from lacis.errors import Error
 
@@ -23,12 +23,11 @@ class BackwardError(Error, NotImplementedError):
 
 
 def _library_path() -> str:
-    spec = importlib.util.find_spec("lacis")
-    for folder in spec.submodule_search_locations:
+    for folder in lacis.__path__:
         path = os.path.join(folder, "_ops.so")
         if os.path.exists(path):
             return path
-    raise Error(f"lacis is not built: '_ops.so' is in none of {list(spec.submodule_search_locations)}", location=None)
+    raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
 
 
 def _fake(operands, storage, shape, kernel_key, packed_shape=()):
