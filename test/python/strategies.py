@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import torch
 from hypothesis import strategies as st
-
 from lacis.formats import Bcsc, BlockedEll, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell, Format, Sum, compose, decompose
 from lacis.formats.digit import Digit
 from lacis.formats.kinds.fixed import Fixed

@@ -4,10 +4,9 @@
 import pathlib
 import pickle
 
+import lacis.formats as lacis
 import pytest
 from hypothesis import given, settings
-
-import lacis.formats as lacis
 from lacis import knobs
 from lacis.errors import DataError, Error, FormatError
 from lacis.formats import Bsr, Coo, Csc, Csr, Ell, Format, Sum, compose, decompose

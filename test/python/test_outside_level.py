@@ -6,7 +6,6 @@ import dataclasses
 import pytest
 import torch
 from hypothesis import given, settings
-
 from lacis.errors import DataError
 from lacis.formats import Coordinate, Extent, Format, register
 from lacis.formats.level import Placed, Positions

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from lacis.errors import DataError, FormatError
 from lacis.formats import Bcsc, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell, Format, companion, decompose
 from lacis.packing import PackedTensor, pack

@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from lacis.errors import DataError, FormatError
 from lacis.formats import Bcsc, Coo, Csc, Csr, Ell, Format, companion, decompose
 from lacis.packing import pack

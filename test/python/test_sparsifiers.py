@@ -3,7 +3,6 @@
 
 import pytest
 import torch
-
 from lacis.errors import DataError, FormatError, ScheduleError
 from lacis.formats import Csr
 from lacis.patterns import Pattern

@@ -9,7 +9,6 @@ import sys
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from lacis.errors import FormatError
 from lacis.formats import Bcsc, BlockedEll, Bsr, Coo, Csc, Csr, Dcsr, Dense, Ell, Format, companion
 from strategies import formats_and_sums

@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from lacis.errors import DataError
 from lacis.formats import Bsr, Coo, Csr, Dcsr, Ell, compose, decompose
 from lacis.packing import PackedTensor, pack

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 
-from ..errors import FormatError
 from . import kinds  # noqa: F401  (registers the level kinds)
 from .bindings import Affine, Rank, Slot
 from .digit import Digit

@@ -7,12 +7,10 @@ import math
 
 import torch
 
-from ..formats import Format, Sum
-from ..patterns.pattern import Pattern, as_pattern_format
-from ..patterns.structure import Structure, build_structure
-from .entries import Entries, entries_of, summed
+from ..formats import Sum
+from ..patterns.build import build_pattern, for_tensor
+from .entries import entries_of, summed
 from .packed import PackedTensor
-from .split import split
 
 
 def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
@@ -34,33 +32,16 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
         entries = tensor.entries() if mask is None else entries_of(tensor.to_dense(), mask)
     else:
         entries = entries_of(tensor, mask)
-    format = as_pattern_format(format, len(entries.shape))
-    parts = format.parts if isinstance(format, Sum) else {"": format}
-    if not all(part.keeps_duplicates for part in parts.values()):
+    format = for_tensor(format, len(entries.shape))
+    parts = format.parts.values() if isinstance(format, Sum) else [format]
+    if not all(part.keeps_duplicates for part in parts):
         entries = summed(entries)
-    structures: dict[str, Structure] = {}
+    pattern, filled = build_pattern(format, entries.shape, entries.axes, entries.unique)
     values: dict[str, torch.Tensor] = {}
-    for name, part in parts.items():
-        mine = entries
-        if isinstance(format, Sum) and name in format.predicates:
-            mine, entries = split(part, format.predicates[name], entries)
-        structures[name], values[name] = _pack_part(part, mine)
-    return PackedTensor(Pattern(format, _one_width(structures)), values)
-
-
-def _pack_part(format: Format, entries: Entries) -> tuple[Structure, torch.Tensor]:
-    structure, at, order = build_structure(format, entries.shape, entries.axes, entries.unique)
-    moved = entries.values if order is None else entries.values[order]
-    values = torch.zeros(math.prod(structure.values_shape), dtype=moved.dtype, device=moved.device)
-    values[at] = moved
-    return structure, values.reshape(structure.values_shape)
-
-
-def _one_width(structures: dict[str, Structure]) -> dict[str, Structure]:
-    """All parts with int64 arrays when one needs them."""
-    wide = any(t.dtype == torch.int64 for part in structures.values() for t in part.buffers.values())
-    if not wide or len(structures) == 1:
-        return structures
-    return {
-        name: part.mapped(lambda t: t.long() if t.dtype == torch.int32 else t) for name, part in structures.items()
-    }
+    for name, part in pattern.parts.items():
+        source = filled[name].source
+        moved = entries.values if source is None else entries.values[source]
+        flat = torch.zeros(math.prod(part.values_shape), dtype=moved.dtype, device=moved.device)
+        flat[filled[name].at] = moved
+        values[name] = flat.reshape(part.values_shape)
+    return PackedTensor(pattern, values)

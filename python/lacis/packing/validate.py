@@ -7,7 +7,8 @@ import torch
 
 from ..errors import DataError
 from ..formats import Format, Sum
-from ..patterns.pattern import Pattern, as_pattern_format, part_name
+from ..patterns.build import for_tensor
+from ..patterns.pattern import Pattern, part_name
 from ..patterns.structure import _INTEGERS, Structure
 from .packed import PackedTensor, check_values
 
@@ -26,7 +27,7 @@ def from_storage(format, shape, storage, values=None) -> PackedTensor:
     shape = tuple(int(size) for size in shape)
     if any(size < 0 for size in shape):
         raise DataError(f"a shape has no negative sizes: {list(shape)}")
-    format = as_pattern_format(format, len(shape))
+    format = for_tensor(format, len(shape))
     formats = format.parts if isinstance(format, Sum) else {"": format}
     given = dict(storage)
     if values is not None:

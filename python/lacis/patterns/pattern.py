@@ -8,7 +8,7 @@ import dataclasses
 import torch
 
 from ..errors import DataError, FormatError
-from ..formats import Format, Sum, as_format
+from ..formats import Format, Sum
 from .derived import companion_arrays
 from .structure import Structure
 
@@ -34,11 +34,12 @@ import torch
     @staticmethod
     def from_mask(mask: torch.Tensor, format) -> "Pattern":
         """The pattern of the True elements of a bool tensor, on its device. Raises `DataError`, `FormatError`."""
-        from ..packing import pack
+        from .build import build_pattern, for_tensor
 
-        if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
-            raise DataError("a mask must be a bool tensor")
-        return pack(mask, format, mask=mask).pattern
+        if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool or mask.ndim == 0:
+            raise DataError("a mask must be a bool tensor with at least one axis")
+        axes = list(torch.nonzero(mask, as_tuple=True))
+        return build_pattern(for_tensor(format, mask.ndim), tuple(mask.shape), axes, distinct=True)[0]
 
     @property
     def shape(self) -> torch.Size:
@@ -130,10 +131,3 @@ import torch
 def part_name(part: str, name: str) -> str:
     """The full name of a part's array: `ell.crd1`, or `crd1` without a part."""
     return f"{part}.{name}" if part else name
-
-
-def as_pattern_format(format, rank: int):
-    """A format or sum for tensors of `rank` axes, with code for all its levels."""
-    format = as_format(format).for_rank(rank)
-    format.require_code("pack")
-    return format

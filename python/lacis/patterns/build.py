@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From coordinates to a pattern, part by part."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from ..formats import Sum, as_format
+from .pattern import Pattern
+from .split import accepted
+from .structure import Structure, build_structure
+
+
+@dataclasses.dataclass
+class Filled:
+    """Which entry fills which place of a part's flat values: `values[at] = entries[source]`."""
+
+    at: torch.Tensor  # int64 [n]
+    source: torch.Tensor | None  # int64 [n]; None when they are all, in order
+
+
+def for_tensor(format, rank: int):
+    """A format or sum for tensors of `rank` axes, with code for all its levels. Raises `FormatError`."""
+    format = as_format(format).for_rank(rank)
+    format.require_code("pack")
+    return format
+
+
+def build_pattern(format, shape, axes, distinct: bool) -> tuple[Pattern, dict[str, Filled]]:
+    """The pattern of the entries at `axes` (int64 [n] per axis), and what fills the values of each part.
+
+    `distinct` says that no two entries are at one place; only formats that keep duplicates take others.
+    """
+    parts = format.parts if isinstance(format, Sum) else {"": format}
+    structures: dict[str, Structure] = {}
+    filled: dict[str, Filled] = {}
+    left = None
+    for name, part in parts.items():
+        mine = left
+        if isinstance(format, Sum) and name in format.predicates:
+            accept = accepted(part, format.predicates[name], shape, _at(axes, left))
+            mine, left = _among(left, accept), _among(left, ~accept)
+        structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct)
+        filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
+    return Pattern(format, _one_width(structures)), filled
+
+
+def _at(axes, index):
+    return axes if index is None else [axis[index] for axis in axes]
+
+
+def _among(index, accept: torch.Tensor) -> torch.Tensor:
+    found = accept.nonzero().reshape(-1)
+    return found if index is None else index[found]
+
+
+def _one_width(structures: dict[str, Structure]) -> dict[str, Structure]:
+    """All parts with int64 arrays when one needs them."""
+    wide = any(t.dtype == torch.int64 for part in structures.values() for t in part.buffers.values())
+    if not wide or len(structures) == 1:
+        return structures
+    return {name: part.mapped(lambda t: t.long() if t.dtype == torch.int32 else t) for name, part in structures.items()}
