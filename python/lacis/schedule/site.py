@@ -27,10 +27,11 @@ class Site:
         """Raise when `step` cannot be recorded here; records nothing."""
         step.check(self.steps)
         trial = dataclasses.replace(self, steps=[*self.steps, step])
-        if not trial._waits_for_block():
+        stored = "set_format" in trial or "decompose" in trial
+        if stored and not trial._waits_for_block():
             try:
                 trial.format()
-            except FormatError as error:
+            except (FormatError, ScheduleError) as error:
                 raise type(error)(f"{step.mnemonic}: {error.message}", location=step.location) from None
 
     def record(self, step: Step) -> None:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at a scheduled site of a model: who owns the parameter, and which operator serves it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from ..errors import ScheduleError
+from ..operators import Operator, find
+from .expression import check_dtype, parse_statement
+from .spec import KernelSpec, Operand, divisible
+
+# Containers that read the parameters of their layers themselves, past the layers' own forward.
+_READERS = (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
+
+
+@dataclasses.dataclass(frozen=True)
+class Owner:
+    """A module that owns a scheduled parameter; `paths` are all its paths in the model."""
+
+    module: torch.nn.Module
+    paths: tuple[str, ...]
+    operator: Operator
+
+
+@dataclasses.dataclass(frozen=True)
+class Captured:
+    """A scheduled parameter, with the modules that own it."""
+
+    site: object
+    parameter: torch.nn.Parameter
+    owners: tuple[Owner, ...]
+
+    @property
+    def name(self) -> str:
+        return self.site.name
+
+
+def capture_site(model, site) -> Captured:
+    """The owners and operators of a site. Raises `ScheduleError`, by name, for what cannot be built."""
+    found: dict[int, tuple[torch.nn.Module, str, list[str]]] = {}
+    parameter = None
+    for name in site.names:
+        path, _, attribute = name.rpartition(".")
+        module, parameter = _resolve(model, name, path, attribute, site)
+        _refuse_owner(model, name, path, module, attribute, site)
+        found.setdefault(id(module), (module, attribute, []))[2].append(path)
+    owners = []
+    for module, attribute, paths in found.values():
+        name = f"{paths[0]}.{attribute}"
+        owners.append(Owner(module, tuple(paths), find(module, attribute, name, site.location)))
+    check_dtype(site.name, parameter.dtype, site.location)
+    return Captured(site, parameter, tuple(owners))
+
+
+def _resolve(model, name, path, attribute, site):
+    try:
+        module = model.get_submodule(path)
+    except AttributeError:
+        module = None
+    parameter = getattr(module, attribute, None)
+    if not isinstance(parameter, torch.nn.Parameter):
+        raise ScheduleError(f"'{name}' is no parameter of the model any more", location=site.location)
+    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
+        raise ScheduleError(f"'{name}' has no shape yet; run the model once before build", location=site.location)
+    return module, parameter
+
+
+def _refuse_owner(model, name, path, module, attribute, site) -> None:
+    if not path:
+        raise ScheduleError(
+            f"'{name}': the model is the layer itself and cannot be replaced in place; wrap it in torch.nn.Sequential",
+            location=site.location,
+        )
+    if torch.nn.utils.parametrize.is_parametrized(module):
+        raise ScheduleError(
+            f"'{name}': {type(module).__name__} is parametrised; call torch.nn.utils.parametrize.remove_parametrizations first",
+            location=site.location,
+        )
+    words = path.split(".")
+    for depth in range(len(words)):
+        parent = model.get_submodule(".".join(words[:depth]))
+        if isinstance(parent, _READERS):
+            raise ScheduleError(
+                f"'{name}': {type(parent).__name__} reads this parameter itself, past the layer's forward",
+                location=site.location,
+            )
+
+
+def kernel_spec(operator: Operator, packed, has_bias: bool, steps=(), location=None) -> KernelSpec:
+    """The specification of an operator's kernel on a packed weight."""
+    terms, output = parse_statement(operator.statement)
+    dtype = packed.dtype
+    formats = [packed.pattern.typed_text] + [None] * (len(terms) - 1)
+    operands = tuple(Operand(n, t, dtype, f) for n, t, f in zip(operator.operands, terms, formats))
+    bias = Operand("bias", tuple(operator.bias), dtype) if has_bias else None
+    classes = tuple((letter, divisible(size)) for letter, size in zip(terms[0], packed.shape))
+    return KernelSpec(operator.name, operands, Operand("y", output, dtype), bias, classes, tuple(steps), location)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emit: a kernel's specification as MLIR text, the only thing that reaches the compiler."""
+
+from .mlir import emit
+
+__all__ = ["emit"]
