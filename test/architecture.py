@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data flows one way: what each room may include or import, read from the sources."""
+
+import ast
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# A room of the C++ tree -> the lacis rooms whose headers it may include besides its own.
+CPP_ROOMS = {
+    "Dialect/Lacis/IR": (),
+    "Dialect/Lacis/Levels": ("Dialect/Lacis/IR",),
+    "Dialect/Lacis/Steps": ("Dialect/Lacis/IR",),
+    "Transforms": ("Dialect/Lacis/IR",),
+    "Target": ("Dialect/Lacis/IR", "Transforms"),
+    "Runtime": ("Target",),
+    "Compiler": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Transforms", "Target"),
+    "Tools": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Transforms", "Target", "Compiler"),
+    "CAPI": ("Compiler", "Runtime", "Target", "Tools"),
+}
+# Room -> the only header it may take from a room that it may name.
+CPP_ONLY = {("Runtime", "Target"): "lacis/Target/Artifact.h"}
+# Rooms and folders -> headers from outside that they must not see.
+CPP_FOREIGN = {
+    "lib/Runtime": r"(mlir|torch|ATen|c10)/",
+    "include/lacis/Runtime": r"(mlir|torch|ATen|c10)/",
+    "include/lacis-c": r"(mlir|llvm|torch|ATen|c10|lacis)/",
+    "include/lacis/Target/Artifact.h": r"(mlir|torch)/",
+    "python/bindings": r"(mlir|llvm|torch|ATen|c10|lacis)/",
+    "python/ops": r"(mlir|llvm|ATen|c10|lacis|pybind11)/",
+    "lib": r"(torch|ATen|c10|pybind11)/",
+}
+
+# The Python rooms in the order of the data; each imports only what is left of it.
+PYTHON_ORDER = ["errors", "knobs", "formats", "patterns", "sparsifiers", "packing", "schedule", "capture",
+                "operators", "emit", "runtime", "nn"]
+# Exceptions, each with its reason: build() is called on the schedule, which knows the runtime by name only.
+PYTHON_LAZY = {("schedule", "runtime")}
+
+
+def includes(path):
+    return re.findall(r'^\s*#\s*include\s+["<]([^">]+)[">]', path.read_text(), re.MULTILINE)
+
+
+def sources(root, *folders):
+    for folder in folders:
+        place = root / folder
+        files = [place] if place.is_file() else sorted(place.rglob("*")) if place.exists() else []
+        yield from (f for f in files if f.suffix in (".h", ".cpp", ".td", ".inc"))
+
+
+def room_of(path):
+    """The longest room that a path below include/lacis or lib lies in."""
+    fits = [room for room in CPP_ROOMS if path == room or path.startswith(room + "/")]
+    return max(fits, key=len, default=None)
+
+
+def cpp_violations(root):
+    found = []
+    for base in ("include/lacis", "lib"):
+        for path in sources(root, base):
+            room = room_of(str(path.relative_to(root / base)))
+            for header in includes(path):
+                if header.startswith("lacis/"):
+                    other = room_of(header[len("lacis/") :])
+                    only = CPP_ONLY.get((room, other), header)
+                    if room and other and other != room and (other not in CPP_ROOMS[room] or only != header):
+                        found.append(f"{path.relative_to(root)}: {room} includes {header}")
+    for folder, pattern in CPP_FOREIGN.items():
+        for path in sources(root, folder):
+            found += [f"{path.relative_to(root)}: includes {h}" for h in includes(path) if re.match(pattern, h)]
+    return found
+
+
+def name_violations(root):
+    """Passes ask the object: they name no level kind and no step."""
+    found = []
+    kinds = "|".join(p.stem for p in sources(root, "lib/Dialect/Lacis/Levels", "lib/Dialect/Lacis/Steps"))
+    for path in sources(root, "include/lacis/Transforms", "lib/Transforms"):
+        text = re.sub(r'//.*|"(?:[^"\\]|\\.)*"', "", path.read_text())
+        found += [f"{path.relative_to(root)}: names {m}" for m in re.findall(rf"\b(?:{kinds})(?:Attr|Step)\b", text)
+                  if kinds]
+    return found
+
+
+def python_imports(path, top_level_only):
+    """The rooms of lacis that a file imports."""
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else ast.walk(tree)
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "lacis":
+            parts = node.module.split(".")
+            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                parts = alias.name.split(".")
+                if parts[0] == "lacis" and len(parts) > 1:
+                    yield parts[1]
+
+
+def python_violations(root):
+    found = []
+    package = root / "python/lacis"
+    for path in sorted(package.rglob("*.py")):
+        room = path.relative_to(package).parts[0].removesuffix(".py")
+        if room not in PYTHON_ORDER:
+            continue
+        for other in python_imports(path, top_level_only=False):
+            lazy = (room, other) in PYTHON_LAZY and other not in python_imports(path, top_level_only=True)
+            known = other in PYTHON_ORDER or other.startswith("_")
+            to_the_right = other in PYTHON_ORDER and PYTHON_ORDER.index(other) > PYTHON_ORDER.index(room)
+            extension = other in ("_core", "_ops") and room != "runtime"
+            if known and not lazy and (to_the_right or extension):
+                found.append(f"{path.relative_to(root)}: {room} imports lacis.{other}")
+    return found
+
+
+@pytest.mark.parametrize("check", [cpp_violations, name_violations, python_violations])
+def test_direction_rules(check):
+    assert check(ROOT) == []
+
+
+PLANTED = {
+    "lib/Dialect/Lacis/IR/A.cpp": ('#include "lacis/Transforms/Passes.h"', cpp_violations),
+    "lib/Dialect/Lacis/Levels/A.cpp": ('#include "lacis/Dialect/Lacis/Steps/Steps.h"', cpp_violations),
+    "lib/Transforms/A.cpp": ('#include "lacis/Dialect/Lacis/Levels/Var.h"', cpp_violations),
+    "lib/Runtime/A.cpp": ('#include "mlir/IR/Builders.h"', cpp_violations),
+    "lib/Runtime/B.cpp": ('#include "lacis/Target/Target.h"', cpp_violations),
+    "python/bindings/a.cpp": ("#include <llvm/ADT/StringRef.h>", cpp_violations),
+    "python/ops/a.cpp": ("#include <ATen/ATen.h>", cpp_violations),
+    "lib/Transforms/B.cpp": ("auto kind = dyn_cast<VarAttr>(level);", name_violations),
+    "python/lacis/schedule/a.py": ("from lacis.emit import module", python_violations),
+    "python/lacis/formats/a.py": ("def f():\n    from lacis import packing", python_violations),
+    "python/lacis/nn/a.py": ("import lacis._core", python_violations),
+}
+
+
+@pytest.mark.parametrize("file", PLANTED)
+def test_fires_on_a_planted_violation(tmp_path, file):
+    (tmp_path / "lib/Dialect/Lacis/Levels").mkdir(parents=True)
+    (tmp_path / "lib/Dialect/Lacis/Levels/Var.cpp").write_text("")
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text, check = PLANTED[file]
+    path.write_text(text + "\n")
+    assert len(check(tmp_path)) == 1 and file in check(tmp_path)[0]
+
+
+def test_import_is_quiet():
+    """`import lacis` starts no thread, touches no CUDA and writes nothing."""
+    script = """
+import threading, sys, os
+import torch
+before = threading.active_count()
+writes = []
+sys.addaudithook(lambda event, a: writes.append(a[0]) if event == "open" and isinstance(a[1], str)
+                 and set(a[1]) & set("wxa+") and "__pycache__" not in str(a[0]) else None)
+import lacis
+assert threading.active_count() == before, threading.enumerate()
+assert not torch.cuda.is_initialized()
+assert not writes, writes
+assert "lacis._core" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, env=None)
+
+
+def test_sizes():
+    """The limits of the style: lines a file."""
+    limits = {".cpp": 400, ".h": 400, ".py": 300, ".mlir": 120}
+    folders = [ROOT / f for f in ("include", "lib", "python", "tools", "test", "examples", "bench")]
+    files = [f for folder in folders for f in folder.rglob("*") if f.suffix in limits]
+    long = [f"{f.relative_to(ROOT)}: {n}" for f in files if (n := len(f.read_text().splitlines())) > limits[f.suffix]]
+    assert long == []
