@@ -7,7 +7,14 @@ import os
 import sys
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_BETWEEN = {"torch", "contextlib", "functools", "importlib", "concurrent", "threading"}  # never the user's own code
+_BETWEEN = {
+    "torch",
+    "contextlib",
+    "functools",
+    "importlib",
+    "concurrent",
+    "threading",
+}  # never the user's own code
 
 
 def user_location() -> tuple[str, int] | None:

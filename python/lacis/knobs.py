@@ -47,10 +47,14 @@ KNOBS: dict[str, Knob] = {
     "cache_dir": Knob("LACIS_CACHE_DIR", os.path.expanduser, _default_cache, "folder of compiled kernels"),
     "always_compile": Knob("LACIS_ALWAYS_COMPILE", _flag, bool, "do not take kernels from the cache"),
     "dump_dir": Knob("LACIS_DUMP_DIR", os.path.expanduser, _none, "write every stage of every kernel here"),
-    "override_dir": Knob("LACIS_OVERRIDE_DIR", os.path.expanduser, _none, "take stages found here instead of the compiler's"),
+    "override_dir": Knob(
+        "LACIS_OVERRIDE_DIR", os.path.expanduser, _none, "take stages found here instead of the compiler's"
+    ),
     "kernel_path": Knob("LACIS_KERNEL_PATH", _paths, tuple, "files of saved kernels to load on demand"),
     "debug": Knob("LACIS_DEBUG", _flag, bool, "checked kernels, and validation before each launch"),
-    "ptxas": Knob("LACIS_PTXAS", os.path.expanduser, _none, "the ptxas to use; `off` leaves it to the driver"),
+    "ptxas": Knob(
+        "LACIS_PTXAS", os.path.expanduser, _none, "the ptxas to use; `off` leaves it to the driver"
+    ),
     "log": Knob("LACIS_LOG", str, _none, "level of messages: debug, info, warning"),
 }
 

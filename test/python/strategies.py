@@ -5,7 +5,22 @@ from __future__ import annotations
 
 import torch
 from hypothesis import strategies as st
-from lacis.formats import Bcsc, BlockedEll, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell, Format, Sum, compose, decompose
+from lacis.formats import (
+    Bcsc,
+    BlockedEll,
+    Bsr,
+    Coo,
+    Csc,
+    Csf,
+    Csr,
+    Dcsr,
+    Dense,
+    Ell,
+    Format,
+    Sum,
+    compose,
+    decompose,
+)
 from lacis.formats.digit import Digit
 from lacis.formats.kinds.fixed import Fixed
 from lacis.formats.kinds.full import Full
@@ -18,7 +33,19 @@ from lacis.formats.level import Level
 BLOCKS = (1, 2, 3, 4, 5, 8, 16)
 FACTORS = (1, 2, 3, 4)
 NEST = compose(2, [(16, 16)], [(Ell, [0, 1]), (Coo, [2, 3])])
-PREDEFINED = [Csr(), Csc(), Coo(), Dcsr(), Ell(), Bsr(4, 8), Bcsc(4, 8), BlockedEll(4, 8), Dense(), Csf(2), NEST]
+PREDEFINED = [
+    Csr(),
+    Csc(),
+    Coo(),
+    Dcsr(),
+    Ell(),
+    Bsr(4, 8),
+    Bcsc(4, 8),
+    BlockedEll(4, 8),
+    Dense(),
+    Csf(2),
+    NEST,
+]
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
 _DENSE = (Full(), Implicit())
@@ -63,8 +90,12 @@ def level_lists(draw, digits, width=None) -> list[Level]:
     levels: list[Level] = []
     rest = list(digits)
     while rest:
-        kind = draw(st.sampled_from(("dense", "dense", "compressed", "compressed", "packed", "chain", "fused")))
-        take = 1 if kind not in ("chain", "fused") or len(rest) == 1 else draw(st.integers(2, min(3, len(rest))))
+        kind = draw(
+            st.sampled_from(("dense", "dense", "compressed", "compressed", "packed", "chain", "fused"))
+        )
+        take = (
+            1 if kind not in ("chain", "fused") or len(rest) == 1 else draw(st.integers(2, min(3, len(rest))))
+        )
         mine, rest = rest[:take], rest[take:]
         if kind == "chain":
             levels.append(Level((mine[0],), *_REPEATED))

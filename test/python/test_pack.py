@@ -53,7 +53,10 @@ def test_other_numbers_of_axes(case):
 @given(formats_and_sums(), tensors())
 def test_from_storage_takes_what_pack_makes(fmt, tensor):
     packed = pack(tensor, fmt)
-    arrays = {**packed.tensors, **{f"{n}.valid" if n else "valid": v for n, v in packed.pattern.valid.items()}}
+    arrays = {
+        **packed.tensors,
+        **{f"{n}.valid" if n else "valid": v for n, v in packed.pattern.valid.items()},
+    }
     again = PackedTensor.from_storage(packed.format, packed.shape, arrays)
     same(again.to_dense(), tensor)
     assert again.nnz == packed.nnz
@@ -64,7 +67,10 @@ def test_storage_of_the_predefined_formats(device):
     a = torch.tensor([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 5.0]], device=device)
     csr, csc, coo, ell, dcsr = (pack(a, f) for f in (Csr, Csc, Coo, Ell, Dcsr))
     assert {k: v.tolist() for k, v in csr.storage.items()} == {"pos1": [0, 2, 2, 5], "crd1": [1, 3, 0, 2, 3]}
-    assert {k: v.tolist() for k, v in csc.storage.items()} == {"pos1": [0, 1, 2, 3, 5], "crd1": [2, 0, 2, 0, 2]}
+    assert {k: v.tolist() for k, v in csc.storage.items()} == {
+        "pos1": [0, 1, 2, 3, 5],
+        "crd1": [2, 0, 2, 0, 2],
+    }
     assert {k: v.tolist() for k, v in coo.storage.items()} == {
         "pos0": [0, 5],
         "crd0": [0, 0, 2, 2, 2],
@@ -153,7 +159,11 @@ def test_a_sum_by_rules():
     )
     a = torch.tensor([[1, 2, 3], [4, 0, 5], [0, 0, 6.0]])
     packed = pack(a, fmt)
-    assert {k: v.tolist() for k, v in packed.values.items()} == {"long": [1, 2, 3], "left": [4], "rest": [5, 6]}
+    assert {k: v.tolist() for k, v in packed.values.items()} == {
+        "long": [1, 2, 3],
+        "left": [4],
+        "rest": [5, 6],
+    }
     assert torch.equal(packed.to_dense(), a)
 
 

@@ -49,7 +49,10 @@ def test_companion_tables():
             "i mod 16 : dense, j mod 16 : dense)"
         )
     )
-    assert str(companion(NEST, [0])) == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
+    assert (
+        str(companion(NEST, [0]))
+        == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
+    )
     assert companion(Csr(), [0, 1]) is None
 
 
@@ -93,6 +96,26 @@ def test_patterns_transpose_without_copies():
 def test_transpose_of_every_format(fmt):
     a = sparse(10, 13)
     assert torch.equal(pack(a, fmt).transpose().validate().to_dense(), a.T)
+
+
+@pytest.mark.parametrize("fmt", [*PREDEFINED, decompose(ell=Ell(2), rest=Coo)], ids=str)
+def test_gather_takes_what_pack_takes(fmt):
+    a = sparse(21, 18)
+    packed = pack(a, fmt)
+    full = torch.randn(21, 18, requires_grad=True)
+    kept = torch.where(a != 0, full, 0)
+    again = packed.with_values(packed.pattern.gather(full))
+    assert torch.equal(again.to_dense(), kept)
+    again.to_dense().sum().backward()
+    assert torch.equal(full.grad, (a != 0).float())
+
+
+def test_gather_gives_a_place_that_is_there_twice_one_value():
+    twice = torch.sparse_coo_tensor(torch.tensor([[0, 0], [1, 1]]), torch.ones(2), (1, 2))
+    packed = pack(twice, Coo)
+    assert packed.pattern.gather(torch.tensor([[5.0, 7.0]])).tolist() == [7.0, 0.0]
+    with pytest.raises(DataError, match=r"shape \[2, 2\]"):
+        packed.pattern.gather(torch.ones(2, 2))
 
 
 def test_refusals():

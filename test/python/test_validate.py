@@ -71,7 +71,11 @@ BROKEN = [
     (Bsr(2, 2), replace("valid", lambda t: t[0]), r"'valid' must have shape"),
     (Bsr(2, 2), replace("valid", lambda t: t.int()), r"'valid' must be bool"),
     (Bsr(2, 2), replace("values", lambda t: t.reshape(-1, 4)), r"'values' must have shape"),
-    (decompose(ell=Ell(1), rest=Coo), put("rest.crd1", 0, 9), r"'rest.crd1' at \[0\]: coordinate 9 is out of range"),
+    (
+        decompose(ell=Ell(1), rest=Coo),
+        put("rest.crd1", 0, 9),
+        r"'rest.crd1' at \[0\]: coordinate 9 is out of range",
+    ),
     (decompose(ell=Ell(1), rest=Coo), lambda given: given.pop("ell.values"), r"'ell.values' is missing"),
 ]
 
@@ -111,7 +115,9 @@ def test_a_number_out_of_range_never_passes(fmt, tensor, data):
 
 def csr(crow, col, size=(2, 3)):
     values = torch.ones(len(col))
-    return torch.sparse_csr_tensor(torch.tensor(crow), torch.tensor(col), values, size, check_invariants=False)
+    return torch.sparse_csr_tensor(
+        torch.tensor(crow), torch.tensor(col), values, size, check_invariants=False
+    )
 
 
 @pytest.mark.parametrize(

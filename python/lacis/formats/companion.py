@@ -35,7 +35,9 @@ def companion(format: Format, leading_axes) -> Format | None:
         return None
     levels = [Level((Digit(axis, finest[axis]),), Full(), Implicit()) for axis in lead]
     pos, crd = _widths(format)
-    levels.append(Level(tuple(Digit(axis, finest[axis]) for axis in rest), Var(pos=pos), Stored(unique=False, crd=crd)))
+    levels.append(
+        Level(tuple(Digit(axis, finest[axis]) for axis in rest), Var(pos=pos), Stored(unique=False, crd=crd))
+    )
     levels.append(Level((), Link(), Link()))
     return Format.of(levels + list(format.levels[len(format.prefix) :]), axes=format.axes)
 

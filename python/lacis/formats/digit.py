@@ -50,7 +50,9 @@ class Digit:
             return Digit(outer.axis, outer.div * self.div, self.mod)
         left, rest = divmod(outer.mod, self.div)
         if rest or (self.mod and left % self.mod):
-            raise FormatError(f"a block of {self.div * max(self.mod, 1)} does not divide the block of {outer.mod} around it")
+            raise FormatError(
+                f"a block of {self.div * max(self.mod, 1)} does not divide the block of {outer.mod} around it"
+            )
         return Digit(outer.axis, outer.div * self.div, self.mod or left)
 
     def text(self, names) -> str:

@@ -83,7 +83,9 @@ class _Kind:
         return value if isinstance(value, str) and value != "i32" else None
 
     def _refuse(self, what: str):
-        raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton")
+        raise FormatError(
+            f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton"
+        )
 
 
 class Extent(_Kind):
@@ -129,11 +131,15 @@ class Coordinate(_Kind):
         """The arrays that hold the coordinates."""
         self._refuse("packing")
 
-    def read(self, buffers: Buffers, positions: Positions, size: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def read(
+        self, buffers: Buffers, positions: Positions, size: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """int64 [slots] coordinates (0 where not valid), and bool [slots] or None when all are valid."""
         self._refuse("reading")
 
-    def check(self, check: "Checker", buffers: Buffers, level: "Level", positions: Positions, size: int) -> None:
+    def check(
+        self, check: "Checker", buffers: Buffers, level: "Level", positions: Positions, size: int
+    ) -> None:
         """Refuse malformed arrays with `DataError`."""
         self._refuse("validation")
 
@@ -157,7 +163,11 @@ class Checker:
         if not bool(flat.any()):
             return
         first = int(flat.to(torch.uint8).argmax())
-        at = first if bad.ndim == 1 else tuple(int(v) for v in torch.unravel_index(torch.tensor(first), bad.shape))
+        at = (
+            first
+            if bad.ndim == 1
+            else tuple(int(v) for v in torch.unravel_index(torch.tensor(first), bad.shape))
+        )
         value = "" if values is None else values.reshape(-1)[first].item()
         place = f"[{at}]" if isinstance(at, int) else "[" + ", ".join(map(str, at)) + "]"
         raise DataError(f"'{self.name(buffer)}' at {place}: " + message.format(value=value))
@@ -175,7 +185,9 @@ class Level:
         if bool(self.digits) == self.extent.stands_alone:
             raise FormatError("a level needs at least one digit of an axis; only 'link' has none")
         if self.coordinate.implicit and self.extent.needs_coordinate:
-            raise FormatError(f"'{self.extent.name}' needs a coordinate: without one it is 'dense'; call compress() before pack()")
+            raise FormatError(
+                f"'{self.extent.name}' needs a coordinate: without one it is 'dense'; call compress() before pack()"
+            )
         if self.coordinate.pad is not None and self.coordinate.pad == self.extent.pads:
             object.__setattr__(self, "coordinate", dataclasses.replace(self.coordinate, pad=None))
 

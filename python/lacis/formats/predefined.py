@@ -120,7 +120,9 @@ class _Blocked(Format):
         if self.sizes is None:
             return self.with_sizes(*sizes)
         if sizes != self.sizes:
-            raise FormatError(f"'{type(self).__name__}' has blocks of {self.sizes}, .block() says {sizes}; give one of them")
+            raise FormatError(
+                f"'{type(self).__name__}' has blocks of {self.sizes}, .block() says {sizes}; give one of them"
+            )
         return self
 
     def with_sizes(self, b0, b1):
@@ -128,7 +130,9 @@ class _Blocked(Format):
 
     def _parts(self):
         if self.sizes is None:
-            raise FormatError(f"'{type(self).__name__}' has no block sizes yet; give them, or call .block(b0, b1)")
+            raise FormatError(
+                f"'{type(self).__name__}' has no block sizes yet; give them, or call .block(b0, b1)"
+            )
         return super()._parts()
 
 

@@ -42,7 +42,9 @@ class Compare:
         return self.function or "coordinate"
 
     def permuted(self, place) -> "Compare":
-        return dataclasses.replace(self, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in self.digits))
+        return dataclasses.replace(
+            self, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in self.digits)
+        )
 
     def text(self, names) -> str:
         words = [d.text(names) for d in self.digits]
@@ -112,12 +114,16 @@ class Sum:
                 raise FormatError(f"part '{name}' has {part.rank} axes, part '{names[0]}' has {self.rank}")
         for name in names[:-1]:
             if name not in self.predicates:
-                raise FormatError(f"part '{name}' has no rule that says which entries it takes; only the last takes the rest")
+                raise FormatError(
+                    f"part '{name}' has no rule that says which entries it takes; only the last takes the rest"
+                )
         if names[-1] in self.predicates:
             raise FormatError(f"the last part '{names[-1]}' takes what is left, it cannot have a rule")
         for name, tests in self.predicates.items():
             if name in self.parts and Fits() in tests and self.parts[name].capacity is None:
-                raise FormatError(f"part '{name}' has room for every entry, so 'fits' says nothing; give it a width")
+                raise FormatError(
+                    f"part '{name}' has room for every entry, so 'fits' says nothing; give it a width"
+                )
 
     @property
     def rank(self) -> int:
@@ -165,7 +171,9 @@ class Sum:
     def permuted(self, permutation) -> "Sum":
         parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
         place = list(permutation)
-        return Sum(parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()})
+        return Sum(
+            parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()}
+        )
 
 
 def decompose(**parts) -> Sum:
@@ -176,5 +184,7 @@ def decompose(**parts) -> Sum:
     formats = {name: as_format(part) for name, part in parts.items()}
     for name in list(formats)[:-1]:
         if isinstance(formats[name], Format) and formats[name].capacity is None:
-            raise FormatError(f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32)")
+            raise FormatError(
+                f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32)"
+            )
     return Sum(formats, {name: (Fits(),) for name in list(formats)[:-1]})

@@ -51,10 +51,14 @@ def _check_names(formats, given) -> None:
             raise DataError(f"'{name}' is missing; the format stores {', '.join(sorted(needed))}")
     for name in given:
         if name not in allowed:
-            raise DataError(f"'{name}' does not belong to the format, which stores {', '.join(sorted(needed))}")
+            raise DataError(
+                f"'{name}' does not belong to the format, which stores {', '.join(sorted(needed))}"
+            )
     for name, tensor in given.items():
         if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided:
-            raise DataError(f"'{name}' must be a dense tensor, not {getattr(tensor, 'layout', type(tensor).__name__)}")
+            raise DataError(
+                f"'{name}' must be a dense tensor, not {getattr(tensor, 'layout', type(tensor).__name__)}"
+            )
 
 
 def _check_kinds(formats, given) -> torch.device:
@@ -90,7 +94,9 @@ def _part(name, format, shape, given, device):
     values = given[part_name(name, "values")]
     tile = format.tile
     if values.ndim != 1 + len(tile) or tuple(values.shape[1:]) != tile:
-        raise DataError(f"'{part_name(name, 'values')}' must have shape {['slots', *tile]}, not {list(values.shape)}")
+        raise DataError(
+            f"'{part_name(name, 'values')}' must have shape {['slots', *tile]}, not {list(values.shape)}"
+        )
     buffers = {key: given[part_name(name, key)].contiguous() for key in format.buffers}
     valid = given.get(part_name(name, "valid"))
     structure = Structure(format, shape, buffers, values.shape[0], device, valid)
@@ -107,4 +113,6 @@ def validate(packed: PackedTensor) -> None:
         filled = (values.detach().reshape(-1) != 0) & ~entry
         if bool(filled.any()):
             at = int(filled.to(torch.uint8).argmax())
-            raise DataError(f"'{part_name(name, 'values')}' at [{at}]: padding must be 0, not {values.reshape(-1)[at].item()}")
+            raise DataError(
+                f"'{part_name(name, 'values')}' at [{at}]: padding must be 0, not {values.reshape(-1)[at].item()}"
+            )

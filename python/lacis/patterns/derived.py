@@ -22,7 +22,9 @@ def companion_arrays(structure: Structure, format: Format | str) -> dict[str, to
     if not format.levels[len(format.prefix) - 1].extent.stands_alone:
         raise FormatError(f"a companion needs a 'link' level above its stored blocks, '{format}' has none")
     if format.tile != structure.format.tile:
-        raise FormatError(f"a companion has the stored blocks of its format, {structure.format.tile}, not {format.tile}")
+        raise FormatError(
+            f"a companion has the stored blocks of its format, {structure.format.tile}, not {format.tile}"
+        )
     format.require_code("derive")
     axes, valid = structure.slot_axes()
     link = valid.nonzero().reshape(-1)

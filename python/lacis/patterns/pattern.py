@@ -16,14 +16,14 @@ from .structure import Structure
 class Pattern:
     """The structure of a packed tensor, shared by everything that has the same entries.
 
-    >>> import dataclasses
+        >>> import dataclasses
 
-import torch
-    >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
-    >>> p.storage["pos1"].tolist(), p.storage["crd1"].tolist()
-    ([0, 1, 3], [0, 0, 1])
-    >>> p.transpose().to_mask().tolist()
-    [[True, True], [False, True]]
+    import torch
+        >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
+        >>> p.storage["pos1"].tolist(), p.storage["crd1"].tolist()
+        ([0, 1, 3], [0, 0, 1])
+        >>> p.transpose().to_mask().tolist()
+        [[True, True], [False, True]]
     """
 
     def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
@@ -95,6 +95,33 @@ import torch
             axes, valid = part.coordinates()
             mask[tuple(axis[valid] for axis in axes)] = True
         return mask
+
+    def gather(self, tensor: torch.Tensor):
+        """The values of a dense tensor at the entries, 0 in padding; of a sum, a dict of part name to tensor.
+
+        The tensor has the pattern's shape and device; gradients flow back to it. Of entries at one place the first
+        takes the value, the others 0.
+
+        >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : packed<?>)")
+        >>> p.gather(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+        [1.0, 0.0, 3.0, 4.0]
+        """
+        if tensor.shape != self.shape or tensor.device != self.device:
+            what = f"shape {list(tensor.shape)} on {tensor.device}"
+            raise DataError(f"the tensor has {what}, the pattern {list(self.shape)} on {self.device}")
+        values = {}
+        for name, part in self.parts.items():
+            axes, valid = part.coordinates()
+            if part.repeats:
+                again = torch.ones(len(valid) - 1, dtype=torch.bool, device=self.device)
+                for axis in axes:
+                    again &= axis[1:] == axis[:-1]
+                valid = torch.cat([valid[:1], valid[1:] & ~again])
+            flat = torch.zeros(len(valid), dtype=tensor.dtype, device=tensor.device)
+            at = valid.nonzero().reshape(-1)
+            flat = flat.index_put((at,), tensor[tuple(axis[at] for axis in axes)])
+            values[name] = flat.reshape(part.values_shape)
+        return values if isinstance(self.format, Sum) else values[""]
 
     def transpose(self, *permutation: int) -> "Pattern":
         """The pattern with its axes permuted (reversed when none are given), over the same arrays."""

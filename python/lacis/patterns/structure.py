@@ -110,7 +110,9 @@ class Structure:
         """The same structure with `function` applied to each tensor."""
         buffers = {name: function(t) for name, t in self.buffers.items()}
         valid = None if self.valid is None else function(self.valid)
-        device = valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
+        device = (
+            valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
+        )
         return dataclasses.replace(self, buffers=buffers, valid=valid, device=device)
 
 
@@ -136,7 +138,9 @@ def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
         crd = crd // extent
 
 
-def build_structure(format: Format, shape, axes, distinct: bool = False) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
+def build_structure(
+    format: Format, shape, axes, distinct: bool = False
+) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
     """The structure of entries at `axes` (int64 [n] per axis), no two at one place unless the format keeps them (`distinct`: none).
 
     Returns it with int64 [n], the place of each sorted entry in the flat values, and the order of the sorting
@@ -146,7 +150,15 @@ def build_structure(format: Format, shape, axes, distinct: bool = False) -> tupl
     entries = sort_entries(format, shape, axes)
     placed = place(format, shape, entries)
     buffers = {name: _narrow(format, name, t, placed.largest) for name, t in placed.buffers.items()}
-    structure = Structure(format, tuple(shape), buffers, placed.slots, entries.device, entries=axes[0].numel(), distinct=distinct)
+    structure = Structure(
+        format,
+        tuple(shape),
+        buffers,
+        placed.slots,
+        entries.device,
+        entries=axes[0].numel(),
+        distinct=distinct,
+    )
     at = placed.pos
     if format.tile:
         axes = axes if entries.order is None else [axis[entries.order] for axis in axes]

@@ -55,14 +55,18 @@ class BlockSparsifier(Sparsifier):
     def with_block(self, sizes):
         sizes = tuple(int(size) for size in sizes)
         if self.block is not None and self.block != sizes:
-            raise FormatError(f"'{type(self).__name__}' has blocks of {self.block}, .block() says {sizes}; give one of them")
+            raise FormatError(
+                f"'{type(self).__name__}' has blocks of {self.block}, .block() says {sizes}; give one of them"
+            )
         bound = copy.copy(self)
         bound.block = sizes
         return bound
 
     def known_block(self, tensor: torch.Tensor) -> tuple[int, ...]:
         if self.block is None:
-            raise FormatError(f"'{type(self).__name__}' needs a block; call .block(b0, b1), or give block=(b0, b1)")
+            raise FormatError(
+                f"'{type(self).__name__}' needs a block; call .block(b0, b1), or give block=(b0, b1)"
+            )
         if len(self.block) != tensor.ndim:
             raise FormatError(f"blocks of {len(self.block)} axes do not fit a tensor of {tensor.ndim}")
         return self.block

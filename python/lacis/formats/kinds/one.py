@@ -36,5 +36,7 @@ class One(Extent):
 
     def check(self, check, buffers, parents, size):
         if tuple(buffers["crd"].shape) != (parents,):
-            check.fail("crd", f"must have shape [{parents}], one under each parent, not {list(buffers['crd'].shape)}")
+            check.fail(
+                "crd", f"must have shape [{parents}], one under each parent, not {list(buffers['crd'].shape)}"
+            )
         return parents

@@ -51,9 +51,16 @@ class Stored(Coordinate):
         self._fail(check, crd, hole, "a coordinate follows the padding; padding belongs at the end")
         pairs = same & (after >= 0)
         if self.ordered:
-            self._fail(check, crd, pairs & (after < before), "coordinates must ascend, but {value} follows a larger one")
+            self._fail(
+                check,
+                crd,
+                pairs & (after < before),
+                "coordinates must ascend, but {value} follows a larger one",
+            )
         if self.unique:
-            self._fail(check, crd, pairs & (after == before), "coordinate {value} is there twice under one parent")
+            self._fail(
+                check, crd, pairs & (after == before), "coordinate {value} is there twice under one parent"
+            )
 
     @staticmethod
     def _fail(check, crd, bad, message):

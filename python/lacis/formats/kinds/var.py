@@ -39,8 +39,16 @@ class Var(Extent):
         if tuple(pos.shape) != (parents + 1,):
             check.fail("pos", f"must have shape [{parents + 1}], not {list(pos.shape)}")
         check.none("pos", pos[:1] != 0, "the first position must be 0, not {value}", pos[:1])
-        check.none("pos", pos[1:] < pos[:-1], "positions must not decrease, but the next is less than {value}", pos[:-1])
+        check.none(
+            "pos",
+            pos[1:] < pos[:-1],
+            "positions must not decrease, but the next is less than {value}",
+            pos[:-1],
+        )
         slots = int(pos[-1])
         if "crd" in buffers and tuple(buffers["crd"].shape) != (slots,):
-            check.fail("crd", f"must have shape [{slots}], the last of '{check.name('pos')}', not {list(buffers['crd'].shape)}")
+            check.fail(
+                "crd",
+                f"must have shape [{slots}], the last of '{check.name('pos')}', not {list(buffers['crd'].shape)}",
+            )
         return slots
