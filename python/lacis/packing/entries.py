@@ -8,6 +8,7 @@ import dataclasses
 import torch
 
 from ..errors import DataError
+from ..patterns.mask import check_mask
 
 
 @dataclasses.dataclass
@@ -43,17 +44,6 @@ def entries_of(tensor: torch.Tensor, mask: torch.Tensor | None = None) -> Entrie
             f"cannot pack a tensor of layout {tensor.layout}; packed are {', '.join(map(str, _READERS))}"
         )
     return reader(tensor)
-
-
-def check_mask(mask, tensor) -> None:
-    """Raise `DataError` unless `mask` is bool and fits the tensor."""
-    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
-        what = mask.dtype if isinstance(mask, torch.Tensor) else type(mask).__name__
-        raise DataError(f"a mask must be a bool tensor, not {what}")
-    if mask.shape != tensor.shape:
-        raise DataError(f"the mask has shape {list(mask.shape)}, the tensor {list(tensor.shape)}")
-    if mask.device != tensor.device:
-        raise DataError(f"the mask is on {mask.device}, the tensor on {tensor.device}")
 
 
 def _from_dense(tensor, mask=None) -> Entries:

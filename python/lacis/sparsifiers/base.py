@@ -8,7 +8,7 @@ import copy
 import torch
 
 from ..errors import DataError, FormatError, ScheduleError
-from ..packing.entries import check_mask
+from ..patterns.mask import check_mask
 
 
 class Sparsifier:

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a mask must be to say which entries a tensor has."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import DataError
+
+
+def check_mask(mask, tensor) -> None:
+    """Raise `DataError` unless `mask` is bool and fits the tensor."""
+    if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
+        what = mask.dtype if isinstance(mask, torch.Tensor) else type(mask).__name__
+        raise DataError(f"a mask must be a bool tensor, not {what}")
+    if mask.shape != tensor.shape:
+        raise DataError(f"the mask has shape {list(mask.shape)}, the tensor {list(tensor.shape)}")
+    if mask.device != tensor.device:
+        raise DataError(f"the mask is on {mask.device}, the tensor on {tensor.device}")
