@@ -193,8 +193,6 @@ def test_singleton_below_a_unique_level():
     assert torch.equal(packed.validate().to_dense(), a)
     with pytest.raises(DataError, match="row 0 has 2"):
         pack(torch.ones(2, 2), fmt)
-    with pytest.raises(DataError, match="row 1 has 0"):
-        pack(a, "(i, j) -> (i : dense, j : singleton)")
 
 
 def test_integer_types_follow_the_text():

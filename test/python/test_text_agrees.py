@@ -60,6 +60,8 @@ def test_the_whole_grammar(text):
         "(i, j) -> (i mod 0 : dense, j : dense)",
         "(i, j) -> (i : singleton, j : dense)",
         "(i, j) -> (i : dense, j : fixed<4>)",
+        "(i, j) -> (i : dense, j : singleton)",
+        "(i, j) -> (i : dense, link, j : compressed)",
         "(i, j) -> (i : dense, j : nosuch)",
         "(i, j) -> (i : dense<4>, j : dense)",
         "(i, j) -> (i : dense, j : packed<0>)",

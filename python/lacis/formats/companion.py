@@ -29,7 +29,7 @@ def companion(format: Format, leading_axes) -> Format | None:
     for level in format.prefix:
         for digit in level.digits:
             finest[digit.axis] = min(digit.div, finest.get(digit.axis, digit.div))
-    lead = [axis for axis in leading_axes if axis in finest]
+    lead = [axis for axis in dict.fromkeys(leading_axes) if axis in finest]
     rest = [axis for axis in range(format.rank) if axis in finest and axis not in lead]
     if not rest:
         return None
@@ -38,7 +38,7 @@ def companion(format: Format, leading_axes) -> Format | None:
     levels.append(
         Level(tuple(Digit(axis, finest[axis]) for axis in rest), Var(pos=pos), Stored(unique=False, crd=crd))
     )
-    levels.append(Level((), Link(), Link()))
+    levels.append(Level((), Link(pos), Link(pos)))
     return Format.of(levels + list(format.levels[len(format.prefix) :]), axes=format.axes)
 
 

@@ -188,8 +188,8 @@ def _verify(axes, levels, bindings) -> None:
     """Each axis is covered by its digits exactly once, and each level has what it hangs on."""
     if not levels:
         raise FormatError("a format needs at least one level")
-    if levels[0].extent.follows:
-        raise FormatError(f"'{levels[0].kind}' has no level above it to follow")
+    for number, level in enumerate(levels):
+        _verify_follower(level, levels[:number], levels[number + 1 :])
     bound = len(axes) + len(bindings)
     used = {n: [] for n in range(bound)}
     for level in levels:
@@ -197,15 +197,35 @@ def _verify(axes, levels, bindings) -> None:
             if digit.axis >= bound:
                 raise FormatError(f"a level names axis {digit.axis}, the format has {len(axes)}")
             used[digit.axis].append(digit)
-    if bindings:  # which axes a binding replaces is the business of the kinds that use it
+    names = [*axes, *(binding.name for binding in bindings)]
+    for axis, name in enumerate(names):
+        if used[axis]:
+            _verify_axis(name, names, used[axis])
+        elif not bindings:  # an axis that has no level may follow from a binding
+            raise FormatError(f"axis '{name}' is missing, each axis needs a level")
+
+
+def _verify_follower(level: Level, above, below) -> None:
+    """`one` position under each parent: a parent exists, and repeats or may lack one; a link ends the format."""
+    if not level.extent.follows:
         return
-    for axis, name in enumerate(axes):
-        _verify_axis(name, axes, used[axis])
+    if not above:
+        raise FormatError(f"'{level.kind}' has no level above it to follow")
+    if level.extent.stands_alone:
+        if not all(inner.is_static for inner in below):
+            raise FormatError(f"'{level.kind}' comes last, before the dense levels of a stored block only")
+        return
+    head = len(above) - 1
+    while head > 0 and above[head].extent.follows and above[head].coordinate.unique:
+        head -= 1
+    if not level.padded and above[head].coordinate.unique:
+        raise FormatError(
+            f"'{level.kind}' follows '{above[head].kind}', whose coordinates are unique: "
+            "write 'pad=true' here or 'unique=false' there"
+        )
 
 
 def _verify_axis(name, axes, digits) -> None:
-    if not digits:
-        raise FormatError(f"axis '{name}' is missing, each axis needs a level")
     digits = sorted(digits, key=lambda d: (-d.div, d.mod != 0))
     above = 0
     for digit in digits:

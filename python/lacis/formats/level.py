@@ -73,6 +73,11 @@ class _Kind:
     has_code: ClassVar[bool] = False
     positional: ClassVar[str | None] = None  # the field that is written without a name
 
+    @property
+    def spelling(self) -> str:
+        """How the text names it."""
+        return self.name
+
     def buffers(self) -> tuple[str, ...]:
         """Names of the arrays it stores, `pos` before `crd`."""
         return ()

@@ -36,20 +36,19 @@ _ARGUMENTS = ("unique", "ordered", "pad", "pos", "crd")
 def kind_name(extent: Extent, coordinate: Coordinate) -> str:
     """The alias of a pair, or `extent*coordinate`."""
     if extent == coordinate:
-        return extent.name
+        return extent.spelling
     alias = _NAMES.get((extent.name, coordinate.name))
     return alias or (extent.name if coordinate.implicit else f"{extent.name}*{coordinate.name}")
 
 
 def print_level(level: Level, names) -> str:
     """`j : compressed<unique=false>`; arguments that have their default are left out."""
-    if not level.digits:
-        return level.extent.name
     digits = ", ".join(d.text(names) for d in level.digits)
     digits = f"({digits})" if len(level.digits) > 1 else digits
     arguments = _arguments(level.extent, level.coordinate)
     kind = kind_name(level.extent, level.coordinate)
-    return f"{digits} : {kind}<{', '.join(arguments)}>" if arguments else f"{digits} : {kind}"
+    kind = f"{kind}<{', '.join(arguments)}>" if arguments else kind
+    return f"{digits} : {kind}" if digits else kind
 
 
 def _arguments(extent, coordinate) -> list[str]:
@@ -176,8 +175,7 @@ def _divided(scan, mod, size):
 
 def _parse_level(scan: Scanner, names) -> Level:
     if scan.accept_word("link"):
-        kind = EXTENTS["link"]()
-        return Level((), kind, kind)
+        return Level((), *_arguments_of(scan, (EXTENTS["link"], COORDINATES["link"])))
     digits = scan.list(lambda: parse_digit(scan, names)) if scan.peek("(") else [parse_digit(scan, names)]
     scan.expect(":")
     extent, coordinate = _parse_kind(scan)
@@ -185,7 +183,7 @@ def _parse_level(scan: Scanner, names) -> Level:
 
 
 def _kind_classes(scan: Scanner) -> tuple[type[Extent], type[Coordinate]]:
-    name = scan.identifier("a level kind", also="@")
+    name = scan.identifier("a level kind")
     if scan.accept("*"):
         other = scan.identifier("a coordinate")
     elif name in ALIASES:
@@ -201,7 +199,13 @@ def _kind_classes(scan: Scanner) -> tuple[type[Extent], type[Coordinate]]:
 
 
 def _parse_kind(scan: Scanner) -> tuple[Extent, Coordinate]:
-    classes = _kind_classes(scan)
+    if scan.peek("@"):
+        kind = EXTENTS["kind"](scan.identifier("the name of a level kind", also="@"))
+        return kind, kind
+    return _arguments_of(scan, _kind_classes(scan))
+
+
+def _arguments_of(scan: Scanner, classes) -> tuple[Extent, Coordinate]:
     given: list[dict] = [{}, {}]
     if scan.accept("<"):
         while True:

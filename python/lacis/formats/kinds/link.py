@@ -11,6 +11,8 @@ from ..level import Coordinate, Extent, Placed, register
 class Link(Extent, Coordinate):
     """`link`: no digits; `link[p]` is the slot whose value belongs to position `p` (see `companion`)."""
 
+    pos: str = "i32"
+
     name = "link"
     has_code = True
     follows = True
