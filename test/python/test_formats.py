@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats as values: how they are said, printed, parsed, nested, and refused."""
 
+import doctest
 import pathlib
 import pickle
 
@@ -226,3 +227,9 @@ def test_the_table_of_knobs_is_in_the_docs(monkeypatch):
     assert knobs.debug is False
     with pytest.raises(AttributeError, match="no 'nosuch'"):
         _ = knobs.nosuch
+
+
+def test_the_page_about_formats_runs():
+    page = pathlib.Path(__file__).parents[2] / "docs" / "formats.md"
+    result = doctest.testfile(str(page), module_relative=False)
+    assert result.attempted > 10 and not result.failed
