@@ -64,10 +64,8 @@ LACIS_EXPORT const char *lacis_host_cpu(void);
 /** The backends in this build, as "cpu,cuda"; lives as long as the process. */
 LACIS_EXPORT const char *lacis_targets(void);
 
-/** The whole command of that name. */
+/** The whole command lacis-compile. */
 LACIS_EXPORT int lacis_compile_main(int argc, char **argv);
-LACIS_EXPORT int lacis_opt_main(int argc, char **argv);
-LACIS_EXPORT int lacis_lsp_main(int argc, char **argv);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The record of an artifact, from the module attribute `lacis.artifact` and back out of LLVM IR.
+#include "ArtifactFromModule.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/IR/Metadata.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using lacis::Artifact;
+namespace json = llvm::json;
+
+static constexpr StringRef recordName = "lacis.artifact";
+static constexpr StringRef noCodeYet = "pending";
+
+/// Attributes that JSON can say; null otherwise.
+static json::Value toJson(Attribute attribute) {
+  if (auto flag = dyn_cast<BoolAttr>(attribute))
+    return flag.getValue();
+  if (auto number = dyn_cast<IntegerAttr>(attribute))
+    return number.getValue().getSExtValue();
+  if (auto text = dyn_cast<StringAttr>(attribute))
+    return text.getValue().str();
+  if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute))
+    return json::Array(numbers.asArrayRef());
+  if (auto list = dyn_cast<ArrayAttr>(attribute)) {
+    json::Array array;
+    for (Attribute element : list)
+      array.push_back(toJson(element));
+    return array;
+  }
+  if (auto dictionary = dyn_cast<DictionaryAttr>(attribute)) {
+    json::Object object;
+    for (NamedAttribute entry : dictionary)
+      object[entry.getName().getValue()] = toJson(entry.getValue());
+    return object;
+  }
+  return nullptr;
+}
+
+llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef target) {
+  auto record = module->getAttrOfType<DictionaryAttr>(recordName);
+  if (!record)
+    return llvm::createStringError("the module has no '" + recordName +
+                                   "' attribute, which tells a launcher about arguments and launches");
+  json::Value value = toJson(record);
+  json::Object &object = *value.getAsObject();
+  object["format_version"] = Artifact::currentVersion;
+  object["target"] = target;
+  object["kind"] = noCodeYet;
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  return Artifact::parseHeader(text);
+}
+
+void lacis::attachArtifact(llvm::Module &module, const Artifact &artifact) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::NamedMDNode *node = module.getOrInsertNamedMetadata(recordName);
+  node->addOperand(llvm::MDNode::get(context, llvm::MDString::get(context, artifact.header())));
+}
+
+llvm::Expected<Artifact> lacis::artifactFromLLVM(const llvm::Module &module, StringRef target) {
+  const llvm::NamedMDNode *node = module.getNamedMetadata(recordName);
+  if (!node || node->getNumOperands() != 1 || node->getOperand(0)->getNumOperands() != 1)
+    return llvm::createStringError("the LLVM IR has no '!" + recordName + "'");
+  auto *text = llvm::dyn_cast_or_null<llvm::MDString>(node->getOperand(0)->getOperand(0).get());
+  if (!text)
+    return llvm::createStringError("'!" + recordName + "' is no text");
+  llvm::Expected<Artifact> artifact = Artifact::parseHeader(text->getString());
+  if (!artifact)
+    return artifact.takeError();
+  if (artifact->target != target)
+    return llvm::createStringError("the LLVM IR was made for target '" + artifact->target + "', not for '" + target + "'");
+  for (const Artifact::Launch &launch : artifact->launches) {
+    const llvm::Function *function = module.getFunction(launch.entry);
+    if (!function || function->isDeclaration())
+      return llvm::createStringError("'" + recordName + "' launches '" + launch.entry + "', which is not defined");
+    size_t expected = artifact->args.size() + (launch.grid.empty() ? 2 : 0);
+    if (function->arg_size() != expected)
+      return llvm::createStringError("'" + launch.entry + "' takes " + llvm::Twine(function->arg_size()) +
+                                     " arguments; '" + recordName + "' lists " + llvm::Twine(expected));
+  }
+  return artifact;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Text in, artifact out, one stage after the other.
+#include "lacis/Compiler/Compiler.h"
+#include "ArtifactFromModule.h"
+#include "Diagnostics.h"
+#include "FatalErrors.h"
+#include "StageLog.h"
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+#include "lacis/Transforms/Pipeline.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace lacis;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+/// The stages that are MLIR text, in order, and the passes that end in each.
+static const struct MlirStage {
+  StringRef name;
+  void (*build)(mlir::OpPassManager &pm, StringRef target);
+} mlirStages[] = {
+    {"lacis", nullptr},
+    {"loops", buildToLoops},
+    {"buffers", buildToBuffers},
+    {"target", buildToTarget},
+};
+static constexpr StringRef llvmStage = "llvm";
+
+namespace {
+
+/// One run of the compiler. Each step returns whether the next one may start.
+class Compilation {
+public:
+  Compilation(StringRef text, StringRef targetName, const CompileOptions &options, CompileResult &result)
+      : text(text), targetName(targetName), options(options), result(result), log(text, targetName, options, result) {}
+
+  void run();
+
+private:
+  bool isLLVM() const { return options.from == llvmStage || (options.from.empty() && text.starts_with("; ModuleID")); }
+  bool knowsStage(StringRef name) const;
+  bool start();
+  void runFromMLIR();
+  void runFromLLVM();
+  bool parse();
+  bool advance();
+  bool translate();
+  void finish(bool optimised);
+  void finishCode(const Artifact &record);
+  bool refuse(const llvm::Twine &message);
+  bool refuse(Error error) { return refuse(llvm::toString(std::move(error))); }
+  bool fail(Error error);
+
+  StringRef text;
+  StringRef targetName;
+  const CompileOptions &options;
+  CompileResult &result;
+  StageLog log;
+  std::unique_ptr<Target> target;
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::unique_ptr<DiagnosticCollector> diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule;
+};
+
+} // namespace
+
+bool Compilation::refuse(const llvm::Twine &message) {
+  result.status = CompileStatus::Refused;
+  std::string lines = message.str();
+  if (!StringRef(lines).contains("error: "))
+    lines = "error: " + lines;
+  result.diagnostics += lines;
+  if (lines.back() != '\n')
+    result.diagnostics += '\n';
+  return false;
+}
+
+bool Compilation::fail(Error error) {
+  refuse(std::move(error));
+  result.status = CompileStatus::Failed;
+  return false;
+}
+
+bool Compilation::knowsStage(StringRef name) const {
+  return name.empty() || name == llvmStage || name == target->getAssemblyStage() ||
+         llvm::any_of(mlirStages, [&](const MlirStage &stage) { return stage.name == name; });
+}
+
+bool Compilation::start() {
+  Expected<std::unique_ptr<Target>> created = Target::create(targetName, options.code);
+  if (!created)
+    return refuse(created.takeError());
+  target = std::move(*created);
+  for (StringRef stage : {StringRef(options.from), StringRef(options.to)})
+    if (!knowsStage(stage))
+      return refuse("no stage '" + stage + "' for target '" + targetName + "'; stages here are 'lacis', 'loops', " +
+                    "'buffers', 'target', 'llvm', '" + target->getAssemblyStage() + "'");
+  return true;
+}
+
+void Compilation::run() {
+  if (!start())
+    return;
+  if (isLLVM())
+    runFromLLVM();
+  else
+    runFromMLIR();
+}
+
+//===- MLIR ---------------------------------------------------------------===//
+
+bool Compilation::parse() {
+  mlir::DialectRegistry registry;
+  registerDialects(registry);
+  target->registerDialects(registry);
+  context = std::make_unique<mlir::MLIRContext>(registry, mlir::MLIRContext::Threading::DISABLED);
+  context->printOpOnDiagnostic(false);
+  diagnostics = std::make_unique<DiagnosticCollector>(context.get());
+  mlir::ParserConfig config(context.get());
+  module = mlir::parseSourceString<mlir::ModuleOp>(text, config, options.file);
+  if (module)
+    return true;
+  return refuse(diagnostics->hasErrors() ? diagnostics->text() : "no module in the text");
+}
+
+/// Runs the passes of every stage after the text's own, up to the target stage or the one asked for.
+bool Compilation::advance() {
+  auto recorded = (*module)->getAttrOfType<mlir::StringAttr>("lacis.stage");
+  StringRef stage = !options.from.empty() ? StringRef(options.from) : recorded ? recorded.getValue() : "lacis";
+  const MlirStage *current = llvm::find_if(mlirStages, [&](const MlirStage &entry) { return entry.name == stage; });
+  if (current == std::end(mlirStages))
+    return refuse("no stage '" + stage + "', which the module's 'lacis.stage' names");
+  log.record(current->name, *module);
+  while (current->name != options.to && ++current != std::end(mlirStages)) {
+    mlir::PassManager pm(context.get());
+    current->build(pm, targetName);
+    if (mlir::failed(pm.run(*module)))
+      return refuse(diagnostics->hasErrors() ? diagnostics->text() : "stage '" + current->name.str() + "' failed");
+    log.record(current->name, *module);
+  }
+  return true;
+}
+
+bool Compilation::translate() {
+  Expected<Artifact> record = artifactFromModule(*module, targetName);
+  if (!record)
+    return refuse(record.takeError());
+  mlir::PassManager pm(context.get());
+  target->addPasses(pm);
+  if (mlir::failed(pm.run(*module)))
+    return refuse(diagnostics->hasErrors() ? diagnostics->text() : "the conversion to LLVM failed");
+  llvmModule = mlir::translateModuleToLLVMIR(*module, llvmContext, record->launches.front().entry);
+  if (!llvmModule)
+    return refuse(diagnostics->hasErrors() ? diagnostics->text() : "the translation to LLVM IR failed");
+  attachArtifact(*llvmModule, *record);
+  return true;
+}
+
+void Compilation::runFromMLIR() {
+  if (!parse() || !advance())
+    return;
+  result.diagnostics = diagnostics->text(); // warnings
+  bool stopsHere = llvm::any_of(mlirStages, [&](const MlirStage &stage) { return stage.name == options.to; });
+  if (stopsHere && !result.stage(options.to))
+    refuse("the text is past stage '" + options.to + "'");
+  if (!stopsHere && translate())
+    finish(/*optimised=*/false);
+}
+
+//===- LLVM ---------------------------------------------------------------===//
+
+void Compilation::runFromLLVM() {
+  llvm::SMDiagnostic problem;
+  llvmModule = llvm::parseAssemblyString(text, problem, llvmContext);
+  if (!llvmModule) {
+    refuse(options.file + ":" + llvm::Twine(problem.getLineNo()) + ":" + llvm::Twine(problem.getColumnNo()) +
+           ": error: " + problem.getMessage());
+    return;
+  }
+  finish(/*optimised=*/true);
+}
+
+void Compilation::finish(bool optimised) {
+  Expected<Artifact> record = artifactFromLLVM(*llvmModule, targetName);
+  if (!record) {
+    refuse(record.takeError());
+    return;
+  }
+  if (!optimised)
+    if (Error error = target->optimise(*llvmModule)) {
+      fail(std::move(error));
+      return;
+    }
+  log.record(llvmStage, *llvmModule);
+  if (options.to != llvmStage)
+    finishCode(*record);
+}
+
+void Compilation::finishCode(const Artifact &record) {
+  StringRef stage = target->getAssemblyStage();
+  Expected<Code> code = target->emit(*llvmModule, log.wants(stage));
+  if (!code) {
+    fail(code.takeError());
+    return;
+  }
+  log.record(stage, code->assembly);
+  Artifact artifact = record;
+  artifact.kind = std::move(code->kind);
+  artifact.code = std::move(code->bytes);
+  log.recordArtifact(artifact);
+  result.artifact = std::move(artifact);
+}
+
+//===- the door -----------------------------------------------------------===//
+
+const std::string *CompileResult::stage(StringRef name) const {
+  for (const auto &entry : stages)
+    if (entry.first == name)
+      return &entry.second;
+  return nullptr;
+}
+
+CompileResult lacis::compile(StringRef text, StringRef target, const CompileOptions &options) {
+  installFatalErrorHandler();
+  CompileResult result;
+  try {
+    Compilation(text, target, options, result).run();
+  } catch (const std::exception &error) {
+    result.artifact.reset();
+    result.status = CompileStatus::Failed;
+    result.diagnostics += std::string("error: the compiler failed: ") + error.what() + "\n";
+  }
+  if (result.status == CompileStatus::Failed)
+    result.diagnostics += repeatCommand(target, options);
+  return result;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// An artifact's record to JSON and back.
+#include "ArtifactJson.h"
+
+using namespace lacis;
+namespace json = llvm::json;
+using llvm::StringRef;
+
+//===- writing ------------------------------------------------------------===//
+
+static json::Array toJson(const Artifact::Size &size) {
+  json::Array factors;
+  for (const Artifact::Factor &factor : size)
+    factors.push_back(json::Object{{"arg", factor.arg}, {"div", factor.div}, {"mul", factor.mul}});
+  return factors;
+}
+
+static json::Array toJson(const std::vector<Artifact::Size> &sizes) {
+  json::Array result;
+  for (const Artifact::Size &size : sizes)
+    result.push_back(toJson(size));
+  return result;
+}
+
+static json::Value toJson(const Artifact::Argument &arg) {
+  json::Object object{{"kind", arg.kind}};
+  auto text = [&](StringRef key, const std::string &value) {
+    if (!value.empty())
+      object[key] = value;
+  };
+  text("part", arg.part);
+  text("format", arg.format);
+  text("name", arg.name);
+  text("source", arg.source);
+  text("dtype", arg.dtype);
+  if (arg.kind == "workspace")
+    object["index"] = arg.index;
+  else if (arg.kind != "output")
+    object["operand"] = arg.operand;
+  if (arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim")
+    object["dim"] = arg.dim;
+  if (arg.ndim >= 0)
+    object["ndim"] = arg.ndim;
+  return object;
+}
+
+static json::Value toJson(const Artifact::Launch &launch) {
+  json::Object object{{"entry", launch.entry}};
+  if (launch.grid.empty()) {
+    object["units"] = toJson(launch.units);
+    if (launch.grain != 1)
+      object["grain"] = launch.grain;
+    return object;
+  }
+  object["grid"] = toJson(launch.grid);
+  object["block"] = json::Array(launch.block);
+  object["shared"] = launch.shared;
+  return object;
+}
+
+json::Value lacis::headerToJson(const Artifact &artifact) {
+  json::Array args, workspaces, launches;
+  for (const Artifact::Argument &arg : artifact.args)
+    args.push_back(toJson(arg));
+  for (const Artifact::Size &bytes : artifact.workspace)
+    workspaces.push_back(json::Object{{"bytes", toJson(bytes)}});
+  for (const Artifact::Launch &launch : artifact.launches)
+    launches.push_back(toJson(launch));
+  json::Object output{{"dtype", artifact.output.dtype}, {"shape", toJson(artifact.output.shape)}};
+  return json::Object{{"format_version", Artifact::currentVersion},
+                      {"target", artifact.target},
+                      {"kind", artifact.kind},
+                      {"args", std::move(args)},
+                      {"output", std::move(output)},
+                      {"workspace", std::move(workspaces)},
+                      {"launches", std::move(launches)},
+                      {"index_bits", artifact.indexBits}};
+}
+
+//===- reading ------------------------------------------------------------===//
+
+namespace {
+
+/// Reads the fields of one object; the first problem stays in `error`.
+class Reader {
+public:
+  Reader(const json::Value &value, std::string place, std::string &error) : place(std::move(place)), error(error) {
+    object = value.getAsObject();
+    if (!object)
+      fail(" is no object");
+  }
+
+  ~Reader() {
+    if (!object)
+      return;
+    for (const auto &entry : *object)
+      if (!llvm::is_contained(known, StringRef(entry.first)))
+        fail(" has an unknown key '" + entry.first.str() + "'");
+  }
+
+  std::string text(StringRef key, bool required = false) {
+    const json::Value *value = find(key, required);
+    if (!value)
+      return "";
+    if (std::optional<StringRef> result = value->getAsString())
+      return result->str();
+    fail("." + key.str() + " is no string");
+    return "";
+  }
+
+  int64_t integer(StringRef key, int64_t fallback, bool required = false) {
+    const json::Value *value = find(key, required);
+    if (!value)
+      return fallback;
+    if (std::optional<int64_t> result = value->getAsInteger())
+      return *result;
+    fail("." + key.str() + " is no integer");
+    return fallback;
+  }
+
+  /// Calls `visit(element, place of the element)`.
+  template <typename Visit> void list(StringRef key, bool required, Visit visit) {
+    const json::Value *value = find(key, required);
+    if (!value)
+      return;
+    std::string name = place + "." + key.str();
+    const json::Array *array = value->getAsArray();
+    if (!array)
+      return fail("." + key.str() + " is no list");
+    for (size_t i = 0; i < array->size(); ++i)
+      visit((*array)[i], name + "[" + std::to_string(i) + "]");
+  }
+
+  const json::Value *find(StringRef key, bool required) {
+    known.push_back(key);
+    const json::Value *value = object ? object->get(key) : nullptr;
+    if (!value && required)
+      fail(" has no key '" + key.str() + "'");
+    return value;
+  }
+
+private:
+  void fail(const std::string &what) {
+    if (error.empty())
+      error = place + what;
+  }
+
+  std::string place;
+  std::string &error;
+  const json::Object *object = nullptr;
+  llvm::SmallVector<StringRef> known;
+};
+
+/// Reads the records of a header.
+struct HeaderReader {
+  std::string error;
+
+  Artifact::Size size(const json::Value &value, const std::string &place) {
+    Artifact::Size result;
+    const json::Array *factors = value.getAsArray();
+    if (!factors && error.empty())
+      error = place + " is no list of factors";
+    for (size_t i = 0; factors && i < factors->size(); ++i) {
+      Reader reader((*factors)[i], place + "[" + std::to_string(i) + "]", error);
+      result.push_back({reader.integer("arg", -1, true), reader.integer("div", 1), reader.integer("mul", 1)});
+    }
+    return result;
+  }
+
+  std::vector<Artifact::Size> sizes(Reader &reader, StringRef key, bool required) {
+    std::vector<Artifact::Size> result;
+    reader.list(key, required, [&](const json::Value &value, const std::string &place) {
+      result.push_back(size(value, place));
+    });
+    return result;
+  }
+
+  Artifact::Argument argument(const json::Value &value, const std::string &place) {
+    Reader reader(value, place, error);
+    Artifact::Argument arg;
+    arg.kind = reader.text("kind", true);
+    arg.operand = reader.integer("operand", 0, arg.kind != "output" && arg.kind != "workspace");
+    arg.part = reader.text("part");
+    arg.format = reader.text("format", arg.kind == "derived");
+    arg.name = reader.text("name", arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived");
+    arg.source = reader.text("source");
+    arg.dim = reader.integer("dim", 0, arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim");
+    arg.index = reader.integer("index", 0, arg.kind == "workspace");
+    arg.dtype = reader.text("dtype");
+    arg.ndim = reader.integer("ndim", -1);
+    return arg;
+  }
+
+  Artifact::Launch launch(const json::Value &value, const std::string &place) {
+    Reader reader(value, place, error);
+    Artifact::Launch launch;
+    launch.entry = reader.text("entry", true);
+    launch.grid = sizes(reader, "grid", false);
+    reader.list("block", !launch.grid.empty(), [&](const json::Value &element, const std::string &where) {
+      if (std::optional<int64_t> extent = element.getAsInteger())
+        launch.block.push_back(*extent);
+      else if (error.empty())
+        error = where + " is no integer";
+    });
+    launch.shared = reader.integer("shared", 0);
+    if (const json::Value *units = reader.find("units", launch.grid.empty()))
+      launch.units = size(*units, place + ".units");
+    launch.grain = reader.integer("grain", 1);
+    return launch;
+  }
+
+  Artifact header(const json::Value &value) {
+    Artifact artifact;
+    Reader reader(value, "artifact", error);
+    int64_t version = reader.integer("format_version", -1, true);
+    if (version != Artifact::currentVersion && error.empty())
+      error = "artifact of format version " + std::to_string(version) + "; this build reads version " +
+              std::to_string(Artifact::currentVersion);
+    artifact.target = reader.text("target", true);
+    artifact.kind = reader.text("kind", true);
+    artifact.indexBits = reader.integer("index_bits", 32, true);
+    reader.list("args", true, [&](const json::Value &element, const std::string &place) {
+      artifact.args.push_back(argument(element, place));
+    });
+    reader.list("launches", true, [&](const json::Value &element, const std::string &place) {
+      artifact.launches.push_back(launch(element, place));
+    });
+    reader.list("workspace", false, [&](const json::Value &element, const std::string &place) {
+      Reader workspace(element, place, error);
+      if (const json::Value *bytes = workspace.find("bytes", true))
+        artifact.workspace.push_back(size(*bytes, place + ".bytes"));
+    });
+    if (const json::Value *element = reader.find("output", true)) {
+      Reader output(*element, "artifact.output", error);
+      artifact.output.dtype = output.text("dtype", true);
+      artifact.output.shape = sizes(output, "shape", true);
+    }
+    return artifact;
+  }
+};
+
+} // namespace
+
+llvm::Expected<Artifact> lacis::headerFromJson(const json::Value &value) {
+  HeaderReader reader;
+  Artifact artifact = reader.header(value);
+  if (!reader.error.empty())
+    return llvm::createStringError(reader.error);
+  return artifact;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What must hold in an artifact's record before a launcher may trust it.
+#include "lacis/Target/Artifact.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace lacis;
+using llvm::Error;
+using llvm::StringRef;
+using llvm::Twine;
+
+static constexpr int64_t maxRank = 64;
+static constexpr int64_t maxThreads = 1024;
+static constexpr int64_t maxShared = 1 << 20;
+
+static Error malformed(const Twine &what) { return llvm::createStringError("malformed artifact: " + what); }
+
+static bool isSymbol(StringRef name) {
+  return !name.empty() && !llvm::isDigit(name[0]) &&
+         llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.'; });
+}
+
+static bool isTarget(StringRef name) {
+  auto word = [](StringRef text) {
+    return !text.empty() && llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; });
+  };
+  auto [family, arch] = name.split(':');
+  return word(family) && (name.contains(':') ? word(arch) : true);
+}
+
+static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &arg) {
+  static constexpr StringRef kinds[] = {"storage", "storage_dim", "derived", "operand",
+                                        "dim",     "stride",      "output",  "workspace"};
+  if (!llvm::is_contained(kinds, arg.kind))
+    return malformed("argument of kind '" + arg.kind + "'");
+  bool mayBeOutput = arg.kind == "dim" || arg.kind == "stride";
+  if (arg.operand < (mayBeOutput ? -1 : 0) || arg.operand >= maxRank)
+    return malformed(arg.kind + " of operand " + Twine(arg.operand));
+  if (arg.dim < 0 || arg.dim >= maxRank || arg.ndim < -1 || arg.ndim > maxRank)
+    return malformed(arg.kind + " of dimension " + Twine(arg.dim));
+  if (mayBeOutput && arg.operand == -1 && arg.dim >= int64_t(artifact.output.shape.size()))
+    return malformed(arg.kind + " " + Twine(arg.dim) + " of an output of rank " +
+                     Twine(artifact.output.shape.size()));
+  if (arg.kind == "workspace" && (arg.index < 0 || arg.index >= int64_t(artifact.workspace.size())))
+    return malformed("workspace " + Twine(arg.index) + " of " + Twine(artifact.workspace.size()));
+  if (!arg.source.empty() && arg.source != "storage" && arg.source != "derived")
+    return malformed("source '" + arg.source + "'");
+  return Error::success();
+}
+
+static Error verifySize(const Artifact &artifact, const Artifact::Size &size) {
+  for (const Artifact::Factor &factor : size) {
+    if (factor.div <= 0 || factor.mul < 0)
+      return malformed("a size divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
+    if (factor.arg == -1)
+      continue;
+    if (factor.arg < 0 || factor.arg >= int64_t(artifact.args.size()))
+      return malformed("a size of argument " + Twine(factor.arg) + " of " + Twine(artifact.args.size()));
+    StringRef kind = artifact.args[factor.arg].kind;
+    if (kind != "dim" && kind != "storage_dim")
+      return malformed("a size of argument " + Twine(factor.arg) + ", which is no dimension");
+  }
+  return Error::success();
+}
+
+static Error verifyLaunch(const Artifact &artifact, const Artifact::Launch &launch) {
+  if (!isSymbol(launch.entry))
+    return malformed("entry '" + launch.entry + "'");
+  if (launch.grid.empty()) {
+    if (!launch.block.empty() || launch.shared != 0)
+      return malformed("launch '" + launch.entry + "' has a block or shared memory, and no grid");
+    if (launch.grain < 1)
+      return malformed("grain " + Twine(launch.grain));
+    return verifySize(artifact, launch.units);
+  }
+  if (launch.grid.size() != 3 || launch.block.size() != 3)
+    return malformed("launch '" + launch.entry + "' needs three extents of grid and of block");
+  if (!launch.units.empty())
+    return malformed("launch '" + launch.entry + "' has both a grid and units");
+  int64_t threads = 1;
+  for (int64_t extent : launch.block) {
+    if (extent < 1 || extent > maxThreads)
+      return malformed("a block of " + Twine(extent) + " threads");
+    threads *= extent;
+  }
+  if (threads > maxThreads)
+    return malformed("a block of " + Twine(threads) + " threads");
+  if (launch.shared < 0 || launch.shared > maxShared)
+    return malformed(Twine(launch.shared) + " bytes of shared memory");
+  for (const Artifact::Size &size : launch.grid)
+    if (Error error = verifySize(artifact, size))
+      return error;
+  return Error::success();
+}
+
+Error Artifact::verify() const {
+  if (!isTarget(target))
+    return malformed("target '" + target + "'");
+  if (!isSymbol(kind))
+    return malformed("code of kind '" + kind + "'");
+  if (indexBits != 32 && indexBits != 64)
+    return malformed("index_bits " + Twine(indexBits));
+  if (output.dtype.empty() || output.shape.size() > size_t(maxRank))
+    return malformed("output of dtype '" + output.dtype + "'");
+  for (const Argument &arg : args)
+    if (Error error = verifyArgument(*this, arg))
+      return error;
+  for (const Size &size : output.shape)
+    if (Error error = verifySize(*this, size))
+      return error;
+  for (const Size &bytes : workspace)
+    if (Error error = verifySize(*this, bytes))
+      return error;
+  if (launches.empty())
+    return malformed("no launches");
+  for (const Launch &launch : launches)
+    if (Error error = verifyLaunch(*this, launch))
+      return error;
+  return Error::success();
+}

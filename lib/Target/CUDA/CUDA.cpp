@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// NVIDIA GPUs: PTX through LLVM, a cubin where an assembler is given.
+#include "../ConvertToLLVM.h"
+#include "../LLVMCode.h"
+#include "Ptxas.h"
+#include "lacis/Target/Target.h"
+
+#include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+using namespace lacis;
+using llvm::Error;
+using llvm::Expected;
+using llvm::StringRef;
+
+namespace {
+
+class CUDA final : public Target {
+public:
+  CUDA(StringRef name, StringRef chip, const CodeOptions &options) : Target(name, options), chip(chip) {}
+
+  static Expected<std::unique_ptr<Target>> create(StringRef name, StringRef arch, const CodeOptions &options);
+
+  StringRef getAssemblyStage() const override { return "ptx"; }
+  void registerDialects(mlir::DialectRegistry &registry) const override;
+  void addPasses(mlir::OpPassManager &pm) const override;
+  Error optimise(llvm::Module &module) const override;
+  Expected<Code> emit(llvm::Module &module, bool assembly) const override;
+
+private:
+  Expected<std::unique_ptr<llvm::TargetMachine>> machine() const;
+  const std::string chip;
+};
+
+} // namespace
+
+static void initialiseOnce() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+/// The number in sm_90a; 0 where there is none.
+static unsigned architectureNumber(StringRef chip) {
+  unsigned number = 0;
+  if (!chip.consume_front("sm_") || chip.consumeInteger(10, number))
+    return 0;
+  return chip.empty() || chip == "a" || chip == "f" ? number : 0;
+}
+
+/// A PTX version that every driver takes under which PyTorch runs on that architecture.
+static StringRef ptxFeature(unsigned number) { return number < 100 ? "+ptx83" : "+ptx87"; }
+
+Expected<std::unique_ptr<Target>> CUDA::create(StringRef name, StringRef arch, const CodeOptions &options) {
+  initialiseOnce();
+  unsigned number = architectureNumber(arch);
+  if (number < 80)
+    return llvm::createStringError("target '" + name + "' names no architecture from sm_80 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
+  auto target = std::make_unique<CUDA>(name, arch, options);
+  Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->machine();
+  if (!machine)
+    return machine.takeError();
+  return target;
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>> CUDA::machine() const {
+  std::string features = ptxFeature(architectureNumber(chip)).str();
+  if (!options.features.empty())
+    features = options.features;
+  return createMachine(llvm::Triple("nvptx64-nvidia-cuda"), chip, features, options.optLevel);
+}
+
+void CUDA::registerDialects(mlir::DialectRegistry &registry) const {
+  registerCommonDialects(registry);
+  registry.insert<mlir::gpu::GPUDialect, mlir::NVVM::NVVMDialect>();
+  mlir::registerGPUDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
+}
+
+//===- operations ---------------------------------------------------------===//
+
+static void populateGpu(mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns,
+                        mlir::ConversionTarget &target) {
+  mlir::configureGpuToNVVMTypeConverter(converter);
+  mlir::populateGpuToNVVMConversionPatterns(converter, patterns);
+  target.addIllegalDialect<mlir::gpu::GPUDialect>();
+  target.addLegalDialect<mlir::NVVM::NVVMDialect>();
+}
+
+namespace {
+
+/// Says which functions are launched, and with how many threads, in NVVM's words.
+class MarkKernels : public mlir::PassWrapper<MarkKernels, mlir::OperationPass<mlir::LLVM::LLVMFuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(MarkKernels)
+  StringRef getName() const override { return "lacis-mark-kernels"; }
+
+  void getDependentDialects(mlir::DialectRegistry &registry) const override {
+    registry.insert<mlir::NVVM::NVVMDialect>(); // the conversion before this pass makes its operations, too
+  }
+
+  void runOnOperation() override {
+    mlir::LLVM::LLVMFuncOp function = getOperation();
+    if (!function->removeAttr("lacis.gpu_kernel"))
+      return;
+    auto block = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(function->removeAttr("lacis.block"));
+    if (!block || block.size() != 3) {
+      function.emitError("a GPU kernel needs 'lacis.block', three extents");
+      return signalPassFailure();
+    }
+    mlir::Builder builder(&getContext());
+    llvm::SmallVector<int32_t> extents(block.asArrayRef().begin(), block.asArrayRef().end());
+    function->setAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    function->setAttr(mlir::NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr(extents));
+  }
+};
+
+} // namespace
+
+void CUDA::addPasses(mlir::OpPassManager &pm) const {
+  addToLLVMPasses(pm, HalfTypes::Native, populateGpu);
+  pm.addNestedPass<mlir::LLVM::LLVMFuncOp>(std::make_unique<MarkKernels>());
+}
+
+//===- code ---------------------------------------------------------------===//
+
+Error CUDA::optimise(llvm::Module &module) const {
+  Expected<std::unique_ptr<llvm::TargetMachine>> machine = this->machine();
+  if (!machine)
+    return machine.takeError();
+  return optimiseModule(module, **machine, options.optLevel);
+}
+
+/// Refuses PTX that calls a function which it does not contain.
+static Error checkExterns(const llvm::Module &module) {
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic() && !function.use_empty())
+      return llvm::createStringError("the kernel calls '" + function.getName() + "', which no library of Lacis has");
+  return Error::success();
+}
+
+Expected<Code> CUDA::emit(llvm::Module &module, bool assembly) const {
+  if (Error error = checkExterns(module))
+    return error;
+  Expected<std::unique_ptr<llvm::TargetMachine>> machine = this->machine();
+  if (!machine)
+    return machine.takeError();
+  Expected<std::string> ptx = emitModule(module, **machine, llvm::CodeGenFileType::AssemblyFile);
+  if (!ptx)
+    return ptx.takeError();
+  Code code;
+  code.assembly = *ptx;
+  if (options.ptxas.empty()) {
+    code.kind = "ptx";
+    code.bytes = std::move(*ptx);
+    return code;
+  }
+  PtxasRequest request{options.ptxas, chip, options.ptxasOptions, options.optLevel, options.checkPtxas};
+  Expected<std::string> cubin = assemblePtx(*ptx, request);
+  if (!cubin)
+    return cubin.takeError();
+  code.kind = "cubin";
+  code.bytes = std::move(*cubin);
+  return code;
+}
+
+static const TargetRegistration registration("cuda", CUDA::create);
