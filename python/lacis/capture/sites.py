@@ -79,6 +79,11 @@ def _refuse_owner(model, name, path, module, attribute, site) -> None:
             f"'{name}': {type(module).__name__} is parametrised; call torch.nn.utils.parametrize.remove_parametrizations first",
             location=site.location,
         )
+    if "forward" in vars(module):
+        raise ScheduleError(
+            f"'{name}': the forward of its {type(module).__name__} was replaced on the object, so no kernel can take its place",
+            location=site.location,
+        )
     words = path.split(".")
     for depth in range(len(words)):
         parent = model.get_submodule(".".join(words[:depth]))

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lacis: a sparse tensor compiler for PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+
+__version__ = "0.1.0"
+
+# Public names and the rooms they live in; a room is imported when one of its names is asked for.
+_ROOMS = {
+    "errors": ["CompileError", "DataError", "Error", "FormatError", "ScheduleError"],
+    "formats": [
+        "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Csc", "CscTensor", "Csf", "Csr", "CsrTensor", "Dcsr", "Dense",
+        "Ell", "EllpackTensor", "Format", "SparseTensor", "Sum", "fuse", "iter",
+    ],
+    "packing": ["PackedTensor", "pack"],
+    "patterns": ["Pattern"],
+    "sparsifiers": [
+        "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",
+    ],
+    "schedule": ["Schedule"],
+    "runtime.engine": ["create_schedule"],
+    "runtime.compile": ["Kernel", "compile", "compile_many"],
+    "runtime.einsum": ["einsum"],
+    "runtime.saved": ["save_kernels"],
+}  # fmt: skip
+_HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors"}
+
+__all__ = [*sorted(_HOME), *sorted(_MODULES)]
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    else:
+        raise AttributeError(f"module 'lacis' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

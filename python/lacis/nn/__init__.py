@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules that take the place of dense layers: plain tensors, and a kernel's key."""
+
+from .sparse_module import SparseModule
+from .weight import PackedPart, PackedSum, PackedWeight, weight_module
+
+__all__ = ["PackedPart", "PackedSum", "PackedWeight", "SparseModule", "weight_module"]

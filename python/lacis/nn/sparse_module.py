@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module that takes the place of a dense layer and runs its operator's kernel."""
+
+from __future__ import annotations
+
+import torch
+
+from ..capture import kernel_spec
+from ..errors import DataError
+from ..operators import OPERATORS
+from ..runtime.compile import launch, load_kernel
+
+_OWN = set(torch.nn.Module().__dict__)
+
+
+class SparseModule(torch.nn.Module):
+    """Runs `operator` with the packed `weight`; everything else (bias, hooks, attributes) is the dense module's.
+
+    What it holds is plain tensors and text, so it copies, pickles and moves like any module. The kernel is found
+    again, by its text, when dtype, device or process change.
+    """
+
+    def __init__(self, dense: torch.nn.Module, operator: str, weight: torch.nn.Module, target: str, steps=(), location=None):
+        super().__init__()
+        self._take(dense, OPERATORS[operator].attribute, weight)
+        self.replaced = type(dense).__name__
+        self.operator = operator
+        self.target = target
+        self.steps = tuple(steps)
+        self.location = location
+        self._key: str | None = None
+
+    def _take(self, dense, attribute, weight) -> None:
+        """Attributes, tensors and hooks of the dense module, the weight apart; hooks are shared, not copied."""
+        for name, value in dense.__dict__.items():
+            if name not in _OWN:
+                self.__dict__[name] = value
+            elif "hook" in name:
+                self.__dict__[name] = value
+        self.training = dense.training
+        for name, parameter in dense._parameters.items():
+            if name != attribute:
+                self.register_parameter(name, parameter)
+        for name, buffer in dense._buffers.items():
+            self.register_buffer(name, buffer, persistent=name not in dense._non_persistent_buffers_set)
+        for name, child in dense._modules.items():
+            self.add_module(name, child)
+        self.add_module(attribute, weight)
+
+    def forward(self, *args):
+        operator = OPERATORS[self.operator]
+        if self.target == "eager":
+            return operator.eager(self.weight.to_dense(), self, *args)
+        if self._key is None:
+            self.bind()
+        dense, shape = operator.inputs(self, *args)
+        weight = self.weight
+        self._check(dense, weight)
+        storage = [getattr(weight._part(part), name) for part, name in self._arrays]
+        y = launch(dense, storage, shape, self._key, list(weight.shape))
+        return operator.output(y, *args)
+
+    def _check(self, dense, weight) -> None:
+        for tensor in dense:
+            if tensor.dtype != weight.dtype or tensor.device != weight.device:
+                raise DataError(
+                    f"{self.operator}: the weight is {weight.dtype} on {weight.device}, an operand {tensor.dtype} on "
+                    f"{tensor.device}; cast or move it (autocast is not built yet)"
+                )
+
+    def bind(self):
+        """Compile or find the kernel for the present dtype and device, and load it."""
+        kernel = load_kernel(self.spec(), self.target, self.weight.device)
+        self.weight.bind(kernel)
+        self._arrays = self.weight.names(kernel)
+        self._key = kernel.key
+        return kernel
+
+    def spec(self):
+        """The specification of the kernel at the present dtype."""
+        operator = OPERATORS[self.operator]
+        return kernel_spec(operator, self.weight.packed(), operator.has_bias(self), self.steps, self.location)
+
+    def _apply(self, fn, recurse=True):
+        before = (self.weight.dtype, self.weight.device)
+        super()._apply(fn, recurse)
+        after = (self.weight.dtype, self.weight.device)
+        if self._key is not None and before != after:
+            self._key = None
+            if after[1].type in ("cpu", "cuda"):
+                self.bind()
+        return self
+
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        state.pop("_arrays", None)
+        state["_key"] = None
+        return state
+
+    def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        attribute = OPERATORS[self.operator].attribute
+        dense = state_dict.pop(prefix + attribute, None)
+        if isinstance(dense, torch.Tensor):
+            try:
+                self._from_dense(dense, state_dict, f"{prefix}{attribute}.")
+            except DataError as error:
+                error_msgs.append(f"while loading '{prefix}{attribute}': {error.message}")
+                self._present(state_dict, f"{prefix}{attribute}.")
+        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs)
+
+    def _from_dense(self, dense, state_dict, prefix) -> None:
+        """Put a dense weight's entries in place of the packed arrays that the state dict lacks."""
+        values = self.weight.dense_state(dense.detach().to(self.weight.device))
+        self._present(state_dict, prefix)
+        state_dict.update({prefix + name: tensor for name, tensor in values.items()})
+
+    def _present(self, state_dict, prefix) -> None:
+        state_dict.update({prefix + k: v.clone() for k, v in self.weight.state_dict().items()})
+
+    def _get_name(self) -> str:
+        return f"Sparse{self.replaced}"
+
+    def extra_repr(self) -> str:
+        sizes = [f"{k}={getattr(self, k)}" for k in ("in_features", "out_features") if hasattr(self, k)]
+        bias = getattr(self, "bias", None)
+        return ", ".join([*sizes, f"bias={bias is not None}", f"target={self.target}"])

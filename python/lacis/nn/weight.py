@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A packed weight as a module of plain tensors: `values` is a Parameter, `pos1`, `crd1`, ... are buffers."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..errors import DataError, ScheduleError
+from ..formats import Format, Sum
+from ..packing import PackedTensor
+from ..patterns import Pattern
+from ..patterns.structure import Structure
+from .load import load_part
+
+
+class PackedPart(torch.nn.Module):
+    """The arrays of one format. `valid` marks padding inside stored blocks, None when there is none.
+
+    Derived arrays (`derived`) are buffers too, which no state dict holds; they follow the pattern.
+    """
+
+    def __init__(self, structure: Structure, values: torch.Tensor, requires_grad: bool = True):
+        super().__init__()
+        self.format = structure.format
+        self.shape = torch.Size(structure.shape)
+        self.values = torch.nn.Parameter(values.detach(), requires_grad=requires_grad)
+        for name, tensor in structure.buffers.items():
+            self.register_buffer(name, tensor)
+        self.register_buffer("valid", structure.valid)
+        self.derived: dict[str, dict[str, str]] = {}  # companion's text to {array: name of the buffer}
+
+    @property
+    def structure(self) -> Structure:
+        buffers = {name: getattr(self, name) for name in self.format.buffers}
+        device = self.values.device
+        return Structure(self.format, tuple(self.shape), buffers, self.values.shape[0], device, self.valid)
+
+    def packed(self) -> PackedTensor:
+        return PackedTensor(Pattern(self.format, {"": self.structure}), {"": self.values})
+
+    def set_part(self, structure: Structure, values: torch.Tensor) -> None:
+        """Another pattern and its values, into the same Parameter; derived arrays are made again."""
+        self.values.data = values.detach().to(self.values.dtype)
+        self.values.grad = None
+        for name, tensor in structure.buffers.items():
+            setattr(self, name, tensor)
+        self.valid = structure.valid
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Make the derived arrays again, on the device."""
+        pattern = self.packed().pattern
+        for text, names in self.derived.items():
+            for name, tensor in pattern.derived(text).items():
+                setattr(self, names[name], tensor)
+
+    def require(self, text: str) -> None:
+        """Keep the arrays of the companion with this text from now on."""
+        if text in self.derived:
+            return
+        arrays = self.packed().pattern.derived(text)
+        names = {name: f"derived{len(self.derived)}_{name}" for name in arrays}
+        for name, tensor in arrays.items():
+            self.register_buffer(names[name], tensor, persistent=False)
+        self.derived[text] = names
+
+    def array(self, name: str) -> torch.Tensor:
+        """An array of the storage by its short name, `values` included."""
+        return getattr(self, name)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        load_part(self, state_dict, prefix, strict, missing_keys, unexpected_keys, error_msgs)
+
+    def extra_repr(self) -> str:
+        return f"{list(self.shape)}, {self.format}, slots={self.values.numel()}"
+
+
+class _Weight:
+    """What a layer's `weight` answers beside its tensors: the shape, dtype and device of the dense one."""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._parts()[0].values.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._parts()[0].values.device
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        return any(part.values.requires_grad for part in self._parts())
+
+    def dim(self) -> int:
+        return len(self.shape)
+
+    def size(self, dim: int | None = None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> int:
+        return math.prod(self.shape)
+
+    def to_dense(self) -> torch.Tensor:
+        """The strided weight; differentiable in the values."""
+        return self.packed().to_dense()
+
+    def bind(self, kernel) -> None:
+        """Make the derived arrays that a kernel walks."""
+        for array in kernel.derived:
+            self._part(array.part).require(array.format)
+
+    def arrays(self, kernel) -> list[torch.Tensor]:
+        """The tensors that a kernel takes, in its order."""
+        found = []
+        for name in kernel.storage:
+            part, _, short = name.rpartition(".")
+            found.append(self._part(part).array(short))
+        for array in kernel.derived:
+            part = self._part(array.part)
+            found.append(getattr(part, part.derived[array.format][array.name]))
+        return found
+
+    def names(self, kernel) -> list[tuple[str, str]]:
+        """The same as names: (part, attribute), for a forward without look-ups."""
+        found = [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in kernel.storage]
+        return found + [(a.part, self._part(a.part).derived[a.format][a.name]) for a in kernel.derived]
+
+    def set_packed(self, packed: PackedTensor) -> None:
+        """Another pattern and its values, of the same shape and format."""
+        if packed.format != self.format or packed.shape != self.shape:
+            raise DataError(f"the weight is {list(self.shape)} in '{self.format}', not {list(packed.shape)} in '{packed.format}'")
+        for name, structure in packed.pattern.parts.items():
+            values = packed.values[name] if isinstance(self.format, Sum) else packed.values
+            self._part(name).set_part(structure, values)
+
+    def dense_state(self, dense: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The values that a dense weight has at this pattern's entries, by name of the Parameter."""
+        if tuple(dense.shape) != tuple(self.shape):
+            raise DataError(f"the dense weight has shape {list(dense.shape)}, the packed one {list(self.shape)}")
+        state = {}
+        for name, part in self._named_parts():
+            axes, valid = part.structure.coordinates()
+            axes = [axis.to(dense.device) for axis in axes]
+            taken = dense[tuple(torch.where(valid.to(dense.device), axis, 0) for axis in axes)] if dense.numel() else dense.new_zeros(0)
+            values = torch.where(valid.to(dense.device), taken, torch.zeros_like(taken))
+            values = _first_only(part.structure, values)
+            state[f"{name}.values" if name else "values"] = values.reshape(part.values.shape)
+        return state
+
+
+def _first_only(structure: Structure, values: torch.Tensor) -> torch.Tensor:
+    """Entries at one place are summed, so only the first of them takes the dense value."""
+    if not structure.repeats:
+        return values
+    axes, _ = structure.coordinates()
+    linear = torch.zeros_like(axes[0])
+    for axis, length in zip(axes, structure.shape):
+        linear = linear * length + axis
+    order = torch.argsort(linear, stable=True)
+    again = torch.zeros_like(linear, dtype=torch.bool)
+    again[order[1:]] = linear[order[1:]] == linear[order[:-1]]
+    return torch.where(again.to(values.device), torch.zeros_like(values), values)
+
+
+class PackedWeight(_Weight, PackedPart):
+    """A weight in one format."""
+
+    def _parts(self) -> list[PackedPart]:
+        return [self]
+
+    def _named_parts(self):
+        return [("", self)]
+
+    def _part(self, name: str) -> PackedPart:
+        return self
+
+
+class PackedSum(_Weight, torch.nn.Module):
+    """A weight that is a sum: one `PackedPart` by name for each part (`weight.ell.values`)."""
+
+    def __init__(self, packed: PackedTensor, requires_grad: bool = True):
+        super().__init__()
+        self.format = packed.format
+        self.shape = packed.shape
+        for name, structure in packed.pattern.parts.items():
+            if hasattr(self, name):
+                raise ScheduleError(f"a part cannot be named '{name}', a module has that name already")
+            self.add_module(name, PackedPart(structure, packed.values[name], requires_grad))
+
+    def _parts(self) -> list[PackedPart]:
+        return [self._part(name) for name in self.format.parts]
+
+    def _named_parts(self):
+        return [(name, self._part(name)) for name in self.format.parts]
+
+    def _part(self, name: str) -> PackedPart:
+        return self._modules[name]
+
+    def packed(self) -> PackedTensor:
+        parts = {name: part.structure for name, part in self._named_parts()}
+        return PackedTensor(Pattern(self.format, parts), {name: part.values for name, part in self._named_parts()})
+
+
+def weight_module(packed: PackedTensor, requires_grad: bool = True) -> PackedWeight | PackedSum:
+    """The module that holds a packed tensor."""
+    if isinstance(packed.format, Format):
+        return PackedWeight(packed.pattern.part(), packed.values, requires_grad)
+    return PackedSum(packed, requires_grad)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a schedule into a model: pack, compile, load, and only then swap, so that it happens as a whole or not at all."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import os
+
+import torch
+
+from ..capture import Captured, capture_site, kernel_spec
+from ..errors import Error
+from ..nn import SparseModule, weight_module
+from ..packing import PackedTensor, pack
+from .compile import Kernel, load_kernel, resolve_target
+from .progress import Progress
+
+
+@dataclasses.dataclass
+class Built:
+    """A parameter of a built model: what it was, the packed weight, and the modules that stand in for its owners."""
+
+    captured: Captured
+    weight: torch.nn.Module
+    modules: list[tuple[torch.nn.Module, SparseModule]]
+    kernel: Kernel | None
+    requires_grad: bool
+
+    @property
+    def name(self) -> str:
+        return self.captured.name
+
+
+def build_model(model, schedule, progress: Progress) -> list[Built]:
+    """Everything that can fail; the model is not touched. Raises with the name of the parameter."""
+    captured = [capture_site(model, site) for site in schedule.sites]
+    built = []
+    for n, each in enumerate(captured):
+        progress.show("packing", n, len(captured))
+        with _about(each):
+            built.append(_build_site(each, schedule.target))
+    _compile(built, progress)
+    return built
+
+
+@contextlib.contextmanager
+def _about(captured: Captured):
+    """Give an error the parameter's name and the user's line."""
+    try:
+        yield
+    except Error as error:
+        if error.message.startswith(f"'{captured.name}'"):
+            raise
+        location = captured.site.location
+        raise type(error)(f"'{captured.name}': {error.message}", location=location) from error
+
+
+def pack_site(captured: Captured) -> PackedTensor:
+    """The parameter as the site's verbs say: masked by its sparsifier, stored in its format."""
+    site = captured.site
+    dense = captured.parameter.detach()
+    sparsifier, mask = site.sparsifier, None
+    if sparsifier is not None:
+        if site.block_size is not None:
+            sparsifier = sparsifier.with_block(site.block_size)
+        mask = sparsifier(dense)
+    return pack(dense, site.format(), mask=mask)
+
+
+def _build_site(captured: Captured, target: str) -> Built:
+    location = captured.site.location
+    resolve_target(target, captured.parameter.device, f"'{captured.name}'", location)
+    requires_grad = captured.parameter.requires_grad
+    weight = weight_module(pack_site(captured), requires_grad)
+    modules = []
+    for owner in captured.owners:
+        sparse = SparseModule(owner.module, owner.operator.name, weight, target, (), location)
+        modules.append((owner.module, sparse))
+    return Built(captured, weight, modules, None, requires_grad)
+
+
+def _compile(built: list[Built], progress: Progress) -> None:
+    """Compile the distinct kernels in threads, then give each module its own."""
+    jobs: dict[tuple, list[Built]] = {}
+    for each in built:
+        for _, module in each.modules:
+            if module.target != "eager":
+                jobs.setdefault((module.spec(), module.target, each.weight.device), []).append(each)
+    workers = max(1, min(len(jobs), os.cpu_count() or 1))
+    with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
+        futures = {pool.submit(load_kernel, *job): users[0] for job, users in jobs.items()}
+        try:
+            for n, future in enumerate(concurrent.futures.as_completed(futures)):
+                with _about(futures[future].captured):
+                    future.result()
+                progress.show("compiling", n + 1, len(futures))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    for each in built:
+        for _, module in each.modules:
+            if module.target != "eager":
+                each.kernel = module.bind()
+
+
+def swap_in(model, built: list[Built]) -> None:
+    """Put the sparse modules into the model and empty the dense parameters; nothing here can fail."""
+    for each in built:
+        for owner, (_, sparse) in zip(each.captured.owners, each.modules):
+            for path in owner.paths:
+                _put(model, path, sparse)
+        parameter = each.captured.parameter
+        parameter.grad = None
+        parameter.data = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
+
+
+def swap_out(model, built: list[Built]) -> None:
+    """The original modules back, their parameters refilled with the present values."""
+    dense = [(each, each.weight.to_dense().detach()) for each in built]
+    for each, values in dense:
+        parameter = each.captured.parameter
+        parameter.grad = None
+        parameter.data = values
+        parameter.requires_grad_(each.weight.requires_grad)
+        for owner, (original, sparse) in zip(each.captured.owners, each.modules):
+            _give_back(original, sparse)
+            for path in owner.paths:
+                _put(model, path, original)
+
+
+def _give_back(original, sparse) -> None:
+    """What the model's user may have changed meanwhile: mode, other parameters and buffers."""
+    original.train(sparse.training)
+    for name in original._parameters:
+        if name in sparse._parameters:
+            original._parameters[name] = sparse._parameters[name]
+    for name in original._buffers:
+        if name in sparse._buffers:
+            original._buffers[name] = sparse._buffers[name]
+
+
+def _put(model, path: str, module: torch.nn.Module) -> None:
+    parent, _, name = path.rpartition(".")
+    model.get_submodule(parent)._modules[name] = module

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands behind a schedule: builds it, gives the model back, reports."""
+
+from __future__ import annotations
+
+from ..errors import ScheduleError
+from ..schedule import Schedule, Site
+from .build import Built, build_model, swap_in, swap_out
+from .progress import Progress
+from .report import Report, measure
+
+
+class ModelEngine:
+    """What `Schedule.build`, `.restore` and `.report` call. See `lacis.schedule.schedule.Engine`."""
+
+    def __init__(self, model):
+        self.model = model
+        self._built: list[Built] | None = None
+
+    @property
+    def built(self) -> bool:
+        return self._built is not None
+
+    def build(self, schedule: Schedule, args: tuple, kwargs: dict):
+        with Progress("lacis build") as progress:
+            built = build_model(self.model, schedule, progress)
+        swap_in(self.model, built)
+        self._built = built
+        return self.model
+
+    def restore(self):
+        self._require("restore")
+        swap_out(self.model, self._built)
+        self._built = None
+        return self.model
+
+    def report(self, args: tuple, kwargs: dict) -> Report:
+        self._require("report")
+        return measure(self.model, self._built, args, kwargs)
+
+    def kernels(self, site: Site) -> dict:
+        each = self._of(site)
+        if each.kernel is None:
+            raise ScheduleError(f"'{site.name}' runs torch's own operators (target 'eager'), it has no kernel")
+        return {"forward": each.modules[0][1].bind()}
+
+    def packed(self, site: Site):
+        return self._of(site).weight.packed()
+
+    def _of(self, site: Site) -> Built:
+        self._require(f"'{site.name}'")
+        for each in self._built:
+            if each.captured.site is site:
+                return each
+        raise ScheduleError(f"'{site.name}' was not scheduled when the model was built")
+
+    def _require(self, what: str) -> None:
+        if self._built is None:
+            raise ScheduleError(f"{what}: the model is not built; call build() first")
+
+
+def create_schedule(model, target: str = "auto", deterministic: bool = True, allow_dense: bool = False) -> Schedule:
+    """A schedule for a model; nothing is traced, copied or changed before `build`.
+
+    `target` is `"auto"` (where each parameter lies when built), `"cpu"`, `"cuda"`, `"cuda:sm_90a"` or `"eager"`
+    (torch's own operators, no compiler).
+
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 2))
+    >>> s = create_schedule(model, target="eager")
+    >>> s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr).packed
+    Traceback (most recent call last):
+        ...
+    lacis.errors.ScheduleError: <doctest create_schedule[3]>:1: '0.weight': the model is not built; call build() first
+    """
+    return Schedule(model, ModelEngine(model), target, deterministic, allow_dense)

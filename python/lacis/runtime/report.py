@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report: what each sparse layer stores, and how long it takes beside the dense layer, measured in one run."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import statistics
+import time
+
+import torch
+
+from ..operators import OPERATORS
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One layer. `ms` and `dense_ms` are medians on the layer's own input, None when it was not called."""
+
+    name: str
+    operator: str
+    format: str
+    density: float
+    bytes: int
+    dense_bytes: int
+    padding: float
+    ms: float | None
+    dense_ms: float | None
+
+    @property
+    def faster(self) -> str:
+        if self.ms is None:
+            return "-"
+        return "sparse" if self.ms < self.dense_ms else "dense"
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Rows and totals; prints as a table."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def total(self) -> Row:
+        """Sums; density and padding are weighted by size."""
+        rows = self.rows
+        dense = sum(r.dense_bytes for r in rows) or 1
+        timed = [r for r in rows if r.ms is not None]
+        return Row(
+            "total", "", "",
+            sum(r.density * r.dense_bytes for r in rows) / dense,
+            sum(r.bytes for r in rows),
+            sum(r.dense_bytes for r in rows),
+            sum(r.padding * r.bytes for r in rows) / (sum(r.bytes for r in rows) or 1),
+            sum(r.ms for r in timed) if timed else None,
+            sum(r.dense_ms for r in timed) if timed else None,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict:
+        """Rows and total as plain data."""
+        return {"rows": [_plain(row) for row in self.rows], "total": _plain(self.total)}
+
+    def plot(self, path=None):
+        """Draw time, bytes and padding of each layer (needs matplotlib); returns the figure, saved to `path` if given."""
+        from .plot import plot
+
+        return plot(self, path)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=160, color_system=None)
+        console.print(self.__rich__())
+        return console.file.getvalue()
+
+    def __rich__(self):
+        from rich.table import Table
+
+        table = Table(title="sparse layers")
+        for column in ("name", "operator", "format"):
+            table.add_column(column, overflow="fold")
+        for column in ("density", "stored", "dense", "padding", "ms", "dense ms", "faster"):
+            table.add_column(column, justify="right")
+        for row in self.rows:
+            table.add_row(*_cells(row))
+        table.add_section()
+        table.add_row(*_cells(self.total))
+        return table
+
+
+def _plain(row: Row) -> dict:
+    return {**dataclasses.asdict(row), "faster": row.faster}
+
+
+def _cells(row: Row) -> list[str]:
+    time_of = lambda ms: "-" if ms is None else f"{ms:.3f}"  # noqa: E731
+    return [
+        row.name, row.operator, row.format, f"{row.density:.1%}", _size(row.bytes), _size(row.dense_bytes),
+        f"{row.padding:.1%}", time_of(row.ms), time_of(row.dense_ms), row.faster,
+    ]  # fmt: skip
+
+
+def _size(count: int) -> str:
+    return f"{count / 1024:.1f} KiB" if count < 2**20 else f"{count / 2**20:.2f} MiB"
+
+
+def measure(model, built, args: tuple, kwargs: dict) -> Report:
+    """Run the model once, then each sparse layer and its dense twin on the inputs it saw."""
+    inputs = _record(model, built, args, kwargs) if args or kwargs else {}
+    rows = []
+    for each in built:
+        for owner, (_, sparse) in zip(each.captured.owners, each.modules):
+            name = f"{owner.paths[0]}.{owner.operator.attribute}"
+            rows.append(_row(name, sparse, inputs.get(id(sparse))))
+    return Report(tuple(rows))
+
+
+def _record(model, built, args, kwargs) -> dict[int, tuple]:
+    seen: dict[int, tuple] = {}
+    handles = []
+    for each in built:
+        for _, sparse in each.modules:
+            handles.append(sparse.register_forward_pre_hook(lambda m, a: seen.__setitem__(id(m), a)))
+    try:
+        with torch.no_grad():
+            model(*args, **kwargs)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return {key: tuple(a.detach() for a in inputs) for key, inputs in seen.items()}
+
+
+def _row(name: str, sparse, inputs) -> Row:
+    packed = sparse.weight.packed()
+    ms = dense_ms = None
+    if inputs is not None:
+        operator, dense = OPERATORS[sparse.operator], sparse.weight.to_dense().detach()
+        with torch.no_grad():
+            ms, dense_ms = _alternate(
+                lambda: sparse.forward(*inputs), lambda: operator.eager(dense, sparse, *inputs), packed.device
+            )
+    size = packed.values if isinstance(packed.values, torch.Tensor) else next(iter(packed.values.values()))
+    numel = max(packed.shape.numel(), 1)
+    return Row(
+        name, sparse.operator, format_name(packed.format), packed.nnz / numel, packed.nbytes,
+        packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0, ms, dense_ms,
+    )  # fmt: skip
+
+
+def format_name(format) -> str:
+    """The format's text without its frame."""
+    text = str(format)
+    for frame in ("#lacis.format<", "#lacis.sum<"):
+        text = text.replace(frame, "")
+    return text.replace(")>", ")").removesuffix(">")
+
+
+def _alternate(first, second, device, seconds: float = 0.1, most: int = 50) -> tuple[float, float]:
+    """Medians in milliseconds of two functions that take turns, so that both see the same machine."""
+    times: tuple[list, list] = ([], [])
+    for function in (first, second):
+        function()
+    end = time.perf_counter() + seconds
+    while len(times[0]) < 5 or (time.perf_counter() < end and len(times[0]) < most):
+        for function, taken in zip((first, second), times):
+            _synchronize(device)
+            start = time.perf_counter()
+            function()
+            _synchronize(device)
+            taken.append((time.perf_counter() - start) * 1e3)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _synchronize(device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
