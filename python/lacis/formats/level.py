@@ -99,12 +99,15 @@ class Extent(_Kind):
     covers: ClassVar[bool] = False  # a position for every coordinate
     follows: ClassVar[bool] = False  # one position under each parent
     pads: ClassVar[bool] = False  # positions without an entry are normal
-    needs_coordinate: ClassVar[bool] = False  # an implicit coordinate would make it another kind
     stands_alone: ClassVar[bool] = False  # written without digits
 
     @property
     def capacity(self) -> int | None:
         """The most positions that a parent takes, where the format's text says so."""
+        return None
+
+    def refuses(self, coordinate: "Coordinate") -> str | None:
+        """Why it cannot stand with a coordinate, and what to write instead; None when it can."""
         return None
 
     def place(self, fibre: Fibre) -> Placed:
@@ -128,6 +131,7 @@ class Coordinate(_Kind):
     """How the coordinate of a position is known."""
 
     implicit: ClassVar[bool] = False
+    stored: ClassVar[bool] = False  # one number for each position
     unique: bool = True
     ordered: bool = True
     pad: bool | None = None  # None: as the extent
@@ -189,10 +193,9 @@ class Level:
     def __post_init__(self):
         if bool(self.digits) == self.extent.stands_alone:
             raise FormatError("a level needs at least one digit of an axis; only 'link' has none")
-        if self.coordinate.implicit and self.extent.needs_coordinate:
-            raise FormatError(
-                f"'{self.extent.name}' needs a coordinate: without one it is 'dense'; call compress() before pack()"
-            )
+        reason = self.extent.refuses(self.coordinate)
+        if reason:
+            raise FormatError(reason)
         if self.coordinate.pad is not None and self.coordinate.pad == self.extent.pads:
             object.__setattr__(self, "coordinate", dataclasses.replace(self.coordinate, pad=None))
 

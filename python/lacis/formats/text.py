@@ -58,7 +58,7 @@ def _arguments(extent, coordinate) -> list[str]:
         for field in dataclasses.fields(part):
             value = getattr(part, field.name)
             if field.name == part.positional:
-                if value is not None or part.needs_coordinate:
+                if value is not None or field.default is None:
                     words.append("?" if value is None else str(value))
             elif field.name in _ARGUMENTS and value != field.default:
                 named[field.name] = str(value).lower() if isinstance(value, bool) else value
@@ -233,6 +233,8 @@ def _take(scan, classes, given, key, value):
 
 
 def _check_argument(scan, field, value):
+    if value is None and field.default is not None:
+        scan.fail(f"'{field.name}' must be a number")
     if "bool" in str(field.type) and not isinstance(value, bool):
         scan.fail(f"'{field.name}' must be true or false")
     if field.type in ("str", str) and value not in ("i8", "i16", "i32", "i64"):

@@ -12,3 +12,6 @@ class Batch(Extent):
     """`batch`; it has no code yet."""
 
     name = "batch"
+
+    def refuses(self, coordinate):
+        return None if coordinate.implicit else f"'batch' stores values only, leave '{coordinate.name}' out"

@@ -12,3 +12,4 @@ class Code(Coordinate):
     """`code`; `structured<n>` is `fixed<n>*code`; it has no code yet."""
 
     name = "code"
+    stored = True

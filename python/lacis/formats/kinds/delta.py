@@ -11,7 +11,8 @@ from ..level import Coordinate, register
 class Delta(Coordinate):
     """`delta<bits>`; it has no code yet."""
 
-    bits: int | None = None
+    bits: int = 8
 
     name = "delta"
+    stored = True
     positional = "bits"

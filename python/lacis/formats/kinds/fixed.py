@@ -20,11 +20,15 @@ class Fixed(Extent):
     positional = "width"
     has_code = True
     pads = True
-    needs_coordinate = True
 
     @property
     def capacity(self):
         return self.width
+
+    def refuses(self, coordinate):
+        if coordinate.implicit:
+            return "'fixed' needs a coordinate: without one it is 'dense'; call compress() before pack()"
+        return None
 
     def place(self, fibre):
         index = self.index(fibre)

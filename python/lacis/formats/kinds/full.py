@@ -18,6 +18,11 @@ class Full(Extent):
     covers = True
     pads = True
 
+    def refuses(self, coordinate):
+        if coordinate.stored:
+            return "'full' has every coordinate, there is nothing to store: use 'dense', or 'compressed' to leave some out"
+        return None
+
     def place(self, fibre):
         slots = fibre.parents * fibre.size
         return Placed(fibre.parent * fibre.size + fibre.crd, slots, (slots,))

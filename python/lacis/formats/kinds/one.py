@@ -17,7 +17,13 @@ class One(Extent):
     name = "one"
     has_code = True
     follows = True
-    needs_coordinate = True
+
+    def refuses(self, coordinate):
+        return (
+            None
+            if coordinate.stored
+            else f"'one' needs a stored coordinate, not '{coordinate.name}': use 'singleton'"
+        )
 
     def place(self, fibre):
         count = fibre.starts().diff()

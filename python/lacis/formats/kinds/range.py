@@ -12,3 +12,6 @@ class Range(Extent):
     """`range`; it has no code yet."""
 
     name = "range"
+
+    def refuses(self, coordinate):
+        return f"'range' knows its coordinates, leave '{coordinate.name}' out" if coordinate.stored else None

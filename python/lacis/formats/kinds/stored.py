@@ -20,6 +20,7 @@ class Stored(Coordinate):
 
     name = "crd"
     has_code = True
+    stored = True
 
     def buffers(self):
         return ("crd",)

@@ -18,6 +18,11 @@ class Var(Extent):
     name = "var"
     has_code = True
 
+    def refuses(self, coordinate):
+        if coordinate.name == "code":
+            return "'code' needs a fixed number of entries: use 'structured<n>'"
+        return None
+
     def buffers(self):
         return ("pos",)
 
