@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// A binding of a format: a name for a coordinate computed from the axes.
+
+#ifndef LACIS_BINDING_INTERFACE_TD
+#define LACIS_BINDING_INTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def Lacis_BindingInterface : AttrInterface<"BindingInterface"> {
+  let cppNamespace = "::lacis";
+  let methods = [
+    InterfaceMethod<"The bound name.", "::mlir::StringAttr", "getName">,
+    InterfaceMethod<"The word for messages.", "std::string", "getMnemonic", (ins),
+      [{ return ConcreteAttr::getMnemonic().str(); }]>,
+    InterfaceMethod<"Prints what stands behind `name =`.", "void", "printValue",
+      (ins "::mlir::AsmPrinter &":$printer, "::llvm::ArrayRef<::mlir::StringAttr>":$names)>,
+    InterfaceMethod<"The axis that follows once the axes (and bindings) in `known` and this binding are known.",
+      "std::optional<unsigned>", "determines", (ins "::llvm::ArrayRef<bool>":$known),
+      "", [{ return std::nullopt; }]>,
+  ];
+}
+
+#endif // LACIS_BINDING_INTERFACE_TD

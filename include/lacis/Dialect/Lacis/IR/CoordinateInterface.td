@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coordinate of a level: how the coordinate of a position is known.
+
+#ifndef LACIS_COORDINATE_INTERFACE_TD
+#define LACIS_COORDINATE_INTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def Lacis_CoordinateInterface : AttrInterface<"CoordinateInterface"> {
+  let cppNamespace = "::lacis";
+  let description = [{
+    What a pass may ask a coordinate. Methods with an answer here are optional.
+  }];
+  let methods = [
+    InterfaceMethod<"The name in the grammar.", "std::string", "getMnemonic", (ins),
+      [{ return ConcreteAttr::getMnemonic().str(); }]>,
+    InterfaceMethod<"The arguments as they are written, in order.", "void", "printArguments",
+      (ins "::lacis::KindArguments &":$arguments)>,
+    InterfaceMethod<"The stored arrays.", "::llvm::SmallVector<::lacis::BufferSpec>", "getBuffers", (ins),
+      "", [{ return {}; }]>,
+    InterfaceMethod<"Loops over this kind can be generated.", "bool", "hasCode", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"The coordinate is the place within the fibre.", "bool", "isImplicit", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"One stored number for every position.", "bool", "isStored", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Coordinates ascend within a fibre.", "bool", "isOrdered", (ins), "", [{ return true; }]>,
+    InterfaceMethod<"No coordinate occurs twice in a fibre.", "bool", "isUnique", (ins), "", [{ return true; }]>,
+    InterfaceMethod<"Positions may hold no entry.", "bool", "isPadded", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"A coordinate is known without the ones before it.", "bool", "isStateless", (ins),
+      "", [{ return true; }]>,
+    InterfaceMethod<"The coordinate at `pos`, and whether it is an entry.", "::lacis::Coordinate", "emitCoordinate",
+      (ins "::lacis::LevelBuilder &":$builder, "::mlir::Value":$lo, "::mlir::Value":$pos), "", [{ return {}; }]>,
+    InterfaceMethod<"The first position in [lo, hi) whose coordinate is at least `crd`, or `hi`.", "::mlir::Value",
+      "emitSeek", (ins "::lacis::LevelBuilder &":$builder, "::mlir::Value":$lo, "::mlir::Value":$hi,
+                       "::mlir::Value":$crd), "", [{ return {}; }]>,
+  ];
+}
+
+#endif // LACIS_COORDINATE_INTERFACE_TD

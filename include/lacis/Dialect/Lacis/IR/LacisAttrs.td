@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formats and sums of formats: encodings of tensor types.
+
+#ifndef LACIS_ATTRS_TD
+#define LACIS_ATTRS_TD
+
+include "lacis/Dialect/Lacis/IR/LacisDialect.td"
+include "lacis/Dialect/Lacis/IR/BindingInterface.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/TensorEncoding.td"
+
+def Lacis_LevelAttr : Lacis_Attr<"Level", "level"> {
+  let summary = "Digits of the axes, how many positions lie under a parent, and how their coordinates are known.";
+  let description = [{
+    Axes are called `d0`, `d1`, … where the level stands alone. `link` has no digits.
+    ```mlir
+    #columns = #lacis.level<d1 : compressed>
+    #blocks = #lacis.level<(d0 floordiv 16, d1 floordiv 16) : compressed<unique=false>>
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::lacis::Digit">:$digits,
+    "::lacis::ExtentInterface":$extent,
+    "::lacis::CoordinateInterface":$coordinate);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The alias, or `extent*coordinate`.
+    std::string getKindName() const;
+    /// A dense level whose size the text gives: a dimension of a stored block.
+    bool isStaticDense() const;
+    /// Positions that hold no entry may occur.
+    bool isPadded() const;
+    bool hasCode() const;
+    /// The arrays of the extent, then those of the coordinate.
+    ::llvm::SmallVector<::lacis::BufferSpec> getBuffers() const;
+    void printWith(::mlir::AsmPrinter &printer, ::lacis::Names names) const;
+    static LevelAttr parseWith(::mlir::AsmParser &parser, ::lacis::Names names);
+    /// The level whose kind has these words in the grammar; null (and an error) when there is none.
+    static LevelAttr getByName(::mlir::MLIRContext *context, ::llvm::ArrayRef<::lacis::Digit> digits,
+                               ::llvm::StringRef extent, ::llvm::StringRef coordinate,
+                               ::lacis::KindArguments arguments);
+  }];
+}
+
+def Lacis_FormatAttr : Lacis_Attr<"Format", "format",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "A storage format: an ordered list of levels over digits of the axes.";
+  let description = [{
+    Each axis is covered exactly once by its digits, or through a binding.
+    ```mlir
+    #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+    #bsr = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, i mod 16 : dense, j mod 16 : dense)>
+    #dia = #lacis.format<(i, j) let d = j - i -> (d : compressed, i : range)>
+    func.func private @f(tensor<?x?xf32, #csr>, tensor<?x?xf16, #bsr>, tensor<?x?xf64, #dia>)
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::mlir::StringAttr">:$axes,
+    ArrayRefParameter<"::mlir::Attribute">:$bindings,
+    ArrayRefParameter<"::lacis::LevelAttr">:$levels,
+    "bool":$multiset,
+    "::mlir::Attribute":$layout);
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<::mlir::StringAttr>":$axes, "::llvm::ArrayRef<::lacis::LevelAttr>":$levels),
+                [{ return $_get($_ctxt, axes, ::llvm::ArrayRef<::mlir::Attribute>{}, levels, false, ::mlir::Attribute()); }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The axes, then the names of the bindings: what digits refer to.
+    ::llvm::SmallVector<::mlir::StringAttr> getNames() const;
+    /// The length of the longest suffix of levels that are dense with a static size: the stored block.
+    unsigned getNumTileLevels() const;
+    /// The index to walk this format by `leadingAxes`: dense levels over them, the others compressed, a link to
+    /// this format's slots, and the stored block. Null when there is nothing left to compress.
+    ::lacis::FormatAttr companion(::llvm::ArrayRef<unsigned> leadingAxes) const;
+    /// i64 when any index array is, else i32.
+    ::mlir::IntegerType getIndexType() const;
+    /// Refuses, by name, kinds and bindings that parse but cannot be lowered yet.
+    ::llvm::LogicalResult verifyHasCode(::lacis::EmitError emitError) const;
+  }];
+}
+
+def Lacis_CompareAttr : Lacis_Attr<"Compare", "compare"> {
+  let summary = "One test of a rule that splits a tensor: `fits`, or a term against a number.";
+  let description = [{
+    `term` is `fits`, `slot`, `nnz` or `digit`; `slot(j in i)` has the digits j, i. It has no text of its own.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$term, ArrayRefParameter<"::lacis::Digit">:$digits,
+                        "::mlir::StringAttr":$comparison, "int64_t":$value);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    bool isFits() const { return getTerm().getValue() == "fits"; }
+    void printWith(::mlir::AsmPrinter &printer, ::lacis::Names names) const;
+    static CompareAttr parseWith(::mlir::AsmParser &parser, ::lacis::Names names);
+  }];
+}
+
+def Lacis_SumAttr : Lacis_Attr<"Sum", "sum", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "A tensor as a sum of parts, each with its own format, disjoint by the rules.";
+  let description = [{
+    An entry goes to the first part whose rule it meets, else to the last. A predicate is an array of
+    `#lacis.compare` that must all hold; the last part has none.
+    ```mlir
+    #hyb = #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<32>)> when fits,
+                      rest = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>>
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::mlir::StringAttr">:$names,
+    ArrayRefParameter<"::lacis::FormatAttr">:$formats,
+    ArrayRefParameter<"::mlir::Attribute">:$predicates);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+class Lacis_Binding<string name, string mnemonic, list<string> methods = []>
+    : Lacis_Attr<name # "Binding", mnemonic, [DeclareAttrInterfaceMethods<Lacis_BindingInterface, methods>]> {
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Lacis_AffineBinding : Lacis_Binding<"Affine", "affine", ["determines"]> {
+  let summary = "The sum or difference of two axes: `let d = j - i`.";
+  let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$left, "bool":$minus, "unsigned":$right);
+}
+
+def Lacis_SlotBinding : Lacis_Binding<"Slot", "slot"> {
+  let summary = "The place of an entry among those of its fibre: `let s = slot(j in i)`.";
+  let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, ArrayRefParameter<"::lacis::Digit">:$within);
+}
+
+def Lacis_RankBinding : Lacis_Binding<"Rank", "rank", ["determines"]> {
+  let summary = "The place of a row when rows are sorted by their number of entries: `let r = rank(i by nnz within 128)`.";
+  let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, "int64_t":$within);
+}
+
+#endif // LACIS_ATTRS_TD

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a level kind sees of the pass that emits its code: constants, sizes, and loads of its own arrays.
+#ifndef LACIS_DIALECT_LACIS_IR_LEVELBUILDER_H
+#define LACIS_DIALECT_LACIS_IR_LEVELBUILDER_H
+
+#include "mlir/IR/Builders.h"
+
+namespace lacis {
+
+/// An array that a level stores: `pos`, `crd`, …; the level's number is appended to its full name.
+struct BufferSpec {
+  llvm::StringRef name;
+  mlir::Type elementType;
+};
+
+/// A coordinate, and whether the position holds an entry (null when it always does).
+struct Coordinate {
+  mlir::Value crd;
+  mlir::Value valid;
+};
+
+/// Implemented by the pass that lowers levels, once for each level.
+class LevelBuilder {
+public:
+  LevelBuilder(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
+  virtual ~LevelBuilder();
+
+  /// The signless type of all positions, coordinates and sizes.
+  virtual mlir::Type indexType() = 0;
+  virtual mlir::Value constant(int64_t value) = 0;
+  /// An element of this level's array, extended or truncated to `indexType`.
+  virtual mlir::Value load(llvm::StringRef buffer, mlir::Value index) = 0;
+  /// How many coordinates the level has: the product of its digits' extents.
+  virtual mlir::Value size() = 0;
+  /// Positions under each parent when they are known at run time only.
+  virtual mlir::Value width() = 0;
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+};
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_LEVELBUILDER_H

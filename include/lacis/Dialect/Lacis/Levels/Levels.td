@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The level kinds: extents and coordinates, in the order of the table in docs/formats.md.
+
+#ifndef LACIS_LEVELS_TD
+#define LACIS_LEVELS_TD
+
+include "lacis/Dialect/Lacis/IR/LevelKindBase.td"
+
+//===- Extents ------------------------------------------------------------===//
+
+def Lacis_FullExtent : Lacis_Extent<"Full", "full",
+    ["verifyCoordinate", "hasCode", "coversDomain", "emitBounds", "emitSlots", "emitLocate"]> {
+  let summary = "A position for every coordinate; nothing is stored. `dense` is `full*implicit`.";
+  let description = [{
+    ```mlir
+    #row_major = #lacis.format<(i, j) -> (i : dense, j : dense)>
+    ```
+  }];
+}
+
+def Lacis_FixedExtent : Lacis_Extent<"Fixed", "fixed",
+    ["verifyCoordinate", "hasCode", "getTrip", "hasCapacity", "isPadded", "emitBounds", "emitSlots"]> {
+  let summary = "The same number of positions under each parent; `?` is known when the tensor is packed.";
+  let description = [{
+    `packed` is `fixed*crd`; positions without an entry hold the coordinate -1, at the end of their fibre.
+    ```mlir
+    #ell = #lacis.format<(i, j) -> (i : dense, j : packed<?>)>
+    #ell32 = #lacis.format<(i, j) -> (i : dense, j : packed<32>)>
+    ```
+  }];
+  let parameters = (ins "int64_t":$width);
+  let genVerifyDecl = 1;
+}
+
+def Lacis_VarExtent : Lacis_Extent<"Var", "var",
+    ["verifyCoordinate", "getBuffers", "hasCode", "emitBounds", "emitSlots"]> {
+  let summary = "A segment of any length under each parent, found in `pos`.";
+  let description = [{
+    `compressed` is `var*crd`, `ragged` is `var*implicit`.
+    ```mlir
+    #csr = #lacis.format<(i, j) -> (i : dense, j : compressed<pos=i64>)>
+    ```
+  }];
+  let parameters = (ins "::mlir::IntegerType":$pos);
+  let genVerifyDecl = 1;
+}
+
+def Lacis_Var2Extent : Lacis_Extent<"Var2", "var2", ["getBuffers"]> {
+  let summary = "A segment of any length under each parent with gaps between segments: `lo` and `hi`.";
+  let description = [{
+    ```mlir
+    #growing = #lacis.format<(i, j) -> (i : dense, j : var2*crd)>
+    ```
+  }];
+  let parameters = (ins "::mlir::IntegerType":$pos);
+  let genVerifyDecl = 1;
+}
+
+def Lacis_OneExtent : Lacis_Extent<"One", "one",
+    ["verifyCoordinate", "hasCode", "getTrip", "followsParent", "emitBounds", "emitSlots"]> {
+  let summary = "One position under each parent, the parent's own. `singleton` is `one*crd`.";
+  let description = [{
+    ```mlir
+    #coo = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>
+    ```
+  }];
+}
+
+def Lacis_RangeExtent : Lacis_Extent<"Range", "range", ["verifyCoordinate"]> {
+  let summary = "A contiguous range of coordinates that follows from the parent's coordinates (DIA).";
+  let description = [{
+    ```mlir
+    #dia = #lacis.format<(i, j) let d = j - i -> (d : compressed, i : range)>
+    ```
+  }];
+}
+
+def Lacis_BatchExtent : Lacis_Extent<"Batch", "batch", ["verifyCoordinate"]> {
+  let summary = "Values only: copies that share the pattern below, such as the heads of a layer.";
+  let description = [{
+    ```mlir
+    #heads = #lacis.format<(h, i, j) -> (h : batch, i : dense, j : compressed)>
+    ```
+  }];
+}
+
+//===- Coordinates --------------------------------------------------------===//
+
+def Lacis_ImplicitCoordinate : Lacis_Coordinate<"Implicit", "implicit",
+    ["hasCode", "isImplicit", "emitCoordinate", "emitSeek"]> {
+  let summary = "The coordinate is the place within the fibre.";
+  let description = [{
+    ```mlir
+    #prefixes = #lacis.format<(i, j) -> (i : dense, j : ragged)>
+    ```
+  }];
+}
+
+def Lacis_StoredCoordinate : Lacis_Coordinate<"Stored", "crd",
+    ["getBuffers", "hasCode", "isStored", "isOrdered", "isUnique", "isPadded", "emitCoordinate", "emitSeek"]> {
+  let summary = "One number in `crd` for every position; -1 where a padded level has no entry.";
+  let description = [{
+    ```mlir
+    #repeated = #lacis.format<(i, j) -> ((i, j) : compressed<unique=false, crd=i64>)>
+    ```
+  }];
+  let parameters = (ins "bool":$unique, "bool":$ordered, "bool":$pad, "::mlir::IntegerType":$crd);
+  let genVerifyDecl = 1;
+}
+
+def Lacis_BitmapCoordinate : Lacis_Coordinate<"Bitmap", "bitmap"> {
+  let summary = "One bit for each coordinate of the fibre.";
+  let description = [{
+    ```mlir
+    #bits = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, (i mod 16, j mod 16) : bitmap)>
+    ```
+  }];
+}
+
+def Lacis_DeltaCoordinate : Lacis_Coordinate<"Delta", "delta", ["isStored", "isStateless"]> {
+  let summary = "The distance to the coordinate before, in a few bits.";
+  let description = [{
+    ```mlir
+    #delta = #lacis.format<(i, j) -> (i : dense, j : var*delta<8>)>
+    ```
+  }];
+  let parameters = (ins "int64_t":$bits);
+  let genVerifyDecl = 1;
+}
+
+def Lacis_CodeCoordinate : Lacis_Coordinate<"Code", "code", ["isStored"]> {
+  let summary = "Which n of m coordinates, as a few bits an entry. `structured<n>` is `fixed<n>*code`.";
+  let description = [{
+    ```mlir
+    #two_of_four = #lacis.format<(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<2>)>
+    ```
+  }];
+}
+
+def Lacis_FnCoordinate : Lacis_Coordinate<"Fn", "fn"> {
+  let summary = "A function of the position and the parent's coordinates: masks, strided windows, bands.";
+  let description = [{
+    ```mlir
+    #window = #lacis.format<(i, j) -> (i : dense, j : fixed*fn<3>)>
+    ```
+  }];
+}
+
+//===- Kinds that do not factor -------------------------------------------===//
+
+def Lacis_LinkKind : Lacis_ExtentAndCoordinate<"Link", "link",
+    ["getTrip", "isLink", "emitBounds", "emitSlots"], ["isImplicit", "emitCoordinate"]> {
+  let summary = "One position under each parent, which names a slot of another order of the same values.";
+  let description = [{
+    The companion of CSR by columns:
+    ```mlir
+    #by_columns = #lacis.format<(i, j) -> (j : dense, i : compressed, link)>
+    ```
+  }];
+  let parameters = (ins "::mlir::IntegerType":$pos);
+  let genVerifyDecl = 1;
+}
+
+def Lacis_UserKind : Lacis_ExtentAndCoordinate<"User", "kind"> {
+  let summary = "A kind that the user defines; written `@k` in a format.";
+  let description = [{
+    ```mlir
+    #mine = #lacis.format<(i, j) -> (i : dense, j : @stripes)>
+    ```
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$symbol);
+}
+
+#endif // LACIS_LEVELS_TD

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a format answers: its names, its stored block, its companion.
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringAttr> FormatAttr::getNames() const {
+  SmallVector<StringAttr> names(getAxes());
+  for (Attribute binding : getBindings())
+    names.push_back(cast<BindingInterface>(binding).getName());
+  return names;
+}
+
+unsigned FormatAttr::getNumTileLevels() const {
+  ArrayRef<LevelAttr> levels = getLevels();
+  unsigned count = 0;
+  while (count < levels.size() && levels[levels.size() - 1 - count].isStaticDense())
+    ++count;
+  return count;
+}
+
+IntegerType FormatAttr::getIndexType() const {
+  for (LevelAttr level : getLevels())
+    for (const BufferSpec &buffer : level.getBuffers())
+      if (buffer.elementType.isInteger(64))
+        return cast<IntegerType>(buffer.elementType);
+  return IntegerType::get(getContext(), 32);
+}
+
+LogicalResult FormatAttr::verifyHasCode(EmitError emitError) const {
+  for (Attribute binding : getBindings())
+    return emitError() << "binding '" << cast<BindingInterface>(binding).getMnemonic() << "' has no code yet";
+  for (LevelAttr level : getLevels())
+    if (!level.hasCode())
+      return emitError() << "level kind '" << level.getKindName() << "' has no code yet";
+  if (getLayout())
+    return emitError() << "'layout' has no code yet";
+  return success();
+}
+
+/// The finest digit of each axis that the levels name, unbounded; `div == 0` for an axis that they do not name.
+static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numAxes) {
+  SmallVector<Digit> finest(numAxes);
+  for (auto [axis, digit] : llvm::enumerate(finest))
+    digit = {static_cast<unsigned>(axis), 0, 0};
+  for (LevelAttr level : levels)
+    for (const Digit &digit : level.getDigits())
+      if (digit.axis < numAxes)
+        if (int64_t &div = finest[digit.axis].div; div == 0 || digit.div < div)
+          div = digit.div;
+  return finest;
+}
+
+FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
+  ArrayRef<LevelAttr> prefix = getLevels().drop_back(getNumTileLevels());
+  SmallVector<Digit> finest = finestDigits(prefix, getAxes().size());
+  SmallVector<LevelAttr> levels;
+  SmallVector<Digit> rest;
+  llvm::SmallBitVector leads(getAxes().size());
+  for (unsigned axis : leadingAxes) {
+    if (finest[axis].div != 0 && !leads.test(axis))
+      levels.push_back(
+          LevelAttr::getByName(getContext(), finest[axis], "full", "implicit", KindArguments(getContext())));
+    leads.set(axis);
+  }
+  for (const Digit &digit : finest)
+    if (digit.div != 0 && !leads.test(digit.axis))
+      rest.push_back(digit);
+  if (rest.empty())
+    return {};
+  KindArguments arguments(getContext());
+  arguments.addFlag("unique", false, true);
+  arguments.addWidth("pos", getIndexType());
+  arguments.addWidth("crd", getIndexType());
+  levels.push_back(LevelAttr::getByName(getContext(), rest, "var", "crd", arguments));
+  KindArguments link(getContext());
+  link.addWidth("pos", getIndexType());
+  levels.push_back(LevelAttr::getByName(getContext(), {}, "link", "link", link));
+  llvm::append_range(levels, getLevels().take_back(getNumTileLevels()));
+  return FormatAttr::get(getContext(), getAxes(), levels);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The dialect: what it holds, and how its attributes find their parser by mnemonic.
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "lacis/Dialect/Lacis/IR/LacisDialect.cpp.inc"
+
+using namespace mlir;
+using namespace lacis;
+
+#define GET_ATTRDEF_CLASSES
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "lacis/Dialect/Lacis/IR/LacisTypes.cpp.inc"
+
+void LacisDialect::initialize() {
+  addKinds<
+#define GET_ATTRDEF_LIST
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "lacis/Dialect/Lacis/IR/LacisTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lacis/Dialect/Lacis/IR/LacisOps.cpp.inc"
+      >();
+  Room::addAll(*this);
+}
+
+Attribute LacisDialect::parseAttribute(DialectAsmParser &parser, Type type) const {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef mnemonic;
+  if (parser.parseKeyword(&mnemonic))
+    return {};
+  if (const Kind *kind = kinds.find(mnemonic))
+    return kind->parse(parser, type);
+  parser.emitError(location) << "the dialect 'lacis' has no attribute '" << mnemonic << "'";
+  return {};
+}
+
+void LacisDialect::printAttribute(Attribute attr, DialectAsmPrinter &printer) const {
+  StringRef mnemonic = kinds.getMnemonic(attr);
+  printer << mnemonic;
+  kinds.find(mnemonic)->print(attr, printer);
+}
+
+//===- Types --------------------------------------------------------------===//
+
+Type PatternType::parse(AsmParser &parser) {
+  SMLoc location = parser.getCurrentLocation();
+  SmallVector<int64_t> shape;
+  Attribute format;
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/true, /*withTrailingX=*/false) ||
+      parser.parseComma() || parser.parseAttribute(format) || parser.parseGreater())
+    return {};
+  return parser.getChecked<PatternType>(location, parser.getContext(), shape, format);
+}
+
+void PatternType::print(AsmPrinter &printer) const {
+  printer << '<';
+  printer.printDimensionList(getShape());
+  printer << ", " << getFormat() << '>';
+}
+
+LogicalResult PatternType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
+                                  Attribute format) {
+  if (!isa<FormatAttr, SumAttr>(format))
+    return emitError() << "a pattern needs a '#lacis.format' or '#lacis.sum', not " << format;
+  return cast<VerifiableTensorEncoding>(format).verifyEncoding(shape, {}, emitError);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a level answers, and what it refuses to be.
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+
+using namespace mlir;
+using namespace lacis;
+
+LogicalResult LevelAttr::verify(EmitError emitError, ArrayRef<Digit> digits, ExtentInterface extent,
+                                CoordinateInterface coordinate) {
+  if (!extent || !coordinate)
+    return emitError() << "a level needs an extent and a coordinate";
+  if (digits.empty() != extent.isLink())
+    return emitError() << (digits.empty() ? "a level needs a digit of an axis; only 'link' has none"
+                                          : "'link' has no digits: write 'link' alone");
+  for (const Digit &digit : digits)
+    if (digit.div < 1 || digit.mod < 0)
+      return emitError() << "a block size must be positive, not " << (digit.div < 1 ? digit.div : digit.mod);
+  return extent.verifyCoordinate(coordinate, emitError);
+}
+
+bool LevelAttr::isStaticDense() const {
+  return getExtent().coversDomain() && getCoordinate().isImplicit() && !getDigits().empty() &&
+         llvm::all_of(getDigits(), [](const Digit &digit) { return digit.mod != 0; });
+}
+
+bool LevelAttr::isPadded() const { return getExtent().isPadded() || getCoordinate().isPadded(); }
+
+bool LevelAttr::hasCode() const { return getExtent().hasCode() && getCoordinate().hasCode(); }
+
+SmallVector<BufferSpec> LevelAttr::getBuffers() const {
+  SmallVector<BufferSpec> buffers = getExtent().getBuffers();
+  if (Attribute(getExtent()) != Attribute(getCoordinate()))
+    llvm::append_range(buffers, getCoordinate().getBuffers());
+  return buffers;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Implicit coordinate: the place within the fibre.
+#include "lacis/Dialect/Lacis/Levels/Levels.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace lacis;
+
+Attribute ImplicitCoordinateAttr::fromArguments(MLIRContext *context, KindArguments &, EmitError) {
+  return get(context);
+}
+
+void ImplicitCoordinateAttr::printArguments(KindArguments &) const {}
+
+bool ImplicitCoordinateAttr::hasCode() const { return true; }
+
+bool ImplicitCoordinateAttr::isImplicit() const { return true; }
+
+Coordinate ImplicitCoordinateAttr::emitCoordinate(LevelBuilder &level, Value lo, Value pos) const {
+  return {arith::SubIOp::create(level.b, level.loc, pos, lo), Value()};
+}
+
+Value ImplicitCoordinateAttr::emitSeek(LevelBuilder &level, Value lo, Value hi, Value crd) const {
+  Value pos = arith::AddIOp::create(level.b, level.loc, lo, crd);
+  return arith::MinSIOp::create(level.b, level.loc, pos, hi);
+}
