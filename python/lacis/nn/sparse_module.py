@@ -8,24 +8,24 @@ import torch
 from ..capture import kernel_spec
 from ..errors import DataError
 from ..operators import OPERATORS
-from ..runtime.compile import launch, load_kernel
 
 _OWN = set(torch.nn.Module().__dict__)
 
 
 class SparseModule(torch.nn.Module):
-    """Runs `operator` with the packed `weight`; everything else (bias, hooks, attributes) is the dense module's.
+    """Runs `operator` with the packed `weight`; all else (bias, hooks, attributes) is the dense module's.
 
     What it holds is plain tensors and text, so it copies, pickles and moves like any module. The kernel is found
-    again, by its text, when dtype, device or process change.
+    by `loader(spec, target, device)`, and again when dtype, device or process change.
     """
 
-    def __init__(self, dense: torch.nn.Module, operator: str, weight: torch.nn.Module, target: str, steps=(), location=None):
+    def __init__(self, dense, operator: str, weight, target: str, loader, steps=(), location=None):
         super().__init__()
         self._take(dense, OPERATORS[operator].attribute, weight)
         self.replaced = type(dense).__name__
         self.operator = operator
         self.target = target
+        self.loader = loader
         self.steps = tuple(steps)
         self.location = location
         self._key: str | None = None
@@ -33,9 +33,7 @@ class SparseModule(torch.nn.Module):
     def _take(self, dense, attribute, weight) -> None:
         """Attributes, tensors and hooks of the dense module, the weight apart; hooks are shared, not copied."""
         for name, value in dense.__dict__.items():
-            if name not in _OWN:
-                self.__dict__[name] = value
-            elif "hook" in name:
+            if name not in _OWN or "hook" in name:
                 self.__dict__[name] = value
         self.training = dense.training
         for name, parameter in dense._parameters.items():
@@ -57,7 +55,7 @@ class SparseModule(torch.nn.Module):
         weight = self.weight
         self._check(dense, weight)
         storage = [getattr(weight._part(part), name) for part, name in self._arrays]
-        y = launch(dense, storage, shape, self._key, list(weight.shape))
+        y = self._launch(dense, storage, shape, self._key, list(weight.shape))
         return operator.output(y, *args)
 
     def _check(self, dense, weight) -> None:
@@ -70,9 +68,10 @@ class SparseModule(torch.nn.Module):
 
     def bind(self):
         """Compile or find the kernel for the present dtype and device, and load it."""
-        kernel = load_kernel(self.spec(), self.target, self.weight.device)
+        kernel = self.loader(self.spec(), self.target, self.weight.device)
         self.weight.bind(kernel)
         self._arrays = self.weight.names(kernel)
+        self._launch = kernel.launch
         self._key = kernel.key
         return kernel
 
@@ -93,7 +92,8 @@ class SparseModule(torch.nn.Module):
 
     def __getstate__(self):
         state = dict(self.__dict__)
-        state.pop("_arrays", None)
+        for name in ("_launch", "_arrays"):
+            state.pop(name, None)
         state["_key"] = None
         return state
 

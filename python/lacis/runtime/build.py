@@ -10,7 +10,7 @@ import os
 
 import torch
 
-from ..capture import Captured, capture_site, kernel_spec
+from ..capture import Captured, capture_site
 from ..errors import Error
 from ..nn import SparseModule, weight_module
 from ..packing import PackedTensor, pack
@@ -76,7 +76,7 @@ def _build_site(captured: Captured, target: str) -> Built:
     weight = weight_module(pack_site(captured), requires_grad)
     modules = []
     for owner in captured.owners:
-        sparse = SparseModule(owner.module, owner.operator.name, weight, target, (), location)
+        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, (), location)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
 

@@ -16,8 +16,17 @@ from ..errors import ScheduleError, user_location
 from ..packing import PackedTensor
 
 
+def launch(operands, storage, shape, key: str, packed_shape) -> torch.Tensor:
+    """The torch operator; the overload without autograd where no gradient can be asked for."""
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return torch.ops.lacis.einsum.default(operands, storage, shape, key, packed_shape)
+    return torch.ops.lacis.einsum.inference(operands, storage, shape, key, packed_shape)
+
+
 class Kernel:
     """One compiled kernel. `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`."""
+
+    launch = staticmethod(launch)
 
     def __init__(self, spec: KernelSpec, loaded):
         self.spec = spec
@@ -88,13 +97,6 @@ def capture_einsum_of(spec: KernelSpec, operands):
     if all(present.get(letter, 1) % size == 0 for letter, size in asked.items()):
         found = dataclasses.replace(found, divisible=spec.divisible)
     return found, sizes
-
-
-def launch(operands, storage, shape, key: str, packed_shape) -> torch.Tensor:
-    """The torch operator; the overload without autograd where no gradient can be asked for."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return torch.ops.lacis.einsum.default(operands, storage, shape, key, packed_shape)
-    return torch.ops.lacis.einsum.inference(operands, storage, shape, key, packed_shape)
 
 
 def resolve_target(target: str, device: torch.device, what: str = "target", location=None) -> str:

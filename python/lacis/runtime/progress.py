@@ -15,7 +15,7 @@ class Progress:
         self._start = time.monotonic() + delay
         self._status = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Progress:
         return self
 
     def show(self, stage: str, done: int, total: int) -> None:

@@ -15,10 +15,14 @@ from ..operators import OPERATORS
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One layer. `ms` and `dense_ms` are medians on the layer's own input, None when it was not called."""
+    """One layer. `label` is the format as the schedule has it, `format` its text.
+
+    `ms` and `dense_ms` are medians on the layer's own input, None when it was not called.
+    """
 
     name: str
     operator: str
+    label: str
     format: str
     density: float
     bytes: int
@@ -47,7 +51,7 @@ class Report:
         dense = sum(r.dense_bytes for r in rows) or 1
         timed = [r for r in rows if r.ms is not None]
         return Row(
-            "total", "", "",
+            "total", "", "", "",
             sum(r.density * r.dense_bytes for r in rows) / dense,
             sum(r.bytes for r in rows),
             sum(r.dense_bytes for r in rows),
@@ -93,9 +97,9 @@ def _plain(row: Row) -> dict:
 
 
 def _cells(row: Row) -> list[str]:
-    time_of = lambda ms: "-" if ms is None else f"{ms:.3f}"  # noqa: E731
+    time_of = lambda ms: "-" if ms is None else f"{ms:.3f}"
     return [
-        row.name, row.operator, row.format, f"{row.density:.1%}", _size(row.bytes), _size(row.dense_bytes),
+        row.name, row.operator, row.label, f"{row.density:.1%}", _size(row.bytes), _size(row.dense_bytes),
         f"{row.padding:.1%}", time_of(row.ms), time_of(row.dense_ms), row.faster,
     ]  # fmt: skip
 
@@ -111,7 +115,7 @@ def measure(model, built, args: tuple, kwargs: dict) -> Report:
     for each in built:
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
             name = f"{owner.paths[0]}.{owner.operator.attribute}"
-            rows.append(_row(name, sparse, inputs.get(id(sparse))))
+            rows.append(_row(name, each.captured.site.label, sparse, inputs.get(id(sparse))))
     return Report(tuple(rows))
 
 
@@ -130,7 +134,7 @@ def _record(model, built, args, kwargs) -> dict[int, tuple]:
     return {key: tuple(a.detach() for a in inputs) for key, inputs in seen.items()}
 
 
-def _row(name: str, sparse, inputs) -> Row:
+def _row(name: str, label: str, sparse, inputs) -> Row:
     packed = sparse.weight.packed()
     ms = dense_ms = None
     if inputs is not None:
@@ -142,17 +146,9 @@ def _row(name: str, sparse, inputs) -> Row:
     size = packed.values if isinstance(packed.values, torch.Tensor) else next(iter(packed.values.values()))
     numel = max(packed.shape.numel(), 1)
     return Row(
-        name, sparse.operator, format_name(packed.format), packed.nnz / numel, packed.nbytes,
+        name, sparse.operator, label, str(packed.format), packed.nnz / numel, packed.nbytes,
         packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0, ms, dense_ms,
     )  # fmt: skip
-
-
-def format_name(format) -> str:
-    """The format's text without its frame."""
-    text = str(format)
-    for frame in ("#lacis.format<", "#lacis.sum<"):
-        text = text.replace(frame, "")
-    return text.replace(")>", ")").removesuffix(">")
 
 
 def _alternate(first, second, device, seconds: float = 0.1, most: int = 50) -> tuple[float, float]:

@@ -57,10 +57,10 @@ class Handle(_Verbs):
         return self.site.format()
 
     @property
-    def grad(self) -> "Later":
+    def grad(self) -> Later:
         return Later(f"{self.name}.grad", "gradients are scheduled with the backward pass, which is not built yet")
 
-    def part(self, name: str) -> "Later":
+    def part(self, name: str) -> Later:
         """A part of a sum, which takes loop steps of its own."""
         format = self.site.format()
         parts = getattr(format, "parts", None)
@@ -138,7 +138,7 @@ class Later(_Verbs):
     _trial = _take = lambda self, step: self._record(type(step))
 
     @property
-    def grad(self) -> "Later":
+    def grad(self) -> Later:
         return self
 
     def __repr__(self) -> str:

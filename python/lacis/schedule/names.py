@@ -14,7 +14,7 @@ class Names:
     modules: dict[str, str]
 
     @staticmethod
-    def of(model) -> "Names":
+    def of(model) -> Names:
         named = dict(model.named_parameters(remove_duplicate=False))
         aliases: dict[int, list[str]] = {}
         for name, parameter in named.items():

@@ -21,7 +21,7 @@ class Engine(Protocol):
 
     built: bool
 
-    def build(self, schedule: "Schedule", args: tuple, kwargs: dict): ...
+    def build(self, schedule: Schedule, args: tuple, kwargs: dict): ...
 
     def restore(self): ...
 
@@ -123,7 +123,7 @@ class Schedule:
             raise ScheduleError("build: the model is built already; call restore() first")
         if not self.sites:
             raise ScheduleError("build: nothing is scheduled", location=self.location)
-        self.names  # the names before the swap stay known
+        self._known = self.names  # those before the swap
         return self.engine.build(self, example, kwargs)
 
     def restore(self):

@@ -101,6 +101,14 @@ class Site:
             return formats[0][0].for_rank(rank)
         return _composed(rank, blocks, formats)
 
+    @property
+    def label(self) -> str:
+        """The format in the words of the schedule, short enough for a table."""
+        words = [step.describe() for step in self.of("block")]
+        words += [type(step.format).__name__ for step in self.of("set_format")]
+        words += [f"{name}={type(part).__name__}" for step in self.of("decompose") for name, part in step.parts]
+        return " ".join(words)
+
     def __contains__(self, mnemonic: str) -> bool:
         return any(step.mnemonic == mnemonic for step in self.steps)
 
@@ -108,6 +116,5 @@ class Site:
 def _composed(rank, blocks, formats) -> Format:
     if not blocks and len(formats) == 1 and formats[0][1] is None:
         format = formats[0][0].for_rank(rank)
-        format.levels  # a block format without sizes says so
-        return format
+        return format if format.levels else None  # a block format without sizes says so here
     return compose(rank, blocks, formats)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ...errors import ScheduleError, format_location
 
-STEPS: dict[str, type["Step"]] = {}
+STEPS: dict[str, type[Step]] = {}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Step:
     mnemonic: ClassVar[str]
     ready: ClassVar[bool] = False  # does the compiler build it already?
 
-    def check(self, earlier: list["Step"]) -> None:
+    def check(self, earlier: list[Step]) -> None:
         """Raise `ScheduleError` when this contradicts a step recorded before; `earlier` are those of the handle."""
 
-    def contradict(self, other: "Step", reason: str):
+    def contradict(self, other: Step, reason: str):
         """Raise the error that names both lines."""
         where = format_location(other.location)
         raise ScheduleError(
