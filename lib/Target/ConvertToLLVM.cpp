@@ -36,6 +36,15 @@ using namespace mlir;
 
 namespace {
 
+/// Conversions carry the mark of a loop to its back edge under a name that the translation does not read.
+void keepLoopAnnotation(Operation *op) {
+  auto annotation = op->getAttrOfType<LLVM::LoopAnnotationAttr>("llvm.loop_annotation");
+  if (!annotation || !isa<LLVM::BrOp, LLVM::CondBrOp>(op))
+    return;
+  op->removeDiscardableAttr("llvm.loop_annotation");
+  op->setAttr("loop_annotation", annotation);
+}
+
 class ConvertToLLVM : public PassWrapper<ConvertToLLVM, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertToLLVM)
@@ -54,12 +63,13 @@ public:
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
     index::populateIndexToLLVMConversionPatterns(converter, patterns);
     populateFuncToLLVMConversionPatterns(converter, patterns);
-    populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false);
+    populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
     ub::populateUBToLLVMConversionPatterns(converter, patterns);
     if (populate)
       populate(converter, patterns, target);
     if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    getOperation()->walk(keepLoopAnnotation);
   }
 
 private:
