@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The compile half of the C ABI: no input ends the process, and the next compilation works.
+#include "lacis-c/lacis.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+static const char *const kernel = R"(
+module attributes {lacis.stage = "target", lacis.artifact = {args = [{kind = "operand", operand = 1}],
+    output = {dtype = "f32", shape = []},
+    launches = [{entry = "f", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+  func.func @f(%x: !llvm.ptr) attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} { return }
+})";
+
+namespace {
+struct Outcome {
+  int status;
+  std::string artifact, stages, diagnostics;
+};
+} // namespace
+
+static std::string take(lacis_buffer *buffer) {
+  std::string bytes(lacis_buffer_data(buffer) ? lacis_buffer_data(buffer) : "", lacis_buffer_size(buffer));
+  lacis_buffer_free(buffer);
+  return bytes;
+}
+
+static Outcome compile(const char *text, const char *target, const char *options) {
+  lacis_buffer *artifact, *stages, *diagnostics;
+  int status = lacis_compile(text, target, options, &artifact, &stages, &diagnostics);
+  return {status, take(artifact), take(stages), take(diagnostics)};
+}
+
+static bool contains(const std::string &text, const char *part) { return text.find(part) != std::string::npos; }
+
+TEST(Compile, StagesAndArtifact) {
+  Outcome outcome = compile(kernel, "cuda:sm_80", R"({"stages": true})");
+  EXPECT_EQ(outcome.status, LACIS_DONE) << outcome.diagnostics;
+  EXPECT_EQ(outcome.artifact.substr(0, 8), "LACISART");
+  for (const char *stage : {"\"target\"", "\"llvm\"", "\"ptx\""})
+    EXPECT_TRUE(contains(outcome.stages, stage)) << stage;
+}
+
+TEST(Compile, RefusalsKeepTheProcess) {
+  const char *inputs[][3] = {{"func.func @f( {", "cpu", nullptr},
+                             {"", "cpu", nullptr},
+                             {"\x01\xff", "cpu", nullptr},
+                             {"; ModuleID = 'x'\ndefine", "cpu", nullptr},
+                             {"; ModuleID = 'x'\n", "cpu", nullptr},
+                             {"module {}", "cpu", nullptr},
+                             {kernel, "tpu", nullptr},
+                             {kernel, "", nullptr},
+                             {kernel, "cuda:sm_90a", "{\"colour\": 1}"},
+                             {kernel, "cuda:sm_90a", "{\"opt_level\": 9}"},
+                             {kernel, "cuda:sm_90a", "[]"},
+                             {kernel, "cuda:sm_90a", "{"},
+                             {nullptr, "cpu", nullptr}};
+  for (const auto &input : inputs) {
+    Outcome outcome = compile(input[0], input[1], input[2]);
+    EXPECT_EQ(outcome.status, LACIS_REFUSED) << (input[0] ? input[0] : "null");
+    EXPECT_TRUE(contains(outcome.diagnostics, "error: ")) << (input[0] ? input[0] : "null");
+    EXPECT_EQ(outcome.artifact, "");
+  }
+}
+
+TEST(Compile, FatalErrorsAreAnswersAndTheNextCompilationWorks) {
+  for (int round = 0; round < 3; ++round) {
+    Outcome fatal = compile(kernel, "cuda:sm_90a", R"({"features": "+ptx60"})");
+    EXPECT_EQ(fatal.status, LACIS_FAILED);
+    EXPECT_TRUE(contains(fatal.diagnostics, "PTX version 6.0 does not support target 'sm_90a'")) << fatal.diagnostics;
+    EXPECT_TRUE(contains(fatal.diagnostics, "note: repeat it with: lacis-compile")) << fatal.diagnostics;
+    EXPECT_EQ(compile(kernel, "cuda:sm_90a", nullptr).status, LACIS_DONE);
+  }
+}
+
+
+TEST(Compile, ThreadsDoNotMeet) {
+  std::string expected = compile(kernel, "cuda:sm_90a", nullptr).artifact;
+  std::vector<std::thread> threads;
+  std::vector<std::string> artifacts(4);
+  for (std::string &artifact : artifacts)
+    threads.emplace_back([&artifact] { artifact = compile(kernel, "cuda:sm_90a", nullptr).artifact; });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &artifact : artifacts)
+    EXPECT_EQ(artifact, expected);
+}
+
+TEST(Compile, ThisBuildHasAName) {
+  EXPECT_TRUE(contains(lacis_compiler_fingerprint(), "-llvm-22."));
+  EXPECT_FALSE(contains(lacis_compiler_fingerprint(), "unknown"));
+  EXPECT_TRUE(contains(lacis_host_cpu(), ":"));
+  EXPECT_STREQ(lacis_targets(), "cpu,cuda");
+}
