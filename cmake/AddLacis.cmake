@@ -154,7 +154,7 @@ function(lacis_add_core)
   target_link_options(lacis_core PRIVATE
     LINKER:--gc-sections LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:-z,defs LINKER:--build-id=sha1)
   if(LACIS_LLD)
-    target_link_options(lacis_core PRIVATE -fuse-ld=lld LINKER:--icf=safe)
+    target_link_options(lacis_core PRIVATE -fuse-ld=lld)
   endif()
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
     target_link_options(lacis_core PRIVATE LINKER:--strip-all)

@@ -15,7 +15,7 @@ find_program(LACIS_LLD NAMES ld.lld-22 ld.lld HINTS ${LLVM_TOOLS_BINARY_DIR})
 function(lacis_remove_shared_llvm target)
   get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
   if(libraries)
-    list(REMOVE_ITEM libraries LLVM MLIR)
+    list(REMOVE_ITEM libraries LLVM MLIR "$<LINK_ONLY:LLVM>" "$<LINK_ONLY:MLIR>")
     set_target_properties(${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${libraries}")
   endif()
 endfunction()
@@ -40,7 +40,7 @@ set(LACIS_MLIR_LIBRARIES
     MLIRBuiltinToLLVMIRTranslation MLIRLLVMToLLVMIRTranslation MLIRNVVMToLLVMIRTranslation
     MLIRGPUToLLVMIRTranslation)
 llvm_map_components_to_libnames(LACIS_LLVM_LIBRARIES
-    Core Support TargetParser Analysis Passes IPO Instrumentation Linker BitReader BitWriter IRReader AsmParser
+    Core Support SupportLSP TargetParser Analysis Passes IPO Instrumentation Linker BitReader BitWriter IRReader AsmParser
     FrontendOpenMP FrontendOffloading Remarks DebugInfoDWARF PerfJITEvents
     OrcJIT ExecutionEngine RuntimeDyld JITLink Object MC
     X86CodeGen X86AsmParser X86Desc X86Info NVPTXCodeGen NVPTXDesc NVPTXInfo)

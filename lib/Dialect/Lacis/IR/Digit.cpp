@@ -8,6 +8,13 @@
 using namespace mlir;
 using namespace lacis;
 
+SmallVector<StringAttr> lacis::positionalNames(MLIRContext *context) {
+  SmallVector<StringAttr> names;
+  for (unsigned n = 0; n < 64; ++n)
+    names.push_back(StringAttr::get(context, "d" + Twine(n)));
+  return names;
+}
+
 std::string lacis::toString(const Digit &digit, Names names) {
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -128,14 +128,6 @@ void LevelAttr::printWith(AsmPrinter &printer, Names names) const {
   arguments.print(printer);
 }
 
-/// A level alone calls the axes d0, d1, ….
-static SmallVector<StringAttr> positionalNames(MLIRContext *context) {
-  SmallVector<StringAttr> names;
-  for (unsigned n = 0; n < 16; ++n)
-    names.push_back(StringAttr::get(context, "d" + Twine(n)));
-  return names;
-}
-
 Attribute LevelAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess())
     return {};

@@ -27,6 +27,8 @@ inline llvm::hash_code hash_value(const Digit &digit) {
 
 using Names = llvm::ArrayRef<mlir::StringAttr>;
 
+/// d0, d1, …: what axes are called where no format names them.
+llvm::SmallVector<mlir::StringAttr> positionalNames(mlir::MLIRContext *context);
 /// `i floordiv 16 mod 4`.
 std::string toString(const Digit &digit, Names names);
 /// `i`, or `(i, j)` for several.

@@ -118,6 +118,17 @@ def Lacis_SumAttr : Lacis_Attr<"Sum", "sum", [DeclareAttrInterfaceMethods<Verifi
 class Lacis_Binding<string name, string mnemonic, list<string> methods = []>
     : Lacis_Attr<name # "Binding", mnemonic, [DeclareAttrInterfaceMethods<Lacis_BindingInterface, methods>]> {
   let hasCustomAssemblyFormat = 1;
+  let extraClassDefinition = [{
+    ::mlir::Attribute $cppClass::parse(::mlir::AsmParser &parser, ::mlir::Type) {
+      parser.emitError(parser.getCurrentLocation(), "a binding is written inside '#lacis.format'");
+      return {};
+    }
+    void $cppClass::print(::mlir::AsmPrinter &printer) const {
+      printer << '<' << getName().getValue() << " = ";
+      printValue(printer, ::lacis::positionalNames(getContext()));
+      printer << '>';
+    }
+  }];
 }
 
 def Lacis_AffineBinding : Lacis_Binding<"Affine", "affine", ["determines"]> {
