@@ -65,12 +65,13 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
     `target` is `"auto"` (where each parameter lies when built), `"cpu"`, `"cuda"`, `"cuda:sm_90a"` or `"eager"`
     (torch's own operators, no compiler).
 
-    >>> import torch
+    >>> import torch, lacis
     >>> model = torch.nn.Sequential(torch.nn.Linear(4, 2))
     >>> s = create_schedule(model, target="eager")
-    >>> s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr).packed
-    Traceback (most recent call last):
-        ...
-    lacis.errors.ScheduleError: <doctest create_schedule[3]>:1: '0.weight': the model is not built; call build() first
+    >>> s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
+    s["0.weight"].sparsify(Magnitude(sparsity=0.5)).set_format(Csr)
+    >>> model = s.build()
+    >>> model[0].weight.values.shape, s["0.weight"].packed.nnz
+    (torch.Size([4]), 4)
     """
     return Schedule(model, ModelEngine(model), target, deterministic, allow_dense)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 
-from ..errors import ScheduleError, user_location
+from ..errors import Error, ScheduleError, user_location
 from .site import Site
 from .steps import STEPS
 
@@ -27,7 +27,12 @@ class _Verbs:
     def _record(self, cls, *args, **kwargs):
         if not cls.ready:
             raise NotImplementedError(f"'{cls.mnemonic}' is not built yet: every kernel runs its default schedule")
-        self._take(cls(*args, **kwargs, location=user_location()))
+        location = user_location()
+        try:
+            step = cls(*args, **kwargs, location=location)
+        except Error as error:
+            raise type(error)(f"{cls.mnemonic}: {error.message}", location=location) from None
+        self._take(step)
         return self
 
 

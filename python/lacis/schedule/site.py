@@ -27,12 +27,12 @@ class Site:
         """Raise when `step` cannot be recorded here; records nothing."""
         step.check(self.steps)
         trial = dataclasses.replace(self, steps=[*self.steps, step])
-        stored = "set_format" in trial or "decompose" in trial
-        if stored and not trial._waits_for_block():
-            try:
+        try:
+            compose(len(self.shape), trial.blocks, [])
+            if ("set_format" in trial or "decompose" in trial) and not trial._waits_for_block():
                 trial.format()
-            except (FormatError, ScheduleError) as error:
-                raise type(error)(f"{step.mnemonic}: {error.message}", location=step.location) from None
+        except (FormatError, ScheduleError) as error:
+            raise type(error)(f"{step.mnemonic}: {error.message}", location=step.location) from None
 
     def record(self, step: Step) -> None:
         self.steps.append(step)

@@ -24,7 +24,7 @@ class Decompose(Step):
 
     def __init__(self, *, location=None, **parts):
         if len(parts) < 2:
-            raise ScheduleError("decompose: a sum needs at least two parts", location=location)
+            raise ScheduleError("a sum needs at least two parts", location=location)
         formats = tuple((name, as_format(part)) for name, part in parts.items())
         object.__setattr__(self, "parts", formats)
         object.__setattr__(self, "location", location)

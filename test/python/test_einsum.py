@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lacis.einsum` and `lacis.compile` against torch.einsum."""
+
+import pytest
+import torch
+
+import lacis
+
+FORMATS = [lacis.Csr, lacis.Csc, lacis.Coo, lacis.Ell, lacis.Bsr(4, 4)]
+EXPRESSIONS = ["nk,bk->bn", "ij,j->i", "ij,jk->ik", "ki,kj->ij"]
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_einsum(target, expression):
+    torch.manual_seed(0)
+    dense = torch.randn(12, 10).relu()
+    terms = expression.split("->")[0].split(",")
+    sizes = dict(zip(terms[0], dense.shape))
+    other = torch.randn([sizes.get(letter, 7) for letter in terms[1]])
+    for format in FORMATS:
+        result = lacis.einsum(expression, lacis.pack(dense, format), other, target=target)
+        torch.testing.assert_close(result, torch.einsum(expression, dense, other), rtol=1e-4, atol=1e-5)
+
+
+def test_dense_operands_alone_are_torch():
+    a, b = torch.randn(3, 4), torch.randn(4, 5)
+    assert torch.equal(lacis.einsum("ij,jk->ik", a, b), torch.einsum("ij,jk->ik", a, b))
+
+
+def test_only_kept_entries_meet_nan():
+    w = lacis.pack(torch.tensor([[1.0, 0.0], [1.0, 1.0]]), lacis.Csr)
+    y = lacis.einsum("nk,bk->bn", w, torch.tensor([[1.0, float("nan")]]))
+    assert y[0, 0] == 1 and y[0, 1].isnan()
+
+
+def test_compile_answers_a_kernel():
+    dense = torch.randn(8, 6)
+    w, x = lacis.pack(dense, lacis.Csr), torch.randn(4, 6)
+    kernel = lacis.compile("nk,bk->bn", w, x)
+    torch.testing.assert_close(kernel(w, x), x @ dense.T)
+    assert len(kernel.key) == 64 and kernel.target == "cpu"
+    assert {"lacis", "loops", "buffers", "target", "llvm", "asm"} <= set(kernel.stages)
+    assert "linalg.generic" in kernel.asm["lacis"]
+    more = torch.randn(9, 6)
+    torch.testing.assert_close(kernel(w, more), more @ dense.T)
+    with pytest.raises(lacis.ScheduleError, match="differ"):
+        kernel(lacis.pack(dense, lacis.Csc), x)
+
+
+def test_compile_many_shares_kernels():
+    w, v = (lacis.pack(torch.randn(8, 6), lacis.Csr) for _ in range(2))
+    x = torch.randn(4, 6)
+    first, second = lacis.compile_many([("nk,bk->bn", w, x), ("nk,bk->bn", v, x)])
+    assert first.key == second.key
+
+
+@pytest.mark.parametrize("option", [{"semiring": "max_plus"}, {"epilogue": object()}, {"steps": [lacis.steps.Split("i", 2)]}])
+def test_what_comes_later_says_so(option):
+    with pytest.raises(NotImplementedError, match="not built yet"):
+        lacis.einsum("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), **option)
+
+
+def test_another_device_than_the_target_is_refused():
+    with pytest.raises(lacis.ScheduleError, match="is on cpu, the target is 'cuda:sm_90a'"):
+        lacis.compile("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), target="cuda:sm_90a")

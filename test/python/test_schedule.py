@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language: handles, verbs, contradictions, the printed tree; none of it touches the model or the compiler."""
+
+import copy
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import lacis
+
+
+def make_model():
+    torch.manual_seed(0)
+    inner = torch.nn.Sequential(torch.nn.Linear(48, 32), torch.nn.ReLU())
+    return torch.nn.Sequential(torch.nn.Linear(40, 48), inner, torch.nn.Linear(32, 10))
+
+
+@pytest.fixture
+def s():
+    return lacis.create_schedule(make_model(), target="eager")
+
+
+def test_recording_changes_nothing():
+    model = make_model()
+    before = copy.deepcopy(model.state_dict())
+    modules = list(model.modules())
+    s = lacis.create_schedule(model)
+    s["0.weight"].sparsify(lacis.Magnitude(0.9)).set_format(lacis.Csc)
+    s.match(r".*weight")
+    str(s)
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+    assert list(model.modules()) == modules
+
+
+def test_schedule_imports_no_compiler():
+    script = "import sys, lacis.schedule; assert not {'lacis.emit', 'lacis._core', 'lacis.runtime', 'lacis.nn'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_verbs_return_the_handle_and_keep_the_line(s):
+    handle = s["0.weight"]
+    assert handle.set_format(lacis.Csc) is handle
+    (step,) = handle.steps
+    assert step == lacis.steps.SetFormat(lacis.Csc())
+    assert step.location[0] == __file__ and step.location[1] > 0
+
+
+def test_unknown_name_gives_the_nearest(s):
+    with pytest.raises(lacis.ScheduleError, match=r"test_schedule.py:\d+: .*'0.wieght'; the nearest are '0.weight'"):
+        s["0.wieght"]
+
+
+def test_match_takes_whole_names(s):
+    assert [h.name for h in s.match(r"\d\.weight")] == ["0.weight", "2.weight"]
+    assert len(s.match(r".*weight")) == 3
+    with pytest.raises(lacis.ScheduleError, match="no whole name"):
+        s.match("weight")
+    with pytest.raises(lacis.ScheduleError, match="regular expression"):
+        s.match("(")
+
+
+def test_group_takes_the_verbs_for_all_or_none(s):
+    s["2.weight"].set_format(lacis.Csr)
+    with pytest.raises(lacis.ScheduleError, match="format already"):
+        s.match(r".*weight").set_format(lacis.Csc)
+    assert [len(h.steps) for h in s.match(r".*weight")] == [0, 0, 1]
+    assert len(s.match(r".*weight").sparsify(lacis.Keep)) == 3
+
+
+CONTRADICTIONS = {
+    "two sparsifiers": (lambda h: h.sparsify(lacis.Keep), lambda h: h.sparsify(lacis.Keep)),
+    "two formats": (lambda h: h.set_format(lacis.Csr), lambda h: h.set_format(lacis.Csc)),
+    "a format for one axis twice": (
+        lambda h: h.block(4, 4).set_format(lacis.Csr, axis=[0, 1]),
+        lambda h: h.set_format(lacis.Csr, axis=[1, 2]),
+    ),
+    "a sum and a format": (lambda h: h.decompose(a=lacis.Ell(2), b=lacis.Coo), lambda h: h.set_format(lacis.Csr)),
+    "a format and a sum": (lambda h: h.set_format(lacis.Csr), lambda h: h.decompose(a=lacis.Ell(2), b=lacis.Coo)),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_contradictions_name_both_lines(s, case):
+    first, second = CONTRADICTIONS[case]
+    handle = first(s["0.weight"])
+    count = len(handle.steps)
+    with pytest.raises(lacis.ScheduleError, match=r"(?s)test_schedule.py:\d+: .*already.*test_schedule.py:\d+: note: "):
+        second(handle)
+    assert len(handle.steps) == count
+
+
+REFUSALS = {
+    "blocks that do not nest": lambda h: h.block(8, 8).block(3, 3),
+    "a block size that is not positive": lambda h: h.block(0, 4),
+    "sizes for another rank": lambda h: h.block(4, 4, 4).set_format(lacis.Csr),
+    "blocks of the format and of block()": lambda h: h.block(4, 4).set_format(lacis.Bsr(8, 8)),
+    "a part without capacity before the last": lambda h: h.decompose(a=lacis.Csr, b=lacis.Coo),
+    "one part": lambda h: h.decompose(a=lacis.Csr),
+    "no format": lambda h: h.set_format(3),
+    "no sparsifier": lambda h: h.sparsify("0.9"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_refusals_come_at_the_call(s, case):
+    with pytest.raises(lacis.Error, match=r"test_schedule.py:\d+: "):
+        REFUSALS[case](s["0.weight"]).block(2, 2)
+
+
+def test_the_order_of_the_verbs_does_not_matter():
+    formats = []
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0)):
+        handle = lacis.create_schedule(make_model())["0.weight"]
+        verbs = [lambda h: h.sparsify(lacis.Keep), lambda h: h.block(16, 16), lambda h: h.set_format(lacis.Bsr)]
+        for n in order:
+            verbs[n](handle)
+        formats.append(handle.format)
+    assert formats == [lacis.Bsr(16, 16)] * 3
+
+
+def test_block_and_csr_is_bsr(s):
+    assert s["0.weight"].block(8, 4).set_format(lacis.Csr).format == lacis.Bsr(8, 4)
+
+
+def test_a_block_makes_a_sum_of_blocks(s):
+    format = s["0.weight"].block(8, 8).decompose(ell=lacis.BlockedEll(width=2), rest=lacis.Bcsc).format
+    assert format.parts == {"ell": lacis.BlockedEll(8, 8, width=2), "rest": lacis.Bcsc(8, 8)}
+
+
+def test_steps_are_data():
+    split = lacis.steps.Split("i", 32)
+    assert split == lacis.steps.Split(loop="i", factor=32) and hash(split) == hash(lacis.steps.Split("i", 32))
+    assert split.text() == '#lacis.split<loop = "i", factor = 32>'
+    assert lacis.steps.Reorder("b", "i").text() == '#lacis.reorder<loops = ["b", "i"]>'
+    assert lacis.steps.Split("i", 32, location=("a.py", 1)) == split
+
+
+LATER = {
+    "split": lambda s: s["0.weight"].split("i", 32),
+    "bind": lambda s: s["0.weight"].bind("i", "block.x"),
+    "gradient": lambda s: s["0.weight"].grad.set_format(lacis.Csr),
+    "activation": lambda s: s["1:out"].set_format(lacis.Csr),
+    "module": lambda s: s["1"].set_format(lacis.Csr),
+}
+
+
+@pytest.mark.parametrize("case", LATER)
+def test_what_comes_later_says_so(s, case):
+    with pytest.raises(NotImplementedError, match="not built yet"):
+        LATER[case](s)
+
+
+def test_every_verb_has_a_picture():
+    for step in lacis.steps.STEPS.values():
+        assert "-->" in step.__doc__, step
+
+
+def test_tree(s):
+    s["1.0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csc)
+    lines = [line.split("  test_")[0].split("  /")[0] for line in str(s).splitlines()]
+    assert lines[0] == "Sequential  (target eager)"
+    assert "│  ├─ 0: Linear" in lines
+    assert any(line.endswith(".sparsify(Magnitude(sparsity=0.5))") for line in [l.split("  test")[0].rstrip() for l in lines])
+    assert any("= #lacis.format<(i, j) -> (j : dense, i : compressed)>" in line for line in lines)
+    assert lines[-1] == "└─ (2 modules as they are)"
+
+
+def test_unknown_target():
+    with pytest.raises(lacis.ScheduleError, match="no target 'tpu'"):
+        lacis.create_schedule(make_model(), target="tpu")
+
+
+def test_unknown_verb(s):
+    with pytest.raises(AttributeError, match="no verb 'sparsfy'"):
+        s["0.weight"].sparsfy
