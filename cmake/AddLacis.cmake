@@ -33,10 +33,8 @@ target_compile_options(lacis_llvm INTERFACE ${LACIS_LLVM_DEFINITIONS})
 
 # Rooms that speak MLIR share one precompiled header.
 add_library(lacis_mlir INTERFACE)
-target_link_libraries(lacis_mlir INTERFACE lacis_options)
-target_include_directories(lacis_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
-separate_arguments(LACIS_LLVM_DEFINITIONS NATIVE_COMMAND ${LLVM_DEFINITIONS})
-target_compile_options(lacis_mlir INTERFACE ${LACIS_LLVM_DEFINITIONS})
+target_link_libraries(lacis_mlir INTERFACE lacis_llvm)
+target_include_directories(lacis_mlir SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS})
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/pch.cpp CONTENT "// The object that carries the precompiled header.\n")
 add_library(lacis_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cpp)
 target_link_libraries(lacis_pch PUBLIC lacis_mlir)

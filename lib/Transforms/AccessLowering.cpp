@@ -30,11 +30,11 @@ static Value laneMask(OpBuilder &b, Location loc, Value count, int64_t lanes) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, iota, bound);
 }
 
-static Value laneAddress(OpBuilder &b, Location loc, DenseAccess &access, Value base, Value stride, int64_t lane) {
+static Value laneAddress(OpBuilder &b, Location loc, Type element, Value base, Value stride, int64_t lane) {
   if (lane == 0)
     return base;
   Value number = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(lane));
-  return access.offset(base, arith::MulIOp::create(b, loc, stride, number));
+  return elementAddress(b, loc, base, arith::MulIOp::create(b, loc, stride, number), element);
 }
 
 /// Calls `emit` for each lane, under `lane < count` where `count` is not null.
@@ -82,7 +82,7 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
     return op.emitError("a guarded vector across rows is read through a relayout of the operand");
   Value result = zero;
   forEachLane(b, loc, {}, lanes, [&](OpBuilder &b, int64_t lane) {
-    Value address = laneAddress(b, loc, access, base, stride, lane);
+    Value address = laneAddress(b, loc, vector.getElementType(), base, stride, lane);
     Value element = LLVM::LoadOp::create(b, loc, vector.getElementType(), address);
     result = vector::InsertOp::create(b, loc, element, result, lane);
   });
@@ -116,7 +116,7 @@ LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
   }
   auto store = [&](OpBuilder &b, int64_t lane) {
     Value element = vector::ExtractOp::create(b, loc, value, lane);
-    LLVM::StoreOp::create(b, loc, element, laneAddress(b, loc, access, base, stride, lane));
+    LLVM::StoreOp::create(b, loc, element, laneAddress(b, loc, vector.getElementType(), base, stride, lane));
   };
   if (!count) {
     forEachLane(b, loc, {}, lanes, store);

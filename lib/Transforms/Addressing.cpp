@@ -128,10 +128,6 @@ Value DenseAccess::address(ValueRange indices) {
   return elementAddress(b, loc, arguments.pointer(source), position, getElementType());
 }
 
-Value DenseAccess::offset(Value base, Value elements) {
-  return elementAddress(b, loc, base, elements, getElementType());
-}
-
 unsigned DenseAccess::alignment(unsigned axis, int64_t multiple, unsigned lanes) {
   unsigned bytes = std::max(1u, getElementType().getIntOrFloatBitWidth() / 8);
   int64_t run = std::gcd<int64_t>(lanes, multiple);

@@ -48,7 +48,6 @@ public:
   mlir::Value strideOf(unsigned axis);
   /// Bytes that the address of a run along `axis` that starts at multiples of `multiple` is a multiple of.
   unsigned alignment(unsigned axis, int64_t multiple, unsigned lanes);
-  mlir::Value offset(mlir::Value base, mlir::Value elements);
   mlir::Type getElementType() const { return type().getElementType(); }
 
 private:

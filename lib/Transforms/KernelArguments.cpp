@@ -119,6 +119,17 @@ DictionaryAttr KernelArguments::dimRecord(const TensorSource &source, int64_t di
 
 Value KernelArguments::dim(const TensorSource &source, int64_t dim) { return integer(dimRecord(source, dim)); }
 
+/// One factor of a size: ceildiv(argument, div) * mul.
+static ArrayAttr factor(Builder &b, int64_t arg, int64_t div, int64_t mul) {
+  return b.getArrayAttr(b.getDictionaryAttr({number(b, "arg", arg), number(b, "div", div), number(b, "mul", mul)}));
+}
+
+ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
+  DictionaryAttr record = dimRecord(source, dim);
+  integer(record);
+  return factor(b, indexOf(record), div, 1);
+}
+
 ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
   int64_t div = 1;
   while (auto op = size.getDefiningOp<arith::CeilDivUIOp>()) {
@@ -128,19 +139,10 @@ ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) 
     div *= *by;
     size = op.getLhs();
   }
-  auto factor = [&](int64_t arg, int64_t mul) {
-    return b.getArrayAttr(
-        b.getDictionaryAttr({number(b, "arg", arg), number(b, "div", div), number(b, "mul", mul)}));
-  };
-  if (auto constant = getConstantIntValue(size)) {
-    int64_t value = llvm::divideCeil(*constant, div);
-    div = 1;
-    return factor(-1, value);
-  }
+  if (auto constant = getConstantIntValue(size))
+    return factor(b, -1, 1, llvm::divideCeil(*constant, div));
   auto op = size.getDefiningOp<tensor::DimOp>();
   if (!op || !op.getConstantIndex())
     return {};
-  DictionaryAttr record = dimRecord(sourceOf(op.getSource(), workspaces), *op.getConstantIndex());
-  integer(record);
-  return factor(indexOf(record), 1);
+  return sizeOfDim(sourceOf(op.getSource(), workspaces), *op.getConstantIndex(), div);
 }

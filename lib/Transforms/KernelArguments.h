@@ -33,6 +33,8 @@ public:
   mlir::Value arrayDim(const TensorSource &source, llvm::StringRef name, int64_t dim);
   /// The size of a dimension of an operand (or of the output), as an index.
   mlir::Value dim(const TensorSource &source, int64_t dim);
+  /// The size of a dimension as one factor.
+  mlir::ArrayAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
   /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
   mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
 

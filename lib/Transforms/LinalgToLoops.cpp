@@ -43,6 +43,16 @@ BlockArgument argumentOf(Value tensor) {
   return cast<BlockArgument>(tensor);
 }
 
+/// Slots of a dense last level may hold no entry.
+bool mayPad(Value tensor) { return formatOf(tensor).getLevels().back().getExtent().coversDomain(); }
+
+/// Padding inside a block is 0 and is not multiplied, so that infinity and NaN stay with the entries.
+Value skipPadding(OpBuilder &b, Location loc, Value stored, Value next, Value carried) {
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(stored.getType()));
+  Value entry = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, stored, zero);
+  return arith::SelectOp::create(b, loc, entry, next, carried);
+}
+
 /// Builds one nest for the tensor that a function returns.
 class NestBuilder {
 public:
@@ -193,7 +203,9 @@ FailureOr<Value> NestBuilder::accumulate(OpBuilder &b, linalg::GenericOp generic
       Value stored = ValueOp::create(b, generic.getLoc(), element, operand->get(), position);
       FailureOr<Value> next = body(b, generic, letters, stored, carried);
       ok &= succeeded(next);
-      return ok ? *next : carried;
+      if (!ok || !mayPad(operand->get()))
+        return ok ? *next : carried;
+      return skipPadding(b, generic.getLoc(), stored, *next, carried);
     });
     if (!ok)
       return failure();

@@ -39,6 +39,24 @@ StringRef dtypeName(Type type) {
   return type.isF16() ? "f16" : type.isF64() ? "f64" : "f32";
 }
 
+/// The sizes of the output: each letter's size, from the first operand that has the letter.
+ArrayAttr outputShape(func::FuncOp function, KernelArguments &arguments) {
+  Builder b(function.getContext());
+  auto axesOf = [&](unsigned argument) { return function.getArgAttrOfType<ArrayAttr>(argument, "lacis.axes"); };
+  unsigned output = function.getNumArguments() - 1;
+  SmallVector<Attribute> shape;
+  for (Attribute letter : axesOf(output))
+    for (unsigned argument = 0; argument < output; ++argument) {
+      auto found = llvm::find(axesOf(argument), letter);
+      if (found == axesOf(argument).end())
+        continue;
+      shape.push_back(arguments.sizeOfDim(sourceOf(function.getArgument(argument), {}),
+                                          found - axesOf(argument).begin()));
+      break;
+    }
+  return b.getArrayAttr(shape);
+}
+
 /// What the runtime must know: arguments, output, workspaces. Launches are added when nests are mapped.
 DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces,
                             unsigned bits) {
@@ -68,11 +86,12 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
       }
     bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", b.getArrayAttr(factors))));
   }
+  ArrayAttr shape = outputShape(before, arguments);
   SmallVector<NamedAttribute> record{
       b.getNamedAttr("args", arguments.getRecord()),
       b.getNamedAttr("output", b.getDictionaryAttr({
                                    b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
-                                   b.getNamedAttr("rank", b.getI64IntegerAttr(type.getRank())),
+                                   b.getNamedAttr("shape", shape),
                                })),
       b.getNamedAttr("workspace", b.getArrayAttr(bytes)),
       b.getNamedAttr("index_bits", b.getI64IntegerAttr(bits))};

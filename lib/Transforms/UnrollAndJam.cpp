@@ -93,12 +93,10 @@ private:
     auto guard = scf::IfOp::create(b, op.getLoc(), op.getResultTypes(), active[n], /*addThenBlock=*/true,
                                    /*addElseBlock=*/op.getNumResults() != 0);
     OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock());
-    if (op.getNumResults() == 0)
-      then = guard.getThenBodyBuilder();
     Operation *clone = then.clone(op, mapping);
+    scf::YieldOp::create(then, op.getLoc(), clone->getResults());
     if (op.getNumResults() == 0)
       return;
-    scf::YieldOp::create(then, op.getLoc(), clone->getResults());
     OpBuilder otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
     Value zero = arith::ConstantOp::create(otherwise, op.getLoc(), otherwise.getZeroAttr(op.getResult(0).getType()));
     scf::YieldOp::create(otherwise, op.getLoc(), zero);

@@ -91,6 +91,8 @@ private:
     IRMapping mapping;
     for (Value operand : op.getOperands())
       mapping.map(operand, asVector(operand));
+    if (auto select = dyn_cast<arith::SelectOp>(op); select && !varies(select.getCondition()))
+      mapping.map(select.getCondition(), scalars.lookupOrDefault(select.getCondition()));
     Operation *clone = b.clone(op, mapping);
     clone->getResult(0).setType(VectorType::get({width}, op.getResult(0).getType()));
     vectors[op.getResult(0)] = clone->getResult(0);

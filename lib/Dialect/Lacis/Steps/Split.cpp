@@ -30,7 +30,10 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "split: loop '" << getLoop() << "' carries a sum; loops of the output can be split";
   if (loop.getBind() || loop.getVectorize() || loop.getJam())
     return emitError(loc) << "split: loop '" << getLoop() << "' is marked already; split it before";
-  OpBuilder b(loop);
+  Operation *nestTop = loop;
+  while (auto parent = dyn_cast<LoopOp>(nestTop->getParentOp()))
+    nestTop = parent;
+  OpBuilder b(nestTop); // sizes stand before the nest
   Value factor = arith::ConstantIndexOp::create(b, loc, getFactor());
   Value size = loop.getUpper();
   Value blocks = loop.getTrip()
@@ -38,6 +41,7 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
                            .getResult()
                      : arith::CeilDivUIOp::create(b, loc, size, factor).getResult();
   bool guarded = knownDivisor(size) % getFactor() != 0;
+  b.setInsertionPoint(loop);
   auto outer = LoopOp::create(b, loop.getLoc(), (getLoop() + "0").str(), blocks);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
   auto inner = LoopOp::create(inOuter, loop.getLoc(), (getLoop() + "1").str(), factor);
