@@ -49,8 +49,8 @@ enum lacis_status {
  *
  * `artifact`, `stages_json` (an object: stage name to text) and `diagnostics` may be null; what they get may be null.
  */
-LACIS_EXPORT int lacis_compile(const char *text, const char *target, const char *options_json,
-                               lacis_buffer **artifact, lacis_buffer **stages_json, lacis_buffer **diagnostics);
+LACIS_EXPORT int lacis_compile(const char *text, const char *target, const char *options_json, lacis_buffer **artifact,
+                               lacis_buffer **stages_json, lacis_buffer **diagnostics);
 
 /** The release, as "0.1.0". */
 LACIS_EXPORT const char *lacis_version(void);

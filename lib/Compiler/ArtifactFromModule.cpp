@@ -73,7 +73,8 @@ llvm::Expected<Artifact> lacis::artifactFromLLVM(const llvm::Module &module, Str
   if (!artifact)
     return artifact.takeError();
   if (artifact->target != target)
-    return llvm::createStringError("the LLVM IR was made for target '" + artifact->target + "', not for '" + target + "'");
+    return llvm::createStringError("the LLVM IR was made for target '" + artifact->target + "', not for '" + target +
+                                   "'");
   for (const Artifact::Launch &launch : artifact->launches) {
     const llvm::Function *function = module.getFunction(launch.entry);
     if (!function || function->isDeclaration())

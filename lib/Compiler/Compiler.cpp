@@ -215,6 +215,8 @@ void Compilation::finishCode(const Artifact &record) {
     return;
   }
   log.record(stage, code->assembly);
+  if (!code->log.empty())
+    log.record("log", code->log);
   Artifact artifact = record;
   artifact.kind = std::move(code->kind);
   artifact.code = std::move(code->bytes);

@@ -32,7 +32,7 @@ private:
 
   const CompileOptions &options;
   CompileResult &result;
-  std::string name;   // of the dumped files: the kernel, and a digest of text and target
+  std::string name; // of the dumped files: the kernel, and a digest of text and target
   std::string digest;
 };
 

@@ -170,9 +170,8 @@ struct HeaderReader {
 
   std::vector<Artifact::Size> sizes(Reader &reader, StringRef key, bool required) {
     std::vector<Artifact::Size> result;
-    reader.list(key, required, [&](const json::Value &value, const std::string &place) {
-      result.push_back(size(value, place));
-    });
+    reader.list(key, required,
+                [&](const json::Value &value, const std::string &place) { result.push_back(size(value, place)); });
     return result;
   }
 

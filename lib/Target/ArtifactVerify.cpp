@@ -41,8 +41,7 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
   if (arg.dim < 0 || arg.dim >= maxRank || arg.ndim < -1 || arg.ndim > maxRank)
     return malformed(arg.kind + " of dimension " + Twine(arg.dim));
   if (mayBeOutput && arg.operand == -1 && arg.dim >= int64_t(artifact.output.shape.size()))
-    return malformed(arg.kind + " " + Twine(arg.dim) + " of an output of rank " +
-                     Twine(artifact.output.shape.size()));
+    return malformed(arg.kind + " " + Twine(arg.dim) + " of an output of rank " + Twine(artifact.output.shape.size()));
   if (arg.kind == "workspace" && (arg.index < 0 || arg.index >= int64_t(artifact.workspace.size())))
     return malformed("workspace " + Twine(arg.index) + " of " + Twine(artifact.workspace.size()));
   if (!arg.source.empty() && arg.source != "storage" && arg.source != "derived")

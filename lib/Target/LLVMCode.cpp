@@ -72,8 +72,7 @@ static llvm::OptimizationLevel passLevel(unsigned optLevel) {
 }
 
 /// LLVM only warns about names that it does not know, and goes on with another processor.
-static Error checkProcessor(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu,
-                            StringRef features) {
+static Error checkProcessor(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu, StringRef features) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(target.createMCSubtargetInfo(triple, "", ""));
   if (!info)
     return llvm::createStringError("LLVM has no description of '" + triple.str() + "'");

@@ -28,8 +28,7 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const llvm::T
 llvm::Error optimiseModule(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
 
 /// Assembly or an object file.
-llvm::Expected<std::string> emitModule(llvm::Module &module, llvm::TargetMachine &machine,
-                                       llvm::CodeGenFileType type);
+llvm::Expected<std::string> emitModule(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType type);
 
 } // namespace lacis
 

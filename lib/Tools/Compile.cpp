@@ -25,9 +25,8 @@ struct CommandLine {
   cl::opt<std::string> output{"o", cl::desc("where the result goes"), cl::value_desc("file"), cl::init("-"),
                               cl::cat(category)};
   cl::opt<std::string> target{"target", cl::desc("cpu, cuda:sm_80, cuda:sm_90a"), cl::Required, cl::cat(category)};
-  cl::opt<std::string> emit{
-      "emit", cl::desc("lacis, loops, tiles, buffers, target, llvm, ptx, asm, obj, artifact"), cl::init("obj"),
-      cl::cat(category)};
+  cl::opt<std::string> emit{"emit", cl::desc("lacis, loops, tiles, buffers, target, llvm, ptx, asm, obj, artifact"),
+                            cl::init("obj"), cl::cat(category)};
   cl::opt<std::string> from{"from", cl::desc("the stage of the text, if it does not say"), cl::cat(category)};
   cl::opt<unsigned> optLevel{"opt-level", cl::desc("of LLVM, 0 to 3"), cl::init(3), cl::cat(category)};
   cl::opt<std::string> cpu{"cpu", cl::desc("processor for target cpu"), cl::init("host"), cl::cat(category)};

@@ -27,16 +27,16 @@ struct Artifact {
 
   /// Where the value of one kernel argument comes from.
   struct Argument {
-    std::string kind;      // storage, storage_dim, derived, operand, dim, stride, output, workspace
-    int64_t operand = 0;   // -1 is the output
-    std::string part;      // of a sum; empty otherwise
-    std::string format;    // of a derived array
-    std::string name;      // of a storage array: pos1, crd1, values
-    std::string source;    // of a storage_dim: "derived" where the array is a derived one
+    std::string kind;    // storage, storage_dim, derived, operand, dim, stride, output, workspace
+    int64_t operand = 0; // -1 is the output
+    std::string part;    // of a sum; empty otherwise
+    std::string format;  // of a derived array
+    std::string name;    // of a storage array: pos1, crd1, values
+    std::string source;  // of a storage_dim: "derived" where the array is a derived one
     int64_t dim = 0;
-    int64_t index = 0;     // of a workspace
-    std::string dtype;     // what the launcher checks; empty: anything
-    int64_t ndim = -1;     // likewise; -1: anything
+    int64_t index = 0; // of a workspace
+    std::string dtype; // what the launcher checks; empty: anything
+    int64_t ndim = -1; // likewise; -1: anything
   };
 
   struct Output {

@@ -31,11 +31,12 @@ struct CodeOptions {
   bool checkPtxas = false;
 };
 
-/// `assembly` is set only where it was asked for, or where it is the code.
+/// `assembly` is set only where it was asked for, or where it is the code; `log` is what an assembler had to say.
 struct Code {
   std::string kind;
   std::string bytes;
   std::string assembly;
+  std::string log;
 };
 
 class Target {

@@ -11,8 +11,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 #include <mutex>
 
@@ -54,7 +54,8 @@ static void initialiseOnce() {
 
 Expected<std::unique_ptr<Target>> CPU::create(StringRef name, StringRef arch, const CodeOptions &options) {
   if (!arch.empty())
-    return llvm::createStringError("target 'cpu' takes no architecture, got '" + arch + "'; choose a processor by the option 'cpu'");
+    return llvm::createStringError("target 'cpu' takes no architecture, got '" + arch +
+                                   "'; choose a processor by the option 'cpu'");
   initialiseOnce();
   auto target = std::make_unique<CPU>(name, options);
   Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->machine();
@@ -84,7 +85,7 @@ Error CPU::optimise(llvm::Module &module) const {
 
 /// What the launcher lends to an object: memory functions, and conversions of half types for processors without them.
 static bool isLent(StringRef name) {
-  static constexpr StringRef lent[] = {"memcpy",       "memmove",      "memset",       "memcmp",       "__extendhfsf2",
+  static constexpr StringRef lent[] = {"memcpy",        "memmove",      "memset",       "memcmp",       "__extendhfsf2",
                                        "__extendhfdf2", "__truncsfhf2", "__truncdfhf2", "__truncsfbf2", "__truncdfbf2"};
   return llvm::is_contained(lent, name);
 }

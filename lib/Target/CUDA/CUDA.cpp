@@ -73,7 +73,8 @@ Expected<std::unique_ptr<Target>> CUDA::create(StringRef name, StringRef arch, c
   initialiseOnce();
   unsigned number = architectureNumber(arch);
   if (number < 80)
-    return llvm::createStringError("target '" + name + "' names no architecture from sm_80 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
+    return llvm::createStringError("target '" + name +
+                                   "' names no architecture from sm_80 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
   auto target = std::make_unique<CUDA>(name, arch, options);
   Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->machine();
   if (!machine)
@@ -174,11 +175,12 @@ Expected<Code> CUDA::emit(llvm::Module &module, bool assembly) const {
     return code;
   }
   PtxasRequest request{options.ptxas, chip, options.ptxasOptions, options.optLevel, options.checkPtxas};
-  Expected<std::string> cubin = assemblePtx(*ptx, request);
-  if (!cubin)
-    return cubin.takeError();
+  Expected<PtxasResult> assembled = assemblePtx(*ptx, request);
+  if (!assembled)
+    return assembled.takeError();
   code.kind = "cubin";
-  code.bytes = std::move(*cubin);
+  code.bytes = std::move(assembled->cubin);
+  code.log = std::move(assembled->log);
   return code;
 }
 

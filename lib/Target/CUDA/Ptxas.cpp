@@ -85,11 +85,11 @@ static Error execute(const PtxasRequest &request, const TemporaryFile &input, co
   if (status == 0)
     return Error::success();
   std::string text = log.read();
-  return llvm::createStringError(request.program + " failed (" + std::to_string(status) + "): " +
-                                 (message.empty() ? text : message + " " + text));
+  return llvm::createStringError(request.program + " failed (" + std::to_string(status) +
+                                 "): " + (message.empty() ? text : message + " " + text));
 }
 
-Expected<std::string> lacis::assemblePtx(StringRef ptx, const PtxasRequest &request) {
+Expected<PtxasResult> lacis::assemblePtx(StringRef ptx, const PtxasRequest &request) {
   Expected<TemporaryFile> input = TemporaryFile::create("ptx", ptx);
   if (!input)
     return input.takeError();
@@ -101,11 +101,11 @@ Expected<std::string> lacis::assemblePtx(StringRef ptx, const PtxasRequest &requ
     return log.takeError();
   if (Error error = execute(request, *input, *output, *log))
     return error;
+  PtxasResult result{output->read(), log->read()};
   if (request.check)
-    if (std::string problem = findPtxasProblem(log->read()); !problem.empty())
+    if (std::string problem = findPtxasProblem(result.log); !problem.empty())
       return llvm::createStringError("ptxas: " + problem);
-  std::string cubin = output->read();
-  if (cubin.empty())
+  if (result.cubin.empty())
     return llvm::createStringError(request.program + " wrote nothing");
-  return cubin;
+  return result;
 }

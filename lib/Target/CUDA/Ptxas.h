@@ -14,13 +14,18 @@ namespace lacis {
 struct PtxasRequest {
   std::string program;
   std::string chip;
-  std::string words;      // further ones for its command line
+  std::string words; // further ones for its command line
   unsigned optLevel = 3;
-  bool check = false;     // refuse what `findPtxasProblem` finds
+  bool check = false; // refuse what `findPtxasProblem` finds
 };
 
-/// The cubin of PTX text; what ptxas says is in the error.
-llvm::Expected<std::string> assemblePtx(llvm::StringRef ptx, const PtxasRequest &request);
+struct PtxasResult {
+  std::string cubin;
+  std::string log; // registers, memory, warnings
+};
+
+/// The cubin of PTX text; where there is none, what ptxas says is in the error.
+llvm::Expected<PtxasResult> assemblePtx(llvm::StringRef ptx, const PtxasRequest &request);
 
 /// The first line of a log that tells of serialised tensor-core code (C75xx) or spilled registers; else empty.
 std::string findPtxasProblem(llvm::StringRef log);

@@ -77,7 +77,6 @@ TEST(Compile, FatalErrorsAreAnswersAndTheNextCompilationWorks) {
   }
 }
 
-
 TEST(Compile, ThreadsDoNotMeet) {
   std::string expected = compile(kernel, "cuda:sm_90a", nullptr).artifact;
   std::vector<std::thread> threads;
