@@ -10,8 +10,9 @@
 
 using namespace lacis::runtime;
 
+// Both 16-bit floats travel in the same register; compilers that lack a bfloat16 type carry its bits in a half.
 using Half = _Float16;
-using Brain = __bf16;
+using Brain = _Float16;
 
 template <typename To, typename From> static To bits(From value) {
   static_assert(sizeof(To) == sizeof(From));
