@@ -159,5 +159,5 @@ Attribute lacis::parseKindAttribute(AsmParser &parser, StringRef kind, KindFacto
 LogicalResult lacis::verifyWidth(StringRef name, IntegerType type, EmitError emitError) {
   if (type.isSignless() && llvm::is_contained({8u, 16u, 32u, 64u}, type.getWidth()))
     return success();
-  return emitError() << "'" << name << "' cannot be '" << type << "': use i8, i16, i32 or i64";
+  return emitError() << "'" << name << "' cannot be " << type << ": use i8, i16, i32 or i64";
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics
+
+// What a format refuses about its axes and digits.
+
+// expected-error @below {{axis 'j' is missing: add a level, for instance 'j : dense'}}
+#a = #lacis.format<(i, j) -> (i : dense)>
+// -----
+// expected-error @below {{axis 'i' is used twice: 'i' and 'i' overlap}}
+#a = #lacis.format<(i, j) -> (i : dense, i : dense, j : dense)>
+// -----
+// expected-error @below {{axis 'i' is used twice: 'i floordiv 8' and 'i mod 16' overlap}}
+#a = #lacis.format<(i) -> (i floordiv 8 : dense, i mod 16 : dense)>
+// -----
+// expected-error @below {{the digits of axis 'i' leave a gap between 'i floordiv 32' and 'i mod 16': add a level over 'i floordiv 16 mod 2'}}
+#a = #lacis.format<(i) -> (i floordiv 32 : dense, i mod 16 : dense)>
+// -----
+// expected-error @below {{the digits of axis 'i' end at 16: add a level over 'i floordiv 16'}}
+#a = #lacis.format<(i) -> (i mod 16 : dense)>
+// -----
+// expected-error @below {{the digits of axis 'i' leave a gap below 'i floordiv 16': add a level over 'i mod 16'}}
+#a = #lacis.format<(i) -> (i floordiv 16 : dense)>
+// -----
+// expected-error @below {{a block size must be positive, not 0}}
+#a = #lacis.format<(i) -> (i floordiv 0 : dense, i mod 0 : dense)>
+// -----
+// expected-error @below {{a block size must be positive, not -4}}
+#a = #lacis.format<(i) -> (i floordiv -4 : dense)>
+// -----
+// expected-error @below {{a block of 6 does not divide the block of 16 around it}}
+#a = #lacis.format<(i) -> (i mod 16 floordiv 6 : dense)>
+// -----
+// expected-error @below {{no axis named 'k'; the names here are 'i', 'j'}}
+#a = #lacis.format<(i, j) -> (i : dense, k : dense)>
+// -----
+// expected-error @below {{the name 'i' is given twice}}
+#a = #lacis.format<(i, i) -> (i : dense)>
+// -----
+// expected-error @below {{a format needs at least one axis}}
+#a = #lacis.format<() -> ()>
+// -----
+// expected-error @below {{a format needs at least one level}}
+#a = #lacis.format<(i) -> ()>
+// -----
+// expected-error @below {{expected 'layout = ...' or 'multiset'}}
+#a = #lacis.format<(i) -> (i : dense), unordered>
+// -----
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error @below {{the format has 2 axes, the tensor has rank 3}}
+func.func private @rank(tensor<?x?x?xf32, #csr>)
+// -----
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error @below {{the format has 2 axes, the tensor has rank 1}}
+func.func private @rank(!lacis.pattern<?, #csr>)
+// -----
+// expected-error @below {{a pattern needs a '#lacis.format' or '#lacis.sum', not 3}}
+func.func private @rank(!lacis.pattern<?, 3>)
+// -----
+// expected-error @below {{the dialect 'lacis' has no attribute 'fromat'}}
+#a = #lacis.fromat<(i) -> (i : dense)>
