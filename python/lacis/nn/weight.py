@@ -114,19 +114,8 @@ class _Weight:
         for array in kernel.derived:
             self._part(array.part).require(array.format)
 
-    def arrays(self, kernel) -> list[torch.Tensor]:
-        """The tensors that a kernel takes, in its order."""
-        found = []
-        for name in kernel.storage:
-            part, _, short = name.rpartition(".")
-            found.append(self._part(part).array(short))
-        for array in kernel.derived:
-            part = self._part(array.part)
-            found.append(getattr(part, part.derived[array.format][array.name]))
-        return found
-
     def names(self, kernel) -> list[tuple[str, str]]:
-        """The same as names: (part, attribute), for a forward without look-ups."""
+        """Where the tensors are that a kernel takes, in its order: (part, attribute)."""
         found = [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in kernel.storage]
         return found + [(a.part, self._part(a.part).derived[a.format][a.name]) for a in kernel.derived]
 
@@ -142,29 +131,8 @@ class _Weight:
         """The values that a dense weight has at this pattern's entries, by name of the Parameter."""
         if tuple(dense.shape) != tuple(self.shape):
             raise DataError(f"the dense weight has shape {list(dense.shape)}, the packed one {list(self.shape)}")
-        state = {}
-        for name, part in self._named_parts():
-            axes, valid = part.structure.coordinates()
-            axes = [axis.to(dense.device) for axis in axes]
-            taken = dense[tuple(torch.where(valid.to(dense.device), axis, 0) for axis in axes)] if dense.numel() else dense.new_zeros(0)
-            values = torch.where(valid.to(dense.device), taken, torch.zeros_like(taken))
-            values = _first_only(part.structure, values)
-            state[f"{name}.values" if name else "values"] = values.reshape(part.values.shape)
-        return state
-
-
-def _first_only(structure: Structure, values: torch.Tensor) -> torch.Tensor:
-    """Entries at one place are summed, so only the first of them takes the dense value."""
-    if not structure.repeats:
-        return values
-    axes, _ = structure.coordinates()
-    linear = torch.zeros_like(axes[0])
-    for axis, length in zip(axes, structure.shape):
-        linear = linear * length + axis
-    order = torch.argsort(linear, stable=True)
-    again = torch.zeros_like(linear, dtype=torch.bool)
-    again[order[1:]] = linear[order[1:]] == linear[order[:-1]]
-    return torch.where(again.to(values.device), torch.zeros_like(values), values)
+        values = self.packed().pattern.gather(dense)
+        return {f"{name}.values": v for name, v in values.items()} if isinstance(values, dict) else {"values": values}
 
 
 class PackedWeight(_Weight, PackedPart):

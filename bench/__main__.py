@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every benchmark and writes the page: `python -m bench [name...] [--write docs/benchmarks.md]`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import pathlib
+import platform
+
+import torch
+
+from .measure import Case
+
+NAMES = ["cpu_csr", "build", "pack", "cuda_csr"]
+
+
+def table(title: str, cases: list[Case]) -> str:
+    peers = list(cases[0].times)
+    head = ["case", *(f"{peer} (ms)" for peer in peers), *(f"× {peer}" for peer in peers[1:]), "must"]
+    lines = [f"## {title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+    for case in cases:
+        cells = [case.name, *(f"{case.times[peer]:.3f}" for peer in peers)]
+        cells += [f"{case.ratio(peer):.2f}" for peer in peers[1:]] + [case.must]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    words = [platform.processor() or platform.machine(), f"{torch.get_num_threads()} threads", f"torch {torch.__version__}"]
+    if torch.cuda.is_available():
+        words.append(torch.cuda.get_device_name())
+    return ", ".join(words)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--write", type=pathlib.Path, help="the page to write")
+    options = parser.parse_args()
+    page = [
+        "# Benchmarks",
+        "Written by `python -m bench`; medians, peers measured in turns in the same run on fresh random data. "
+        "A ratio above 1 means that Lacis is faster.",
+        machine(),
+    ]
+    for name in options.names:
+        module = importlib.import_module(f"bench.{name}")
+        cases = module.run()
+        text = table(module.TITLE, cases) if cases else f"## {module.TITLE}\n\nNot measured: no GPU."
+        print(text + "\n", flush=True)
+        page.append(text)
+    if options.write:
+        options.write.write_text("\n\n".join(page) + "\n")
+
+
+if __name__ == "__main__":
+    main()

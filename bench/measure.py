@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times functions in turns, so that all see the same machine in the same state."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+
+import torch
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One line of the table: what was measured, medians in milliseconds by contender, and what must hold."""
+
+    name: str
+    times: dict[str, float]
+    must: str = ""
+
+    def ratio(self, peer: str, own: str = "lacis") -> float:
+        """How many times faster than the peer."""
+        return self.times[peer] / self.times[own]
+
+
+def measure(contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3) -> dict[str, float]:
+    """Medians in milliseconds of functions without arguments."""
+    for function in contenders.values():
+        for _ in range(warmup):
+            function()
+    timer = _cuda_time if torch.device(device).type == "cuda" else _cpu_time
+    taken: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, function in contenders.items():
+            taken[name].append(timer(function))
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def _cpu_time(function) -> float:
+    start = time.perf_counter()
+    function()
+    return (time.perf_counter() - start) * 1e3
+
+
+def _cuda_time(function) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    function()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def random_sparse(rows: int, columns: int, sparsity: float, device="cpu", dtype=torch.float32) -> torch.Tensor:
+    """A fresh random matrix with this share of zeros."""
+    dense = torch.randn(rows, columns, device=device)
+    return (dense * (torch.rand(rows, columns, device=device) >= sparsity)).to(dtype)
