@@ -97,7 +97,7 @@ Error LaunchPlan::check(const lacis_launch_args &args) const {
   if (Error error = checkTensor(output, *args.output, args.output->device, /*contiguous=*/false))
     return error;
   for (size_t i = 0; i < operands.size(); ++i)
-    if (Error error = checkTensor(operands[i], args.operands[i], args.output->device, /*contiguous=*/false))
+    if (Error error = checkTensor(operands[i], args.operands[i], args.output->device, /*contiguous=*/true))
       return error;
   for (size_t i = 0; i < storage.size(); ++i)
     if (Error error = checkTensor(storage[i], args.storage[i], args.output->device, /*contiguous=*/true))

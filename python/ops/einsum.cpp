@@ -154,6 +154,19 @@ static std::vector<Tensor> allocateWorkspaces(lacis_kernel *kernel, const lacis_
   return workspaces;
 }
 
+/// Kernels read dense operands in row-major order, 16 bytes at a time: views that are not so are copied.
+static void makeRegular(std::vector<Tensor> &operands, const Place &place) {
+  constexpr uintptr_t kAlignment = 16;
+  for (Tensor &operand : operands) {
+    lacis_tensor_view seen = view(operand.get());
+    if (operand.is_contiguous() && reinterpret_cast<uintptr_t>(seen.data) % kAlignment == 0)
+      continue;
+    Tensor copy = allocate({seen.sizes, seen.sizes + seen.ndim}, toTorch(seen.dtype), place);
+    checkTorch(aoti_torch_copy_(copy.get(), operand.get(), /*non_blocking=*/1), "copy of an operand");
+    operand = copy;
+  }
+}
+
 static Tensor einsum(std::vector<Tensor> operands, std::vector<Tensor> storage, std::vector<int64_t> shape,
                      std::string key, std::vector<int64_t> packedShape) {
   char *error = nullptr;
@@ -164,6 +177,7 @@ static Tensor einsum(std::vector<Tensor> operands, std::vector<Tensor> storage, 
     if (size < 0)
       throw std::runtime_error("lacis: negative size in the shape of the output");
   Tensor output = allocate(shape, toTorch(lacis_kernel_output_dtype(kernel)), place);
+  makeRegular(operands, place);
   std::vector<lacis_tensor_view> operandViews = views(operands), storageViews = views(storage);
   lacis_tensor_view outputView = view(output.get());
   lacis_launch_args args = {};

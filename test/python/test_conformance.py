@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every format of the suite, named and drawn at random, against float64 dense."""
+
+from __future__ import annotations
+
+import os
+
+import conformance
+import hypothesis
+import pytest
+import strategies
+import torch
+from hypothesis import strategies as st
+
+import lacis
+from lacis.errors import DataError
+from lacis.formats import compose, decompose
+
+class Ellpack(lacis.Format):
+    def __init__(self):
+        with lacis.iter(dim=2) as (I, J):
+            J.compress(coordinate=True).pack()
+            self.indices = [I, J]
+
+
+NAMED = {
+    "csr": lacis.Csr(),
+    "csc": lacis.Csc(),
+    "coo": lacis.Coo(),
+    "dcsr": lacis.Dcsr(),
+    "ell": lacis.Ell(),
+    "bsr": lacis.Bsr(16, 16),
+    "bcsc": lacis.Bcsc(8, 16),
+    "blocked_ell": lacis.BlockedEll(3, 5),
+    "dense": lacis.Dense(),
+    "ellpack": Ellpack(),
+    "nest": compose(2, [(16, 16)], [(Ellpack(), (0, 1)), (lacis.Coo(), (2, 3))]),
+    "sum": decompose(ell=lacis.Ell(width=4), rest=lacis.Coo()),
+    "three_parts": decompose(a=lacis.Ell(width=1), b=lacis.Ell(width=2), rest=lacis.Csc()),
+}
+
+
+@pytest.mark.parametrize("dtype", conformance.DTYPES, ids=lambda d: str(d).removeprefix("torch."))
+@pytest.mark.parametrize("name", NAMED)
+def test_named_format(name, dtype):
+    conformance.run(NAMED[name], dtype)
+
+
+# One kernel an example: 200 formats here, many more in the long run.
+EXAMPLES = 2500 if os.environ.get("LACIS_TEST_LONG") else 200
+
+
+@pytest.mark.parametrize("shard", range(4))
+def test_random_format(shard):
+    dtype = conformance.DTYPES[shard]
+
+    @hypothesis.settings(max_examples=EXAMPLES // 4, deadline=None, derandomize=True, database=None,
+                         suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.given(format=strategies.formats_and_sums(), seed=st.integers(0, 2**31))
+    def draw(format, seed):
+        try:
+            conformance.run(format, dtype, seed, shapes=((17, 23), (33, 20)))
+        except DataError as error:  # a width in the format that the rows do not fit is refused, by name
+            hypothesis.assume("width" not in str(error))
+            raise
+
+    draw()
+
+
+@pytest.mark.parametrize("indices", (torch.int32, torch.int64), ids=str)
+def test_duplicates_of_coo_are_summed(indices):
+    crd = torch.tensor([[0, 0, 2], [1, 1, 0]])
+    w = torch.sparse_coo_tensor(crd, torch.tensor([1.0, 2.0, 4.0]), (3, 2))
+    packed = lacis.pack(w, lacis.Coo)
+    x = torch.randn(5, 2)
+    with torch.no_grad():
+        torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x), x @ w.to_dense().T)
+
+
+def test_results_repeat():
+    w = torch.randn(200, 300) * (torch.rand(200, 300) < 0.3)
+    packed = lacis.pack(w, lacis.Csc)
+    x = torch.randn(40, 300)
+    with torch.no_grad():
+        first = lacis.einsum("ij,bj->bi", packed, x)
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            assert all(torch.equal(first, lacis.einsum("ij,bj->bi", packed, x)) for _ in range(10))
