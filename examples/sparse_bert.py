@@ -91,10 +91,11 @@ def show_kernel(schedule, name, dump):
     code = "ptx" if kernel.target.startswith("cuda") else "asm"
     family, _, chip = kernel.target.partition(":")
     options = f"target={family}" + (f" arch={chip}" if chip else "")
-    lowered = run("lacis-opt", folder / "loops.mlir", f"--lacis-to-target={options}")
+    loops = max(folder.glob("*loops.mlir"), key=lambda path: path.stat().st_mtime)
+    lowered = run("lacis-opt", loops, f"--lacis-to-buffers={options}", f"--lacis-to-target={options}")
     again = run("lacis-compile", "-", f"--target={kernel.target}", f"--emit={code}", text=lowered)
     same = strip(again) == strip(kernel.asm[code])
-    print(f"\nloops.mlir -> lacis-opt -> lacis-compile: {'the same kernel' if same else 'ANOTHER KERNEL'}")
+    print(f"\n{loops.name} -> lacis-opt -> lacis-compile: {'the same kernel' if same else 'ANOTHER KERNEL'}")
     assert same
 
 

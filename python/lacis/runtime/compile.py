@@ -23,6 +23,9 @@ def launch(operands, storage, shape, key: str, packed_shape) -> torch.Tensor:
     return torch.ops.lacis.einsum.inference(operands, storage, shape, key, packed_shape)
 
 
+STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
+
+
 class Kernel:
     """One compiled kernel. `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`."""
 
@@ -43,12 +46,15 @@ class Kernel:
 
     @property
     def asm(self) -> dict[str, str]:
-        return self.loaded.stages
+        """Text by stage, from the algebra down."""
+        found = self.loaded.stages
+        order = {name: n for n, name in enumerate(STAGES)}
+        return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, len(order)))}
 
     @property
     def stages(self) -> tuple[str, ...]:
         """Names of the stages, in order."""
-        return tuple(self.loaded.stages)
+        return tuple(self.asm)
 
     @property
     def steps(self) -> tuple:
