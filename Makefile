@@ -36,7 +36,8 @@ $(STAMPS)/python: $(STAMPS)/system
 	touch $@
 
 $(STAMPS)/installed: $(STAMPS)/python pyproject.toml $(SOURCES)
-	$(BIN)/python -m pip install --no-build-isolation -e '.[test]'
+	$(BIN)/python -m pip install --no-build-isolation -e '.[test]' \
+	  -C cmake.define.LACIS_BUILD_TESTS=ON
 	touch $@
 
 test: build
