@@ -129,19 +129,17 @@ def _open_cache(directory: str) -> Cache | None:
         return None
 
 
-def _dump_folder(folder: str | None, key: str) -> pathlib.Path | None:
-    return pathlib.Path(folder) / key[:16] if folder else None
+def _override(request: Request) -> Request:
+    """The request, or the dumped stage that the user put into `LACIS_OVERRIDE_DIR` in its place.
 
-
-def _override(request: Request, key: str) -> Request:
-    """The request, or the stage that the user put in its place in `LACIS_OVERRIDE_DIR`."""
-    folder = _dump_folder(knobs.override_dir, key)
-    if folder is None:
+    The file keeps the folder and name that `LACIS_DUMP_DIR` gave it; the stage nearest to the end wins.
+    """
+    if not knobs.override_dir:
         return request
+    folder = pathlib.Path(knobs.override_dir) / request.key[:16]
     for stage in ("target", "buffers", "tiles", "loops", "lacis"):
-        path = folder / f"{stage}.mlir"
-        if path.exists():
-            _LOG.info("lacis: kernel %s starts from %s", key[:12], path)
+        for path in sorted(folder.glob(f"*.{stage}.mlir")):
+            _LOG.info("lacis: kernel %s starts from %s", request.key[:12], path)
             return Request(path.read_text(), request.target, {**request.options, "from": stage})
     return request
 
@@ -153,10 +151,8 @@ def _compile(request: Request, key: str, stages: bool):
     assembler = ptxas.find() if request.target.startswith("cuda") else None
     if assembler:
         options.setdefault("ptxas", assembler)
-    dump = _dump_folder(knobs.dump_dir, key)
-    if dump:
-        dump.mkdir(parents=True, exist_ok=True)
-        options["dump_dir"] = str(dump)
+    if knobs.dump_dir:
+        options["dump_dir"] = os.path.join(knobs.dump_dir, key[:16])
     return _core.compile(request.text, request.target, options)
 
 
@@ -175,7 +171,7 @@ def _cache_key(request: Request) -> str:
 def _make(request: Request) -> LoadedKernel:
     """From the cache, or compiled; dumping compiles, for the cache holds no stages."""
     key = request.key
-    actual = _override(request, key)
+    actual = _override(request)
     cache = _open_cache(knobs.cache_dir)
     cache_key = _cache_key(actual)
     if cache and not knobs.always_compile and not knobs.dump_dir:

@@ -33,7 +33,8 @@ def without_locations(text: str) -> str:
                 kept[-1] = kept[-1].rstrip()
         else:
             kept.append(token)
-    return "\n".join(line.rstrip() for line in "".join(kept).splitlines())
+    lines = (line.rstrip() for line in "".join(kept).splitlines())
+    return "\n".join(line for line in lines if line)
 
 
 def _digest(*parts) -> str:
