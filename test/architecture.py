@@ -16,11 +16,13 @@ CPP_ROOMS = {
     "Dialect/Lacis/IR": (),
     "Dialect/Lacis/Levels": ("Dialect/Lacis/IR",),
     "Dialect/Lacis/Steps": ("Dialect/Lacis/IR",),
+    "Conversion": ("Dialect/Lacis/IR",),
     "Transforms": ("Dialect/Lacis/IR",),
     "Target": ("Dialect/Lacis/IR", "Transforms"),
     "Runtime": ("Target",),
     "Compiler": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Transforms", "Target"),
-    "Tools": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Transforms", "Target", "Compiler"),
+    "Tools": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Conversion",
+              "Transforms", "Target", "Compiler"),
     "CAPI": ("Compiler", "Runtime", "Target", "Tools"),
 }
 # Room -> the only header it may take from a room that it may name.
