@@ -40,8 +40,10 @@ def main() -> None:
     options = parser.parse_args()
     page = [
         "# Benchmarks",
-        "Written by `python -m bench`; medians, peers measured in turns in the same run on fresh random data. "
-        "A ratio above 1 means that Lacis is faster.",
+        (
+            "Written by `python -m bench`; medians, peers measured in turns in the same run on fresh random data. "
+            "A ratio above 1 means that Lacis is faster."
+        ),
         machine(),
     ]
     for name in options.names:

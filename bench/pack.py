@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import torch
-
 import lacis
+import torch
 from lacis.formats import compose
 
 from .measure import Case, measure, random_sparse
@@ -21,11 +20,10 @@ def run() -> list[Case]:
         "Bsr(64, 64)": lacis.Bsr(64, 64),
         "block(16, 16) Ell Coo": compose(2, [(16, 16)], [(lacis.Ell, [0, 1]), (lacis.Coo, [2, 3])]),
     }
-    cases = []
-    for name, format in formats.items():
-        times = measure({
-            "lacis": lambda format=format: lacis.pack(dense, format),
-            "torch to_sparse_csr": dense.to_sparse_csr,
-        }, device, rounds=10)
-        cases.append(Case(f"{name} on {device}", times, "under 20 ms on CUDA"))
-    return cases
+    return [case(dense, name, format) for name, format in formats.items()]
+
+
+def case(dense, name: str, format) -> Case:
+    contenders = {"lacis": lambda: lacis.pack(dense, format), "torch to_sparse_csr": dense.to_sparse_csr}
+    times = measure(contenders, dense.device, rounds=10)
+    return Case(f"{name} on {dense.device.type}", times, "under 20 ms on CUDA")

@@ -5,10 +5,9 @@ import copy
 import io
 import pickle
 
+import lacis
 import pytest
 import torch
-
-import lacis
 
 pytestmark = pytest.mark.parametrize("target", ["eager", "cpu"])
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`lacis.einsum` and `lacis.compile` against torch.einsum."""
 
+import lacis
 import pytest
 import torch
-
-import lacis
 
 FORMATS = [lacis.Csr, lacis.Csc, lacis.Coo, lacis.Ell, lacis.Bsr(4, 4)]
 EXPRESSIONS = ["nk,bk->bn", "ij,j->i", "ij,jk->ik", "ki,kj->ij"]

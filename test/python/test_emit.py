@@ -3,10 +3,9 @@
 
 import dataclasses
 
+import lacis
 import pytest
 import torch
-
-import lacis
 from lacis.capture import capture_einsum, divisible, kernel_spec, parse_statement
 from lacis.emit import emit
 from lacis.operators import OPERATORS

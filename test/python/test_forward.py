@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forward pass in the modes that users run: grad, no_grad, inference, traced; and no gradient that is wrong."""
 
+import lacis
 import pytest
 import torch
-
-import lacis
 
 FORMATS = {
     "Csr": lambda h: h.set_format(lacis.Csr),

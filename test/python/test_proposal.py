@@ -3,10 +3,9 @@
 
 import copy
 
+import lacis as sparse
 import pytest
 import torch
-
-import lacis as sparse
 
 TARGETS = ["eager", "cpu"]
 

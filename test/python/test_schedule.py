@@ -5,10 +5,9 @@ import copy
 import subprocess
 import sys
 
+import lacis
 import pytest
 import torch
-
-import lacis
 
 
 def make_model():

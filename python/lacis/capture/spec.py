@@ -55,9 +55,9 @@ class KernelSpec:
     def dtype(self) -> torch.dtype:
         return self.output.dtype
 
-    def with_dtype(self, dtype: torch.dtype) -> "KernelSpec":
+    def with_dtype(self, dtype: torch.dtype) -> KernelSpec:
         """The same kernel for another dtype."""
-        change = lambda operand: operand and dataclasses.replace(operand, dtype=dtype)  # noqa: E731
+        change = lambda operand: operand and dataclasses.replace(operand, dtype=dtype)
         operands = tuple(change(operand) for operand in self.operands)
         return dataclasses.replace(self, operands=operands, output=change(self.output), bias=change(self.bias))
 

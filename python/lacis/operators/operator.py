@@ -9,7 +9,7 @@ import torch
 
 from ..errors import ScheduleError
 
-OPERATORS: dict[str, "Operator"] = {}
+OPERATORS: dict[str, Operator] = {}
 
 
 class Operator:
