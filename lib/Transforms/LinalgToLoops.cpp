@@ -43,8 +43,12 @@ BlockArgument argumentOf(Value tensor) {
   return cast<BlockArgument>(tensor);
 }
 
-/// Slots of a dense last level may hold no entry.
-bool mayPad(Value tensor) { return formatOf(tensor).getLevels().back().getExtent().coversDomain(); }
+/// Slots of a dense last level may hold no entry; a walk meets the same slots in another order.
+bool mayPad(Value tensor) {
+  if (auto walk = tensor.getDefiningOp<WalkOp>())
+    tensor = walk.getSource();
+  return formatOf(tensor).getLevels().back().getExtent().coversDomain();
+}
 
 /// Padding inside a block is 0 and is not multiplied, so that infinity and NaN stay with the entries.
 Value skipPadding(OpBuilder &b, Location loc, Value stored, Value next, Value carried) {

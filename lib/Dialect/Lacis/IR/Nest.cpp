@@ -51,7 +51,8 @@ SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {
 SmallVector<LoopOp> Nest::mainChain() const {
   LoopOp last;
   for (LoopOp loop : function.getBody().getOps<LoopOp>())
-    last = loop;
+    if (!loop.getName().contains('.')) // copies carry the operand's name: x.j
+      last = loop;
   return last ? perfectChain(last) : SmallVector<LoopOp>();
 }
 

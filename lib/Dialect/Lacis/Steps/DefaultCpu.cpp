@@ -10,15 +10,28 @@
 using namespace mlir;
 using namespace lacis;
 
+/// A thread copies a tile: one cache line of each row of the operand, to whole rows of the panel.
+static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel) {
+  constexpr int64_t kLine = 16;
+  SmallVector<std::string> outer = openCopy(schedule, operand, lane, axis, panel);
+  std::string row = (operand + "." + lane + "1").str();
+  if (outer.size() > 1) {
+    std::string last = outer.pop_back_val();
+    schedule.split(last, kLine);
+    outer.push_back(last + "0");
+    schedule.reorder({row, last + "1"});
+  }
+  for (const std::string &loop : outer)
+    schedule.bind(loop, "parallel");
+}
+
 static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
   ScheduleBuilder schedule(nest, steps);
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
     int64_t lanes = 128 / outputBytes(nest);
-    for (auto [operand, axis] : operandsAcross(nest, lane)) {
-      schedule.relayout(operand, panelLayout(nest, operand, axis, lanes));
-      schedule.bind(operand + "." + lane + "0", "parallel");
-    }
+    for (auto [operand, axis] : operandsAcross(nest, lane))
+      scheduleCopy(schedule, operand, lane, axis, lanes);
     schedule.split(lane, lanes);
     std::vector<std::string> order{lane + "0"};
     for (LoopOp loop : nest.mainChain())

@@ -41,14 +41,8 @@ static void scheduleThreads(ScheduleBuilder &schedule) {
 }
 
 static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel) {
-  Nest &nest = schedule.getNest();
-  schedule.relayout(operand, panelLayout(nest, operand, axis, panel));
+  SmallVector<std::string> outer = openCopy(schedule, operand, lane, axis, panel);
   std::string prefix = (operand + ".").str();
-  LoopOp first = nest.find(prefix + lane.str() + "0");
-  SmallVector<std::string> outer;
-  for (LoopOp loop : perfectChain(first))
-    if (!loop.getTrip())
-      outer.push_back(loop.getName().str());
   // A thread copies eight neighbours of the last dynamic axis: one sector of reads, coalesced writes.
   if (outer.size() > 1) {
     std::string last = outer.pop_back_val();

@@ -70,7 +70,7 @@ StringRef lacis::letterOf(StringRef loop) { return loop.rtrim("0123456789"); }
 SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter) {
   SmallVector<std::pair<std::string, unsigned>> found;
   func::FuncOp function = nest.getFunction();
-  for (BlockArgument argument : function.getArguments().drop_back()) {
+  for (BlockArgument argument : function.getArguments()) {
     ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name");
     if (isEncoded(argument) || !name)
@@ -96,6 +96,18 @@ FormatAttr lacis::panelLayout(Nest &nest, StringRef operand, unsigned axis, int6
       out << ", " << cast<StringAttr>(name).getValue() << " : dense";
   out << ", " << lane << " mod " << panel << " : dense)>";
   return cast<FormatAttr>(parseAttribute(text, function.getContext()));
+}
+
+SmallVector<std::string> lacis::openCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis,
+                                         int64_t panel) {
+  Nest &nest = schedule.getNest();
+  schedule.relayout(operand, panelLayout(nest, operand, axis, panel));
+  SmallVector<std::string> outer;
+  if (LoopOp first = nest.find((operand + "." + lane + "0").str()))
+    for (LoopOp loop : perfectChain(first))
+      if (!loop.getTrip())
+        outer.push_back(loop.getName().str());
+  return outer;
 }
 
 unsigned lacis::outputBytes(Nest &nest) {

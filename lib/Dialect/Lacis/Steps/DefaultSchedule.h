@@ -36,10 +36,13 @@ private:
 std::string laneLetter(Nest &nest);
 /// The letter of a loop: `i` of `i0`, `i10`.
 llvm::StringRef letterOf(llvm::StringRef loop);
-/// Dense operands that have `letter`, but not as their last axis: (name, axis of the letter).
+/// Dense operands (the output too) that have `letter`, but not as their last axis: (name, axis of the letter).
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
 /// (d0, d1) with axis `axis` in panels: (axis floordiv panel, the others, axis mod panel), all dense.
 FormatAttr panelLayout(Nest &nest, llvm::StringRef operand, unsigned axis, int64_t panel);
+/// Lays an operand out in panels of `lane`; returns the loops of the copy whose size is not constant.
+llvm::SmallVector<std::string> openCopy(ScheduleBuilder &schedule, llvm::StringRef operand, llvm::StringRef lane,
+                                        unsigned axis, int64_t panel);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);
 

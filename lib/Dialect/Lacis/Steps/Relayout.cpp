@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The nest reads a copy of a dense operand in another layout; a nest before it makes the copy.
+/// The nest reads a copy of a dense operand in another layout, made by a nest before it; or it writes
+/// the output in another layout, and a nest after it copies that to its place.
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,23 +12,22 @@ using namespace mlir;
 using namespace lacis;
 
 namespace {
-/// Builds the workspace and the nest that fills it, level by level of the layout.
+/// Builds the workspace and the nest that fills or empties it, level by level of the layout.
 struct Copy {
   OpBuilder b;
   Location loc;
-  Value source;
+  Value tensor; // the operand, or the output
+  bool isOutput;
   FormatAttr layout;
   StringRef operand;
   SmallVector<Value> sizes;
 
-  Value build() {
-    auto type = cast<RankedTensorType>(source.getType());
+  Value makeWorkspace() {
+    auto type = cast<RankedTensorType>(tensor.getType());
     for (int64_t axis = 0; axis < type.getRank(); ++axis)
-      sizes.push_back(tensor::DimOp::create(b, loc, source, axis));
+      sizes.push_back(tensor::DimOp::create(b, loc, tensor, axis));
     auto laidOut = RankedTensorType::get(type.getShape(), type.getElementType(), layout);
-    Value workspace = WorkspaceOp::create(b, loc, laidOut, sizes);
-    fill(workspace, type.getElementType());
-    return workspace;
+    return WorkspaceOp::create(b, loc, laidOut, sizes);
   }
 
   LoopOp openLoop(OpBuilder &inner, Digit digit, unsigned rank, unsigned count) {
@@ -39,7 +39,7 @@ struct Copy {
     return LoopOp::create(inner, loc, name, upper);
   }
 
-  void fill(Value workspace, Type element) {
+  void copy(Value workspace) {
     SmallVector<Digit> digits;
     for (LevelAttr level : layout.getLevels())
       llvm::append_range(digits, level.getDigits());
@@ -60,16 +60,19 @@ struct Copy {
       Value &sum = coordinates[digit.axis];
       sum = sum ? arith::AddIOp::create(body, loc, sum, term).getResult() : term;
     }
-    Value value = readInside(body, coordinates, element, digits);
-    WriteOp::create(body, loc, value, workspace, coordinates, Value(), IntegerAttr());
+    Value inside = insideAxes(body, coordinates, digits);
+    if (isOutput)
+      store(body, workspace, coordinates, inside);
+    else
+      WriteOp::create(body, loc, load(body, coordinates, inside), workspace, coordinates, Value(), IntegerAttr());
     for (LoopOp loop : loops) {
       OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
       YieldOp::create(end, loc);
     }
   }
 
-  /// The source's element, or zero where the layout pads an axis.
-  Value readInside(OpBuilder &body, ArrayRef<Value> coordinates, Type element, ArrayRef<Digit> digits) {
+  /// True where the coordinates lie inside the axes; null where the layout pads no axis.
+  Value insideAxes(OpBuilder &body, ArrayRef<Value> coordinates, ArrayRef<Digit> digits) {
     Value inside;
     for (auto [axis, size] : llvm::enumerate(sizes)) {
       int64_t largest = 1;
@@ -81,40 +84,61 @@ struct Copy {
       Value ok = arith::CmpIOp::create(body, loc, arith::CmpIPredicate::slt, coordinates[axis], size);
       inside = inside ? arith::AndIOp::create(body, loc, inside, ok).getResult() : ok;
     }
-    auto read = [&](OpBuilder &at) {
-      return ReadOp::create(at, loc, element, source, coordinates, Value(), IntegerAttr()).getResult();
-    };
+    return inside;
+  }
+
+  Value read(OpBuilder &at, Value from, ArrayRef<Value> coordinates) {
+    Type element = cast<RankedTensorType>(from.getType()).getElementType();
+    return ReadOp::create(at, loc, element, from, coordinates, Value(), IntegerAttr());
+  }
+
+  /// The operand's element, or zero in the padding.
+  Value load(OpBuilder &body, ArrayRef<Value> coordinates, Value inside) {
     if (!inside)
-      return read(body);
+      return read(body, tensor, coordinates);
+    Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
     auto guard = scf::IfOp::create(body, loc, element, inside, /*withElseRegion=*/true);
     OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
-    scf::YieldOp::create(then, loc, read(then));
+    scf::YieldOp::create(then, loc, read(then, tensor, coordinates));
     Value zero = arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(element));
     scf::YieldOp::create(otherwise, loc, zero);
     return guard.getResult(0);
+  }
+
+  /// Stores an element of the workspace in the output, but for the padding.
+  void store(OpBuilder &body, Value workspace, ArrayRef<Value> coordinates, Value inside) {
+    OpBuilder at = body;
+    if (inside)
+      at = scf::IfOp::create(body, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+    Value value = read(at, workspace, coordinates);
+    WriteOp::create(at, loc, value, tensor, coordinates, Value(), IntegerAttr());
   }
 };
 } // namespace
 
 LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
-  Value source = nest.findOperand(getOperand());
-  if (!source)
+  Value tensor = nest.findOperand(getOperand());
+  if (!tensor)
     return emitError(loc) << "relayout: no operand named '" << getOperand() << "'";
   auto layout = dyn_cast<FormatAttr>(getLayout());
-  if (!layout || layout.getAxes().size() != static_cast<size_t>(cast<RankedTensorType>(source.getType()).getRank()) ||
+  if (!layout || layout.getAxes().size() != static_cast<size_t>(cast<RankedTensorType>(tensor.getType()).getRank()) ||
       !llvm::all_of(layout.getLevels(), [](LevelAttr level) { return level.getExtent().coversDomain(); }))
     return emitError(loc) << "relayout: the layout of '" << getOperand() << "' must be dense levels over its axes";
-  SmallVector<ReadOp> reads;
-  nest.getFunction().walk([&](ReadOp read) {
-    if (read.getTensor() == source)
-      reads.push_back(read);
-  });
-  if (reads.empty())
-    return emitError(loc) << "relayout: nothing reads '" << getOperand() << "'";
-  SmallVector<LoopOp> main = nest.mainChain();
-  Copy copy{OpBuilder(main.front()), loc, source, layout, getOperand(), {}};
-  Value workspace = copy.build();
-  for (ReadOp read : reads)
-    read.getTensorMutable().assign(workspace);
+  func::FuncOp function = nest.getFunction();
+  bool isOutput = cast<BlockArgument>(tensor).getArgNumber() + 1 == function.getNumArguments();
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : tensor.getUses())
+    if (isOutput ? isa<WriteOp>(use.getOwner()) : isa<ReadOp>(use.getOwner()))
+      uses.push_back(&use);
+  if (uses.empty())
+    return emitError(loc) << "relayout: nothing in the nest touches '" << getOperand() << "'";
+  LoopOp main = nest.mainChain().front();
+  Copy copy{OpBuilder(main), loc, tensor, isOutput, layout, getOperand(), {}};
+  Value workspace = copy.makeWorkspace();
+  for (OpOperand *use : uses)
+    use->set(workspace);
+  if (isOutput)
+    copy.b.setInsertionPointAfter(main);
+  copy.copy(workspace);
   return success();
 }

@@ -21,7 +21,7 @@ public:
   mlir::FailureOr<LoopOp> require(llvm::StringRef name, llvm::StringRef step, mlir::Location loc) const;
   /// The function's argument called `name` (`lacis.name`), or null.
   mlir::Value findOperand(llvm::StringRef name) const;
-  /// The main nest: the last loop at the top, and the loops perfectly nested in it.
+  /// The main nest, not one that copies an operand: its loop at the top, and the loops perfectly nested in it.
   llvm::SmallVector<LoopOp> mainChain() const;
 
 private:
