@@ -106,7 +106,6 @@ function(lacis_add_room target)
     target_precompile_headers(${target} REUSE_FROM lacis_pch)
     add_dependencies(${target} lacis_generated)
   endif()
-  set_property(GLOBAL APPEND PROPERTY LACIS_OBJECTS ${target})
 endfunction()
 
 function(lacis_add_rooms root)
@@ -121,11 +120,13 @@ function(lacis_add_rooms root)
   foreach(folder IN LISTS folders)
     string(REPLACE "/" "" target "Lacis${folder}")
     lacis_add_room(${target} ${sources_of_${folder}})
+    set_property(GLOBAL APPEND PROPERTY LACIS_OBJECTS ${target})
   endforeach()
 endfunction()
 
-# A room outside of this tree: its .td files are generated into include/<folder's name>/.
-function(lacis_add_extra folder)
+# A room outside of lib/: its .td files are generated into include/<folder's name>/. `objects` is the property that
+# gathers it: LACIS_OBJECTS for the core.
+function(lacis_add_extra objects folder)
   get_filename_component(folder ${folder} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
   get_filename_component(name ${folder} NAME)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
@@ -135,30 +136,33 @@ function(lacis_add_extra folder)
   endforeach()
   lacis_add_room(LacisExtra_${name} ${sources})
   target_include_directories(LacisExtra_${name} PRIVATE ${folder})
+  set_property(GLOBAL APPEND PROPERTY ${objects} LacisExtra_${name})
 endfunction()
 
-# The one library to ship: static LLVM inside, only `extern "C"` entries outside.
-function(lacis_add_core)
-  get_property(objects GLOBAL PROPERTY LACIS_OBJECTS)
+# Everything that tablegen makes; called once, after the last room.
+function(lacis_add_generated)
   get_property(generated GLOBAL PROPERTY LACIS_GENERATED)
   add_custom_target(lacis_generated DEPENDS ${generated})
   add_dependencies(lacis_pch lacis_generated)
-  add_library(lacis_core SHARED)
-  foreach(object IN LISTS objects)
-    target_sources(lacis_core PRIVATE $<TARGET_OBJECTS:${object}>)
+endfunction()
+
+# A library of the rooms in `objects`: static LLVM inside, only `extern "C"` entries outside.
+function(lacis_add_core core)
+  add_library(${core} SHARED)
+  foreach(object IN LISTS ARGN)
+    target_sources(${core} PRIVATE $<TARGET_OBJECTS:${object}>)
   endforeach()
-  target_include_directories(lacis_core PUBLIC ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(lacis_core PRIVATE
+  target_include_directories(${core} PUBLIC ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(${core} PRIVATE
     ${LACIS_MLIR_LIBRARIES} ${LACIS_LLVM_LIBRARIES} Threads::Threads ${CMAKE_DL_LIBS})
-  target_link_options(lacis_core PRIVATE
+  target_link_options(${core} PRIVATE
     LINKER:--gc-sections LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:-z,defs LINKER:--build-id=sha1)
   if(LACIS_LLD)
-    target_link_options(lacis_core PRIVATE -fuse-ld=lld)
+    target_link_options(${core} PRIVATE -fuse-ld=lld)
   endif()
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_link_options(lacis_core PRIVATE LINKER:--strip-all)
+    target_link_options(${core} PRIVATE LINKER:--strip-all)
   endif()
-  install(TARGETS lacis_core LIBRARY DESTINATION lacis/lib)
 endfunction()
 
 # Every folder under tools/ is a small main that calls one C function of the core.

@@ -10,12 +10,13 @@ import lit.formats
 config.name = "lacis"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "python", "gpu", "unit", "outside"]
+config.excludes = ["Inputs", "python", "gpu", "unit"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 
 folders = [config.lacis_tools, config.llvm_tools, config.environment["PATH"]]
 config.environment["PATH"] = os.pathsep.join(folders)
 config.substitutions.append(("%python", f'"{sys.executable}"'))
+config.substitutions.append(("%outside", f'env LD_PRELOAD="{config.outside_core}"'))
 config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
 
 # An assembler for PTX, when there is one: the tool itself, or the one in the package nvidia-cuda-nvcc.

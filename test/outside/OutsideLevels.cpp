@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The level kinds from outside join the dialect.
+#include "OutsideLevels.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#define GET_ATTRDEF_CLASSES
+#include "outside/OutsideLevels.cpp.inc"
+
+static lacis::Room room([](lacis::LacisDialect &dialect) {
+  dialect.addKinds<
+#define GET_ATTRDEF_LIST
+#include "outside/OutsideLevels.cpp.inc"
+      >();
+});
