@@ -63,7 +63,7 @@ docs: build
 wheel: build
 	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
 	$(WHEEL_VENV)/bin/python -m pip install -q 'scikit-build-core>=0.11' 'pybind11>=2.13'
-	$(WHEEL_VENV)/bin/python -m pip wheel --no-build-isolation --no-deps -w dist . \
+	PATH=$(BIN):$$PATH $(WHEEL_VENV)/bin/python -m pip wheel --no-build-isolation --no-deps -w dist . \
 	  -C cmake.define.LACIS_TORCH_ROOT="$$($(BIN)/python -c 'import importlib.util as i; print(i.find_spec("torch").submodule_search_locations[0])')"
 
 clean:

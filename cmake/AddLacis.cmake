@@ -156,7 +156,9 @@ function(lacis_add_core core)
   target_link_libraries(${core} PRIVATE
     ${LACIS_MLIR_LIBRARIES} ${LACIS_LLVM_LIBRARIES} Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(${core} PRIVATE
-    LINKER:--gc-sections LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:-z,defs LINKER:--build-id=sha1)
+    LINKER:--gc-sections LINKER:--as-needed LINKER:--exclude-libs,ALL LINKER:-z,defs LINKER:--build-id=sha1
+    LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/lacis_core.map)
+  set_target_properties(${core} PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/lacis_core.map)
   if(LACIS_LLD)
     target_link_options(${core} PRIVATE -fuse-ld=lld)
   endif()
