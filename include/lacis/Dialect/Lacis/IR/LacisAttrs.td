@@ -132,17 +132,32 @@ class Lacis_Binding<string name, string mnemonic, list<string> methods = []>
 }
 
 def Lacis_AffineBinding : Lacis_Binding<"Affine", "affine", ["determines"]> {
-  let summary = "The sum or difference of two axes: `let d = j - i`.";
+  let summary = "The sum or difference of two axes.";
+  let description = [{
+    ```mlir
+    #diagonals = #lacis.format<(i, j) let d = j - i -> (d : compressed, i : range)>
+    ```
+  }];
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$left, "bool":$minus, "unsigned":$right);
 }
 
 def Lacis_SlotBinding : Lacis_Binding<"Slot", "slot"> {
-  let summary = "The place of an entry among those of its fibre: `let s = slot(j in i)`.";
+  let summary = "The place of an entry among those of its fibre.";
+  let description = [{
+    ```mlir
+    #by_place = #lacis.format<(i, j) let s = slot(j in i) -> (i : dense, s : ragged, j : singleton<pad=true>)>
+    ```
+  }];
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, ArrayRefParameter<"::lacis::Digit">:$within);
 }
 
 def Lacis_RankBinding : Lacis_Binding<"Rank", "rank", ["determines"]> {
-  let summary = "The place of a row when rows are sorted by their number of entries: `let r = rank(i by nnz within 128)`.";
+  let summary = "The place of a row when rows are sorted by their number of entries, in windows of `within` rows.";
+  let description = [{
+    ```mlir
+    #sorted = #lacis.format<(i, j) let r = rank(i by nnz within 128) -> (r : dense, j : compressed)>
+    ```
+  }];
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, "int64_t":$within);
 }
 
