@@ -9,6 +9,7 @@ import functools
 import logging
 import os
 import pathlib
+import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -210,12 +211,22 @@ def compile_kernel(
 ) -> LoadedKernel:
     """Compiles the text of one kernel, or finds it, and makes it ready to launch.
 
-    A CUDA kernel is compiled, but not loaded, on a machine without a GPU.
+    A CUDA kernel is compiled, but not loaded, on a machine without a GPU of its family.
     """
     kernel = _shared(Request(text, target, dict(options or {})))
-    if not target.startswith("cuda") or torch.cuda.is_available():
+    if _runs_here(target, device):
         kernel.load(device)
     return kernel
+
+
+def _runs_here(target: str, device: torch.device | int | None) -> bool:
+    if not target.startswith("cuda"):
+        return True
+    if not torch.cuda.is_available():
+        return False
+    major, minor = torch.cuda.get_device_capability(_device_number(target, device))
+    chip = re.search(r"sm_(\d+)(\d)", target)
+    return chip is None or (int(chip[1]), int(chip[2])) <= (major, minor) and int(chip[1]) == major
 
 
 def compile_many(requests: Iterable[Request], *, device: torch.device | int | None = None) -> list[LoadedKernel]:
