@@ -30,6 +30,9 @@
 // expected-error @below {{a block of 6 does not divide the block of 16 around it}}
 #a = #lacis.format<(i) -> (i mod 16 floordiv 6 : dense)>
 // -----
+// expected-error @below {{a block of 1073741824 * 16 is too large: blocks end at 2147483647}}
+#a = #lacis.format<(i) -> (i floordiv 1073741824 mod 16 : dense)>
+// -----
 // expected-error @below {{no axis named 'k'; the names here are 'i', 'j'}}
 #a = #lacis.format<(i, j) -> (i : dense, k : dense)>
 // -----

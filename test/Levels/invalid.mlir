@@ -60,6 +60,9 @@
 // expected-error @below {{'link' has no digits: write 'link' alone}}
 #a = #lacis.level<d0 : link>
 // -----
+// expected-error @below {{'var' and 'link' do not combine: one of them is an extent and a coordinate, and stands alone}}
+#a = #lacis.level<d0 : var*link>
+// -----
 // expected-error @below {{level kind 'kind' needs a symbol: write '@name'}}
 #a = #lacis.kind<4>
 // -----

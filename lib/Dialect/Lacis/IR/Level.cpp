@@ -13,9 +13,17 @@ LogicalResult LevelAttr::verify(EmitError emitError, ArrayRef<Digit> digits, Ext
   if (digits.empty() != extent.isLink())
     return emitError() << (digits.empty() ? "a level needs a digit of an axis; only 'link' has none"
                                           : "'link' has no digits: write 'link' alone");
-  for (const Digit &digit : digits)
+  for (const Digit &digit : digits) {
     if (digit.div < 1 || digit.mod < 0)
       return emitError() << "a block size must be positive, not " << (digit.div < 1 ? digit.div : digit.mod);
+    if (digit.div > std::numeric_limits<int32_t>::max() || digit.mod > std::numeric_limits<int32_t>::max() / digit.div)
+      return emitError() << "a block of " << digit.div << " * " << std::max<int64_t>(digit.mod, 1)
+                         << " is too large: blocks end at 2147483647";
+  }
+  bool whole = isa<CoordinateInterface>(Attribute(extent)) || isa<ExtentInterface>(Attribute(coordinate));
+  if (whole && Attribute(extent) != Attribute(coordinate))
+    return emitError() << "'" << extent.getMnemonic() << "' and '" << coordinate.getMnemonic()
+                       << "' do not combine: one of them is an extent and a coordinate, and stands alone";
   return extent.verifyCoordinate(coordinate, emitError);
 }
 
