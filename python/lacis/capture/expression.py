@@ -50,9 +50,16 @@ def capture_einsum(expression: str, operands, location=None, steps=()) -> tuple[
         Operand(name, term, dtype, operand.pattern.typed_text if isinstance(operand, PackedTensor) else None)
         for name, term, operand in zip(names, terms, operands)
     )
-    classes = tuple((letter, divisible(sizes[letter])) for letter in terms[packed[0]])
+    own = terms[packed[0]]
+    classes = [(letter, divisible(sizes[letter])) for letter in own]
+    classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
     result = Operand("out", output, dtype)
-    return KernelSpec("einsum", taken, result, None, classes, tuple(steps), location), sizes
+    return KernelSpec("einsum", taken, result, None, tuple(classes), tuple(steps), location), sizes
+
+
+def _dense_class(size: int) -> int:
+    """What is promised of a size that changes from call to call: whole panels, whole vectors, or nothing."""
+    return next(known for known in (32, 4, 1) if size % known == 0 and (size or known == 1))
 
 
 def _sizes(terms, operands) -> dict[str, int]:

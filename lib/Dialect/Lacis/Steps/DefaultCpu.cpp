@@ -47,7 +47,7 @@ static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &
     if (letterOf(loop.getName()) == lane)
       continue;
     std::string name = loop.getName().str();
-    if (auto trip = loop.getTrip(); trip && *trip % 2 == 0) {
+    if (auto trip = loop.getTrip(); trip && *trip % 2 == 0 && canJam(loop)) {
       schedule.split(name, 2);
       schedule.jam(name + "1");
     }

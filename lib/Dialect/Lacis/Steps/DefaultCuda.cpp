@@ -20,7 +20,7 @@ static void scheduleRows(ScheduleBuilder &schedule, StringRef lane) {
     return;
   std::string name = (*rows).getName().str();
   std::optional<int64_t> trip = (*rows).getTrip();
-  int64_t jam = !trip ? 1 : *trip % 4 == 0 ? 4 : *trip % 2 == 0 ? 2 : 1;
+  int64_t jam = !trip || !canJam(*rows) ? 1 : *trip % 4 == 0 ? 4 : *trip % 2 == 0 ? 2 : 1;
   if (jam > 1) {
     schedule.split(name, jam);
     schedule.jam(name + "1");

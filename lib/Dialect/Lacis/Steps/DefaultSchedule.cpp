@@ -110,6 +110,22 @@ SmallVector<std::string> lacis::openCopy(ScheduleBuilder &schedule, StringRef op
   return outer;
 }
 
+bool lacis::canJam(LoopOp loop) {
+  SmallVector<Value> reached{loop.getCoordinate()};
+  for (size_t next = 0; next < reached.size(); ++next)
+    for (OpOperand &use : reached[next].getUses()) {
+      Operation *user = use.getOwner();
+      if (auto inner = dyn_cast<LevelLoopOp>(user); inner && inner.getParent() == reached[next])
+        return false;
+      if (auto inner = dyn_cast<LoopOp>(user); inner && inner.getUpper() == reached[next])
+        return false;
+      for (Value result : user->getResults())
+        if (result.getType().isIndex() && !llvm::is_contained(reached, result))
+          reached.push_back(result);
+    }
+  return true;
+}
+
 unsigned lacis::outputBytes(Nest &nest) {
   auto type = cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
   return type.getElementTypeBitWidth() == 64 ? 8 : 4;

@@ -43,6 +43,8 @@ FormatAttr panelLayout(Nest &nest, llvm::StringRef operand, unsigned axis, int64
 /// Lays an operand out in panels of `lane`; returns the loops of the copy whose size is not constant.
 llvm::SmallVector<std::string> openCopy(ScheduleBuilder &schedule, llvm::StringRef operand, llvm::StringRef lane,
                                         unsigned axis, int64_t panel);
+/// No bound inside depends on the loop's coordinate, so that copies of its body can share the loops.
+bool canJam(LoopOp loop);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);
 
