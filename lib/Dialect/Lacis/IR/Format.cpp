@@ -31,17 +31,6 @@ IntegerType FormatAttr::getIndexType() const {
   return IntegerType::get(getContext(), 32);
 }
 
-LogicalResult FormatAttr::verifyHasCode(EmitError emitError) const {
-  for (Attribute binding : getBindings())
-    return emitError() << "binding '" << cast<BindingInterface>(binding).getMnemonic() << "' has no code yet";
-  for (LevelAttr level : getLevels())
-    if (!level.hasCode())
-      return emitError() << "level kind '" << level.getKindName() << "' has no code yet";
-  if (getLayout())
-    return emitError() << "'layout' has no code yet";
-  return success();
-}
-
 /// The finest digit of each axis that the levels name, unbounded; `div == 0` for an axis that they do not name.
 static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numAxes) {
   SmallVector<Digit> finest(numAxes);

@@ -77,8 +77,6 @@ def Lacis_FormatAttr : Lacis_Attr<"Format", "format",
     ::lacis::FormatAttr companion(::llvm::ArrayRef<unsigned> leadingAxes) const;
     /// i64 when any index array is, else i32.
     ::mlir::IntegerType getIndexType() const;
-    /// Refuses, by name, kinds and bindings that parse but cannot be lowered yet.
-    ::llvm::LogicalResult verifyHasCode(::lacis::EmitError emitError) const;
   }];
 }
 
