@@ -44,6 +44,8 @@ bool walksItself(FormatAttr format, ArrayRef<unsigned> axes) {
 LogicalResult requireCode(FormatAttr format, Location loc) {
   if (!format.getBindings().empty())
     return emitError(loc) << "formats with 'let' bindings have no code yet: " << format;
+  if (format.getLayout())
+    return emitError(loc) << "formats with a 'layout' have no code yet: " << format;
   for (auto [number, level] : llvm::enumerate(format.getLevels())) {
     if (!level.getExtent().hasCode())
       return emitError(loc) << "level kind '" << level.getExtent().getMnemonic() << "' (level " << number
@@ -55,6 +57,18 @@ LogicalResult requireCode(FormatAttr format, Location loc) {
   return success();
 }
 
+/// No digit of an axis lies inside another: the tile's digits are below those of the index.
+bool nestsDigits(FormatAttr format) {
+  SmallVector<Digit> digits;
+  for (LevelAttr level : format.getLevels())
+    llvm::append_range(digits, level.getDigits());
+  return llvm::all_of(digits, [&](Digit inner) {
+    return llvm::all_of(digits, [&](Digit outer) {
+      return inner.axis != outer.axis || outer.div <= inner.div || (inner.mod && inner.div * inner.mod <= outer.div);
+    });
+  });
+}
+
 LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   auto type = cast<RankedTensorType>(operand.get().getType());
   auto format = cast<FormatAttr>(type.getEncoding());
@@ -64,7 +78,7 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   if (walksItself(format, axes))
     return success();
   FormatAttr companion = format.companion(axes);
-  if (!companion)
+  if (!companion || !nestsDigits(companion))
     return generic.emitError("no walk of '") << format << "' gives each output element one owner";
   OpBuilder b(generic);
   auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);

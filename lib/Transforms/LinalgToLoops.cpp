@@ -30,7 +30,7 @@ std::string letterName(linalg::GenericOp generic, unsigned dim) {
   if (auto names = generic->getAttrOfType<ArrayAttr>("lacis.loops"))
     if (dim < names.size())
       return cast<StringAttr>(names[dim]).str();
-  return "d" + std::to_string(dim);
+  return std::string(1, static_cast<char>('a' + dim % 26)); // a generic without names
 }
 
 /// The function's argument behind parts and walks, or null.
@@ -100,6 +100,9 @@ void NestBuilder::collectDigits(StringRef name, FormatAttr format, unsigned axis
 
 /// Sizes of the letters, from the arguments that have them, and the names of the arguments' axes.
 LogicalResult NestBuilder::addLetters(linalg::GenericOp generic) {
+  for (unsigned dim = 0; dim < generic.getNumLoops(); ++dim)
+    if (std::string name = letterName(generic, dim); name.empty() || !llvm::all_of(name, llvm::isAlpha))
+      return generic.emitError("'lacis.loops' names a loop '") << name << "'; names are letters";
   for (OpOperand &operand : generic->getOpOperands()) {
     BlockArgument argument = argumentOf(operand.get());
     AffineMap map = generic.getMatchingIndexingMap(&operand);

@@ -81,11 +81,13 @@ class Kernel:
         return own + [packed.derived(a.format, a.part)[a.name] for a in self.derived]
 
     def __call__(self, *operands) -> torch.Tensor:
-        """Run on operands like those it was compiled for."""
+        """Run on operands like those it was compiled for; sizes of another divisibility class compile a variant."""
         spec, sizes = capture_einsum_of(self.spec, operands)
-        if spec != self.spec:
-            raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
         packed = operands[self.spec.packed]
+        if spec != self.spec:
+            if dataclasses.replace(spec, divisible=self.spec.divisible) != self.spec:
+                raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
+            return load_kernel(spec, self.target, packed.device)(*operands)
         dense = [operand for operand in operands if operand is not packed]
         shape = [sizes[letter] for letter in self.spec.output.indices]
         return launch(dense, self.arrays(packed), shape, self.key, list(packed.shape))

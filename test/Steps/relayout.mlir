@@ -1,0 +1,45 @@
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps | FileCheck %s
+
+// A nest before copies the operand to panels of four; the nest reads the panels.
+// CHECK-LABEL: func.func @copy(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<?x?xf32>
+// CHECK:         %[[PANELS:.*]] = lacis.workspace
+// CHECK:         lacis.loop "x.b0"
+// CHECK:           lacis.loop "x.j"
+// CHECK:             lacis.loop "x.b1"
+// CHECK:               scf.if
+// CHECK:                 lacis.read %[[X]]
+// CHECK:               lacis.write %{{.*}} to %[[PANELS]]
+// CHECK:         lacis.loop "b"
+// CHECK:           lacis.read %[[PANELS]]
+#panels = #lacis.format<(b, j) -> (b floordiv 4 : dense, j : dense, b mod 4 : dense)>
+func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x"}, %y: tensor<?xf32> {lacis.name = "y"}, %n: index)
+    attributes {lacis.steps = [#lacis.relayout<"x", #panels>]} {
+  lacis.loop "b" %b to %n {
+    %v = lacis.read %x[%b, %b] : tensor<?x?xf32> -> f32
+    lacis.write %v to %y[%b] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+#sparse = #lacis.format<(b, j) -> (b : dense, j : compressed)>
+// expected-error @+1 {{relayout: the layout of 'x' must be dense levels over its axes}}
+func.func @sparse(%x: tensor<?x?xf32> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.relayout<"x", #sparse>]} {
+  lacis.loop "b" %b to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{relayout: no operand named 'z'}}
+func.func @no_operand(%n: index) attributes {lacis.steps = [#lacis.relayout<"z", 1 : i64>]} {
+  lacis.loop "b" %b to %n {
+    lacis.yield
+  }
+  return
+}

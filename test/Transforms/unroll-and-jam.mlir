@@ -1,0 +1,44 @@
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-unroll-and-jam | FileCheck %s
+
+// Two rows share the loop inside; the second is checked at its read and its write.
+// CHECK-LABEL: func.func @rows(
+// CHECK-NOT:     lacis.loop "i1"
+// CHECK:         scf.if
+// CHECK:           lacis.loop "j" %[[J:.*]] to %{{.*}} iter(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) -> (f32, f32)
+// CHECK:             arith.addf %[[A]],
+// CHECK:             arith.addf %[[B]],
+// CHECK:           lacis.write
+// CHECK:           scf.if
+// CHECK-NEXT:        lacis.write
+func.func @rows(%x: tensor<?xf32>, %y: tensor<?xf32>, %i0: index, %n: index) {
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "i1" %i1 to %c2 {
+    %scaled = arith.muli %i0, %c2 : index
+    %i = arith.addi %scaled, %i1 : index
+    %ok = arith.cmpi slt, %i, %n : index
+    scf.if %ok {
+      %sum = lacis.loop "j" %j to %n iter(%acc = %zero) -> (f32) {
+        %v = lacis.read %x[%j] : tensor<?xf32> -> f32
+        %s = arith.addf %acc, %v : f32
+        lacis.yield %s : f32
+      }
+      lacis.write %sum to %y[%i] : f32 to tensor<?xf32>
+    }
+    lacis.yield
+  } {jam = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @one_place(%y: tensor<?xf32>, %n: index) {
+  %c2 = arith.constant 2 : index
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "i" %i to %c2 {
+    // expected-error @+1 {{all copies of loop 'i' write one element}}
+    lacis.write %zero to %y[%n] : f32 to tensor<?xf32>
+    lacis.yield
+  } {jam = 2 : i64}
+  return
+}

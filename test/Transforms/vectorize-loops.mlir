@@ -1,0 +1,45 @@
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-vectorize-loops | FileCheck %s
+
+// Lanes of the loop become a vector; the loop inside stays, with a vector carried; the guard counts lanes.
+// CHECK-LABEL: func.func @scale(
+// CHECK-NOT:     lacis.loop "b1"
+// CHECK:         %[[COUNT:.*]] = arith.subi %{{.*}}, %[[FIRST:.*]] : index
+// CHECK:         lacis.loop "j" %[[J:.*]] to %{{.*}} iter(%[[ACC:.*]] = %{{.*}}) -> (vector<4xf32>)
+// CHECK:           lacis.read %{{.*}}[%[[J]], %[[FIRST]]] along 1 count %[[COUNT]] : {{.*}} -> vector<4xf32>
+// CHECK:           arith.addf %[[ACC]], %{{.*}} : vector<4xf32>
+// CHECK:         lacis.write %{{.*}} to %{{.*}}[%[[FIRST]]] along 0 count %[[COUNT]]
+func.func @scale(%x: tensor<?x?xf32>, %y: tensor<?xf32>, %b0: index, %n: index) {
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "b1" %b1 to %c4 {
+    %scaled = arith.muli %b0, %c4 : index
+    %b = arith.addi %scaled, %b1 : index
+    %ok = arith.cmpi slt, %b, %n : index
+    scf.if %ok {
+      %sum = lacis.loop "j" %j to %n iter(%acc = %zero) -> (f32) {
+        %v = lacis.read %x[%j, %b] : tensor<?x?xf32> -> f32
+        %s = arith.addf %acc, %v : f32
+        lacis.yield %s : f32
+      }
+      lacis.write %sum to %y[%b] : f32 to tensor<?xf32>
+    }
+    lacis.yield
+  } {vectorize = 4 : i64}
+  return
+}
+
+// -----
+
+func.func @bounds(%x: tensor<?xf32>, %y: tensor<?xf32>) {
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "b" %b to %c4 {
+    // expected-error @+1 {{the bounds of this loop depend on the lanes of 'b'}}
+    %sum = lacis.loop "j" %j to %b iter(%acc = %zero) -> (f32) {
+      lacis.yield %acc : f32
+    }
+    lacis.write %sum to %y[%b] : f32 to tensor<?xf32>
+    lacis.yield
+  } {vectorize = 4 : i64}
+  return
+}
