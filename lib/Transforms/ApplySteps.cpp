@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Applies the recorded steps, then the default ones that are missing, and records them all.
+#include "Stages.h"
 #include "lacis/Dialect/Lacis/IR/StepInterface.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -20,7 +21,7 @@ struct ApplySteps : lacis::impl::LacisApplyStepsBase<ApplySteps> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     Nest nest(function);
-    if (nest.mainChain().empty())
+    if (nest.mainChain().empty() || hasReached(function, "loops"))
       return;
     SmallVector<StepInterface> steps;
     if (auto recorded = function->getAttrOfType<ArrayAttr>("lacis.steps"))

@@ -2,6 +2,7 @@
 /// \file
 /// Explodes encoded tensors into buffers: level loops become scf loops, positions become loads.
 #include "LoopLowering.h"
+#include "Stages.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISLOWERLEVELS
@@ -121,6 +122,8 @@ LogicalResult lowerKernel(func::FuncOp function) {
 
 struct LowerLevels : lacis::impl::LacisLowerLevelsBase<LowerLevels> {
   void runOnOperation() override {
+    if (hasReached(getOperation(), "buffers"))
+      return;
     auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
     if (functions.size() != 1) {
       getOperation().emitError("a module holds one kernel, not ") << functions.size();

@@ -2,6 +2,7 @@
 /// \file
 /// Each nest becomes a kernel: bound loops take their coordinates from the block, warp and lane.
 #include "LaunchMapping.h"
+#include "Stages.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISMAPTOGRID
@@ -98,6 +99,8 @@ private:
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {
   void runOnOperation() override {
+    if (hasReached(getOperation(), "target"))
+      return;
     auto functions = outlineNests(getOperation());
     if (failed(functions))
       return signalPassFailure();

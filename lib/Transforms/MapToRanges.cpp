@@ -2,6 +2,7 @@
 /// \file
 /// Each nest becomes a function over a range of units; a thread of the CPU runs one range.
 #include "LaunchMapping.h"
+#include "Stages.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISMAPTORANGES
@@ -41,6 +42,8 @@ Attribute mapNest(func::FuncOp function) {
 
 struct MapToRanges : lacis::impl::LacisMapToRangesBase<MapToRanges> {
   void runOnOperation() override {
+    if (hasReached(getOperation(), "target"))
+      return;
     auto functions = outlineNests(getOperation());
     if (failed(functions))
       return signalPassFailure();

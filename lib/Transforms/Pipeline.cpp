@@ -67,9 +67,16 @@ void lacis::registerPipelines() {
       "lacis-to-loops", "Algebra to named loops.",
       [](OpPassManager &pm, const TargetOptions &options) { buildToLoops(pm, options.name()); });
   PassPipelineRegistration<TargetOptions>(
-      "lacis-to-buffers", "Named loops to loops over buffers.",
-      [](OpPassManager &pm, const TargetOptions &options) { buildToBuffers(pm, options.name()); });
+      "lacis-to-buffers", "Any earlier stage to loops over buffers.",
+      [](OpPassManager &pm, const TargetOptions &options) {
+        buildToLoops(pm, options.name());
+        buildToBuffers(pm, options.name());
+      });
   PassPipelineRegistration<TargetOptions>(
-      "lacis-to-target", "Buffers to one function a launch.",
-      [](OpPassManager &pm, const TargetOptions &options) { buildToTarget(pm, options.name()); });
+      "lacis-to-target", "Any earlier stage to one function a launch.",
+      [](OpPassManager &pm, const TargetOptions &options) {
+        buildToLoops(pm, options.name());
+        buildToBuffers(pm, options.name());
+        buildToTarget(pm, options.name());
+      });
 }

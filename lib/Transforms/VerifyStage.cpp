@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Checks what each stage promises, and records the stage on the module.
+#include "Stages.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -64,6 +65,8 @@ struct VerifyStage : lacis::impl::LacisVerifyStageBase<VerifyStage> {
       getOperation()->emitError("no stage named '") << stage << "'";
       return signalPassFailure();
     }
+    if (hasReached(getOperation(), stage))
+      return markAllAnalysesPreserved();
     WalkResult result = getOperation()->walk([&](Operation *op) {
       return failed(found->verify(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
