@@ -92,7 +92,7 @@ def show_kernel(schedule, name, dump):
     family, _, chip = kernel.target.partition(":")
     options = f"target={family}" + (f" arch={chip}" if chip else "")
     loops = max(folder.glob("*loops.mlir"), key=lambda path: path.stat().st_mtime)
-    lowered = run("lacis-opt", loops, f"--lacis-to-buffers={options}", f"--lacis-to-target={options}")
+    lowered = run("lacis-opt", loops, f"--lacis-to-target={options}")
     again = run("lacis-compile", "-", f"--target={kernel.target}", f"--emit={code}", text=lowered)
     same = strip(again) == strip(kernel.asm[code])
     print(f"\n{loops.name} -> lacis-opt -> lacis-compile: {'the same kernel' if same else 'ANOTHER KERNEL'}")
