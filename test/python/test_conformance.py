@@ -60,7 +60,7 @@ def test_random_format(shard):
     @hypothesis.given(format=strategies.formats_and_sums(), seed=st.integers(0, 2**31))
     def draw(format, seed):
         try:
-            conformance.run(format, dtype, seed, shapes=((17, 23), (33, 20)))
+            conformance.run(format, dtype, seed, shapes=conformance.ODD_SHAPES)
         except DataError as error:  # a width in the format that the rows do not fit is refused, by name
             hypothesis.assume("width" not in str(error))
             raise
@@ -75,6 +75,20 @@ def test_duplicates_of_coo_are_summed():
     x = torch.randn(5, 2, device=conformance.DEVICE)
     with torch.no_grad():
         torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x), x @ w.to_dense().T)
+
+
+@pytest.mark.parametrize("name", ("csr", "csc", "coo", "dcsr", "ell", "bsr"))
+def test_wide_indices(name):
+    """Positions and coordinates of 64 bits, as tensors of more than 2**31 slots have them."""
+    w = conformance.sparse((40, 30), 0.3, torch.float32, torch.Generator().manual_seed(1))
+    packed = lacis.pack(w, NAMED[name])
+    tensors = {key: v.long() if v.dtype == torch.int32 else v for key, v in packed.tensors.items()}
+    valid = packed.pattern.valid.get("")
+    wide = lacis.PackedTensor.from_storage(packed.format, packed.shape, tensors | ({} if valid is None else {"valid": valid}))
+    assert "i64" in wide.pattern.typed_text
+    x = torch.randn(5, 30)
+    with torch.no_grad():
+        torch.testing.assert_close(lacis.einsum("ij,bj->bi", wide, x), x @ w.T)
 
 
 def test_results_repeat():
