@@ -63,6 +63,8 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
     return success();
   }
   unsigned axis = *op.getAlong();
+  if (!access.isEven(axis))
+    return op.emitError("vectorize: elements along axis ") << axis << " are not evenly spaced in this layout";
   int64_t lanes = vector.getDimSize(0);
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);
@@ -101,6 +103,8 @@ LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
     return success();
   }
   unsigned axis = *op.getAlong();
+  if (!access.isEven(axis))
+    return op.emitError("vectorize: elements along axis ") << axis << " are not evenly spaced in this layout";
   int64_t lanes = vector.getDimSize(0);
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);

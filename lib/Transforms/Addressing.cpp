@@ -76,13 +76,16 @@ Value DenseAccess::size(unsigned axis) {
   return wide(arguments.dim(source, axis));
 }
 
+bool DenseAccess::isEven(unsigned axis) {
+  if (!layout())
+    return true;
+  ArrayRef<Digit> last = layout().getLevels().back().getDigits();
+  return last.size() == 1 && last[0].axis == axis && last[0].div == 1;
+}
+
 Value DenseAccess::strideOf(unsigned axis) {
-  if (FormatAttr format = layout()) {
-    ArrayRef<Digit> last = format.getLevels().back().getDigits();
-    return last.size() == 1 && last[0].axis == axis && last[0].div == 1
-               ? Value()
-               : integerConstant(b, loc, b.getI64Type(), 0); // not a run: refused by the caller
-  }
+  if (layout())
+    return {}; // only runs of the last digit have evenly spaced lanes
   Value stride;
   for (unsigned other = axis + 1; other < type().getRank(); ++other)
     stride = stride ? arith::MulIOp::create(b, loc, stride, size(other)).getResult() : size(other);
@@ -125,11 +128,11 @@ Value DenseAccess::address(ValueRange indices) {
     if (!position)
       position = integerConstant(b, loc, b.getI64Type(), 0);
   }
-  return elementAddress(b, loc, arguments.pointer(source), position, getElementType());
+  return elementAddress(b, loc, arguments.pointer(source), position, type().getElementType());
 }
 
 unsigned DenseAccess::alignment(unsigned axis, int64_t multiple, unsigned lanes) {
-  unsigned bytes = std::max(1u, getElementType().getIntOrFloatBitWidth() / 8);
+  unsigned bytes = std::max(1u, type().getElementTypeBitWidth() / 8);
   int64_t run = std::gcd<int64_t>(lanes, multiple);
   if (FormatAttr format = layout())
     return bytes * std::gcd(run, format.getLevels().back().getDigits()[0].mod);

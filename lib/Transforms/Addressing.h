@@ -44,11 +44,12 @@ public:
 
   /// `indices` in the kernel's index type.
   mlir::Value address(mlir::ValueRange indices);
+  /// Neighbours along an axis lie evenly spaced.
+  bool isEven(unsigned axis);
   /// The distance, in elements, between neighbours along an axis; null where it is one.
   mlir::Value strideOf(unsigned axis);
   /// Bytes that the address of a run along `axis` that starts at multiples of `multiple` is a multiple of.
   unsigned alignment(unsigned axis, int64_t multiple, unsigned lanes);
-  mlir::Type getElementType() const { return type().getElementType(); }
 
 private:
   mlir::RankedTensorType type() const { return mlir::cast<mlir::RankedTensorType>(tensor.getType()); }

@@ -42,6 +42,8 @@ LogicalResult JamStepAttr::apply(Nest &nest, Location loc) const {
 }
 
 LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
+  if (getFactor() <= 0)
+    return emitError(loc) << "unroll: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
   bool found = false;
   nest.getFunction().walk([&](Operation *op) {
     if (!isa<LoopOp, LevelLoopOp>(op) || op->getAttrOfType<StringAttr>("name").getValue() != getLoop())
