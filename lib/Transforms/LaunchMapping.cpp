@@ -2,6 +2,7 @@
 /// \file
 /// What the mappings of all targets share: one function a nest, and the flat number of a unit.
 #include "LaunchMapping.h"
+#include "Stages.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -12,7 +13,7 @@ static bool isNest(Operation &op) {
   return bound || isa<scf::ForOp>(op);
 }
 
-FailureOr<SmallVector<func::FuncOp>> lacis::outlineNests(ModuleOp module) {
+static FailureOr<SmallVector<func::FuncOp>> outlineNests(ModuleOp module) {
   auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
   if (kernels.size() != 1 || !module->hasAttr("lacis.artifact"))
     return module.emitError("expected one kernel at the buffers stage");
@@ -82,9 +83,26 @@ void lacis::inlineLoop(scf::ForOp loop, Value coordinate) {
   loop.erase();
 }
 
-void lacis::recordLaunches(ModuleOp module, ArrayRef<Attribute> launches) {
+static void recordLaunches(ModuleOp module, ArrayRef<Attribute> launches) {
   Builder b(module.getContext());
   NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>("lacis.artifact"));
   artifact.set("launches", b.getArrayAttr(launches));
   module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
+}
+
+LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attribute>(func::FuncOp)> map) {
+  if (hasReached(module, "target"))
+    return success();
+  auto functions = outlineNests(module);
+  if (failed(functions))
+    return failure();
+  SmallVector<Attribute> launches;
+  for (func::FuncOp function : *functions) {
+    FailureOr<Attribute> launch = map(function);
+    if (failed(launch))
+      return failure();
+    launches.push_back(*launch);
+  }
+  recordLaunches(module, launches);
+  return success();
 }

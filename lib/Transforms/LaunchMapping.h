@@ -8,8 +8,11 @@
 
 namespace lacis {
 
-/// One function for each nest of the module's kernel, named kernel_0, kernel_1, …; the kernel goes.
-llvm::FailureOr<llvm::SmallVector<mlir::func::FuncOp>> outlineNests(mlir::ModuleOp module);
+/// Makes one function of each nest of the module's kernel, named kernel_0, kernel_1, …; calls `map` on each
+/// and records the launches it answers. Does nothing at the target stage.
+llvm::LogicalResult
+mapNests(mlir::ModuleOp module,
+         llvm::function_ref<llvm::FailureOr<mlir::Attribute>(mlir::func::FuncOp function)> map);
 
 /// The loops of `function` that are bound to one of `units`, outermost first.
 llvm::SmallVector<mlir::scf::ForOp> boundLoops(mlir::func::FuncOp function, llvm::ArrayRef<llvm::StringRef> units);
@@ -23,9 +26,6 @@ llvm::SmallVector<mlir::Value> decodeUnit(mlir::OpBuilder &b, mlir::Location loc
 
 /// Replaces a bound loop by its body at one coordinate.
 void inlineLoop(mlir::scf::ForOp loop, mlir::Value coordinate);
-
-/// Sets the launches of the module's artifact.
-void recordLaunches(mlir::ModuleOp module, llvm::ArrayRef<mlir::Attribute> launches);
 
 } // namespace lacis
 

@@ -2,7 +2,6 @@
 /// \file
 /// Each nest becomes a kernel: bound loops take their coordinates from the block, warp and lane.
 #include "LaunchMapping.h"
-#include "Stages.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISMAPTOGRID
@@ -99,19 +98,8 @@ private:
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {
   void runOnOperation() override {
-    if (hasReached(getOperation(), "target"))
-      return;
-    auto functions = outlineNests(getOperation());
-    if (failed(functions))
-      return signalPassFailure();
-    SmallVector<Attribute> launches;
-    for (func::FuncOp function : *functions) {
-      FailureOr<Attribute> launch = GridMapping(function).run();
-      if (failed(launch))
-        return signalPassFailure();
-      launches.push_back(*launch);
-    }
-    recordLaunches(getOperation(), launches);
+    if (failed(mapNests(getOperation(), [](func::FuncOp function) { return GridMapping(function).run(); })))
+      signalPassFailure();
   }
 };
 

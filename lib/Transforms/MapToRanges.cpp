@@ -2,7 +2,6 @@
 /// \file
 /// Each nest becomes a function over a range of units; a thread of the CPU runs one range.
 #include "LaunchMapping.h"
-#include "Stages.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISMAPTORANGES
@@ -15,7 +14,7 @@ using namespace lacis;
 namespace {
 
 /// Appends %lo and %hi, and runs the loops bound to threads for the units between.
-Attribute mapNest(func::FuncOp function) {
+FailureOr<Attribute> mapNest(func::FuncOp function) {
   OpBuilder b(function.getContext());
   Type i64 = b.getI64Type();
   unsigned count = function.getNumArguments();
@@ -23,7 +22,7 @@ Attribute mapNest(func::FuncOp function) {
     (void)function.insertArgument(count + n, i64, DictionaryAttr(), function.getLoc());
   SmallVector<scf::ForOp> loops = boundLoops(function, {"parallel"});
   ArrayAttr units = productOfSizes(b, loops);
-  auto launch = b.getDictionaryAttr({b.getNamedAttr("entry", b.getStringAttr(function.getName())),
+  Attribute launch = b.getDictionaryAttr({b.getNamedAttr("entry", b.getStringAttr(function.getName())),
                                      b.getNamedAttr("units", units)});
   auto nest = llvm::find_if(function.getBody().front(), [](Operation &op) { return isa<scf::ForOp>(op); });
   if (nest == function.getBody().front().end())
@@ -42,15 +41,8 @@ Attribute mapNest(func::FuncOp function) {
 
 struct MapToRanges : lacis::impl::LacisMapToRangesBase<MapToRanges> {
   void runOnOperation() override {
-    if (hasReached(getOperation(), "target"))
-      return;
-    auto functions = outlineNests(getOperation());
-    if (failed(functions))
-      return signalPassFailure();
-    SmallVector<Attribute> launches;
-    for (func::FuncOp function : *functions)
-      launches.push_back(mapNest(function));
-    recordLaunches(getOperation(), launches);
+    if (failed(mapNests(getOperation(), mapNest)))
+      signalPassFailure();
   }
 };
 

@@ -14,22 +14,13 @@ from ..capture import KernelSpec, capture_einsum
 from ..emit import emit
 from ..errors import ScheduleError, user_location
 from ..packing import PackedTensor
-
-
-def launch(operands, storage, shape, key: str, packed_shape) -> torch.Tensor:
-    """The torch operator; the overload without autograd where no gradient can be asked for."""
-    if torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return torch.ops.lacis.einsum.default(operands, storage, shape, key, packed_shape)
-    return torch.ops.lacis.einsum.inference(operands, storage, shape, key, packed_shape)
-
-
-STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
+from . import library
 
 
 class Kernel:
     """One compiled kernel. `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`."""
 
-    launch = staticmethod(launch)
+    launch = staticmethod(library.einsum)
 
     def __init__(self, spec: KernelSpec, loaded):
         self.spec = spec
@@ -90,7 +81,7 @@ class Kernel:
             return load_kernel(spec, self.target, packed.device)(*operands)
         dense = [operand for operand in operands if operand is not packed]
         shape = [sizes[letter] for letter in self.spec.output.indices]
-        return launch(dense, self.arrays(packed), shape, self.key, list(packed.shape))
+        return library.einsum(dense, self.arrays(packed), shape, self.key, list(packed.shape))
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"

@@ -10,20 +10,8 @@
 using namespace mlir;
 using namespace lacis;
 
-/// A thread copies a tile: one cache line of each row of the operand, to whole rows of the panel.
-static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel) {
-  constexpr int64_t kLine = 16;
-  SmallVector<std::string> outer = openCopy(schedule, operand, lane, axis, panel);
-  std::string row = (operand + "." + lane + "1").str();
-  if (outer.size() > 1) {
-    std::string last = outer.pop_back_val();
-    schedule.split(last, kLine);
-    outer.push_back(last + "0");
-    schedule.reorder({row, last + "1"});
-  }
-  for (const std::string &loop : outer)
-    schedule.bind(loop, "parallel");
-}
+/// Elements of an operand's row that a thread copies at once: a cache line of float32.
+static constexpr int64_t kLine = 16;
 
 static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
   ScheduleBuilder schedule(nest, steps);
@@ -31,14 +19,8 @@ static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &
   if (!lane.empty()) {
     int64_t lanes = 128 / outputBytes(nest);
     for (auto [operand, axis] : operandsAcross(nest, lane))
-      scheduleCopy(schedule, operand, lane, axis, lanes);
-    schedule.split(lane, lanes);
-    std::vector<std::string> order{lane + "0"};
-    for (LoopOp loop : nest.mainChain())
-      if (letterOf(loop.getName()) != lane)
-        order.push_back(loop.getName().str());
-    order.push_back(lane + "1");
-    schedule.reorder(order);
+      scheduleCopy(schedule, operand, lane, axis, lanes, kLine, "parallel");
+    openLanes(schedule, lane, lanes);
     schedule.vectorize(lane + "1", lanes);
   }
   // Rows of one block share the walk: two at a time.

@@ -11,6 +11,8 @@ using namespace mlir;
 using namespace lacis;
 
 static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
+/// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
+static constexpr int64_t kSector = 8;
 
 /// Blocks of rows for the warps; the last constant digit is jammed.
 static void scheduleRows(ScheduleBuilder &schedule, StringRef lane) {
@@ -40,21 +42,6 @@ static void scheduleThreads(ScheduleBuilder &schedule) {
   schedule.bind(name + "1", "thread.x");
 }
 
-static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel) {
-  SmallVector<std::string> outer = openCopy(schedule, operand, lane, axis, panel);
-  std::string prefix = (operand + ".").str();
-  // A thread copies eight neighbours of the last dynamic axis: one sector of reads, coalesced writes.
-  if (outer.size() > 1) {
-    std::string last = outer.pop_back_val();
-    schedule.split(last, 8);
-    outer.push_back(last + "0");
-    schedule.reorder({prefix + lane.str() + "1", last + "1"});
-  }
-  for (const std::string &loop : outer)
-    schedule.bind(loop, "block.x");
-  schedule.bind(prefix + lane.str() + "1", "thread.x");
-}
-
 /// Four entries at once: their loads are in flight together.
 static void unrollEntries(ScheduleBuilder &schedule) {
   SmallVector<std::string> names;
@@ -76,15 +63,11 @@ static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> 
   } else {
     int64_t vector = 16 / outputBytes(nest);
     int64_t panel = kLanes * vector;
-    for (auto [operand, axis] : operandsAcross(nest, lane))
-      scheduleCopy(schedule, operand, lane, axis, panel);
-    schedule.split(lane, panel);
-    std::vector<std::string> order{lane + "0"};
-    for (LoopOp loop : nest.mainChain())
-      if (letterOf(loop.getName()) != lane)
-        order.push_back(loop.getName().str());
-    order.push_back(lane + "1");
-    schedule.reorder(order);
+    for (auto [operand, axis] : operandsAcross(nest, lane)) {
+      scheduleCopy(schedule, operand, lane, axis, panel, kSector, "block.x");
+      schedule.bind(operand + "." + lane + "1", "thread.x");
+    }
+    openLanes(schedule, lane, panel);
     scheduleRows(schedule, lane);
     schedule.split(lane + "1", vector);
     schedule.vectorize(lane + "11", vector);

@@ -98,16 +98,34 @@ FormatAttr lacis::panelLayout(Nest &nest, StringRef operand, unsigned axis, int6
   return cast<FormatAttr>(parseAttribute(text, function.getContext()));
 }
 
-SmallVector<std::string> lacis::openCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis,
-                                         int64_t panel) {
+void lacis::scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel,
+                         int64_t tile, StringRef unit) {
   Nest &nest = schedule.getNest();
   schedule.relayout(operand, panelLayout(nest, operand, axis, panel));
+  std::string prefix = (operand + "." + lane).str();
   SmallVector<std::string> outer;
-  if (LoopOp first = nest.find((operand + "." + lane + "0").str()))
+  if (LoopOp first = nest.find(prefix + "0"))
     for (LoopOp loop : perfectChain(first))
       if (!loop.getTrip())
         outer.push_back(loop.getName().str());
-  return outer;
+  if (outer.size() > 1) {
+    std::string last = outer.pop_back_val();
+    schedule.split(last, tile);
+    outer.push_back(last + "0");
+    schedule.reorder({prefix + "1", last + "1"});
+  }
+  for (const std::string &loop : outer)
+    schedule.bind(loop, unit);
+}
+
+void lacis::openLanes(ScheduleBuilder &schedule, StringRef lane, int64_t panel) {
+  schedule.split(lane, panel);
+  std::vector<std::string> order{(lane + "0").str()};
+  for (LoopOp loop : schedule.getNest().mainChain())
+    if (letterOf(loop.getName()) != lane)
+      order.push_back(loop.getName().str());
+  order.push_back((lane + "1").str());
+  schedule.reorder(order);
 }
 
 bool lacis::canJam(LoopOp loop) {

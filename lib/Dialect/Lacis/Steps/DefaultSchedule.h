@@ -40,9 +40,12 @@ llvm::StringRef letterOf(llvm::StringRef loop);
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
 /// (d0, d1) with axis `axis` in panels: (axis floordiv panel, the others, axis mod panel), all dense.
 FormatAttr panelLayout(Nest &nest, llvm::StringRef operand, unsigned axis, int64_t panel);
-/// Lays an operand out in panels of `lane`; returns the loops of the copy whose size is not constant.
-llvm::SmallVector<std::string> openCopy(ScheduleBuilder &schedule, llvm::StringRef operand, llvm::StringRef lane,
-                                        unsigned axis, int64_t panel);
+/// Lays an operand out in panels of `lane`. A thread of the copy takes tiles of `tile` neighbours of the last
+/// axis whose size is not constant; the loops over tiles and panels are bound to `unit`.
+void scheduleCopy(ScheduleBuilder &schedule, llvm::StringRef operand, llvm::StringRef lane, unsigned axis,
+                  int64_t panel, int64_t tile, llvm::StringRef unit);
+/// Splits the lanes of the main nest into panels: the panels outermost, the lanes of one innermost.
+void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
 /// No bound inside depends on the loop's coordinate, so that copies of its body can share the loops.
 bool canJam(LoopOp loop);
 /// Bytes of one element of the accumulator's output.
