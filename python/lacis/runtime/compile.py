@@ -16,6 +16,8 @@ from ..errors import ScheduleError, user_location
 from ..packing import PackedTensor
 from . import library
 
+STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
+
 
 class Kernel:
     """One compiled kernel. `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`."""
