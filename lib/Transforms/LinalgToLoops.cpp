@@ -124,12 +124,14 @@ LogicalResult NestBuilder::addLetters(linalg::GenericOp generic) {
   return success();
 }
 
-/// The returned tensor becomes the last argument: a destination that the nest writes.
+/// The returned tensor becomes the last argument: a destination that the nest writes, named 'y' unless the result is.
 BlockArgument NestBuilder::addOutput(Value returned) {
   unsigned number = function.getNumArguments();
   NamedAttrList attributes;
   attributes.set("lacis.output", b.getUnitAttr());
-  attributes.set("lacis.name", b.getStringAttr("y"));
+  auto name = function.getResultAttrOfType<StringAttr>(0, "lacis.name");
+  attributes.set("lacis.name", name ? name : b.getStringAttr("y"));
+  function.removeResAttrsAttr();
   (void)function.insertArgument(number, returned.getType(), attributes.getDictionary(b.getContext()),
                                 returned.getLoc());
   function.setType(b.getFunctionType(function.getArgumentTypes(), {}));

@@ -167,8 +167,9 @@ static void makeRegular(std::vector<Tensor> &operands, const Place &place) {
   }
 }
 
+/// `companions` are arrays that only the kernels of the gradients walk.
 static Tensor einsum(std::vector<Tensor> operands, std::vector<Tensor> storage, std::vector<int64_t> shape,
-                     std::string key, std::vector<int64_t> packedShape) {
+                     std::string key, std::vector<int64_t> packedShape, std::vector<Tensor> /*companions*/) {
   char *error = nullptr;
   lacis_kernel *kernel = nullptr;
   checkCore(lacis_kernel_find(key.data(), key.size(), &kernel, &error), error);
@@ -204,12 +205,12 @@ static Tensor einsumInference(std::vector<Tensor> operands, std::vector<Tensor> 
   if (aoti_torch_grad_mode_is_enabled())
     throw std::runtime_error("lacis: einsum.inference runs under torch.no_grad() or torch.inference_mode() only; "
                              "call torch.ops.lacis.einsum.default where gradients are recorded");
-  return einsum(std::move(operands), std::move(storage), std::move(shape), std::move(key), std::move(packedShape));
+  return einsum(std::move(operands), std::move(storage), std::move(shape), std::move(key), std::move(packedShape), {});
 }
 
 STABLE_TORCH_LIBRARY(lacis, m) {
-  m.def("einsum(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, SymInt[] packed_shape=[]) "
-        "-> Tensor");
+  m.def("einsum(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, SymInt[] packed_shape, "
+        "Tensor[] companions) -> Tensor");
   m.def("einsum.inference(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, "
         "SymInt[] packed_shape=[]) -> Tensor");
 }

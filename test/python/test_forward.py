@@ -46,13 +46,18 @@ def test_shapes_of_the_input(format):
         model(torch.randn(3, 41))
 
 
-def test_backward_says_that_it_comes_later():
-    model, _ = build()
-    y = model(torch.randn(3, 40))
-    assert y.requires_grad
-    with pytest.raises(lacis.Error, match="backward"):
-        y.sum().backward()
-    assert model[0].weight.values.grad is None
+@pytest.mark.parametrize("format", FORMATS)
+def test_gradients_of_input_and_bias(format):
+    model, _ = build(format)
+    model[0].weight.requires_grad_(False)
+    x = torch.randn(3, 5, 40, requires_grad=True)
+    twin = x.detach().clone().requires_grad_()
+    model(x).square().sum().backward()
+    bias = model[0].bias.grad.clone()
+    model[0].bias.grad = None
+    reference(model, twin).square().sum().backward()
+    torch.testing.assert_close(x.grad, twin.grad)
+    torch.testing.assert_close(bias, model[0].bias.grad)
 
 
 def test_eager_trains_and_padding_stays_zero():
@@ -111,7 +116,8 @@ def test_looking_inside():
     kernel = s["0.weight"].kernel
     assert kernel.stages[:2] == ("lacis", "loops") and {"buffers", "target", "llvm", "asm"} <= set(kernel.stages)
     assert kernel.asm["lacis"].count("linalg.generic") == 2
-    assert list(s["0.weight"].kernels) == ["forward"]
+    assert set(s["0.weight"].kernels) == {"forward", "grad_input", "grad_values"}
+    assert s["0.weight"].kernels["grad_input"].spec.output.name == "x"
 
 
 def test_compiler_errors_name_the_parameter_and_the_line():

@@ -69,7 +69,7 @@ def test_backward_raises(key):
     x.requires_grad_()
     y = call(key, storage, x, 37, 29)
     assert y.requires_grad
-    with pytest.raises(Error, match="backward pass .* not available"):
+    with pytest.raises(Error, match="loaded without the kernels of its gradients"):
         y.sum().backward()
     assert x.grad is None
 
@@ -82,12 +82,12 @@ def test_inference_overload_refuses_grad_mode(key):
 
 def test_opcheck(key):
     storage, _, x = handmade.csr_problem()
-    arguments = ([x], storage, [5, 37], key, [37, 29])
+    arguments = ([x], storage, [5, 37], key, [37, 29], [])
     tests = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static",
              "test_aot_dispatch_dynamic")
     torch.library.opcheck(torch.ops.lacis.einsum.default, arguments, test_utils=tests)
     with torch.no_grad():
-        torch.library.opcheck(torch.ops.lacis.einsum.inference, arguments,
+        torch.library.opcheck(torch.ops.lacis.einsum.inference, arguments[:-1],
                               test_utils=("test_schema", "test_faketensor"))
 
 

@@ -10,11 +10,14 @@ import torch
 
 @dataclasses.dataclass(frozen=True)
 class Operand:
-    """A tensor of the statement. `format` is the text of its encoding, None for a dense one."""
+    """A tensor of the statement. `format` is the text of its encoding, None for a dense one.
+
+    A `dtype` of None makes an encoded operand a pattern: its structure takes part, values it has none.
+    """
 
     name: str
     indices: tuple[str, ...]
-    dtype: torch.dtype
+    dtype: torch.dtype | None
     format: str | None = None
 
 

@@ -40,7 +40,7 @@ class _Writer:
         arguments = ", ".join(f"{self.names[id(o)]}: {self.type(o)} {self.attributes(o)}{self.loc}" for o in spec.arguments)
         steps = ", ".join(step.text() for step in spec.steps)
         out = self.dense_type(spec.output, self.element)
-        head.append(f"func.func @{spec.name}({arguments}) -> {out}")
+        head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
         head.append(f"    attributes {{lacis.kernel, lacis.steps = [{steps}]}} {{")
         self.sizes()
         total = self.contraction()

@@ -29,6 +29,7 @@ class SparseModule(torch.nn.Module):
         self.steps = tuple(steps)
         self.location = location
         self._key: str | None = None
+        self._bound: frozenset[str] = frozenset()
 
     def _take(self, dense, attribute, weight) -> None:
         """Attributes, tensors and hooks of the dense module, the weight apart; hooks are shared, not copied."""
@@ -52,13 +53,18 @@ class SparseModule(torch.nn.Module):
         if self._key is None:
             self.bind()
         dense, shape = operator.inputs(self, *args)
-        weight = self.weight
-        self._check(dense, weight)
-        storage = [getattr(weight._part(part), name) for part, name in self._arrays]
-        y = self._launch(dense, storage, shape, self._key, list(weight.shape))
+        self._check(dense)
+        storage = self._tensors(self._arrays)
+        companions = self._tensors(self._gradient_arrays(dense, storage)) if torch.is_grad_enabled() else []
+        y = self._launch(dense, storage, shape, self._key, list(self.weight.shape), companions)
         return operator.output(y, *args)
 
-    def _check(self, dense, weight) -> None:
+    def _tensors(self, places) -> list[torch.Tensor]:
+        weight = self.weight
+        return [getattr(weight._part(part), name) for part, name in places]
+
+    def _check(self, dense) -> None:
+        weight = self.weight
         for tensor in dense:
             if tensor.dtype != weight.dtype or tensor.device != weight.device:
                 raise DataError(
@@ -68,12 +74,37 @@ class SparseModule(torch.nn.Module):
 
     def bind(self):
         """Compile or find the kernel for the present dtype and device, and load it."""
-        kernel = self.loader(self.spec(), self.target, self.weight.device)
-        self.weight.bind(kernel)
-        self._arrays = self.weight.names(kernel)
+        self._kernel = kernel = self.loader(self.spec(), self.target, self.weight.device)
+        self._arrays = self.weight.bind(kernel.names)
+        self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
         self._key = kernel.key
+        self.bind_gradients(self._bound)
         return kernel
+
+    def slots(self) -> list[str]:
+        """What there may be gradients for: the dense operands, and the values unless they are frozen."""
+        return [slot for slot in self._kernel.family.slots if self.weight.requires_grad or not slot.endswith("values")]
+
+    def bind_gradients(self, slots=None) -> None:
+        """Compile the kernels of gradients, of all that can train by default, and make the arrays that they walk."""
+        self._bound = self._bound.union(self.slots() if slots is None else slots)
+        self._companions = self.weight.bind(self._kernel.family.bind(self._bound).companions)
+
+    def _gradient_arrays(self, dense, storage):
+        """Where the arrays are that the gradients of this call walk; their kernels are compiled at the first call."""
+        if not torch.compiler.is_compiling():
+            asked = self._kernel.family.asked(dense, storage)
+            if not self._bound.issuperset(asked):
+                self.bind_gradients(asked)
+        return self._companions
+
+    def train(self, mode: bool = True):
+        """As for any module; the kernels of the gradients are compiled before the first step, not in it."""
+        super().train(mode)
+        if mode and self._key is not None and not self._bound:
+            self.bind_gradients()
+        return self
 
     def spec(self):
         """The specification of the kernel at the present dtype."""
@@ -92,7 +123,7 @@ class SparseModule(torch.nn.Module):
 
     def __getstate__(self):
         state = dict(self.__dict__)
-        for name in ("_launch", "_arrays"):
+        for name in ("_kernel", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
         state["_key"] = None
         return state

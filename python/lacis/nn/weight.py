@@ -66,10 +66,6 @@ class PackedPart(torch.nn.Module):
             self.register_buffer(names[name], tensor, persistent=False)
         self.derived[text] = names
 
-    def array(self, name: str) -> torch.Tensor:
-        """An array of the storage by its short name, `values` included."""
-        return getattr(self, name)
-
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         load_part(self, state_dict, prefix, strict, missing_keys, unexpected_keys, error_msgs)
 
@@ -109,15 +105,17 @@ class _Weight:
         """The strided weight; differentiable in the values."""
         return self.packed().to_dense()
 
-    def bind(self, kernel) -> None:
-        """Make the derived arrays that a kernel walks."""
-        for array in kernel.derived:
-            self._part(array.part).require(array.format)
+    def bind(self, arrays) -> list[tuple[str, str]]:
+        """Where the tensors are that kernels take: (part, attribute); derived ones are made.
 
-    def names(self, kernel) -> list[tuple[str, str]]:
-        """Where the tensors are that a kernel takes, in its order: (part, attribute)."""
-        found = [(name.rpartition(".")[0], name.rpartition(".")[2]) for name in kernel.storage]
-        return found + [(a.part, self._part(a.part).derived[a.format][a.name]) for a in kernel.derived]
+        `arrays` are `(part, text of the companion's format or "", name)`, in the order of the answer.
+        """
+        found = []
+        for part, text, name in arrays:
+            if text:
+                self._part(part).require(text)
+            found.append((part, self._part(part).derived[text][name] if text else name))
+        return found
 
     def set_packed(self, packed: PackedTensor) -> None:
         """Another pattern and its values, of the same shape and format."""

@@ -104,6 +104,10 @@ class PackedTensor:
         """The arrays of a companion index, made on the device and kept on the pattern."""
         return self.pattern.derived(format_text, part)
 
+    def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
+        """One array that kernels take: of the companion with this text, or its own where the text is empty."""
+        return self.derived(format_text, part)[name] if format_text else self.tensors[part_name(part, name)]
+
     @property
     def nnz(self) -> int:
         """The number of entries."""

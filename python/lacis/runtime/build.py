@@ -15,6 +15,7 @@ from ..errors import Error
 from ..nn import SparseModule, weight_module
 from ..packing import PackedTensor, pack
 from .compile import Kernel, load_kernel, resolve_target
+from .gradients import SAMPLED
 from .progress import Progress
 
 
@@ -82,15 +83,31 @@ def _build_site(captured: Captured, target: str) -> Built:
 
 
 def _compile(built: list[Built], progress: Progress) -> None:
-    """Compile the distinct kernels in threads, then give each module its own."""
-    jobs: dict[tuple, list[Built]] = {}
-    for each in built:
-        for _, module in each.modules:
-            if module.target != "eager":
-                jobs.setdefault((module.spec(), module.target, each.weight.device), []).append(each)
+    """Compile the distinct kernels in threads, those of gradients where the model trains; then give modules their own."""
+    modules = [(each, module) for each in built for _, module in each.modules if module.target != "eager"]
+    jobs: dict[tuple, Built] = {}
+    for each, module in modules:
+        jobs.setdefault((load_kernel, module.spec(), module.target, each.weight.device), each)
+    _run(jobs, progress)
+    for each, module in modules:
+        each.kernel = module.bind()
+    jobs = {}
+    training = [(each, module) for each, module in modules if module.training]
+    for each, module in training:
+        for slot in module.slots():
+            if slot.endswith("values") and not SAMPLED:
+                continue
+            jobs.setdefault((each.kernel.family.gradient, slot), each)
+    _run(jobs, progress)
+    for _, module in training:
+        module.bind_gradients()
+
+
+def _run(jobs: dict[tuple, Built], progress: Progress) -> None:
+    """Call `job[0](*job[1:])` in threads; an error names the first parameter that asked."""
     workers = max(1, min(len(jobs), os.cpu_count() or 1))
     with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
-        futures = {pool.submit(load_kernel, *job): users[0] for job, users in jobs.items()}
+        futures = {pool.submit(*job): each for job, each in jobs.items()}
         try:
             for n, future in enumerate(concurrent.futures.as_completed(futures)):
                 with _about(futures[future].captured):
@@ -99,10 +116,6 @@ def _compile(built: list[Built], progress: Progress) -> None:
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    for each in built:
-        for _, module in each.modules:
-            if module.target != "eager":
-                each.kernel = module.bind()
 
 
 def swap_in(model, built: list[Built]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import functools
 import os
 import threading
 
@@ -15,6 +16,7 @@ from ..emit import emit
 from ..errors import ScheduleError, user_location
 from ..packing import PackedTensor
 from . import library
+from .gradients import Family, family
 
 STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
 
@@ -24,9 +26,10 @@ class Kernel:
 
     launch = staticmethod(library.einsum)
 
-    def __init__(self, spec: KernelSpec, loaded):
+    def __init__(self, spec: KernelSpec, loaded, device: torch.device):
         self.spec = spec
         self.loaded = loaded
+        self.device = device
 
     @property
     def key(self) -> str:
@@ -67,11 +70,20 @@ class Kernel:
     def derived(self) -> list:
         return self.loaded.derived
 
+    @functools.cached_property
+    def names(self) -> list[tuple[str, str, str]]:
+        """The arrays of the packed operand that the kernel takes, in its order; see `gradients.Array`."""
+        own = [name.rpartition(".") for name in self.storage]
+        return [(part, "", name) for part, _, name in own] + [(a.part, a.format, a.name) for a in self.derived]
+
     def arrays(self, packed: PackedTensor) -> list[torch.Tensor]:
         """The tensors of a packed operand that the kernel takes, in its order."""
-        tensors = packed.tensors
-        own = [tensors[name] for name in self.storage]
-        return own + [packed.derived(a.format, a.part)[a.name] for a in self.derived]
+        return [packed.array(*name) for name in self.names]
+
+    @functools.cached_property
+    def family(self) -> Family:
+        """The kernels of its gradients."""
+        return family(self, lambda spec: load_kernel(spec, self.target, self.device))
 
     def __call__(self, *operands) -> torch.Tensor:
         """Run on operands like those it was compiled for; sizes of another divisibility class compile a variant."""
@@ -83,7 +95,15 @@ class Kernel:
             return load_kernel(spec, self.target, packed.device)(*operands)
         dense = [operand for operand in operands if operand is not packed]
         shape = [sizes[letter] for letter in self.spec.output.indices]
-        return library.einsum(dense, self.arrays(packed), shape, self.key, list(packed.shape))
+        return self.run(dense, packed, shape)
+
+    def run(self, dense, packed: PackedTensor, shape) -> torch.Tensor:
+        """Run on dense operands and a packed one; what gradients will walk goes along where someone may ask for them."""
+        storage, companions = self.arrays(packed), []
+        if torch.is_grad_enabled():
+            asked = self.family.asked(dense, storage)
+            companions = [packed.array(*name) for name in self.family.bind(asked).companions] if asked else []
+        return library.einsum(dense, storage, shape, self.key, list(packed.shape), companions)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"
@@ -132,7 +152,7 @@ def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
         loaded = compile_kernel(emit(spec), target, device=device if device.type == "cuda" else None)
         with _lock:
             loaded = _kernels.setdefault(where, loaded)
-    return Kernel(spec, loaded)
+    return Kernel(spec, loaded, device)
 
 
 def compile(expression: str, *operands, steps=(), target: str = "auto") -> Kernel:

@@ -8,7 +8,6 @@ import torch
 from ..capture import capture_einsum
 from ..errors import user_location
 from ..packing import PackedTensor
-from . import library
 from .compile import load_kernel, require_no_steps
 
 
@@ -46,4 +45,4 @@ def einsum(
     kernel = load_kernel(spec, target, packed.device)
     dense = [operand for n, operand in enumerate(operands) if n != spec.packed]
     shape = [sizes[letter] for letter in spec.output.indices]
-    return library.einsum(dense, kernel.arrays(packed), shape, kernel.key, list(packed.shape))
+    return kernel.run(dense, packed, shape)

@@ -3,11 +3,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..errors import ScheduleError
 from ..schedule import Schedule, Site
 from .build import Built, build_model, swap_in, swap_out
+from .compile import Kernel
 from .progress import Progress
 from .report import Report, measure
+
+
+class Kernels(Mapping):
+    """The kernels of a layer by role; those of gradients are compiled when first looked at.
+
+    `grad_input` is that of the layer's input, `grad_values` that of the values, `ell.grad_values` of a part's.
+    """
+
+    def __init__(self, forward: Kernel):
+        slots = {"grad_input" if "values" not in slot else slot.replace("values", "grad_values"): slot
+                 for slot in forward.family.slots}  # fmt: skip
+        self._forward = forward
+        self._slots = {"forward": None, **slots}
+
+    def __getitem__(self, role: str) -> Kernel:
+        slot = self._slots[role]
+        return self._forward.family.gradient(slot).kernel if slot else self._forward
+
+    def __iter__(self):
+        return iter(self._slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
 
 
 class ModelEngine:
@@ -42,7 +68,7 @@ class ModelEngine:
         each = self._of(site)
         if each.kernel is None:
             raise ScheduleError(f"'{site.name}' runs torch's own operators (target 'eager'), it has no kernel")
-        return {"forward": each.modules[0][1].bind()}
+        return Kernels(each.modules[0][1].bind())
 
     def packed(self, site: Site):
         return self._of(site).weight.packed()

@@ -12,16 +12,6 @@ import lacis
 from lacis import knobs
 from lacis.errors import Error
 
-_BACKWARD = (
-    "the backward pass of a Lacis kernel is not available in this release: no gradient was computed. "
-    "Run the model under torch.no_grad() or torch.inference_mode(), or train it before build()"
-)
-
-
-class BackwardError(Error, NotImplementedError):
-    """A gradient was asked of a kernel that has none."""
-
-
 def _library_path() -> str:
     for folder in lacis.__path__:
         path = os.path.join(folder, "_ops.so")
@@ -30,17 +20,9 @@ def _library_path() -> str:
     raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
 
 
-def _fake(operands, storage, shape, kernel_key, packed_shape=()):
+def _fake(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
     like = operands[0] if operands else next(s for s in storage if s.is_floating_point())
     return like.new_empty(shape)
-
-
-def _backward(ctx, grad):
-    raise BackwardError(_BACKWARD)
-
-
-def _setup_context(ctx, inputs, output):
-    return None
 
 
 @functools.cache
@@ -49,18 +31,21 @@ def register() -> None:
     torch.ops.load_library(_library_path())
     torch.library.register_fake("lacis::einsum", _fake)
     torch.library.register_fake("lacis::einsum.inference", _fake)
-    torch.library.register_autograd("lacis::einsum", _backward, setup_context=_setup_context)
+    from . import gradients
+
+    torch.library.register_autograd("lacis::einsum", gradients.backward, setup_context=gradients.setup_context)
     if knobs.kernel_path:
         from lacis import _core
 
         _core.set_kernel_path(os.pathsep.join(knobs.kernel_path))
 
 
-def einsum(operands, storage, shape, kernel_key, packed_shape=()):
+def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
     """Runs the kernel `kernel_key`; without gradients through the overload that costs no autograd.
 
-    `register` must have been called. Traced graphs get the overload that is right in either mode.
+    `companions` are the arrays that its gradients walk, see `lacis.runtime.gradients`. `register` must have been
+    called. Traced graphs get the overload that is right in either mode.
     """
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape)
+        return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
     return torch.ops.lacis.einsum.inference(operands, storage, shape, kernel_key, packed_shape)

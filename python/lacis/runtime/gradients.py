@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gradients of kernels: which kernel answers for which operand, and which arrays it walks.
+
+A product is linear in each operand. With what arrives for the output as one more operand, all kernels of a family are
+the same form with another operand left out, so the gradients of a gradient are kernels of the family again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+
+import torch
+
+from ..capture.gradient import VALUES, gradient_specs
+from ..errors import Error
+from . import library
+
+Array = tuple[str, str, str]
+"""An array of a packed operand: its part, the text of the companion's format ("" for its own arrays), its name."""
+
+
+SAMPLED = False
+"""Does the compiler have code for sampled outputs? Without them there are no gradients of values."""
+
+OWN_VALUES: Array = ("", "", VALUES)
+
+
+class BackwardError(Error, NotImplementedError):
+    """A gradient was asked of a kernel that has none."""
+
+
+class Family:
+    """A kernel, the kernels of its gradients, and the arrays that these walk beside the kernel's own."""
+
+    def __init__(self, kernel, load, steps=()):
+        self.kernel = kernel
+        self.key = kernel.key
+        self.dense = [operand for operand in kernel.spec.arguments if operand.format is None]
+        self.bias = len(self.dense) - 1 if kernel.spec.bias is not None else None
+        self.companions: list[Array] = []
+        self._load = load
+        steps = dict(steps)
+        specs = gradient_specs(kernel.spec)
+        self._specs = {slot: dataclasses.replace(spec, steps=tuple(steps.get(slot, ()))) for slot, spec in specs.items()}
+        self._gradients: dict[str, Family] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What it has gradients for: names of dense operands, and `values` or `part.values`."""
+        return tuple(self._specs)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """What a call hands over, in order: the kernel's own arrays, then those of its gradients.
+
+        It only grows at its end, so an earlier call's arrays are its beginning.
+        """
+        return [*self.kernel.names, *self.companions]
+
+    def bind(self, slots) -> Family:
+        """Compile the kernels of these gradients and note the arrays that they walk."""
+        for slot in slots:
+            if slot.endswith(VALUES) and not SAMPLED:
+                continue
+            gradient = self.gradient(slot)
+            with self._lock:
+                known = set(self.arrays)
+                for array in gradient.kernel.names:
+                    array = _in_part(array, slot)
+                    if array not in known and array[2] != VALUES:
+                        self.companions.append(array)
+        return self
+
+    def gradient(self, slot: str) -> Family:
+        """The kernel of one gradient, compiled when first asked for."""
+        if slot.endswith(VALUES) and not SAMPLED:
+            raise BackwardError("the backward pass has no gradients of packed values in this release; freeze them")
+        if slot not in self._gradients:
+            self._gradients[slot] = family(self._load(self._specs[slot]), self._load)
+        return self._gradients[slot]
+
+
+    def asked(self, operands, storage) -> list[str]:
+        """The slots of a call whose tensors take part in autograd."""
+        slots = [o.name for n, o in enumerate(self.dense) if n != self.bias and operands[n].requires_grad]
+        found = zip(self.kernel.names, storage)
+        return slots + [slot for array, tensor in found if (slot := _values_slot(array)) and tensor.requires_grad]
+
+
+_families: dict[str, Family] = {}
+
+
+def family(kernel, load, steps=()) -> Family:
+    """The family of a kernel, one a key in the process; `load(spec)` compiles on the same target and device."""
+    found = _families.get(kernel.key)
+    return found or _families.setdefault(kernel.key, Family(kernel, load, steps))
+
+
+def _in_part(array: Array, slot: str) -> Array:
+    """The array of a part's kernel by its name in the sum."""
+    part, dot, _ = slot.rpartition(f".{VALUES}")
+    return (part, *array[1:]) if dot else array
+
+
+def _out_of_part(array: Array, slot: str) -> Array:
+    """The array by the name that the kernel of the slot's part has for it; another part's keeps its name."""
+    part = slot.rpartition(f".{VALUES}")[0]
+    return ("", *array[1:]) if array[0] == part else array
+
+
+def _values_slot(array: Array) -> str | None:
+    """The slot of an array of values; None for an array of the pattern."""
+    part, format, name = array
+    if format or name != VALUES:
+        return None
+    return f"{part}.{VALUES}" if part else VALUES
+
+
+def setup_context(ctx, inputs, output) -> None:
+    """Keep what the gradients that are asked for multiply, and no more."""
+    operands, storage, _, key, packed_shape, companions = inputs
+    tensors = [*operands, *storage]
+    found = _families.get(key)
+    bias = found.bias if found else None
+    asked = [n for n in range(len(tensors)) if ctx.needs_input_grad[n] and n != bias]
+    ctx.kept = [n for n in range(len(tensors)) if n != bias and any(n != other for other in asked)]
+    ctx.key, ctx.packed_shape = key, packed_shape
+    ctx.shapes = [tuple(tensor.shape) for tensor in tensors]
+    ctx.save_for_backward(*(tensors[n] for n in ctx.kept), *(companions if asked else ()))
+
+
+def backward(ctx, grad):
+    """Gradients of the dense operands and of the values, by the kernels of the family; None where nobody asked."""
+    needs_operands, needs_storage, *rest = ctx.needs_input_grad
+    found = _families.get(ctx.key)
+    if found is None:
+        raise BackwardError(
+            f"kernel {ctx.key[:12]} was loaded without the kernels of its gradients; build the model in this process "
+            "to train it"
+        )
+    call = _Call(found, ctx, grad)
+    of_operands = [call.of_operand(n) if need else None for n, need in enumerate(needs_operands)]
+    of_storage = [call.of_array(n) if need else None for n, need in enumerate(needs_storage)]
+    return of_operands, of_storage, *([None] * len(n) if isinstance(n, list) else None for n in rest)
+
+
+class _Call:
+    """A call that is differentiated: its tensors by slot and by array, and what arrived for its output."""
+
+    def __init__(self, family: Family, ctx, grad):
+        self.family = family
+        self.shapes = ctx.shapes
+        self.packed_shape = ctx.packed_shape
+        self.grad = grad
+        count = len(ctx.kept)
+        tensors = dict(zip(ctx.kept, ctx.saved_tensors[:count]))
+        first = len(family.dense)
+        self.dense = {operand.name: tensors.get(n) for n, operand in enumerate(family.dense)}
+        self.arrays = {array: tensors.get(first + n) for n, array in enumerate(family.kernel.names)}
+        self.arrays.update(zip(family.companions, ctx.saved_tensors[count:]))
+        output = family.kernel.spec.output
+        if output.format is None:
+            self.dense[output.name] = grad
+        else:
+            self.arrays[OWN_VALUES] = self._at_entries(grad)
+
+    def _at_entries(self, grad):
+        """What arrives for padding counts as 0: padding depends on nothing."""
+        valid = self.arrays.get(("", "", "valid"))
+        return grad.contiguous() if valid is None else torch.where(valid, grad, 0)
+
+    def of_operand(self, n: int):
+        """The gradient of dense operand `n`; along letters that only it has, the same value again and again."""
+        operand, output = self.family.dense[n], self.family.kernel.spec.output
+        if n == self.family.bias:
+            axes = [axis for axis, letter in enumerate(output.indices) if letter not in operand.indices]
+            return self.grad.sum(axes) if axes else self.grad
+        gradient = self.family.gradient(operand.name)
+        kept = gradient.kernel.spec.output.indices
+        sizes = dict(zip(operand.indices, self.shapes[n]))
+        found = self._run(gradient, self.arrays, [sizes[letter] for letter in kept])
+        if kept == operand.indices:
+            return found
+        return found.reshape([sizes[i] if i in kept else 1 for i in operand.indices]).expand(self.shapes[n])
+
+    def of_array(self, n: int):
+        """The gradient of the values in storage array `n`."""
+        slot = _values_slot(self.family.kernel.names[n])
+        arrays = {_out_of_part(name, slot): tensor for name, tensor in self.arrays.items()}
+        return self._run(self.family.gradient(slot), arrays, self.shapes[len(self.family.dense) + n])
+
+    def _run(self, gradient: Family, arrays, shape):
+        operands = [self.dense[operand.name] for operand in gradient.dense]
+        storage = [arrays[name] for name in gradient.kernel.names]
+        companions = []
+        if torch.is_grad_enabled():  # someone may differentiate again
+            gradient.bind(gradient.asked(operands, storage))
+            companions = [arrays[name] for name in gradient.companions]
+        return library.einsum(operands, storage, list(shape), gradient.key, self.packed_shape, companions)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of einsums: once and twice differentiated in float64, half types, and only those that are asked for."""
+
+import lacis
+import pytest
+import torch
+from lacis.formats import compose, decompose
+from torch.autograd import gradcheck, gradgradcheck
+
+
+class Ellpack(lacis.Format):
+    def __init__(self):
+        with lacis.iter(dim=2) as (I, J):
+            J.compress(coordinate=True).pack()
+            self.indices = [I, J]
+
+
+FORMATS = {
+    "csr": lacis.Csr(),
+    "csc": lacis.Csc(),
+    "coo": lacis.Coo(),
+    "dcsr": lacis.Dcsr(),
+    "ell": lacis.Ell(),
+    "bsr": lacis.Bsr(2, 3),
+    "bcsc": lacis.Bcsc(3, 2),
+    "ellpack": Ellpack(),
+    "nest": compose(2, [(3, 2)], [(Ellpack(), (0, 1)), (lacis.Coo(), (2, 3))]),
+    "sum": decompose(ell=lacis.Ell(width=2), rest=lacis.Coo()),
+}
+
+
+def problem(format, expression="ij,bj->bi", sizes=None, dtype=torch.float64, density=0.4):
+    """A packed operand, its dense form, and the other operands; all take part in autograd."""
+    generator = torch.Generator().manual_seed(0)
+    sizes = {"i": 7, "j": 5, "k": 4, "b": 3, "r": 2, **(sizes or {})}
+    terms = expression.partition("->")[0].split(",")
+    make = lambda term: torch.randn([sizes[i] for i in term], generator=generator, dtype=torch.float64).to(dtype)
+    dense = make(terms[0]) * (torch.rand([sizes[i] for i in terms[0]], generator=generator) < density)
+    others = [make(term).requires_grad_() for term in terms[1:]]
+    return lacis.pack(dense, format), dense.requires_grad_(), others
+
+
+def product(expression, packed, dense):
+    """The einsum as a function of the dense operands."""
+    return lambda *others: lacis.einsum(expression, packed.with_values(packed.pattern.gather(dense)), *others)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_once_and_twice(name):
+    packed, dense, others = problem(FORMATS[name])
+    function = product("ij,bj->bi", packed, dense.detach())
+    assert gradcheck(function, others)
+    assert gradgradcheck(function, others)
+
+
+EXPRESSIONS = ["ij,j->i", "ij,jk->ik", "ji,jk->ki", "bij,bj->bi"]
+CUBES = ["ijk,jr,kr->ir", "ijk,k->ij", "ijk,kr->r"]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_expressions(expression):
+    format = lacis.Csf(3) if expression.startswith("bij") else lacis.Csr()
+    packed, dense, others = problem(format, expression)
+    assert gradcheck(product(expression, packed, dense.detach()), others, fast_mode=True)
+
+
+@pytest.mark.parametrize("expression", CUBES)
+def test_three_axes(expression):
+    packed, dense, others = problem(lacis.Csf(3), expression)
+    function = product(expression, packed, dense.detach())
+    assert gradcheck(function, others, fast_mode=True)
+    assert gradgradcheck(function, others, fast_mode=True)
