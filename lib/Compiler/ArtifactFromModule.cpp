@@ -41,6 +41,19 @@ static json::Value toJson(Attribute attribute) {
   return nullptr;
 }
 
+/// The text of the steps that made the kernel; each of its functions carries all of them.
+static json::Array stepsOf(ModuleOp module) {
+  json::Array steps;
+  for (Operation &op : *module.getBody())
+    if (auto list = op.getAttrOfType<ArrayAttr>("lacis.steps"); list && steps.empty())
+      for (Attribute step : list) {
+        std::string text;
+        llvm::raw_string_ostream(text) << step;
+        steps.push_back(std::move(text));
+      }
+  return steps;
+}
+
 llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef target) {
   auto record = module->getAttrOfType<DictionaryAttr>(recordName);
   if (!record)
@@ -51,6 +64,7 @@ llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef ta
   object["format_version"] = Artifact::currentVersion;
   object["target"] = target;
   object["kind"] = noCodeYet;
+  object["steps"] = stepsOf(module);
   std::string text;
   llvm::raw_string_ostream(text) << value;
   return Artifact::parseHeader(text);

@@ -75,7 +75,8 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
                       {"output", std::move(output)},
                       {"workspace", std::move(workspaces)},
                       {"launches", std::move(launches)},
-                      {"index_bits", artifact.indexBits}};
+                      {"index_bits", artifact.indexBits},
+                      {"steps", json::Array(artifact.steps)}};
 }
 
 //===- reading ------------------------------------------------------------===//
@@ -224,6 +225,12 @@ struct HeaderReader {
     });
     reader.list("launches", true, [&](const json::Value &element, const std::string &place) {
       artifact.launches.push_back(launch(element, place));
+    });
+    reader.list("steps", false, [&](const json::Value &element, const std::string &place) {
+      if (std::optional<StringRef> step = element.getAsString())
+        artifact.steps.push_back(step->str());
+      else if (error.empty())
+        error = place + " is no string";
     });
     reader.list("workspace", false, [&](const json::Value &element, const std::string &place) {
       Reader workspace(element, place, error);

@@ -30,7 +30,8 @@ def user_location() -> tuple[str, int] | None:
     while frame is not None:
         name = frame.f_code.co_filename
         module = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if module not in _BETWEEN and not os.path.abspath(name).startswith(_PACKAGE):
+        own = name == "<string>" and module == "lacis" or os.path.abspath(name).startswith(_PACKAGE)
+        if module not in _BETWEEN and not own:
             return name, frame.f_lineno
         frame = frame.f_back
     return None

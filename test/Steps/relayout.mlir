@@ -13,8 +13,8 @@
 // CHECK:         lacis.loop "b"
 // CHECK:           lacis.read %[[PANELS]]
 #panels = #lacis.format<(b, j) -> (b floordiv 4 : dense, j : dense, b mod 4 : dense)>
-func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x"}, %y: tensor<?xf32> {lacis.name = "y"}, %n: index)
-    attributes {lacis.steps = [#lacis.relayout<"x", #panels>]} {
+func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]}, %y: tensor<?xf32> {lacis.name = "y"}, %n: index)
+    attributes {lacis.steps = [#lacis.relayout<operand = "x", layout = #panels>]} {
   lacis.loop "b" %b to %n {
     %v = lacis.read %x[%b, %b] : tensor<?x?xf32> -> f32
     lacis.write %v to %y[%b] : f32 to tensor<?xf32>
@@ -26,8 +26,10 @@ func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x"}, %y: tensor<?xf32> {lacis
 // -----
 
 #sparse = #lacis.format<(b, j) -> (b : dense, j : compressed)>
-// expected-error @+1 {{relayout: the layout of 'x' must be dense levels over its axes}}
-func.func @sparse(%x: tensor<?x?xf32> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.relayout<"x", #sparse>]} {
+// expected-error @+2 {{relayout: the layout of 'x' must be dense levels over its axes}}
+// expected-note @+1 {{asked for}}
+func.func @sparse(%x: tensor<?x?xf32> {lacis.name = "x"}, %n: index)
+    attributes {lacis.steps = [#lacis.relayout<operand = "x", layout = #sparse>]} {
   lacis.loop "b" %b to %n {
     lacis.yield
   }
@@ -36,8 +38,21 @@ func.func @sparse(%x: tensor<?x?xf32> {lacis.name = "x"}, %n: index) attributes 
 
 // -----
 
-// expected-error @+1 {{relayout: no operand named 'z'}}
-func.func @no_operand(%n: index) attributes {lacis.steps = [#lacis.relayout<"z", 1 : i64>]} {
+// expected-error @+2 {{relayout: no operand named 'z'}}
+// expected-note @+1 {{asked for}}
+func.func @no_operand(%n: index) attributes {lacis.steps = [#lacis.relayout<operand = "z", layout = 1 : i64>]} {
+  lacis.loop "b" %b to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+#sparse = #lacis.format<(b, j) -> (b : dense, j : compressed)>
+// expected-error @+2 {{relayout: operand 'w' is sparse; its format says how it is stored}}
+// expected-note @+1 {{asked for #lacis.relayout<operand = "w">; loops here are 'b'}}
+func.func @encoded(%w: tensor<?x?xf32, #sparse> {lacis.name = "w"}, %n: index) attributes {lacis.steps = [#lacis.relayout<operand = "w">]} {
   lacis.loop "b" %b to %n {
     lacis.yield
   }

@@ -5,7 +5,7 @@
 // CHECK:         lacis.loop "j" %[[J:.*]] to
 // CHECK:           lacis.loop "i" %[[I:.*]] to
 // CHECK:             lacis.write %{{.*}} to %{{.*}}[%[[I]], %[[J]]]
-func.func @fill(%y: tensor<?x?xf32>, %n: index) attributes {lacis.steps = [#lacis.reorder<"j", "i">]} {
+func.func @fill(%y: tensor<?x?xf32>, %n: index) attributes {lacis.steps = [#lacis.reorder<loops = ["j", "i"]>]} {
   %zero = arith.constant 0.0 : f32
   lacis.loop "i" %i to %n {
     lacis.loop "j" %j to %n {
@@ -19,8 +19,9 @@ func.func @fill(%y: tensor<?x?xf32>, %n: index) attributes {lacis.steps = [#laci
 
 // -----
 
-// expected-error @+1 {{reorder: loop "i" is named twice}}
-func.func @twice(%n: index) attributes {lacis.steps = [#lacis.reorder<"i", "i">]} {
+// expected-error @+2 {{reorder: loop "i" is named twice}}
+// expected-note @+1 {{asked for}}
+func.func @twice(%n: index) attributes {lacis.steps = [#lacis.reorder<loops = ["i", "i"]>]} {
   lacis.loop "i" %i to %n {
     lacis.yield
   }

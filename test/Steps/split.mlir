@@ -9,7 +9,7 @@
 // CHECK:             %[[IN:.*]] = arith.cmpi slt, %[[B]],
 // CHECK:             scf.if %[[IN]]
 // CHECK:               lacis.write %{{.*}} to %{{.*}}[%[[B]]]
-func.func @fill(%y: tensor<?xf32>) attributes {lacis.steps = [#lacis.split<"b", 8>]} {
+func.func @fill(%y: tensor<?xf32>) attributes {lacis.steps = [#lacis.split<loop = "b", factor = 8>]} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %n = tensor.dim %y, %c0 : tensor<?xf32>
@@ -22,8 +22,9 @@ func.func @fill(%y: tensor<?xf32>) attributes {lacis.steps = [#lacis.split<"b", 
 
 // -----
 
-// expected-error @+1 {{split: no loop named 'i'; loops here are 'b'}}
-func.func @no_loop(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.split<"i", 8>]} {
+// expected-error @+2 {{split: no loop named 'i'}}
+// expected-note @+1 {{asked for}}
+func.func @no_loop(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.split<loop = "i", factor = 8>]} {
   lacis.loop "b" %b to %n {
     lacis.yield
   }
@@ -32,8 +33,9 @@ func.func @no_loop(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lac
 
 // -----
 
-// expected-error @+1 {{split: factor 0 of loop 'b' must be positive}}
-func.func @no_factor(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.split<"b", 0>]} {
+// expected-error @+2 {{split: factor 0 of loop 'b' must be positive}}
+// expected-note @+1 {{asked for}}
+func.func @no_factor(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.split<loop = "b", factor = 0>]} {
   lacis.loop "b" %b to %n {
     lacis.yield
   }

@@ -137,8 +137,8 @@ def test_steps_are_data():
 
 
 LATER = {
-    "split": lambda s: s["0.weight"].split("i", 32),
-    "bind": lambda s: s["0.weight"].bind("i", "block.x"),
+    "tensorize": lambda s: s["0.weight"].tensorize("mma"),
+    "race": lambda s: s["0.weight"].race("i", "order"),
     "gradient": lambda s: s["0.weight"].grad.set_format(lacis.Csr),
     "activation": lambda s: s["1:out"].set_format(lacis.Csr),
     "module": lambda s: s["1"].set_format(lacis.Csr),

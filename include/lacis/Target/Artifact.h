@@ -61,6 +61,7 @@ struct Artifact {
   std::vector<Size> workspace; // bytes of each
   std::vector<Launch> launches;
   int64_t indexBits = 32;
+  std::vector<std::string> steps; // the schedule in force, one attribute each
   std::string code;
 
   /// The record without the code, as JSON with sorted keys.

@@ -8,6 +8,7 @@ import json
 import torch
 
 from ..capture.spec import KernelSpec, Operand
+from .steps import function_location, steps_attribute
 
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
 
@@ -38,16 +39,15 @@ class _Writer:
         spec = self.spec
         head = [f"#{_identifier(o.name)} = {o.format}" for o in spec.operands if o.format]
         arguments = ", ".join(f"{self.names[id(o)]}: {self.type(o)} {self.attributes(o)}{self.loc}" for o in spec.arguments)
-        steps = ", ".join(step.text() for step in spec.steps)
         out = self.dense_type(spec.output, self.element)
         head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
-        head.append(f"    attributes {{lacis.kernel, lacis.steps = [{steps}]}} {{")
+        head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}}} {{")
         self.sizes()
         total = self.contraction()
         if spec.bias is not None or self.element != self.sum_type:
             total = self.epilogue(total)
         self.op(f"return {total} : {out}")
-        return "\n".join([*head, *self.lines, "}" + self.loc]) + "\n"
+        return "\n".join([*head, *self.lines, "}" + function_location(spec.location, spec.steps)]) + "\n"
 
     def op(self, text: str) -> None:
         self.lines.append(f"  {text}{self.loc}")

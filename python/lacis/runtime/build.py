@@ -77,7 +77,8 @@ def _build_site(captured: Captured, target: str) -> Built:
     weight = weight_module(pack_site(captured), requires_grad)
     modules = []
     for owner in captured.owners:
-        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, (), location)
+        steps = captured.site.loop_steps
+        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, steps, location)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
 

@@ -15,6 +15,7 @@ from ..capture import KernelSpec, capture_einsum
 from ..emit import emit
 from ..errors import ScheduleError, user_location
 from ..packing import PackedTensor
+from ..schedule.steps import Steps, parse
 from . import library
 from .gradients import Family, family
 
@@ -53,9 +54,9 @@ class Kernel:
         return tuple(self.asm)
 
     @property
-    def steps(self) -> tuple:
-        """The steps that were asked for; none means the default schedule."""
-        return self.spec.steps
+    def steps(self) -> Steps:
+        """The steps in force, default ones included, as records; given back by hand they make the same kernel."""
+        return Steps(map(parse, self.loaded.info.get("steps", ())))
 
     @property
     def text(self) -> str:
@@ -160,7 +161,6 @@ def compile(expression: str, *operands, steps=(), target: str = "auto") -> Kerne
 
     Raises `CompileError` with the user's line when the compiler refuses, `DataError` when operands do not fit.
     """
-    require_no_steps(steps)
     spec, _ = capture_einsum(expression, operands, user_location(), steps)
     if target == "eager":
         raise ScheduleError("compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators")
@@ -174,8 +174,3 @@ def compile_many(requests, target: str = "auto") -> list[Kernel]:
     workers = max(1, min(len(specs), os.cpu_count() or 1))
     with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
         return list(pool.map(lambda s: load_kernel(s[0], target, s[1][s[0].packed].device), specs))
-
-
-def require_no_steps(steps) -> None:
-    if tuple(steps):
-        raise NotImplementedError("steps are not built yet: every kernel runs its default schedule")

@@ -8,7 +8,7 @@ import torch
 from ..capture import capture_einsum
 from ..errors import user_location
 from ..packing import PackedTensor
-from .compile import load_kernel, require_no_steps
+from .compile import load_kernel
 
 
 def einsum(
@@ -34,10 +34,9 @@ def einsum(
         raise NotImplementedError(f"semiring '{semiring}' is not built yet; there is 'plus_times'")
     if epilogue is not None:
         raise NotImplementedError("epilogues of einsum are not built yet")
-    require_no_steps(steps)
     if not any(isinstance(operand, PackedTensor) for operand in operands):
         return torch.einsum(expression, *operands)
-    spec, sizes = capture_einsum(expression, operands, user_location())
+    spec, sizes = capture_einsum(expression, operands, user_location(), steps)
     if target == "eager":
         dense = [o.to_dense() if isinstance(o, PackedTensor) else o for o in operands]
         return torch.einsum(expression, *dense)

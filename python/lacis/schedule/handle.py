@@ -26,7 +26,7 @@ class _Verbs:
 
     def _record(self, cls, *args, **kwargs):
         if not cls.ready:
-            raise NotImplementedError(f"'{cls.mnemonic}' is not built yet: every kernel runs its default schedule")
+            raise NotImplementedError(f"'{cls.mnemonic}' is not built yet")
         location = user_location()
         try:
             step = cls(*args, **kwargs, location=location)

@@ -42,6 +42,11 @@ class Site:
         return [step for step in self.steps if step.mnemonic == mnemonic]
 
     @property
+    def loop_steps(self) -> tuple[Step, ...]:
+        """The steps that say how the loops of the kernel run."""
+        return tuple(step for step in self.steps if step.of_loops)
+
+    @property
     def location(self) -> tuple[str, int] | None:
         """The user's line that gives the format, else the first one."""
         steps = self.of("set_format") + self.of("decompose") + self.steps

@@ -19,14 +19,40 @@ LoopOp Nest::find(StringRef name) const {
   return found;
 }
 
+SmallVector<Operation *> Nest::findAll(StringRef name) const {
+  SmallVector<Operation *> found;
+  function.walk([&](Operation *op) {
+    if (isa<LoopOp, LevelLoopOp>(op) && op->getAttrOfType<StringAttr>("name").getValue() == name)
+      found.push_back(op);
+  });
+  return found;
+}
+
+SmallVector<StringRef> Nest::names() const {
+  SmallVector<StringRef> found;
+  function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (!isa<LoopOp, LevelLoopOp>(op))
+      return;
+    StringRef name = op->getAttrOfType<StringAttr>("name").getValue();
+    if (!llvm::is_contained(found, name))
+      found.push_back(name);
+  });
+  return found;
+}
+
 FailureOr<LoopOp> Nest::require(StringRef name, StringRef step, Location loc) const {
   if (LoopOp loop = find(name))
     return loop;
-  SmallVector<StringRef> names;
-  function.walk<WalkOrder::PreOrder>([&](LoopOp loop) { names.push_back(loop.getName()); });
-  auto diagnostic = emitError(loc) << step << ": no loop named '" << name << "'; loops here are ";
-  llvm::interleaveComma(names, diagnostic, [&](StringRef other) { diagnostic << "'" << other << "'"; });
-  return failure();
+  if (findAll(name).empty())
+    return emitError(loc) << step << ": no loop named '" << name << "'";
+  return emitError(loc) << step << ": loop '" << name << "' walks the positions of a level, not coordinates";
+}
+
+FailureOr<LoopOp> Nest::requireFree(StringRef name, StringRef step, Location loc) const {
+  FailureOr<LoopOp> loop = require(name, step, loc);
+  if (succeeded(loop) && isMarked(*loop))
+    return emitError(loc) << step << ": loop '" << name << "' is marked already";
+  return loop;
 }
 
 Value Nest::findOperand(StringRef name) const {
@@ -36,6 +62,14 @@ Value Nest::findOperand(StringRef name) const {
         return argument;
   return {};
 }
+
+LoopOp lacis::outermostLoop(LoopOp loop) {
+  while (auto parent = loop->getParentOfType<LoopOp>())
+    loop = parent;
+  return loop;
+}
+
+bool lacis::isMarked(LoopOp loop) { return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll(); }
 
 SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {
   SmallVector<LoopOp> chain{outermost};
@@ -56,25 +90,55 @@ SmallVector<LoopOp> Nest::mainChain() const {
   return last ? perfectChain(last) : SmallVector<LoopOp>();
 }
 
-static int64_t divisorOfDimension(tensor::DimOp dim) {
+/// What is recorded under `name` about the dimension of an argument.
+static std::optional<int64_t> factOf(tensor::DimOp dim, StringRef name) {
   auto argument = dyn_cast<BlockArgument>(dim.getSource());
   auto axis = dim.getConstantIndex();
   auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
   if (!function || !axis)
-    return 1;
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), "lacis.divisible");
-  return classes && *axis < classes.size() ? classes[*axis] : 1;
+    return std::nullopt;
+  auto facts = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), name);
+  return facts && *axis < facts.size() ? std::optional(facts[*axis]) : std::nullopt;
 }
 
 int64_t lacis::knownDivisor(Value size) {
-  if (auto constant = getConstantIntValue(size))
-    return *constant;
+  if (auto known = knownSize(size))
+    return *known;
   if (auto dim = size.getDefiningOp<tensor::DimOp>())
-    return divisorOfDimension(dim);
+    return factOf(dim, "lacis.divisible").value_or(1);
+  if (auto product = size.getDefiningOp<arith::MulIOp>())
+    return knownDivisor(product.getLhs()) * knownDivisor(product.getRhs());
   if (auto div = size.getDefiningOp<arith::CeilDivUIOp>())
     if (auto by = getConstantIntValue(div.getRhs()); by && knownDivisor(div.getLhs()) % *by == 0)
       return knownDivisor(div.getLhs()) / *by;
   return 1;
+}
+
+std::optional<int64_t> lacis::knownSize(Value size) {
+  if (auto constant = getConstantIntValue(size))
+    return constant;
+  if (auto dim = size.getDefiningOp<tensor::DimOp>()) {
+    std::optional<int64_t> fact = factOf(dim, "lacis.sizes");
+    return fact && *fact >= 0 ? fact : std::nullopt;
+  }
+  Operation *op = size.getDefiningOp();
+  if (!isa_and_nonnull<arith::MulIOp, arith::CeilDivUIOp>(op))
+    return std::nullopt;
+  std::optional<int64_t> lhs = knownSize(op->getOperand(0)), rhs = knownSize(op->getOperand(1));
+  if (!lhs || !rhs)
+    return std::nullopt;
+  return isa<arith::MulIOp>(op) ? *lhs * *rhs : llvm::divideCeil(*lhs, *rhs);
+}
+
+std::optional<int64_t> lacis::pinTrip(LoopOp loop) {
+  std::optional<int64_t> trip = loop.getTrip();
+  if (trip)
+    return trip;
+  if ((trip = knownSize(loop.getUpper()))) {
+    OpBuilder b(outermostLoop(loop));
+    loop.getUpperMutable().assign(arith::ConstantIndexOp::create(b, loop.getLoc(), *trip));
+  }
+  return trip;
 }
 
 std::string lacis::digitName(StringRef letter, unsigned digit, unsigned count) {

@@ -13,18 +13,11 @@ using namespace lacis;
 /// Elements of an operand's row that a thread copies at once: a cache line of float32.
 static constexpr int64_t kLine = 16;
 
-static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
-  ScheduleBuilder schedule(nest, steps);
-  std::string lane = laneLetter(nest);
-  if (!lane.empty()) {
-    int64_t lanes = 128 / outputBytes(nest);
-    for (auto [operand, axis] : operandsAcross(nest, lane))
-      scheduleCopy(schedule, operand, lane, axis, lanes, kLine, "parallel");
-    openLanes(schedule, lane, lanes);
-    schedule.vectorize(lane + "1", lanes);
-  }
-  // Rows of one block share the walk: two at a time.
-  SmallVector<LoopOp> chain = nest.mainChain();
+static CopyRule copyRule(Nest &nest) { return {128 / outputBytes(nest), kLine, "parallel", ""}; }
+
+/// Two rows of one block share the walk.
+static void jamRows(ScheduleBuilder &schedule, StringRef lane) {
+  SmallVector<LoopOp> chain = schedule.getNest().mainChain();
   for (LoopOp loop : llvm::reverse(chain)) {
     if (letterOf(loop.getName()) == lane)
       continue;
@@ -35,10 +28,36 @@ static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &
     }
     break;
   }
-  for (LoopOp loop : nest.mainChain())
-    if (!loop.getTrip())
-      schedule.bind(loop.getName(), "parallel");
-  return schedule.getResult();
+}
+
+/// The whole default of a main nest that no step has changed.
+static void scheduleMain(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
+  std::string lane = laneLetter(nest);
+  if (!lane.empty()) {
+    CopyRule copy = copyRule(nest);
+    int64_t lanes = copy.panel;
+    scheduleCopies(schedule, lane, copy);
+    openLanes(schedule, lane, lanes);
+    schedule.vectorize(lane + "1", lanes);
+  }
+  jamRows(schedule, lane);
+}
+
+static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  ScheduleBuilder schedule(nest, steps);
+  if (untouched)
+    scheduleMain(schedule);
+  else
+    copyAcrossVectors(schedule, copyRule(nest));
+  for (ArrayRef<LoopOp> chain : allChains(nest))
+    bindOpenLoops(schedule, chain, "parallel");
+  LogicalResult result = schedule.getResult();
+  nest.getFunction().walk([&](LoopOp loop) {
+    if (loop.getBind().value_or("parallel") != "parallel")
+      result = loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel";
+  });
+  return result;
 }
 
 static const bool registered = (registerDefaultSchedule("cpu", completeForCpu), true);

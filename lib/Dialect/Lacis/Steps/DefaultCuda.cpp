@@ -35,9 +35,21 @@ static void scheduleRows(ScheduleBuilder &schedule, StringRef lane) {
   }
 }
 
-/// No lanes in the output: a thread owns a row.
-static void scheduleThreads(ScheduleBuilder &schedule) {
-  std::string name = schedule.getNest().mainChain().back().getName().str();
+/// A thread owns a coordinate of the innermost loop that has no mark, where no loop of the nest is bound to threads.
+static void scheduleThreads(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain) {
+  auto isFree = [](LoopOp loop) { return !isMarked(loop); };
+  bool hasThreads = false;
+  LoopOp(chain.front())->walk([&](LoopOp loop) {
+    StringRef unit = loop.getBind().value_or("");
+    hasThreads |= unit.starts_with("thread") || unit == "warp" || unit == "lane";
+  });
+  auto innermost = llvm::find_if(llvm::reverse(chain), isFree);
+  if (hasThreads || innermost == llvm::reverse(chain).end())
+    return;
+  LoopOp loop = *innermost;
+  std::string name = loop.getName().str();
+  if (auto trip = loop.getTrip(); trip && *trip <= kThreads)
+    return schedule.bind(name, "thread.x");
   schedule.split(name, kThreads);
   schedule.bind(name + "1", "thread.x");
 }
@@ -48,34 +60,42 @@ static void unrollEntries(ScheduleBuilder &schedule) {
   schedule.getNest().getFunction().walk([&](LevelLoopOp loop) {
     bool innermost = true;
     loop.getBody().walk([&](Operation *op) { innermost &= !isa<LoopOp, LevelLoopOp>(op); });
-    if (innermost && !llvm::is_contained(names, loop.getName()))
+    if (innermost && !loop.getUnroll() && !llvm::is_contained(names, loop.getName()))
       names.push_back(loop.getName().str());
   });
   for (const std::string &name : names)
     schedule.unroll(name, 4);
 }
 
-static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
-  ScheduleBuilder schedule(nest, steps);
+/// A vector of 16 bytes for each lane of a warp.
+static CopyRule copyRule(Nest &nest) { return {kLanes * 16 / outputBytes(nest), kSector, "block.x", "thread.x"}; }
+
+/// The whole default of a main nest that no step has changed.
+static void scheduleMain(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
   std::string lane = laneLetter(nest);
-  if (lane.empty()) {
-    scheduleThreads(schedule);
-  } else {
-    int64_t vector = 16 / outputBytes(nest);
-    int64_t panel = kLanes * vector;
-    for (auto [operand, axis] : operandsAcross(nest, lane)) {
-      scheduleCopy(schedule, operand, lane, axis, panel, kSector, "block.x");
-      schedule.bind(operand + "." + lane + "1", "thread.x");
-    }
-    openLanes(schedule, lane, panel);
-    scheduleRows(schedule, lane);
-    schedule.split(lane + "1", vector);
-    schedule.vectorize(lane + "11", vector);
-    schedule.bind(lane + "10", "lane");
-  }
-  for (LoopOp loop : nest.mainChain())
-    if (!loop.getTrip())
-      schedule.bind(loop.getName(), "block.x");
+  if (lane.empty())
+    return scheduleThreads(schedule, nest.mainChain());
+  CopyRule copy = copyRule(nest);
+  int64_t vector = copy.panel / kLanes;
+  scheduleCopies(schedule, lane, copy);
+  openLanes(schedule, lane, copy.panel);
+  scheduleRows(schedule, lane);
+  schedule.split(lane + "1", vector);
+  schedule.vectorize(lane + "11", vector);
+  schedule.bind(lane + "10", "lane");
+}
+
+static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  ScheduleBuilder schedule(nest, steps);
+  if (untouched)
+    scheduleMain(schedule);
+  else
+    copyAcrossVectors(schedule, copyRule(nest));
+  for (ArrayRef<LoopOp> chain : allChains(nest))
+    scheduleThreads(schedule, chain);
+  for (ArrayRef<LoopOp> chain : allChains(nest))
+    bindOpenLoops(schedule, chain, "block.x");
   unrollEntries(schedule);
   return schedule.getResult();
 }

@@ -21,12 +21,13 @@ void ScheduleBuilder::split(StringRef loop, int64_t factor) {
 
 void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
   MLIRContext *context = nest.getFunction().getContext();
-  auto names = llvm::map_to_vector(loops, [&](const std::string &loop) { return StringAttr::get(context, loop); });
-  add(ReorderStepAttr::get(context, names));
+  SmallVector<StringRef> names(loops.begin(), loops.end());
+  add(ReorderStepAttr::get(context, Builder(context).getStrArrayAttr(names)));
 }
 
 void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
-  add(BindStepAttr::get(nest.getFunction().getContext(), loop, unit));
+  MLIRContext *context = nest.getFunction().getContext();
+  add(unit == "parallel" ? Attribute(ParallelStepAttr::get(context, loop)) : BindStepAttr::get(context, loop, unit));
 }
 
 void ScheduleBuilder::vectorize(StringRef loop, int64_t width) {
@@ -49,7 +50,8 @@ static ArrayRef<Attribute> axesOf(func::FuncOp function, unsigned argument) {
 }
 
 static bool isEncoded(BlockArgument argument) {
-  return static_cast<bool>(cast<RankedTensorType>(argument.getType()).getEncoding());
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  return type && type.getEncoding();
 }
 
 std::string lacis::laneLetter(Nest &nest) {
@@ -67,13 +69,20 @@ std::string lacis::laneLetter(Nest &nest) {
 
 StringRef lacis::letterOf(StringRef loop) { return loop.rtrim("0123456789"); }
 
+/// Does the main nest read or write the operand itself, and not a copy in another layout?
+static bool isTouched(Value operand, LoopOp main) {
+  return llvm::any_of(operand.getUsers(), [&](Operation *user) {
+    return isa<ReadOp, WriteOp>(user) && main->isProperAncestor(user);
+  });
+}
+
 SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter) {
   SmallVector<std::pair<std::string, unsigned>> found;
   func::FuncOp function = nest.getFunction();
   for (BlockArgument argument : function.getArguments()) {
     ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name");
-    if (isEncoded(argument) || !name)
+    if (isEncoded(argument) || !name || !isTouched(argument, nest.mainChain().front()))
       continue;
     for (auto [axis, attr] : llvm::enumerate(axes))
       if (cast<StringAttr>(attr).getValue() == letter && axis + 1 != axes.size())
@@ -98,10 +107,10 @@ FormatAttr lacis::panelLayout(Nest &nest, StringRef operand, unsigned axis, int6
   return cast<FormatAttr>(parseAttribute(text, function.getContext()));
 }
 
-void lacis::scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis, int64_t panel,
-                         int64_t tile, StringRef unit) {
+static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis,
+                         const CopyRule &rule) {
   Nest &nest = schedule.getNest();
-  schedule.relayout(operand, panelLayout(nest, operand, axis, panel));
+  schedule.relayout(operand, panelLayout(nest, operand, axis, rule.panel));
   std::string prefix = (operand + "." + lane).str();
   SmallVector<std::string> outer;
   if (LoopOp first = nest.find(prefix + "0"))
@@ -110,12 +119,30 @@ void lacis::scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef
         outer.push_back(loop.getName().str());
   if (outer.size() > 1) {
     std::string last = outer.pop_back_val();
-    schedule.split(last, tile);
+    schedule.split(last, rule.tile);
     outer.push_back(last + "0");
     schedule.reorder({prefix + "1", last + "1"});
   }
   for (const std::string &loop : outer)
-    schedule.bind(loop, unit);
+    schedule.bind(loop, rule.unit);
+  if (!rule.threads.empty())
+    schedule.bind(prefix + "1", rule.threads);
+}
+
+void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule) {
+  for (auto [operand, axis] : operandsAcross(schedule.getNest(), lane))
+    scheduleCopy(schedule, operand, lane, axis, rule);
+}
+
+void lacis::copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule) {
+  for (LoopOp loop : schedule.getNest().mainChain()) {
+    std::optional<int64_t> width = loop.getVectorize();
+    if (!width)
+      continue;
+    CopyRule own = rule;
+    own.panel = rule.panel % *width == 0 ? rule.panel : *width;
+    scheduleCopies(schedule, letterOf(loop.getName()), own);
+  }
 }
 
 void lacis::openLanes(ScheduleBuilder &schedule, StringRef lane, int64_t panel) {
@@ -126,6 +153,17 @@ void lacis::openLanes(ScheduleBuilder &schedule, StringRef lane, int64_t panel) 
       order.push_back(loop.getName().str());
   order.push_back((lane + "1").str());
   schedule.reorder(order);
+}
+
+SmallVector<SmallVector<LoopOp>> lacis::allChains(Nest &nest) {
+  return llvm::map_to_vector(nest.getFunction().getBody().getOps<LoopOp>(),
+                             [](LoopOp top) { return perfectChain(top); });
+}
+
+void lacis::bindOpenLoops(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain, StringRef unit) {
+  for (LoopOp loop : chain)
+    if (!loop.getTrip() && !isMarked(loop))
+      schedule.bind(loop.getName(), unit);
 }
 
 bool lacis::canJam(LoopOp loop) {
@@ -145,6 +183,6 @@ bool lacis::canJam(LoopOp loop) {
 }
 
 unsigned lacis::outputBytes(Nest &nest) {
-  auto type = cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
-  return type.getElementTypeBitWidth() == 64 ? 8 : 4;
+  auto type = dyn_cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
+  return type && type.getElementTypeBitWidth() == 64 ? 8 : 4;
 }

@@ -15,6 +15,7 @@ public:
 
   void split(llvm::StringRef loop, int64_t factor);
   void reorder(llvm::ArrayRef<std::string> loops);
+  /// `unit` of a GPU, or `parallel`.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
   void vectorize(llvm::StringRef loop, int64_t width);
   void jam(llvm::StringRef loop);
@@ -36,16 +37,28 @@ private:
 std::string laneLetter(Nest &nest);
 /// The letter of a loop: `i` of `i0`, `i10`.
 llvm::StringRef letterOf(llvm::StringRef loop);
-/// Dense operands (the output too) that have `letter`, but not as their last axis: (name, axis of the letter).
+/// Dense operands (the output too) that the main nest touches and that have `letter`, but not as their last axis:
+/// (name, axis of the letter).
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
 /// (d0, d1) with axis `axis` in panels: (axis floordiv panel, the others, axis mod panel), all dense.
 FormatAttr panelLayout(Nest &nest, llvm::StringRef operand, unsigned axis, int64_t panel);
-/// Lays an operand out in panels of `lane`. A thread of the copy takes tiles of `tile` neighbours of the last
-/// axis whose size is not constant; the loops over tiles and panels are bound to `unit`.
-void scheduleCopy(ScheduleBuilder &schedule, llvm::StringRef operand, llvm::StringRef lane, unsigned axis,
-                  int64_t panel, int64_t tile, llvm::StringRef unit);
+/// How a target copies an operand to panels of lanes.
+struct CopyRule {
+  int64_t panel;           // lanes of a panel
+  int64_t tile;            // neighbours of the last axis whose size is not constant that a thread copies
+  llvm::StringRef unit;    // of the loops over tiles and panels
+  llvm::StringRef threads; // of the loop over the lanes of a panel, or empty
+};
+/// Lays the operands that have `lane` across their rows out in panels.
+void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyRule &rule);
+/// The same for each letter that a step has vectorised: a vector reads neighbours.
+void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
 /// Splits the lanes of the main nest into panels: the panels outermost, the lanes of one innermost.
 void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
+/// The nests of a function, those that copy an operand too: the loops perfectly nested in each.
+llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
+/// Binds the loops of a chain that have no mark and no constant size to `unit`.
+void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
 /// No bound inside depends on the loop's coordinate, so that copies of its body can share the loops.
 bool canJam(LoopOp loop);
 /// Bytes of one element of the accumulator's output.

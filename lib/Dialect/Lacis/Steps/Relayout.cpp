@@ -4,9 +4,11 @@
 /// the output in another layout, and a nest after it copies that to its place.
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -20,6 +22,7 @@ struct Copy {
   bool isOutput;
   FormatAttr layout;
   StringRef operand;
+  SmallVector<std::string> letters; // of the operand's axes
   SmallVector<Value> sizes;
 
   Value makeWorkspace() {
@@ -35,7 +38,7 @@ struct Copy {
     if (!digit.mod && digit.div != 1)
       upper = arith::CeilDivUIOp::create(b, loc, upper, arith::ConstantIndexOp::create(b, loc, digit.div));
     std::string name =
-        (operand + "." + digitName(layout.getAxes()[digit.axis].getValue(), rank, count)).str();
+        (operand + "." + digitName(letters[digit.axis], rank, count)).str();
     return LoopOp::create(inner, loc, name, upper);
   }
 
@@ -116,24 +119,52 @@ struct Copy {
 };
 } // namespace
 
+SmallVector<StringRef> RelayoutStepAttr::namedLoops() const { return {}; }
+
+/// The letters of an operand's axes, or i, j, ... where the expression did not name them.
+static SmallVector<std::string> lettersOf(func::FuncOp function, BlockArgument argument) {
+  SmallVector<std::string> letters;
+  if (auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes"))
+    for (StringRef letter : axes.getAsValueRange<StringAttr>())
+      letters.push_back(letter.str());
+  for (int64_t axis = letters.size(); axis < cast<RankedTensorType>(argument.getType()).getRank(); ++axis)
+    letters.push_back(std::string(1, static_cast<char>('i' + axis)));
+  return letters;
+}
+
+/// The axes stored in reverse: (b, j) -> (j : dense, b : dense).
+static FormatAttr reversed(MLIRContext *context, ArrayRef<std::string> letters) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "#lacis.format<(" << llvm::join(letters, ", ") << ") -> (";
+  llvm::interleaveComma(llvm::reverse(letters), out, [&](StringRef letter) { out << letter << " : dense"; });
+  out << ")>";
+  return cast<FormatAttr>(parseAttribute(text, context));
+}
+
 LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
   Value tensor = nest.findOperand(getOperand());
   if (!tensor)
     return emitError(loc) << "relayout: no operand named '" << getOperand() << "'";
-  auto layout = dyn_cast<FormatAttr>(getLayout());
-  if (!layout || layout.getAxes().size() != static_cast<size_t>(cast<RankedTensorType>(tensor.getType()).getRank()) ||
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getEncoding())
+    return emitError(loc) << "relayout: operand '" << getOperand() << "' is sparse; its format says how it is stored";
+  func::FuncOp function = nest.getFunction();
+  SmallVector<std::string> letters = lettersOf(function, cast<BlockArgument>(tensor));
+  auto layout = getLayout() ? dyn_cast<FormatAttr>(getLayout()) : reversed(getContext(), letters);
+  if (!layout || layout.getAxes().size() != static_cast<size_t>(type.getRank()) ||
       !llvm::all_of(layout.getLevels(), [](LevelAttr level) { return level.getExtent().coversDomain(); }))
     return emitError(loc) << "relayout: the layout of '" << getOperand() << "' must be dense levels over its axes";
-  func::FuncOp function = nest.getFunction();
   bool isOutput = cast<BlockArgument>(tensor).getArgNumber() + 1 == function.getNumArguments();
+  LoopOp main = nest.mainChain().front();
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : tensor.getUses())
-    if (isOutput ? isa<WriteOp>(use.getOwner()) : isa<ReadOp>(use.getOwner()))
+    if (main->isProperAncestor(use.getOwner()) &&
+        (isOutput ? isa<WriteOp>(use.getOwner()) : isa<ReadOp>(use.getOwner())))
       uses.push_back(&use);
   if (uses.empty())
     return emitError(loc) << "relayout: nothing in the nest touches '" << getOperand() << "'";
-  LoopOp main = nest.mainChain().front();
-  Copy copy{OpBuilder(main), loc, tensor, isOutput, layout, getOperand(), {}};
+  Copy copy{OpBuilder(main), loc, tensor, isOutput, layout, getOperand(), letters, {}};
   Value workspace = copy.makeWorkspace();
   for (OpOperand *use : uses)
     use->set(workspace);

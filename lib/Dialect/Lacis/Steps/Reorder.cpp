@@ -6,9 +6,16 @@
 using namespace mlir;
 using namespace lacis;
 
+SmallVector<StringRef> ReorderStepAttr::namedLoops() const {
+  return llvm::map_to_vector(getLoops().getAsValueRange<StringAttr>(), [](StringRef name) { return name; });
+}
+
 LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<LoopOp> loops;
-  for (StringAttr name : getLoops()) {
+  for (Attribute attr : getLoops()) {
+    auto name = dyn_cast<StringAttr>(attr);
+    if (!name)
+      return emitError(loc) << "reorder: " << attr << " is no name of a loop";
     FailureOr<LoopOp> loop = nest.require(name, "reorder", loc);
     if (failed(loop))
       return failure();
@@ -18,10 +25,7 @@ LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   }
   if (loops.empty())
     return emitError(loc) << "reorder: no loop is named";
-  Operation *top = loops.front();
-  while (auto parent = dyn_cast<LoopOp>(top->getParentOp()))
-    top = parent;
-  SmallVector<LoopOp> chain = perfectChain(cast<LoopOp>(top));
+  SmallVector<LoopOp> chain = perfectChain(outermostLoop(loops.front()));
   SmallVector<unsigned> places;
   for (auto [place, loop] : llvm::enumerate(chain))
     if (llvm::is_contained(loops, loop))

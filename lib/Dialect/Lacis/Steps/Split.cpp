@@ -19,8 +19,10 @@ static void guardBlock(Block *block, Operation *after, Value coordinate, Value s
                                std::prev(block->end()));
 }
 
+SmallVector<StringRef> SplitStepAttr::namedLoops() const { return {getLoop()}; }
+
 LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
-  FailureOr<LoopOp> found = nest.require(getLoop(), "split", loc);
+  FailureOr<LoopOp> found = nest.requireFree(getLoop(), "split", loc);
   if (failed(found))
     return failure();
   LoopOp loop = *found;
@@ -28,12 +30,7 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
   if (loop.getNumResults() != 0)
     return emitError(loc) << "split: loop '" << getLoop() << "' carries a sum; loops of the output can be split";
-  if (loop.getBind() || loop.getVectorize() || loop.getJam())
-    return emitError(loc) << "split: loop '" << getLoop() << "' is marked already; split it before";
-  Operation *nestTop = loop;
-  while (auto parent = dyn_cast<LoopOp>(nestTop->getParentOp()))
-    nestTop = parent;
-  OpBuilder b(nestTop); // sizes stand before the nest
+  OpBuilder b(outermostLoop(loop)); // sizes stand before the nest
   Value factor = arith::ConstantIndexOp::create(b, loc, getFactor());
   Value size = loop.getUpper();
   Value blocks = loop.getTrip()

@@ -3,6 +3,8 @@
 
 >>> Split("i", 32)
 Split(loop='i', factor=32)
+>>> parse(Split("i", 32).text()) == Split(factor=32, loop="i")
+True
 """
 
 import importlib
@@ -13,6 +15,9 @@ from .step import STEPS, Step, primitive
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
+from .parse import parse  # noqa: E402  (after the verbs; the function, not the module)
+from .sequence import Steps  # noqa: E402
+
 globals().update({cls.__name__: cls for cls in STEPS.values()})
 
-__all__ = ["STEPS", "Step", "primitive", *sorted(cls.__name__ for cls in STEPS.values())]
+__all__ = ["STEPS", "Step", "Steps", "parse", "primitive", *sorted(cls.__name__ for cls in STEPS.values())]

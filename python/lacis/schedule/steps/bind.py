@@ -11,7 +11,7 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Bind(Step):
-    """Let each iteration of `loop` be a unit of the GPU: `block.x`, `thread.x`, `warp`, `lane`, `warpgroup`.
+    """Let each iteration of `loop` be a unit of the GPU: `block.x` (y, z), `thread.x` (y, z), `warp`, `lane`.
 
     for i:  s[i]   -->   s[blockIdx.x]
     """
@@ -19,3 +19,4 @@ class Bind(Step):
     mnemonic = "bind"
     loop: str
     unit: str
+    ready = True

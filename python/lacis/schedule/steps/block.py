@@ -19,3 +19,4 @@ class Block(Variadic):
     mnemonic = "block"
     sizes: tuple
     ready = True
+    of_loops = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...errors import ScheduleError
+from ...errors import ScheduleError, user_location
 from ...formats import as_format
-from .step import Step, primitive
+from .step import HERE, Step, primitive
 
 
 @primitive
@@ -21,8 +21,10 @@ class Decompose(Step):
     mnemonic = "decompose"
     parts: tuple
     ready = True
+    of_loops = False
 
-    def __init__(self, *, location=None, **parts):
+    def __init__(self, *, location=HERE, **parts):
+        location = user_location() if location is HERE else location
         if len(parts) < 2:
             raise ScheduleError("a sum needs at least two parts", location=location)
         formats = tuple((name, as_format(part)) for name, part in parts.items())

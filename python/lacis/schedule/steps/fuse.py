@@ -11,9 +11,9 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Fuse(Step):
-    """One loop `outer_inner` over the pairs of two.
+    """One loop `outer_inner` over the pairs of two that are perfectly nested.
 
-    for i: for j:  s[i, j]   -->   for i_j:  s[i, j]
+    for i: for j:  s[i, j]   -->   for i_j:  s[i_j / J, i_j % J]
     """
 
     mnemonic = "fuse"

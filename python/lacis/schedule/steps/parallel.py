@@ -11,10 +11,11 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Parallel(Step):
-    """Share the iterations of `loop` among the threads of the CPU.
+    """Share the iterations of `loop` among the threads of the CPU, or the blocks of the GPU.
 
     for i:  s[i]   -->   parallel for i:  s[i]
     """
 
     mnemonic = "parallel"
     loop: str
+    ready = True

@@ -18,3 +18,4 @@ class Reorder(Variadic):
 
     mnemonic = "reorder"
     loops: tuple
+    ready = True

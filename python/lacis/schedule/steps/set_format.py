@@ -21,6 +21,7 @@ class SetFormat(Step):
     format: object
     axis: tuple | None = None
     ready = True
+    of_loops = False
 
     def __post_init__(self):
         object.__setattr__(self, "format", as_format(self.format))

@@ -20,6 +20,7 @@ class Sparsify(Step):
     mnemonic = "sparsify"
     sparsifier: object
     ready = True
+    of_loops = False
 
     def __post_init__(self):
         object.__setattr__(self, "sparsifier", as_sparsifier(self.sparsifier))

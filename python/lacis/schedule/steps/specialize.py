@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from .step import Step, primitive
+from ...errors import user_location
+from .step import HERE, Step, primitive
 
 
 @primitive
 @dataclasses.dataclass(frozen=True, init=False)
 class Specialize(Step):
-    """Compile for these sizes instead of any.
+    """Compile for these sizes of letters instead of any; other sizes are refused at the launch.
 
     for b in B:  s   -->   for b in 128:  s
     """
@@ -19,6 +20,17 @@ class Specialize(Step):
     mnemonic = "specialize"
     sizes: tuple
 
-    def __init__(self, *, location=None, **sizes):
+    def __init__(self, *, location=HERE, **sizes):
         object.__setattr__(self, "sizes", tuple(sorted(sizes.items())))
-        object.__setattr__(self, "location", location)
+        object.__setattr__(self, "location", user_location() if location is HERE else location)
+
+    @classmethod
+    def of_fields(cls, fields):
+        return cls(**dict(fields["sizes"]), location=None)
+
+    def describe(self):
+        return f"specialize({', '.join(f'{letter}={size}' for letter, size in self.sizes)})"
+
+    def text(self):
+        sizes = ", ".join(f"{letter} = {size} : i64" for letter, size in self.sizes)
+        return f"#lacis.specialize<sizes = {{{sizes}}}>"

@@ -19,3 +19,4 @@ class Split(Step):
     mnemonic = "split"
     loop: str
     factor: int
+    ready = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all verbs share: a frozen record, and the user's line beside it."""
+"""What all verbs share: a frozen record, its text in the dialect, and the user's line beside it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,28 @@ import dataclasses
 import json
 from typing import ClassVar
 
-from ...errors import ScheduleError, format_location
+from ...errors import ScheduleError, format_location, user_location
 
 STEPS: dict[str, type[Step]] = {}
+HERE = object()
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
     """One verb with its arguments. Where it was written counts neither for equality nor for any key."""
 
-    location: tuple[str, int] | None = dataclasses.field(default=None, kw_only=True, compare=False, repr=False)
+    location: tuple[str, int] | None = dataclasses.field(
+        default_factory=user_location, kw_only=True, compare=False, repr=False
+    )
 
     mnemonic: ClassVar[str]
     ready: ClassVar[bool] = False  # does the compiler build it already?
+    of_loops: ClassVar[bool] = True  # says how loops run, rather than which entries exist and how they are stored
+
+    @classmethod
+    def of_fields(cls, fields: dict) -> Step:
+        """The record that a text names field by field; nobody's line is known."""
+        return cls(**fields, location=None)
 
     def check(self, earlier: list[Step]) -> None:
         """Raise `ScheduleError` when this contradicts a step recorded before; `earlier` are those of the handle."""
@@ -33,28 +42,32 @@ class Step:
         )
 
     def arguments(self) -> dict:
-        """The fields that the user gave, by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "location"}
+        """The fields, by name; those that have their default are left out."""
+        fields = [f for f in dataclasses.fields(self) if f.name != "location"]
+        return {f.name: value for f in fields if (value := getattr(self, f.name)) != f.default}
 
     def describe(self) -> str:
-        """The verb as it is written in a schedule."""
-        values = [v for v in self.arguments().values() if v is not None]
-        flat = [x for v in values for x in (v if isinstance(v, tuple) else (v,))]
+        """The verb as it is written in a schedule: `split("i", 32)`."""
+        flat = [x for v in self.arguments().values() for x in (v if isinstance(v, tuple) else (v,))]
         return f"{self.mnemonic}({', '.join(map(_word, flat))})"
 
     def text(self) -> str:
         """The step as an attribute of the dialect: `#lacis.split<loop = "i", factor = 32>`."""
-        given = {k: v for k, v in self.arguments().items() if v is not None}
-        return f"#lacis.{self.mnemonic}<{', '.join(f'{k} = {_attribute(v)}' for k, v in given.items())}>"
+        fields = ", ".join(f"{name} = {_attribute(value)}" for name, value in self.arguments().items())
+        return f"#lacis.{self.mnemonic}<{fields}>" if fields else f"#lacis.{self.mnemonic}"
 
 
 def _word(value) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)
     return value.__name__ if isinstance(value, type) else repr(value)
 
 
 def _attribute(value) -> str:
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_attribute, value))}]"
+    if isinstance(value, str) and value.startswith("#"):
+        return value
     return json.dumps(value)
 
 
@@ -65,9 +78,19 @@ def primitive(cls):
 
 
 class Variadic(Step):
-    """A step whose verb takes any number of values, kept in its one field."""
+    """A step whose verb takes any number of values, kept in its last field; the fields before it come first."""
 
-    def __init__(self, *values, location=None):
-        (name,) = (f.name for f in dataclasses.fields(self) if f.name != "location")
-        object.__setattr__(self, name, tuple(values))
-        object.__setattr__(self, "location", location)
+    def __init__(self, *values, location=HERE, **named):
+        *first, rest = (f.name for f in dataclasses.fields(self) if f.name != "location")
+        given = dict(zip(first, values))
+        if len(values) > len(first):
+            given[rest] = values[len(first) :]
+        given.setdefault(rest, ())
+        twice, unknown = set(given) & set(named) - {rest}, set(named) - {*first, rest}
+        missing = set(first) - set(given) - set(named)
+        for names, what in ((twice, "given twice"), (unknown, "unknown"), (missing, "missing")):
+            if names:
+                raise TypeError(f"{self.mnemonic}: argument '{min(names)}' is {what}")
+        for name, value in (given | named).items():
+            object.__setattr__(self, name, tuple(value) if name == rest else value)
+        object.__setattr__(self, "location", user_location() if location is HERE else location)

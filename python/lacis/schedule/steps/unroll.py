@@ -11,7 +11,7 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Unroll(Step):
-    """Replicate the body of `loop` `factor` times (all of it without one).
+    """Run `factor` rounds of `loop` at once, all of them without a factor.
 
     for i in 4:  s[i]   -->   s[0]; s[1]; s[2]; s[3]
     """
@@ -19,3 +19,4 @@ class Unroll(Step):
     mnemonic = "unroll"
     loop: str
     factor: int | None = None
+    ready = True

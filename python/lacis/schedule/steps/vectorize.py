@@ -19,3 +19,4 @@ class Vectorize(Step):
     mnemonic = "vectorize"
     loop: str
     width: int
+    ready = True

@@ -11,10 +11,11 @@ from .step import Variadic, primitive
 @primitive
 @dataclasses.dataclass(frozen=True, init=False)
 class Walk(Variadic):
-    """Walk a sparse operand by other axes, through its companion index; values are not copied.
+    """Walk a sparse operand by these axes first: in its own order, or through its companion index.
 
     for j: for i in column(j):  s   -->   for i: for j in row(i):  s
     """
 
     mnemonic = "walk"
-    values: tuple
+    operand: str
+    axes: tuple

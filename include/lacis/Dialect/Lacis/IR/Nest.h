@@ -17,8 +17,14 @@ public:
   mlir::func::FuncOp getFunction() const { return function; }
   /// The loop of that name, or null.
   LoopOp find(llvm::StringRef name) const;
-  /// `find`, or an error at `loc` that names the loops that exist.
+  /// Every loop of that name, over coordinates or positions: parts of a sum have loops of one name.
+  llvm::SmallVector<mlir::Operation *> findAll(llvm::StringRef name) const;
+  /// The names of all loops, outermost first.
+  llvm::SmallVector<llvm::StringRef> names() const;
+  /// `find`, or an error at `loc`.
   mlir::FailureOr<LoopOp> require(llvm::StringRef name, llvm::StringRef step, mlir::Location loc) const;
+  /// `require` of a loop without a mark.
+  mlir::FailureOr<LoopOp> requireFree(llvm::StringRef name, llvm::StringRef step, mlir::Location loc) const;
   /// The function's argument called `name` (`lacis.name`), or null.
   mlir::Value findOperand(llvm::StringRef name) const;
   /// The main nest, not one that copies an operand: its loop at the top, and the loops perfectly nested in it.
@@ -31,8 +37,20 @@ private:
 /// `outermost` and the loops perfectly nested in it, outermost first.
 llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
 
+/// The loop at the top of the nest that `loop` is in.
+LoopOp outermostLoop(LoopOp loop);
+
+/// A mark says how the loop runs: bound, vectorised, jammed or unrolled.
+bool isMarked(LoopOp loop);
+
 /// A known divisor of a size: a constant itself, or the divisibility class of an argument's dimension.
 int64_t knownDivisor(mlir::Value size);
+
+/// A size that is a constant, or that the schedule specialises.
+std::optional<int64_t> knownSize(mlir::Value size);
+
+/// The trip count when its size is known; the loop's bound is that constant from now on.
+std::optional<int64_t> pinTrip(LoopOp loop);
 
 /// The name of digit `digit` of `count` digits of the axis `letter`: i, or i0 i1, or i0 i10 i11.
 std::string digitName(llvm::StringRef letter, unsigned digit, unsigned count);

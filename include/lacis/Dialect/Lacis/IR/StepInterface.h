@@ -12,7 +12,9 @@
 namespace lacis {
 
 /// Appends the steps that a nest still lacks; applies each as it is made, so that the next sees its loops.
-using CompleteFn = llvm::LogicalResult (*)(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps);
+/// `untouched`: no step has shaped or marked a coordinate loop of the main nest, so the whole default applies;
+/// otherwise the steps are a schedule of the user's, and only parallel units are given to what has none.
+using CompleteFn = llvm::LogicalResult (*)(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
 
 /// The default schedule of a family of targets (`cpu`, `cuda`).
 void registerDefaultSchedule(llvm::StringRef family, CompleteFn complete);

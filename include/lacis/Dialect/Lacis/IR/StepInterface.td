@@ -10,8 +10,14 @@ def Lacis_StepInterface : AttrInterface<"StepInterface"> {
   let summary = "One step of a schedule: a change of the loop nest.";
   let cppNamespace = "::lacis";
   let methods = [
-    InterfaceMethod<"Changes the nest, or says at `loc` what was asked and which loops exist.",
-                    "::llvm::LogicalResult", "apply", (ins "::lacis::Nest &":$nest, "::mlir::Location":$loc)>
+    InterfaceMethod<"Changes the nest, or says at `loc` what was asked.",
+                    "::llvm::LogicalResult", "apply", (ins "::lacis::Nest &":$nest, "::mlir::Location":$loc)>,
+    InterfaceMethod<"Names of the loops that the step shapes or marks.",
+                    "::llvm::SmallVector<::llvm::StringRef>", "namedLoops", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"The step says something about sizes or operands, which is known before any loop is changed.",
+                    "bool", "comesFirst", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"The letters by which `operand` is walked, or none where the step leaves that open.",
+                    "::mlir::ArrayAttr", "getWalk", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>
   ];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule steps: one attribute a verb.
+// Schedule steps: one attribute a verb, its fields named and in any order, those with their default left out.
 
 #ifndef LACIS_STEPS_TD
 #define LACIS_STEPS_TD
@@ -8,51 +8,74 @@ include "lacis/Dialect/Lacis/IR/LacisDialect.td"
 include "lacis/Dialect/Lacis/IR/StepInterface.td"
 include "mlir/IR/AttrTypeBase.td"
 
-class Lacis_Step<string name, string stepMnemonic>
-    : AttrDef<Lacis_Dialect, name # "Step", [DeclareAttrInterfaceMethods<Lacis_StepInterface>]> {
+/// `methods` are those of the interface that the step answers itself; `apply` and `namedLoops` always.
+class Lacis_Step<string name, string stepMnemonic, list<string> methods = []>
+    : AttrDef<Lacis_Dialect, name # "Step",
+              [DeclareAttrInterfaceMethods<Lacis_StepInterface, !listconcat(["namedLoops"], methods)>]> {
   let mnemonic = stepMnemonic;
+  let assemblyFormat = "`<` struct(params) `>`";
 }
+
+//===- Shapes -------------------------------------------------------------===//
 
 def Lacis_SplitStep : Lacis_Step<"Split", "split"> {
   let summary = "for i in n  -->  for i0 in ceil(n / factor): for i1 in factor";
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);
-  let assemblyFormat = "`<` $loop `,` $factor `>`";
+}
+
+def Lacis_FuseStep : Lacis_Step<"Fuse", "fuse"> {
+  let summary = "for i: for j  -->  for i_j";
+  let parameters = (ins StringRefParameter<>:$outer, StringRefParameter<>:$inner);
 }
 
 def Lacis_ReorderStep : Lacis_Step<"Reorder", "reorder"> {
   let summary = "for i: for j  -->  for j: for i";
-  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$loops);
-  let assemblyFormat = "`<` $loops `>`";
+  let parameters = (ins "::mlir::ArrayAttr":$loops);
+}
+
+def Lacis_RelayoutStep : Lacis_Step<"Relayout", "relayout"> {
+  let summary = "The nest reads a copy of the operand in another dense layout, made in workspace.";
+  let description = "Without a layout the axes are stored in reverse.";
+  let parameters = (ins StringRefParameter<>:$operand, OptionalParameter<"::mlir::Attribute">:$layout);
+}
+
+//===- Marks --------------------------------------------------------------===//
+
+def Lacis_ParallelStep : Lacis_Step<"Parallel", "parallel"> {
+  let summary = "The threads of a CPU, or the blocks of a GPU, share the iterations of the loop.";
+  let parameters = (ins StringRefParameter<>:$loop);
 }
 
 def Lacis_BindStep : Lacis_Step<"Bind", "bind"> {
-  let summary = "The loop runs on a parallel unit: parallel, block.x, warp, lane, thread.x.";
+  let summary = "The loop runs on a unit of a GPU: block.x, thread.x (y, z), warp, lane.";
   let parameters = (ins StringRefParameter<>:$loop, StringRefParameter<>:$unit);
-  let assemblyFormat = "`<` $loop `,` $unit `>`";
 }
 
 def Lacis_VectorizeStep : Lacis_Step<"Vectorize", "vectorize"> {
   let summary = "The loop becomes the lanes of one vector.";
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$width);
-  let assemblyFormat = "`<` $loop `,` $width `>`";
 }
 
 def Lacis_JamStep : Lacis_Step<"Jam", "jam"> {
   let summary = "The loop is unrolled and its copies share the loops inside.";
   let parameters = (ins StringRefParameter<>:$loop);
-  let assemblyFormat = "`<` $loop `>`";
 }
 
 def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll"> {
-  let summary = "The innermost loops over positions and digits run `factor` rounds at once.";
-  let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);
-  let assemblyFormat = "`<` $loop `,` $factor `>`";
+  let summary = "The loop runs `factor` rounds at once; all of them without a factor.";
+  let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$factor);
 }
 
-def Lacis_RelayoutStep : Lacis_Step<"Relayout", "relayout"> {
-  let summary = "The nest reads a copy of the operand in another dense layout, made in workspace.";
-  let parameters = (ins StringRefParameter<>:$operand, "::mlir::Attribute":$layout);
-  let assemblyFormat = "`<` $operand `,` $layout `>`";
+//===- Facts --------------------------------------------------------------===//
+
+def Lacis_WalkStep : Lacis_Step<"Walk", "walk", ["getWalk", "comesFirst"]> {
+  let summary = "The operand is walked by these axes first: in its own order, or through its companion index.";
+  let parameters = (ins StringRefParameter<>:$operand, "::mlir::ArrayAttr":$axes);
+}
+
+def Lacis_SpecializeStep : Lacis_Step<"Specialize", "specialize", ["comesFirst"]> {
+  let summary = "The letters have these sizes; the launch refuses others.";
+  let parameters = (ins "::mlir::DictionaryAttr":$sizes);
 }
 
 #endif // LACIS_STEPS_TD

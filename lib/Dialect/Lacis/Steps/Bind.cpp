@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for i: s[i]  -->  s[blockIdx.x]: the loop runs on a unit of a GPU.
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static constexpr StringRef kUnits[] = {"block.x",  "block.y",  "block.z", "thread.x",
+                                       "thread.y", "thread.z", "warp",    "lane"};
+static constexpr int64_t kLanes = 32, kThreads = 1024;
+
+SmallVector<StringRef> BindStepAttr::namedLoops() const { return {getLoop()}; }
+
+/// What another loop of the nest is bound to leaves this unit free.
+static LogicalResult requireFree(LoopOp loop, StringRef unit, Location loc) {
+  Operation *top = loop;
+  while (auto parent = dyn_cast<LoopOp>(top->getParentOp()))
+    top = parent;
+  LoopOp taken;
+  bool threads = unit.starts_with("thread"), warps = unit == "warp" || unit == "lane";
+  top->walk([&](LoopOp other) {
+    StringRef has = other == loop ? StringRef() : other.getBind().value_or("");
+    bool clash = !unit.starts_with("block") && has == unit;
+    clash |= threads && (has == "warp" || has == "lane");
+    clash |= warps && has.starts_with("thread");
+    if (clash)
+      taken = other;
+  });
+  if (!taken)
+    return success();
+  return emitError(loc) << "bind: '" << unit << "' is not free: loop '" << taken.getName() << "' is bound to '"
+                        << *taken.getBind() << "'";
+}
+
+LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
+  FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "bind", loc);
+  if (failed(loop))
+    return failure();
+  StringRef unit = getUnit();
+  if (!llvm::is_contained(kUnits, unit)) {
+    auto diagnostic = emitError(loc) << "bind: no unit '" << unit << "'; units are ";
+    llvm::interleaveComma(kUnits, diagnostic, [&](StringRef known) { diagnostic << "'" << known << "'"; });
+    return diagnostic;
+  }
+  if (loop->getNumResults() != 0)
+    return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it";
+  std::optional<int64_t> trip = pinTrip(*loop);
+  if (unit == "lane" && trip != kLanes)
+    return emitError(loc) << "bind: loop '" << getLoop() << "' does not run exactly 32 times, as 'lane' does; split it first";
+  if (!unit.starts_with("block") && (!trip || *trip > kThreads))
+    return emitError(loc) << "bind: loop '" << getLoop() << "' does not run a known number of times up to 1024, as '"
+                          << unit << "' does; split it first";
+  if (failed(requireFree(*loop, unit, loc)))
+    return failure();
+  loop->setBind(unit);
+  (*loop)->setLoc(loc);
+  return success();
+}

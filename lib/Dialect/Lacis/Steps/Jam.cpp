@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for i in 2: for j: s[i, j]  -->  for j: s[0, j]; s[1, j]
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringRef> JamStepAttr::namedLoops() const { return {getLoop()}; }
+
+LogicalResult JamStepAttr::apply(Nest &nest, Location loc) const {
+  FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "jam", loc);
+  if (failed(loop))
+    return failure();
+  std::optional<int64_t> trip = pinTrip(*loop);
+  if (!trip)
+    return emitError(loc) << "jam: loop '" << getLoop() << "' has no constant trip count; split it first";
+  loop->setJam(*trip);
+  (*loop)->setLoc(loc);
+  return success();
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for i in 4: s[i]  -->  s[0]; s[1]; s[2]; s[3]: `factor` rounds at once, of any loop that stays a loop.
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringRef> UnrollStepAttr::namedLoops() const { return {getLoop()}; }
+
+/// How often a loop runs, where that is known.
+static std::optional<int64_t> tripOf(Operation *op) {
+  if (auto loop = dyn_cast<LoopOp>(op))
+    return pinTrip(loop);
+  auto loop = cast<LevelLoopOp>(op);
+  auto format = cast<FormatAttr>(cast<RankedTensorType>(loop.getTensor().getType()).getEncoding());
+  return format.getLevels()[loop.getLevel()].getExtent().getTrip();
+}
+
+LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
+  if (getFactor() && *getFactor() <= 0)
+    return emitError(loc) << "unroll: factor " << *getFactor() << " of loop '" << getLoop() << "' must be positive";
+  SmallVector<Operation *> loops = nest.findAll(getLoop());
+  if (loops.empty())
+    return emitError(loc) << "unroll: no loop named '" << getLoop() << "'";
+  for (Operation *loop : loops) {
+    std::optional<int64_t> factor = getFactor() ? getFactor() : tripOf(loop);
+    if (!factor)
+      return emitError(loc) << "unroll: how often loop '" << getLoop() << "' runs is not known; give a factor";
+    if (auto coordinate = dyn_cast<LoopOp>(loop); coordinate && isMarked(coordinate))
+      return emitError(loc) << "unroll: loop '" << getLoop() << "' is marked already, and stays no loop";
+    loop->setAttr("unroll", IntegerAttr::get(IntegerType::get(loop->getContext(), 64), *factor));
+    loop->setLoc(loc);
+  }
+  return success();
+}

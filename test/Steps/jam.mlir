@@ -1,0 +1,26 @@
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps | FileCheck %s
+
+// CHECK-LABEL: func.func @rows(
+// CHECK:         lacis.loop "i"
+// CHECK:         {jam = 2 : i64}
+func.func @rows(%n: index) attributes {lacis.steps = [#lacis.jam<loop = "i">]} {
+  %c2 = arith.constant 2 : index
+  lacis.loop "b" %b to %n {
+    lacis.loop "i" %i to %c2 {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{jam: loop 'i' has no constant trip count; split it first}}
+// expected-note @+1 {{asked for}}
+func.func @no_trip(%n: index) attributes {lacis.steps = [#lacis.jam<loop = "i">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

@@ -1,0 +1,37 @@
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps | FileCheck %s
+
+// CHECK-LABEL: func.func @shared(
+// CHECK:         lacis.loop "i"
+// CHECK:       {bind = "parallel"}
+func.func @shared(%n: index) attributes {lacis.steps = [#lacis.parallel<loop = "i">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{parallel: loop 'j' carries a sum; two threads would race for it}}
+// expected-note @+1 {{asked for #lacis.parallel<loop = "j">; loops here are 'i', 'j'}}
+func.func @sum(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.parallel<loop = "j">]} {
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "i" %i to %n {
+    %s = lacis.loop "j" %j to %n iter(%a = %zero) -> (f32) {
+      lacis.yield %a : f32
+    }
+    lacis.write %s to %y[%i] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{bind: a CPU has no 'block.x'; use parallel}}
+func.func @gpu_unit(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "block.x">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps as data: records and their text, the schedule in force, completion of partial ones, refusals by line."""
+
+import inspect
+
+import pytest
+import strategies
+import torch
+
+import lacis
+from lacis import steps
+from lacis.capture import capture_einsum
+from lacis.emit import emit
+from lacis.formats import decompose
+from lacis.runtime.kernels import compile_kernel
+from lacis.schedule.steps import parse
+
+RECORDS = [
+    steps.Split("i", 32),
+    steps.Fuse("i", "j"),
+    steps.Reorder("b", "i"),
+    steps.Relayout("x"),
+    steps.Relayout("x", "(b, j) -> (b floordiv 4 : dense, j : dense, b mod 4 : dense)"),
+    steps.Parallel("i"),
+    steps.Bind("i0", "block.x"),
+    steps.Vectorize("b1", 8),
+    steps.Jam("i1"),
+    steps.Unroll("j"),
+    steps.Unroll("j", 4),
+    steps.Walk("w", "i", "j"),
+    steps.Specialize(b=128, i=3),
+]
+
+
+@pytest.mark.parametrize("step", RECORDS, ids=lambda step: step.describe())
+def test_text_to_record_to_text_is_exact(step):
+    read = parse(step.text())
+    assert read == step and type(read) is type(step) and read.text() == step.text()
+    assert step.location[0] == __file__ and read.location is None
+
+
+def test_fields_come_in_any_order_and_defaults_are_left_out():
+    assert parse('#lacis.split<factor = 32, loop = "i">') == steps.Split(factor=32, loop="i")
+    assert steps.Unroll("j").text() == '#lacis.unroll<loop = "j">'
+    assert steps.Walk(operand="w", axes=("i",)) == steps.Walk("w", "i")
+    assert parse("[]") == () and str(parse('[#lacis.jam<loop = "i">]')) == 'jam("i")'
+
+
+REFUSED = {
+    '#lacis.splt<loop = "i">': "no verb 'splt'",
+    '#lacis.split<loop = "i", by = 2>': "'by'",
+    '#lacis.split<loop = "i"': "expected ','",
+    '#lacis.split<loop = "i">': "factor",
+    '[#lacis.jam<loop = "i">': "expected ','",
+    '#lacis.walk<axes = ["i"]>': "argument 'operand' is missing",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_step_is_refused(text):
+    with pytest.raises(lacis.ScheduleError, match=REFUSED[text]):
+        parse(text)
+
+
+def problem(format=lacis.Csr, shape=(32, 48), batch=5, dtype=torch.float32):
+    w = strategies.sparse(*shape, dtype=dtype)
+    return lacis.pack(w, format), torch.randn(batch, shape[1]).to(dtype), w
+
+
+def both_targets(expression, *operands, steps=()):
+    spec, _ = capture_einsum(expression, operands, None, steps)
+    return [compile_kernel(emit(spec), target) for target in ("cpu", "cuda:sm_90a")]
+
+
+@pytest.mark.parametrize("format", strategies.PREDEFINED[:-1] + [strategies.NEST], ids=str)
+def test_the_default_given_back_is_the_same_kernel(format):
+    packed, x, _ = problem(format)
+    for before in both_targets("ij,bj->bi", packed, x):
+        given = parse(f"[{', '.join(before.info['steps'])}]")
+        after = compile_kernel(emit(capture_einsum("ij,bj->bi", [packed, x], None, given)[0]), before.target)
+        assert after.info["steps"] == before.info["steps"], "complete of a complete schedule adds nothing"
+        assert after.code == before.code
+
+
+def test_a_sum_given_back_is_the_same_kernel():
+    test_the_default_given_back_is_the_same_kernel(decompose(a=lacis.Ell(2), rest=lacis.Coo(2)))
+
+
+def test_steps_in_force_print_one_a_line():
+    packed, x, w = problem()
+    kernel = lacis.compile("ij,j->i", packed, x[0])
+    assert str(kernel.steps) == 'parallel("i")'
+    assert kernel.steps == (steps.Parallel("i"),)
+    torch.testing.assert_close(lacis.einsum("ij,j->i", packed, x[0], steps=kernel.steps), w @ x[0])
+
+
+PARTIAL = {
+    "a vector alone": [steps.Split("b", 4), steps.Vectorize("b1", 4)],
+    "an order": [steps.Reorder("i", "b")],
+    "tiles": [steps.Split("b", 4), steps.Split("i", 8), steps.Reorder("b0", "i0", "i1", "b1")],
+    "a copy": [steps.Relayout("1")],
+    "a copy of the output": [steps.Relayout("out")],
+    "rounds": [steps.Unroll("j", 2)],
+    "a jam": [steps.Split("b", 2), steps.Reorder("i", "b0", "b1"), steps.Jam("b1")],
+}
+
+
+@pytest.mark.parametrize("case", PARTIAL)
+def test_partial_schedules_are_completed(case):
+    packed, x, w = problem(batch=7)
+    given = PARTIAL[case]
+    cpu, cuda = both_targets("ij,bj->bi", packed, x, steps=given)
+    found = parse(f"[{', '.join(cpu.info['steps'])}]")
+    assert found[: len(given)] == tuple(given), "the user's steps come first"
+    assert any(step.mnemonic == "parallel" for step in found)
+    assert any(step.mnemonic == "bind" and step.unit != "block.x" for step in map(parse, cuda.info["steps"]))
+    kernel = lacis.compile("ij,bj->bi", packed, x, steps=given)
+    torch.testing.assert_close(kernel(packed, x), x @ w.T)
+
+
+def test_a_refusal_names_the_line_what_was_asked_and_the_loops():
+    packed, x, _ = problem()
+    line = inspect.currentframe().f_lineno
+    wrong = [
+        steps.Split("b", 4),
+        steps.Split("c", 4),
+    ]
+    with pytest.raises(lacis.CompileError) as caught:
+        lacis.compile("ij,bj->bi", packed, x, steps=wrong)
+    first, second = caught.value.message.strip().splitlines()
+    assert first == f"{__file__}:{line + 3}:0: error: split: no loop named 'c'"
+    assert second.endswith("""asked for #lacis.split<loop = "c", factor = 4>; loops here are 'b0', 'b1', 'i', 'j'""")
+
+
+def test_lines_are_no_part_of_the_key():
+    packed, x, _ = problem()
+    first = capture_einsum("ij,bj->bi", [packed, x], None, [steps.Split("b", 4)])[0]
+    second = capture_einsum("ij,bj->bi", [packed, x], None, [steps.Split("b", 4, location=None)])[0]
+    assert first == second and emit(first) != emit(second)
+    assert compile_kernel(emit(first), "cpu") is compile_kernel(emit(second), "cpu")
+
+
+def test_a_step_that_is_not_built_says_so():
+    packed, x, _ = problem()
+    with pytest.raises(NotImplementedError, match="'tensorize' is not built yet"):
+        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.Tensorize("mma")])
+
+
+def test_the_verbs_of_a_handle_reach_the_kernel():
+    model = torch.nn.Sequential(torch.nn.Linear(48, 32))
+    x = torch.randn(5, 48)
+    expected = model(x)
+    s = lacis.create_schedule(model)
+    handle = s["0.weight"].set_format(lacis.Csr).split("b", 8).vectorize("b1", 8).parallel("i")
+    assert repr(handle).endswith('.split("b", 8).vectorize("b1", 8).parallel("i")')
+    with torch.no_grad():
+        torch.testing.assert_close(s.build()(x), expected, rtol=1e-4, atol=1e-5)
+    assert handle.kernel.steps[:3] == (steps.Split("b", 8), steps.Vectorize("b1", 8), steps.Parallel("i"))
