@@ -34,10 +34,10 @@ unsigned indexBits(func::FuncOp function) {
   return bits;
 }
 
-StringRef dtypeName(Type type) {
-  if (type.isBF16())
-    return "bf16";
-  return type.isF16() ? "f16" : type.isF64() ? "f64" : "f32";
+std::string dtypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
 }
 
 /// The sizes of the output: each letter's size, from the first operand that has the letter.

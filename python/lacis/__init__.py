@@ -16,6 +16,7 @@ _ROOMS = {
     ],
     "packing": ["PackedTensor", "pack"],
     "patterns": ["Pattern"],
+    "capture": ["Epilogue"],
     "sparsifiers": [
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",
     ],

@@ -44,7 +44,7 @@ def test_half_types_accumulate_in_float32():
 def test_bias_is_an_epilogue():
     assert emit(linear()).count("linalg.generic") == 1
     text = emit(linear(bias=True))
-    assert text.count("linalg.generic") == 2 and "arith.addf %value, %add" in text
+    assert text.count("linalg.generic") == 2 and "arith.addf %value, %in_bias" in text
 
 
 def test_every_operation_has_the_line():
@@ -80,7 +80,7 @@ def test_a_sum_is_one_operand():
     assert "#w = #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, rest" in emit(linear(format=format))
 
 
-EXPRESSIONS = ["nk,bk->bn", "ij,j->i", "ij,jk->ik", "ki,kj->ij", "ij,j->", "ij->ij", "ij->j"]
+EXPRESSIONS = ["nk,bk->bn", "ij,j->i", "ij,jk->ik", "ki,kj->ij", "ij,j->", "ij->j", "ij,,j->i"]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -100,8 +100,54 @@ def test_three_axes_and_the_packed_operand_last():
     assert "%product2 = arith.mulf %product1, %in2" in emit(spec)
 
 
+def test_a_sampled_output_takes_its_pattern():
+    pattern = lacis.pack(torch.ones(4, 5), lacis.Csr).pattern
+    a, b = torch.ones(4, 3), torch.ones(5, 3)
+    spec, _ = capture_einsum("ij,ik,jk->ji", [pattern, a, b])
+    assert spec.sampled and spec.output.indices == ("i", "j")
+    text = emit(spec)
+    assert "%arg0: !lacis.pattern<?x?, #arg0>" in text
+    assert "%init = lacis.zeros %arg0 : !lacis.pattern<?x?, #arg0> to tensor<?x?xf32, #arg0>" in text
+    assert "ins(%arg1, %arg2 :" in text and "outs(%init : tensor<?x?xf32, #arg0>)" in text
+    half, _ = capture_einsum("ij,ik,jk->ij", [pattern, a.half(), b.half()])
+    assert "%target = lacis.zeros %arg0 : !lacis.pattern<?x?, #arg0> to tensor<?x?xf16, #arg0>" in emit(half)
+
+
+def test_values_take_part_in_a_sampled_output():
+    packed = lacis.pack(torch.ones(4, 5), lacis.Csr)
+    text = emit(capture_einsum("ij,ij->ij", [torch.ones(4, 5), packed])[0])
+    assert "lacis.zeros %arg1 : tensor<?x?xf32, #arg1> to tensor<?x?xf32, #arg1>" in text
+    assert "ins(%arg0, %arg1 : tensor<?x?xf32>, tensor<?x?xf32, #arg1>)" in text
+
+
+def test_semirings_name_their_operations():
+    packed = lacis.pack(torch.ones(4, 5), lacis.Csr)
+    text = emit(capture_einsum("ij,j->i", [packed, torch.ones(5)], semiring="max_plus")[0])
+    assert "arith.constant 0xFF800000 : f32" in text and "arith.maximumf %acc" in text and "arith.addf %in0" in text
+    bools = lacis.pack(torch.ones(4, 5, dtype=torch.bool), lacis.Csr)
+    text = emit(capture_einsum("ij,j->i", [bools, torch.ones(5, dtype=torch.bool)], semiring="or_and")[0])
+    assert "tensor<?xi8>" in text and "arith.andi" in text and "arith.ori" in text
+    for semiring, message in (("min_plus", "there are plus_times, max_plus"), ("or_and", "takes bool operands")):
+        with pytest.raises(lacis.DataError, match=message):
+            capture_einsum("ij,j->i", [packed, torch.ones(5)], semiring=semiring)
+
+
+def test_an_epilogue_is_one_more_generic():
+    w, x = lacis.pack(torch.ones(4, 5), lacis.Csr), torch.ones(3, 5)
+    after = lacis.Epilogue(torch.ones(4), "gelu", torch.tensor(2.0), torch.ones(3, 4))
+    spec, _ = capture_einsum("ij,bj->bi", [w, x], epilogue=after)
+    assert [(o.name, o.indices) for o in spec.epilogue] == [("scale", ()), ("bias", ("i",)), ("residual", ("b", "i"))]
+    text = emit(spec)
+    assert text.count("linalg.generic") == 2 and "math.erf" in text
+    assert "ins(%sum, %scale, %bias, %residual :" in text
+    plain, _ = capture_einsum("ij,bj->bi", [w, x], epilogue=lacis.Epilogue(scale=3))
+    assert "arith.constant 3.0 : f32" in emit(plain)
+
+
 REFUSED = {
     "no arrow": ("ij,j", "is no expression"),
+    "an ellipsis": ("i...,j->i", r"'\.\.\.' in .* has no code"),
+    "no letter": ("i1,j->i", "is no expression"),
     "a letter twice": ("ii,i->i", "diagonals"),
     "a letter of the output alone": ("ij,j->k", "in no operand"),
     "too few operands": ("ij,j,k->i", "names 3 operands"),
@@ -125,6 +171,10 @@ def test_refused_operands():
         capture_einsum("ij,j->i", [lacis.pack(torch.ones(4, 5).long(), lacis.Csr), torch.ones(5).long()])
     with pytest.raises(lacis.DataError, match="at most one operand may be packed"):
         capture_einsum("ij,ij->i", [packed, packed])
+    with pytest.raises(lacis.DataError, match="the output must have its letters 'ij'"):
+        capture_einsum("ij,j->i", [packed.pattern, torch.ones(5)])
+    with pytest.raises(lacis.DataError, match="a pattern alone has no values"):
+        capture_einsum("ij->ij", [packed.pattern])
 
 
 def test_steps_travel_in_the_text():

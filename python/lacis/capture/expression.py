@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from ..errors import DataError
 from ..packing import PackedTensor
+from ..patterns import Pattern
+from .epilogue import Epilogue
+from .semirings import find_semiring
 from .spec import KernelSpec, Operand, divisible
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+_LETTERS = re.compile(r"[A-Za-z]*")
 
 
 def parse_statement(expression: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
@@ -18,43 +24,85 @@ def parse_statement(expression: str) -> tuple[tuple[tuple[str, ...], ...], tuple
     >>> parse_statement("nk, bk -> bn")
     ((('n', 'k'), ('b', 'k')), ('b', 'n'))
 
-    Raises `DataError` for what is no expression: no arrow, a repeated letter, one that only the output has.
+    Raises `DataError` for what is no expression or has no code: no arrow, an ellipsis, a letter twice in one term or
+    in the output alone.
     """
     text = expression.replace(" ", "") if isinstance(expression, str) else ""
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    if not arrow or not all(word.isalpha() for word in terms) or not (right.isalpha() or not right):
-        raise DataError(f"einsum: {expression!r} is no expression; write it like 'nk,bk->bn'")
+    if "..." in text:
+        raise DataError(f"einsum: '...' in {expression!r} has no code; give each axis a letter")
+    if not arrow or not all(_LETTERS.fullmatch(word) for word in [*terms, right]):
+        raise DataError(f"einsum: {expression!r} is no expression; write it like 'nk,bk->bn', with the arrow")
     for word in [*terms, right]:
         if len(set(word)) != len(word):
-            raise DataError(f"einsum: a letter is twice in '{word}'; diagonals have no code")
+            raise DataError(f"einsum: a letter is twice in '{word}'; diagonals have no code, take torch.diagonal first")
     unknown = [letter for letter in right if not any(letter in word for word in terms)]
     if unknown:
         raise DataError(f"einsum: '{unknown[0]}' is in the output, but in no operand")
     return tuple(tuple(word) for word in terms), tuple(right)
 
 
-def capture_einsum(expression: str, operands, location=None, steps=()) -> tuple[KernelSpec, dict[str, int]]:
-    """The specification of an einsum with one packed operand, and the size of each letter."""
+def capture_einsum(
+    expression: str, operands, location=None, steps=(), semiring: str = "plus_times", epilogue: Epilogue | None = None
+) -> tuple[KernelSpec, dict[str, int]]:
+    """The specification of an einsum with one packed operand, and the size of each letter.
+
+    Where the output has the letters of the packed operand it is sampled, and has its letters in its order: another
+    order of the expression is a transposed view of the result.
+    """
     terms, output = parse_statement(expression)
     if len(terms) != len(operands):
         raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
     sizes = _sizes(terms, operands)
-    packed = [n for n, operand in enumerate(operands) if isinstance(operand, PackedTensor)]
-    if len(packed) != 1:
-        what = "at most one operand may be packed" if packed else "one operand must be packed; see lacis.pack"
-        raise DataError(f"einsum: {what}")
+    packed = packed_operand(operands)
     dtype = _one_dtype(operands)
-    names = [str(n) for n in range(len(operands))]
-    taken = tuple(
-        Operand(name, term, dtype, operand.pattern.typed_text if isinstance(operand, PackedTensor) else None)
-        for name, term, operand in zip(names, terms, operands)
-    )
-    own = terms[packed[0]]
+    find_semiring(semiring, dtype)
+    taken = tuple(_operand(n, term, operand) for n, (term, operand) in enumerate(zip(terms, operands)))
+    own = terms[packed]
+    sampled = set(own) == set(output)
+    if isinstance(operands[packed], Pattern):
+        _check_pattern(packed, own, sampled)
     classes = [(letter, divisible(sizes[letter])) for letter in own]
     classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
-    result = Operand("out", output, dtype)
-    return KernelSpec("einsum", taken, result, None, tuple(classes), tuple(steps), location), sizes
+    result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)
+    after = {} if epilogue is None else _after(epilogue, output, own, sizes, semiring, dtype, operands[packed].device)
+    spec = KernelSpec(
+        "einsum", taken, result, divisible=tuple(classes), steps=tuple(steps), location=location, semiring=semiring, **after
+    )
+    return spec, sizes
+
+
+def packed_operand(operands) -> int:
+    """The number of the packed operand or pattern. Raises `DataError` unless there is one."""
+    found = [n for n, operand in enumerate(operands) if isinstance(operand, (PackedTensor, Pattern))]
+    if len(found) != 1:
+        what = "at most one operand may be packed or a pattern" if found else "one operand must be packed; see lacis.pack"
+        raise DataError(f"einsum: {what}")
+    return found[0]
+
+
+def _operand(number: int, term, operand) -> Operand:
+    if isinstance(operand, Pattern):
+        return Operand(str(number), term, None, operand.typed_text)
+    packed = isinstance(operand, PackedTensor)
+    return Operand(str(number), term, operand.dtype, operand.pattern.typed_text if packed else None)
+
+
+def _check_pattern(number: int, own, sampled: bool) -> None:
+    if not sampled:
+        raise DataError(
+            f"einsum: operand {number} is a pattern, so the output must have its letters '{''.join(own)}'; "
+            "a sum over entries needs values, see lacis.pack"
+        )
+
+
+def _after(epilogue: Epilogue, output, own, sizes, semiring: str, dtype, device) -> dict:
+    if not isinstance(epilogue, Epilogue):
+        raise DataError(f"einsum: epilogue must be a lacis.Epilogue, not {type(epilogue).__name__}")
+    if semiring == "or_and":
+        raise DataError("einsum: or_and has no epilogue, its result is bool")
+    return epilogue.operands(output, own, sizes, dtype, device)
 
 
 def _dense_class(size: int) -> int:
@@ -75,13 +123,19 @@ def _sizes(terms, operands) -> dict[str, int]:
 
 
 def _one_dtype(operands) -> torch.dtype:
-    dtype = operands[0].dtype
+    """The dtype of all operands, whose device is one too; a pattern has no dtype."""
+    valued = [n for n, operand in enumerate(operands) if not isinstance(operand, Pattern)]
+    if not valued:
+        raise DataError("einsum: a pattern alone has no values; give a dense operand to sample")
+    first = valued[0]
+    dtype, device = operands[first].dtype, operands[first].device
     for n, operand in enumerate(operands):
-        if operand.dtype != dtype:
-            raise DataError(f"einsum: operand {n} is {operand.dtype}, operand 0 is {dtype}; cast one of them")
-        if operand.device != operands[0].device:
-            raise DataError(f"einsum: operand {n} is on {operand.device}, operand 0 on {operands[0].device}")
-    check_dtype("einsum", dtype)
+        if n in valued and operand.dtype != dtype:
+            raise DataError(f"einsum: operand {n} is {operand.dtype}, operand {first} is {dtype}; cast one of them")
+        if operand.device != device:
+            raise DataError(f"einsum: operand {n} is on {operand.device}, operand {first} on {device}")
+    if dtype != torch.bool:
+        check_dtype("einsum", dtype)
     return dtype
 
 

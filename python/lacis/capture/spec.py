@@ -23,9 +23,12 @@ class Operand:
 
 @dataclasses.dataclass(frozen=True)
 class KernelSpec:
-    """`output[...] = sum over the other letters of the product of operands, + bias`.
+    """`output[...] = activation(scale * reduce(combine(operands) over the other letters) + bias) + residual`.
 
+    The semiring says what combines (a product) and reduces (a sum). An output with a format is sampled: it has the
+    letters of the packed operand, in its order, and is computed at the entries of its pattern only.
     `divisible` gives each letter the largest power of two (at most 128) that its size is known to be a multiple of.
+    `scale` is a number, or an operand without letters or with those of the bias.
     Sizes are no part of it, so layers share kernels; nor is the user's line.
     """
 
@@ -36,6 +39,10 @@ class KernelSpec:
     divisible: tuple[tuple[str, int], ...] = ()
     steps: tuple = ()
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
+    semiring: str = "plus_times"
+    scale: Operand | float | None = None
+    activation: str | None = None
+    residual: Operand | None = None
 
     @property
     def loops(self) -> tuple[str, ...]:
@@ -46,8 +53,13 @@ class KernelSpec:
 
     @property
     def arguments(self) -> tuple[Operand, ...]:
-        """The arguments of the kernel's function, in order."""
-        return self.operands if self.bias is None else (*self.operands, self.bias)
+        """The arguments of the kernel's function, in order: the operands, then what the epilogue reads."""
+        return (*self.operands, *self.epilogue)
+
+    @property
+    def epilogue(self) -> tuple[Operand, ...]:
+        """The tensors of the epilogue: scale, bias, residual, as far as there are."""
+        return tuple(o for o in (self.scale, self.bias, self.residual) if isinstance(o, Operand))
 
     @property
     def packed(self) -> int:
@@ -55,14 +67,20 @@ class KernelSpec:
         return next(n for n, operand in enumerate(self.operands) if operand.format is not None)
 
     @property
+    def sampled(self) -> bool:
+        """Is the output packed, on the pattern of the packed operand?"""
+        return self.output.format is not None
+
+    @property
     def dtype(self) -> torch.dtype:
         return self.output.dtype
 
     def with_dtype(self, dtype: torch.dtype) -> KernelSpec:
         """The same kernel for another dtype."""
-        change = lambda operand: operand and dataclasses.replace(operand, dtype=dtype)
-        operands = tuple(change(operand) for operand in self.operands)
-        return dataclasses.replace(self, operands=operands, output=change(self.output), bias=change(self.bias))
+        change = lambda o: dataclasses.replace(o, dtype=dtype) if isinstance(o, Operand) and o.dtype else o
+        names = ("output", "bias", "scale", "residual")
+        changed = {name: change(getattr(self, name)) for name in names}
+        return dataclasses.replace(self, operands=tuple(map(change, self.operands)), **changed)
 
 
 def divisible(size: int) -> int:

@@ -7,10 +7,14 @@ import json
 
 import torch
 
+from ..capture.semirings import SEMIRINGS
 from ..capture.spec import KernelSpec, Operand
+from .arithmetic import Arithmetic, number
 from .steps import function_location, steps_attribute
 
-_TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64"}
+# Bool is a byte in memory, 0 or 1.
+_TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
+_SUM_TYPES = {"f64": "f64", "i8": "i8"}
 
 
 def emit(spec: KernelSpec) -> str:
@@ -30,8 +34,10 @@ class _Writer:
     def __init__(self, spec: KernelSpec):
         self.spec = spec
         self.element = _TYPES[spec.dtype]
-        self.sum_type = "f64" if self.element == "f64" else "f32"
+        self.sum_type = _SUM_TYPES.get(self.element, "f32")
+        self.semiring = SEMIRINGS[spec.semiring]
         self.names = {id(o): f"%{_identifier(o.name)}" for o in spec.arguments}
+        self.source = spec.operands[spec.packed]
         self.loc = f" loc({json.dumps(spec.location[0])}:{spec.location[1]}:0)" if spec.location else ""
         self.lines: list[str] = []
 
@@ -39,12 +45,12 @@ class _Writer:
         spec = self.spec
         head = [f"#{_identifier(o.name)} = {o.format}" for o in spec.operands if o.format]
         arguments = ", ".join(f"{self.names[id(o)]}: {self.type(o)} {self.attributes(o)}{self.loc}" for o in spec.arguments)
-        out = self.dense_type(spec.output, self.element)
+        out = self.output_type(self.element)
         head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
         head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}}} {{")
         self.sizes()
         total = self.contraction()
-        if spec.bias is not None or self.element != self.sum_type:
+        if self.element != self.sum_type or spec.epilogue or (spec.scale, spec.activation) != (None, None):
             total = self.epilogue(total)
         self.op(f"return {total} : {out}")
         return "\n".join([*head, *self.lines, "}" + function_location(spec.location, spec.steps)]) + "\n"
@@ -53,13 +59,17 @@ class _Writer:
         self.lines.append(f"  {text}{self.loc}")
 
     def type(self, operand: Operand) -> str:
+        """The type of an argument: a dense tensor, an encoded one, or a pattern."""
+        sizes = "?x" * len(operand.indices)
         if operand.format is None:
-            return self.dense_type(operand, self.element)
-        return f"tensor<{'?x' * len(operand.indices)}{self.element}, #{_identifier(operand.name)}>"
+            return f"tensor<{sizes}{self.element}>"
+        if operand.dtype is None:
+            return f"!lacis.pattern<{sizes.removesuffix('x')}, #{_identifier(operand.name)}>"
+        return f"tensor<{sizes}{self.element}, #{_identifier(operand.name)}>"
 
-    @staticmethod
-    def dense_type(operand: Operand, element: str) -> str:
-        return f"tensor<{'?x' * len(operand.indices)}{element}>"
+    def output_type(self, element: str) -> str:
+        encoding = f", #{_identifier(self.source.name)}" if self.spec.sampled else ""
+        return f"tensor<{'?x' * len(self.spec.output.indices)}{element}{encoding}>"
 
     def attributes(self, operand: Operand) -> str:
         known = dict(self.spec.divisible)
@@ -70,28 +80,40 @@ class _Writer:
         return "{" + ", ".join(words) + "}"
 
     def sizes(self) -> None:
-        """One `tensor.dim` for each letter of the output, of the packed operand where it has the letter."""
+        """One `tensor.dim` for each letter of a dense output, of the packed operand where it has the letter."""
         sources = sorted(self.spec.operands, key=lambda o: o.format is None)
-        for letter in self.spec.output.indices:
+        for letter in () if self.spec.sampled else self.spec.output.indices:
             source = next(o for o in sources if letter in o.indices)
             axis = source.indices.index(letter)
             self.op(f"%axis_{letter} = arith.constant {axis} : index")
             self.op(f"%size_{letter} = tensor.dim {self.names[id(source)]}, %axis_{letter} : {self.type(source)}")
 
     def empty(self, name: str, element: str) -> str:
-        type = self.dense_type(self.spec.output, element)
-        sizes = ", ".join(f"%size_{letter}" for letter in self.spec.output.indices)
-        self.op(f"{name} = tensor.empty({sizes}) : {type}")
+        """An output without values yet; a sampled one has the pattern of the packed operand."""
+        type = self.output_type(element)
+        if self.spec.sampled:
+            self.op(f"{name} = lacis.zeros {self.names[id(self.source)]} : {self.type(self.source)} to {type}")
+        else:
+            sizes = ", ".join(f"%size_{letter}" for letter in self.spec.output.indices)
+            self.op(f"{name} = tensor.empty({sizes}) : {type}")
         return type
+
+    def initial(self) -> tuple[str, str]:
+        """The output full of the semiring's zero, and its type."""
+        if self.spec.sampled and self.semiring.zero == 0:
+            return "%init", self.empty("%init", self.sum_type)
+        type = self.empty("%empty", self.sum_type)
+        self.op(f"%zero = arith.constant {number(self.semiring.zero, self.sum_type)}")
+        self.op(f"%init = linalg.fill ins(%zero : {self.sum_type}) outs(%empty : {type}) -> {type}")
+        return "%init", type
 
     def contraction(self) -> str:
         spec, loops = self.spec, self.spec.loops
-        type = self.empty("%empty", self.sum_type)
-        self.op(f"%zero = arith.constant 0.0 : {self.sum_type}")
-        self.op(f"%init = linalg.fill ins(%zero : {self.sum_type}) outs(%empty : {type}) -> {type}")
+        init, type = self.initial()
         kinds = ["parallel" if letter in spec.output.indices else "reduction" for letter in loops]
-        self.generic("%sum", loops, kinds, spec.operands, [self.type(o) for o in spec.operands], "%init", type)
-        inputs = [f"%in{n}" for n in range(len(spec.operands))]
+        operands = [o for o in spec.operands if o.dtype is not None]
+        self.generic("%sum", loops, kinds, operands, [self.type(o) for o in operands], init, type)
+        inputs = [f"%in{n}" for n in range(len(operands))]
         arguments = [f"{name}: {self.element}" for name in inputs] + [f"%acc: {self.sum_type}"]
         self.lines.append(f"  ^bb0({', '.join(arguments)}):")
         product = None
@@ -100,9 +122,9 @@ class _Writer:
             if product is None:
                 product = name
             else:
-                self.op(f"  %product{n} = arith.mulf {product}, {name} : {self.sum_type}")
+                self.op(f"  %product{n} = {self.semiring.multiply} {product}, {name} : {self.sum_type}")
                 product = f"%product{n}"
-        self.op(f"  %next = arith.addf %acc, {product} : {self.sum_type}")
+        self.op(f"  %next = {self.semiring.add} %acc, {product} : {self.sum_type}")
         self.op(f"  linalg.yield %next : {self.sum_type}")
         self.lines.append(f"  }} -> {type}{self.loc}")
         return "%sum"
@@ -119,26 +141,34 @@ class _Writer:
         self.lines.append(f"      ins({names} : {', '.join(types)}) outs({init} : {init_type}) {{")
 
     def epilogue(self, total: str) -> str:
+        """`activation(scale * total + bias) + residual` in the type of the sum, rounded once."""
         spec, loops = self.spec, self.spec.output.indices
         type = self.empty("%target", self.element)
-        source = Operand("sum", loops, spec.dtype)
-        operands, types = [source], [self.dense_type(spec.output, self.sum_type)]
-        if spec.bias is not None:
-            operands.append(spec.bias)
-            types.append(self.type(spec.bias))
-        self.generic("%result", loops, ["parallel"] * len(loops), operands, types, "%target", type)
-        bias = f", %add: {self.element}" if spec.bias is not None else ""
-        self.lines.append(f"  ^bb0(%value: {self.sum_type}{bias}, %old: {self.element}):")
-        value = "%value"
-        if spec.bias is not None:
-            self.op(f"  %biased = arith.addf {value}, {self.widened('%add', '%wide_bias')} : {self.sum_type}")
-            value = "%biased"
+        source = Operand(total.removeprefix("%"), loops, spec.dtype)
+        types = [self.output_type(self.sum_type), *(self.type(o) for o in spec.epilogue)]
+        self.generic("%result", loops, ["parallel"] * len(loops), [source, *spec.epilogue], types, "%target", type)
+        arguments = [f"%value: {self.sum_type}", *(f"%in_{o.name}: {self.element}" for o in spec.epilogue)]
+        self.lines.append(f"  ^bb0({', '.join(arguments)}, %old: {self.element}):")
+        value = self.finished("%value")
         if self.element != self.sum_type:
             self.op(f"  %rounded = arith.truncf {value} : {self.sum_type} to {self.element}")
             value = "%rounded"
         self.op(f"  linalg.yield {value} : {self.element}")
         self.lines.append(f"  }} -> {type}{self.loc}")
         return "%result"
+
+    def finished(self, value: str) -> str:
+        spec = self.spec
+        arithmetic = Arithmetic(self.sum_type, lambda text: self.op("  " + text))
+        read = {o.name: self.widened(f"%in_{o.name}", f"%wide_{o.name}") for o in spec.epilogue}
+        if spec.scale is not None:
+            scale = read.get("scale") or arithmetic.constant(spec.scale)
+            value = arithmetic.multiply(value, scale)
+        if spec.bias is not None:
+            value = arithmetic.add(value, read["bias"])
+        if spec.activation is not None:
+            value = arithmetic.activation(spec.activation, value)
+        return value if spec.residual is None else arithmetic.add(value, read["residual"])
 
     def widened(self, name: str, wide: str) -> str:
         if self.element == self.sum_type:

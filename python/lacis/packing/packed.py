@@ -66,6 +66,11 @@ class PackedTensor:
     def values(self):
         return dict(self._values) if isinstance(self.format, Sum) else self._values[""]
 
+    @property
+    def values_by_part(self) -> dict[str, torch.Tensor]:
+        """The values of each part; the name is "" where the format is no sum."""
+        return dict(self._values)
+
     @values.setter
     def values(self, values) -> None:
         self._values = self._checked(values)
@@ -130,6 +135,10 @@ class PackedTensor:
         device = next(iter(values.values())).device
         pattern = self.pattern if device == self.device else self.pattern.to(device)
         return PackedTensor(pattern, values)
+
+    def of_part(self, name: str) -> "PackedTensor":
+        """One part of a sum, over the same arrays and values."""
+        return PackedTensor(self.pattern.of_part(name), {"": self._values[name]})
 
     def transpose(self, *permutation: int) -> "PackedTensor":
         """The transpose, over the same arrays and values."""

@@ -30,6 +30,7 @@ class Pattern:
         self.format = format
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
         self._derived: dict[tuple[str, str], dict[str, torch.Tensor]] = {}
+        self._of_part: dict[str, Pattern] = {}
 
     @staticmethod
     def from_mask(mask: torch.Tensor, format) -> "Pattern":
@@ -64,6 +65,11 @@ class Pattern:
         return {part_name(n, name): t for n, part in self.parts.items() for name, t in part.buffers.items()}
 
     @property
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What kernels take of a pattern, by name."""
+        return self.storage
+
+    @property
     def valid(self) -> dict[str, torch.Tensor]:
         """Validity bitmaps of the parts that have one, by part."""
         return {name: part.valid for name, part in self.parts.items() if part.valid is not None}
@@ -83,10 +89,21 @@ class Pattern:
             self._derived[key] = companion_arrays(self.part(part), format_text)
         return self._derived[key]
 
+    def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
+        """One array that kernels take: of the companion with this text, or its own where the text is empty."""
+        return self.derived(format_text, part)[name] if format_text else self.tensors[part_name(part, name)]
+
     def part(self, name: str = "") -> Structure:
         if name not in self.parts:
             raise FormatError(f"no part '{name}', the parts are {', '.join(map(repr, self.parts))}")
         return self.parts[name]
+
+    def of_part(self, name: str) -> "Pattern":
+        """The pattern of one part of a sum, over the same arrays; made once and kept."""
+        if name not in self._of_part:
+            structure = self.part(name)
+            self._of_part[name] = Pattern(structure.format, {"": structure})
+        return self._of_part[name]
 
     def to_mask(self) -> torch.Tensor:
         """bool tensor of the pattern's shape, True at entries."""
@@ -149,7 +166,7 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        return {**self.__dict__, "_derived": {}}  # copies and files make their own
+        return {**self.__dict__, "_derived": {}, "_of_part": {}}  # copies and files make their own
 
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"

@@ -11,12 +11,14 @@ import threading
 
 import torch
 
-from ..capture import KernelSpec, capture_einsum
+from ..capture import Epilogue, KernelSpec
 from ..emit import emit
 from ..errors import ScheduleError, user_location
 from ..packing import PackedTensor
+from ..patterns import Pattern
 from ..schedule.steps import Steps, parse
 from . import library
+from .call import Call, run
 from .gradients import Family, family
 
 STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
@@ -77,8 +79,8 @@ class Kernel:
         own = [name.rpartition(".") for name in self.storage]
         return [(part, "", name) for part, _, name in own] + [(a.part, a.format, a.name) for a in self.derived]
 
-    def arrays(self, packed: PackedTensor) -> list[torch.Tensor]:
-        """The tensors of a packed operand that the kernel takes, in its order."""
+    def arrays(self, packed: PackedTensor | Pattern) -> list[torch.Tensor]:
+        """The tensors of a packed operand, or of a pattern, that the kernel takes, in its order."""
         return [packed.array(*name) for name in self.names]
 
     @functools.cached_property
@@ -86,19 +88,7 @@ class Kernel:
         """The kernels of its gradients."""
         return family(self, lambda spec: load_kernel(spec, self.target, self.device))
 
-    def __call__(self, *operands) -> torch.Tensor:
-        """Run on operands like those it was compiled for; sizes of another divisibility class compile a variant."""
-        spec, sizes = capture_einsum_of(self.spec, operands)
-        packed = operands[self.spec.packed]
-        if spec != self.spec:
-            if dataclasses.replace(spec, divisible=self.spec.divisible) != self.spec:
-                raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
-            return load_kernel(spec, self.target, packed.device)(*operands)
-        dense = [operand for operand in operands if operand is not packed]
-        shape = [sizes[letter] for letter in self.spec.output.indices]
-        return self.run(dense, packed, shape)
-
-    def run(self, dense, packed: PackedTensor, shape) -> torch.Tensor:
+    def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
         """Run on dense operands and a packed one; what gradients will walk goes along where someone may ask for them."""
         storage, companions = self.arrays(packed), []
         if torch.is_grad_enabled():
@@ -110,15 +100,44 @@ class Kernel:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"
 
 
-def capture_einsum_of(spec: KernelSpec, operands):
-    """The specification of the same expression on other operands."""
-    left = ",".join("".join(o.indices) for o in spec.operands)
-    found, sizes = capture_einsum(f"{left}->{''.join(spec.output.indices)}", operands, spec.location, spec.steps)
-    # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
-    asked, present = dict(spec.divisible), dict(found.divisible)
-    if all(present.get(letter, 1) % size == 0 for letter, size in asked.items()):
-        found = dataclasses.replace(found, divisible=spec.divisible)
-    return found, sizes
+class EinsumKernel(Kernel):
+    """A compiled einsum: `kernel(*operands)` runs it. What the epilogue reads is that of `compile`, or of the call."""
+
+    def __init__(self, call: Call, kernels: dict[str, Kernel]):
+        self._call = call
+        self._kernels = kernels
+        first = next(iter(kernels.values()))
+        super().__init__(first.spec, first.loaded, first.device)
+
+    @property
+    def parts(self) -> dict[str, Kernel]:
+        """The kernels by part: one, named "", save for a sampled output on a sum."""
+        return dict(self._kernels)
+
+    def __call__(self, *operands, epilogue: Epilogue | None = None) -> torch.Tensor | PackedTensor:
+        """Run on operands like those it was compiled for; sizes of another divisibility class compile a variant.
+
+        Raises `ScheduleError` for operands of other formats, dtypes or epilogues.
+        """
+        known = self._call
+        epilogue = known.epilogue if epilogue is None else epilogue
+        call = Call(known.expression, operands, self.spec.location, self.spec.steps, known.semiring, epilogue)
+        return run(call, lambda asked: asked.launch(self._for(asked) if asked is call else load_kernels(asked, self.target)))
+
+    def _for(self, call: Call) -> dict[str, Kernel]:
+        return {name: self._piece(name, spec, call.device) for name, (spec, _) in call.pieces.items()}
+
+    def _piece(self, name: str, spec: KernelSpec, device) -> Kernel:
+        kernel = self._kernels.get(name)
+        if kernel is not None and spec == kernel.spec:
+            return kernel
+        if kernel is None or dataclasses.replace(spec, divisible=kernel.spec.divisible) != kernel.spec:
+            raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
+        # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
+        present = dict(spec.divisible)
+        if all(present.get(letter, 1) % size == 0 for letter, size in kernel.spec.divisible):
+            return kernel
+        return load_kernel(spec, self.target, device)
 
 
 def resolve_target(target: str, device: torch.device, what: str = "target", location=None) -> str:
@@ -156,21 +175,41 @@ def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
     return Kernel(spec, loaded, device)
 
 
-def compile(expression: str, *operands, steps=(), target: str = "auto") -> Kernel:
-    """Compile an einsum with one packed operand; `kernel(*operands)` runs it.
+def compile(
+    expression: str,
+    *operands,
+    steps=(),
+    target: str = "auto",
+    semiring: str = "plus_times",
+    epilogue: Epilogue | None = None,
+    deterministic: bool = True,
+) -> EinsumKernel:
+    """Compile an einsum with one packed operand; `kernel(*operands)` runs it. Keywords as those of `lacis.einsum`.
+
+    >>> import lacis
+    >>> w, x = lacis.pack(torch.eye(3), lacis.Csr), torch.ones(2, 3)
+    >>> kernel = compile("ij,bj->bi", w, x)
+    >>> kernel(w, 2 * x).sum()
+    tensor(12.)
 
     Raises `CompileError` with the user's line when the compiler refuses, `DataError` when operands do not fit.
     """
-    spec, _ = capture_einsum(expression, operands, user_location(), steps)
+    call = Call(expression, operands, user_location(), steps, semiring, epilogue)
     if target == "eager":
         raise ScheduleError("compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators")
-    return load_kernel(spec, target, operands[spec.packed].device)
+    return EinsumKernel(call, load_kernels(call, target))
 
 
-def compile_many(requests, target: str = "auto") -> list[Kernel]:
+def load_kernels(call: Call, target: str) -> dict[str, Kernel]:
+    """The kernels of an einsum, by the names of its pieces."""
+    return {name: load_kernel(spec, target, call.device) for name, (spec, _) in call.pieces.items()}
+
+
+def compile_many(requests, target: str = "auto") -> list[EinsumKernel]:
     """Compile in parallel threads; each request is a tuple `(expression, *operands)`."""
     location = user_location()
-    specs = [(capture_einsum(expression, operands, location)[0], operands) for expression, *operands in requests]
-    workers = max(1, min(len(specs), os.cpu_count() or 1))
+    calls = [Call(expression, operands, location) for expression, *operands in requests]
+    workers = max(1, min(len(calls), os.cpu_count() or 1))
     with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
-        return list(pool.map(lambda s: load_kernel(s[0], target, s[1][s[0].packed].device), specs))
+        loaded = pool.map(lambda call: load_kernels(call, target), calls)
+        return [EinsumKernel(call, kernels) for call, kernels in zip(calls, loaded)]

@@ -5,21 +5,24 @@ from __future__ import annotations
 
 import torch
 
-from ..capture import capture_einsum
-from ..errors import user_location
+from ..capture import Epilogue
+from ..errors import DataError, user_location
 from ..packing import PackedTensor
-from .compile import load_kernel
+from ..patterns import Pattern
+from .call import Call, run
+from .compile import load_kernels
+from .reference import reference
 
 
 def einsum(
     expression: str,
     *operands,
     semiring: str = "plus_times",
-    epilogue=None,
+    epilogue: Epilogue | None = None,
     deterministic: bool = True,
     target: str = "auto",
     steps=(),
-) -> torch.Tensor:
+) -> torch.Tensor | PackedTensor:
     """Sum of products as `torch.einsum` writes it; one operand is packed, the others are dense.
 
     >>> import torch, lacis
@@ -27,21 +30,28 @@ def einsum(
     >>> einsum("nk,bk->bn", w, torch.tensor([[1.0, 10.0]]), target="eager").tolist()
     [[20.0, 3.0]]
 
+    Where the output has the letters of the packed operand, in any order, it is computed at the entries alone and
+    comes back as a `PackedTensor` on the same pattern. There the operand may also be a `lacis.Pattern`, which has
+    no values; duplicates in it each get the value of their place.
+
+    >>> einsum("ij,i,j->ij", w.pattern, torch.tensor([1.0, 2.0]), torch.tensor([3.0, 5.0]), target="eager").to_dense()
+    tensor([[0., 5.],
+            [6., 0.]])
+
+    `semiring`: `"plus_times"`; `"max_plus"` and `"max_times"`, the largest sum or product over the entries, and
+    -infinity where there is none (NaN wins, as in `torch.amax`); `"or_and"` on bool operands, False where there is
+    no entry. All but the first are forward only: their gradient raises. `epilogue`: see `lacis.Epilogue`.
+    `target`: `"auto"` (where the operands lie), `"eager"` (torch's own operators), or as in `lacis.create_schedule`.
+
     Half types are summed in float32. Only entries take part, so NaN and infinity in a dense operand reach the outputs
-    of kept entries alone. Raises `DataError` when operands do not fit the expression or each other.
+    of kept entries alone. Without a packed operand it is `torch.einsum`. Raises `DataError` when operands do not fit
+    the expression or each other; ellipses and letters twice in one term have no code.
     """
-    if semiring != "plus_times":
-        raise NotImplementedError(f"semiring '{semiring}' is not built yet; there is 'plus_times'")
-    if epilogue is not None:
-        raise NotImplementedError("epilogues of einsum are not built yet")
-    if not any(isinstance(operand, PackedTensor) for operand in operands):
+    if not any(isinstance(operand, (PackedTensor, Pattern)) for operand in operands):
+        if semiring != "plus_times" or epilogue is not None:
+            raise DataError("einsum: semirings and epilogues need one packed operand; see lacis.pack")
         return torch.einsum(expression, *operands)
-    spec, sizes = capture_einsum(expression, operands, user_location(), steps)
+    call = Call(expression, operands, user_location(), steps, semiring, epilogue)
     if target == "eager":
-        dense = [o.to_dense() if isinstance(o, PackedTensor) else o for o in operands]
-        return torch.einsum(expression, *dense)
-    packed = operands[spec.packed]
-    kernel = load_kernel(spec, target, packed.device)
-    dense = [operand for n, operand in enumerate(operands) if n != spec.packed]
-    shape = [sizes[letter] for letter in spec.output.indices]
-    return kernel.run(dense, packed, shape)
+        return run(call, reference)
+    return run(call, lambda call: call.launch(load_kernels(call, target)))

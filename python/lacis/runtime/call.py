@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One einsum on given operands: its kernels, what they are launched with, and what their results become."""
+
+from __future__ import annotations
+
+import torch
+
+from ..capture import Epilogue, KernelSpec, capture_einsum, packed_operand, parse_statement
+from ..errors import DataError
+from ..formats import Sum
+from ..packing import PackedTensor
+from ..patterns import Pattern
+from .forward_only import forward_only
+from .reference import finish
+
+
+class Call:
+    """An einsum, captured. `pieces` has a specification and operands for each kernel, by name.
+
+    There is one kernel, named "", save for a sampled output on a sum: that has one for each part.
+    """
+
+    def __init__(self, expression, operands, location=None, steps=(), semiring="plus_times", epilogue: Epilogue | None = None):
+        self.expression = expression
+        self.operands = operands
+        self.semiring = semiring
+        self.epilogue = epilogue
+        terms, self.output = parse_statement(expression)
+        self.packed = packed_operand(operands)
+        if len(terms) != len(operands):
+            raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
+        self.terms = terms
+        self.sampled = set(terms[self.packed]) == set(self.output)
+        capture = lambda operands: capture_einsum(expression, operands, location, steps, semiring, epilogue)
+        self._plain = (expression, operands, location, (), semiring)
+        self.pieces: dict[str, tuple[KernelSpec, list]] = {}
+        for name, mine in self._parts().items():
+            spec, self.sizes = capture(mine)
+            self.pieces[name] = (spec, mine)
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern of the packed operand."""
+        operand = self.operands[self.packed]
+        return operand if isinstance(operand, Pattern) else operand.pattern
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(iter(self.pieces.values()))[0].dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.operands[self.packed].device
+
+    def without_epilogue(self) -> Call:
+        """The sum alone, by its default schedule."""
+        return Call(*self._plain)
+
+    def _parts(self) -> dict[str, list]:
+        operand = self.operands[self.packed]
+        if not (self.sampled and isinstance(operand.format, Sum)):
+            return {"": list(self.operands)}
+        parts = {}
+        for name in self.pattern.parts:
+            parts[name] = list(self.operands)
+            parts[name][self.packed] = operand.of_part(name)
+        return parts
+
+    @property
+    def tensors(self) -> list[torch.Tensor]:
+        """All tensors that may require a gradient: dense operands, values, and those of the epilogue."""
+        found = [] if self.epilogue is None else list(self.epilogue.tensors)
+        for operand in self.operands:
+            if isinstance(operand, PackedTensor):
+                found += operand.values_by_part.values()
+            elif not isinstance(operand, Pattern):
+                found.append(operand)
+        return found
+
+    def launch(self, kernels) -> torch.Tensor | PackedTensor:
+        """Launch a kernel for each piece; `kernels` maps the names of the pieces to them."""
+        results = {name: self._launch(kernels[name], spec, operands) for name, (spec, operands) in self.pieces.items()}
+        return self.packed_result(results) if self.sampled else results[""]
+
+    def packed_result(self, values: dict[str, torch.Tensor]) -> PackedTensor:
+        """Values at the entries as a tensor with the letters of the output in the order that was asked for."""
+        own = next(iter(self.pieces.values()))[0].output.indices
+        order = [own.index(letter) for letter in self.output]
+        result = PackedTensor(self.pattern, values)
+        return result if order == sorted(order) else result.transpose(*order)
+
+    def _launch(self, kernel, spec: KernelSpec, operands) -> torch.Tensor:
+        packed = operands[self.packed]
+        dense = [operand for n, operand in enumerate(operands) if n != self.packed]
+        dense += self.epilogue.tensors if self.epilogue is not None else []
+        if spec.sampled:
+            shape = (packed if isinstance(packed, Pattern) else packed.pattern).part().values_shape
+        else:
+            shape = [self.sizes[letter] for letter in spec.output.indices]
+        if spec.dtype != torch.bool:
+            return kernel.run(dense, packed, shape)
+        # Kernels read bool as bytes.
+        if isinstance(packed, PackedTensor):
+            packed = packed.with_values(packed.values.view(torch.int8))
+        return kernel.run([tensor.view(torch.int8) for tensor in dense], packed, shape).view(torch.bool)
+
+
+def run(call: Call, compute) -> torch.Tensor | PackedTensor:
+    """The result of an einsum, differentiable where its semiring is; `compute(call)` is its forward pass.
+
+    Where a gradient may be asked of an epilogue that is more than one bias, it runs as torch's own operators.
+    """
+    recording = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors)
+    if call.semiring != "plus_times":
+        with torch.no_grad():
+            result = compute(call)
+        return forward_only(result, call) if recording else result
+    after = call.epilogue
+    if not recording or after is None or (after.only_bias and not call.sampled):
+        return compute(call)
+    return finish(call, compute(call.without_epilogue()))

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows the sum: scale, bias, activation, residual, by torch's formulas and accuracy."""
+
+import math
+
+import pytest
+import torch
+
+import lacis
+from lacis.capture import ACTIVATIONS
+
+W = torch.randn(11, 7, generator=torch.Generator().manual_seed(1)).relu()
+X = torch.randn(5, 7, generator=torch.Generator().manual_seed(2))
+
+
+FORMULAS = {
+    "relu": lambda x: x.clamp(min=0),
+    "gelu": lambda x: 0.5 * x * (1 + torch.erf(x * math.sqrt(0.5))),
+    "gelu_tanh": lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x / (1 + torch.exp(-x)),
+}
+
+
+def run(epilogue, w=W, x=X, expression="ij,bj->bi", target="cpu"):
+    with torch.no_grad():
+        return lacis.einsum(expression, lacis.pack(w, lacis.Csr), x, epilogue=epilogue, target=target)
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_are_torchs(activation, target):
+    """One entry a row hands every number to the activation as it is."""
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-30, -1e-30, 88.0, -88.0, 1e30, -1e30]
+    for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
+        x = torch.cat([torch.tensor(special, dtype=dtype), torch.linspace(-12, 12, 4001, dtype=dtype)])
+        y = run(lacis.Epilogue(activation=activation), torch.eye(1, dtype=dtype), x[:, None], target=target)[:, 0]
+        # torch's vectorised gelu makes NaN of infinity, its own formula does not.
+        expected = torch.where(x.isinf(), FORMULAS[activation](x), ACTIVATIONS[activation](x))
+        if target == "eager":
+            y = torch.where(x.isinf(), expected, y)
+        assert torch.equal(y.isnan(), expected.isnan())
+        finite = expected.isfinite()
+        assert torch.equal(y[~finite & ~y.isnan()], expected[~finite & ~y.isnan()])
+        # Beside the number itself: torch's own formulas cancel where the activation is far smaller than its argument.
+        size = torch.maximum(expected.abs(), x.abs().clamp(max=1))[finite].double()
+        error = (y - expected).abs()[finite].double()
+        assert bool((error <= tolerance * size).all()), float((error / size.clamp(min=1e-300)).max())
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_the_order_is_scale_bias_activation_residual(dtype, target):
+    bias, residual, w, x = (t.to(dtype) for t in (torch.linspace(-3, 3, 11), torch.randn(5, 11), W, X))
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    total = x.to(wide) @ w.to(wide).T
+    for scale in (0.25, torch.tensor(0.25, dtype=dtype), torch.linspace(0.1, 2, 11).to(dtype)):
+        expected = torch.nn.functional.gelu(total * scale + bias) + residual
+        y = run(lacis.Epilogue(bias, "gelu", scale, residual), w, x, target=target)
+        assert y.dtype == dtype
+        torch.testing.assert_close(y, expected.to(dtype))
+
+
+AXES = [("ij,bj->bi", None, "i"), ("ij,jb->ib", None, "i"), ("ij,bj->bi", "b", "b"), ("ij,bj->bi", "ib", "ib"), ("ij,ic->jc", None, "j")]
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("expression, axis, meant", AXES)
+def test_the_bias_lies_along_its_letters(expression, axis, meant, target):
+    sizes = {"i": 11, "j": 7, "b": 5, "c": 4}
+    x = torch.randn([sizes[letter] for letter in expression.split("->")[0].split(",")[1]])
+    bias = torch.randn([sizes[letter] for letter in meant])
+    output = expression.split("->")[1]
+    spread = torch.einsum(f"{meant},{output}->{output}", bias, torch.ones([sizes[letter] for letter in output]))
+    y = run(lacis.Epilogue(bias=bias, bias_axis=axis), W, x, expression, target)
+    torch.testing.assert_close(y, torch.einsum(expression, W, x) + spread)
+
+
+def test_nan_and_infinity_pass_as_in_torch():
+    w, x = torch.eye(2), torch.tensor([[math.nan, 1.0], [math.inf, -1.0]])
+    y = run(lacis.Epilogue(bias=torch.tensor([1.0, 0.0]), activation="relu"), w, x)
+    assert y[0, 0].isnan() and y[0, 1] == 1 and y[1, 0] == math.inf and y[1, 1] == 0
+
+
+def test_a_sum_of_parts_has_one_epilogue():
+    format = lacis.Format.parse(
+        "#lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<2>)> when fits, "
+        "rest = #lacis.format<(i, j) -> (i : dense, j : compressed)>>"
+    )
+    bias = torch.randn(11)
+    y = lacis.einsum("ij,bj->bi", lacis.pack(W, format), X, epilogue=lacis.Epilogue(bias=bias, activation="silu"))
+    torch.testing.assert_close(y, torch.nn.functional.silu(X @ W.T + bias))
+
+
+def test_a_kernel_takes_the_epilogue_of_the_call():
+    w, first, second = lacis.pack(W, lacis.Csr), torch.randn(11), torch.randn(11)
+    kernel = lacis.compile("ij,bj->bi", w, X, epilogue=lacis.Epilogue(bias=first))
+    torch.testing.assert_close(kernel(w, X), X @ W.T + first)
+    torch.testing.assert_close(kernel(w, X, epilogue=lacis.Epilogue(bias=second)), X @ W.T + second)
+    with pytest.raises(lacis.ScheduleError, match="differ"):
+        kernel(w, X, epilogue=lacis.Epilogue(bias=second, activation="relu"))
+
+
+REFUSED = {
+    "no such activation": (dict(activation="tanh"), "no activation 'tanh'; there are relu, gelu, gelu_tanh, silu"),
+    "a list": (dict(bias=[1.0]), "bias must be a tensor, not list"),
+    "a word": (dict(scale="two"), "scale must be a number or a tensor"),
+    "another length": (dict(bias=torch.ones(7)), r"bias must have shape \[11\], not \[7\]"),
+    "another shape": (dict(residual=torch.ones(11, 5)), r"residual must have shape \[5, 11\]"),
+    "another dtype": (dict(bias=torch.ones(11).double()), "bias is torch.float64"),
+    "a letter that is summed": (dict(bias=torch.ones(7), bias_axis="j"), "bias_axis is 'j', the output has the letters 'bi'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case):
+    arguments, message = REFUSED[case]
+    with pytest.raises(lacis.DataError, match=message):
+        run(lacis.Epilogue(**arguments))
+
+
+def test_only_einsums_with_a_packed_operand_have_one():
+    with pytest.raises(lacis.DataError, match="need one packed operand"):
+        lacis.einsum("ij,bj->bi", W, X, epilogue=lacis.Epilogue(scale=2))
+    with pytest.raises(lacis.DataError, match="must be a lacis.Epilogue, not dict"):
+        run({"scale": 2})
