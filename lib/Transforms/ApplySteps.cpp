@@ -15,16 +15,6 @@ using namespace lacis;
 
 namespace {
 
-/// The user's line of step `number`: it rides on the function's location, which no key counts.
-Location locationOf(func::FuncOp function, size_t number, size_t count) {
-  auto fused = dyn_cast<FusedLoc>(function.getLoc());
-  auto lines = fused ? dyn_cast_or_null<ArrayAttr>(fused.getMetadata()) : ArrayAttr();
-  if (!lines || lines.size() != count)
-    return function.getLoc();
-  auto line = dyn_cast<LocationAttr>(lines[number]);
-  return line && !isa<UnknownLoc>(line) ? Location(line) : function.getLoc();
-}
-
 struct ApplySteps : lacis::impl::LacisApplyStepsBase<ApplySteps> {
   using LacisApplyStepsBase::LacisApplyStepsBase;
 
@@ -51,21 +41,14 @@ private:
 
   LogicalResult run(Nest &nest) {
     func::FuncOp function = getOperation();
-    SmallVector<StepInterface> steps;
-    auto recorded = function->getAttrOfType<ArrayAttr>("lacis.steps");
-    for (Attribute attr : recorded ? recorded.getValue() : ArrayRef<Attribute>()) {
-      auto step = dyn_cast<StepInterface>(attr);
-      if (!step)
-        return function.emitError("steps: ") << attr << " is not a step of a schedule";
-      steps.push_back(step);
-    }
-    untouched = true;
-    size_t count = steps.size();
+    FailureOr<SmallVector<RecordedStep>> recorded = recordedSteps(function);
+    if (failed(recorded))
+      return failure();
     for (bool first : {true, false})
-      for (size_t number = 0; number < count; ++number)
-        if (steps[number].comesFirst() == first)
-          if (failed(applyAt(steps[number], nest, locationOf(function, number, count))))
-            return failure();
+      for (const RecordedStep &entry : *recorded)
+        if (entry.step.comesFirst() == first && failed(applyAt(entry.step, nest, entry.loc)))
+          return failure();
+    auto steps = llvm::map_to_vector(*recorded, [](const RecordedStep &entry) { return entry.step; });
     CompleteFn complete = lookupDefaultSchedule(target);
     if (!complete)
       return function.emitError("no default schedule for target '") << target << "'";

@@ -6,6 +6,8 @@
 /// with an output digit has a position for every coordinate (it is located), and no level mixes
 /// digits of the output with others. Anything else is walked by the companion, whose leading
 /// levels are dense in the output's axes: no two units race, and the order of the sum is fixed.
+/// A step of the schedule may ask for an order that keeps this promise.
+#include "RequestedWalk.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -74,10 +76,17 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   auto format = cast<FormatAttr>(type.getEncoding());
   if (failed(requireCode(format, generic.getLoc())))
     return failure();
+  FailureOr<RequestedWalk> asked = requestedWalk(generic, operand);
+  if (failed(asked))
+    return failure();
   SmallVector<unsigned> axes = outputAxes(generic, operand);
-  if (walksItself(format, axes))
+  bool own = asked->isOwnOrderOf(format);
+  if (own && walksItself(format, axes))
     return success();
-  FormatAttr companion = format.companion(axes);
+  FormatAttr companion = format.companion(*asked ? ArrayRef(asked->axes) : axes);
+  if (*asked && (!companion || !walksItself(companion, axes)))
+    return emitError(*asked->location) << "walk: in this order two units meet in one element of the output; operand '"
+                                       << asked->operand << "' is walked by the axes that the output has first";
   if (!companion || !nestsDigits(companion))
     return generic.emitError("no walk of '") << format << "' gives each output element one owner";
   OpBuilder b(generic);

@@ -156,3 +156,20 @@ def test_the_verbs_of_a_handle_reach_the_kernel():
     with torch.no_grad():
         torch.testing.assert_close(s.build()(x), expected, rtol=1e-4, atol=1e-5)
     assert handle.kernel.steps[:3] == (steps.Split("b", 8), steps.Vectorize("b1", 8), steps.Parallel("i"))
+
+
+WALKS = {
+    "columns by rows": (lacis.Csc, "ij,bj->bi", ("i",)),
+    "rows by rows": (lacis.Csr, "ij,bj->bi", ("i", "j")),
+    "rows by columns": (lacis.Csr, "ij,bi->bj", ("j",)),
+    "blocks by columns": (lacis.Bsr(4, 8), "ij,bi->bj", ("j",)),
+}
+
+
+@pytest.mark.parametrize("case", WALKS)
+def test_walks(case):
+    format, expression, axes = WALKS[case]
+    packed, _, w = problem(format)
+    x = torch.randn(5, w.shape[0 if "bi->" in expression else 1])
+    y = lacis.einsum(expression, packed, x, steps=[steps.Walk("0", *axes)])
+    torch.testing.assert_close(y, torch.einsum(expression, w, x))

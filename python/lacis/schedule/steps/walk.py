@@ -19,3 +19,4 @@ class Walk(Variadic):
     mnemonic = "walk"
     operand: str
     axes: tuple
+    ready = True

@@ -11,6 +11,15 @@
 
 namespace lacis {
 
+/// A step of a function's schedule, and the user's line.
+struct RecordedStep {
+  StepInterface step;
+  mlir::Location loc;
+};
+/// The steps in `lacis.steps`, or an error for what is none. The lines ride on the function's location, as an array
+/// fused into it, so that no key counts them; the function's own stands for those that are not known.
+mlir::FailureOr<llvm::SmallVector<RecordedStep>> recordedSteps(mlir::func::FuncOp function);
+
 /// Appends the steps that a nest still lacks; applies each as it is made, so that the next sees its loops.
 /// `untouched`: no step has shaped or marked a coordinate loop of the main nest, so the whole default applies;
 /// otherwise the steps are a schedule of the user's, and only parallel units are given to what has none.
