@@ -21,7 +21,7 @@ _ROOMS = {
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",
     ],
     "schedule": ["Schedule"],
-    "runtime.engine": ["create_schedule"],
+    "runtime.engine": ["create_schedule", "load_schedule"],
     "runtime.compile": ["Kernel", "compile", "compile_many"],
     "runtime.einsum": ["einsum"],
     "runtime.saved": ["save_kernels"],

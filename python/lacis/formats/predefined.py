@@ -52,6 +52,7 @@ class Ell(Format):
     """
 
     def __init__(self, width: int | None = None):
+        self.width = width
         with iter(dim=2) as (I, J):
             self.indices = [I, J.compress().pack(width)]
 
@@ -110,6 +111,7 @@ class _Blocked(Format):
     def __init__(self, b0: int | None = None, b1: int | None = None):
         if (b0 is None) != (b1 is None):
             raise FormatError(f"'{type(self).__name__}' needs both block sizes, or none and .block(b0, b1)")
+        self.b0, self.b1 = b0, b1
         self.sizes = None if b0 is None else (b0, b1)
         if self.sizes is not None:
             with iter(dim=2) as (I, J):

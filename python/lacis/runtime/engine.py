@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..errors import ScheduleError
-from ..schedule import Schedule, Site
+from ..errors import ScheduleError, user_location
+from ..schedule import Schedule, Site, saved
 from .build import Built, build_model, swap_in, swap_out
 from .compile import Kernel
 from .progress import Progress
@@ -101,3 +101,23 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
     (torch.Size([4]), 4)
     """
     return Schedule(model, ModelEngine(model), target, deterministic, allow_dense)
+
+
+def load_schedule(path, model) -> Schedule:
+    """The schedule that `Schedule.save` wrote, on a model that has the same names; nothing is built.
+
+    >>> import lacis, os, tempfile, torch
+    >>> make = lambda: torch.nn.Sequential(torch.nn.Linear(4, 2))
+    >>> s = create_schedule(make(), target="eager")
+    >>> _ = s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
+    >>> path = os.path.join(tempfile.mkdtemp(), "schedule.json")
+    >>> s.save(path)
+    >>> load_schedule(path, make())["0.weight"]
+    s["0.weight"].sparsify(Magnitude(sparsity=0.5)).set_format(Csr)
+
+    Raises `ScheduleError` for a name that the model lacks, and for a class that cannot be imported.
+    """
+    content = saved.read(path)
+    schedule = create_schedule(model, **saved.options(content))
+    saved.replay(schedule, content, user_location())
+    return schedule

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..errors import ScheduleError, format_location, user_location
 from .handle import Group, Handle, Later
 from .names import Names
+from .saved import save
 from .site import Site
 from .tree import tree
 
@@ -133,6 +134,13 @@ class Schedule:
     def report(self, *inputs, **kwargs):
         """Run the built model on inputs and measure each sparse layer beside the dense one."""
         return self.engine.report(inputs, kwargs)
+
+    def save(self, path) -> None:
+        """Write the schedule to a file: JSON, one step a line. `lacis.load_schedule(path, model)` replays it.
+
+        Formats are saved by class or by text, sparsifiers by class; raises `ScheduleError` for one that cannot be.
+        """
+        save(self, path)
 
     def __str__(self) -> str:
         return tree(self)

@@ -31,6 +31,10 @@ class Decompose(Step):
         object.__setattr__(self, "parts", formats)
         object.__setattr__(self, "location", location)
 
+    @classmethod
+    def of_fields(cls, fields, location=None):
+        return cls(**dict(fields["parts"]), location=location)
+
     def check(self, earlier):
         for step in earlier:
             if isinstance(step, (Decompose,)) or step.mnemonic == "set_format":

@@ -25,8 +25,8 @@ class Specialize(Step):
         object.__setattr__(self, "location", user_location() if location is HERE else location)
 
     @classmethod
-    def of_fields(cls, fields):
-        return cls(**dict(fields["sizes"]), location=None)
+    def of_fields(cls, fields, location=None):
+        return cls(**dict(fields["sizes"]), location=location)
 
     def describe(self):
         return f"specialize({', '.join(f'{letter}={size}' for letter, size in self.sizes)})"

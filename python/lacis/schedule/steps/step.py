@@ -26,9 +26,9 @@ class Step:
     of_loops: ClassVar[bool] = True  # says how loops run, rather than which entries exist and how they are stored
 
     @classmethod
-    def of_fields(cls, fields: dict) -> Step:
-        """The record that a text names field by field; nobody's line is known."""
-        return cls(**fields, location=None)
+    def of_fields(cls, fields: dict, location=None) -> Step:
+        """The record that a text or a file names field by field."""
+        return cls(**fields, location=location)
 
     def check(self, earlier: list[Step]) -> None:
         """Raise `ScheduleError` when this contradicts a step recorded before; `earlier` are those of the handle."""

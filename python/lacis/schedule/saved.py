@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A schedule as JSON, one step a line, so that two can be compared line by line, and read back onto a fresh model."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+
+from ..errors import ScheduleError
+from ..formats import Format, Sum
+from ..sparsifiers import Sparsifier
+from .steps import STEPS, Step
+
+VERSION = 1
+_OPTIONS = ("target", "deterministic", "allow_dense")
+
+
+def save(schedule, path: str | os.PathLike) -> None:
+    """Write a schedule to a file. Raises `ScheduleError` for what JSON cannot hold, before anything is written."""
+    text = to_text(schedule)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def to_text(schedule) -> str:
+    """The JSON text: the options, then each parameter with its steps in the order they were recorded."""
+    options = "".join(f'  "{name}": {json.dumps(getattr(schedule, name))},\n' for name in _OPTIONS)
+    sites = []
+    for site in schedule.sites:
+        steps = ",\n".join(f"      {json.dumps(_of_step(site, step))}" for step in site.steps)
+        sites.append(f"    {json.dumps(site.name)}: [\n{steps}\n    ]")
+    parameters = "{\n" + ",\n".join(sites) + "\n  }" if sites else "{}"
+    return f'{{\n  "lacis": {VERSION},\n{options}  "parameters": {parameters}\n}}\n'
+
+
+def read(path: str | os.PathLike) -> dict:
+    """The content of a file that `save` wrote. Raises `ScheduleError` for any other."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            content = json.load(file)
+        except ValueError as error:
+            raise ScheduleError(f"'{path}' is no saved schedule: {error}") from None
+    if not isinstance(content, dict) or content.get("lacis") != VERSION:
+        raise ScheduleError(f"'{path}' is no schedule that this version reads ({VERSION})")
+    return content
+
+
+def options(content: dict) -> dict:
+    """The keywords of `create_schedule`."""
+    return {name: content[name] for name in _OPTIONS}
+
+
+def replay(schedule, content: dict, location) -> None:
+    """Record the steps of a file on a schedule; `location` stands for the line of each."""
+    for name, steps in content["parameters"].items():
+        handle = schedule[name]
+        for fields in steps:
+            handle._take(_to_step(fields, location))
+
+
+def _of_step(site, step: Step) -> dict:
+    try:
+        return {"verb": step.mnemonic, **{name: _encode(value) for name, value in step.arguments().items()}}
+    except ScheduleError as error:
+        raise ScheduleError(f"save: '{site.name}': {step.mnemonic}: {error.message}", location=step.location) from None
+
+
+def _to_step(fields: dict, location) -> Step:
+    verb, *values = fields.items()
+    cls = STEPS.get(verb[1]) if verb[0] == "verb" else None
+    if cls is None:
+        raise ScheduleError(f"the saved schedule has no such verb: {verb[1]!r}")
+    return cls.of_fields({name: _decode(value) for name, value in values}, location)
+
+
+def _encode(value):
+    if isinstance(value, (tuple, list)):
+        return [_encode(item) for item in value]
+    if isinstance(value, (Format, Sum, Sparsifier)):
+        return _of_object(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ScheduleError(f"a {type(value).__name__} has no place in a file")
+
+
+def _decode(value):
+    if isinstance(value, list):
+        return tuple(_decode(item) for item in value)
+    return _to_object(value) if isinstance(value, dict) else value
+
+
+def _of_object(value) -> dict:
+    """A class by its import path, with the arguments that make the object again; a format else by its text."""
+    cls = type(value)
+    path = f"{cls.__module__}.{cls.__qualname__}"
+    importable = cls.__module__ != "__main__" and "<locals>" not in path and cls is not Sum and cls is not Format
+    if importable:
+        try:
+            return {"class": path, **_arguments(value)}
+        except ScheduleError:
+            if isinstance(value, Sparsifier):
+                raise
+    if isinstance(value, Sparsifier):
+        raise ScheduleError(f"'{cls.__qualname__}' cannot be imported by another process; put it into a module")
+    return {"format": str(value)}
+
+
+def _arguments(value) -> dict:
+    """The arguments of the constructor, which the object keeps under their names; defaults are left out."""
+    found = {}
+    parameters = inspect.signature(type(value)).parameters if type(value).__init__ is not object.__init__ else {}
+    for name, parameter in parameters.items():
+        if not hasattr(value, name):
+            raise ScheduleError(f"'{type(value).__qualname__}' does not keep its argument '{name}'")
+        argument = getattr(value, name)
+        if argument != parameter.default:
+            found[name] = _encode(argument)
+    return found
+
+
+def _to_object(fields: dict):
+    if "format" in fields:
+        return Format.parse(fields["format"])
+    module, _, name = fields["class"].rpartition(".")
+    try:
+        cls = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise ScheduleError(f"the saved schedule needs '{fields['class']}', which cannot be imported") from None
+    if not isinstance(cls, type) or not issubclass(cls, (Format, Sparsifier)):
+        raise ScheduleError(f"'{fields['class']}' is no format and no sparsifier")
+    return cls(**{key: _decode(value) for key, value in fields.items() if key != "class"})
