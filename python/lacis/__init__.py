@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import importlib
 
+from . import knobs
+
 __version__ = "0.1.0"
 
 # Public names and the rooms they live in; a room is imported when one of its names is asked for.
@@ -45,3 +47,7 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if knobs.kernel_path:  # graphs with kernels in them are loaded here: torch must know the operators
+    importlib.import_module(f"{__name__}.runtime.library").register()

@@ -12,12 +12,13 @@ VALUES = "values"
 
 
 def gradient_specs(spec: KernelSpec) -> dict[str, KernelSpec]:
-    """The kernels of a kernel's gradients, by what they are the gradient of.
+    """The kernels of a kernel's gradients, by what they are the gradient of; none for other semirings than plus-times.
 
     That is the name of a dense operand, or `values` (`ell.values` of a part) for the packed one. A product is linear
     in each operand and in what arrives for its output, so each kernel multiplies all of them but one; the gradient of
     the values is sampled on the pattern, part by part. Letters that only the operand itself has are left out of its
-    gradient, which is the same along them. The bias has no kernel: its gradient is a plain sum.
+    gradient, which is the same along them. The bias has no kernel: its gradient is a plain sum. Where the output is
+    sampled, what arrives has the pattern of the packed operand, whose own values it multiplies element by element.
 
     >>> import torch
     >>> csr = "#lacis.format<(i, j) -> (i : dense, j : compressed)>"
@@ -28,8 +29,8 @@ def gradient_specs(spec: KernelSpec) -> dict[str, KernelSpec]:
     values ['w', 'x', 'y'] -> w False
     x ['w', 'y'] -> x True
     """
-    found = {}
-    for operand in spec.operands:
+    found: dict[str, KernelSpec] = {}
+    for operand in spec.operands if spec.semiring == "plus_times" else ():
         if operand.format is None:
             found[operand.name] = _of_dense(spec, operand)
         elif operand.dtype is not None:
@@ -54,9 +55,9 @@ def value_slots(packed: Operand) -> dict[str, Operand]:
 
 def _of_dense(spec: KernelSpec, operand: Operand) -> KernelSpec:
     """The other operands, and in this one's place what arrives for the output."""
-    if spec.output.format is None:
+    if not spec.sampled:
         swapped = tuple(spec.output if other is operand else other for other in spec.operands)
-    else:  # what arrives is packed on the pattern and stands in the pattern's place
+    else:  # what arrives stands in the place of the pattern
         swapped = tuple(_arriving(spec, other) for other in spec.operands if other is not operand)
     known = {letter for other in swapped for letter in other.indices}
     kept = tuple(letter for letter in operand.indices if letter in known)
@@ -70,12 +71,13 @@ def _arriving(spec: KernelSpec, other: Operand) -> Operand:
 def _of_values(spec: KernelSpec, packed: Operand, part: Operand) -> KernelSpec:
     """The product of all other operands and of what arrives, where the part has entries."""
     pattern = dataclasses.replace(part, dtype=None)
-    operands = [pattern if other is packed else other for other in spec.operands]
-    return _kernel(spec, (*operands, *([spec.output] if spec.output.format is None else [])), part)
+    operands = tuple(pattern if other is packed else other for other in spec.operands)
+    return _kernel(spec, operands if spec.sampled else (*operands, spec.output), part)
 
 
 def _kernel(spec: KernelSpec, operands, output: Operand) -> KernelSpec:
     name = f"{spec.name.partition('_grad_')[0]}_grad_{output.name}"
     used = {letter for operand in operands for letter in operand.indices}
     classes = tuple(pair for pair in spec.divisible if pair[0] in used)
-    return dataclasses.replace(spec, name=name, operands=operands, output=output, bias=None, divisible=classes, steps=())
+    changes = {"name": name, "operands": operands, "output": output, "divisible": classes, "steps": ()}
+    return dataclasses.replace(spec, **changes, scale=None, bias=None, activation=None, residual=None)

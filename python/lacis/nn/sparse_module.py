@@ -19,7 +19,7 @@ class SparseModule(torch.nn.Module):
     by `loader(spec, target, device)`, and again when dtype, device or process change.
     """
 
-    def __init__(self, dense, operator: str, weight, target: str, loader, steps=(), location=None):
+    def __init__(self, dense, operator: str, weight, target: str, loader, steps=(), location=None, gradient_steps=None):
         super().__init__()
         self._take(dense, OPERATORS[operator].attribute, weight)
         self.replaced = type(dense).__name__
@@ -27,6 +27,7 @@ class SparseModule(torch.nn.Module):
         self.target = target
         self.loader = loader
         self.steps = tuple(steps)
+        self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
         self._key: str | None = None
         self._bound: frozenset[str] = frozenset()
@@ -65,36 +66,44 @@ class SparseModule(torch.nn.Module):
 
     def _check(self, dense) -> None:
         weight = self.weight
+        casts = torch.is_autocast_enabled(weight.device.type)
         for tensor in dense:
-            if tensor.dtype != weight.dtype or tensor.device != weight.device:
+            if (tensor.dtype != weight.dtype and not casts) or tensor.device != weight.device:
                 raise DataError(
                     f"{self.operator}: the weight is {weight.dtype} on {weight.device}, an operand {tensor.dtype} on "
-                    f"{tensor.device}; cast or move it (autocast is not built yet)"
+                    f"{tensor.device}; cast or move it, or run under torch.autocast"
                 )
 
     def bind(self):
         """Compile or find the kernel for the present dtype and device, and load it."""
-        self._kernel = kernel = self.loader(self.spec(), self.target, self.weight.device)
+        kernel = self.loader(self.spec(), self.target, self.weight.device)
+        self._family = kernel.scheduled(self.gradient_steps)
         self._arrays = self.weight.bind(kernel.names)
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
-        self._key = kernel.key
+        self._key = self._family.key
         self.bind_gradients(self._bound)
         return kernel
 
+    def family(self):
+        """The kernel with those of its gradients; see `lacis.runtime.gradients`."""
+        if self._key is None:
+            self.bind()
+        return self._family
+
     def slots(self) -> list[str]:
         """What there may be gradients for: the dense operands, and the values unless they are frozen."""
-        return [slot for slot in self._kernel.family.slots if self.weight.requires_grad or not slot.endswith("values")]
+        return [slot for slot in self.family().slots if self.weight.requires_grad or not slot.endswith("values")]
 
     def bind_gradients(self, slots=None) -> None:
         """Compile the kernels of gradients, of all that can train by default, and make the arrays that they walk."""
         self._bound = self._bound.union(self.slots() if slots is None else slots)
-        self._companions = self.weight.bind(self._kernel.family.bind(self._bound).companions)
+        self._companions = self.weight.bind(self._family.bind(self._bound).companions)
 
     def _gradient_arrays(self, dense, storage):
         """Where the arrays are that the gradients of this call walk; their kernels are compiled at the first call."""
         if not torch.compiler.is_compiling():
-            asked = self._kernel.family.asked(dense, storage)
+            asked = self._family.asked(dense, storage)
             if not self._bound.issuperset(asked):
                 self.bind_gradients(asked)
         return self._companions
@@ -123,7 +132,7 @@ class SparseModule(torch.nn.Module):
 
     def __getstate__(self):
         state = dict(self.__dict__)
-        for name in ("_kernel", "_launch", "_arrays", "_companions"):
+        for name in ("_family", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
         state["_key"] = None
         return state

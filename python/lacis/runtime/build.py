@@ -78,9 +78,18 @@ def _build_site(captured: Captured, target: str) -> Built:
     modules = []
     for owner in captured.owners:
         steps = captured.site.loop_steps
-        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, steps, location)
+        gradients = _gradient_steps(captured.site, owner, weight)
+        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, steps, location, gradients)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
+
+
+def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
+    """The steps of gradients by slot: of the values of each part, and of the input of this owner."""
+    parts = [f"{name}.values" if name else "values" for name, _ in weight._named_parts()]
+    steps = {slot: tuple(site.gradients.get("values", ())) for slot in parts}
+    given = [site.gradients[f"{path}:in0"] for path in owner.paths if f"{path}:in0" in site.gradients]
+    return {**steps, owner.operator.operands[1]: tuple(given[0]) if given else ()}
 
 
 def _compile(built: list[Built], progress: Progress) -> None:
@@ -98,7 +107,7 @@ def _compile(built: list[Built], progress: Progress) -> None:
         for slot in module.slots():
             if slot.endswith("values") and not SAMPLED:
                 continue
-            jobs.setdefault((each.kernel.family.gradient, slot), each)
+            jobs.setdefault((module.family().gradient, slot), each)
     _run(jobs, progress)
     for _, module in training:
         module.bind_gradients()

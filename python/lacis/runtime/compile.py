@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import os
 import threading
+from collections.abc import Mapping
 
 import torch
 
@@ -85,15 +86,23 @@ class Kernel:
 
     @functools.cached_property
     def family(self) -> Family:
-        """The kernels of its gradients."""
-        return family(self, lambda spec: load_kernel(spec, self.target, self.device))
+        """The kernels of its gradients, each by its default schedule."""
+        return self.scheduled({})
+
+    def scheduled(self, steps: Mapping[str, tuple]) -> Family:
+        """The kernels of its gradients, by slot, scheduled by the steps of each."""
+        return family(self, lambda spec: load_kernel(spec, self.target, self.device), steps)
+
+    def name_also(self, key: str) -> None:
+        """Let the operator find this kernel under one more key."""
+        self.loaded.load(self.device, key)
 
     def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
         """Run on dense operands and a packed one; what gradients will walk goes along where someone may ask for them."""
-        storage, companions = self.arrays(packed), []
+        storage, companions, family = self.arrays(packed), [], self.family
         if torch.is_grad_enabled():
-            asked = self.family.asked(dense, storage)
-            companions = [packed.array(*name) for name in self.family.bind(asked).companions] if asked else []
+            asked = family.asked(dense, storage)
+            companions = [packed.array(*name) for name in family.bind(asked).companions] if asked else []
         return library.einsum(dense, storage, shape, self.key, list(packed.shape), companions)
 
     def __repr__(self) -> str:

@@ -9,6 +9,7 @@ from ..errors import ScheduleError, user_location
 from ..schedule import Schedule, Site, saved
 from .build import Built, build_model, swap_in, swap_out
 from .compile import Kernel
+from .gradients import Family
 from .progress import Progress
 from .report import Report, measure
 
@@ -19,15 +20,15 @@ class Kernels(Mapping):
     `grad_input` is that of the layer's input, `grad_values` that of the values, `ell.grad_values` of a part's.
     """
 
-    def __init__(self, forward: Kernel):
-        slots = {"grad_input" if "values" not in slot else slot.replace("values", "grad_values"): slot
-                 for slot in forward.family.slots}  # fmt: skip
-        self._forward = forward
-        self._slots = {"forward": None, **slots}
+    def __init__(self, family: Family):
+        self._family = family
+        self._slots: dict[str, str | None] = {"forward": None}
+        for slot in family.slots:
+            self._slots[slot.replace("values", "grad_values") if slot.endswith("values") else "grad_input"] = slot
 
     def __getitem__(self, role: str) -> Kernel:
         slot = self._slots[role]
-        return self._forward.family.gradient(slot).kernel if slot else self._forward
+        return self._family.gradient(slot).kernel if slot else self._family.kernel
 
     def __iter__(self):
         return iter(self._slots)
@@ -68,7 +69,7 @@ class ModelEngine:
         each = self._of(site)
         if each.kernel is None:
             raise ScheduleError(f"'{site.name}' runs torch's own operators (target 'eager'), it has no kernel")
-        return Kernels(each.modules[0][1].bind())
+        return Kernels(each.modules[0][1].family())
 
     def packed(self, site: Site):
         return self._of(site).weight.packed()

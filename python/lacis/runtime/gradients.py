@@ -8,6 +8,7 @@ the same form with another operand left out, so the gradients of a gradient are 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import threading
 
 import torch
@@ -31,19 +32,24 @@ class BackwardError(Error, NotImplementedError):
 
 
 class Family:
-    """A kernel, the kernels of its gradients, and the arrays that these walk beside the kernel's own."""
+    """A kernel, the kernels of its gradients, and the arrays that these walk beside the kernel's own.
 
-    def __init__(self, kernel, load, steps=()):
+    `key` is what the operator is called with: that of the kernel, or one more name for it where `steps` (by slot)
+    schedule the gradients, for another layer with the same kernel may schedule them otherwise.
+    """
+
+    def __init__(self, key: str, kernel, load, steps):
+        self.key = key
         self.kernel = kernel
-        self.key = kernel.key
         self.dense = [operand for operand in kernel.spec.arguments if operand.format is None]
         self.bias = len(self.dense) - 1 if kernel.spec.bias is not None else None
         self.companions: list[Array] = []
         self._load = load
-        steps = dict(steps)
+        self._steps = steps
         specs = gradient_specs(kernel.spec)
-        self._specs = {slot: dataclasses.replace(spec, steps=tuple(steps.get(slot, ()))) for slot, spec in specs.items()}
+        self._specs = {slot: dataclasses.replace(spec, steps=steps.get(slot, ())) for slot, spec in specs.items()}
         self._gradients: dict[str, Family] = {}
+        self._casts: dict[torch.dtype, Family] = {}
         self._lock = threading.Lock()
 
     @property
@@ -81,6 +87,21 @@ class Family:
             self._gradients[slot] = family(self._load(self._specs[slot]), self._load)
         return self._gradients[slot]
 
+    def cast(self, dtype: torch.dtype, storage, companions) -> tuple[Family, list, list]:
+        """The family of the same kernel in another dtype, and the arrays of a call in the order that it takes them."""
+        if dtype not in self._casts:
+            self._casts[dtype] = family(self._load(self.kernel.spec.with_dtype(dtype)), self._load, self._steps)
+        other = self._casts[dtype]
+        if len(other._gradients) < len(self._gradients):
+            other.bind(self._gradients)
+        arrays = dict(zip(self.arrays, [*storage, *companions]))
+        pick = lambda names: [arrays[name] for name in names if name in arrays]
+        return other, pick(other.kernel.names), pick(other.companions)
+
+    def compiled(self) -> list[Family]:
+        """This family and all that were compiled for it."""
+        others = [*self._gradients.values(), *self._casts.values()]
+        return [self, *(found for other in others for found in (other, *other._gradients.values()))]
 
     def asked(self, operands, storage) -> list[str]:
         """The slots of a call whose tensors take part in autograd."""
@@ -92,10 +113,24 @@ class Family:
 _families: dict[str, Family] = {}
 
 
-def family(kernel, load, steps=()) -> Family:
+def family(kernel, load, steps=None) -> Family:
     """The family of a kernel, one a key in the process; `load(spec)` compiles on the same target and device."""
-    found = _families.get(kernel.key)
-    return found or _families.setdefault(kernel.key, Family(kernel, load, steps))
+    steps = {slot: tuple(each) for slot, each in (steps or {}).items() if each}
+    key = kernel.key
+    if steps:
+        text = "".join(f"{slot} {step.text()}\n" for slot in sorted(steps) for step in steps[slot])
+        key = hashlib.sha256(f"family {key}\n{text}".encode()).hexdigest()
+    found = _families.get(key)
+    if found is None:
+        if steps:
+            kernel.name_also(key)
+        found = _families.setdefault(key, Family(key, kernel, load, steps))
+    return found
+
+
+def find_family(key: str) -> Family | None:
+    """The family of a kernel that this process compiled."""
+    return _families.get(key)
 
 
 def _in_part(array: Array, slot: str) -> Array:
@@ -122,7 +157,7 @@ def setup_context(ctx, inputs, output) -> None:
     """Keep what the gradients that are asked for multiply, and no more."""
     operands, storage, _, key, packed_shape, companions = inputs
     tensors = [*operands, *storage]
-    found = _families.get(key)
+    found = find_family(key)
     bias = found.bias if found else None
     asked = [n for n in range(len(tensors)) if ctx.needs_input_grad[n] and n != bias]
     ctx.kept = [n for n in range(len(tensors)) if n != bias and any(n != other for other in asked)]
@@ -134,7 +169,7 @@ def setup_context(ctx, inputs, output) -> None:
 def backward(ctx, grad):
     """Gradients of the dense operands and of the values, by the kernels of the family; None where nobody asked."""
     needs_operands, needs_storage, *rest = ctx.needs_input_grad
-    found = _families.get(ctx.key)
+    found = find_family(ctx.key)
     if found is None:
         raise BackwardError(
             f"kernel {ctx.key[:12]} was loaded without the kernels of its gradients; build the model in this process "
@@ -160,27 +195,28 @@ class _Call:
         self.dense = {operand.name: tensors.get(n) for n, operand in enumerate(family.dense)}
         self.arrays = {array: tensors.get(first + n) for n, array in enumerate(family.kernel.names)}
         self.arrays.update(zip(family.companions, ctx.saved_tensors[count:]))
-        output = family.kernel.spec.output
-        if output.format is None:
-            self.dense[output.name] = grad
-        else:
-            self.arrays[OWN_VALUES] = self._at_entries(grad)
+        self.output = family.kernel.spec.output
+        self.sampled = family.kernel.spec.sampled
+        if not self.sampled:
+            self.dense[self.output.name] = grad
 
-    def _at_entries(self, grad):
-        """What arrives for padding counts as 0: padding depends on nothing."""
-        valid = self.arrays.get(("", "", "valid"))
-        return grad.contiguous() if valid is None else torch.where(valid, grad, 0)
+    def _arriving(self):
+        """The arrays of a sampled output, with what arrives for it as values; padding depends on nothing."""
+        grad, valid = self.grad.contiguous(), self.arrays.get(("", "", "valid"))
+        grad = grad if valid is None else torch.where(valid, grad, 0)
+        own = self.arrays.get(OWN_VALUES)
+        return {**self.arrays, OWN_VALUES: grad if own is None else grad * own}
 
     def of_operand(self, n: int):
         """The gradient of dense operand `n`; along letters that only it has, the same value again and again."""
-        operand, output = self.family.dense[n], self.family.kernel.spec.output
+        operand = self.family.dense[n]
         if n == self.family.bias:
-            axes = [axis for axis, letter in enumerate(output.indices) if letter not in operand.indices]
+            axes = [axis for axis, letter in enumerate(self.output.indices) if letter not in operand.indices]
             return self.grad.sum(axes) if axes else self.grad
         gradient = self.family.gradient(operand.name)
         kept = gradient.kernel.spec.output.indices
         sizes = dict(zip(operand.indices, self.shapes[n]))
-        found = self._run(gradient, self.arrays, [sizes[letter] for letter in kept])
+        found = self._run(gradient, self._arriving() if self.sampled else self.arrays, [sizes[letter] for letter in kept])
         if kept == operand.indices:
             return found
         return found.reshape([sizes[i] if i in kept else 1 for i in operand.indices]).expand(self.shapes[n])
@@ -189,7 +225,8 @@ class _Call:
         """The gradient of the values in storage array `n`."""
         slot = _values_slot(self.family.kernel.names[n])
         arrays = {_out_of_part(name, slot): tensor for name, tensor in self.arrays.items()}
-        return self._run(self.family.gradient(slot), arrays, self.shapes[len(self.family.dense) + n])
+        found = self._run(self.family.gradient(slot), arrays, self.shapes[len(self.family.dense) + n])
+        return found * self.grad if self.sampled else found
 
     def _run(self, gradient: Family, arrays, shape):
         operands = [self.dense[operand.name] for operand in gradient.dense]

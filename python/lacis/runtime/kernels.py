@@ -82,12 +82,15 @@ class LoadedKernel:
 
         return _core.artifact_code(self.artifact)
 
-    def load(self, device: torch.device | int | None = None) -> LoadedKernel:
-        """Makes the kernel ready on a device; a launch under CUDA graph capture needs that done before."""
+    def load(self, device: torch.device | int | None = None, key: str | None = None) -> LoadedKernel:
+        """Makes the kernel ready on a device, under its own key or another one.
+
+        A launch under CUDA graph capture needs that done before.
+        """
         from lacis import _core
 
         library.register()
-        _core.load(self.key, self.artifact, _device_number(self.target, device))
+        _core.load(key or self.key, self.artifact, _device_number(self.target, device))
         return self
 
     def __call__(self, operands, storage, shape, packed_shape=()) -> torch.Tensor:

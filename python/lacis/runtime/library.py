@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 
 import torch
 
@@ -25,15 +26,24 @@ def _fake(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
     return like.new_empty(shape)
 
 
-@functools.cache
+_lock = threading.Lock()
+
+
 def register() -> None:
     """Loads the operators into this process; the second call does nothing."""
+    with _lock:
+        _register()
+
+
+@functools.cache
+def _register() -> None:
     torch.ops.load_library(_library_path())
     torch.library.register_fake("lacis::einsum", _fake)
     torch.library.register_fake("lacis::einsum.inference", _fake)
-    from . import gradients
+    from . import autocast, gradients
 
     torch.library.register_autograd("lacis::einsum", gradients.backward, setup_context=gradients.setup_context)
+    autocast.register()
     if knobs.kernel_path:
         from lacis import _core
 

@@ -62,8 +62,9 @@ class Handle(_Verbs):
         return self.site.format()
 
     @property
-    def grad(self) -> Later:
-        return Later(f"{self.name}.grad", "gradients are scheduled with the backward pass, which is not built yet")
+    def grad(self) -> GradientHandle:
+        """The gradient of the values, which is a kernel with steps of its own."""
+        return GradientHandle(self._schedule, self.site, "values", f"{self.name}.grad")
 
     def part(self, name: str) -> Later:
         """A part of a sum, which takes loop steps of its own."""
@@ -100,6 +101,43 @@ class Handle(_Verbs):
     def __repr__(self) -> str:
         verbs = "".join(f".{step.describe()}" for step in self.site.steps)
         return f's["{self.name}"]{verbs}'
+
+
+class GradientHandle(_Verbs):
+    """The gradient of a parameter's values, or of a layer's input; its verbs are the steps of loops.
+
+    for i: for j: dx[b, j] += dy[b, i] * w[i, j]   -->   its own order, units and copies
+    """
+
+    def __init__(self, schedule, site: Site, key: str, name: str):
+        self._schedule = schedule
+        self._site = site
+        self._key = key
+        self.name = name
+
+    @property
+    def steps(self) -> tuple:
+        """The records, in order."""
+        return tuple(self._site.gradients.get(self._key, ()))
+
+    @property
+    def kernel(self):
+        """The compiled kernel, after `build`; of a sum's values that of its first part."""
+        kernels = self._schedule.engine.kernels(self._site)
+        return next(kernels[role] for role in kernels if role.endswith("grad_values" if self._key == "values" else "grad_input"))
+
+    def _trial(self, step) -> None:
+        self._schedule.require_open(step)
+        if not step.of_loops:
+            raise NotImplementedError(f"'{self.name}': gradients as sparse tensors are not built yet")
+        step.check(self._site.gradients.get(self._key, []))
+
+    def _take(self, step) -> None:
+        self._trial(step)
+        self._site.gradients.setdefault(self._key, []).append(step)
+
+    def __repr__(self) -> str:
+        return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)
 
 
 class Group(_Verbs):
@@ -148,5 +186,20 @@ class Later(_Verbs):
 
     def __repr__(self) -> str:
         return f's["{self.name}"]'
+
+
+class Activation(Later):
+    """An edge of the model; the gradient that leaves a layer through its input is a kernel with steps."""
+
+    def __init__(self, schedule, name: str):
+        super().__init__(name, "sparse activations are not built yet")
+        self._schedule = schedule
+
+    @property
+    def grad(self) -> GradientHandle | Later:
+        path, _, edge = self.name.partition(":")
+        if edge != "in0" or f"{path}.weight" not in self._schedule.names.parameters:
+            return Later(f"{self.name}.grad", "sparse gradients are not built yet")
+        return GradientHandle(self._schedule, self._schedule._site(f"{path}.weight"), self.name, f"{self.name}.grad")
 
 

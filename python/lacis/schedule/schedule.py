@@ -8,7 +8,7 @@ import re
 from typing import Any, Protocol
 
 from ..errors import ScheduleError, format_location, user_location
-from .handle import Group, Handle, Later
+from .handle import Activation, Group, Handle, Later
 from .names import Names
 from .saved import save
 from .site import Site
@@ -62,7 +62,7 @@ class Schedule:
     def sites(self) -> list[Site]:
         """The parameters that have steps, in the model's order."""
         order = {name: n for n, name in enumerate(self.names.parameters)}
-        touched = [site for site in self._sites.values() if site.steps]
+        touched = [site for site in self._sites.values() if site.steps or any(site.gradients.values())]
         return sorted(touched, key=lambda site: order.get(site.name, len(order)))
 
     def __getitem__(self, key: str):
@@ -76,7 +76,7 @@ class Schedule:
         if colon and path in names.modules:
             if not re.fullmatch(r"out|in\d+", edge):
                 raise ScheduleError(f"'{key}': an activation is '{path}:out', '{path}:in0', '{path}:in1', ...")
-            return Later(key, "sparse activations are not built yet")
+            return Activation(self, key)
         if key in names.modules:
             return Later(key, "schedules of whole modules are not built yet; name its parameters")
         near = difflib.get_close_matches(key, [*names.parameters, *names.modules], n=3, cutoff=0.3)

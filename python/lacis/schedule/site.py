@@ -18,6 +18,7 @@ class Site:
     shape: tuple[int, ...]
     steps: list[Step] = dataclasses.field(default_factory=list)
     parts: dict[str, list[Step]] = dataclasses.field(default_factory=dict)
+    gradients: dict[str, list[Step]] = dataclasses.field(default_factory=dict)  # by "values", or "path:in0"
 
     @property
     def name(self) -> str:

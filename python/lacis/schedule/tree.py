@@ -51,6 +51,9 @@ def _site(name, site) -> list[str]:
     if tied:
         return lines
     lines += [f"  .{step.describe()}  {format_location(step.location)}" for step in site.steps]
+    for key, steps in site.gradients.items():
+        what = "grad" if key == "values" else f"{key}.grad"
+        lines += [f"  {what}.{step.describe()}  {format_location(step.location)}" for step in steps]
     try:
         lines.append(f"  = {site.format()}")
     except (FormatError, ScheduleError) as error:
