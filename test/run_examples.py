@@ -2,7 +2,7 @@
 """Runs the ```mlir examples of .td files and pages through lacis-opt: `run_examples.py FILE...`.
 
 Each example must parse, verify, print, and parse again. An example that begins with a line `// lacis-opt FLAGS` gets
-those flags.
+those flags; one that begins with `// becomes` is what the example before it turns into.
 """
 
 import pathlib
@@ -33,6 +33,7 @@ def run(text, flags):
 def main(paths):
     count, failed = 0, 0
     for path in map(pathlib.Path, paths):
+        before = None
         for line, example in examples(path):
             count += 1
             result = run(example, flags_of(example))
@@ -41,6 +42,10 @@ def main(paths):
             if result.returncode != 0:
                 failed += 1
                 print(f"{path}:{line}: error: the example does not run\n{result.stderr}")
+            elif example.startswith("// becomes") and result.stdout != before:
+                failed += 1
+                print(f"{path}:{line}: error: the example before becomes\n{before}")
+            before = result.stdout
     print(f"{count} examples, {failed} failed")
     return failed != 0 or count == 0
 

@@ -63,9 +63,10 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
     return success();
   }
   unsigned axis = *op.getAlong();
-  if (!access.isEven(axis))
-    return op.emitError("vectorize: elements along axis ") << axis << " are not evenly spaced in this layout";
   int64_t lanes = vector.getDimSize(0);
+  if (!access.isEven(axis, knownMultiple(op.getIndices()[axis]), lanes))
+    return op.emitError("vectorize: ") << lanes << " elements along axis " << axis
+                                       << " are not evenly spaced in the layout of the operand";
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);
   unsigned alignment = access.alignment(axis, knownMultiple(op.getIndices()[axis]), lanes);
@@ -103,9 +104,10 @@ LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
     return success();
   }
   unsigned axis = *op.getAlong();
-  if (!access.isEven(axis))
-    return op.emitError("vectorize: elements along axis ") << axis << " are not evenly spaced in this layout";
   int64_t lanes = vector.getDimSize(0);
+  if (!access.isEven(axis, knownMultiple(op.getIndices()[axis]), lanes))
+    return op.emitError("vectorize: ") << lanes << " elements along axis " << axis
+                                       << " are not evenly spaced in the layout of the operand";
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);
   if (!stride && !count) {

@@ -76,11 +76,14 @@ Value DenseAccess::size(unsigned axis) {
   return wide(arguments.dim(source, axis));
 }
 
-bool DenseAccess::isEven(unsigned axis) {
+bool DenseAccess::isEven(unsigned axis, int64_t multiple, int64_t lanes) {
   if (!layout())
     return true;
   ArrayRef<Digit> last = layout().getLevels().back().getDigits();
-  return last.size() == 1 && last[0].axis == axis && last[0].div == 1;
+  if (last.size() != 1 || last[0].axis != axis || last[0].div != 1)
+    return false;
+  int64_t panel = last[0].mod; // 0: the whole axis
+  return panel == 0 || (panel % lanes == 0 && multiple % lanes == 0);
 }
 
 Value DenseAccess::strideOf(unsigned axis) {

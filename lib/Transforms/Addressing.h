@@ -44,8 +44,8 @@ public:
 
   /// `indices` in the kernel's index type.
   mlir::Value address(mlir::ValueRange indices);
-  /// Neighbours along an axis lie evenly spaced.
-  bool isEven(unsigned axis);
+  /// `lanes` neighbours along an axis, from a multiple of `multiple` on, lie evenly spaced.
+  bool isEven(unsigned axis, int64_t multiple, int64_t lanes);
   /// The distance, in elements, between neighbours along an axis; null where it is one.
   mlir::Value strideOf(unsigned axis);
   /// Bytes that the address of a run along `axis` that starts at multiples of `multiple` is a multiple of.

@@ -25,6 +25,15 @@ struct ApplySteps : lacis::impl::LacisApplyStepsBase<ApplySteps> {
   }
 
 private:
+  /// The step changes the main nest: its coordinate loops, or what they read.
+  static bool touchesMain(StepInterface step, Nest &nest) {
+    SmallVector<LoopOp> chain = nest.mainChain();
+    SmallVector<StringRef> names = step.namedLoops();
+    return !step.comesFirst() && (names.empty() || llvm::any_of(chain, [&](LoopOp loop) {
+             return llvm::is_contained(names, loop.getName());
+           }));
+  }
+
   /// One step; what it refuses is told with what was asked and the loops that exist.
   LogicalResult applyAt(StepInterface step, Nest &nest, Location loc) {
     ScopedDiagnosticHandler tell(&getContext(), [&](Diagnostic &diagnostic) {
@@ -33,9 +42,7 @@ private:
       llvm::interleaveComma(nest.names(), note, [&](StringRef name) { note << "'" << name << "'"; });
       return failure(); // on to whoever shows it
     });
-    for (StringRef name : step.namedLoops())
-      if (LoopOp loop = nest.find(name); loop && llvm::is_contained(nest.mainChain(), loop))
-        untouched = false;
+    untouched &= !touchesMain(step, nest);
     return step.apply(nest, loc);
   }
 

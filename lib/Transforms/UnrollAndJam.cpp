@@ -73,7 +73,7 @@ private:
       return success();
     }
     if (isa<WriteOp>(op) && llvm::none_of(op.getOperands().drop_front(), [&](Value v) { return varies(v); }))
-      return op.emitError("jam: all copies of loop '") << loop.getName() << "' write one element";
+      return loop.emitError("jam: all copies of loop '") << loop.getName() << "' write one element";
     for (int64_t n = 0; n < copies; ++n)
       replicate(op, n);
     return success();
@@ -105,9 +105,9 @@ private:
 
   LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading) {
     if (varies(bound) && !isa<LevelLoopOp>(op))
-      return op.emitError("jam: the bounds of this loop depend on '") << loop.getName() << "'";
+      return loop.emitError("jam: the bounds of a loop inside depend on '") << loop.getName() << "'";
     if (varies(bound))
-      return op.emitError("jam: the positions under this level depend on '") << loop.getName() << "'";
+      return loop.emitError("jam: the positions of a level inside depend on '") << loop.getName() << "'";
     OperationState state(op.getLoc(), op.getName());
     unsigned fixed = op.getNumOperands() - op.getNumResults();
     for (Value operand : op.getOperands().take_front(fixed))
@@ -136,7 +136,7 @@ private:
   LogicalResult branch(scf::IfOp guard) {
     bool rows = varies(guard.getCondition());
     if (rows && guard.getNumResults() != 0)
-      return guard.emitError("jam: a guarded value of loop '") << loop.getName() << "' cannot be shared";
+      return loop.emitError("jam: a guarded value of loop '") << loop.getName() << "' cannot be shared";
     SmallVector<Type> types;
     for (Type type : guard.getResultTypes())
       types.append(copies, type);

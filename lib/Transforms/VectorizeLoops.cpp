@@ -87,7 +87,8 @@ private:
     }
     if (!op.hasTrait<OpTrait::Elementwise>() || op.getNumResults() != 1 || op.getResult(0).getType().isIndex() ||
         llvm::any_of(op.getOperands(), [&](Value v) { return isConsecutive(v); }))
-      return op.emitError("vectorize: this operation on the lanes of loop '") << loop.getName() << "' has no vector form";
+      return loop.emitError("vectorize: '") << op.getName() << "' on the lanes of loop '" << loop.getName()
+                                            << "' has no vector form";
     IRMapping mapping;
     for (Value operand : op.getOperands())
       mapping.map(operand, asVector(operand));
@@ -99,13 +100,23 @@ private:
     return success();
   }
 
+  /// A workspace in panels has room for whole vectors.
+  bool isPadded(Value tensor) {
+    auto workspace = tensor.getDefiningOp<WorkspaceOp>();
+    if (!workspace)
+      return false;
+    auto layout = cast<FormatAttr>(workspace.getResult().getType().getEncoding());
+    ArrayRef<Digit> last = layout.getLevels().back().getDigits();
+    return last.size() == 1 && last[0].mod != 0 && last[0].mod % width == 0;
+  }
+
   LogicalResult access(Operation &op, ValueRange indices, Value result, Value count) {
     std::optional<int64_t> along;
     for (auto [axis, index] : llvm::enumerate(indices)) {
       if (!varies(index))
         continue;
       if (along || !isConsecutive(index))
-        return op.emitError("vectorize: loop '") << loop.getName() << "' is not consecutive in this access";
+        return loop.emitError("vectorize: loop '") << loop.getName() << "' is not consecutive in an access";
       along = axis;
     }
     auto write = dyn_cast<WriteOp>(op);
@@ -114,7 +125,7 @@ private:
       return success();
     }
     if (!along)
-      return op.emitError("vectorize: all lanes of loop '") << loop.getName() << "' write one element";
+      return loop.emitError("vectorize: all lanes of loop '") << loop.getName() << "' write one element";
     SmallVector<Value> places;
     for (Value index : indices)
       places.push_back(scalars.lookupOrDefault(index));
@@ -125,8 +136,7 @@ private:
     }
     auto type = VectorType::get({width}, result.getType());
     Value tensor = scalars.lookupOrDefault(cast<ReadOp>(op).getTensor());
-    // A workspace is padded to whole vectors.
-    Value active = tensor.getDefiningOp<WorkspaceOp>() ? Value() : count;
+    Value active = isPadded(tensor) ? Value() : count;
     vectors[result] = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
     return success();
   }
@@ -134,7 +144,7 @@ private:
   /// A loop inside: the carried floating-point values become vectors.
   LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading, Value count) {
     if (varies(bound))
-      return op.emitError("vectorize: the bounds of this loop depend on the lanes of '") << loop.getName() << "'";
+      return loop.emitError("vectorize: the bounds of a loop inside depend on the lanes of '") << loop.getName() << "'";
     OperationState state(op.getLoc(), op.getName());
     unsigned fixed = op.getNumOperands() - op.getNumResults();
     for (Value operand : op.getOperands().take_front(fixed))
@@ -170,7 +180,7 @@ private:
     auto lanes = counts.find(guard.getCondition());
     bool divided = lanes != counts.end() && lanes->second;
     if (divided && guard.getNumResults() != 0)
-      return guard.emitError("vectorize: a guarded value of loop '") << loop.getName() << "' has no vector form";
+      return loop.emitError("vectorize: a guarded value of loop '") << loop.getName() << "' has no vector form";
     if (divided) // lanes past the end do nothing: their accesses are counted out
       return block(*guard.thenBlock(), lanes->second);
     SmallVector<Type> types;

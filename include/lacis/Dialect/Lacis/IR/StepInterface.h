@@ -21,7 +21,7 @@ struct RecordedStep {
 mlir::FailureOr<llvm::SmallVector<RecordedStep>> recordedSteps(mlir::func::FuncOp function);
 
 /// Appends the steps that a nest still lacks; applies each as it is made, so that the next sees its loops.
-/// `untouched`: no step has shaped or marked a coordinate loop of the main nest, so the whole default applies;
+/// `untouched`: no step has changed a coordinate loop of the main nest or what it reads, so the whole default applies;
 /// otherwise the steps are a schedule of the user's, and only parallel units are given to what has none.
 using CompleteFn = llvm::LogicalResult (*)(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
 
