@@ -160,11 +160,11 @@ Error LaunchPlan::checkValues(const lacis_launch_args &args, ArrayRef<uint64_t> 
   return Error::success();
 }
 
-int64_t LaunchPlan::evaluateSize(const Size &size, ArrayRef<uint64_t> values) {
+int64_t LaunchPlan::evaluateSize(ArrayRef<Factor> size, ArrayRef<uint64_t> values) {
   int64_t product = 1;
   for (const Factor &factor : size) {
-    int64_t value = factor.arg < 0 ? 1 : (int64_t(values[factor.arg]) + factor.div - 1) / factor.div;
-    product *= value * factor.mul;
+    int64_t whole = factor.arg >= 0 ? int64_t(values[factor.arg]) : evaluateSize(factor.of, values);
+    product *= (whole + factor.div - 1) / factor.div * factor.mul;
   }
   return product;
 }

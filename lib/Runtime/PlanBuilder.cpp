@@ -148,7 +148,10 @@ Expected<LaunchPlan::Size> PlanBuilder::convert(const Artifact::Size &size) cons
       return malformed("size of argument " + Twine(factor.arg) + " divided by " + Twine(factor.div));
     if (factor.arg >= 0 && plan.arguments[factor.arg].source != Source::Size)
       return malformed("argument " + Twine(factor.arg) + " is no dimension");
-    result.push_back({factor.arg, factor.div, factor.mul});
+    Expected<LaunchPlan::Size> of = convert(factor.of);
+    if (!of)
+      return of.takeError();
+    result.push_back({factor.arg, factor.div, factor.mul, {of->begin(), of->end()}});
   }
   return result;
 }

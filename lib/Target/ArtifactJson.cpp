@@ -11,8 +11,12 @@ using llvm::StringRef;
 
 static json::Array toJson(const Artifact::Size &size) {
   json::Array factors;
-  for (const Artifact::Factor &factor : size)
-    factors.push_back(json::Object{{"arg", factor.arg}, {"div", factor.div}, {"mul", factor.mul}});
+  for (const Artifact::Factor &factor : size) {
+    json::Object object{{"arg", factor.arg}, {"div", factor.div}, {"mul", factor.mul}};
+    if (!factor.of.empty())
+      object["of"] = toJson(factor.of);
+    factors.push_back(std::move(object));
+  }
   return factors;
 }
 
@@ -163,8 +167,11 @@ struct HeaderReader {
     if (!factors && error.empty())
       error = place + " is no list of factors";
     for (size_t i = 0; factors && i < factors->size(); ++i) {
-      Reader reader((*factors)[i], place + "[" + std::to_string(i) + "]", error);
-      result.push_back({reader.integer("arg", -1, true), reader.integer("div", 1), reader.integer("mul", 1)});
+      std::string where = place + "[" + std::to_string(i) + "]";
+      Reader reader((*factors)[i], where, error);
+      result.push_back({reader.integer("arg", -1, true), reader.integer("div", 1), reader.integer("mul", 1), {}});
+      if (const json::Value *of = reader.find("of", false))
+        result.back().of = size(*of, where + ".of");
     }
     return result;
   }

@@ -53,8 +53,13 @@ static Error verifySize(const Artifact &artifact, const Artifact::Size &size) {
   for (const Artifact::Factor &factor : size) {
     if (factor.div <= 0 || factor.mul < 0)
       return malformed("a size divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
-    if (factor.arg == -1)
+    if (factor.arg == -1) {
+      if (Error error = verifySize(artifact, factor.of))
+        return error;
       continue;
+    }
+    if (!factor.of.empty())
+      return malformed("a size of argument " + Twine(factor.arg) + " and of a product");
     if (factor.arg < 0 || factor.arg >= int64_t(artifact.args.size()))
       return malformed("a size of argument " + Twine(factor.arg) + " of " + Twine(artifact.args.size()));
     StringRef kind = artifact.args[factor.arg].kind;

@@ -130,6 +130,18 @@ ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, in
   return factor(b, indexOf(record), div, 1);
 }
 
+ArrayAttr KernelArguments::sizeOfProduct(arith::MulIOp product, int64_t div, ArrayRef<WorkspaceOp> workspaces) {
+  ArrayAttr lhs = sizeOf(product.getLhs(), workspaces), rhs = sizeOf(product.getRhs(), workspaces);
+  if (!lhs || !rhs)
+    return {};
+  SmallVector<Attribute> factors(lhs.begin(), lhs.end());
+  llvm::append_range(factors, rhs);
+  if (div == 1)
+    return b.getArrayAttr(factors);
+  return b.getArrayAttr(b.getDictionaryAttr({number(b, "arg", -1), number(b, "div", div), number(b, "mul", 1),
+                                             b.getNamedAttr("of", b.getArrayAttr(factors))}));
+}
+
 ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
   int64_t div = 1;
   while (auto op = size.getDefiningOp<arith::CeilDivUIOp>()) {
@@ -141,6 +153,8 @@ ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) 
   }
   if (auto constant = getConstantIntValue(size))
     return factor(b, -1, 1, llvm::divideCeil(*constant, div));
+  if (auto product = size.getDefiningOp<arith::MulIOp>())
+    return sizeOfProduct(product, div, workspaces);
   auto op = size.getDefiningOp<tensor::DimOp>();
   if (!op || !op.getConstantIndex())
     return {};

@@ -41,6 +41,7 @@ public:
   mlir::ArrayAttr getRecord() const { return b.getArrayAttr(records); }
 
 private:
+  mlir::ArrayAttr sizeOfProduct(mlir::arith::MulIOp product, int64_t div, llvm::ArrayRef<WorkspaceOp> workspaces);
   mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
   mlir::Value integer(mlir::DictionaryAttr record);
   unsigned indexOf(mlir::DictionaryAttr record) const;

@@ -14,7 +14,7 @@ using namespace lacis;
 
 namespace {
 
-/// 64 when some index array of some operand is, else 32.
+/// 64 when some index array of some operand is, or a loop runs over the pairs of two, else 32.
 unsigned indexBits(func::FuncOp function) {
   unsigned bits = 32;
   auto visit = [&](Type type) {
@@ -31,6 +31,13 @@ unsigned indexBits(func::FuncOp function) {
   for (Type type : function.getArgumentTypes())
     visit(type);
   function.walk([&](Operation *op) { llvm::for_each(op->getResultTypes(), visit); });
+  function.walk([&](LoopOp loop) {
+    Value size = loop.getUpper();
+    while (auto strips = size.getDefiningOp<arith::CeilDivUIOp>())
+      size = strips.getLhs();
+    if (size.getDefiningOp<arith::MulIOp>())
+      bits = 64;
+  });
   return bits;
 }
 

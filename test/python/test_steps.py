@@ -102,6 +102,7 @@ PARTIAL = {
     "a copy of the output": [steps.Relayout("out")],
     "rounds": [steps.Unroll("j", 2)],
     "a jam": [steps.Split("b", 2), steps.Reorder("i", "b0", "b1"), steps.Jam("b1")],
+    "a pair": [steps.Fuse("b", "i"), steps.Split("b_i", 16)],
 }
 
 

@@ -65,6 +65,7 @@ private:
     int64_t arg;
     int64_t div;
     int64_t mul;
+    std::vector<Factor> of; // the product that is divided, in place of an argument
   };
   using Size = llvm::SmallVector<Factor, 2>;
   struct Rule {
@@ -81,7 +82,7 @@ private:
   };
   friend class PlanBuilder;
 
-  static int64_t evaluateSize(const Size &size, llvm::ArrayRef<uint64_t> values);
+  static int64_t evaluateSize(llvm::ArrayRef<Factor> size, llvm::ArrayRef<uint64_t> values);
   llvm::Error checkTensor(const Rule &rule, const lacis_tensor_view &view, int32_t device, bool contiguous) const;
   llvm::Error checkIndexWidth(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 

@@ -16,11 +16,13 @@ namespace lacis {
 struct Artifact {
   static constexpr int64_t currentVersion = 1;
 
-  /// One factor of a size: ceildiv(value of argument `arg`, div) * mul, or the constant `mul` where `arg` is -1.
+  /// One factor of a size: ceildiv(value, div) * mul, of argument `arg`, of the product of `of` where that is not
+  /// empty, or the constant `mul` where `arg` is -1.
   struct Factor {
     int64_t arg = -1;
     int64_t div = 1;
     int64_t mul = 1;
+    std::vector<Factor> of;
   };
   /// The product of its factors.
   using Size = std::vector<Factor>;

@@ -19,3 +19,4 @@ class Fuse(Step):
     mnemonic = "fuse"
     outer: str
     inner: str
+    ready = True
