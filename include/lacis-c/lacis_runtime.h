@@ -81,6 +81,9 @@ LACIS_EXPORT void lacis_kernel_set_path(const char *path);
 LACIS_EXPORT int32_t lacis_kernel_output_dtype(const lacis_kernel *kernel);
 LACIS_EXPORT size_t lacis_kernel_num_workspaces(const lacis_kernel *kernel);
 
+/** Whether the caller fills the output with zeros before the launch: the kernel writes some of its elements only. */
+LACIS_EXPORT int32_t lacis_kernel_zeros_output(const lacis_kernel *kernel);
+
 /** Evaluates the size of every workspace for `args` (its `output` is set, its `workspace` is ignored). */
 LACIS_EXPORT int lacis_kernel_workspace_bytes(const lacis_kernel *kernel, const lacis_launch_args *args,
                                               int64_t *bytes, char **error);

@@ -53,6 +53,8 @@ int lacis_kernel_find(const char *key, size_t keySize, lacis_kernel **kernel, ch
 
 void lacis_kernel_set_path(const char *path) { KernelRegistry::get().setPath(path ? path : ""); }
 
+int32_t lacis_kernel_zeros_output(const lacis_kernel *kernel) { return unwrap(kernel)->plan().zerosOutput(); }
+
 int32_t lacis_kernel_output_dtype(const lacis_kernel *kernel) { return unwrap(kernel)->plan().outputDtype(); }
 
 size_t lacis_kernel_num_workspaces(const lacis_kernel *kernel) { return unwrap(kernel)->plan().numWorkspaces(); }

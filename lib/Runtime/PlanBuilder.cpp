@@ -50,6 +50,7 @@ private:
 static Error malformed(const Twine &message) { return llvm::createStringError("malformed artifact: " + message); }
 
 Error PlanBuilder::findPacked() {
+  packed = artifact.packed;
   for (const Artifact::Argument &arg : artifact.args) {
     if (!isStorage(arg))
       continue;
@@ -194,6 +195,7 @@ Error PlanBuilder::addSizes() {
 Expected<LaunchPlan> PlanBuilder::build() {
   plan.indexBits = int(artifact.indexBits);
   plan.outputType = parseDtype(artifact.output.dtype);
+  plan.outputZero = artifact.output.zero;
   if (plan.outputType == LACIS_DTYPE_NONE || plan.outputType == LACIS_DTYPE_OTHER)
     return malformed("output dtype '" + artifact.output.dtype + "'");
   if (Error error = findPacked())

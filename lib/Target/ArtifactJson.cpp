@@ -71,7 +71,9 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
     workspaces.push_back(json::Object{{"bytes", toJson(bytes)}});
   for (const Artifact::Launch &launch : artifact.launches)
     launches.push_back(toJson(launch));
-  json::Object output{{"dtype", artifact.output.dtype}, {"shape", toJson(artifact.output.shape)}};
+  json::Object output{{"dtype", artifact.output.dtype},
+                      {"shape", toJson(artifact.output.shape)},
+                      {"zero", artifact.output.zero}};
   return json::Object{{"format_version", Artifact::currentVersion},
                       {"target", artifact.target},
                       {"kind", artifact.kind},
@@ -79,6 +81,7 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
                       {"output", std::move(output)},
                       {"workspace", std::move(workspaces)},
                       {"launches", std::move(launches)},
+                      {"packed", artifact.packed},
                       {"index_bits", artifact.indexBits},
                       {"steps", json::Array(artifact.steps)}};
 }
@@ -121,6 +124,16 @@ public:
     if (std::optional<int64_t> result = value->getAsInteger())
       return *result;
     fail("." + key.str() + " is no integer");
+    return fallback;
+  }
+
+  bool boolean(StringRef key, bool fallback) {
+    const json::Value *value = find(key, false);
+    if (!value)
+      return fallback;
+    if (std::optional<bool> result = value->getAsBoolean())
+      return *result;
+    fail("." + key.str() + " is no boolean");
     return fallback;
   }
 
@@ -226,6 +239,7 @@ struct HeaderReader {
               std::to_string(Artifact::currentVersion);
     artifact.target = reader.text("target", true);
     artifact.kind = reader.text("kind", true);
+    artifact.packed = reader.integer("packed", -1);
     artifact.indexBits = reader.integer("index_bits", 32, true);
     reader.list("args", true, [&](const json::Value &element, const std::string &place) {
       artifact.args.push_back(argument(element, place));
@@ -248,6 +262,7 @@ struct HeaderReader {
       Reader output(*element, "artifact.output", error);
       artifact.output.dtype = output.text("dtype", true);
       artifact.output.shape = sizes(output, "shape", true);
+      artifact.output.zero = output.boolean("zero", false);
     }
     return artifact;
   }

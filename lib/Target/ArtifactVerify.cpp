@@ -106,6 +106,8 @@ Error Artifact::verify() const {
     return malformed("code of kind '" + kind + "'");
   if (indexBits != 32 && indexBits != 64)
     return malformed("index_bits " + Twine(indexBits));
+  if (packed < -1 || packed >= maxRank)
+    return malformed("packed operand " + Twine(packed));
   if (output.dtype.empty() || output.shape.size() > size_t(maxRank))
     return malformed("output of dtype '" + output.dtype + "'");
   for (const Argument &arg : args)

@@ -18,8 +18,7 @@ static int64_t knownMultiple(Value value) {
   return 1;
 }
 
-/// lane < count, for each lane.
-static Value laneMask(OpBuilder &b, Location loc, Value count, int64_t lanes) {
+Value lacis::laneMask(OpBuilder &b, Location loc, Value count, int64_t lanes) {
   Type element = count.getType();
   auto type = VectorType::get({lanes}, element);
   SmallVector<Attribute> numbers;

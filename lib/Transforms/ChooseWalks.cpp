@@ -7,10 +7,9 @@
 /// digits of the output with others. Anything else is walked by the companion, whose leading
 /// levels are dense in the output's axes: no two units race, and the order of the sum is fixed.
 /// A step of the schedule may ask for an order that keeps this promise.
+/// A sampled output has one owner for each of its entries: its pattern is walked entry by entry.
+#include "Expression.h"
 #include "RequestedWalk.h"
-#include "lacis/Transforms/Passes.h"
-
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISCHOOSEWALKS
@@ -95,15 +94,58 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   return success();
 }
 
+/// Its positions are its entries (or stored blocks), or all its levels are dense: nothing would be gained.
+bool walksEntries(FormatAttr format) {
+  ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
+  auto covers = [](LevelAttr level) { return level.getExtent().coversDomain(); };
+  auto follows = [](LevelAttr level) { return level.getExtent().followsParent(); };
+  return llvm::all_of(prefix, covers) || llvm::all_of(prefix.drop_front(), follows);
+}
+
+LogicalResult chooseSampledWalk(ZerosOp zeros) {
+  FormatAttr format = formatOf(zeros.getSource());
+  if (!format)
+    return zeros.emitError("a sum of formats is sampled part by part");
+  if (failed(requireCode(format, zeros.getLoc())))
+    return failure();
+  if (walksEntries(format))
+    return success();
+  FormatAttr companion = format.companion({});
+  if (!nestsDigits(companion))
+    return zeros.emitError("no walk of '") << format << "' goes entry by entry";
+  OpBuilder b(zeros);
+  auto type = cast<RankedTensorType>(zeros.getSource().getType());
+  auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
+  zeros.setOperand(WalkOp::create(b, zeros.getLoc(), walked, zeros.getSource()));
+  return success();
+}
+
+/// What the generic's encoded operands are walked by; two walk together only on one pattern.
+LogicalResult chooseWalks(linalg::GenericOp generic) {
+  ZerosOp zeros = zerosOf(generic.getOutputs()[0]);
+  BlockArgument sampled = zeros ? argumentOf(zeros.getSource()) : BlockArgument();
+  OpOperand *walked = nullptr;
+  for (OpOperand *operand : generic.getDpsInputOperands()) {
+    BlockArgument argument = argumentOf(operand->get());
+    if (!formatOf(operand->get()) || !argument || (sampled && argument == sampled))
+      continue;
+    if (sampled || walked)
+      return generic.emitError("operand ") << operand->getOperandNumber()
+                                           << " has a pattern of its own; operands with formats share one pattern";
+    walked = operand;
+  }
+  return walked ? chooseWalk(generic, *walked) : success();
+}
+
 struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
   void runOnOperation() override {
-    getOperation().walk([&](linalg::GenericOp generic) {
-      for (OpOperand *operand : generic.getDpsInputOperands()) {
-        auto type = dyn_cast<RankedTensorType>(operand->get().getType());
-        if (type && isa_and_nonnull<FormatAttr>(type.getEncoding()) && failed(chooseWalk(generic, *operand)))
-          return signalPassFailure();
-      }
-    });
+    SmallVector<ZerosOp> outputs(getOperation().getBody().getOps<ZerosOp>());
+    for (linalg::GenericOp generic : getOperation().getBody().getOps<linalg::GenericOp>())
+      if (failed(chooseWalks(generic)))
+        return signalPassFailure();
+    for (ZerosOp zeros : outputs)
+      if (failed(chooseSampledWalk(zeros)))
+        return signalPassFailure();
   }
 };
 

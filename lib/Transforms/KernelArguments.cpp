@@ -105,11 +105,26 @@ Value KernelArguments::array(const TensorSource &source, StringRef name) {
   return argument(b.getDictionaryAttr(record), LLVM::LLVMPointerType::get(kernel.getContext()), true);
 }
 
-Value KernelArguments::arrayDim(const TensorSource &source, StringRef name, int64_t dim) {
+DictionaryAttr KernelArguments::arrayDimRecord(const TensorSource &source, StringRef name, int64_t dim) {
   SmallVector<NamedAttribute> record = arrayRecord(b, source, name);
-  record.push_back(text(b, "kind", source.kind == TensorSource::Derived ? "derived_dim" : "storage_dim"));
+  record.push_back(text(b, "kind", "storage_dim"));
+  if (source.kind == TensorSource::Derived)
+    record.push_back(text(b, "source", "derived"));
   record.push_back(number(b, "dim", dim));
-  return integer(b.getDictionaryAttr(record));
+  return b.getDictionaryAttr(record);
+}
+
+Value KernelArguments::arrayDim(const TensorSource &source, StringRef name, int64_t dim) {
+  return integer(arrayDimRecord(source, name, dim));
+}
+
+/// The array sizes whose product is the room of a level that stores its coordinates.
+SmallVector<DictionaryAttr> KernelArguments::roomOf(const TensorSource &source, LevelAttr level, unsigned number) {
+  std::string name = ("crd" + Twine(number)).str();
+  SmallVector<DictionaryAttr> records{arrayDimRecord(source, name, 0)};
+  if (level.getExtent().hasCapacity()) // one row of the array for each parent
+    records.push_back(arrayDimRecord(source, name, 1));
+  return records;
 }
 
 DictionaryAttr KernelArguments::dimRecord(const TensorSource &source, int64_t dim) {
@@ -130,16 +145,70 @@ ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, in
   return factor(b, indexOf(record), div, 1);
 }
 
+/// ceildiv(product of the factors, div).
+static ArrayAttr dividedProduct(Builder &b, ArrayRef<Attribute> factors, int64_t div) {
+  if (div == 1)
+    return b.getArrayAttr(factors);
+  return b.getArrayAttr(b.getDictionaryAttr({number(b, "arg", -1), number(b, "div", div), number(b, "mul", 1),
+                                             b.getNamedAttr("of", b.getArrayAttr(factors))}));
+}
+
 ArrayAttr KernelArguments::sizeOfProduct(arith::MulIOp product, int64_t div, ArrayRef<WorkspaceOp> workspaces) {
   ArrayAttr lhs = sizeOf(product.getLhs(), workspaces), rhs = sizeOf(product.getRhs(), workspaces);
   if (!lhs || !rhs)
     return {};
   SmallVector<Attribute> factors(lhs.begin(), lhs.end());
   llvm::append_range(factors, rhs);
-  if (div == 1)
-    return b.getArrayAttr(factors);
-  return b.getArrayAttr(b.getDictionaryAttr({number(b, "arg", -1), number(b, "div", div), number(b, "mul", 1),
-                                             b.getNamedAttr("of", b.getArrayAttr(factors))}));
+  return dividedProduct(b, factors, div);
+}
+
+SmallVector<Attribute> KernelArguments::roomFactors(PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
+  LevelAttr level = cast<FormatAttr>(op.getTensor().getType().getEncoding()).getLevels()[op.getLevel()];
+  SmallVector<Attribute> factors;
+  for (DictionaryAttr record : roomOf(sourceOf(op.getTensor(), workspaces), level, op.getLevel())) {
+    integer(record);
+    llvm::append_range(factors, factor(b, indexOf(record), 1, 1));
+  }
+  return factors;
+}
+
+Value KernelArguments::positions(PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
+  TensorSource source = sourceOf(op.getTensor(), workspaces);
+  LevelAttr level = cast<FormatAttr>(op.getTensor().getType().getEncoding()).getLevels()[op.getLevel()];
+  Value product;
+  for (DictionaryAttr record : roomOf(source, level, op.getLevel())) {
+    Value size = integer(record);
+    OpBuilder end = OpBuilder::atBlockEnd(&kernel.getBody().front());
+    product = product ? arith::MulIOp::create(end, op.getLoc(), product, size).getResult() : size;
+  }
+  return product;
+}
+
+ArrayAttr KernelArguments::constantSize(int64_t size) { return factor(b, -1, 1, size); }
+
+ArrayAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
+  SmallVector<Attribute> factors;
+  auto add = [&](DictionaryAttr record, int64_t div) {
+    integer(record);
+    llvm::append_range(factors, factor(b, indexOf(record), div, 1));
+  };
+  for (auto [number, level] : llvm::enumerate(format.getLevels().drop_back(format.getNumTileLevels()))) {
+    if (level.getCoordinate().isStored()) {
+      factors.clear(); // its array has one element a position, under all parents together
+      for (DictionaryAttr record : roomOf(source, level, number))
+        add(record, 1);
+      continue;
+    }
+    for (const Digit &digit : level.getDigits()) {
+      if (digit.mod)
+        llvm::append_range(factors, factor(b, -1, 1, digit.mod));
+      else
+        add(dimRecord(source, digit.axis), digit.div);
+    }
+  }
+  if (factors.empty())
+    llvm::append_range(factors, factor(b, -1, 1, 1));
+  return b.getArrayAttr(factors);
 }
 
 ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
@@ -155,6 +224,8 @@ ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) 
     return factor(b, -1, 1, llvm::divideCeil(*constant, div));
   if (auto product = size.getDefiningOp<arith::MulIOp>())
     return sizeOfProduct(product, div, workspaces);
+  if (auto room = size.getDefiningOp<PositionsOp>())
+    return dividedProduct(b, roomFactors(room, workspaces), div);
   auto op = size.getDefiningOp<tensor::DimOp>();
   if (!op || !op.getConstantIndex())
     return {};

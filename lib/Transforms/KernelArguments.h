@@ -35,6 +35,12 @@ public:
   mlir::Value dim(const TensorSource &source, int64_t dim);
   /// The size of a dimension as one factor.
   mlir::ArrayAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
+  /// How many positions the arrays of a level have room for, as an index.
+  mlir::Value positions(PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
+  /// A constant as one factor.
+  mlir::ArrayAttr constantSize(int64_t size);
+  /// The number of stored blocks of a format, as the product of factors.
+  mlir::ArrayAttr slots(const TensorSource &source, FormatAttr format);
   /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
   mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
 
@@ -42,6 +48,9 @@ public:
 
 private:
   mlir::ArrayAttr sizeOfProduct(mlir::arith::MulIOp product, int64_t div, llvm::ArrayRef<WorkspaceOp> workspaces);
+  llvm::SmallVector<mlir::DictionaryAttr> roomOf(const TensorSource &source, LevelAttr level, unsigned number);
+  llvm::SmallVector<mlir::Attribute> roomFactors(PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
+  mlir::DictionaryAttr arrayDimRecord(const TensorSource &source, llvm::StringRef name, int64_t dim);
   mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
   mlir::Value integer(mlir::DictionaryAttr record);
   unsigned indexOf(mlir::DictionaryAttr record) const;

@@ -46,71 +46,110 @@ unsigned LevelWalk::digitsOf(unsigned axis) const {
   return count;
 }
 
-std::string LevelWalk::loopName(LevelAttr level) const {
+/// The digits of the level, and of those that have one position under each of its positions.
+std::string LevelWalk::loopName(unsigned number) const {
   std::string name;
-  for (Digit digit : level.getDigits()) {
-    unsigned rank = 0; // how many digits of the axis are more significant
-    for (LevelAttr other : format.getLevels())
-      rank += llvm::count_if(other.getDigits(),
-                             [&](Digit d) { return d.axis == digit.axis && d.div > digit.div; });
-    name += (name.empty() ? "" : "_") + digitName(axes[digit.axis]->name, rank, digitsOf(digit.axis));
-  }
+  do {
+    for (Digit digit : format.getLevels()[number].getDigits())
+      name += (name.empty() ? "" : "_") + nameOf(digit);
+  } while (++number < format.getLevels().size() && format.getLevels()[number].getExtent().followsParent());
   return name;
 }
 
-Value LevelWalk::emit(OpBuilder &b, Value carried, Body body) {
+std::string LevelWalk::nameOf(Digit digit) const {
+  unsigned rank = 0; // how many digits of the axis are more significant
+  for (LevelAttr other : format.getLevels())
+    rank += llvm::count_if(other.getDigits(), [&](Digit d) { return d.axis == digit.axis && d.div > digit.div; });
+  return digitName(axes[digit.axis]->name, rank, digitsOf(digit.axis));
+}
+
+LevelWalk::Values LevelWalk::emit(OpBuilder &b, ValueRange carried, Body body) {
   return emitLevel(b, 0, constant(b, loc, 0), carried, body);
 }
 
-Value LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value parent, Value carried, Body body) {
+LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value parent, ValueRange carried, Body body) {
   if (number == format.getLevels().size())
     return body(b, parent, carried);
   LevelAttr level = format.getLevels()[number];
   auto isKnown = [&](Digit d) { return static_cast<bool>(axes[d.axis]->coordinate); };
   if (llvm::all_of(level.getDigits(), isKnown)) { // a link has no digits
-    SmallVector<Value> digits;
+    Values digits;
     for (Digit d : level.getDigits())
       digits.push_back(axes[d.axis]->digit(b, loc, d.div, d.mod));
     Value position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits);
     return emitLevel(b, number + 1, position, carried, body);
   }
   if (level.getExtent().coversDomain()) {
-    SmallVector<Value> digits;
+    Values digits;
     return emitDense(b, number, 0, parent, digits, carried, body);
   }
-  auto loop = LevelLoopOp::create(b, loc, loopName(level), tensor, number, parent, carried);
+  if (level.getExtent().followsParent() && !level.getCoordinate().isPadded()) { // one position: no loop
+    SmallVector<Type> types(level.getDigits().size(), b.getIndexType());
+    auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, number, parent, parent);
+    return emitFound(b, number, Values(found.getDigits()), parent, carried, body);
+  }
+  if (number == 0 && carried.empty()) {
+    emitRoot(b, parent, body);
+    return {};
+  }
+  return emitLevelLoop(b, number, parent, carried, body);
+}
+
+LevelWalk::Values LevelWalk::emitLevelLoop(OpBuilder &b, unsigned number, Value parent, ValueRange carried,
+                                           Body body) {
+  auto loop = LevelLoopOp::create(b, loc, loopName(number), tensor, number, parent, carried);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
-  SmallVector<Value> digits(loop.getCoordinates());
-  Value result = emitFound(inner, number, digits, loop.getPosition(), loop.getIterArgs()[0], body);
+  Values digits(loop.getCoordinates()), iter(loop.getIterArgs());
+  Values result = emitFound(inner, number, digits, loop.getPosition(), iter, body);
   YieldOp::create(inner, loc, result);
-  return loop.getResult(0);
+  return Values(loop.getResults());
+}
+
+static scf::IfOp guardedBy(OpBuilder &b, Location loc, Value condition) {
+  return scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
+}
+
+/// for n in positions(w:0): if n is one of them and holds an entry: the body.
+void LevelWalk::emitRoot(OpBuilder &b, Value parent, Body body) {
+  LevelAttr level = format.getLevels()[0];
+  Value room = PositionsOp::create(b, loc, b.getIndexType(), tensor, 0);
+  auto loop = LoopOp::create(b, loc, loopName(0), room);
+  OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
+  auto bounds = BoundsOp::create(inner, loc, b.getIndexType(), b.getIndexType(), tensor, 0, parent);
+  Value position = arith::AddIOp::create(inner, loc, bounds.getLo(), loop.getCoordinate());
+  Value exists = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
+  OpBuilder then = guardedBy(inner, loc, exists).getThenBodyBuilder();
+  SmallVector<Type> types(level.getDigits().size(), b.getIndexType());
+  auto found = CoordinateOp::create(then, loc, types, b.getI1Type(), tensor, 0, bounds.getLo(), position);
+  if (level.getCoordinate().isPadded())
+    then = guardedBy(then, loc, found.getValid()).getThenBodyBuilder();
+  emitFound(then, 0, Values(found.getDigits()), position, {}, body);
+  YieldOp::create(inner, loc);
 }
 
 /// A loop for each digit of a dense level, then its position by arithmetic.
-Value LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned which, Value parent,
-                           SmallVectorImpl<Value> &known, Value carried, Body body) {
+LevelWalk::Values LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned which, Value parent, Values &known,
+                                       ValueRange carried, Body body) {
   LevelAttr level = format.getLevels()[number];
   if (which == level.getDigits().size()) {
     Value position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, ValueRange(known));
-    return emitFound(b, number, known, position, carried, body);
+    return emitFound(b, number, Values(known), position, carried, body);
   }
   Digit digit = level.getDigits()[which];
   Value upper = digit.mod ? constant(b, loc, digit.mod) : axes[digit.axis]->size;
   if (!digit.mod && digit.div != 1)
     upper = arith::CeilDivUIOp::create(b, loc, upper, constant(b, loc, digit.div));
-  LevelAttr single = LevelAttr::get(b.getContext(), digit, level.getExtent(), level.getCoordinate());
-  auto loop = LoopOp::create(b, loc, loopName(single), upper, carried);
+  auto loop = LoopOp::create(b, loc, nameOf(digit), upper, carried);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   known.push_back(loop.getCoordinate());
-  Value result = emitDense(inner, number, which + 1, parent, known, loop.getIterArgs()[0], body);
+  Values result = emitDense(inner, number, which + 1, parent, known, Values(loop.getIterArgs()), body);
   YieldOp::create(inner, loc, result);
-  return loop.getResult(0);
+  return Values(loop.getResults());
 }
 
-/// Notes the digits that a loop found; guards an axis that the blocks do not divide once it is whole.
-Value LevelWalk::emitFound(OpBuilder &b, unsigned number, ValueRange digits, Value position, Value carried,
-                           Body body) {
-  SmallVector<std::pair<Letter *, Letter>> before;
+/// Adds digits to their letters; the condition that an axis which the blocks do not divide is not left, or null.
+Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
+                            SmallVectorImpl<std::pair<Letter *, Letter>> &before) {
   Value inside;
   for (auto [digit, value] : llvm::zip(format.getLevels()[number].getDigits(), digits)) {
     Letter *letter = axes[digit.axis];
@@ -127,14 +166,24 @@ Value LevelWalk::emitFound(OpBuilder &b, unsigned number, ValueRange digits, Val
     Value ok = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
     inside = inside ? arith::AndIOp::create(b, loc, inside, ok) : ok;
   }
-  Value result;
-  if (inside) {
-    auto guard = scf::IfOp::create(b, loc, carried.getType(), inside, /*withElseRegion=*/true);
-    OpBuilder then = guard.getThenBodyBuilder();
+  return inside;
+}
+
+/// The levels below, with the digits that a loop found; past the end of an axis the carried values pass on.
+LevelWalk::Values LevelWalk::emitFound(OpBuilder &b, unsigned number, ValueRange digits, Value position,
+                                       ValueRange carried, Body body) {
+  SmallVector<std::pair<Letter *, Letter>> before;
+  Value inside = noteDigits(b, number, digits, before);
+  Values result;
+  if (inside && carried.empty()) {
+    OpBuilder then = guardedBy(b, loc, inside).getThenBodyBuilder();
+    emitLevel(then, number + 1, position, {}, body);
+  } else if (inside) {
+    auto guard = scf::IfOp::create(b, loc, carried.getTypes(), inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
     scf::YieldOp::create(then, loc, emitLevel(then, number + 1, position, carried, body));
-    OpBuilder otherwise = guard.getElseBodyBuilder();
     scf::YieldOp::create(otherwise, loc, carried);
-    result = guard.getResult(0);
+    result.assign(guard.result_begin(), guard.result_end());
   } else {
     result = emitLevel(b, number + 1, position, carried, body);
   }

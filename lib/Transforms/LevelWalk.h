@@ -24,21 +24,28 @@ struct Letter {
 /// Walks the levels of one encoded operand: locates what is known, loops over what is not.
 class LevelWalk {
 public:
-  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value position, mlir::Value carried)>;
+  using Values = llvm::SmallVector<mlir::Value>;
+  using Body = llvm::function_ref<Values(mlir::OpBuilder &, mlir::Value position, mlir::ValueRange carried)>;
 
   /// `axes[a]` is the letter of the operand's axis `a`; letters without coordinate are found by the walk.
   LevelWalk(mlir::Location loc, mlir::Value tensor, llvm::ArrayRef<Letter *> axes);
 
-  /// Emits the loops and returns the carried value after them.
-  mlir::Value emit(mlir::OpBuilder &b, mlir::Value carried, Body body);
+  /// Emits the loops and returns the carried values after them. A walk that carries nothing runs the
+  /// positions of the first level in a loop of known size, which can be bound to parallel units.
+  Values emit(mlir::OpBuilder &b, mlir::ValueRange carried, Body body);
 
 private:
-  mlir::Value emitLevel(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::Value carried, Body body);
-  mlir::Value emitDense(mlir::OpBuilder &b, unsigned level, unsigned digit, mlir::Value parent,
-                        llvm::SmallVectorImpl<mlir::Value> &known, mlir::Value carried, Body body);
-  mlir::Value emitFound(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits, mlir::Value position,
-                        mlir::Value carried, Body body);
-  std::string loopName(LevelAttr level) const;
+  Values emitLevel(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
+  Values emitLevelLoop(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
+  void emitRoot(mlir::OpBuilder &b, mlir::Value parent, Body body);
+  Values emitDense(mlir::OpBuilder &b, unsigned level, unsigned digit, mlir::Value parent, Values &known,
+                   mlir::ValueRange carried, Body body);
+  Values emitFound(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits, mlir::Value position,
+                   mlir::ValueRange carried, Body body);
+  mlir::Value noteDigits(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits,
+                         llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);
+  std::string loopName(unsigned level) const;
+  std::string nameOf(Digit digit) const;
   unsigned digitsOf(unsigned axis) const;
 
   mlir::Location loc;

@@ -5,10 +5,9 @@
 /// The outer loops run over the digits of the output's axes; inside, each element is evaluated by
 /// following the producers of the returned tensor: epilogues are inlined, a product accumulates
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
-#include "LevelWalk.h"
+#include "Expression.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace lacis {
@@ -20,42 +19,6 @@ using namespace mlir;
 using namespace lacis;
 
 namespace {
-
-FormatAttr formatOf(Value tensor) {
-  auto type = dyn_cast<RankedTensorType>(tensor.getType());
-  return type ? dyn_cast_or_null<FormatAttr>(type.getEncoding()) : nullptr;
-}
-
-std::string letterName(linalg::GenericOp generic, unsigned dim) {
-  if (auto names = generic->getAttrOfType<ArrayAttr>("lacis.loops"))
-    if (dim < names.size())
-      return cast<StringAttr>(names[dim]).str();
-  return std::string(1, static_cast<char>('a' + dim % 26)); // a generic without names
-}
-
-/// The function's argument behind parts and walks, or null.
-BlockArgument argumentOf(Value tensor) {
-  while (Operation *op = tensor.getDefiningOp())
-    if (isa<PartOp, WalkOp>(op))
-      tensor = op->getOperand(0);
-    else
-      return {};
-  return cast<BlockArgument>(tensor);
-}
-
-/// Slots of a dense last level may hold no entry; a walk meets the same slots in another order.
-bool mayPad(Value tensor) {
-  if (auto walk = tensor.getDefiningOp<WalkOp>())
-    tensor = walk.getSource();
-  return formatOf(tensor).getLevels().back().getExtent().coversDomain();
-}
-
-/// Padding inside a block is 0 and is not multiplied, so that infinity and NaN stay with the entries.
-Value skipPadding(OpBuilder &b, Location loc, Value stored, Value next, Value carried) {
-  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(stored.getType()));
-  Value entry = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, stored, zero);
-  return arith::SelectOp::create(b, loc, entry, next, carried);
-}
 
 /// Builds one nest for the tensor that a function returns.
 class NestBuilder {
@@ -69,18 +32,15 @@ private:
   void collectDigits(StringRef name, FormatAttr format, unsigned axis);
   BlockArgument addOutput(Value returned);
   void openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops);
-  FailureOr<Value> element(OpBuilder &b, Value tensor, ArrayRef<Value> coordinates);
-  FailureOr<Value> evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates);
-  FailureOr<Value> accumulate(OpBuilder &b, linalg::GenericOp generic, MutableArrayRef<Letter> letters, Value init);
-  FailureOr<Value> body(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Letter> letters, Value stored,
-                        Value carried);
+  LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
+  LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
+  LogicalResult buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
 
   func::FuncOp function;
   OpBuilder b;
   llvm::SetVector<linalg::GenericOp> generics;
   llvm::StringMap<Value> sizes;
   llvm::StringMap<SmallVector<int64_t>> cuts; // the divisors of the digits of each letter
-  DenseMap<Value, SmallVector<std::pair<Digit, Value>>> digitsOf; // the loops behind an output coordinate
 };
 
 void NestBuilder::collect(Value tensor) {
@@ -104,7 +64,10 @@ LogicalResult NestBuilder::addLetters(linalg::GenericOp generic) {
     if (std::string name = letterName(generic, dim); name.empty() || !llvm::all_of(name, llvm::isAlpha))
       return generic.emitError("'lacis.loops' names a loop '") << name << "'; names are letters";
   for (OpOperand &operand : generic->getOpOperands()) {
-    BlockArgument argument = argumentOf(operand.get());
+    Value tensor = operand.get();
+    if (ZerosOp zeros = zerosOf(tensor))
+      tensor = zeros.getSource(); // the pattern has the axes of the output
+    BlockArgument argument = argumentOf(tensor);
     AffineMap map = generic.getMatchingIndexingMap(&operand);
     if (!map.isProjectedPermutation())
       return generic.emitError("indexing map ") << AffineMapAttr::get(map) << " is not a list of loops";
@@ -116,7 +79,7 @@ LogicalResult NestBuilder::addLetters(linalg::GenericOp generic) {
       axes.push_back(b.getStringAttr(name));
       if (!sizes.contains(name))
         sizes[name] = tensor::DimOp::create(b, generic.getLoc(), argument, axis);
-      if (FormatAttr format = formatOf(operand.get()))
+      if (FormatAttr format = formatOf(tensor))
         collectDigits(name, format, axis);
     }
     function.setArgAttr(argument.getArgNumber(), "lacis.axes", b.getArrayAttr(axes));
@@ -162,106 +125,80 @@ void NestBuilder::openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops) {
   }
 }
 
-FailureOr<Value> NestBuilder::element(OpBuilder &b, Value tensor, ArrayRef<Value> coordinates) {
-  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
-    return fill.getInputs()[0];
-  if (auto generic = tensor.getDefiningOp<linalg::GenericOp>())
-    return evaluate(b, generic, coordinates);
-  if (isa<BlockArgument>(tensor) && !formatOf(tensor))
-    return ReadOp::create(b, tensor.getLoc(), cast<RankedTensorType>(tensor.getType()).getElementType(), tensor,
-                          coordinates, Value(), IntegerAttr())
-        .getResult();
-  return emitError(tensor.getLoc()) << "this tensor is neither an argument nor a product that can be fused";
-}
-
-/// The value of one element of the generic's result.
-FailureOr<Value> NestBuilder::evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
-  AffineMap out = generic.getIndexingMapsArray().back();
-  SmallVector<Letter> letters(generic.getNumLoops());
-  for (auto [dim, letter] : llvm::enumerate(letters)) {
-    letter.name = letterName(generic, dim);
+/// The letters of the output's axes, in order.
+LogicalResult NestBuilder::outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters) {
+  for (AffineExpr expr : root.getIndexingMapsArray().back().getResults()) {
+    Letter letter;
+    letter.name = letterName(root, cast<AffineDimExpr>(expr).getPosition());
     letter.size = sizes.lookup(letter.name);
     if (!letter.size)
-      return generic.emitError("no operand tells the size of loop '") << letter.name << "'";
+      return root.emitError("no operand tells the size of loop '") << letter.name << "'";
+    letters.push_back(std::move(letter));
   }
-  for (auto [position, value] : llvm::enumerate(coordinates)) {
-    Letter &letter = letters[out.getDimPosition(position)];
-    letter.coordinate = value;
-    letter.digits = digitsOf.lookup(value);
-  }
-  if (generic.getRegionOutputArgs()[0].use_empty())
-    return body(b, generic, letters, {}, {});
-  FailureOr<Value> first = element(b, generic.getOutputs()[0], coordinates);
-  return failed(first) ? first : accumulate(b, generic, letters, *first);
+  return success();
 }
 
-/// Accumulates over the letters that the output does not have.
-FailureOr<Value> NestBuilder::accumulate(OpBuilder &b, linalg::GenericOp generic, MutableArrayRef<Letter> letters,
-                                         Value init) {
-  for (OpOperand *operand : generic.getDpsInputOperands()) {
-    if (!formatOf(operand->get()))
-      continue;
-    SmallVector<Letter *> axes;
-    AffineMap map = generic.getMatchingIndexingMap(operand);
-    for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
-      axes.push_back(&letters[map.getDimPosition(axis)]);
-    bool ok = true;
-    LevelWalk walk(generic.getLoc(), operand->get(), axes);
-    Type element = cast<RankedTensorType>(operand->get().getType()).getElementType();
-    Value result = walk.emit(b, init, [&](OpBuilder &b, Value position, Value carried) {
-      Value stored = ValueOp::create(b, generic.getLoc(), element, operand->get(), position);
-      FailureOr<Value> next = body(b, generic, letters, stored, carried);
-      ok &= succeeded(next);
-      if (!ok || !mayPad(operand->get()))
-        return ok ? *next : carried;
-      return skipPadding(b, generic.getLoc(), stored, *next, carried);
-    });
-    if (!ok)
-      return failure();
-    return result;
-  }
+/// Loops over the elements of a dense output.
+LogicalResult NestBuilder::buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output) {
+  Location loc = root.getLoc();
+  SmallVector<LoopOp> loops;
+  for (Letter &letter : letters)
+    openLoops(letter, loops);
+  if (loops.empty())
+    return root.emitError("a kernel whose output has no axis has no unit to run on");
+  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
+  Expression expression(sizes);
+  SmallVector<Value> coordinates;
   for (Letter &letter : letters) {
-    if (letter.coordinate)
+    letter.compose(inner, loc);
+    coordinates.push_back(letter.coordinate);
+    expression.noteDigits(letter);
+    if (!needsGuard(letter.size, letter.digits.front().first.div, letter.digits.size()))
       continue;
-    auto loop = LoopOp::create(b, generic.getLoc(), letter.name, letter.size, init);
-    OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
-    letter.coordinate = loop.getCoordinate();
-    FailureOr<Value> next = accumulate(inner, generic, letters, loop.getIterArgs()[0]);
-    letter.coordinate = {};
-    if (failed(next))
-      return failure();
-    YieldOp::create(inner, generic.getLoc(), *next);
-    return loop.getResult(0);
+    Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
+    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
   }
-  return body(b, generic, letters, {}, init);
+  FailureOr<Value> value = expression.element(inner, root.getResult(0), coordinates);
+  if (failed(value))
+    return failure();
+  WriteOp::create(inner, loc, *value, output, coordinates, Value(), IntegerAttr());
+  for (LoopOp loop : loops) {
+    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
+    YieldOp::create(end, loc, ValueRange());
+  }
+  return success();
 }
 
-/// The payload at one point; letters that a dense operand needs and nobody knows become loops.
-FailureOr<Value> NestBuilder::body(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Letter> letters, Value stored,
-                                   Value carried) {
-  IRMapping mapping;
-  for (OpOperand *operand : generic.getDpsInputOperands()) {
-    BlockArgument argument = generic.getMatchingBlockArgument(operand);
-    if (formatOf(operand->get())) {
-      mapping.map(argument, stored);
-      continue;
-    }
+/// Loops over the entries of the pattern that the output is sampled on; what is not set stays zero.
+LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters,
+                                        BlockArgument output) {
+  Value pattern = zerosOf(root.getOutputs()[0]).getSource();
+  function.setArgAttr(output.getArgNumber(), "lacis.sample", b.getI64IntegerAttr(argumentOf(pattern).getArgNumber()));
+  Location loc = root.getLoc();
+  SmallVector<Letter *> axes = llvm::map_to_vector(letters, [](Letter &letter) { return &letter; });
+  Expression expression(sizes);
+  bool ok = true;
+  auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
     SmallVector<Value> coordinates;
-    AffineMap map = generic.getMatchingIndexingMap(operand);
-    for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
-      coordinates.push_back(letters[map.getDimPosition(axis)].coordinate);
-    if (llvm::is_contained(coordinates, Value()))
-      return generic.emitError("a loop over an axis that only dense operands have cannot run inside the walk yet");
-    FailureOr<Value> value = element(b, operand->get(), coordinates);
-    if (failed(value))
-      return failure();
-    mapping.map(argument, *value);
-  }
-  if (carried)
-    mapping.map(generic.getRegionOutputArgs()[0], carried);
-  for (Operation &op : generic.getBody()->without_terminator())
-    b.clone(op, mapping);
-  return mapping.lookupOrDefault(generic.getBody()->getTerminator()->getOperand(0));
+    for (Letter &letter : letters) {
+      coordinates.push_back(letter.coordinate);
+      expression.noteDigits(letter);
+    }
+    expression.setSample(pattern, position);
+    FailureOr<Value> value = expression.element(b, root.getResult(0), coordinates);
+    ok &= succeeded(value);
+    if (!ok)
+      return {};
+    if (mayPad(pattern)) {
+      Value entry = EntryOp::create(b, loc, b.getI1Type(), pattern, position);
+      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(value->getType()));
+      *value = arith::SelectOp::create(b, loc, entry, *value, zero).getResult();
+    }
+    SetOp::create(b, loc, *value, output, position, Value());
+    return {};
+  };
+  LevelWalk(loc, pattern, axes).emit(b, {}, atEntry);
+  return success(ok);
 }
 
 LogicalResult NestBuilder::run() {
@@ -275,48 +212,18 @@ LogicalResult NestBuilder::run() {
     if (failed(addLetters(generic)))
       return failure();
   SmallVector<Letter> letters;
-  AffineMap out = root.getIndexingMapsArray().back();
-  for (AffineExpr expr : out.getResults()) {
-    Letter letter;
-    letter.name = letterName(root, cast<AffineDimExpr>(expr).getPosition());
-    letter.size = sizes.lookup(letter.name);
-    if (!letter.size)
-      return root.emitError("no operand tells the size of loop '") << letter.name << "'";
-    letters.push_back(std::move(letter));
-  }
+  if (failed(outputLetters(root, letters)))
+    return failure();
+  bool sampled = formatOf(root.getResult(0)) != nullptr;
+  if (sampled && !zerosOf(root.getOutputs()[0]))
+    return root.emitError("an output with a format begins as 'lacis.zeros' of its pattern");
   BlockArgument output = addOutput(root.getResult(0));
   SmallVector<Attribute> axes;
-  SmallVector<LoopOp> loops;
-  for (Letter &letter : letters) {
+  for (Letter &letter : letters)
     axes.push_back(b.getStringAttr(letter.name));
-    openLoops(letter, loops);
-  }
   function.setArgAttr(output.getArgNumber(), "lacis.axes", b.getArrayAttr(axes));
-  if (loops.empty())
-    return root.emitError("a kernel whose output has no axis has no unit to run on");
-  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-  SmallVector<Value> coordinates;
-  for (Letter &letter : letters) {
-    letter.compose(inner, root.getLoc());
-    coordinates.push_back(letter.coordinate);
-    digitsOf[letter.coordinate] = letter.digits;
-    if (!needsGuard(letter.size, letter.digits.front().first.div, letter.digits.size()))
-      continue;
-    auto guard = scf::IfOp::create(
-        inner, root.getLoc(),
-        arith::CmpIOp::create(inner, root.getLoc(), arith::CmpIPredicate::slt, letter.coordinate, letter.size)
-            .getResult(),
-        /*withElseRegion=*/false);
-    inner = guard.getThenBodyBuilder();
-  }
-  FailureOr<Value> value = element(inner, root.getResult(0), coordinates);
-  if (failed(value))
+  if (failed(sampled ? buildSampled(root, letters, output) : buildDense(root, letters, output)))
     return failure();
-  WriteOp::create(inner, root.getLoc(), *value, output, coordinates, Value(), IntegerAttr());
-  for (LoopOp loop : loops) {
-    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
-    YieldOp::create(end, root.getLoc(), ValueRange());
-  }
   func::ReturnOp::create(b, ret.getLoc());
   ret.erase();
   return success();

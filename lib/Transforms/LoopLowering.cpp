@@ -38,7 +38,16 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LevelLoopOp loop) { return lowerLevelLoop(b, loop); })
       .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })
       .Case([&](LocateOp locate) { return lowerLocate(b, locate), success(); })
+      .Case([&](PositionsOp positions) {
+        mapping.map(positions.getResult(), arguments.positions(positions, workspaces));
+        return success();
+      })
+      .Case([&](BoundsOp bounds) { return lowerBounds(b, bounds), success(); })
+      .Case([&](CoordinateOp coordinate) { return lowerCoordinate(b, coordinate), success(); })
       .Case([&](ValueOp value) { return lowerValue(b, value), success(); })
+      .Case([&](EntryOp entry) { return lowerEntry(b, entry), success(); })
+      .Case([&](SetOp set) { return lowerSet(b, set), success(); })
+      .Case([&](LanesOp lanes) { return lowerLanes(b, lanes), success(); })
       .Case([&](ReadOp read) { return lowerRead(b, read); })
       .Case([&](WriteOp write) { return lowerWrite(b, write); })
       .Case([&](tensor::DimOp dim) {
@@ -116,21 +125,6 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   return success();
 }
 
-/// The digits of a level's coordinate, first most significant.
-static SmallVector<Value> splitDigits(OpBuilder &b, Location loc, StorageLevel &level, ArrayRef<Digit> digits,
-                                      Value crd) {
-  if (digits.empty())
-    return {};
-  SmallVector<Value> result(digits.size());
-  for (size_t n = digits.size() - 1; n > 0; --n) {
-    Value size = level.digitSize(digits[n]);
-    result[n] = arith::RemUIOp::create(b, loc, crd, size);
-    crd = arith::DivUIOp::create(b, loc, crd, size);
-  }
-  result[0] = crd;
-  return result;
-}
-
 /// The body at one position; padding passes the carried values on.
 FailureOr<SmallVector<Value>> LoopLowering::lowerPosition(OpBuilder &b, LevelLoopOp loop, StorageLevel &level,
                                                           Value lo, Value position, ValueRange carried) {
@@ -187,31 +181,4 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   scf::YieldOp::create(inner, loc, *result);
   mapping.map(loop.getResults(), made.getResults());
   return success();
-}
-
-void LoopLowering::lowerLocate(OpBuilder &b, LocateOp op) {
-  Location loc = op.getLoc();
-  StorageLevel level = storageLevel(b, loc, op.getTensor(), op.getLevel());
-  LevelAttr attr = formatOf(op.getTensor()).getLevels()[op.getLevel()];
-  Value parent = mapping.lookup(op.getParent());
-  if (attr.getDigits().empty()) { // a link
-    mapping.map(op.getResult(), attr.getExtent().emitBounds(level, parent).first);
-    return;
-  }
-  Value crd;
-  for (auto [digit, value] : llvm::zip(attr.getDigits(), op.getDigits())) {
-    Value one = mapping.lookup(value);
-    crd = crd ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, crd, level.digitSize(digit)), one)
-                    .getResult()
-              : one;
-  }
-  mapping.map(op.getResult(), attr.getExtent().emitLocate(level, parent, crd));
-}
-
-void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
-  TensorSource source = sourceOf(op.getTensor(), workspaces);
-  source.kind = TensorSource::Storage; // a walk reads the values of its source
-  Value address = elementAddress(b, op.getLoc(), arguments.array(source, "values"), mapping.lookup(op.getPosition()),
-                                 op.getType());
-  mapping.map(op.getResult(), LLVM::LoadOp::create(b, op.getLoc(), op.getType(), address));
 }

@@ -25,11 +25,19 @@ private:
                                                                 mlir::Value position, mlir::ValueRange carried);
   llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
+  void lowerBounds(mlir::OpBuilder &b, BoundsOp op);
+  void lowerCoordinate(mlir::OpBuilder &b, CoordinateOp op);
   void lowerValue(mlir::OpBuilder &b, ValueOp op);
+  void lowerEntry(mlir::OpBuilder &b, EntryOp op);
+  void lowerSet(mlir::OpBuilder &b, SetOp op);
+  void lowerLanes(mlir::OpBuilder &b, LanesOp op);
   llvm::LogicalResult lowerRead(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult lowerWrite(mlir::OpBuilder &b, WriteOp op);
   llvm::LogicalResult cloneConverted(mlir::OpBuilder &b, mlir::Operation &op);
 
+  TensorSource valuesOf(mlir::Value tensor);
+  mlir::Value loadAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value position,
+                     mlir::Type type);
   StorageLevel storageLevel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, unsigned level);
   llvm::SmallVector<mlir::Value> mapped(mlir::ValueRange values);
   llvm::SmallVector<mlir::Value> yielded(mlir::Block &block);
@@ -41,6 +49,12 @@ private:
   llvm::ArrayRef<WorkspaceOp> workspaces;
   mlir::IRMapping mapping;
 };
+
+/// The digits of a level's coordinate, first most significant.
+llvm::SmallVector<mlir::Value> splitDigits(mlir::OpBuilder &b, mlir::Location loc, StorageLevel &level,
+                                           llvm::ArrayRef<Digit> digits, mlir::Value crd);
+/// lane < count, for each lane.
+mlir::Value laneMask(mlir::OpBuilder &b, mlir::Location loc, mlir::Value count, int64_t lanes);
 
 } // namespace lacis
 

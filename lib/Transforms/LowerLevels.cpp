@@ -47,9 +47,26 @@ std::string dtypeName(Type type) {
   return name;
 }
 
+/// The sizes of the values of a sampled output: the slots of its pattern, and the levels of a stored block.
+ArrayAttr sampledShape(func::FuncOp function, KernelArguments &arguments, unsigned pattern) {
+  Builder b(function.getContext());
+  auto format = cast<FormatAttr>(cast<RankedTensorType>(function.getArgumentTypes().back()).getEncoding());
+  SmallVector<Attribute> shape{arguments.slots(sourceOf(function.getArgument(pattern), {}), format)};
+  for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels())) {
+    int64_t size = 1;
+    for (const Digit &digit : level.getDigits())
+      size *= digit.mod;
+    shape.push_back(arguments.constantSize(size));
+  }
+  return b.getArrayAttr(shape);
+}
+
 /// The sizes of the output: each letter's size, from the first operand that has the letter.
 ArrayAttr outputShape(func::FuncOp function, KernelArguments &arguments) {
   Builder b(function.getContext());
+  unsigned last = function.getNumArguments() - 1;
+  if (auto pattern = function.getArgAttrOfType<IntegerAttr>(last, "lacis.sample"))
+    return sampledShape(function, arguments, pattern.getInt());
   auto axesOf = [&](unsigned argument) { return function.getArgAttrOfType<ArrayAttr>(argument, "lacis.axes"); };
   unsigned output = function.getNumArguments() - 1;
   SmallVector<Attribute> shape;
@@ -63,6 +80,14 @@ ArrayAttr outputShape(func::FuncOp function, KernelArguments &arguments) {
       break;
     }
   return b.getArrayAttr(shape);
+}
+
+/// The argument with a format, or -1.
+int64_t packedArgument(func::FuncOp function) {
+  for (auto [number, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && tensor.getEncoding() && number + 1 < function.getNumArguments())
+      return number;
+  return -1;
 }
 
 /// What the runtime must know: arguments, output, workspaces. Launches are added when nests are mapped.
@@ -95,12 +120,15 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
     bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", b.getArrayAttr(factors))));
   }
   ArrayAttr shape = outputShape(before, arguments);
+  bool isSampled = type.getEncoding() != nullptr; // what no entry sets stays zero
   SmallVector<NamedAttribute> record{
       b.getNamedAttr("args", arguments.getRecord()),
       b.getNamedAttr("output", b.getDictionaryAttr({
                                    b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
                                    b.getNamedAttr("shape", shape),
+                                   b.getNamedAttr("zero", b.getBoolAttr(isSampled)),
                                })),
+      b.getNamedAttr("packed", b.getI64IntegerAttr(packedArgument(before))),
       b.getNamedAttr("workspace", b.getArrayAttr(bytes)),
       b.getNamedAttr("index_bits", b.getI64IntegerAttr(bits))};
   return b.getDictionaryAttr(record);

@@ -27,6 +27,7 @@ static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
 void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
   verifyStage(pm, "lacis", /*mark=*/false);
   OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createLacisLowerPatterns());
   functions.addPass(createLacisLowerSums());
   functions.addPass(createLacisChooseWalks());
   functions.addPass(createLacisLinalgToLoops());

@@ -25,7 +25,7 @@ bool isLacis(Operation *op) { return isa_and_nonnull<LacisDialect>(op->getDialec
 
 /// Algebra: no positions; encodings stay what they are.
 LogicalResult verifyAlgebra(Operation *op) {
-  if (isLacis(op))
+  if (isLacis(op) && !isa<ZerosOp>(op))
     return op->emitError("'") << op->getName() << "' belongs to a later stage than the algebra";
   if (isa<tensor::CastOp, tensor::EmptyOp>(op) && isEncoded(op->getResult(0).getType()))
     return op->emitError("'") << op->getName() << "' would change or drop a format";

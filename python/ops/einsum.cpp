@@ -178,6 +178,8 @@ static Tensor einsum(std::vector<Tensor> operands, std::vector<Tensor> storage, 
     if (size < 0)
       throw std::runtime_error("lacis: negative size in the shape of the output");
   Tensor output = allocate(shape, toTorch(lacis_kernel_output_dtype(kernel)), place);
+  if (lacis_kernel_zeros_output(kernel))
+    checkTorch(aoti_torch_zero_(output.get()), "zeros");
   makeRegular(operands, place);
   std::vector<lacis_tensor_view> operandViews = views(operands), storageViews = views(storage);
   lacis_tensor_view outputView = view(output.get());

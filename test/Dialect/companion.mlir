@@ -19,7 +19,7 @@ func.func private @bcsc(tensor<?x?xf32, #lacis.format<(i, j) -> (j floordiv 16 :
 func.func private @nest(tensor<?x?xf32, #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : packed<?>, i mod 16 : compressed<unique=false>, j mod 16 : singleton)>>)
 // -----
 // expected-remark @below {{tile levels: 0; arrays: pos0 'i64' crd0 'i16' crd1 'i32' crd2 'i32'}}
-// expected-remark @below {{by 'i': #lacis.format<(i, j, k) -> (i : dense, (j, k) : compressed<unique=false, pos=i64, crd=i64>, link<pos=i64>)>}}
+// expected-remark @below {{by 'i': #lacis.format<(i, j, k) -> (i : dense, j : compressed<unique=false, pos=i64, crd=i64>, k : singleton<crd=i64>, link<pos=i64>)>}}
 // expected-remark @below {{by 'j'}}
 // expected-remark @below {{by 'k'}}
 func.func private @coo3(tensor<?x?x?xf32, #lacis.format<(i, j, k) -> (i : compressed<unique=false, pos=i64, crd=i16>, j : singleton, k : singleton)>>)

@@ -61,3 +61,29 @@ func.func private @rank(!lacis.pattern<?, 3>)
 // -----
 // expected-error @below {{the dialect 'lacis' has no attribute 'fromat'}}
 #a = #lacis.fromat<(i) -> (i : dense)>
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+func.func @zeros(%p: !lacis.pattern<?x?, #csr>) {
+  // expected-error @below {{the result has another shape or format than the pattern}}
+  %z = lacis.zeros %p : !lacis.pattern<?x?, #csr> to tensor<4x?xf32, #csr>
+  return
+}
+
+// -----
+
+func.func @zeros_of_dense(%x: tensor<?xf32>) {
+  // expected-error @below {{needs a pattern or a tensor with a format, not 'tensor<?xf32>'}}
+  %z = lacis.zeros %x : tensor<?xf32> to tensor<?xf32>
+  return
+}
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+func.func @coordinate(%w: tensor<?x?xf32, #csr>, %p: index) {
+  // expected-error @below {{level 1 has 1 digits, not 2}}
+  %c:3 = lacis.coordinate %w[1] at %p from %p : tensor<?x?xf32, #csr> -> index, index
+  return
+}

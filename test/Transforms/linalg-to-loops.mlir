@@ -41,7 +41,7 @@ func.func @csr(%w: tensor<?x?xf32, #format>, %x: tensor<?xf32>) -> tensor<?xf32>
 // CHECK:                 lacis.locate %{{.*}}[2] at %{{.*}}(%[[I1]])
 // CHECK:                 lacis.loop "j1"
 // CHECK:                   scf.if
-// CHECK:                     arith.cmpf une
+// CHECK:                     lacis.entry
 // CHECK:                     arith.select
 #format = #lacis.format<(i, j) -> (i floordiv 4 : dense, j floordiv 4 : compressed, i mod 4 : dense, j mod 4 : dense)>
 #maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>]

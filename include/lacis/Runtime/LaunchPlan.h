@@ -37,6 +37,8 @@ public:
   static llvm::Expected<LaunchPlan> create(const Artifact &artifact);
 
   int32_t outputDtype() const { return outputType; }
+  /// The output begins as zeros.
+  bool zerosOutput() const { return outputZero; }
   size_t numWorkspaces() const { return workspaces.size(); }
   size_t numLaunches() const { return launches.size(); }
 
@@ -92,6 +94,7 @@ private:
   unsigned packedRank = 0;
   unsigned outputRank = 0;
   int32_t outputType = LACIS_DTYPE_NONE;
+  bool outputZero = false;
   int valuesIndex = -1;
   int indexBits = 32;
   std::vector<Size> outputShape;

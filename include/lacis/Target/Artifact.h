@@ -44,6 +44,7 @@ struct Artifact {
   struct Output {
     std::string dtype;
     std::vector<Size> shape;
+    bool zero = false; // the launcher fills it with zeros before the first launch
   };
 
   /// One function of the code: over a grid of blocks, or over a range of units.
@@ -64,6 +65,7 @@ struct Artifact {
   std::vector<Launch> launches;
   int64_t indexBits = 32;
   std::vector<std::string> steps; // the schedule in force, one attribute each
+  int64_t packed = -1; // the operand whose storage the arrays are, where there is one
   std::string code;
 
   /// The record without the code, as JSON with sorted keys.

@@ -18,6 +18,10 @@ def LacisVerifyStage : Pass<"lacis-verify-stage"> {
                  Option<"mark", "mark", "bool", "true", "record the stage on the module">];
 }
 
+def LacisLowerPatterns : LacisPass<"lacis-lower-patterns"> {
+  let summary = "Turns pattern arguments into tensors with the format, whose values nobody reads.";
+}
+
 def LacisLowerSums : LacisPass<"lacis-lower-sums"> {
   let summary = "Turns a product with a sum into a chain of products, one for each part.";
 }

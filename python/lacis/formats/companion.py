@@ -10,13 +10,14 @@ from .format import Format
 from .kinds.full import Full
 from .kinds.implicit import Implicit
 from .kinds.link import Link
+from .kinds.one import One
 from .kinds.stored import Stored
 from .kinds.var import Var
 from .level import Level
 
 
 def companion(format: Format, leading_axes) -> Format | None:
-    """The format to walk `format` by `leading_axes`: dense levels over them, the rest compressed, then a link.
+    """The format to walk `format` by `leading_axes`: dense levels over them, the rest as coordinates, then a link.
 
     Each axis takes one digit, as fine as its finest digit above the stored blocks; the levels of a stored block
     stay. None when nothing is left to compress.
@@ -35,9 +36,9 @@ def companion(format: Format, leading_axes) -> Format | None:
         return None
     levels = [Level((Digit(axis, finest[axis]),), Full(), Implicit()) for axis in lead]
     pos, crd = _widths(format)
-    levels.append(
-        Level(tuple(Digit(axis, finest[axis]) for axis in rest), Var(pos=pos), Stored(unique=False, crd=crd))
-    )
+    digits = [Digit(axis, finest[axis]) for axis in rest]
+    levels.append(Level((digits[0],), Var(pos=pos), Stored(unique=False, crd=crd)))
+    levels.extend(Level((digit,), One(), Stored(crd=crd)) for digit in digits[1:])
     levels.append(Level((), Link(pos), Link(pos)))
     return Format.of(levels + list(format.levels[len(format.prefix) :]), axes=format.axes)
 

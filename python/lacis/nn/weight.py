@@ -29,6 +29,7 @@ class PackedPart(torch.nn.Module):
         for name, tensor in structure.buffers.items():
             self.register_buffer(name, tensor)
         self.register_buffer("valid", structure.valid)
+        self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
         self.derived: dict[str, dict[str, str]] = {}  # companion's text to {array: name of the buffer}
 
     @property
@@ -39,6 +40,11 @@ class PackedPart(torch.nn.Module):
 
     def packed(self) -> PackedTensor:
         return PackedTensor(Pattern(self.format, {"": self.structure}), {"": self.values})
+
+    @property
+    def bitmap(self) -> torch.Tensor:
+        """`valid` as kernels take it: empty when every stored value is an entry."""
+        return self.all_valid if self.valid is None else self.valid
 
     def set_part(self, structure: Structure, values: torch.Tensor) -> None:
         """Another pattern and its values, into the same Parameter; derived arrays are made again."""
@@ -114,7 +120,8 @@ class _Weight:
         for part, text, name in arrays:
             if text:
                 self._part(part).require(text)
-            found.append((part, self._part(part).derived[text][name] if text else name))
+                name = self._part(part).derived[text][name]
+            found.append((part, "bitmap" if name == "valid" else name))
         return found
 
     def set_packed(self, packed: PackedTensor) -> None:

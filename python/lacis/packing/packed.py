@@ -98,10 +98,10 @@ class PackedTensor:
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What kernels take: for each part its arrays, then its `values`, by name."""
+        """What kernels take: for each part its arrays, its validity bitmap, then its `values`, by name."""
         flat: dict[str, torch.Tensor] = {}
         for name, part in self.pattern.parts.items():
-            flat.update({part_name(name, key): tensor for key, tensor in part.buffers.items()})
+            flat.update({part_name(name, key): tensor for key, tensor in part.kernel_arrays.items()})
             flat[part_name(name, "values")] = self._values[name]
         return flat
 
@@ -126,7 +126,7 @@ class PackedTensor:
     @property
     def nbytes(self) -> int:
         """Bytes of values, arrays and validity bitmaps."""
-        tensors = [*self.tensors.values(), *self.pattern.valid.values()]
+        tensors = [*self.tensors.values()]
         return sum(t.numel() * t.element_size() for t in tensors)
 
     def to(self, *args, **kwargs) -> "PackedTensor":

@@ -39,6 +39,13 @@ class Structure:
     def values_shape(self) -> tuple[int, ...]:
         return (self.slots, *self.format.tile)
 
+    @functools.cached_property
+    def kernel_arrays(self) -> dict[str, torch.Tensor]:
+        """What kernels read of the pattern: the arrays, and `valid`, empty where every stored value is an entry."""
+        if self.valid is not None:
+            return {**self.buffers, "valid": self.valid}
+        return {**self.buffers, "valid": torch.zeros(0, dtype=torch.bool, device=self.device)}
+
     def of_level(self, number: int) -> dict[str, torch.Tensor]:
         """A level's own arrays, by their short names."""
         return {name: self.buffers[f"{name}{number}"] for name in self.format.levels[number].buffers()}

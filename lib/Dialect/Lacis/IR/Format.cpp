@@ -65,7 +65,12 @@ FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
   arguments.addFlag("unique", false, true);
   arguments.addWidth("pos", getIndexType());
   arguments.addWidth("crd", getIndexType());
-  levels.push_back(LevelAttr::getByName(getContext(), rest, "var", "crd", arguments));
+  levels.push_back(LevelAttr::getByName(getContext(), rest.front(), "var", "crd", arguments));
+  for (const Digit &digit : llvm::drop_begin(rest)) {
+    KindArguments stored(getContext());
+    stored.addWidth("crd", getIndexType());
+    levels.push_back(LevelAttr::getByName(getContext(), digit, "one", "crd", stored));
+  }
   KindArguments link(getContext());
   link.addWidth("pos", getIndexType());
   levels.push_back(LevelAttr::getByName(getContext(), {}, "link", "link", link));

@@ -199,6 +199,40 @@ LogicalResult LocateOp::verify() {
   return success();
 }
 
+LogicalResult PositionsOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
+
+LogicalResult BoundsOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
+
+LogicalResult CoordinateOp::verify() {
+  if (failed(verifyLevel(*this, getTensor(), getLevel())))
+    return failure();
+  size_t digits = formatOf(getTensor()).getLevels()[getLevel()].getDigits().size();
+  if (getDigits().size() != digits)
+    return emitOpError("level ") << getLevel() << " has " << digits << " digits, not " << getDigits().size();
+  return success();
+}
+
+LogicalResult ZerosOp::verify() {
+  auto result = getResult().getType();
+  Attribute format;
+  ArrayRef<int64_t> shape;
+  Value source = getSource();
+  if (auto walk = source.getDefiningOp<WalkOp>())
+    source = walk.getSource(); // the same pattern in another order
+  if (auto pattern = dyn_cast<PatternType>(source.getType())) {
+    format = pattern.getFormat();
+    shape = pattern.getShape();
+  } else if (auto tensor = dyn_cast<RankedTensorType>(source.getType())) {
+    format = tensor.getEncoding();
+    shape = tensor.getShape();
+  }
+  if (!format)
+    return emitOpError("needs a pattern or a tensor with a format, not ") << source.getType();
+  if (format != result.getEncoding() || shape != result.getShape())
+    return emitOpError("the result has another shape or format than the pattern ") << source.getType();
+  return success();
+}
+
 LogicalResult PartOp::verify() {
   auto sum = dyn_cast_or_null<SumAttr>(cast<RankedTensorType>(getSource().getType()).getEncoding());
   if (!sum)

@@ -40,6 +40,24 @@ def Lacis_WorkspaceOp : Lacis_Op<"workspace", [MemoryEffects<[MemAlloc]>]> {
   let hasVerifier = 1;
 }
 
+def Lacis_ZerosOp : Lacis_Op<"zeros", [Pure]> {
+  let summary = "A tensor of zeros on the pattern of another: the initial value of a sampled output.";
+  let description = [{
+    The source is a `!lacis.pattern` or an encoded tensor whose values are not read.
+    ```mlir
+    #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+    func.func @empty(%p: !lacis.pattern<?x?, #csr>) -> tensor<?x?xf32, #csr> {
+      %zero = lacis.zeros %p : !lacis.pattern<?x?, #csr> to tensor<?x?xf32, #csr>
+      return %zero : tensor<?x?xf32, #csr>
+    }
+    ```
+  }];
+  let arguments = (ins AnyType:$source);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffects]> {
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -99,6 +117,50 @@ def Lacis_LocateOp : Lacis_Op<"locate", [Pure]> {
   let results = (outs Index:$position);
   let assemblyFormat = "$tensor `[` $level `]` `at` $parent `(` $digits `)` attr-dict `:` type($tensor)";
   let hasVerifier = 1;
+}
+
+def Lacis_PositionsOp : Lacis_Op<"positions", [Pure]> {
+  let summary = "How many positions the arrays of a level have room for: known before the launch.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$tensor `[` $level `]` attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
+def Lacis_BoundsOp : Lacis_Op<"bounds", [Pure]> {
+  let summary = "The positions `[lo, hi)` of a level under a parent position.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent);
+  let results = (outs Index:$lo, Index:$hi);
+  let assemblyFormat = "$tensor `[` $level `]` `at` $parent attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
+def Lacis_CoordinateOp : Lacis_Op<"coordinate", [Pure]> {
+  let summary = "The coordinate of each digit at a position, and whether the position holds an entry.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$lo, Index:$position);
+  let results = (outs Variadic<Index>:$digits, I1:$valid);
+  let assemblyFormat = "$tensor `[` $level `]` `at` $position `from` $lo attr-dict `:` type($tensor) `->` type($digits)";
+  let hasVerifier = 1;
+}
+
+def Lacis_EntryOp : Lacis_Op<"entry", [Pure]> {
+  let summary = "Whether the value at a position is an entry, by the validity bitmap; all are where there is none.";
+  let arguments = (ins AnyRankedTensor:$tensor, Index:$position);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
+}
+
+def Lacis_SetOp : Lacis_Op<"set", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores a value, or a vector of neighbours (the first `count` lanes), at a position of the last level.";
+  let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$count);
+  let assemblyFormat = "$value `to` $tensor `at` $position (`count` $count^)? attr-dict `:` type($value) `to` type($tensor)";
+}
+
+def Lacis_LanesOp : Lacis_Op<"lanes", [Pure]> {
+  let summary = "A vector that is true in its first `count` lanes.";
+  let arguments = (ins Index:$count);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$count attr-dict `:` type($result)";
 }
 
 def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {

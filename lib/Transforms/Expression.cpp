@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Evaluates elements of an expression inside a nest.
+#include "Expression.h"
+
+using namespace mlir;
+using namespace lacis;
+
+FormatAttr lacis::formatOf(Value tensor) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  return type ? dyn_cast_or_null<FormatAttr>(type.getEncoding()) : nullptr;
+}
+
+std::string lacis::letterName(linalg::GenericOp generic, unsigned dim) {
+  if (auto names = generic->getAttrOfType<ArrayAttr>("lacis.loops"))
+    if (dim < names.size())
+      return cast<StringAttr>(names[dim]).str();
+  return std::string(1, static_cast<char>('a' + dim % 26)); // a generic without names
+}
+
+BlockArgument lacis::argumentOf(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp())
+    if (isa<PartOp, WalkOp>(op))
+      tensor = op->getOperand(0);
+    else
+      return {};
+  return cast<BlockArgument>(tensor);
+}
+
+ZerosOp lacis::zerosOf(Value initial) {
+  if (auto fill = initial.getDefiningOp<linalg::FillOp>())
+    initial = fill.getOutputs()[0];
+  return initial.getDefiningOp<ZerosOp>();
+}
+
+bool lacis::mayPad(Value tensor) {
+  if (auto walk = tensor.getDefiningOp<WalkOp>())
+    tensor = walk.getSource();
+  return formatOf(tensor).getLevels().back().getExtent().coversDomain();
+}
+
+static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
+
+void Expression::setSample(Value pattern, Value position) {
+  sampled = argumentOf(pattern);
+  samplePosition = position;
+}
+
+FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value> coordinates) {
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return fill.getInputs()[0];
+  if (auto zeros = tensor.getDefiningOp<ZerosOp>())
+    return arith::ConstantOp::create(b, tensor.getLoc(), b.getZeroAttr(elementOf(tensor))).getResult();
+  if (auto generic = tensor.getDefiningOp<linalg::GenericOp>())
+    return evaluate(b, generic, coordinates);
+  if (isa<BlockArgument>(tensor) && !formatOf(tensor))
+    return ReadOp::create(b, tensor.getLoc(), elementOf(tensor), tensor, coordinates, Value(), IntegerAttr())
+        .getResult();
+  return emitError(tensor.getLoc()) << "this tensor is neither an argument nor a product that can be fused";
+}
+
+/// The value of one element of the generic's result.
+FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
+  AffineMap out = generic.getIndexingMapsArray().back();
+  SmallVector<Letter> letters(generic.getNumLoops());
+  for (auto [dim, letter] : llvm::enumerate(letters)) {
+    letter.name = letterName(generic, dim);
+    letter.size = sizes.lookup(letter.name);
+    if (!letter.size)
+      return generic.emitError("no operand tells the size of loop '") << letter.name << "'";
+  }
+  for (auto [position, value] : llvm::enumerate(coordinates)) {
+    Letter &letter = letters[out.getDimPosition(position)];
+    letter.coordinate = value;
+    letter.digits = digitsOf.lookup(value);
+  }
+  Stored stored;
+  for (OpOperand *operand : generic.getDpsInputOperands())
+    if (formatOf(operand->get()) && sampled && argumentOf(operand->get()) == sampled)
+      stored[operand->getOperandNumber()] =
+          ValueOp::create(b, generic.getLoc(), elementOf(operand->get()), operand->get(), samplePosition);
+  if (generic.getRegionOutputArgs()[0].use_empty())
+    return body(b, generic, letters, stored, {});
+  FailureOr<Value> first = element(b, generic.getOutputs()[0], coordinates);
+  return failed(first) ? first : accumulate(b, generic, letters, stored, *first);
+}
+
+/// Accumulates over the entries of the encoded operands, then over the letters that nobody knows yet.
+FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic, MutableArrayRef<Letter> letters,
+                                        Stored &stored, Value carried) {
+  for (OpOperand *operand : generic.getDpsInputOperands())
+    if (formatOf(operand->get()) && argumentOf(operand->get()) && !stored.contains(operand->getOperandNumber()))
+      return walk(b, *operand, letters, stored, carried);
+  for (Letter &letter : letters) {
+    if (letter.coordinate)
+      continue;
+    auto loop = LoopOp::create(b, generic.getLoc(), letter.name, letter.size, carried);
+    OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
+    letter.coordinate = loop.getCoordinate();
+    FailureOr<Value> next = accumulate(inner, generic, letters, stored, loop.getIterArgs()[0]);
+    letter.coordinate = {};
+    if (failed(next))
+      return failure();
+    YieldOp::create(inner, generic.getLoc(), *next);
+    return loop.getResult(0);
+  }
+  return body(b, generic, letters, stored, carried);
+}
+
+/// The loops over the entries of one operand; padding is not multiplied, so that infinity and NaN stay with the
+/// entries.
+FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArrayRef<Letter> letters, Stored &stored,
+                                  Value carried) {
+  auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  Value tensor = operand.get();
+  Location loc = generic.getLoc();
+  SmallVector<Letter *> axes;
+  AffineMap map = generic.getMatchingIndexingMap(&operand);
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    axes.push_back(&letters[map.getDimPosition(axis)]);
+  bool ok = true;
+  auto atEntry = [&](OpBuilder &b, Value position, ValueRange values) -> LevelWalk::Values {
+    stored[operand.getOperandNumber()] = ValueOp::create(b, loc, elementOf(tensor), tensor, position);
+    FailureOr<Value> next = accumulate(b, generic, letters, stored, values[0]);
+    ok &= succeeded(next);
+    if (!ok)
+      return {values[0]};
+    if (!mayPad(tensor))
+      return {*next};
+    Value entry = EntryOp::create(b, loc, b.getI1Type(), tensor, position);
+    return {arith::SelectOp::create(b, loc, entry, *next, values[0]).getResult()};
+  };
+  LevelWalk::Values result = LevelWalk(loc, tensor, axes).emit(b, carried, atEntry);
+  stored.erase(operand.getOperandNumber());
+  if (!ok)
+    return failure();
+  return result[0];
+}
+
+/// The payload at one point.
+FailureOr<Value> Expression::body(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Letter> letters,
+                                  const Stored &stored, Value carried) {
+  IRMapping mapping;
+  for (OpOperand *operand : generic.getDpsInputOperands()) {
+    BlockArgument argument = generic.getMatchingBlockArgument(operand);
+    if (Value value = stored.lookup(operand->getOperandNumber())) {
+      mapping.map(argument, value);
+      continue;
+    }
+    SmallVector<Value> coordinates;
+    AffineMap map = generic.getMatchingIndexingMap(operand);
+    for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+      coordinates.push_back(letters[map.getDimPosition(axis)].coordinate);
+    if (llvm::is_contained(coordinates, Value()))
+      return generic.emitError("operand ") << operand->getOperandNumber()
+                                           << " has a letter that the output lacks, and nothing sums over it";
+    FailureOr<Value> value = element(b, operand->get(), coordinates);
+    if (failed(value))
+      return failure();
+    mapping.map(argument, *value);
+  }
+  if (carried)
+    mapping.map(generic.getRegionOutputArgs()[0], carried);
+  for (Operation &op : generic.getBody()->without_terminator())
+    b.clone(op, mapping);
+  return mapping.lookupOrDefault(generic.getBody()->getTerminator()->getOperand(0));
+}

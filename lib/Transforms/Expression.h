@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The value of one element of an expression, as operations inside a nest.
+#ifndef LACIS_LIB_TRANSFORMS_EXPRESSION_H
+#define LACIS_LIB_TRANSFORMS_EXPRESSION_H
+
+#include "LevelWalk.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace lacis {
+
+/// The name of a loop of a generic: its letter in `lacis.loops`, else a, b, c, …
+std::string letterName(mlir::linalg::GenericOp generic, unsigned dim);
+/// The format of a tensor, or null.
+FormatAttr formatOf(mlir::Value tensor);
+/// The function's argument behind parts and walks, or null.
+mlir::BlockArgument argumentOf(mlir::Value tensor);
+/// The zeros that an output with a format begins as, behind a fill with another value; or null.
+ZerosOp zerosOf(mlir::Value initial);
+/// Slots of a dense last level may hold no entry; a walk meets the same slots in another order.
+bool mayPad(mlir::Value tensor);
+
+/// Follows the producers of a tensor: epilogues are inlined, a product accumulates over the walk of its encoded
+/// operand and over the letters that only dense operands have, a chain of products one after another.
+class Expression {
+public:
+  /// `sizes` are the sizes of the letters by name.
+  explicit Expression(const llvm::StringMap<mlir::Value> &sizes) : sizes(sizes) {}
+
+  /// The element of `tensor` at `coordinates`.
+  llvm::FailureOr<mlir::Value> element(mlir::OpBuilder &b, mlir::Value tensor,
+                                       llvm::ArrayRef<mlir::Value> coordinates);
+  /// Records the loops behind an output coordinate, so that levels find their digits.
+  void noteDigits(const Letter &letter) { digitsOf[letter.coordinate] = letter.digits; }
+  /// The nest is at `position` of `pattern`: tensors with that pattern have a value there.
+  void setSample(mlir::Value pattern, mlir::Value position);
+
+private:
+  /// The value of each encoded input at the present point, by operand number.
+  using Stored = llvm::SmallDenseMap<unsigned, mlir::Value>;
+
+  llvm::FailureOr<mlir::Value> evaluate(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                        llvm::ArrayRef<mlir::Value> coordinates);
+  llvm::FailureOr<mlir::Value> accumulate(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                          llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  llvm::FailureOr<mlir::Value> walk(mlir::OpBuilder &b, mlir::OpOperand &operand,
+                                    llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  llvm::FailureOr<mlir::Value> body(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                    llvm::ArrayRef<Letter> letters, const Stored &stored, mlir::Value carried);
+
+  const llvm::StringMap<mlir::Value> &sizes;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Digit, mlir::Value>>> digitsOf;
+  mlir::BlockArgument sampled; // the argument whose pattern the output has
+  mlir::Value samplePosition;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_EXPRESSION_H

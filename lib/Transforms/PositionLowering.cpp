@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Positions of levels and the values stored there: bounds, coordinates, validity, loads and stores.
+#include "LoopLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static LevelAttr levelOf(Value tensor, unsigned level) {
+  return cast<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding()).getLevels()[level];
+}
+
+void LoopLowering::lowerLocate(OpBuilder &b, LocateOp op) {
+  Location loc = op.getLoc();
+  StorageLevel level = storageLevel(b, loc, op.getTensor(), op.getLevel());
+  LevelAttr attr = levelOf(op.getTensor(), op.getLevel());
+  Value parent = mapping.lookup(op.getParent());
+  if (attr.getDigits().empty()) { // a link
+    mapping.map(op.getResult(), attr.getExtent().emitBounds(level, parent).first);
+    return;
+  }
+  Value crd;
+  for (auto [digit, value] : llvm::zip(attr.getDigits(), op.getDigits())) {
+    Value one = mapping.lookup(value);
+    crd = crd ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, crd, level.digitSize(digit)), one)
+                    .getResult()
+              : one;
+  }
+  mapping.map(op.getResult(), attr.getExtent().emitLocate(level, parent, crd));
+}
+
+void LoopLowering::lowerBounds(OpBuilder &b, BoundsOp op) {
+  StorageLevel level = storageLevel(b, op.getLoc(), op.getTensor(), op.getLevel());
+  auto [lo, hi] =
+      levelOf(op.getTensor(), op.getLevel()).getExtent().emitBounds(level, mapping.lookup(op.getParent()));
+  mapping.map(op.getLo(), lo);
+  mapping.map(op.getHi(), hi);
+}
+
+SmallVector<Value> lacis::splitDigits(OpBuilder &b, Location loc, StorageLevel &level, ArrayRef<Digit> digits,
+                                      Value crd) {
+  if (digits.empty())
+    return {};
+  SmallVector<Value> result(digits.size());
+  for (size_t n = digits.size() - 1; n > 0; --n) {
+    Value size = level.digitSize(digits[n]);
+    result[n] = arith::RemUIOp::create(b, loc, crd, size);
+    crd = arith::DivUIOp::create(b, loc, crd, size);
+  }
+  result[0] = crd;
+  return result;
+}
+
+void LoopLowering::lowerCoordinate(OpBuilder &b, CoordinateOp op) {
+  Location loc = op.getLoc();
+  StorageLevel level = storageLevel(b, loc, op.getTensor(), op.getLevel());
+  LevelAttr attr = levelOf(op.getTensor(), op.getLevel());
+  Coordinate found =
+      attr.getCoordinate().emitCoordinate(level, mapping.lookup(op.getLo()), mapping.lookup(op.getPosition()));
+  SmallVector<Value> digits = splitDigits(b, loc, level, attr.getDigits(), found.crd);
+  mapping.map(op.getDigits(), digits);
+  if (!found.valid)
+    found.valid = arith::ConstantOp::create(b, loc, b.getBoolAttr(true));
+  mapping.map(op.getValid(), found.valid);
+}
+
+/// The values of a walk are those of its source.
+TensorSource LoopLowering::valuesOf(Value tensor) {
+  TensorSource source = sourceOf(tensor, workspaces);
+  if (source.kind == TensorSource::Derived)
+    source.kind = TensorSource::Storage;
+  return source;
+}
+
+Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value position, Type type) {
+  Value address = elementAddress(b, loc, array, position, getElementTypeOrSelf(type));
+  unsigned bytes = std::max(1u, getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
+  return LLVM::LoadOp::create(b, loc, type, address, bytes);
+}
+
+void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
+  Value array = arguments.array(valuesOf(op.getTensor()), "values");
+  mapping.map(op.getResult(), loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType()));
+}
+
+/// The bitmap is an empty array where every stored value is an entry.
+void LoopLowering::lowerEntry(OpBuilder &b, EntryOp op) {
+  Location loc = op.getLoc();
+  TensorSource source = valuesOf(op.getTensor());
+  Value room = arguments.arrayDim(source, "valid", 0);
+  Value none = arith::ConstantOp::create(b, loc, b.getIntegerAttr(room.getType(), 0));
+  Value present = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, room, none);
+  auto guard = scf::IfOp::create(b, loc, op.getType(), present, /*withElseRegion=*/true);
+  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+  auto vector = dyn_cast<VectorType>(op.getType());
+  Type bytes = b.getI8Type();
+  if (vector)
+    bytes = VectorType::get(vector.getShape(), bytes);
+  Value byte = loadAt(then, loc, arguments.array(source, "valid"), mapping.lookup(op.getPosition()), bytes);
+  Value zero = arith::ConstantOp::create(then, loc, then.getZeroAttr(bytes));
+  Value bit = arith::CmpIOp::create(then, loc, arith::CmpIPredicate::ne, byte, zero);
+  scf::YieldOp::create(then, loc, bit);
+  Value all = arith::ConstantOp::create(otherwise, loc, otherwise.getOneAttr(op.getType()));
+  scf::YieldOp::create(otherwise, loc, all);
+  mapping.map(op.getResult(), guard.getResult(0));
+}
+
+void LoopLowering::lowerSet(OpBuilder &b, SetOp op) {
+  Location loc = op.getLoc();
+  Value value = mapping.lookup(op.getValue());
+  Type element = getElementTypeOrSelf(value.getType());
+  Value array = arguments.pointer(sourceOf(op.getTensor(), workspaces));
+  Value address = elementAddress(b, loc, array, mapping.lookup(op.getPosition()), element);
+  unsigned bytes = std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  if (!op.getCount()) {
+    LLVM::StoreOp::create(b, loc, value, address, bytes);
+    return;
+  }
+  int64_t lanes = cast<VectorType>(value.getType()).getDimSize(0);
+  LLVM::MaskedStoreOp::create(b, loc, value, address, laneMask(b, loc, mapping.lookup(op.getCount()), lanes), bytes);
+}
+
+void LoopLowering::lowerLanes(OpBuilder &b, LanesOp op) {
+  int64_t lanes = cast<VectorType>(op.getType()).getDimSize(0);
+  mapping.map(op.getResult(), laneMask(b, op.getLoc(), mapping.lookup(op.getCount()), lanes));
+}
