@@ -99,6 +99,8 @@ def _part(name, format, shape, given, device):
         )
     buffers = {key: given[part_name(name, key)].contiguous() for key in format.buffers}
     valid = given.get(part_name(name, "valid"))
+    if valid is not None and valid.numel() == 0:
+        valid = None  # as kernels take it: every stored value is an entry
     structure = Structure(format, shape, buffers, values.shape[0], device, valid)
     return structure, values.contiguous()
 
