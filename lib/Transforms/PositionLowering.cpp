@@ -72,10 +72,15 @@ TensorSource LoopLowering::valuesOf(Value tensor) {
   return source;
 }
 
+/// A run of elements begins at any element: a vector is aligned as one of them, a scalar (0) by its type.
+static unsigned runAlignment(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? std::max(1u, vector.getElementTypeBitWidth() / 8) : 0;
+}
+
 Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value position, Type type) {
   Value address = elementAddress(b, loc, array, position, getElementTypeOrSelf(type));
-  unsigned bytes = std::max(1u, getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
-  return LLVM::LoadOp::create(b, loc, type, address, bytes);
+  return LLVM::LoadOp::create(b, loc, type, address, runAlignment(type));
 }
 
 void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
@@ -111,13 +116,13 @@ void LoopLowering::lowerSet(OpBuilder &b, SetOp op) {
   Type element = getElementTypeOrSelf(value.getType());
   Value array = arguments.pointer(sourceOf(op.getTensor(), workspaces));
   Value address = elementAddress(b, loc, array, mapping.lookup(op.getPosition()), element);
-  unsigned bytes = std::max(1u, element.getIntOrFloatBitWidth() / 8);
   if (!op.getCount()) {
-    LLVM::StoreOp::create(b, loc, value, address, bytes);
+    LLVM::StoreOp::create(b, loc, value, address, runAlignment(value.getType()));
     return;
   }
   int64_t lanes = cast<VectorType>(value.getType()).getDimSize(0);
-  LLVM::MaskedStoreOp::create(b, loc, value, address, laneMask(b, loc, mapping.lookup(op.getCount()), lanes), bytes);
+  LLVM::MaskedStoreOp::create(b, loc, value, address, laneMask(b, loc, mapping.lookup(op.getCount()), lanes),
+                              runAlignment(value.getType()));
 }
 
 void LoopLowering::lowerLanes(OpBuilder &b, LanesOp op) {
