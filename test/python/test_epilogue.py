@@ -100,6 +100,25 @@ def test_a_kernel_takes_the_epilogue_of_the_call():
         kernel(w, X, epilogue=lacis.Epilogue(bias=second, activation="relu"))
 
 
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("axes", ["i", "ib"])
+def test_gradients(axes, target):
+    """Each tensor of the epilogue has its gradient, beside that of the dense operand."""
+    generator = torch.Generator().manual_seed(3)
+    new = lambda *shape: torch.randn(shape, dtype=torch.float64, generator=generator).requires_grad_()
+    w = lacis.pack(W[:4, :5].double(), lacis.Csr)
+    x, bias, scale, residual = new(3, 5), new(*(4, 3)[: len(axes)]), new(), new(3, 4)
+
+    def function(x, bias, scale, residual):
+        after = lacis.Epilogue(bias, "gelu", scale, residual, axes)
+        return lacis.einsum("ij,bj->bi", w, x, epilogue=after, target=target)
+
+    assert torch.autograd.gradcheck(function, (x, bias, scale, residual))
+    with torch.no_grad():
+        fused = function(x, bias, scale, residual)
+    torch.testing.assert_close(function(x, bias, scale, residual), fused)
+
+
 REFUSED = {
     "no such activation": (dict(activation="tanh"), "no activation 'tanh'; there are relu, gelu, gelu_tanh, silu"),
     "a list": (dict(bias=[1.0]), "bias must be a tensor, not list"),

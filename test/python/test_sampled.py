@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs on a pattern: computed at the entries alone, 0 in padding, packed like the operand that gave the pattern."""
+
+import math
+
+import pytest
+import torch
+
+import lacis
+from lacis.formats import compose, decompose
+
+FORMATS = {
+    "csr": lacis.Csr(),
+    "csc": lacis.Csc(),
+    "coo": lacis.Coo(),
+    "dcsr": lacis.Dcsr(),
+    "ell": lacis.Ell(),
+    "bsr": lacis.Bsr(4, 4),
+    "bcsc": lacis.Bcsc(2, 5),
+    "blocked_ell": lacis.BlockedEll(3, 5),
+    "dense": lacis.Dense(),
+    "nest": compose(2, [(4, 4)], [(lacis.Ell(), (0, 1)), (lacis.Coo(), (2, 3))]),
+    "sum": decompose(ell=lacis.Ell(width=2), rest=lacis.Coo()),
+}
+SIZES = {"i": 9, "j": 11, "k": 6, "l": 3, "r": 4}
+
+
+def mask(*shape, seed=5, density=0.3):
+    found = torch.rand(shape, generator=torch.Generator().manual_seed(seed)) < density
+    found[1] = False
+    return found
+
+
+def others(expression, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(6)
+    terms = expression.split("->")[0].split(",")[1:]
+    return [torch.randn([SIZES[x] for x in term], generator=generator, dtype=torch.float64).to(dtype) for term in terms]
+
+
+def check(result, expected, kept):
+    """The right values at entries, exact zeros in padding."""
+    torch.testing.assert_close(result.to_dense(), torch.where(kept, expected, 0).to(result.dtype))
+    result.validate()
+
+
+EXPRESSIONS = ["ij,ik,jk->ij", "ij,ki,kj->ij", "ij,kli,klj->ij", "ij,ij->ij", "ij,ji->ij", "ij,i->ij", "ij,j,->ij", "ij,ik,jk->ji"]
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_pattern_is_sampled(name, target):
+    kept = mask(SIZES["i"], SIZES["j"])
+    pattern = lacis.Pattern.from_mask(kept, FORMATS[name])
+    for expression in EXPRESSIONS:
+        dense = others(expression)
+        result = lacis.einsum(expression, pattern, *dense, target=target)
+        expected = torch.einsum(expression, torch.ones(9, 11, dtype=torch.float64), *(d.double() for d in dense))
+        turned = kept.T if expression.endswith("ji") else kept
+        check(result, expected, turned)
+        assert expression.endswith("ji") or result.pattern is pattern
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_values_take_part(name, target):
+    kept = mask(SIZES["i"], SIZES["j"])
+    w = torch.where(kept, torch.randn(9, 11, generator=torch.Generator().manual_seed(7)), 0)
+    for expression in [*EXPRESSIONS, "ij->ij", "ij->ji"]:
+        dense = others(expression)
+        result = lacis.einsum(expression, lacis.pack(w, FORMATS[name], kept), *dense, target=target)
+        expected = torch.einsum(expression, w.double(), *(d.double() for d in dense))
+        check(result, expected, kept.T if expression.endswith("ji") else kept)
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("format", [lacis.Csf(3), "(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)"])
+def test_three_axes(format, target):
+    kept = mask(9, 11, 6)
+    pattern = lacis.Pattern.from_mask(kept, format)
+    for expression in ("ijk,ir,jr,kr->ijk", "ijk,ij,k->ijk"):
+        dense = others(expression)
+        expected = torch.einsum(expression, torch.ones(9, 11, 6), *dense)
+        check(lacis.einsum(expression, pattern, *dense, target=target), expected, kept)
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_other_dtypes(dtype, target):
+    kept = mask(9, 11)
+    dense = others("ij,ik,jk->ij", dtype)
+    result = lacis.einsum("ij,ik,jk->ij", lacis.Pattern.from_mask(kept, lacis.Bsr(4, 4)), *dense, target=target)
+    assert result.dtype == dtype
+    check(result, torch.einsum("ik,jk->ij", *(d.double() for d in dense)), kept)
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+def test_only_the_entries_meet_nan(target):
+    a, b = torch.ones(2, 3), torch.ones(2, 3)
+    a[0, 0] = math.nan
+    for format in (lacis.Csr, lacis.Bsr(2, 2)):
+        pattern = lacis.Pattern.from_mask(torch.tensor([[True, False], [True, True]]), format)
+        result = lacis.einsum("ij,ik,jk->ij", pattern, a, b, target=target)
+        dense = result.to_dense()
+        assert dense[0, 0].isnan() and dense[0, 1] == 0 and (dense[1] == 3).all()
+        assert result.values.isnan().sum() == 1
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("shape", [(0, 5), (5, 0), (5, 5)])
+def test_no_entries(shape, target):
+    pattern = lacis.Pattern.from_mask(torch.zeros(shape, dtype=torch.bool), lacis.Csr)
+    result = lacis.einsum("ij,ik,jk->ij", pattern, torch.randn(shape[0], 3), torch.randn(shape[1], 3), target=target)
+    assert result.nnz == 0 and result.values.numel() == 0
+    some = lacis.Pattern.from_mask(torch.ones(2, 2, dtype=torch.bool), lacis.Csr)
+    assert (lacis.einsum("ij,ik,jk->ij", some, torch.ones(2, 0), torch.ones(2, 0), target=target).values == 0).all()
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+def test_duplicates_each_get_the_value_of_their_place(target):
+    crd = torch.tensor([[0, 0, 1], [1, 1, 0]])
+    packed = lacis.pack(torch.sparse_coo_tensor(crd, torch.tensor([1.0, 2.0, 4.0]), (2, 2)), lacis.Coo)
+    a, b = torch.tensor([1.0, 10.0]), torch.tensor([3.0, 5.0])
+    assert lacis.einsum("ij,i,j->ij", packed.pattern, a, b, target=target).values.tolist() == [5, 5, 30]
+    assert lacis.einsum("ij,i,j->ij", packed, a, b, target=target).values.tolist() == [5, 10, 120]
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+@pytest.mark.parametrize("name", ["csr", "bsr", "sum"])
+def test_an_epilogue_at_the_entries(name, target):
+    kept = mask(9, 11)
+    a, b = others("ij,ik,jk->ij")
+    bias, residual = torch.randn(11), torch.randn(9, 11)
+    after = lacis.Epilogue(bias=bias, activation="relu", scale=0.5, residual=residual)
+    result = lacis.einsum("ij,ik,jk->ij", lacis.Pattern.from_mask(kept, FORMATS[name]), a, b, epilogue=after, target=target)
+    check(result, torch.relu(0.5 * a @ b.T + bias) + residual, kept)
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+def test_the_largest_at_the_entries(target):
+    kept = mask(9, 11)
+    a, b = others("ij,ik,jk->ij")
+    pattern = lacis.Pattern.from_mask(kept, lacis.Csr)
+    result = lacis.einsum("ij,ik,jk->ij", pattern, a, b, semiring="max_plus", target=target)
+    check(result, (a[:, None] + b[None]).amax(2), kept)
+
+
+def test_a_kernel_on_other_patterns():
+    a, b = others("ij,ik,jk->ij")
+    first, second = (lacis.Pattern.from_mask(mask(9, 11, seed=n), FORMATS["sum"]) for n in (5, 6))
+    kernel = lacis.compile("ij,ik,jk->ij", first, a, b)
+    assert set(kernel.parts) == {"ell", "rest"}
+    check(kernel(second, a, b), a @ b.T, second.to_mask())
