@@ -66,8 +66,8 @@ class Pattern:
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """What kernels take of a pattern, by name."""
-        return self.storage
+        """What kernels take of a pattern, by name: for each part its arrays and its validity bitmap."""
+        return {part_name(n, name): t for n, part in self.parts.items() for name, t in part.kernel_arrays.items()}
 
     @property
     def valid(self) -> dict[str, torch.Tensor]:
