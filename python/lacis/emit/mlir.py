@@ -33,7 +33,7 @@ def emit(spec: KernelSpec) -> str:
 class _Writer:
     def __init__(self, spec: KernelSpec):
         self.spec = spec
-        self.element = _TYPES[spec.dtype]
+        self.element = _TYPES[spec.dtype]  # of the output
         self.sum_type = _SUM_TYPES.get(self.element, "f32")
         self.semiring = SEMIRINGS[spec.semiring]
         self.names = {id(o): f"%{_identifier(o.name)}" for o in spec.arguments}
@@ -61,11 +61,10 @@ class _Writer:
     def type(self, operand: Operand) -> str:
         """The type of an argument: a dense tensor, an encoded one, or a pattern."""
         sizes = "?x" * len(operand.indices)
-        if operand.format is None:
-            return f"tensor<{sizes}{self.element}>"
         if operand.dtype is None:
             return f"!lacis.pattern<{sizes.removesuffix('x')}, #{_identifier(operand.name)}>"
-        return f"tensor<{sizes}{self.element}, #{_identifier(operand.name)}>"
+        encoding = f", #{_identifier(operand.name)}" if operand.format else ""
+        return f"tensor<{sizes}{_TYPES[operand.dtype]}{encoding}>"
 
     def output_type(self, element: str) -> str:
         encoding = f", #{_identifier(self.source.name)}" if self.spec.sampled else ""
@@ -114,11 +113,11 @@ class _Writer:
         operands = [o for o in spec.operands if o.dtype is not None]
         self.generic("%sum", loops, kinds, operands, [self.type(o) for o in operands], init, type)
         inputs = [f"%in{n}" for n in range(len(operands))]
-        arguments = [f"{name}: {self.element}" for name in inputs] + [f"%acc: {self.sum_type}"]
+        arguments = [f"{name}: {_TYPES[o.dtype]}" for name, o in zip(inputs, operands)] + [f"%acc: {self.sum_type}"]
         self.lines.append(f"  ^bb0({', '.join(arguments)}):")
         product = None
         for n, name in enumerate(inputs):
-            name = self.widened(name, f"%wide{n}")
+            name = self.widened(name, f"%wide{n}", operands[n])
             if product is None:
                 product = name
             else:
@@ -147,7 +146,7 @@ class _Writer:
         source = Operand(total.removeprefix("%"), loops, spec.dtype)
         types = [self.output_type(self.sum_type), *(self.type(o) for o in spec.epilogue)]
         self.generic("%result", loops, ["parallel"] * len(loops), [source, *spec.epilogue], types, "%target", type)
-        arguments = [f"%value: {self.sum_type}", *(f"%in_{o.name}: {self.element}" for o in spec.epilogue)]
+        arguments = [f"%value: {self.sum_type}", *(f"%in_{o.name}: {_TYPES[o.dtype]}" for o in spec.epilogue)]
         self.lines.append(f"  ^bb0({', '.join(arguments)}, %old: {self.element}):")
         value = self.finished("%value")
         if self.element != self.sum_type:
@@ -160,7 +159,7 @@ class _Writer:
     def finished(self, value: str) -> str:
         spec = self.spec
         arithmetic = Arithmetic(self.sum_type, lambda text: self.op("  " + text))
-        read = {o.name: self.widened(f"%in_{o.name}", f"%wide_{o.name}") for o in spec.epilogue}
+        read = {o.name: self.widened(f"%in_{o.name}", f"%wide_{o.name}", o) for o in spec.epilogue}
         if spec.scale is not None:
             scale = read.get("scale") or arithmetic.constant(spec.scale)
             value = arithmetic.multiply(value, scale)
@@ -170,10 +169,11 @@ class _Writer:
             value = arithmetic.activation(spec.activation, value)
         return value if spec.residual is None else arithmetic.add(value, read["residual"])
 
-    def widened(self, name: str, wide: str) -> str:
-        if self.element == self.sum_type:
+    def widened(self, name: str, wide: str, operand: Operand) -> str:
+        element = _TYPES[operand.dtype]
+        if element == self.sum_type:
             return name
-        self.op(f"  {wide} = arith.extf {name} : {self.element} to {self.sum_type}")
+        self.op(f"  {wide} = arith.extf {name} : {element} to {self.sum_type}")
         return wide
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 from ..capture import Epilogue, KernelSpec, capture_einsum, packed_operand, parse_statement
@@ -11,13 +13,14 @@ from ..formats import Sum
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from .forward_only import forward_only
-from .reference import finish
+from .reference import finish, total, wide
 
 
 class Call:
     """An einsum, captured. `pieces` has a specification and operands for each kernel, by name.
 
-    There is one kernel, named "", save for a sampled output on a sum: that has one for each part.
+    There is one kernel, named "", save for a sampled output on a sum: that has one for each part. A kernel needs an
+    axis to run over; where the output has none it keeps one of the packed operand, which is summed up afterwards.
     """
 
     def __init__(self, expression, operands, location=None, steps=(), semiring="plus_times", epilogue: Epilogue | None = None):
@@ -31,11 +34,15 @@ class Call:
             raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
         self.terms = terms
         self.sampled = set(terms[self.packed]) == set(self.output)
-        capture = lambda operands: capture_einsum(expression, operands, location, steps, semiring, epilogue)
         self._plain = (expression, operands, location, (), semiring)
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
         for name, mine in self._parts().items():
-            spec, self.sizes = capture(mine)
+            if self.output:
+                spec, self.sizes = capture_einsum(expression, mine, location, steps, semiring, epilogue)
+            else:
+                kept = expression + terms[self.packed][self._first_axis()]
+                spec, self.sizes = capture_einsum(kept, mine, location, steps, semiring)
+                spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
             self.pieces[name] = (spec, mine)
 
     @property
@@ -46,7 +53,8 @@ class Call:
 
     @property
     def dtype(self) -> torch.dtype:
-        return next(iter(self.pieces.values()))[0].dtype
+        """The dtype of the operands and of the result; a pattern has none."""
+        return next(operand for operand in self.operands if not isinstance(operand, Pattern)).dtype
 
     @property
     def device(self) -> torch.device:
@@ -55,6 +63,11 @@ class Call:
     def without_epilogue(self) -> Call:
         """The sum alone, by its default schedule."""
         return Call(*self._plain)
+
+    def _first_axis(self) -> int:
+        """The axis of the packed operand that its levels run over first."""
+        format = next(iter(self.pattern.parts.values())).format
+        return format.levels[0].digits[0].axis
 
     def _parts(self) -> dict[str, list]:
         operand = self.operands[self.packed]
@@ -80,7 +93,9 @@ class Call:
     def launch(self, kernels) -> torch.Tensor | PackedTensor:
         """Launch a kernel for each piece; `kernels` maps the names of the pieces to them."""
         results = {name: self._launch(kernels[name], spec, operands) for name, (spec, operands) in self.pieces.items()}
-        return self.packed_result(results) if self.sampled else results[""]
+        if self.sampled:
+            return self.packed_result(results)
+        return results[""] if self.output else finish(self, total(results[""], self.semiring))
 
     def packed_result(self, values: dict[str, torch.Tensor]) -> PackedTensor:
         """Values at the entries as a tensor with the letters of the output in the order that was asked for."""
@@ -92,7 +107,7 @@ class Call:
     def _launch(self, kernel, spec: KernelSpec, operands) -> torch.Tensor:
         packed = operands[self.packed]
         dense = [operand for n, operand in enumerate(operands) if n != self.packed]
-        dense += self.epilogue.tensors if self.epilogue is not None else []
+        dense += self.epilogue.tensors if self.epilogue is not None and self.output else []
         if spec.sampled:
             shape = (packed if isinstance(packed, Pattern) else packed.pattern).part().values_shape
         else:
@@ -116,6 +131,6 @@ def run(call: Call, compute) -> torch.Tensor | PackedTensor:
             result = compute(call)
         return forward_only(result, call) if recording else result
     after = call.epilogue
-    if not recording or after is None or (after.only_bias and not call.sampled):
+    if not recording or after is None or (after.only_bias and not call.sampled) or not call.output:
         return compute(call)
     return finish(call, compute(call.without_epilogue()))

@@ -12,6 +12,10 @@ from ..packing import PackedTensor
 from ..patterns import Pattern
 
 
+_CHUNK = 256
+_SERIAL = 16384  # torch sums as many elements in one thread
+
+
 def reference(call):
     """The result of a `Call`, without kernels.
 
@@ -26,7 +30,7 @@ def reference(call):
         total = _over_entries(call)
     else:
         dense = [o.to_dense() if n == call.packed else o for n, o in enumerate(call.operands)]
-        dense = dense if call.epilogue is None else [o.to(_wide(o.dtype)) for o in dense]
+        dense = dense if call.epilogue is None else [o.to(wide(o.dtype)) for o in dense]
         total = torch.einsum(call.expression, *dense)
     return finish(call, total)
 
@@ -47,10 +51,11 @@ def finish(call, total):
 
 
 def _applied(epilogue, total, output, packed) -> torch.Tensor:
-    return epilogue.apply(total.to(_wide(total.dtype)), output, packed)
+    return epilogue.apply(total.to(wide(total.dtype)), output, packed)
 
 
-def _wide(dtype: torch.dtype) -> torch.dtype:
+def wide(dtype: torch.dtype) -> torch.dtype:
+    """The dtype in which values of another are summed."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
@@ -93,7 +98,7 @@ class _Entries:
                 value = stored.reshape(-1)[self.at].reshape([-1] + [1] * len(self.others))
             else:
                 value = self.gather(operand, term)
-            value = value.to(_wide(value.dtype))
+            value = value.to(wide(value.dtype))
             total = value if total is None else semiring.combine(total, value)
         total = total.expand([len(self.at), *(call.sizes[letter] for letter in self.others)])
         total = total.to(torch.uint8) if total.dtype == torch.bool else total
@@ -119,6 +124,17 @@ def _reduced(tensor: torch.Tensor, dims: list[int], semiring) -> torch.Tensor:
     if math.prod(tensor.shape[d] for d in dims) == 0:
         return torch.full(kept, semiring.zero, dtype=tensor.dtype, device=tensor.device)
     return tensor.amax(dims)
+
+
+def total(partial: torch.Tensor, semiring: str) -> torch.Tensor:
+    """The sum of a vector, in an order that the number of threads does not change."""
+    if semiring != "plus_times":
+        found = find_semiring(semiring, partial.dtype)
+        return _reduced(partial.to(torch.uint8) if partial.dtype == torch.bool else partial, [0], found)
+    while partial.numel() > _SERIAL:
+        whole = partial.numel() // _CHUNK * _CHUNK
+        partial = torch.cat([partial[:whole].reshape(-1, _CHUNK).sum(1), partial[whole:]])
+    return partial.sum()
 
 
 def _over_entries(call) -> torch.Tensor:
