@@ -63,6 +63,11 @@ def capture_einsum(
     sampled = set(own) == set(output)
     if isinstance(operands[packed], Pattern):
         _check_pattern(packed, own, sampled)
+    if set(own) < set(output):
+        raise DataError(
+            f"einsum: the output '{''.join(output)}' has all letters of the packed operand and more, so it is dense; "
+            "write the operand as .to_dense()"
+        )
     classes = [(letter, divisible(sizes[letter])) for letter in own]
     classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
     result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)

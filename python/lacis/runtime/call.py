@@ -28,22 +28,27 @@ class Call:
         self.operands = operands
         self.semiring = semiring
         self.epilogue = epilogue
-        terms, self.output = parse_statement(expression)
+        self.terms, self.output = parse_statement(expression)
         self.packed = packed_operand(operands)
-        if len(terms) != len(operands):
-            raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
-        self.terms = terms
-        self.sampled = set(terms[self.packed]) == set(self.output)
+        if len(self.terms) != len(operands):
+            raise DataError(f"einsum: '{expression}' names {len(self.terms)} operands, {len(operands)} are given")
+        own = self.terms[self.packed]
+        kept = self.output or own[self._first_axis()]
+        self.by_entry = set(own) == set(kept)
         self._plain = (expression, operands, location, (), semiring)
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
         for name, mine in self._parts().items():
             if self.output:
                 spec, self.sizes = capture_einsum(expression, mine, location, steps, semiring, epilogue)
             else:
-                kept = expression + terms[self.packed][self._first_axis()]
-                spec, self.sizes = capture_einsum(kept, mine, location, steps, semiring)
+                spec, self.sizes = capture_einsum(expression + kept, mine, location, steps, semiring)
                 spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
             self.pieces[name] = (spec, mine)
+
+    @property
+    def sampled(self) -> bool:
+        """Is the result packed, on the pattern of the packed operand?"""
+        return self.by_entry and bool(self.output)
 
     @property
     def pattern(self) -> Pattern:
@@ -71,7 +76,7 @@ class Call:
 
     def _parts(self) -> dict[str, list]:
         operand = self.operands[self.packed]
-        if not (self.sampled and isinstance(operand.format, Sum)):
+        if not (self.by_entry and isinstance(operand.format, Sum)):
             return {"": list(self.operands)}
         parts = {}
         for name in self.pattern.parts:
@@ -95,7 +100,12 @@ class Call:
         results = {name: self._launch(kernels[name], spec, operands) for name, (spec, operands) in self.pieces.items()}
         if self.sampled:
             return self.packed_result(results)
+        if self.by_entry:
+            results[""] = torch.cat([values.reshape(-1)[self._entries(name)] for name, values in results.items()])
         return results[""] if self.output else finish(self, total(results[""], self.semiring))
+
+    def _entries(self, part: str) -> torch.Tensor:
+        return self.pattern.part(part).coordinates()[1]
 
     def packed_result(self, values: dict[str, torch.Tensor]) -> PackedTensor:
         """Values at the entries as a tensor with the letters of the output in the order that was asked for."""
