@@ -146,6 +146,7 @@ def test_an_epilogue_is_one_more_generic():
 
 REFUSED = {
     "no arrow": ("ij,j", "is no expression"),
+    "numbers for letters": ([0, 1], "not list"),
     "an ellipsis": ("i...,j->i", r"'\.\.\.' in .* has no code"),
     "no letter": ("i1,j->i", "is no expression"),
     "a letter twice": ("ii,i->i", "diagonals"),

@@ -36,13 +36,13 @@ CUBES = {
 
 
 def pairs(formats, chosen):
-    """Format, expression, dtype: a third of all pairs with one dtype each; all in the long run."""
+    """Format, expression, dtype: a quarter of all pairs with one dtype each; all in the long run."""
     for n, name in enumerate(formats):
         for m, expression in enumerate(chosen):
             if LONG:
                 yield from ((name, expression, dtype) for dtype in conformance.DTYPES)
-            elif (n + m) % 3 == 0:
-                yield name, expression, conformance.DTYPES[(n + m) // 3 % 4]
+            elif (n + m) % 4 == 0:
+                yield name, expression, conformance.DTYPES[(n + m) // 4 % 4]
 
 
 def ids(value):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 import torch
@@ -27,7 +28,14 @@ def parse_statement(expression: str) -> tuple[tuple[tuple[str, ...], ...], tuple
     Raises `DataError` for what is no expression or has no code: no arrow, an ellipsis, a letter twice in one term or
     in the output alone.
     """
-    text = expression.replace(" ", "") if isinstance(expression, str) else ""
+    if not isinstance(expression, str):
+        raise DataError(f"einsum: an expression is text like 'nk,bk->bn', not {type(expression).__name__}")
+    return _parse(expression)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(expression: str):
+    text = expression.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if "..." in text:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import torch
 
@@ -16,14 +17,12 @@ from .structure import Structure
 class Pattern:
     """The structure of a packed tensor, shared by everything that has the same entries.
 
-        >>> import dataclasses
-
-    import torch
-        >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
-        >>> p.storage["pos1"].tolist(), p.storage["crd1"].tolist()
-        ([0, 1, 3], [0, 0, 1])
-        >>> p.transpose().to_mask().tolist()
-        [[True, True], [False, True]]
+    >>> import torch
+    >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
+    >>> p.storage["pos1"].tolist(), p.storage["crd1"].tolist()
+    ([0, 1, 3], [0, 0, 1])
+    >>> p.transpose().to_mask().tolist()
+    [[True, True], [False, True]]
     """
 
     def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
@@ -74,7 +73,7 @@ class Pattern:
         """Validity bitmaps of the parts that have one, by part."""
         return {name: part.valid for name, part in self.parts.items() if part.valid is not None}
 
-    @property
+    @functools.cached_property
     def typed_text(self) -> str:
         """The format's text with the integer types that the arrays have: what kernels are compiled for."""
         if isinstance(self.format, Sum):

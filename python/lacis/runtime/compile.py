@@ -166,7 +166,7 @@ def resolve_target(target: str, device: torch.device, what: str = "target", loca
 
 
 _lock = threading.Lock()
-_kernels: dict[tuple, object] = {}
+_kernels: dict[tuple, Kernel] = {}
 
 
 def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
@@ -174,14 +174,14 @@ def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
     target = resolve_target(target, device)
     where = (spec, target, device)
     with _lock:
-        loaded = _kernels.get(where)
-    if loaded is None:
+        kernel = _kernels.get(where)
+    if kernel is None:
         from .kernels import compile_kernel
 
         loaded = compile_kernel(emit(spec), target, device=device if device.type == "cuda" else None)
         with _lock:
-            loaded = _kernels.setdefault(where, loaded)
-    return Kernel(spec, loaded, device)
+            kernel = _kernels.setdefault(where, Kernel(spec, loaded, device))
+    return kernel
 
 
 def compile(
