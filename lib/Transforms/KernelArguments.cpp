@@ -132,7 +132,19 @@ DictionaryAttr KernelArguments::dimRecord(const TensorSource &source, int64_t di
       {text(b, "kind", "dim"), number(b, "operand", source.number), number(b, "dim", dim)});
 }
 
-Value KernelArguments::dim(const TensorSource &source, int64_t dim) { return integer(dimRecord(source, dim)); }
+std::optional<int64_t> KernelArguments::constantDim(const TensorSource &source, int64_t dim) {
+  unsigned number = source.kind == TensorSource::Output ? before.getNumArguments() - 1 : source.number;
+  auto type = cast<RankedTensorType>(before.getArgument(number).getType());
+  return type.isDynamicDim(dim) ? std::nullopt : std::optional(type.getDimSize(dim));
+}
+
+Value KernelArguments::dim(const TensorSource &source, int64_t dim) {
+  std::optional<int64_t> known = constantDim(source, dim);
+  if (!known)
+    return integer(dimRecord(source, dim));
+  OpBuilder entry(kernel.getBody());
+  return arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, *known));
+}
 
 /// One factor of a size: ceildiv(argument, div) * mul.
 static ArrayAttr factor(Builder &b, int64_t arg, int64_t div, int64_t mul) {
@@ -140,6 +152,8 @@ static ArrayAttr factor(Builder &b, int64_t arg, int64_t div, int64_t mul) {
 }
 
 ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
+  if (std::optional<int64_t> known = constantDim(source, dim))
+    return factor(b, -1, 1, llvm::divideCeil(*known, div));
   DictionaryAttr record = dimRecord(source, dim);
   integer(record);
   return factor(b, indexOf(record), div, 1);

@@ -21,8 +21,9 @@ TensorSource sourceOf(mlir::Value tensor, llvm::ArrayRef<WorkspaceOp> workspaces
 
 class KernelArguments {
 public:
-  KernelArguments(mlir::func::FuncOp kernel, unsigned indexBits)
-      : kernel(kernel), b(kernel.getContext()), indexType(b.getIntegerType(indexBits)) {}
+  /// `before` is the function at the loops stage, whose types know the sizes that are constants.
+  KernelArguments(mlir::func::FuncOp kernel, mlir::func::FuncOp before, unsigned indexBits)
+      : kernel(kernel), before(before), b(kernel.getContext()), indexType(b.getIntegerType(indexBits)) {}
 
   mlir::Type getIndexType() const { return indexType; }
   /// The pointer of a dense operand, the output or a workspace.
@@ -56,7 +57,9 @@ private:
   unsigned indexOf(mlir::DictionaryAttr record) const;
   mlir::DictionaryAttr dimRecord(const TensorSource &source, int64_t dim);
 
-  mlir::func::FuncOp kernel;
+  std::optional<int64_t> constantDim(const TensorSource &source, int64_t dim);
+
+  mlir::func::FuncOp kernel, before;
   mutable mlir::Builder b;
   mlir::Type indexType;
   llvm::SmallVector<mlir::Attribute> records;

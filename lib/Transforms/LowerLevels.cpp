@@ -143,7 +143,7 @@ LogicalResult lowerKernel(func::FuncOp function) {
     kernel->setAttr("lacis.steps", steps);
   kernel.addEntryBlock();
   SmallVector<WorkspaceOp> workspaces(function.getBody().getOps<WorkspaceOp>());
-  KernelArguments arguments(kernel, bits);
+  KernelArguments arguments(kernel, function, bits);
   OpBuilder body = OpBuilder::atBlockEnd(&kernel.getBody().front());
   LoopLowering lowering(arguments, workspaces);
   if (failed(lowering.lower(body, function.getBody().front())))

@@ -28,72 +28,98 @@ FailureOr<int64_t> threadsOf(ArrayRef<scf::ForOp> loops, StringRef unit) {
   return *size;
 }
 
+constexpr const char *kAxes[] = {"x", "y", "z"};
+
 class GridMapping {
 public:
   explicit GridMapping(func::FuncOp function) : function(function), b(function.getBody()) {}
 
   FailureOr<Attribute> run() {
-    SmallVector<scf::ForOp> blocks = boundLoops(function, {"block.x", "parallel"});
-    SmallVector<scf::ForOp> warps = boundLoops(function, {"warp"}), lanes = boundLoops(function, {"lane"});
-    SmallVector<scf::ForOp> threads = boundLoops(function, {"thread.x"});
-    FailureOr<int64_t> warp = threadsOf(warps, "warp"), lane = threadsOf(lanes, "lane"),
-                       thread = threadsOf(threads, "thread.x");
-    if (failed(warp) || failed(lane) || failed(thread))
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      std::string block = std::string("block.") + kAxes[axis], thread = std::string("thread.") + kAxes[axis];
+      blocks[axis] = boundLoops(function, axis == 0 ? ArrayRef<StringRef>{block, "parallel"} : ArrayRef<StringRef>{block});
+      threads[axis] = boundLoops(function, {StringRef(thread)});
+      FailureOr<int64_t> size = threadsOf(threads[axis], thread);
+      if (failed(size))
+        return failure();
+      sizes[axis] = *size;
+    }
+    warps = boundLoops(function, {"warp"});
+    lanes = boundLoops(function, {"lane"});
+    FailureOr<int64_t> warp = threadsOf(warps, "warp"), lane = threadsOf(lanes, "lane");
+    if (failed(warp) || failed(lane))
       return failure();
     if (!lanes.empty() && *lane != kWarpSize)
       return lanes.front().emitError("bind: a loop bound to 'lane' runs exactly 32 times");
-    if (!threads.empty() && (!warps.empty() || !lanes.empty()))
-      return threads.front().emitError("bind: 'thread.x' excludes 'warp' and 'lane'");
-    int64_t size = !threads.empty() ? *thread : *warp * (lanes.empty() ? 1 : kWarpSize);
-    Attribute launch = record(blocks, size);
+    bool usesWarps = !warps.empty() || !lanes.empty();
+    for (const auto &loops : threads)
+      if (!loops.empty() && usesWarps)
+        return scf::ForOp(loops.front()).emitError("bind: 'thread' excludes 'warp' and 'lane'");
+    if (usesWarps)
+      sizes[0] = *warp * (lanes.empty() ? 1 : kWarpSize);
+    Attribute launch = record();
     auto nest = llvm::find_if(function.getBody().front(), [](Operation &op) { return isa<scf::ForOp>(op); });
     if (nest == function.getBody().front().end())
       return launch;
     b.setInsertionPoint(&*nest);
-    place(blocks, warps, lanes, threads, nest->getLoc());
+    place(nest->getLoc());
     return launch;
   }
 
 private:
-  Attribute record(ArrayRef<scf::ForOp> blocks, int64_t threads) {
+  Attribute record() {
     function->setAttr("lacis.gpu_kernel", b.getUnitAttr());
-    function->setAttr("lacis.block", b.getDenseI64ArrayAttr({threads, 1, 1}));
-    ArrayAttr one = productOfSizes(b, {});
+    function->setAttr("lacis.block", b.getDenseI64ArrayAttr(sizes));
+    SmallVector<Attribute> grid;
+    for (const auto &loops : blocks)
+      grid.push_back(productOfSizes(b, loops));
     return b.getDictionaryAttr({b.getNamedAttr("entry", b.getStringAttr(function.getName())),
-                                b.getNamedAttr("grid", b.getArrayAttr({productOfSizes(b, blocks), one, one})),
-                                b.getNamedAttr("block", b.getI64ArrayAttr({threads, 1, 1})),
+                                b.getNamedAttr("grid", b.getArrayAttr(grid)),
+                                b.getNamedAttr("block", b.getI64ArrayAttr(sizes)),
                                 b.getNamedAttr("shared", b.getI64IntegerAttr(0))});
   }
 
-  Value as(Value value, Type type, Location loc) { return arith::IndexCastUIOp::create(b, loc, type, value); }
+  Value widen(Value value, Type type, Location loc) {
+    return value.getType() == type ? value : arith::ExtUIOp::create(b, loc, type, value).getResult();
+  }
 
-  void place(ArrayRef<scf::ForOp> blocks, ArrayRef<scf::ForOp> warps, ArrayRef<scf::ForOp> lanes,
-             ArrayRef<scf::ForOp> threads, Location loc) {
+  void inlineAt(ArrayRef<scf::ForOp> loops, Value value, Location loc) {
+    for (scf::ForOp loop : loops)
+      inlineLoop(loop, widen(value, loop.getInductionVar().getType(), loc));
+  }
+
+  void place(Location loc) {
     Type i32 = b.getI32Type();
-    Value block = as(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x), i32, loc);
-    Value thread = as(gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x), i32, loc);
-    // The flat unit has the width of the loops: a grid has fewer than 2^31 blocks.
-    Type index = blocks.empty() ? i32 : scf::ForOp(blocks.front()).getInductionVar().getType();
-    auto widen = [&](Value value, Type type) {
-      return value.getType() == type ? value : arith::ExtUIOp::create(b, loc, type, value).getResult();
-    };
-    SmallVector<Value> units = decodeUnit(b, loc, widen(block, index), blocks);
+    auto as32 = [&](Value value) { return arith::IndexCastUIOp::create(b, loc, i32, value).getResult(); };
+    SmallVector<std::pair<scf::ForOp, Value>> units;
+    SmallVector<Value> thread(3);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      auto dimension = static_cast<gpu::Dimension>(axis);
+      if (axis == 0 || !threads[axis].empty())
+        thread[axis] = as32(gpu::ThreadIdOp::create(b, loc, dimension));
+      if (blocks[axis].empty())
+        continue;
+      // The flat unit has the width of the loops: a grid has fewer than 2^31 blocks.
+      Value block = as32(gpu::BlockIdOp::create(b, loc, dimension));
+      Value flat = widen(block, scf::ForOp(blocks[axis].front()).getInductionVar().getType(), loc);
+      for (auto [loop, unit] : llvm::zip(blocks[axis], decodeUnit(b, loc, flat, blocks[axis])))
+        units.push_back({loop, unit});
+    }
     Value size = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(lanes.empty() ? 1 : kWarpSize));
-    Value warp = arith::DivUIOp::create(b, loc, thread, size);
-    Value lane = arith::RemUIOp::create(b, loc, thread, size);
-    auto inlineAt = [&](ArrayRef<scf::ForOp> loops, Value value) {
-      for (scf::ForOp loop : loops)
-        inlineLoop(loop, widen(value, loop.getInductionVar().getType()));
-    };
-    inlineAt(warps, warp);
-    inlineAt(lanes, lane);
-    inlineAt(threads, thread);
-    for (auto [loop, unit] : llvm::zip(blocks, units))
+    Value warp = arith::DivUIOp::create(b, loc, thread[0], size);
+    Value lane = arith::RemUIOp::create(b, loc, thread[0], size);
+    inlineAt(warps, warp, loc);
+    inlineAt(lanes, lane, loc);
+    for (unsigned axis = 0; axis < 3; ++axis)
+      inlineAt(threads[axis], thread[axis], loc);
+    for (auto [loop, unit] : units)
       inlineLoop(loop, unit);
   }
 
   func::FuncOp function;
   OpBuilder b;
+  SmallVector<scf::ForOp> blocks[3], threads[3], warps, lanes;
+  SmallVector<int64_t> sizes{1, 1, 1};
 };
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {

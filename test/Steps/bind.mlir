@@ -61,6 +61,21 @@ func.func @no_size(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "i",
 
 // -----
 
+// expected-error @+2 {{bind: 4096 threads are more than a block has (1024)}}
+// expected-note @+1 {{asked for}}
+func.func @many() attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "thread.x">, #lacis.bind<loop = "b", unit = "thread.y">]} {
+  %c64 = arith.constant 64 : index
+  lacis.loop "i" %i to %c64 {
+    lacis.loop "b" %b to %c64 {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
 // expected-error @+2 {{bind: 'warp' is not free: loop 'i' is bound to 'thread.x'}}
 // expected-note @+1 {{asked for}}
 func.func @taken() attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "thread.x">, #lacis.bind<loop = "b", unit = "warp">]} {

@@ -1,8 +1,8 @@
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps | FileCheck %s
 
-// The size is a fact of each operand that has the letter, and known from then on.
+// The size is that of each operand that has the letter, and known from then on.
 // CHECK-LABEL: func.func @sizes(
-// CHECK-SAME:    lacis.sizes = array<i64: 8, -1>
+// CHECK-SAME:    tensor<8x?xf32>
 // CHECK:         lacis.loop "b" %{{.*}} to %c8
 // CHECK:         {vectorize = 8 : i64}
 func.func @sizes(%y: tensor<?x?xf32> {lacis.axes = ["b", "i"]})

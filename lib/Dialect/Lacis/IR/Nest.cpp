@@ -118,8 +118,10 @@ std::optional<int64_t> lacis::knownSize(Value size) {
   if (auto constant = getConstantIntValue(size))
     return constant;
   if (auto dim = size.getDefiningOp<tensor::DimOp>()) {
-    std::optional<int64_t> fact = factOf(dim, "lacis.sizes");
-    return fact && *fact >= 0 ? fact : std::nullopt;
+    auto type = cast<RankedTensorType>(dim.getSource().getType());
+    std::optional<int64_t> axis = dim.getConstantIndex();
+    bool known = axis && *axis < type.getRank() && !type.isDynamicDim(*axis);
+    return known ? std::optional(type.getDimSize(*axis)) : std::nullopt;
   }
   Operation *op = size.getDefiningOp();
   if (!isa_and_nonnull<arith::MulIOp, arith::CeilDivUIOp>(op))

@@ -14,12 +14,9 @@ SmallVector<StringRef> BindStepAttr::namedLoops() const { return {getLoop()}; }
 
 /// What another loop of the nest is bound to leaves this unit free.
 static LogicalResult requireFree(LoopOp loop, StringRef unit, Location loc) {
-  Operation *top = loop;
-  while (auto parent = dyn_cast<LoopOp>(top->getParentOp()))
-    top = parent;
   LoopOp taken;
   bool threads = unit.starts_with("thread"), warps = unit == "warp" || unit == "lane";
-  top->walk([&](LoopOp other) {
+  outermostLoop(loop)->walk([&](LoopOp other) {
     StringRef has = other == loop ? StringRef() : other.getBind().value_or("");
     bool clash = !unit.starts_with("block") && has == unit;
     clash |= threads && (has == "warp" || has == "lane");
@@ -31,6 +28,17 @@ static LogicalResult requireFree(LoopOp loop, StringRef unit, Location loc) {
     return success();
   return emitError(loc) << "bind: '" << unit << "' is not free: loop '" << taken.getName() << "' is bound to '"
                         << *taken.getBind() << "'";
+}
+
+/// The threads that the other loops of the nest are bound to, together.
+static int64_t threadsOf(LoopOp loop) {
+  int64_t count = 1;
+  outermostLoop(loop)->walk([&](LoopOp other) {
+    StringRef unit = other.getBind().value_or("");
+    if (unit.starts_with("thread") || unit == "warp" || unit == "lane")
+      count *= other.getTrip().value_or(1);
+  });
+  return count;
 }
 
 LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
@@ -53,6 +61,9 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
                           << unit << "' does; split it first";
   if (failed(requireFree(*loop, unit, loc)))
     return failure();
+  int64_t count = unit.starts_with("block") ? 1 : *trip * threadsOf(*loop);
+  if (count > kThreads)
+    return emitError(loc) << "bind: " << count << " threads are more than a block has (" << kThreads << ")";
   loop->setBind(unit);
   (*loop)->setLoc(loc);
   return success();
