@@ -68,11 +68,11 @@ private:
       return carry(op, inner.getBlock(), inner.getParent(), 1 + inner.getNumDigits());
     if (auto guard = dyn_cast<scf::IfOp>(op))
       return branch(guard);
-    if (llvm::none_of(op.getOperands(), [&](Value v) { return varies(v); }) && !isa<WriteOp>(op)) {
+    if (llvm::none_of(op.getOperands(), [&](Value v) { return varies(v); }) && !isa<WriteOp, SetOp>(op)) {
       b.clone(op, shared);
       return success();
     }
-    if (isa<WriteOp>(op) && llvm::none_of(op.getOperands().drop_front(), [&](Value v) { return varies(v); }))
+    if (isa<WriteOp, SetOp>(op) && llvm::none_of(op.getOperands().drop_front(), [&](Value v) { return varies(v); }))
       return loop.emitError("jam: all copies of loop '") << loop.getName() << "' write one element";
     for (int64_t n = 0; n < copies; ++n)
       replicate(op, n);
@@ -84,7 +84,7 @@ private:
     IRMapping mapping;
     for (Value operand : op.getOperands())
       mapping.map(operand, copyOf(operand, n));
-    if (!isa<ReadOp, WriteOp>(op) || !active[n]) {
+    if (!isa<ReadOp, WriteOp, SetOp>(op) || !active[n]) {
       Operation *clone = b.clone(op, mapping);
       for (auto [before, after] : llvm::zip(op.getResults(), clone->getResults()))
         replicas[before].push_back(after);

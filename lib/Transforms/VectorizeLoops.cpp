@@ -3,9 +3,12 @@
 /// A loop marked `vectorize` becomes lanes: what depends on its coordinate turns into vectors.
 ///
 /// The loops inside stay as they are, so their bounds must not depend on the lane. A guard of the
-/// coordinate becomes the number of active lanes of the accesses under it.
+/// coordinate becomes the number of active lanes of the accesses under it. A loop that carries a sum
+/// carries one sum a lane, through the loops around it that pass the sum on; they are added up at the end.
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISVECTORIZELOOPS
@@ -17,11 +20,25 @@ using namespace lacis;
 
 namespace {
 
+/// How lanes are brought together by the operation that brings rounds together.
+std::optional<vector::CombiningKind> kindOf(Operation *combiner) {
+  return llvm::TypeSwitch<Operation *, std::optional<vector::CombiningKind>>(combiner)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return vector::CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return vector::CombiningKind::MUL; })
+      .Case([](arith::MaximumFOp) { return vector::CombiningKind::MAXIMUMF; })
+      .Case([](arith::MinimumFOp) { return vector::CombiningKind::MINIMUMF; })
+      .Case([](arith::OrIOp) { return vector::CombiningKind::OR; })
+      .Case([](arith::AndIOp) { return vector::CombiningKind::AND; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
 class Vectorizer {
 public:
   explicit Vectorizer(LoopOp loop) : loop(loop), width(*loop.getVectorize()), b(loop) {}
 
   LogicalResult run() {
+    if (loop.getNumResults() != 0)
+      return sumLanes();
     Value zero = arith::ConstantIndexOp::create(b, loop.getLoc(), 0);
     scalars.map(loop.getCoordinate(), zero);
     consecutive.insert(loop.getCoordinate());
@@ -32,6 +49,45 @@ public:
   }
 
 private:
+  LogicalResult sumLanes() {
+    Operation *combiner = combinerOf(loop);
+    std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
+    std::optional<TypedAttr> neutral = combiner ? arith::getNeutralElement(combiner) : std::nullopt;
+    SmallVector<LoopOp> chain = carriedChain(loop);
+    if (!kind || !neutral || chain.back() != loop)
+      return loop.emitError("vectorize: the rounds of loop '") << loop.getName() << "' are not added up by one operation";
+    auto *first = llvm::find_if(llvm::reverse(chain), [](LoopOp other) { return other.getBind().has_value(); }).base();
+    LoopOp top = *first;
+    b.setInsertionPoint(top);
+    auto type = VectorType::get({width}, loop.getResultTypes()[0]);
+    Value lanes = arith::ConstantOp::create(b, loop.getLoc(), DenseElementsAttr::get(type, Attribute(*neutral)));
+    SmallVector<LoopOp> made;
+    for (LoopOp outer : llvm::make_range(first, std::prev(chain.end()))) {
+      auto copy = LoopOp::create(b, outer.getLoc(), outer.getName(), outer.getUpper(), lanes);
+      copy.setUnrollAttr(outer.getUnrollAttr());
+      scalars.map(outer.getCoordinate(), copy.getCoordinate());
+      lanes = copy.getIterArgs()[0];
+      b.setInsertionPointToEnd(copy.getBlock());
+      made.push_back(copy);
+    }
+    scalars.map(loop.getCoordinate(), arith::ConstantIndexOp::create(b, loop.getLoc(), 0));
+    consecutive.insert(loop.getCoordinate());
+    vectors[loop.getIterArgs()[0]] = lanes;
+    if (failed(block(*loop.getBlock(), {})))
+      return failure();
+    Value result = asVector(loop.getBlock()->getTerminator()->getOperand(0));
+    for (LoopOp copy : llvm::reverse(made)) {
+      YieldOp::create(b, loop.getLoc(), result);
+      result = copy.getResult(0);
+      b.setInsertionPointAfter(copy);
+    }
+    Value sum = vector::ReductionOp::create(b, loop.getLoc(), *kind, result, top.getInits()[0],
+                                            arith::FastMathFlags::reassoc);
+    top.getResult(0).replaceAllUsesWith(sum);
+    top.erase();
+    return success();
+  }
+
   LogicalResult block(Block &source, Value count) {
     for (Operation &op : source.without_terminator())
       if (failed(operation(op, count)))
@@ -60,6 +116,8 @@ private:
       return access(op, read.getIndices(), read.getResult(), count);
     if (auto write = dyn_cast<WriteOp>(op))
       return access(op, write.getIndices(), {}, count);
+    if (isa<LocateOp, ValueOp, EntryOp, SetOp>(op) && llvm::any_of(op.getOperands(), [&](Value v) { return varies(v); }))
+      return position(op, count);
     if (llvm::none_of(op.getOperands(), [&](Value v) { return varies(v); })) {
       b.clone(op, scalars);
       return success();
@@ -141,6 +199,36 @@ private:
     return success();
   }
 
+  /// Neighbours of a stored block lie at consecutive positions.
+  LogicalResult position(Operation &op, Value count) {
+    auto apart = [&] {
+      return loop.emitError("vectorize: loop '") << loop.getName() << "' does not run along neighbours of a stored block";
+    };
+    if (auto locate = dyn_cast<LocateOp>(op)) {
+      ValueRange digits = locate.getDigits();
+      bool neighbours = !digits.empty() && isConsecutive(digits.back()) && !varies(locate.getParent()) &&
+                        llvm::none_of(digits.drop_back(), [&](Value v) { return varies(v); });
+      if (!neighbours)
+        return apart();
+      b.clone(op, scalars);
+      consecutive.insert(locate.getResult());
+      return success();
+    }
+    auto set = dyn_cast<SetOp>(op);
+    Value place = set ? set.getPosition() : op.getOperand(1);
+    if (!isConsecutive(place))
+      return apart();
+    Value first = scalars.lookupOrDefault(place);
+    if (set) {
+      SetOp::create(b, op.getLoc(), asVector(set.getValue()), set.getTensor(), first, count);
+      return success();
+    }
+    OperationState state(op.getLoc(), op.getName(), {scalars.lookupOrDefault(op.getOperand(0)), first},
+                         {VectorType::get({width}, op.getResult(0).getType())});
+    vectors[op.getResult(0)] = b.create(state)->getResult(0);
+    return success();
+  }
+
   /// A loop inside: the carried floating-point values become vectors.
   LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading, Value count) {
     if (varies(bound))
@@ -176,13 +264,26 @@ private:
     return success();
   }
 
+  /// Lanes past the end do nothing: their accesses are counted out, and their values are those of the other side.
+  LogicalResult divide(scf::IfOp guard, Value count) {
+    if (failed(block(*guard.thenBlock(), count)))
+      return failure();
+    if (guard.getNumResults() == 0)
+      return success();
+    if (failed(block(*guard.elseBlock(), {})))
+      return failure();
+    Value active = LanesOp::create(b, guard.getLoc(), VectorType::get({width}, b.getI1Type()), count);
+    auto yes = guard.thenBlock()->getTerminator()->getOperands(), no = guard.elseBlock()->getTerminator()->getOperands();
+    for (auto [result, then, otherwise] : llvm::zip(guard.getResults(), yes, no))
+      vectors[result] = arith::SelectOp::create(b, guard.getLoc(), active, asVector(then), asVector(otherwise));
+    return success();
+  }
+
   LogicalResult branch(scf::IfOp guard, Value count) {
     auto lanes = counts.find(guard.getCondition());
     bool divided = lanes != counts.end() && lanes->second;
-    if (divided && guard.getNumResults() != 0)
-      return loop.emitError("vectorize: a guarded value of loop '") << loop.getName() << "' has no vector form";
-    if (divided) // lanes past the end do nothing: their accesses are counted out
-      return block(*guard.thenBlock(), lanes->second);
+    if (divided)
+      return divide(guard, lanes->second);
     SmallVector<Type> types;
     for (Type type : guard.getResultTypes())
       types.push_back(VectorType::get({width}, type));

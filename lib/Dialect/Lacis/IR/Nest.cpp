@@ -4,6 +4,7 @@
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -61,6 +62,49 @@ Value Nest::findOperand(StringRef name) const {
       if (attr.getValue() == name)
         return argument;
   return {};
+}
+
+/// The loop that `loop` only passes its carried values on to, or null.
+static LoopOp passedTo(LoopOp loop) {
+  Block *body = loop.getBlock();
+  auto inner = dyn_cast<LoopOp>(body->front());
+  if (!inner || std::next(body->begin()) != std::prev(body->end()))
+    return {};
+  bool same = llvm::equal(ValueRange(inner.getInits()), ValueRange(SmallVector<Value>(loop.getIterArgs()))) &&
+              llvm::equal(ValueRange(inner.getResults()), body->getTerminator()->getOperands());
+  return same ? inner : LoopOp();
+}
+
+SmallVector<LoopOp> lacis::carriedChain(LoopOp loop) {
+  while (auto around = dyn_cast<LoopOp>(loop->getParentOp()))
+    if (around.getNumResults() != 0 && passedTo(around) == loop)
+      loop = around;
+    else
+      break;
+  SmallVector<LoopOp> chain{loop};
+  while (LoopOp inner = passedTo(chain.back()))
+    chain.push_back(inner);
+  return chain;
+}
+
+Operation *lacis::combinerOf(LoopOp loop) {
+  if (loop.getNumResults() != 1)
+    return nullptr;
+  Value value = loop.getBlock()->getTerminator()->getOperand(0), carried = loop.getIterArgs()[0];
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto inner = dyn_cast<LoopOp>(op)) {
+      carried = inner.getIterArgs()[0];
+      value = inner.getBlock()->getTerminator()->getOperand(0);
+    } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
+      value = guard.thenBlock()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      value = select.getTrueValue();
+    } else {
+      bool combines = op->getNumOperands() == 2 && llvm::is_contained(op->getOperands(), carried);
+      return combines ? op : nullptr;
+    }
+  }
+  return nullptr;
 }
 
 LoopOp lacis::outermostLoop(LoopOp loop) {

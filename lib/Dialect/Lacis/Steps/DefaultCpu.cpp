@@ -30,9 +30,41 @@ static void jamRows(ScheduleBuilder &schedule, StringRef lane) {
   }
 }
 
+/// A product sampled on a pattern: a row of a stored block is a vector, and four rows share what they read; without
+/// blocks the sum is a vector, along rows of the operands that are laid out so.
+static void scheduleSampled(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
+  if (LoopOp block = blockLoop(nest)) {
+    auto around = block->getParentOfType<LoopOp>();
+    std::string name = block.getName().str();
+    int64_t width = std::min<int64_t>(*block.getTrip(), 16);
+    if (*block.getTrip() > width) {
+      schedule.split(name, width);
+      name += "1";
+    }
+    schedule.vectorize(name, width);
+    if (around && around.getTrip() && *around.getTrip() % 4 == 0 && canJam(around)) {
+      std::string rows = around.getName().str();
+      schedule.split(rows, 4);
+      schedule.jam(rows + "1");
+    }
+    return;
+  }
+  if (LoopOp sum = sumLoop(nest)) {
+    std::string name = sum.getName().str();
+    CopyRule copy = copyRule(nest);
+    copy.rows = true;
+    scheduleCopies(schedule, name, copy);
+    schedule.split(name, copy.panel);
+    schedule.vectorize(name + "1", copy.panel);
+  }
+}
+
 /// The whole default of a main nest that no step has changed.
 static void scheduleMain(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
+  if (isSampled(nest))
+    return scheduleSampled(schedule);
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
     CopyRule copy = copyRule(nest);

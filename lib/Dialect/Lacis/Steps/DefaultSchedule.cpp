@@ -4,6 +4,7 @@
 #include "DefaultSchedule.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -91,7 +92,8 @@ SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, 
   return found;
 }
 
-FormatAttr lacis::panelLayout(Nest &nest, StringRef operand, unsigned axis, int64_t panel) {
+/// Axis `axis` in panels, all levels dense: (axis floordiv panel, the others, axis mod panel), or the others first.
+static FormatAttr panelLayout(Nest &nest, StringRef operand, unsigned axis, const CopyRule &rule) {
   func::FuncOp function = nest.getFunction();
   auto argument = cast<BlockArgument>(nest.findOperand(operand));
   ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
@@ -99,29 +101,35 @@ FormatAttr lacis::panelLayout(Nest &nest, StringRef operand, unsigned axis, int6
   llvm::raw_string_ostream out(text), names(list);
   llvm::interleaveComma(axes, names, [&](Attribute name) { names << cast<StringAttr>(name).getValue(); });
   StringRef lane = cast<StringAttr>(axes[axis]).getValue();
-  out << "#lacis.format<(" << list << ") -> (" << lane << " floordiv " << panel << " : dense";
+  SmallVector<std::string> levels;
   for (auto [other, name] : llvm::enumerate(axes))
     if (other != axis)
-      out << ", " << cast<StringAttr>(name).getValue() << " : dense";
-  out << ", " << lane << " mod " << panel << " : dense)>";
+      levels.push_back(cast<StringAttr>(name).str());
+  levels.insert(rule.rows ? levels.end() : levels.begin(), (lane + " floordiv " + Twine(rule.panel)).str());
+  levels.push_back((lane + " mod " + Twine(rule.panel)).str());
+  out << "#lacis.format<(" << list << ") -> (" << llvm::join(levels, " : dense, ") << " : dense)>";
   return cast<FormatAttr>(parseAttribute(text, function.getContext()));
 }
 
 static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis,
                          const CopyRule &rule) {
   Nest &nest = schedule.getNest();
-  schedule.relayout(operand, panelLayout(nest, operand, axis, rule.panel));
+  schedule.relayout(operand, panelLayout(nest, operand, axis, rule));
   std::string prefix = (operand + "." + lane).str();
   SmallVector<std::string> outer;
   if (LoopOp first = nest.find(prefix + "0"))
-    for (LoopOp loop : perfectChain(first))
+    for (LoopOp loop : perfectChain(outermostLoop(first)))
       if (!loop.getTrip())
         outer.push_back(loop.getName().str());
-  if (outer.size() > 1) {
-    std::string last = outer.pop_back_val();
-    schedule.split(last, rule.tile);
-    outer.push_back(last + "0");
-    schedule.reorder({prefix + "1", last + "1"});
+  auto *last = llvm::find_if(llvm::reverse(outer), [&](StringRef name) { return name != prefix + "0"; }).base();
+  if (last != outer.begin()) { // a thread reads neighbours of the last axis
+    std::string name = *--last;
+    schedule.split(name, rule.tile);
+    *last = name + "0";
+    if (rule.rows)
+      schedule.reorder({prefix + "0", prefix + "1", name + "1"});
+    else
+      schedule.reorder({prefix + "1", name + "1"});
   }
   for (const std::string &loop : outer)
     schedule.bind(loop, rule.unit);
@@ -132,6 +140,36 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef
 void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule) {
   for (auto [operand, axis] : operandsAcross(schedule.getNest(), lane))
     scheduleCopy(schedule, operand, lane, axis, rule);
+}
+
+bool lacis::isSampled(Nest &nest) {
+  auto type = dyn_cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
+  return type && type.getEncoding();
+}
+
+LoopOp lacis::blockLoop(Nest &nest) {
+  auto type = cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
+  LoopOp innermost;
+  nest.mainChain().front()->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
+    if (loop.getNumResults() == 0 && loop.getTrip())
+      innermost = loop;
+  });
+  ArrayRef<Digit> last = cast<FormatAttr>(type.getEncoding()).getLevels().back().getDigits();
+  if (!innermost || last.size() != 1 || *innermost.getTrip() != last[0].mod || *innermost.getTrip() % 4 != 0)
+    return {};
+  StringRef letter = letterOf(innermost.getName());
+  auto axes = axesOf(nest.getFunction(), nest.getFunction().getNumArguments() - 1);
+  bool isLast = cast<StringAttr>(axes[last[0].axis]).getValue() == letter;
+  return isLast && operandsAcross(nest, letter).empty() ? innermost : LoopOp();
+}
+
+LoopOp lacis::sumLoop(Nest &nest) {
+  LoopOp innermost;
+  nest.mainChain().front()->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
+    if (loop.getNumResults() != 0)
+      innermost = loop;
+  });
+  return innermost;
 }
 
 void lacis::copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule) {

@@ -40,17 +40,23 @@ llvm::StringRef letterOf(llvm::StringRef loop);
 /// Dense operands (the output too) that the main nest touches and that have `letter`, but not as their last axis:
 /// (name, axis of the letter).
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
-/// (d0, d1) with axis `axis` in panels: (axis floordiv panel, the others, axis mod panel), all dense.
-FormatAttr panelLayout(Nest &nest, llvm::StringRef operand, unsigned axis, int64_t panel);
 /// How a target copies an operand to panels of lanes.
 struct CopyRule {
   int64_t panel;           // lanes of a panel
   int64_t tile;            // neighbours of the last axis whose size is not constant that a thread copies
   llvm::StringRef unit;    // of the loops over tiles and panels
   llvm::StringRef threads; // of the loop over the lanes of a panel, or empty
+  bool rows = false;       // the panels of one row lie side by side, not the rows of one panel
 };
 /// Lays the operands that have `lane` across their rows out in panels.
 void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyRule &rule);
+/// The output has the pattern of an operand: the main nest runs over its entries.
+bool isSampled(Nest &nest);
+/// The innermost loop over a digit of a stored block, where the neighbours of a row of the block are neighbours in
+/// every operand too; null elsewhere.
+LoopOp blockLoop(Nest &nest);
+/// The innermost loop that carries a sum, or null.
+LoopOp sumLoop(Nest &nest);
 /// The same for each letter that a step has vectorised: a vector reads neighbours.
 void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
 /// Splits the lanes of the main nest into panels: the panels outermost, the lanes of one innermost.

@@ -6,6 +6,28 @@
 using namespace mlir;
 using namespace lacis;
 
+/// Loops that carry one sum swap what they run over: names, sizes, marks, and who uses their coordinates.
+static void reorderCarried(ArrayRef<LoopOp> chain, ArrayRef<LoopOp> wanted) {
+  struct Face {
+    Value upper;
+    DictionaryAttr attributes;
+    Location loc;
+    SmallVector<OpOperand *> uses;
+  };
+  auto faces = llvm::map_to_vector(wanted, [](LoopOp loop) {
+    auto uses = llvm::map_to_vector(loop.getCoordinate().getUses(), [](OpOperand &use) { return &use; });
+    return Face{loop.getUpper(), loop->getAttrDictionary(), loop.getLoc(), uses};
+  });
+  for (auto [place, face] : llvm::zip(chain, faces)) {
+    LoopOp loop = place;
+    loop.getUpperMutable().assign(face.upper);
+    loop->setAttrs(face.attributes);
+    loop->setLoc(face.loc);
+    for (OpOperand *use : face.uses)
+      use->set(loop.getCoordinate());
+  }
+}
+
 SmallVector<StringRef> ReorderStepAttr::namedLoops() const {
   return llvm::map_to_vector(getLoops().getAsValueRange<StringAttr>(), [](StringRef name) { return name; });
 }
@@ -25,7 +47,8 @@ LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   }
   if (loops.empty())
     return emitError(loc) << "reorder: no loop is named";
-  SmallVector<LoopOp> chain = perfectChain(outermostLoop(loops.front()));
+  bool carried = loops.front().getNumResults() != 0;
+  SmallVector<LoopOp> chain = carried ? carriedChain(loops.front()) : perfectChain(outermostLoop(loops.front()));
   SmallVector<unsigned> places;
   for (auto [place, loop] : llvm::enumerate(chain))
     if (llvm::is_contained(loops, loop))
@@ -35,6 +58,8 @@ LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<LoopOp> wanted = chain;
   for (auto [place, loop] : llvm::zip(places, loops))
     wanted[place] = loop;
+  if (carried)
+    return reorderCarried(chain, wanted), success();
   // Empty the chain from the inside, then nest it anew around the innermost body.
   Block *body = chain.back().getBlock();
   Operation *anchor = chain.front()->getNextNode();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i in n  -->  for i0 in ceil(n / factor): for i1 in factor: if i0 * factor + i1 < n
+/// A loop that carries a sum carries it through both.
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,6 +20,43 @@ static void guardBlock(Block *block, Operation *after, Value coordinate, Value s
                                std::prev(block->end()));
 }
 
+/// The body of a loop that carries a sum: past the end the carried values pass on.
+static void guardCarried(LoopOp loop, Operation *after, Value coordinate, Value size, Location loc) {
+  Block *block = loop.getBlock();
+  OpBuilder b(block, std::next(after->getIterator()));
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, coordinate, size);
+  auto guard = scf::IfOp::create(b, loc, loop.getResultTypes(), inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  Operation *yield = block->getTerminator();
+  Block *then = guard.thenBlock();
+  then->getOperations().splice(then->begin(), block->getOperations(), std::next(guard->getIterator()),
+                               yield->getIterator());
+  OpBuilder inThen = OpBuilder::atBlockEnd(then), inElse = OpBuilder::atBlockEnd(guard.elseBlock());
+  scf::YieldOp::create(inThen, loc, yield->getOperands());
+  scf::YieldOp::create(inElse, loc, SmallVector<Value>(loop.getIterArgs()));
+  yield->setOperands(guard.getResults());
+}
+
+/// i0 and i1 around the body of i; the sizes exist already.
+static void splitCarried(LoopOp loop, StringRef name, Value blocks, Value factor, bool guarded) {
+  Location loc = loop.getLoc();
+  OpBuilder b(loop);
+  auto outer = LoopOp::create(b, loc, (name + "0").str(), blocks, loop.getInits());
+  OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
+  auto inner = LoopOp::create(inOuter, loc, (name + "1").str(), factor, SmallVector<Value>(outer.getIterArgs()));
+  YieldOp::create(inOuter, loc, inner.getResults());
+  for (auto [before, after] : llvm::zip(loop.getIterArgs(), inner.getIterArgs()))
+    before.replaceAllUsesWith(after);
+  OpBuilder body = OpBuilder::atBlockBegin(loop.getBlock());
+  Value scaled = arith::MulIOp::create(body, loc, outer.getCoordinate(), factor);
+  auto whole = arith::AddIOp::create(body, loc, scaled, inner.getCoordinate());
+  loop.getCoordinate().replaceAllUsesWith(whole);
+  inner.getBlock()->getOperations().splice(inner.getBlock()->end(), loop.getBlock()->getOperations());
+  if (guarded)
+    guardCarried(inner, whole, whole, loop.getUpper(), loc);
+  loop.replaceAllUsesWith(outer);
+  loop.erase();
+}
+
 SmallVector<StringRef> SplitStepAttr::namedLoops() const { return {getLoop()}; }
 
 LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
@@ -28,8 +66,6 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
   LoopOp loop = *found;
   if (getFactor() <= 0)
     return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
-  if (loop.getNumResults() != 0)
-    return emitError(loc) << "split: loop '" << getLoop() << "' carries a sum; loops of the output can be split";
   OpBuilder b(outermostLoop(loop)); // sizes stand before the nest
   Value factor = arith::ConstantIndexOp::create(b, loc, getFactor());
   Value size = loop.getUpper();
@@ -38,6 +74,8 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
                            .getResult()
                      : arith::CeilDivUIOp::create(b, loc, size, factor).getResult();
   bool guarded = knownDivisor(size) % getFactor() != 0;
+  if (loop.getNumResults() != 0)
+    return splitCarried(loop, getLoop(), blocks, factor, guarded), success();
   b.setInsertionPoint(loop);
   auto outer = LoopOp::create(b, loop.getLoc(), (getLoop() + "0").str(), blocks);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());

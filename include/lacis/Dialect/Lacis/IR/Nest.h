@@ -37,6 +37,14 @@ private:
 /// `outermost` and the loops perfectly nested in it, outermost first.
 llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
 
+/// `loop`, which carries a sum, and the loops around and in it that do nothing but carry the same sum on,
+/// outermost first.
+llvm::SmallVector<LoopOp> carriedChain(LoopOp loop);
+
+/// The operation that brings a new value and the carried one of a loop together, behind guards and inner loops;
+/// null where there is no such single operation.
+mlir::Operation *combinerOf(LoopOp loop);
+
 /// The loop at the top of the nest that `loop` is in.
 LoopOp outermostLoop(LoopOp loop);
 
