@@ -32,7 +32,7 @@ $(STAMPS)/python: $(STAMPS)/system
 	$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "lacis needs Python 3.10 or later" >&2; exit 1; }
 	$(BIN)/python -c 'import torch.version as t; assert tuple(map(int, t.__version__.split(".")[:2])) >= (2, 10)' 2>/dev/null \
 	  || $(BIN)/python -m pip install '$(TORCH)'
-	$(BIN)/python -m pip install 'scikit-build-core>=0.11' 'pybind11>=2.13'
+	$(BIN)/python -m pip install 'pip>=23.1' 'scikit-build-core>=0.11' 'pybind11>=2.13'
 	touch $@
 
 $(STAMPS)/installed: $(STAMPS)/python pyproject.toml $(SOURCES)
@@ -62,7 +62,7 @@ docs: build
 # make wheel PYTHON=/path/to/python3.12: only the small extension is built again, the core serves every Python.
 wheel: build
 	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
-	$(WHEEL_VENV)/bin/python -m pip install -q 'scikit-build-core>=0.11' 'pybind11>=2.13'
+	$(WHEEL_VENV)/bin/python -m pip install -q 'pip>=23.1' 'scikit-build-core>=0.11' 'pybind11>=2.13'
 	PATH=$(BIN):$$PATH $(WHEEL_VENV)/bin/python -m pip wheel --no-build-isolation --no-deps -w dist . \
 	  -C cmake.define.LACIS_TORCH_ROOT="$$($(BIN)/python -c 'import importlib.util as i; print(i.find_spec("torch").submodule_search_locations[0])')"
 
