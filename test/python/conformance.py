@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels against float64 dense: one format and dtype a kernel, many shapes and inputs through it."""
+"""Kernels against float64 dense: a linear layer in each format and dtype, many shapes and inputs through it."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import torch
@@ -10,14 +11,18 @@ import torch
 import lacis
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-# Sizes of two divisibility classes, so two kernels a format and dtype.
-SHAPES = ((17, 23), (1, 9), (33, 1), (0, 5), (5, 0), (48, 64))
+SHAPES = ((17, 23), (1, 9), (33, 1), (0, 5), (5, 0))
+ALIGNED = (48, 64)  # sizes of another divisibility class, so kernels of their own
 ODD_SHAPES = ((17, 23), (33, 21))
 DENSITIES = (0.0, 0.2, 1.0)
 BATCHES = (0, 1, 33)
 
 
 DEVICE = "cpu"  # test/gpu runs the same suite on "cuda"
+
+
+def normal(*shape, dtype, generator) -> torch.Tensor:
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
 def sparse(shape, density: float, dtype, generator) -> torch.Tensor:
@@ -28,51 +33,74 @@ def sparse(shape, density: float, dtype, generator) -> torch.Tensor:
     return torch.where(kept, values, 0).to(dtype)
 
 
-def bound(w, x, dtype) -> torch.Tensor:
-    """What rounding allows: the length of the sum times the unit roundoff, over the sum of magnitudes."""
-    accumulate = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps
-    length = max(1, w.shape[1])
-    magnitude = x.double().abs() @ w.double().abs().T
-    return magnitude * accumulate * (length + 2) + magnitude * torch.finfo(dtype).eps + 1e-30
+def inputs(columns: int, dtype, generator) -> list[torch.Tensor]:
+    """Batches of each size; one axis and three; strides that are not those of a contiguous tensor."""
+    draw = lambda *shape: normal(*shape, dtype=dtype, generator=generator)
+    found = [draw(batch, columns) for batch in BATCHES]
+    found += [draw(columns), draw(2, 3, columns), draw(2, 0, columns)]
+    return found + [draw(columns, 7).T, draw(5, columns + 1)[:, 1:], draw(4, columns, 3).transpose(1, 2)]
 
 
-def check(w: torch.Tensor, x: torch.Tensor, format) -> None:
-    """One product of `w` packed in `format` with `x`, against float64 dense."""
-    packed = lacis.pack(w.to(DEVICE), format)
-    with torch.no_grad():
-        y = lacis.einsum("ij,bj->bi", packed, x.to(DEVICE)).cpu()
-    assert y.shape == (x.shape[0], w.shape[0]) and y.dtype == w.dtype
-    expected = x.double() @ w.double().T
-    error = (y.double() - expected).abs()
-    limit = bound(w, x, w.dtype)
-    assert bool((error <= limit).all()), f"{format}: {tuple(w.shape)} {w.dtype}: error {error.max():.3g}"
+def layer(w: torch.Tensor, format, bias: torch.Tensor | None = None) -> torch.nn.Module:
+    """A model of one linear layer, built with its weight `w` in `format`."""
+    linear = torch.nn.Linear(1, 1, bias=bias is not None)
+    linear.out_features, linear.in_features = w.shape
+    linear.weight = torch.nn.Parameter(w.clone())
+    if bias is not None:
+        linear.bias = torch.nn.Parameter(bias)
+    model = torch.nn.Sequential(linear).to(DEVICE)
+    schedule = lacis.create_schedule(model)
+    schedule["0.weight"].set_format(format)
+    return schedule.build()
 
 
-def check_special(w: torch.Tensor, format) -> None:
-    """NaN and infinity reach only the outputs of kept entries."""
-    columns = w.shape[1]
-    for value in (math.nan, math.inf):
-        x = torch.ones(3, columns, dtype=w.dtype)
-        column = columns // 2
-        x[1, column] = value
-        packed = lacis.pack(w.to(DEVICE), format)
+def check(w: torch.Tensor, format, bias: torch.Tensor | None, generator) -> None:
+    """The layer on every input, against float64 dense."""
+    model, results = layer(w, format, bias), []
+    given = inputs(w.shape[1], w.dtype, generator)
+    for x in given:
         with torch.no_grad():
-            y = lacis.einsum("ij,bj->bi", packed, x.to(DEVICE)).cpu()
+            y = model(x.to(DEVICE)).cpu()
+        assert y.shape == (*x.shape[:-1], w.shape[0]) and y.dtype == w.dtype
+        results.append(y.reshape(x.shape[:-1].numel(), w.shape[0]))
+    rows = torch.cat([x.reshape(x.shape[:-1].numel(), w.shape[1]) for x in given])
+    error = (torch.cat(results).double() - product(rows, w, bias)).abs()
+    what = f"{format}: {tuple(w.shape)} {w.dtype}, bias {bias is not None}"
+    assert bool((error <= bound(rows, w, bias)).all()), f"{what}: error {error.max():.3g}"
+
+
+def product(x, w, bias) -> torch.Tensor:
+    """The layer in float64."""
+    return torch.nn.functional.linear(x.double(), w.double(), None if bias is None else bias.double())
+
+
+def bound(x, w, bias) -> torch.Tensor:
+    """What rounding allows: the length of the sum times the unit roundoff, over the sum of magnitudes."""
+    accumulate = torch.finfo(torch.float64 if w.dtype == torch.float64 else torch.float32).eps
+    length = max(1, w.shape[1]) + (bias is not None)
+    magnitude = product(x.abs(), w.abs(), None if bias is None else bias.abs())
+    return magnitude * accumulate * (length + 2) + magnitude * torch.finfo(w.dtype).eps + 1e-30
+
+
+def check_special(w: torch.Tensor, format, bias: torch.Tensor | None) -> None:
+    """NaN and infinity reach only the outputs of kept entries."""
+    model, column = layer(w, format, bias), w.shape[1] // 2
+    for value in (math.nan, math.inf):
+        x = torch.ones(3, w.shape[1], dtype=w.dtype)
+        x[1, column] = value
+        with torch.no_grad():
+            y = model(x.to(DEVICE)).cpu()
         touched = torch.zeros(3, w.shape[0], dtype=torch.bool)
         touched[1] = w[:, column] != 0
         assert bool((~torch.isfinite(y) == touched).all()), f"{format}: {value} spread"
 
 
-def run(format, dtype, seed: int = 0, shapes=SHAPES) -> None:
-    """All shapes, densities, batches and layouts of one kernel family."""
+def run(format, dtype, seed: int = 0, shapes=SHAPES, biases=(False, True)) -> None:
+    """All shapes, densities and inputs of one kernel, for each of `biases`; a strided weight; NaN and infinity."""
     generator = torch.Generator().manual_seed(seed)
-    for shape in shapes:
-        for density in DENSITIES:
-            w = sparse(shape, density, dtype, generator)
-            for batch in BATCHES:
-                x = torch.randn(batch, shape[1], generator=generator, dtype=torch.float64).to(dtype)
-                check(w, x, format)
-    w = sparse((33, 39), 0.3, dtype, generator)
-    check(w, torch.randn(39, 7, generator=generator, dtype=torch.float64).to(dtype).T, format)
-    check(w.T.contiguous().T, torch.randn(7, 40, generator=generator).to(dtype)[:, 1:], format)
-    check_special(w, format)
+    for has_bias in biases:
+        bias_of = lambda rows: normal(rows, dtype=dtype, generator=generator) if has_bias else None
+        for shape, density in itertools.product(shapes, DENSITIES):
+            check(sparse(shape, density, dtype, generator), format, bias_of(shape[0]), generator)
+        check(sparse((23, 17), 0.3, dtype, generator).T, format, bias_of(17), generator)
+        check_special(sparse((33, 39), 0.3, dtype, generator), format, bias_of(33))
