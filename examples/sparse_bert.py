@@ -101,8 +101,10 @@ def show_kernel(schedule, name, dump):
 
 def run(tool, *arguments, text=None):
     """A tool of Lacis, beside this Python or on the PATH."""
-    beside = pathlib.Path(sys.executable).parent / tool
-    path = str(beside) if beside.exists() else shutil.which(tool)
+    folders = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    path = shutil.which(tool, path=folders)
+    if path is None:
+        sys.exit(f"{tool} is not in {folders}; put the folder of Lacis' tools on the PATH")
     command = [path, *map(str, arguments)]
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 

@@ -152,3 +152,15 @@ y = library.einsum([x], storage, [5, 37], {saved!r}, [37, 29])
 torch.testing.assert_close(y, x @ dense.T)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_threads_register_once():
+    script = """
+import threading
+from lacis.runtime import library
+threads = [threading.Thread(target=library.register) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "Overriding" not in done.stderr

@@ -73,7 +73,7 @@ class Report:
     def __str__(self) -> str:
         from rich.console import Console
 
-        console = Console(file=io.StringIO(), width=160, color_system=None)
+        console = Console(file=io.StringIO(), width=1000, color_system=None)  # no name is broken into two lines
         console.print(self.__rich__())
         return console.file.getvalue()
 
