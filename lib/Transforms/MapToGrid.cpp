@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Each nest becomes a kernel: bound loops take their coordinates from the block, warp and lane.
+#include "Combine.h"
 #include "LaunchMapping.h"
 
 namespace lacis {
@@ -62,7 +63,8 @@ public:
     if (nest == function.getBody().front().end())
       return launch;
     b.setInsertionPoint(&*nest);
-    place(nest->getLoc());
+    if (failed(place(nest->getLoc())))
+      return failure();
     return launch;
   }
 
@@ -83,12 +85,18 @@ private:
     return value.getType() == type ? value : arith::ExtUIOp::create(b, loc, type, value).getResult();
   }
 
-  void inlineAt(ArrayRef<scf::ForOp> loops, Value value, Location loc) {
-    for (scf::ForOp loop : loops)
-      inlineLoop(loop, widen(value, loop.getInductionVar().getType(), loc));
+  LogicalResult inlineAt(ArrayRef<scf::ForOp> loops, Value value, Location loc) {
+    for (scf::ForOp loop : loops) {
+      Value coordinate = widen(value, loop.getInductionVar().getType(), loc);
+      if (loop.getNumResults() == 0)
+        inlineLoop(loop, coordinate);
+      else if (failed(inlineLaneSum(loop, coordinate)))
+        return failure();
+    }
+    return success();
   }
 
-  void place(Location loc) {
+  LogicalResult place(Location loc) {
     Type i32 = b.getI32Type();
     auto as32 = [&](Value value) { return arith::IndexCastUIOp::create(b, loc, i32, value).getResult(); };
     SmallVector<std::pair<scf::ForOp, Value>> units;
@@ -108,12 +116,14 @@ private:
     Value size = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(lanes.empty() ? 1 : kWarpSize));
     Value warp = arith::DivUIOp::create(b, loc, thread[0], size);
     Value lane = arith::RemUIOp::create(b, loc, thread[0], size);
-    inlineAt(warps, warp, loc);
-    inlineAt(lanes, lane, loc);
+    if (failed(inlineAt(warps, warp, loc)) || failed(inlineAt(lanes, lane, loc)))
+      return failure();
     for (unsigned axis = 0; axis < 3; ++axis)
-      inlineAt(threads[axis], thread[axis], loc);
+      if (failed(inlineAt(threads[axis], thread[axis], loc)))
+        return failure();
     for (auto [loop, unit] : units)
       inlineLoop(loop, unit);
+    return success();
   }
 
   func::FuncOp function;

@@ -5,10 +5,9 @@
 /// The loops inside stay as they are, so their bounds must not depend on the lane. A guard of the
 /// coordinate becomes the number of active lanes of the accesses under it. A loop that carries a sum
 /// carries one sum a lane, through the loops around it that pass the sum on; they are added up at the end.
+#include "Combine.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISVECTORIZELOOPS
@@ -19,18 +18,6 @@ using namespace mlir;
 using namespace lacis;
 
 namespace {
-
-/// How lanes are brought together by the operation that brings rounds together.
-std::optional<vector::CombiningKind> kindOf(Operation *combiner) {
-  return llvm::TypeSwitch<Operation *, std::optional<vector::CombiningKind>>(combiner)
-      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return vector::CombiningKind::ADD; })
-      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return vector::CombiningKind::MUL; })
-      .Case([](arith::MaximumFOp) { return vector::CombiningKind::MAXIMUMF; })
-      .Case([](arith::MinimumFOp) { return vector::CombiningKind::MINIMUMF; })
-      .Case([](arith::OrIOp) { return vector::CombiningKind::OR; })
-      .Case([](arith::AndIOp) { return vector::CombiningKind::AND; })
-      .Default([](Operation *) { return std::nullopt; });
-}
 
 class Vectorizer {
 public:

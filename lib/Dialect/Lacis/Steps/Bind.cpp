@@ -51,8 +51,9 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
     llvm::interleaveComma(kUnits, diagnostic, [&](StringRef known) { diagnostic << "'" << known << "'"; });
     return diagnostic;
   }
-  if (loop->getNumResults() != 0)
-    return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it";
+  if (loop->getNumResults() != 0 && (unit != "lane" || !combinerOf(*loop)))
+    return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it; only the "
+                          << "lanes of a warp bring one sum together";
   std::optional<int64_t> trip = pinTrip(*loop);
   if (unit == "lane" && trip != kLanes)
     return emitError(loc) << "bind: loop '" << getLoop() << "' does not run exactly 32 times, as 'lane' does; split it first";

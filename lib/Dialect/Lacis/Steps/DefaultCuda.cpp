@@ -14,6 +14,9 @@ static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
 
+/// A vector of 16 bytes for each lane of a warp.
+static CopyRule copyRule(Nest &nest) { return {kLanes * 16 / outputBytes(nest), kSector, "block.x", "thread.x"}; }
+
 /// Blocks of rows for the warps; the last constant digit is jammed.
 static void scheduleRows(ScheduleBuilder &schedule, StringRef lane) {
   SmallVector<LoopOp> chain = schedule.getNest().mainChain();
@@ -67,12 +70,63 @@ static void unrollEntries(ScheduleBuilder &schedule) {
     schedule.unroll(name, 4);
 }
 
-/// A vector of 16 bytes for each lane of a warp.
-static CopyRule copyRule(Nest &nest) { return {kLanes * 16 / outputBytes(nest), kSector, "block.x", "thread.x"}; }
+/// The threads of a block compute a stored block of the output, four rows each.
+static void scheduleBlock(ScheduleBuilder &schedule, LoopOp block) {
+  LoopOp rows = block->getParentOfType<LoopOp>();
+  int64_t width = *block.getTrip();
+  std::string column = block.getName().str();
+  if (width > kThreads) {
+    schedule.split(column, kThreads);
+    column += "1";
+    width = kThreads;
+  }
+  schedule.bind(column, "thread.x");
+  std::optional<int64_t> height = rows ? rows.getTrip() : std::nullopt;
+  if (!height || rows.getNumResults() != 0)
+    return;
+  std::string row = rows.getName().str();
+  if (*height % 4 == 0 && canJam(rows)) {
+    schedule.split(row, 4);
+    schedule.jam(row + "1");
+    row += "0";
+    *height /= 4;
+  }
+  if (*height * width <= 1024)
+    schedule.bind(row, "thread.y");
+}
+
+/// A warp sums the products of one entry: each lane takes every 32nd vector, and the lanes add up their sums.
+static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
+  Nest &nest = schedule.getNest();
+  std::string name = sum.getName().str();
+  CopyRule copy = copyRule(nest);
+  copy.rows = true;
+  bool neighbours = knownDivisor(sum.getUpper()) % (copy.panel / kLanes) == 0;
+  int64_t panel = neighbours || !operandsAcross(nest, name).empty() ? copy.panel : kLanes;
+  scheduleCopies(schedule, name, copy);
+  schedule.split(name, panel);
+  std::string lane = name + "1";
+  if (panel > kLanes) {
+    schedule.split(lane, panel / kLanes);
+    schedule.vectorize(lane + "1", panel / kLanes);
+    lane += "0";
+  }
+  schedule.reorder({lane, name + "0"});
+  schedule.bind(lane, "lane");
+  std::string entries = nest.mainChain().back().getName().str();
+  schedule.split(entries, kWarps);
+  schedule.bind(entries + "1", "warp");
+}
 
 /// The whole default of a main nest that no step has changed.
 static void scheduleMain(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
+  if (isSampled(nest)) {
+    if (LoopOp block = blockLoop(nest))
+      return scheduleBlock(schedule, block);
+    if (LoopOp sum = sumLoop(nest); sum)
+      return scheduleEntries(schedule, sum);
+  }
   std::string lane = laneLetter(nest);
   if (lane.empty())
     return scheduleThreads(schedule, nest.mainChain());

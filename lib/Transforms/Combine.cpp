@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Brings the partial results of a sum together: the lanes of a warp by exchanges of halves.
+#include "Combine.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lacis;
+
+std::optional<vector::CombiningKind> lacis::kindOf(Operation *combiner) {
+  return llvm::TypeSwitch<Operation *, std::optional<vector::CombiningKind>>(combiner)
+      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return vector::CombiningKind::ADD; })
+      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return vector::CombiningKind::MUL; })
+      .Case([](arith::MaximumFOp) { return vector::CombiningKind::MAXIMUMF; })
+      .Case([](arith::MinimumFOp) { return vector::CombiningKind::MINIMUMF; })
+      .Case([](arith::OrIOp) { return vector::CombiningKind::OR; })
+      .Case([](arith::AndIOp) { return vector::CombiningKind::AND; })
+      .Case([](vector::ReductionOp reduction) { return reduction.getKind(); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// The operation that adds to the sum which `loop` carries, behind inner loops, guards and selections.
+static Operation *combinerOf(scf::ForOp loop) {
+  Value value = loop.getBody()->getTerminator()->getOperand(0), carried = loop.getRegionIterArg(0);
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto inner = dyn_cast<scf::ForOp>(op)) {
+      carried = inner.getRegionIterArg(0);
+      value = inner.getBody()->getTerminator()->getOperand(0);
+    } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
+      value = guard.thenBlock()->getTerminator()->getOperand(0);
+    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      value = select.getTrueValue();
+    } else {
+      return llvm::is_contained(op->getOperands(), carried) ? op : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+/// The value that changes no sum.
+static Value neutralOf(OpBuilder &b, Location loc, vector::CombiningKind kind, Type type) {
+  bool isFloat = isa<FloatType>(type);
+  auto identity = [&](arith::AtomicRMWKind same) { return arith::getIdentityValue(same, type, b, loc); };
+  switch (kind) {
+  case vector::CombiningKind::MUL:
+    return identity(isFloat ? arith::AtomicRMWKind::mulf : arith::AtomicRMWKind::muli);
+  case vector::CombiningKind::MAXIMUMF:
+    return identity(arith::AtomicRMWKind::maximumf);
+  case vector::CombiningKind::MINIMUMF:
+    return identity(arith::AtomicRMWKind::minimumf);
+  case vector::CombiningKind::OR:
+    return identity(arith::AtomicRMWKind::ori);
+  case vector::CombiningKind::AND:
+    return identity(arith::AtomicRMWKind::andi);
+  default:
+    return identity(isFloat ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi);
+  }
+}
+
+/// The value that the lane whose number differs in the bits of `mask` has: 32 bits at a time.
+static Value exchange(OpBuilder &b, Location loc, Value value, int32_t mask) {
+  Type type = value.getType(), i32 = b.getI32Type();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits == 32)
+    return gpu::ShuffleOp::create(b, loc, value, mask, /*width=*/32, gpu::ShuffleMode::XOR).getShuffleResult();
+  Type whole = b.getIntegerType(bits);
+  Value word = isa<IntegerType>(type) ? value : arith::BitcastOp::create(b, loc, whole, value).getResult();
+  Value result;
+  if (bits < 32) {
+    word = arith::ExtUIOp::create(b, loc, i32, word);
+    result = arith::TruncIOp::create(b, loc, whole, exchange(b, loc, word, mask));
+  } else {
+    Value half = arith::ConstantOp::create(b, loc, b.getIntegerAttr(whole, 32));
+    Value low = arith::TruncIOp::create(b, loc, i32, word);
+    Value high = arith::TruncIOp::create(b, loc, i32, arith::ShRUIOp::create(b, loc, word, half));
+    low = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, low, mask));
+    high = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, high, mask));
+    result = arith::OrIOp::create(b, loc, low, arith::ShLIOp::create(b, loc, high, half));
+  }
+  return isa<IntegerType>(type) ? result : arith::BitcastOp::create(b, loc, type, result).getResult();
+}
+
+LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value lane) {
+  Location loc = loop.getLoc();
+  Operation *combiner = loop.getNumResults() == 1 ? combinerOf(loop) : nullptr;
+  std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
+  if (!kind)
+    return loop.emitError("bind: the rounds of this loop are not added up by one operation, so lanes cannot share them");
+  OpBuilder b(loop);
+  Value init = loop.getInitArgs()[0];
+  auto combine = [&](Value lhs, Value rhs) { return vector::makeArithReduction(b, loc, *kind, lhs, rhs); };
+  Value neutral = neutralOf(b, loc, *kind, init.getType());
+  loop.getInductionVar().replaceAllUsesWith(lane);
+  loop.getRegionIterArg(0).replaceAllUsesWith(neutral);
+  Operation *yield = loop.getBody()->getTerminator();
+  Value sum = yield->getOperand(0);
+  yield->erase();
+  loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBody()->getOperations());
+  for (int32_t mask = 16; mask > 0; mask /= 2)
+    sum = combine(sum, exchange(b, loc, sum, mask));
+  loop.getResult(0).replaceAllUsesWith(combine(init, sum));
+  loop.erase();
+  return success();
+}

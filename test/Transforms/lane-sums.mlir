@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s -lacis-map-to-grid | FileCheck %s
+
+// Each lane of a warp adds up its part from zero; five exchanges bring the parts together, then the start is added.
+// CHECK-LABEL: func.func @sum_0(
+// CHECK:         %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK:         %[[PART:.*]] = arith.addf %[[ZERO]], %{{.*}} : f32
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK:         arith.addf
+// CHECK:         llvm.store
+#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
+    output = {dtype = "f32", shape = []}, workspace = []}} {
+  func.func @sum(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c32 = arith.constant 32 : i32
+    scf.for %row = %c0 to %c2 step %c1 : i32 {
+      %sum = scf.for %lane = %c0 to %c32 step %c1 iter_args(%acc = %start) -> (f32) : i32 {
+        %at = llvm.getelementptr %x[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, f32
+        %v = llvm.load %at : !llvm.ptr -> f32
+        %next = arith.addf %acc, %v : f32
+        scf.yield %next : f32
+      } {lacis.bind = "lane", lacis.name = "k", lacis.size = #lanes}
+      %to = llvm.getelementptr %y[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f32
+      llvm.store %sum, %to : f32, !llvm.ptr
+    } {lacis.bind = "block.x", lacis.name = "i", lacis.size = #one}
+    return
+  }
+}
