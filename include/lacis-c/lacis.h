@@ -27,9 +27,9 @@ LACIS_EXPORT lacis_buffer *lacis_buffer_create(const void *data, size_t size);
 LACIS_EXPORT void lacis_buffer_free(lacis_buffer *buffer);
 
 enum lacis_status {
-  LACIS_DONE = 0,    /* the artifact is there */
-  LACIS_REFUSED = 1, /* the input is at fault: diagnostics as "file:line:col: error: ..." */
-  LACIS_FAILED = 2   /* the compiler is at fault: diagnostics tell how to repeat it */
+  LACIS_DONE = 0,
+  LACIS_REFUSED = 1, /* the input is at fault: diagnostics as "file:line:col: error: ...", or the tensor's name */
+  LACIS_FAILED = 2   /* the compiler is at fault: diagnostics tell how to repeat it; a kernel that cannot run */
 };
 
 /**

@@ -3,23 +3,21 @@
  * \file
  * The launch half of the C ABI: load compiled kernels, find them by key, run them on tensors.
  *
- * Functions that can fail return 0, or another number and a text in `*error`, which `lacis_string_free` releases.
+ * Functions that can fail return a `lacis_status`, and a text in `*error` unless it is LACIS_DONE, which
+ * `lacis_string_free` releases.
  */
 #ifndef LACIS_C_LACIS_RUNTIME_H
 #define LACIS_C_LACIS_RUNTIME_H
 
+#include "lacis-c/lacis.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-#ifndef LACIS_EXPORT
-#define LACIS_EXPORT __attribute__((visibility("default")))
-#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef struct lacis_buffer lacis_buffer;
 typedef struct lacis_kernel lacis_kernel;
 
 enum lacis_dtype {
@@ -56,17 +54,19 @@ typedef struct lacis_launch_args {
   const lacis_tensor_view *storage;
   const int64_t *packed_sizes;
   lacis_tensor_view *output;
-  void *const *workspace;
   size_t num_operands;
   size_t num_storage;
   size_t num_packed_sizes;
-  size_t num_workspace;
 } lacis_launch_args;
 
 typedef void (*lacis_range_fn)(int64_t begin, int64_t end, void *context);
 
 /** Runs `body` over [begin, end), in pieces of at least `grain`; returns 0 when all of it ran. */
 typedef int32_t (*lacis_parallel_for)(int64_t begin, int64_t end, int64_t grain, lacis_range_fn body, void *context);
+
+/** Memory of the launch's device that stays until the work which is started with it has ended, aligned to 256 bytes;
+ *  NULL where there is none. */
+typedef void *(*lacis_allocate)(int64_t bytes, void *context);
 
 /** Registers an artifact under `key` and loads it on `device`. Loading the same key again changes nothing. */
 LACIS_EXPORT int lacis_kernel_load(const char *key, const void *artifact, size_t size, int32_t device, char **error);
@@ -77,21 +77,24 @@ LACIS_EXPORT int lacis_kernel_find(const char *key, size_t key_size, lacis_kerne
 /** Folders and files, separated by ':', where kernels that nobody loaded are looked for. */
 LACIS_EXPORT void lacis_kernel_set_path(const char *path);
 
-/** The dtype of the kernel's output and the number of its workspaces. */
-LACIS_EXPORT int32_t lacis_kernel_output_dtype(const lacis_kernel *kernel);
-LACIS_EXPORT size_t lacis_kernel_num_workspaces(const lacis_kernel *kernel);
+/** What a caller must know to prepare a launch; a rank of -1 is not known. */
+typedef struct lacis_signature {
+  int32_t output_dtype;
+  int32_t output_rank;
+  int32_t zero_output; /* the caller fills the output with zeros: the kernel writes some of its elements only */
+  const int32_t *operand_ranks; /* of the dense operands */
+  size_t num_operands;
+} lacis_signature;
 
-/** Whether the caller fills the output with zeros before the launch: the kernel writes some of its elements only. */
-LACIS_EXPORT int32_t lacis_kernel_zeros_output(const lacis_kernel *kernel);
-
-/** Evaluates the size of every workspace for `args` (its `output` is set, its `workspace` is ignored). */
-LACIS_EXPORT int lacis_kernel_workspace_bytes(const lacis_kernel *kernel, const lacis_launch_args *args,
-                                              int64_t *bytes, char **error);
+/** The signature, which lives as long as the kernel. */
+LACIS_EXPORT const lacis_signature *lacis_kernel_signature(const lacis_kernel *kernel);
 
 /** Checks `args` and starts every launch of the kernel, in order, on `stream` (or under `parallel_for` on the host,
- *  where NULL means the calling thread). Returns without waiting for an accelerator. */
+ *  where NULL means the calling thread). `allocate` is called with `context` at most once, where the kernel needs a
+ *  workspace. Returns without waiting for an accelerator. */
 LACIS_EXPORT int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_args *args, void *stream,
-                                     lacis_parallel_for parallel_for, char **error);
+                                     lacis_parallel_for parallel_for, lacis_allocate allocate, void *context,
+                                     char **error);
 
 /** The artifact's header as JSON. */
 LACIS_EXPORT int lacis_artifact_describe(const void *artifact, size_t size, lacis_buffer **json, char **error);

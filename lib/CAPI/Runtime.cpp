@@ -2,7 +2,6 @@
 /// \file
 /// The launch half of the C ABI over the kernel registry.
 #include "lacis-c/lacis_runtime.h"
-#include "lacis-c/lacis.h"
 #include "lacis/Runtime/Kernel.h"
 #include <cstdlib>
 #include <cstring>
@@ -17,11 +16,12 @@ static const Kernel *unwrap(const lacis_kernel *kernel) { return reinterpret_cas
 
 static int report(Error failure, char **error) {
   if (!failure)
-    return 0;
+    return LACIS_DONE;
+  int status = failure.isA<DataRefusal>() ? LACIS_REFUSED : LACIS_FAILED;
   std::string text = llvm::toString(std::move(failure));
   if (error)
     *error = strdup(text.c_str());
-  return 1;
+  return status;
 }
 
 /// No exception crosses the C ABI, whatever the body throws.
@@ -53,31 +53,11 @@ int lacis_kernel_find(const char *key, size_t keySize, lacis_kernel **kernel, ch
 
 void lacis_kernel_set_path(const char *path) { KernelRegistry::get().setPath(path ? path : ""); }
 
-int32_t lacis_kernel_zeros_output(const lacis_kernel *kernel) { return unwrap(kernel)->plan().zerosOutput(); }
-
-int32_t lacis_kernel_output_dtype(const lacis_kernel *kernel) { return unwrap(kernel)->plan().outputDtype(); }
-
-size_t lacis_kernel_num_workspaces(const lacis_kernel *kernel) { return unwrap(kernel)->plan().numWorkspaces(); }
-
-int lacis_kernel_workspace_bytes(const lacis_kernel *kernel, const lacis_launch_args *args, int64_t *bytes,
-                                 char **error) {
-  return guarded(error, [&]() -> Error {
-    const LaunchPlan &plan = unwrap(kernel)->plan();
-    lacis_launch_args sizesOnly = *args;
-    sizesOnly.workspace = nullptr;
-    if (Error failure = plan.check(sizesOnly))
-      return failure;
-    ArgumentValues values;
-    plan.evaluate(sizesOnly, values);
-    for (size_t i = 0; i < plan.numWorkspaces(); ++i)
-      bytes[i] = plan.workspaceBytes(i, values);
-    return Error::success();
-  });
-}
+const lacis_signature *lacis_kernel_signature(const lacis_kernel *kernel) { return &unwrap(kernel)->signature(); }
 
 int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_args *args, void *stream,
-                        lacis_parallel_for parallelFor, char **error) {
-  return guarded(error, [&] { return unwrap(kernel)->launch(*args, stream, parallelFor); });
+                        lacis_parallel_for parallelFor, lacis_allocate allocate, void *context, char **error) {
+  return guarded(error, [&] { return unwrap(kernel)->launch(*args, stream, parallelFor, {allocate, context}); });
 }
 
 /// Parses an artifact and hands out one text of it.

@@ -10,6 +10,12 @@ using llvm::Error;
 using llvm::Expected;
 using llvm::StringRef;
 
+Kernel::Kernel(Artifact artifact, LaunchPlan plan) : artifact(std::move(artifact)), launchPlan(std::move(plan)) {
+  for (size_t i = 0; i < launchPlan.numOperands(); ++i)
+    operandRanks.push_back(launchPlan.operandRank(i));
+  callSignature = {launchPlan.outputDtype(), launchPlan.outputRank(), launchPlan.zerosOutput(), operandRanks.data(), operandRanks.size()};
+}
+
 Expected<std::unique_ptr<Kernel>> Kernel::create(Artifact artifact) {
   Expected<LaunchPlan> plan = LaunchPlan::create(artifact);
   if (!plan)
@@ -39,16 +45,27 @@ Expected<const Module *> Kernel::moduleOn(int32_t device) {
 
 Error Kernel::load(int32_t device) { return moduleOn(device).takeError(); }
 
-Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel_for parallelFor) {
+Error Kernel::placeWorkspaces(const Allocator &allocator, ArgumentValues &values) const {
+  WorkspaceLayout layout = launchPlan.workspaceLayout(values);
+  if (layout.bytes == 0)
+    return Error::success();
+  void *memory = allocator.allocate ? allocator.allocate(layout.bytes, allocator.context) : nullptr;
+  if (!memory)
+    return llvm::createStringError("no workspace of " + llvm::Twine(layout.bytes) + " bytes could be allocated");
+  launchPlan.placeWorkspaces(memory, layout, values);
+  return Error::success();
+}
+
+Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel_for parallelFor,
+                     const Allocator &allocator) {
   if (Error error = launchPlan.check(args))
     return error;
   ArgumentValues values;
   launchPlan.evaluate(args, values);
   if (Error error = launchPlan.checkValues(args, values))
     return error;
-  if (args.num_workspace != launchPlan.numWorkspaces())
-    return llvm::createStringError("expected " + llvm::Twine(launchPlan.numWorkspaces()) + " workspaces, got " +
-                                   llvm::Twine(args.num_workspace));
+  if (Error error = placeWorkspaces(allocator, values))
+    return error;
   Expected<const Module *> module = moduleOn(args.output->device);
   if (!module)
     return module.takeError();

@@ -4,6 +4,7 @@
 #include "lacis/Runtime/LaunchPlan.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <limits>
 
@@ -15,8 +16,12 @@ using llvm::Twine;
 
 /// A piece smaller than this much arithmetic is not worth another thread.
 static constexpr int64_t workPerThread = 32768;
+/// What torch's allocators give, too.
+static constexpr uint64_t workspaceAlignment = 256;
 
-static Error refuse(const Twine &message) { return llvm::createStringError(message); }
+char DataRefusal::ID = 0;
+
+static Error refuse(const Twine &message) { return llvm::make_error<DataRefusal>(message); }
 
 int32_t lacis::runtime::parseDtype(StringRef text) {
   return llvm::StringSwitch<int32_t>(text)
@@ -64,13 +69,15 @@ static int64_t numElements(const lacis_tensor_view &view) {
   return count;
 }
 
+static bool isEmptyList(const int64_t *sizes, int32_t rank) { return rank == 1 && sizes[0] == 0; }
+
 Error LaunchPlan::checkTensor(const Rule &rule, const lacis_tensor_view &view, int32_t device,
                               bool contiguous) const {
   if (view.device != device)
     return refuse(rule.name + ": the tensors of a launch lie on different devices");
   if (rule.dtype != LACIS_DTYPE_NONE && view.dtype != rule.dtype)
     return refuse(rule.name + ": expected dtype " + dtypeName(rule.dtype) + ", got " + dtypeName(view.dtype));
-  if (rule.ndim >= 0 && view.ndim != rule.ndim)
+  if (rule.ndim >= 0 && view.ndim != rule.ndim && !(rule.optional && isEmptyList(view.sizes, view.ndim)))
     return refuse(rule.name + ": expected " + Twine(rule.ndim) + " dimensions, got " + Twine(view.ndim));
   if (view.ndim < rule.minimumRank)
     return refuse(rule.name + ": expected at least " + Twine(rule.minimumRank) + " dimensions, got " +
@@ -80,7 +87,7 @@ Error LaunchPlan::checkTensor(const Rule &rule, const lacis_tensor_view &view, i
   return Error::success();
 }
 
-Error LaunchPlan::check(const lacis_launch_args &args) const {
+Error LaunchPlan::checkCounts(const lacis_launch_args &args) const {
   if (args.num_operands < operands.size())
     return refuse("expected " + Twine(operands.size()) + " dense operands, got " + Twine(args.num_operands));
   if (args.num_storage != storage.size()) {
@@ -90,19 +97,99 @@ Error LaunchPlan::check(const lacis_launch_args &args) const {
     return refuse("expected " + Twine(storage.size()) + " storage tensors (" + names + "), got " +
                   Twine(args.num_storage));
   }
-  if (args.num_packed_sizes < packedRank)
-    return refuse("expected the " + Twine(packedRank) + " sizes of the packed operand, got " +
-                  Twine(args.num_packed_sizes));
-  Rule output{"output", outputType, int32_t(outputShape.size()), int32_t(outputRank)};
-  if (Error error = checkTensor(output, *args.output, args.output->device, /*contiguous=*/false))
+  size_t rank = packed.ndim >= 0 ? packed.ndim : packed.minimumRank;
+  if (args.num_packed_sizes < rank || (packed.ndim >= 0 && args.num_packed_sizes != rank))
+    return refuse("expected the " + Twine(rank) + " sizes of the packed operand, got " + Twine(args.num_packed_sizes));
+  for (size_t dim = 0; dim < args.num_packed_sizes; ++dim)
+    if (args.packed_sizes[dim] < 0)
+      return refuse("a negative size of the packed operand: " + Twine(args.packed_sizes[dim]));
+  return Error::success();
+}
+
+const LaunchPlan::Rule &LaunchPlan::ruleOf(Room room, unsigned index) const {
+  switch (room) {
+  case Room::Operand:
+    return operands[index];
+  case Room::Storage:
+    return storage[index];
+  case Room::Packed:
+    return packed;
+  default:
+    return output;
+  }
+}
+
+/// Reads every shared size where it is told.
+Error LaunchPlan::bindSizes(const lacis_launch_args &args, SharedSizes &shared) const {
+  for (const SharedSize &size : sharedSizes) {
+    const int64_t *sizes = size.room == Room::Operand   ? args.operands[size.index].sizes
+                           : size.room == Room::Storage ? args.storage[size.index].sizes
+                           : size.room == Room::Packed  ? args.packed_sizes
+                                                        : args.output->sizes;
+    int64_t value = sizes[size.dim];
+    shared.push_back(value);
+    bool fits = (size.value < 0 || value == size.value) && (size.multiple == 1 || value % size.multiple == 0);
+    if (LLVM_UNLIKELY(!fits))
+      return refuse(ruleOf(size.room, size.index).name + ": expected " +
+                    (size.value < 0 ? "a multiple of " + Twine(size.multiple) : Twine(size.value)).str() +
+                    " in dimension " + Twine(size.dim) + " ('" + size.name + "'), got " + Twine(value));
+  }
+  for (size_t i = 0; i < sharedSizes.size(); ++i) {
+    const SharedSize &size = sharedSizes[i];
+    if (LLVM_LIKELY(size.most < 0 || shared[i] <= shared[size.most]))
+      continue;
+    const SharedSize &limit = sharedSizes[size.most];
+    return refuse(ruleOf(limit.room, limit.index).name + ": expected at least size " + Twine(shared[i]) +
+                  " in dimension " + Twine(limit.dim) + " (as " + ruleOf(size.room, size.index).name +
+                  " has entries), got " + Twine(shared[size.most]));
+  }
+  return Error::success();
+}
+
+Error LaunchPlan::checkDims(const Rule &rule, const int64_t *sizes, int32_t rank, ArrayRef<uint64_t> shared) const {
+  if (rule.optional && isEmptyList(sizes, rank))
+    return Error::success();
+  for (size_t dim = 0; dim < rule.dims.size(); ++dim) {
+    const Dimension &wanted = rule.dims[dim];
+    int64_t expected = wanted.shared >= 0 ? shared[wanted.shared] : evaluateSize(wanted.size, shared) + wanted.plus;
+    if (LLVM_LIKELY(sizes[dim] == expected))
+      continue;
+    std::string why;
+    if (wanted.shared >= 0) {
+      const SharedSize &size = sharedSizes[wanted.shared];
+      why = (size.name.empty() ? "" : "'" + size.name + "', ") + "as in dimension " + std::to_string(size.dim) +
+            " of " + ruleOf(size.room, size.index).name;
+    }
+    return refuse(rule.name + ": expected size " + Twine(expected) + " in dimension " + Twine(dim) +
+                  (why.empty() ? "" : " (" + why + ")") + ", got " + Twine(sizes[dim]));
+  }
+  return Error::success();
+}
+
+Error LaunchPlan::check(const lacis_launch_args &args) const {
+  if (Error error = checkCounts(args))
+    return error;
+  int32_t device = args.output->device;
+  if (Error error = checkTensor(output, *args.output, device, /*contiguous=*/true))
     return error;
   for (size_t i = 0; i < operands.size(); ++i)
-    if (Error error = checkTensor(operands[i], args.operands[i], args.output->device, /*contiguous=*/true))
+    if (Error error = checkTensor(operands[i], args.operands[i], device, /*contiguous=*/true))
       return error;
   for (size_t i = 0; i < storage.size(); ++i)
-    if (Error error = checkTensor(storage[i], args.storage[i], args.output->device, /*contiguous=*/true))
+    if (Error error = checkTensor(storage[i], args.storage[i], device, /*contiguous=*/true))
       return error;
-  return Error::success();
+  SharedSizes shared;
+  if (Error error = bindSizes(args, shared))
+    return error;
+  if (Error error = checkDims(packed, args.packed_sizes, int32_t(args.num_packed_sizes), shared))
+    return error;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (Error error = checkDims(operands[i], args.operands[i].sizes, args.operands[i].ndim, shared))
+      return error;
+  for (size_t i = 0; i < storage.size(); ++i)
+    if (Error error = checkDims(storage[i], args.storage[i].sizes, args.storage[i].ndim, shared))
+      return error;
+  return checkDims(output, args.output->sizes, args.output->ndim, shared);
 }
 
 void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values) const {
@@ -113,7 +200,7 @@ void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values)
       continue;
     }
     if (argument.room == Room::Workspace) {
-      values.push_back(args.workspace ? reinterpret_cast<uint64_t>(args.workspace[argument.index]) : 0);
+      values.push_back(0);
       continue;
     }
     const lacis_tensor_view &view = argument.room == Room::Output    ? *args.output
@@ -169,8 +256,19 @@ int64_t LaunchPlan::evaluateSize(ArrayRef<Factor> size, ArrayRef<uint64_t> value
   return product;
 }
 
-int64_t LaunchPlan::workspaceBytes(size_t index, ArrayRef<uint64_t> values) const {
-  return evaluateSize(workspaces[index], values);
+WorkspaceLayout LaunchPlan::workspaceLayout(ArrayRef<uint64_t> values) const {
+  WorkspaceLayout layout;
+  for (const Size &bytes : workspaces) {
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes += int64_t(llvm::alignTo(uint64_t(evaluateSize(bytes, values)), workspaceAlignment));
+  }
+  return layout;
+}
+
+void LaunchPlan::placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].room == Room::Workspace)
+      values[i] = reinterpret_cast<uint64_t>(memory) + layout.offsets[arguments[i].index];
 }
 
 LaunchExtent LaunchPlan::extent(size_t index, const lacis_launch_args &args, ArrayRef<uint64_t> values) const {

@@ -37,7 +37,10 @@ private:
   Error addOperand(const Artifact::Argument &arg, Source source);
   Error addSizes();
   Expected<LaunchPlan::Size> convert(const Artifact::Size &size) const;
-  Error describe(LaunchPlan::Rule &rule, const Artifact::Argument &arg, Source source);
+  LaunchPlan::Rule &operandRule(int64_t operand);
+  Error addTensor(const Artifact::Tensor &tensor);
+  Error addTensors();
+  void bind(LaunchPlan::Rule &rule, Room room, unsigned index);
 
   const Artifact &artifact;
   LaunchPlan plan;
@@ -78,40 +81,41 @@ void PlanBuilder::numberStorage(bool derived) {
   }
 }
 
-Error PlanBuilder::describe(LaunchPlan::Rule &rule, const Artifact::Argument &arg, Source source) {
-  if (source != Source::Pointer) {
-    rule.minimumRank = std::max(rule.minimumRank, int32_t(arg.dim) + 1);
-    return Error::success();
+/// What a size or a stride that is an argument demands.
+static void requireRank(int32_t &minimum, unsigned dim) { minimum = std::max(minimum, int32_t(dim) + 1); }
+
+/// The rule of a dense operand or of the output.
+LaunchPlan::Rule &PlanBuilder::operandRule(int64_t operand) {
+  if (operand == -1)
+    return plan.output;
+  if (operand == packed)
+    return plan.packed;
+  unsigned index = unsigned(operand) - (packed >= 0 && operand > packed ? 1 : 0);
+  while (plan.operands.size() <= index) {
+    LaunchPlan::Rule rule;
+    rule.name = "operand " + std::to_string(plan.operands.size() + (int(plan.operands.size()) >= packed && packed >= 0));
+    plan.operands.push_back(rule);
   }
-  rule.dtype = parseDtype(arg.dtype);
-  rule.ndim = arg.ndim;
-  if (rule.dtype == LACIS_DTYPE_OTHER)
-    return malformed("dtype '" + arg.dtype + "'");
-  return Error::success();
+  return plan.operands[index];
 }
 
 Error PlanBuilder::addOperand(const Artifact::Argument &arg, Source source) {
   unsigned dim = unsigned(arg.dim);
+  LaunchPlan::Rule &rule = operandRule(arg.operand);
+  if (source != Source::Pointer)
+    requireRank(rule.minimumRank, dim);
   if (arg.operand == -1) {
-    plan.outputRank = std::max(plan.outputRank, dim + 1);
     plan.arguments.push_back({source, Room::Output, 0, dim});
     return Error::success();
   }
   if (arg.operand == packed) {
     if (source != Source::Size)
       return malformed("only sizes of the packed operand exist");
-    plan.packedRank = std::max(plan.packedRank, dim + 1);
     plan.arguments.push_back({source, Room::Packed, 0, dim});
     return Error::success();
   }
-  unsigned index = unsigned(arg.operand) - (packed >= 0 && arg.operand > packed ? 1 : 0);
-  while (plan.operands.size() <= index) {
-    LaunchPlan::Rule rule;
-    rule.name = "operand " + std::to_string(plan.operands.size() + (int(plan.operands.size()) >= packed && packed >= 0));
-    plan.operands.push_back(rule);
-  }
-  plan.arguments.push_back({source, Room::Operand, index, dim});
-  return describe(plan.operands[index], arg, source);
+  plan.arguments.push_back({source, Room::Operand, unsigned(&rule - plan.operands.data()), dim});
+  return Error::success();
 }
 
 Error PlanBuilder::addArgument(const Artifact::Argument &arg) {
@@ -119,7 +123,9 @@ Error PlanBuilder::addArgument(const Artifact::Argument &arg) {
     unsigned index = storageIndex.at(storageKey(arg));
     Source source = arg.kind == "storage_dim" ? Source::Size : Source::Pointer;
     plan.arguments.push_back({source, Room::Storage, index, unsigned(arg.dim)});
-    return describe(plan.storage[index], arg, source);
+    if (source == Source::Size)
+      requireRank(plan.storage[index].minimumRank, unsigned(arg.dim));
+    return Error::success();
   }
   if (arg.operand < -1 || arg.dim < 0)
     return malformed("operand " + Twine(arg.operand) + ", dimension " + Twine(arg.dim));
@@ -140,6 +146,79 @@ Error PlanBuilder::addArgument(const Artifact::Argument &arg) {
     return Error::success();
   }
   return malformed("argument of kind '" + arg.kind + "'");
+}
+
+Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
+  LaunchPlan::Rule *rule = nullptr;
+  if (tensor.name.empty()) {
+    rule = &operandRule(tensor.operand);
+  } else {
+    auto found = storageIndex.find({tensor.part, tensor.format, tensor.name});
+    if (found == storageIndex.end() || tensor.operand != packed)
+      return malformed("an array '" + tensor.name + "' that no argument reads");
+    rule = &plan.storage[found->second];
+  }
+  if (int32_t dtype = parseDtype(tensor.dtype); dtype != LACIS_DTYPE_NONE)
+    rule->dtype = dtype;
+  if (rule->dtype == LACIS_DTYPE_OTHER)
+    return malformed("dtype '" + tensor.dtype + "'");
+  rule->optional = tensor.optional;
+  if (!tensor.shaped)
+    return Error::success();
+  rule->ndim = int32_t(tensor.dims.size());
+  if (rule->ndim < rule->minimumRank)
+    return malformed(rule->name + " of rank " + Twine(rule->ndim));
+  for (const Artifact::Dimension &dim : tensor.dims) {
+    LaunchPlan::Dimension converted;
+    converted.plus = dim.plus;
+    for (const Artifact::Factor &factor : dim.size)
+      converted.size.push_back({factor.arg, factor.div, factor.mul, {}});
+    bool plain = dim.plus == 0 && dim.size.size() == 1 && dim.size[0].div == 1 && dim.size[0].mul == 1;
+    converted.shared = plain ? dim.size[0].arg : -1;
+    rule->dims.push_back(std::move(converted));
+  }
+  return Error::success();
+}
+
+/// A shared size is read from the first dimension that is nothing else.
+void PlanBuilder::bind(LaunchPlan::Rule &rule, Room room, unsigned index) {
+  if (rule.optional)
+    return;
+  for (size_t dim = 0; dim < rule.dims.size(); ++dim) {
+    if (rule.dims[dim].shared < 0)
+      continue;
+    LaunchPlan::SharedSize &size = plan.sharedSizes[rule.dims[dim].shared];
+    if (size.bound)
+      continue;
+    size.bound = true;
+    size.room = room;
+    size.index = index;
+    size.dim = unsigned(dim);
+  }
+}
+
+Error PlanBuilder::addTensors() {
+  for (const Artifact::Tensor &tensor : artifact.tensors)
+    if (Error error = addTensor(tensor))
+      return error;
+  for (const Artifact::SharedSize &size : artifact.sizes) {
+    LaunchPlan::SharedSize entry;
+    entry.name = size.name;
+    entry.multiple = size.multiple;
+    entry.value = size.value;
+    entry.most = size.most;
+    plan.sharedSizes.push_back(entry);
+  }
+  bind(plan.packed, Room::Packed, 0);
+  for (size_t i = 0; i < plan.operands.size(); ++i)
+    bind(plan.operands[i], Room::Operand, unsigned(i));
+  for (size_t i = 0; i < plan.storage.size(); ++i)
+    bind(plan.storage[i], Room::Storage, unsigned(i));
+  bind(plan.output, Room::Output, 0);
+  for (const LaunchPlan::SharedSize &size : plan.sharedSizes)
+    if (!size.bound)
+      return malformed("no dimension tells the size '" + size.name + "'");
+  return Error::success();
 }
 
 Expected<LaunchPlan::Size> PlanBuilder::convert(const Artifact::Size &size) const {
@@ -194,17 +273,22 @@ Error PlanBuilder::addSizes() {
 
 Expected<LaunchPlan> PlanBuilder::build() {
   plan.indexBits = int(artifact.indexBits);
-  plan.outputType = parseDtype(artifact.output.dtype);
   plan.outputZero = artifact.output.zero;
-  if (plan.outputType == LACIS_DTYPE_NONE || plan.outputType == LACIS_DTYPE_OTHER)
+  plan.output.name = "output";
+  plan.output.dtype = parseDtype(artifact.output.dtype);
+  plan.output.ndim = int32_t(artifact.output.shape.size());
+  if (plan.output.dtype == LACIS_DTYPE_NONE || plan.output.dtype == LACIS_DTYPE_OTHER)
     return malformed("output dtype '" + artifact.output.dtype + "'");
   if (Error error = findPacked())
     return error;
+  plan.packed.name = "operand " + std::to_string(packed);
   numberStorage(/*derived=*/false);
   numberStorage(/*derived=*/true);
   for (const Artifact::Argument &arg : artifact.args)
     if (Error error = addArgument(arg))
       return error;
+  if (Error error = addTensors())
+    return error;
   if (Error error = addSizes())
     return error;
   return std::move(plan);

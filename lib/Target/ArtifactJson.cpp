@@ -37,15 +37,43 @@ static json::Value toJson(const Artifact::Argument &arg) {
   text("format", arg.format);
   text("name", arg.name);
   text("source", arg.source);
-  text("dtype", arg.dtype);
   if (arg.kind == "workspace")
     object["index"] = arg.index;
   else if (arg.kind != "output")
     object["operand"] = arg.operand;
   if (arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim")
     object["dim"] = arg.dim;
-  if (arg.ndim >= 0)
-    object["ndim"] = arg.ndim;
+  return object;
+}
+
+static json::Value toJson(const Artifact::SharedSize &size) {
+  json::Object object{{"name", size.name}};
+  if (size.multiple != 1)
+    object["multiple"] = size.multiple;
+  if (size.value >= 0)
+    object["value"] = size.value;
+  if (size.most >= 0)
+    object["most"] = size.most;
+  return object;
+}
+
+static json::Value toJson(const Artifact::Tensor &tensor) {
+  json::Object object{{"operand", tensor.operand}, {"dtype", tensor.dtype}};
+  for (auto [key, value] : {std::pair("part", &tensor.part), {"format", &tensor.format}, {"name", &tensor.name}})
+    if (!value->empty())
+      object[key] = *value;
+  if (tensor.optional)
+    object["optional"] = true;
+  if (!tensor.shaped)
+    return object;
+  json::Array dims;
+  for (const Artifact::Dimension &dim : tensor.dims) {
+    json::Object entry{{"size", toJson(dim.size)}};
+    if (dim.plus != 0)
+      entry["plus"] = dim.plus;
+    dims.push_back(std::move(entry));
+  }
+  object["dims"] = std::move(dims);
   return object;
 }
 
@@ -64,9 +92,13 @@ static json::Value toJson(const Artifact::Launch &launch) {
 }
 
 json::Value lacis::headerToJson(const Artifact &artifact) {
-  json::Array args, workspaces, launches;
+  json::Array args, sizes, tensors, workspaces, launches;
   for (const Artifact::Argument &arg : artifact.args)
     args.push_back(toJson(arg));
+  for (const Artifact::SharedSize &size : artifact.sizes)
+    sizes.push_back(toJson(size));
+  for (const Artifact::Tensor &tensor : artifact.tensors)
+    tensors.push_back(toJson(tensor));
   for (const Artifact::Size &bytes : artifact.workspace)
     workspaces.push_back(json::Object{{"bytes", toJson(bytes)}});
   for (const Artifact::Launch &launch : artifact.launches)
@@ -78,6 +110,8 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
                       {"target", artifact.target},
                       {"kind", artifact.kind},
                       {"args", std::move(args)},
+                      {"sizes", std::move(sizes)},
+                      {"tensors", std::move(tensors)},
                       {"output", std::move(output)},
                       {"workspace", std::move(workspaces)},
                       {"launches", std::move(launches)},
@@ -207,9 +241,34 @@ struct HeaderReader {
     arg.source = reader.text("source");
     arg.dim = reader.integer("dim", 0, arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim");
     arg.index = reader.integer("index", 0, arg.kind == "workspace");
-    arg.dtype = reader.text("dtype");
-    arg.ndim = reader.integer("ndim", -1);
     return arg;
+  }
+
+  Artifact::SharedSize sharedSize(const json::Value &value, const std::string &place) {
+    Reader reader(value, place, error);
+    return {reader.text("name", true), reader.integer("multiple", 1), reader.integer("value", -1),
+            reader.integer("most", -1)};
+  }
+
+  Artifact::Tensor tensor(const json::Value &value, const std::string &place) {
+    Reader reader(value, place, error);
+    Artifact::Tensor tensor;
+    tensor.operand = reader.integer("operand", 0, true);
+    tensor.part = reader.text("part");
+    tensor.format = reader.text("format");
+    tensor.name = reader.text("name");
+    tensor.dtype = reader.text("dtype");
+    tensor.optional = reader.boolean("optional", false);
+    tensor.shaped = reader.find("dims", false) != nullptr;
+    reader.list("dims", false, [&](const json::Value &element, const std::string &where) {
+      Reader dim(element, where, error);
+      Artifact::Dimension result;
+      if (const json::Value *factors = dim.find("size", true))
+        result.size = size(*factors, where + ".size");
+      result.plus = dim.integer("plus", 0);
+      tensor.dims.push_back(std::move(result));
+    });
+    return tensor;
   }
 
   Artifact::Launch launch(const json::Value &value, const std::string &place) {
@@ -243,6 +302,12 @@ struct HeaderReader {
     artifact.indexBits = reader.integer("index_bits", 32, true);
     reader.list("args", true, [&](const json::Value &element, const std::string &place) {
       artifact.args.push_back(argument(element, place));
+    });
+    reader.list("sizes", false, [&](const json::Value &element, const std::string &place) {
+      artifact.sizes.push_back(sharedSize(element, place));
+    });
+    reader.list("tensors", false, [&](const json::Value &element, const std::string &place) {
+      artifact.tensors.push_back(tensor(element, place));
     });
     reader.list("launches", true, [&](const json::Value &element, const std::string &place) {
       artifact.launches.push_back(launch(element, place));

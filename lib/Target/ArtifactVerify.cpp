@@ -38,7 +38,7 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
   bool mayBeOutput = arg.kind == "dim" || arg.kind == "stride";
   if (arg.operand < (mayBeOutput ? -1 : 0) || arg.operand >= maxRank)
     return malformed(arg.kind + " of operand " + Twine(arg.operand));
-  if (arg.dim < 0 || arg.dim >= maxRank || arg.ndim < -1 || arg.ndim > maxRank)
+  if (arg.dim < 0 || arg.dim >= maxRank)
     return malformed(arg.kind + " of dimension " + Twine(arg.dim));
   if (mayBeOutput && arg.operand == -1 && arg.dim >= int64_t(artifact.output.shape.size()))
     return malformed(arg.kind + " " + Twine(arg.dim) + " of an output of rank " + Twine(artifact.output.shape.size()));
@@ -66,6 +66,32 @@ static Error verifySize(const Artifact &artifact, const Artifact::Size &size) {
     if (kind != "dim" && kind != "storage_dim")
       return malformed("a size of argument " + Twine(factor.arg) + ", which is no dimension");
   }
+  return Error::success();
+}
+
+static Error verifySharedSize(const Artifact &artifact, const Artifact::SharedSize &size) {
+  if (size.most < -1 || size.most >= int64_t(artifact.sizes.size()))
+    return malformed("size '" + size.name + "' below number " + Twine(size.most) + " of " +
+                     Twine(artifact.sizes.size()));
+  if (size.multiple < 1 || size.value < -1)
+    return malformed("size '" + size.name + "' of " + Twine(size.value) + ", a multiple of " + Twine(size.multiple));
+  return Error::success();
+}
+
+static Error verifyTensor(const Artifact &artifact, const Artifact::Tensor &tensor) {
+  if (tensor.operand < -1 || tensor.operand >= maxRank || tensor.dims.size() > size_t(maxRank))
+    return malformed("a tensor of operand " + Twine(tensor.operand) + " and rank " + Twine(tensor.dims.size()));
+  if (tensor.operand == -1 && !tensor.name.empty())
+    return malformed("an array '" + tensor.name + "' of the output");
+  if (tensor.operand == -1 && tensor.shaped && tensor.dims.size() != artifact.output.shape.size())
+    return malformed("an output of " + Twine(tensor.dims.size()) + " and of " + Twine(artifact.output.shape.size()) +
+                     " dimensions");
+  for (const Artifact::Dimension &dim : tensor.dims)
+    for (const Artifact::Factor &factor : dim.size)
+      if (factor.div <= 0 || factor.mul < 0 || factor.arg < -1 || factor.arg >= int64_t(artifact.sizes.size()) ||
+          !factor.of.empty())
+        return malformed("a dimension of size " + Twine(factor.arg) + " of " + Twine(artifact.sizes.size()) +
+                         ", divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
   return Error::success();
 }
 
@@ -112,6 +138,12 @@ Error Artifact::verify() const {
     return malformed("output of dtype '" + output.dtype + "'");
   for (const Argument &arg : args)
     if (Error error = verifyArgument(*this, arg))
+      return error;
+  for (const SharedSize &size : sizes)
+    if (Error error = verifySharedSize(*this, size))
+      return error;
+  for (const Tensor &tensor : tensors)
+    if (Error error = verifyTensor(*this, tensor))
       return error;
   for (const Size &size : output.shape)
     if (Error error = verifySize(*this, size))

@@ -127,6 +127,19 @@ SmallVector<DictionaryAttr> KernelArguments::roomOf(const TensorSource &source, 
   return records;
 }
 
+std::optional<NamedAttrList> KernelArguments::arrayTaken(const TensorSource &source, StringRef name) const {
+  NamedAttrList wanted(arrayRecord(b, source, name));
+  for (Attribute record : records) {
+    NamedAttrList found(cast<DictionaryAttr>(record));
+    found.erase("kind");
+    found.erase("dim");
+    found.erase("source");
+    if (found.getDictionary(b.getContext()) == wanted.getDictionary(b.getContext()))
+      return wanted;
+  }
+  return std::nullopt;
+}
+
 DictionaryAttr KernelArguments::dimRecord(const TensorSource &source, int64_t dim) {
   return b.getDictionaryAttr(
       {text(b, "kind", "dim"), number(b, "operand", source.number), number(b, "dim", dim)});

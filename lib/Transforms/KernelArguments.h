@@ -45,6 +45,9 @@ public:
   /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
   mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
 
+  /// Which array of which operand a named array is, where the kernel takes it.
+  std::optional<mlir::NamedAttrList> arrayTaken(const TensorSource &source, llvm::StringRef name) const;
+
   mlir::ArrayAttr getRecord() const { return b.getArrayAttr(records); }
 
 private:

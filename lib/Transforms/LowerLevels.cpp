@@ -3,6 +3,7 @@
 /// Explodes encoded tensors into buffers: level loops become scf loops, positions become loads.
 #include "LoopLowering.h"
 #include "Stages.h"
+#include "TensorTable.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISLOWERLEVELS
@@ -41,12 +42,6 @@ unsigned indexBits(func::FuncOp function) {
   return bits;
 }
 
-std::string dtypeName(Type type) {
-  std::string name;
-  llvm::raw_string_ostream(name) << type;
-  return name;
-}
-
 /// The sizes of the values of a sampled output: the slots of its pattern, and the levels of a stored block.
 ArrayAttr sampledShape(func::FuncOp function, KernelArguments &arguments, unsigned pattern) {
   Builder b(function.getContext());
@@ -72,6 +67,8 @@ ArrayAttr outputShape(func::FuncOp function, KernelArguments &arguments) {
   SmallVector<Attribute> shape;
   for (Attribute letter : axesOf(output))
     for (unsigned argument = 0; argument < output; ++argument) {
+      if (!axesOf(argument))
+        continue; // nobody reads it
       auto found = llvm::find(axesOf(argument), letter);
       if (found == axesOf(argument).end())
         continue;
@@ -121,17 +118,18 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   }
   ArrayAttr shape = outputShape(before, arguments);
   bool isSampled = type.getEncoding() != nullptr; // what no entry sets stays zero
-  SmallVector<NamedAttribute> record{
-      b.getNamedAttr("args", arguments.getRecord()),
-      b.getNamedAttr("output", b.getDictionaryAttr({
-                                   b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
-                                   b.getNamedAttr("shape", shape),
-                                   b.getNamedAttr("zero", b.getBoolAttr(isSampled)),
-                               })),
-      b.getNamedAttr("packed", b.getI64IntegerAttr(packedArgument(before))),
-      b.getNamedAttr("workspace", b.getArrayAttr(bytes)),
-      b.getNamedAttr("index_bits", b.getI64IntegerAttr(bits))};
-  return b.getDictionaryAttr(record);
+  NamedAttrList record;
+  record.set("args", arguments.getRecord());
+  record.set("output", b.getDictionaryAttr({
+                           b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
+                           b.getNamedAttr("shape", shape),
+                           b.getNamedAttr("zero", b.getBoolAttr(isSampled)),
+                       }));
+  record.set("packed", b.getI64IntegerAttr(packedArgument(before)));
+  record.set("workspace", b.getArrayAttr(bytes));
+  record.set("index_bits", b.getI64IntegerAttr(bits));
+  TensorTable(before, arguments).addTo(record);
+  return record.getDictionary(b.getContext());
 }
 
 LogicalResult lowerKernel(func::FuncOp function) {

@@ -2,28 +2,23 @@
 /// \file
 /// `torch.ops.lacis.einsum` against LibTorch's stable ABI: lends tensors to the core, allocates through torch.
 #include "lacis-c/lacis_runtime.h"
+#include "stack.h"
 #include <array>
 #include <dlfcn.h>
-#include <stdexcept>
-#include <string>
-#include <torch/csrc/inductor/aoti_torch/c/shim.h>
-#include <torch/csrc/stable/library.h>
-#include <torch/csrc/stable/tensor.h>
-#include <vector>
 
-using torch::stable::Tensor;
+using namespace lacis::ops;
 
-static void checkTorch(AOTITorchError status, const char *what) {
-  if (status != AOTI_TORCH_SUCCESS)
-    throw std::runtime_error(std::string("lacis: torch refused: ") + what);
-}
+/// The first words tell Python which error of Lacis this is, see `refusal` in python/lacis/runtime/library.py.
+[[noreturn]] static void refuseData(const std::string &text) { throw std::runtime_error("lacis data: " + text); }
 
 static void checkCore(int status, char *error) {
-  if (status == 0)
+  if (status == LACIS_DONE)
     return;
-  std::string text = std::string("lacis: ") + (error ? error : "unknown error");
+  std::string text = error ? error : "unknown error";
   lacis_string_free(error);
-  throw std::runtime_error(text);
+  if (status == LACIS_REFUSED)
+    refuseData(text);
+  throw std::runtime_error("lacis kernel: " + text);
 }
 
 /// Torch's number of a dtype beside the core's.
@@ -61,20 +56,24 @@ static int32_t toTorch(int32_t lacisDtype) {
 
 /// Where the tensors of a launch lie.
 struct Place {
-  int32_t type = aoti_torch_device_type_cpu();
+  int32_t type = 0;
   int32_t index = 0;
-  bool isHost() const { return type == aoti_torch_device_type_cpu(); }
+  bool isHost() const { return type == hostType(); }
   int32_t device() const { return isHost() ? LACIS_DEVICE_HOST : index; }
+  static int32_t hostType() {
+    static const int32_t type = aoti_torch_device_type_cpu();
+    return type;
+  }
 };
 
 static Place placeOf(AtenTensorHandle tensor) {
   Place place;
   checkTorch(aoti_torch_get_device_type(tensor, &place.type), "device type");
-  checkTorch(aoti_torch_get_device_index(tensor, &place.index), "device index");
   if (place.isHost())
-    place.index = 0;
-  else if (place.type != aoti_torch_device_type_cuda())
-    throw std::runtime_error("lacis: tensors must lie on the CPU or on a CUDA device");
+    return place;
+  if (place.type != aoti_torch_device_type_cuda())
+    refuseData("tensors must lie on the CPU or on a CUDA device");
+  checkTorch(aoti_torch_get_device_index(tensor, &place.index), "device index");
   return place;
 }
 
@@ -95,26 +94,23 @@ static lacis_tensor_view view(AtenTensorHandle tensor) {
   return result;
 }
 
-static std::vector<lacis_tensor_view> views(const std::vector<Tensor> &tensors) {
-  std::vector<lacis_tensor_view> result;
-  result.reserve(tensors.size());
-  for (const Tensor &tensor : tensors)
-    result.push_back(view(tensor.get()));
-  return result;
-}
+constexpr int32_t kMaxRank = 16;
 
-static Tensor allocate(const std::vector<int64_t> &shape, int32_t dtype, const Place &place) {
-  std::vector<int64_t> strides(shape.size());
+static OwnedTensor allocate(const int64_t *sizes, size_t rank, int32_t dtype, const Place &place) {
+  if (rank > kMaxRank)
+    refuseData("tensors have at most 16 dimensions");
+  int64_t strides[kMaxRank];
   int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
+  for (size_t i = rank; i-- > 0;) {
+    if (sizes[i] < 0)
+      refuseData("negative size in the shape of the output");
     strides[i] = stride;
-    stride *= shape[i] > 1 ? shape[i] : 1;
+    stride *= sizes[i] > 1 ? sizes[i] : 1;
   }
   AtenTensorHandle handle = nullptr;
-  checkTorch(aoti_torch_empty_strided(int64_t(shape.size()), shape.data(), strides.data(), dtype, place.type,
-                                      place.index, &handle),
+  checkTorch(aoti_torch_empty_strided(int64_t(rank), sizes, strides, dtype, place.type, place.index, &handle),
              "allocation");
-  return Tensor(handle);
+  return OwnedTensor(handle);
 }
 
 /// The stream of the calling thread; found by name, so that one binary serves torch with and without CUDA.
@@ -135,94 +131,192 @@ static void *currentStream(const Place &place) {
   return stream;
 }
 
-static Place placeOfAll(const std::vector<Tensor> &operands, const std::vector<Tensor> &storage) {
-  if (operands.empty() && storage.empty())
-    throw std::runtime_error("lacis: einsum needs at least one tensor");
-  return placeOf(operands.empty() ? storage.front().get() : operands.front().get());
-}
-
-static std::vector<Tensor> allocateWorkspaces(lacis_kernel *kernel, const lacis_launch_args &args,
-                                              const Place &place) {
-  std::vector<Tensor> workspaces;
-  std::vector<int64_t> bytes(lacis_kernel_num_workspaces(kernel));
-  if (bytes.empty())
-    return workspaces;
-  char *error = nullptr;
-  checkCore(lacis_kernel_workspace_bytes(kernel, &args, bytes.data(), &error), error);
-  for (int64_t size : bytes)
-    workspaces.push_back(allocate({size}, aoti_torch_dtype_uint8(), place));
-  return workspaces;
+static bool isContiguous(const lacis_tensor_view &view) {
+  int64_t expected = 1;
+  for (int32_t d = view.ndim - 1; d >= 0; --d) {
+    if (view.sizes[d] != 1 && view.strides[d] != expected)
+      return false;
+    expected *= view.sizes[d] ? view.sizes[d] : 1;
+  }
+  return true;
 }
 
 /// Kernels read dense operands in row-major order, 16 bytes at a time: views that are not so are copied.
-static void makeRegular(std::vector<Tensor> &operands, const Place &place) {
+static void makeRegular(OwnedTensor &operand, lacis_tensor_view &seen, const Place &place) {
   constexpr uintptr_t kAlignment = 16;
-  for (Tensor &operand : operands) {
-    lacis_tensor_view seen = view(operand.get());
-    if (operand.is_contiguous() && reinterpret_cast<uintptr_t>(seen.data) % kAlignment == 0)
-      continue;
-    Tensor copy = allocate({seen.sizes, seen.sizes + seen.ndim}, toTorch(seen.dtype), place);
-    checkTorch(aoti_torch_copy_(copy.get(), operand.get(), /*non_blocking=*/1), "copy of an operand");
-    operand = copy;
-  }
+  if (isContiguous(seen) && reinterpret_cast<uintptr_t>(seen.data) % kAlignment == 0)
+    return;
+  OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), toTorch(seen.dtype), place);
+  checkTorch(aoti_torch_copy_(copy.get(), operand.get(), /*non_blocking=*/1), "copy of an operand");
+  operand = std::move(copy);
+  seen = view(operand.get());
 }
 
-/// `companions` are arrays that only the kernels of the gradients walk.
-static Tensor einsum(std::vector<Tensor> operands, std::vector<Tensor> storage, std::vector<int64_t> shape,
-                     std::string key, std::vector<int64_t> packedShape, std::vector<Tensor> /*companions*/) {
+/// Leading dimensions that a kernel takes as one: a batch of sequences is a batch of tokens.
+class Folding {
+public:
+  /// `view`, which is contiguous, with its first dimensions taken together so that `rank` are left.
+  void fold(lacis_tensor_view &view, int32_t rank) {
+    if (rank < 1 || view.ndim <= rank || rank > kMaxRank || used == kept.size())
+      return;
+    auto &[sizes, strides] = kept[used++];
+    int32_t extra = view.ndim - rank;
+    sizes[0] = 1;
+    for (int32_t d = 0; d <= extra; ++d)
+      sizes[0] *= view.sizes[d];
+    for (int32_t d = 1; d < rank; ++d)
+      sizes[d] = view.sizes[d + extra];
+    for (int32_t d = 0; d < rank; ++d)
+      strides[d] = view.strides[d + extra];
+    view.sizes = sizes.data();
+    view.strides = strides.data();
+    view.ndim = rank;
+  }
+
+private:
+  using Numbers = std::array<int64_t, kMaxRank>;
+  std::array<std::pair<Numbers, Numbers>, 6> kept;
+  size_t used = 0;
+};
+
+/// One call: dense operands first, then storage.
+struct Call {
+  std::vector<OwnedTensor> tensors;
+  size_t numOperands = 0;
+  const int64_t *shape = nullptr;
+  size_t rank = 0;
+  const int64_t *packedShape = nullptr;
+  size_t packedRank = 0;
+};
+
+/// Lends memory for one launch; torch takes it back in the order of the stream.
+struct Workspace {
+  Place place;
+  OwnedTensor memory;
+
+  static void *get(int64_t bytes, void *context) {
+    auto *self = static_cast<Workspace *>(context);
+    try {
+      self->memory = allocate(&bytes, 1, aoti_torch_dtype_uint8(), self->place);
+      void *data = nullptr;
+      checkTorch(aoti_torch_get_data_ptr(self->memory.get(), &data), "data pointer");
+      return data;
+    } catch (const std::exception &) {
+      return nullptr;
+    }
+  }
+};
+
+static lacis_kernel *findKernel(std::string_view key) {
   char *error = nullptr;
   lacis_kernel *kernel = nullptr;
   checkCore(lacis_kernel_find(key.data(), key.size(), &kernel, &error), error);
-  Place place = placeOfAll(operands, storage);
-  for (int64_t size : shape)
-    if (size < 0)
-      throw std::runtime_error("lacis: negative size in the shape of the output");
-  Tensor output = allocate(shape, toTorch(lacis_kernel_output_dtype(kernel)), place);
-  if (lacis_kernel_zeros_output(kernel))
+  return kernel;
+}
+
+static OwnedTensor run(lacis_kernel *kernel, const lacis_signature &signature, Call &call) {
+  if (call.tensors.empty())
+    refuseData("einsum needs at least one tensor");
+  Place place = placeOf(call.tensors.front().get());
+  OwnedTensor output = allocate(call.shape, call.rank, toTorch(signature.output_dtype), place);
+  if (signature.zero_output)
     checkTorch(aoti_torch_zero_(output.get()), "zeros");
-  makeRegular(operands, place);
-  std::vector<lacis_tensor_view> operandViews = views(operands), storageViews = views(storage);
   lacis_tensor_view outputView = view(output.get());
+  Folding folding;
+  folding.fold(outputView, signature.output_rank);
+  std::vector<lacis_tensor_view> views;
+  views.reserve(call.tensors.size());
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    views.push_back(view(call.tensors[i].get()));
+    if (i >= call.numOperands)
+      continue;
+    makeRegular(call.tensors[i], views.back(), place);
+    if (i < signature.num_operands)
+      folding.fold(views.back(), signature.operand_ranks[i]);
+  }
   lacis_launch_args args = {};
-  args.operands = operandViews.data();
-  args.num_operands = operandViews.size();
-  args.storage = storageViews.data();
-  args.num_storage = storageViews.size();
-  args.packed_sizes = packedShape.data();
-  args.num_packed_sizes = packedShape.size();
+  args.operands = views.data();
+  args.num_operands = call.numOperands;
+  args.storage = views.data() + call.numOperands;
+  args.num_storage = views.size() - call.numOperands;
+  args.packed_sizes = call.packedShape;
+  args.num_packed_sizes = call.packedRank;
   args.output = &outputView;
-  std::vector<Tensor> workspaces = allocateWorkspaces(kernel, args, place);
-  std::vector<void *> pointers;
-  for (const Tensor &workspace : workspaces)
-    pointers.push_back(view(workspace.get()).data);
-  args.workspace = pointers.data();
-  args.num_workspace = pointers.size();
-  checkCore(lacis_kernel_launch(kernel, &args, currentStream(place), torch_parallel_for, &error), error);
+  Workspace workspace{place, OwnedTensor()};
+  char *error = nullptr;
+  checkCore(lacis_kernel_launch(kernel, &args, currentStream(place), torch_parallel_for, Workspace::get, &workspace,
+                                &error),
+            error);
   return output;
 }
 
-/// The overload without an autograd kernel: cheap to call, and wrong under grad mode, where it refuses.
-static Tensor einsumInference(std::vector<Tensor> operands, std::vector<Tensor> storage, std::vector<int64_t> shape,
-                              std::string key, std::vector<int64_t> packedShape) {
+/// Room for the tensors and sizes of most calls.
+constexpr size_t kUsual = 16;
+
+/// einsum(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, SymInt[] packed_shape,
+/// Tensor[] companions), whose companions are arrays that only the kernels of the gradients walk.
+static void einsum(StableIValue *stack, uint64_t, uint64_t) {
+  TextArgument key(stack[3]);
+  Call call;
+  call.tensors.reserve(kUsual);
+  std::vector<int64_t> sizes;
+  sizes.reserve(kUsual);
+  std::vector<OwnedTensor> companions;
+  takeTensors(stack[0], call.tensors);
+  call.numOperands = call.tensors.size();
+  takeTensors(stack[1], call.tensors);
+  takeTensors(stack[5], companions);
+  takeNumbers(stack[2], sizes);
+  call.rank = sizes.size();
+  takeNumbers(stack[4], sizes);
+  call.shape = sizes.data();
+  call.packedShape = sizes.data() + call.rank;
+  call.packedRank = sizes.size() - call.rank;
+  lacis_kernel *kernel = findKernel(key.get());
+  stack[0] = torch::stable::detail::from(run(kernel, *lacis_kernel_signature(kernel), call).release());
+}
+
+/// einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key): the same in the fewest lists. `tensors` are the
+/// dense operands and the storage; `sizes` the rank of the output, its shape, and the sizes of the packed operand. It
+/// has no autograd kernel: cheap to call, and wrong under grad mode, where it refuses.
+static void einsumInference(StableIValue *stack, uint64_t, uint64_t) {
+  TextArgument key(stack[2]);
+  Call call;
+  call.tensors.reserve(kUsual);
+  std::vector<int64_t> sizes;
+  sizes.reserve(kUsual);
+  takeTensors(stack[0], call.tensors);
+  takeNumbers(stack[1], sizes);
   if (aoti_torch_grad_mode_is_enabled())
     throw std::runtime_error("lacis: einsum.inference runs under torch.no_grad() or torch.inference_mode() only; "
                              "call torch.ops.lacis.einsum.default where gradients are recorded");
-  return einsum(std::move(operands), std::move(storage), std::move(shape), std::move(key), std::move(packedShape), {});
+  lacis_kernel *kernel = findKernel(key.get());
+  const lacis_signature &signature = *lacis_kernel_signature(kernel);
+  if (sizes.empty() || sizes[0] < 0 || size_t(sizes[0]) >= sizes.size())
+    refuseData("the sizes of einsum.inference begin with the rank of the output");
+  if (call.tensors.size() < signature.num_operands)
+    refuseData("expected " + std::to_string(signature.num_operands) + " dense operands, got " +
+                             std::to_string(call.tensors.size()) + " tensors");
+  call.numOperands = signature.num_operands;
+  call.rank = size_t(sizes[0]);
+  call.shape = sizes.data() + 1;
+  call.packedShape = call.shape + call.rank;
+  call.packedRank = sizes.size() - 1 - call.rank;
+  stack[0] = torch::stable::detail::from(run(kernel, signature, call).release());
 }
 
 STABLE_TORCH_LIBRARY(lacis, m) {
   m.def("einsum(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, SymInt[] packed_shape, "
         "Tensor[] companions) -> Tensor");
-  m.def("einsum.inference(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, "
-        "SymInt[] packed_shape=[]) -> Tensor");
+  m.def("einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
-  m.impl("einsum", TORCH_BOX(&einsum));
-  m.impl("einsum.inference", TORCH_BOX(&einsumInference));
+  m.impl("einsum", einsum);
+  m.impl("einsum.inference", einsumInference);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CUDA, m) {
-  m.impl("einsum", TORCH_BOX(&einsum));
-  m.impl("einsum.inference", TORCH_BOX(&einsumInference));
+  m.impl("einsum", einsum);
+  m.impl("einsum.inference", einsumInference);
 }

@@ -48,22 +48,35 @@ def dim(arg: int, div: int = 1, mul: int = 1) -> list[dict]:
     return [{"arg": arg, "div": div, "mul": mul}]
 
 
+def same(size: int) -> dict:
+    return {"size": dim(size)}
+
+
 def csr_header(**changes) -> dict:
     """The header of CSR_LINEAR: y[b, i] = sum over j of w[i, j] x[b, j]."""
     header = {
-        "format_version": 1,
+        "format_version": 2,
         "target": "cpu",
         "kind": "object",
         "args": [
-            {"kind": "storage", "operand": 0, "name": "pos1", "dtype": "i32", "ndim": 1},
-            {"kind": "storage", "operand": 0, "name": "crd1", "dtype": "i32", "ndim": 1},
-            {"kind": "storage", "operand": 0, "name": "values", "dtype": "f32", "ndim": 1},
-            {"kind": "operand", "operand": 1, "dtype": "f32", "ndim": 2},
+            {"kind": "storage", "operand": 0, "name": "pos1"},
+            {"kind": "storage", "operand": 0, "name": "crd1"},
+            {"kind": "storage", "operand": 0, "name": "values"},
+            {"kind": "operand", "operand": 1},
             {"kind": "output"},
             {"kind": "dim", "operand": 1, "dim": 0},
             {"kind": "dim", "operand": 0, "dim": 0},
             {"kind": "stride", "operand": 1, "dim": 0},
             {"kind": "stride", "operand": 1, "dim": 1},
+        ],
+        "sizes": [{"name": "b"}, {"name": "i"}, {"name": "j"}, {"name": ""}],
+        "tensors": [
+            {"operand": 0, "dims": [same(1), same(2)]},
+            {"operand": 0, "name": "pos1", "dtype": "i32", "dims": [{"size": dim(1), "plus": 1}]},
+            {"operand": 0, "name": "crd1", "dtype": "i32", "dims": [same(3)]},
+            {"operand": 0, "name": "values", "dtype": "f32", "dims": [same(3)]},
+            {"operand": 1, "dtype": "f32", "dims": [same(0), same(2)]},
+            {"operand": -1, "dtype": "f32", "dims": [same(0), same(1)]},
         ],
         "output": {"dtype": "f32", "shape": [dim(5), dim(6)]},
         "workspace": [],

@@ -77,7 +77,7 @@ def test_backward_raises(key):
 def test_inference_overload_refuses_grad_mode(key):
     storage, _, x = handmade.csr_problem()
     with pytest.raises(RuntimeError, match="no_grad"):
-        torch.ops.lacis.einsum.inference([x], storage, [5, 37], key, [37, 29])
+        torch.ops.lacis.einsum.inference([x, *storage], [2, 5, 37, 37, 29], key)
 
 
 def test_opcheck(key):
@@ -87,7 +87,7 @@ def test_opcheck(key):
              "test_aot_dispatch_dynamic")
     torch.library.opcheck(torch.ops.lacis.einsum.default, arguments, test_utils=tests)
     with torch.no_grad():
-        torch.library.opcheck(torch.ops.lacis.einsum.inference, arguments[:-1],
+        torch.library.opcheck(torch.ops.lacis.einsum.inference, ([x, *storage], [2, 5, 37, 37, 29], key),
                               test_utils=("test_schema", "test_faketensor"))
 
 

@@ -2,11 +2,12 @@
 """What the launcher refuses, before anything runs, and in which words."""
 
 import handmade
+import lacis
 import pytest
 import torch
 
 from lacis import _core
-from lacis.errors import CompileError
+from lacis.errors import CompileError, DataError
 from lacis.runtime import library
 
 
@@ -22,30 +23,52 @@ VALID = {"operands": [X], "storage": STORAGE, "shape": [5, 37], "packed_shape": 
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"operands": []}, "expected 1 dense operands, got 0"),
+        ({"operands": []}, "expected (1 dense operands, got 0|3 storage tensors)"),
         ({"operands": [X.double()]}, "operand 1: expected dtype f32, got f64"),
         ({"operands": [X[0]]}, "operand 1: expected 2 dimensions, got 1"),
         ({"storage": STORAGE[:2]}, r"expected 3 storage tensors \(pos1, crd1, values\), got 2"),
         ({"storage": [STORAGE[0].long(), *STORAGE[1:]]}, "pos1: expected dtype i32, got i64"),
         ({"storage": [STORAGE[0].repeat_interleave(2)[::2], *STORAGE[1:]]}, "pos1: expected a contiguous tensor"),
-        ({"shape": [5, 36]}, r"output: expected shape \[5, 37\], got \[5, 36\]"),
+        ({"operands": [X[:, :28]]}, "operand 1: expected size 29 in dimension 1 \\('j', as in dimension 1 of operand 0\\), got 28"),
+        ({"storage": [STORAGE[0][:-1], *STORAGE[1:]]}, "pos1: expected size 38 in dimension 0, got 37"),
+        ({"storage": [*STORAGE[:2], STORAGE[2][:-1]]}, "values: expected size .* \\(as in dimension 0 of crd1\\), got"),
+        ({"shape": [5, 36]}, "output: expected size 37 in dimension 1 \\('i', as in dimension 0 of operand 0\\), got 36"),
+        ({"shape": [4, 37]}, "output: expected size 5 in dimension 0 \\('b', as in dimension 0 of operand 1\\), got 4"),
         ({"shape": [5]}, "output: expected 2 dimensions, got 1"),
         ({"shape": [-1, 37]}, "negative size"),
-        ({"packed_shape": []}, "expected the 1 sizes of the packed operand"),
-        ({"packed_shape": [2**31, 29], "shape": [5, 2**31]}, "64-bit indices"),
+        ({"packed_shape": []}, "expected the 2 sizes of the packed operand, got 0"),
+        ({"packed_shape": [-1, 29]}, "a negative size of the packed operand: -1"),
     ],
 )
-def test_refused_arguments(key, change, message):
+@pytest.mark.parametrize("grad", [False, True])
+def test_refused_arguments(key, change, message, grad):
     arguments = {**VALID, **change}
-    if arguments["shape"] == [5, 2**31]:
-        arguments["operands"], arguments["shape"] = [X[:0]], [0, 2**31]
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(DataError, match=message), torch.set_grad_enabled(grad):
         library.einsum(arguments["operands"], arguments["storage"], arguments["shape"], key, arguments["packed_shape"])
+
+
+def test_the_operator_itself_raises_what_torch_raises(key):
+    with pytest.raises(RuntimeError, match="lacis data: operand 1: expected size 29 in dimension 1"):
+        torch.ops.lacis.einsum.default([X[:, :28]], STORAGE, [5, 37], key, [37, 29], [])
+    with pytest.raises(RuntimeError, match="lacis data: output: expected size 37"), torch.inference_mode():
+        torch.ops.lacis.einsum.inference([X, *STORAGE], [2, 5, 36, 37, 29], key)
+    for sizes in ([], [-1], [3, 5, 37]):
+        with pytest.raises(RuntimeError, match="begin with the rank of the output"), torch.inference_mode():
+            torch.ops.lacis.einsum.inference([X, *STORAGE], sizes, key)
+
+
+def test_thirty_two_bits_hold_the_sizes():
+    pos = torch.zeros(1, dtype=torch.int32).expand(2**31 + 1)
+    key = handmade.load(handmade.csr_linear(sizes=[], tensors=[]))
+    with pytest.raises(DataError, match="64-bit indices"):
+        library.einsum([X[:0]], [STORAGE[0], *STORAGE[1:]], [0, 2**31], key, [2**31, 29])
+    with pytest.raises(DataError, match="pos1: expected a contiguous tensor"):
+        library.einsum([X[:0]], [pos, *STORAGE[1:]], [0, 2**31], key, [2**31, 29])
 
 
 def test_unknown_key():
     library.register()
-    with pytest.raises(RuntimeError, match="no kernel 'no such key' is loaded.*LACIS_KERNEL_PATH"):
+    with pytest.raises(CompileError, match="no kernel 'no such key' is loaded.*LACIS_KERNEL_PATH"):
         library.einsum([X], STORAGE, [5, 37], "no such key", [37, 29])
 
 
@@ -63,7 +86,7 @@ def test_damaged_artifact():
     [
         ({"args": [{"kind": "banana", "operand": 0}]}, "banana"),
         ({"launches": [{"entry": "no_such_function", "units": handmade.dim(6)}]}, "no_such_function"),
-        ({"output": {"dtype": "f31", "shape": []}}, "f31"),
+        ({"output": {"dtype": "f31", "shape": [handmade.dim(5), handmade.dim(6)]}}, "f31"),
         ({"kind": "wasm"}, "wasm"),
     ],
 )
@@ -98,6 +121,42 @@ def test_cuda_kernel_without_a_driver():
 
 
 def test_sixty_four_bit_kernels_take_any_size():
-    key = handmade.load(handmade.csr_linear(index_bits=64))
+    key = handmade.load(handmade.csr_linear(index_bits=64, sizes=[], tensors=[]))
     y = library.einsum([X[:0]], STORAGE, [0, 2**31], key, [2**31, 29])
     assert y.shape == (0, 2**31)
+
+
+FORMATS = {
+    "csr": lacis.Csr,
+    "csc": lacis.Csc,
+    "coo": lacis.Coo,
+    "ell": lacis.Ell,
+    "bsr": lacis.Bsr(4, 4),
+    "blocked ell": lacis.BlockedEll(4, 4),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_compiled_kernel_refuses_tensors_that_contradict_each_other(name):
+    """Each tensor, each dimension, one element too few: nothing is launched."""
+    mask = torch.rand(24, 40, generator=torch.Generator().manual_seed(0)) < 0.3
+    packed, x = lacis.pack(torch.randn(24, 40) * mask, FORMATS[name]), torch.randn(5, 40)
+    kernel = lacis.compile("ij,bj->bi", packed, x)
+    arguments = {"x": x, **dict(enumerate(kernel.arrays(packed)))}
+
+    def run(tensors, shape=(5, 24), packed_shape=(24, 40)):
+        return torch.ops.lacis.einsum.default([tensors["x"]], [tensors[n] for n in range(len(tensors) - 1)], shape, kernel.key, packed_shape, [])
+
+    torch.testing.assert_close(run(arguments), x @ packed.to_dense().T)
+    refused = "lacis data: .*: expected (size|a multiple of|at least size)"
+    for each, tensor in arguments.items():
+        for axis in range(tensor.ndim):
+            less = tensor.narrow(axis, 0, tensor.shape[axis] - 1).contiguous()
+            with pytest.raises(RuntimeError, match=refused):
+                run({**arguments, each: less})
+        other = tensor.double() if tensor.is_floating_point() else tensor.short()
+        with pytest.raises(RuntimeError, match="expected dtype"):
+            run({**arguments, each: other})
+    for shape, packed_shape in [((4, 24), (24, 40)), ((5, 23), (24, 40)), ((5, 24), (23, 40)), ((5, 24), (24, 39))]:
+        with pytest.raises(RuntimeError, match=refused):
+            run(arguments, shape, packed_shape)

@@ -13,23 +13,33 @@
 
 namespace lacis::runtime {
 
+/// Who lends memory for the time of a launch.
+struct Allocator {
+  lacis_allocate allocate = nullptr;
+  void *context = nullptr;
+};
+
 class Kernel {
 public:
   static llvm::Expected<std::unique_ptr<Kernel>> create(Artifact artifact);
 
-  const LaunchPlan &plan() const { return launchPlan; }
+  const lacis_signature &signature() const { return callSignature; }
 
   /// Loads the code on `device` unless it is there.
   llvm::Error load(int32_t device);
 
-  llvm::Error launch(const lacis_launch_args &args, void *stream, lacis_parallel_for parallelFor);
+  llvm::Error launch(const lacis_launch_args &args, void *stream, lacis_parallel_for parallelFor,
+                     const Allocator &allocator);
 
 private:
-  Kernel(Artifact artifact, LaunchPlan plan) : artifact(std::move(artifact)), launchPlan(std::move(plan)) {}
+  Kernel(Artifact artifact, LaunchPlan plan);
+  llvm::Error placeWorkspaces(const Allocator &allocator, ArgumentValues &values) const;
   llvm::Expected<const Module *> moduleOn(int32_t device);
 
   Artifact artifact;
   LaunchPlan launchPlan;
+  std::vector<int32_t> operandRanks;
+  lacis_signature callSignature = {};
   std::shared_mutex mutex;
   std::map<int32_t, std::unique_ptr<Module>> modules;
 };

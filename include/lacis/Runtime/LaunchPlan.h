@@ -17,6 +17,13 @@ struct Artifact;
 
 namespace lacis::runtime {
 
+/// Tensors that a kernel must not see; the caller can help it, unlike a kernel that cannot run.
+class DataRefusal : public llvm::ErrorInfo<DataRefusal, llvm::StringError> {
+public:
+  static char ID;
+  explicit DataRefusal(const llvm::Twine &message) : ErrorInfo(message, llvm::inconvertibleErrorCode()) {}
+};
+
 /// The dtype that an artifact spells `text`; LACIS_DTYPE_NONE for the empty text, nothing for an unknown one.
 int32_t parseDtype(llvm::StringRef text);
 const char *dtypeName(int32_t dtype);
@@ -32,26 +39,36 @@ struct LaunchExtent {
 
 using ArgumentValues = llvm::SmallVector<uint64_t, 48>;
 
+/// Where each workspace lies in the one piece of memory that holds them all, and the size of that.
+struct WorkspaceLayout {
+  llvm::SmallVector<int64_t, 4> offsets;
+  int64_t bytes = 0;
+};
+
 class LaunchPlan {
 public:
   static llvm::Expected<LaunchPlan> create(const Artifact &artifact);
 
-  int32_t outputDtype() const { return outputType; }
+  int32_t outputDtype() const { return output.dtype; }
+  int32_t outputRank() const { return output.ndim; }
   /// The output begins as zeros.
   bool zerosOutput() const { return outputZero; }
-  size_t numWorkspaces() const { return workspaces.size(); }
+  size_t numOperands() const { return operands.size(); }
+  int32_t operandRank(size_t index) const { return operands[index].ndim; }
   size_t numLaunches() const { return launches.size(); }
 
-  /// Refuses tensors that the kernel was not made for; names the tensor and what was expected.
+  /// Refuses tensors that the kernel was not made for, or whose sizes contradict each other; names the tensor, the
+  /// dimension and what was expected.
   llvm::Error check(const lacis_launch_args &args) const;
 
-  /// Evaluates every argument, in the order of the artifact.
+  /// Evaluates every argument, in the order of the artifact; workspaces are placed later.
   void evaluate(const lacis_launch_args &args, ArgumentValues &values) const;
 
   /// Refuses values that do not fit the kernel's index width, and an output of another shape.
   llvm::Error checkValues(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
-  int64_t workspaceBytes(size_t index, llvm::ArrayRef<uint64_t> values) const;
+  WorkspaceLayout workspaceLayout(llvm::ArrayRef<uint64_t> values) const;
+  void placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const;
   LaunchExtent extent(size_t launch, const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
 private:
@@ -70,11 +87,31 @@ private:
     std::vector<Factor> of; // the product that is divided, in place of an argument
   };
   using Size = llvm::SmallVector<Factor, 2>;
+  /// What a dimension must be: one shared size as it is, or a product of factors of shared sizes and `plus` more.
+  struct Dimension {
+    int64_t shared = -1;
+    Size size;
+    int64_t plus = 0;
+  };
+  /// What is known of one tensor; the packed operand's own rule is about its logical sizes.
   struct Rule {
     std::string name;
     int32_t dtype = LACIS_DTYPE_NONE;
     int32_t ndim = -1;
     int32_t minimumRank = 0;
+    bool optional = false;
+    llvm::SmallVector<Dimension, 2> dims;
+  };
+  /// A size that several tensors share, and the dimension that tells it.
+  struct SharedSize {
+    std::string name;
+    int64_t multiple = 1;
+    int64_t value = -1;
+    int64_t most = -1;
+    bool bound = false;
+    Room room = Room::Packed;
+    unsigned index = 0;
+    unsigned dim = 0;
   };
   struct Launch {
     bool hasGrid = false;
@@ -82,18 +119,23 @@ private:
     Size grid[3];
     int64_t grain = 1;
   };
+  using SharedSizes = llvm::SmallVector<uint64_t, 16>;
   friend class PlanBuilder;
 
   static int64_t evaluateSize(llvm::ArrayRef<Factor> size, llvm::ArrayRef<uint64_t> values);
+  const Rule &ruleOf(Room room, unsigned index) const;
+  llvm::Error checkCounts(const lacis_launch_args &args) const;
   llvm::Error checkTensor(const Rule &rule, const lacis_tensor_view &view, int32_t device, bool contiguous) const;
+  llvm::Error bindSizes(const lacis_launch_args &args, SharedSizes &shared) const;
+  llvm::Error checkDims(const Rule &rule, const int64_t *sizes, int32_t rank, llvm::ArrayRef<uint64_t> shared) const;
   llvm::Error checkIndexWidth(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
   std::vector<Argument> arguments;
   std::vector<Rule> operands;
   std::vector<Rule> storage;
-  unsigned packedRank = 0;
-  unsigned outputRank = 0;
-  int32_t outputType = LACIS_DTYPE_NONE;
+  Rule packed;
+  Rule output;
+  std::vector<SharedSize> sharedSizes;
   bool outputZero = false;
   int valuesIndex = -1;
   int indexBits = 32;

@@ -14,7 +14,7 @@
 namespace lacis {
 
 struct Artifact {
-  static constexpr int64_t currentVersion = 1;
+  static constexpr int64_t currentVersion = 2;
 
   /// One factor of a size: ceildiv(value, div) * mul, of argument `arg`, of the product of `of` where that is not
   /// empty, or the constant `mul` where `arg` is -1.
@@ -37,8 +37,32 @@ struct Artifact {
     std::string source;  // of a storage_dim: "derived" where the array is a derived one
     int64_t dim = 0;
     int64_t index = 0; // of a workspace
-    std::string dtype; // what the launcher checks; empty: anything
-    int64_t ndim = -1; // likewise; -1: anything
+  };
+
+  /// A size that several tensors share, by its letter in the expression where it has one.
+  struct SharedSize {
+    std::string name;
+    int64_t multiple = 1; // what the kernel was promised to divide it
+    int64_t value = -1;   // the one size that the kernel was made for; -1: any
+    int64_t most = -1;    // the number of the size that it may not exceed; -1: none
+  };
+
+  /// What a dimension must be: the product of `size`, whose factors are numbers of shared sizes, and `plus` more.
+  struct Dimension {
+    Size size;
+    int64_t plus = 0;
+  };
+
+  /// What the launcher checks of a tensor: its dtype, and its dimensions where `shaped` says that they are known.
+  struct Tensor {
+    int64_t operand = 0; // -1 is the output
+    std::string part;    // of a named array, as in Argument; without a name: the operand itself
+    std::string format;
+    std::string name;
+    std::string dtype; // empty: anything
+    bool shaped = false;
+    bool optional = false; // an empty list may stand for it
+    std::vector<Dimension> dims;
   };
 
   struct Output {
@@ -60,6 +84,8 @@ struct Artifact {
   std::string target; // cpu, cuda:sm_90a
   std::string kind;   // object, ptx, cubin
   std::vector<Argument> args;
+  std::vector<SharedSize> sizes;
+  std::vector<Tensor> tensors;
   Output output;
   std::vector<Size> workspace; // bytes of each
   std::vector<Launch> launches;

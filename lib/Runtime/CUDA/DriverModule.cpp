@@ -122,8 +122,8 @@ Error DriverModule::run(size_t launch, const LaunchExtent &extent, ArgumentValue
   const Entry &entry = entries[launch];
   for (int axis = 0; axis < 3; ++axis)
     if (extent.grid[axis] > limits[axis])
-      return llvm::createStringError("a grid of " + Twine(extent.grid[0]) + " x " + Twine(extent.grid[1]) + " x " +
-                                     Twine(extent.grid[2]) + " blocks is more than the device takes");
+      return llvm::make_error<DataRefusal>("a grid of " + Twine(extent.grid[0]) + " x " + Twine(extent.grid[1]) +
+                                           " x " + Twine(extent.grid[2]) + " blocks is more than the device takes");
   ContextScope scope(driver, context);
   if (Error error = driver.check(scope.result(), "context of device " + Twine(device)))
     return error;

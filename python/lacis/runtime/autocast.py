@@ -14,27 +14,42 @@ def register() -> None:
     """Give both overloads of `lacis::einsum` an autocast kernel on the CPU and on CUDA."""
     library = torch.library.Library("lacis", "IMPL")
     for device, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
-        for name, overload in (("einsum", "default"), ("einsum.inference", "inference")):
-            library.impl(name, _kernel(overload, device, key), key)
+        for name, kernel in (("einsum", _default), ("einsum.inference", _inference)):
+            library.impl(name, kernel(device, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))), key)
     _libraries.append(library)  # it takes its kernels along when it dies
 
 
-def _kernel(overload: str, device: str, key: str):
-    above = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
-
+def _default(device: str, above):
     def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
-        operator = getattr(torch.ops.lacis.einsum, overload)
         dtype = torch.get_autocast_dtype(device)
-        family = find_family(kernel_key)
-        if family is not None and family.kernel.spec.dtype not in (dtype, torch.float64):
-            family, storage, companions = family.cast(dtype, storage, companions)
-            kernel_key = family.key
-        rest = () if overload == "inference" else (companions,)
+        family, kernel_key, storage, companions = _family(dtype, kernel_key, storage, companions)
         with torch._C._ExcludeDispatchKeyGuard(above):
             dense, arrays = _cast(operands, dtype, family), _cast(storage, dtype, family)
-            return operator(dense, arrays, shape, kernel_key, packed_shape, *rest)
+            return torch.ops.lacis.einsum.default(dense, arrays, shape, kernel_key, packed_shape, companions)
 
     return einsum
+
+
+def _inference(device: str, above):
+    def einsum(tensors, sizes, kernel_key):
+        dtype = torch.get_autocast_dtype(device)
+        found = find_family(kernel_key)
+        count = len(found.dense) if found else len(tensors)
+        family, kernel_key, storage, _ = _family(dtype, kernel_key, tensors[count:], ())
+        with torch._C._ExcludeDispatchKeyGuard(above):
+            cast = _cast([*tensors[:count], *storage], dtype, family)
+            return torch.ops.lacis.einsum.inference(cast, sizes, kernel_key)
+
+    return einsum
+
+
+def _family(dtype, kernel_key, storage, companions):
+    """The family that runs in the region's dtype, its key, and the arrays that its kernel takes."""
+    family = find_family(kernel_key)
+    if family is None or family.kernel.spec.dtype in (dtype, torch.float64):
+        return family, kernel_key, storage, companions
+    family, storage, companions = family.cast(dtype, storage, companions)
+    return family, family.key, storage, companions
 
 
 def _cast(tensors, dtype, family):

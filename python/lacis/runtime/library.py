@@ -11,7 +11,8 @@ import torch
 
 import lacis
 from lacis import knobs
-from lacis.errors import Error
+from lacis.errors import CompileError, DataError, Error
+
 
 def _library_path() -> str:
     for folder in lacis.__path__:
@@ -24,6 +25,11 @@ def _library_path() -> str:
 def _fake(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
     like = operands[0] if operands else next(s for s in storage if s.is_floating_point())
     return like.new_empty(shape)
+
+
+def _fake_inference(tensors, sizes, kernel_key):
+    like = next(tensor for tensor in tensors if tensor.is_floating_point())
+    return like.new_empty(sizes[1 : 1 + sizes[0]])
 
 
 _lock = threading.Lock()
@@ -39,7 +45,7 @@ def register() -> None:
 def _register() -> None:
     torch.ops.load_library(_library_path())
     torch.library.register_fake("lacis::einsum", _fake)
-    torch.library.register_fake("lacis::einsum.inference", _fake)
+    torch.library.register_fake("lacis::einsum.inference", _fake_inference)
     from . import autocast, gradients
 
     torch.library.register_autograd("lacis::einsum", gradients.backward, setup_context=gradients.setup_context)
@@ -56,6 +62,26 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
     `companions` are the arrays that its gradients walk, see `lacis.runtime.gradients`. `register` must have been
     called. Traced graphs get the overload that is right in either mode.
     """
-    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+    if torch.compiler.is_compiling():
         return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
-    return torch.ops.lacis.einsum.inference(operands, storage, shape, kernel_key, packed_shape)
+    try:
+        if torch.is_grad_enabled():
+            return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
+        return inference()([*operands, *storage], [len(shape), *shape, *packed_shape], kernel_key)
+    except RuntimeError as error:
+        raise refusal(error) from error
+
+
+@functools.cache
+def inference():
+    """The overload for inference as torch calls it: `(tensors, sizes, kernel_key)`, see python/ops/einsum.cpp."""
+    overload = torch.ops.lacis.einsum.inference
+    return getattr(overload, "_op", overload)  # without the layer of Python in between, where torch has it
+
+
+def refusal(error: RuntimeError) -> Exception:
+    """What the launcher refused as an error of Lacis; any other error as it is."""
+    for prefix, kind in (("lacis data: ", DataError), ("lacis kernel: ", CompileError)):
+        if str(error).startswith(prefix):
+            return kind(str(error)[len(prefix) :])
+    return error

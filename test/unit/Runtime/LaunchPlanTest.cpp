@@ -19,6 +19,16 @@ Artifact::Argument argument(const char *kind, int64_t operand, int64_t dim = 0, 
   return arg;
 }
 
+Artifact::Tensor tensor(int64_t operand, const char *name, std::vector<Artifact::Dimension> dims) {
+  Artifact::Tensor result;
+  result.operand = operand;
+  result.name = name;
+  result.dtype = "f32";
+  result.shaped = true;
+  result.dims = std::move(dims);
+  return result;
+}
+
 /// y[b, i] = sum over j of w[i, j] x[b, j], where operand 1 is the packed one.
 Artifact linear() {
   Artifact artifact;
@@ -27,6 +37,10 @@ Artifact linear() {
   artifact.args = {argument("operand", 0),      argument("storage", 1, 0, "values"), argument("output", 0),
                    argument("dim", 0, 0),       argument("dim", 1, 0),               argument("stride", 0, 1),
                    argument("workspace", 0, 0), argument("operand", 2)};
+  artifact.sizes = {{"b", 1, -1}, {"i", 2, -1}, {"j", 1, -1}, {"", 1, -1}};
+  artifact.tensors = {tensor(0, "", {{{{0, 1, 1}}, 0}, {{{2, 1, 1}}, 0}}), tensor(1, "", {{{{1, 1, 1}}, 0}, {{{2, 1, 1}}, 0}}),
+                      tensor(1, "values", {{{{3, 1, 1}}, 0}}), tensor(2, "", {{{{1, 1, 1}}, 0}}),
+                      tensor(-1, "", {{{{0, 1, 1}}, 0}, {{{1, 1, 1}}, 0}})};
   artifact.output = {"f32", {{{3, 1, 1}}, {{4, 1, 1}}}};
   artifact.workspace = {{{3, 32, 4}, {4, 1, 2}}};
   Artifact::Launch launch;
@@ -69,17 +83,31 @@ std::string text(llvm::Error error) { return llvm::toString(std::move(error)); }
 TEST(LaunchPlan, EvaluatesEveryArgument) {
   LaunchPlan plan = llvm::cantFail(LaunchPlan::create(linear()));
   Tensors tensors;
-  void *workspace[] = {&tensors};
   lacis_launch_args &args = tensors.get();
-  args.workspace = workspace;
-  ASSERT_FALSE(bool(plan.check(args)));
+  ASSERT_EQ(text(plan.check(args)), "");
   ArgumentValues values;
   plan.evaluate(args, values);
+  plan.placeWorkspaces(&tensors, plan.workspaceLayout(values), values);
   ArgumentValues expected = {address(tensors.x), address(tensors.values), address(tensors.y), 33, 20, 1,
                              address(&tensors),  address(tensors.bias)};
   EXPECT_EQ(values, expected);
   EXPECT_EQ(text(plan.checkValues(args, values)), "");
-  EXPECT_EQ(plan.workspaceBytes(0, values), 2 * 4 * 20 * 2);
+}
+
+TEST(LaunchPlan, WorkspacesShareOnePieceOfMemory) {
+  Artifact artifact = linear();
+  artifact.workspace.push_back({{-1, 1, 100}});
+  artifact.args.push_back(argument("workspace", 0));
+  artifact.args.back().index = 1;
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
+  Tensors tensors;
+  ArgumentValues values;
+  plan.evaluate(tensors.get(), values);
+  WorkspaceLayout layout = plan.workspaceLayout(values);
+  EXPECT_EQ(layout.offsets[1], 512) << "2 * 4 * 20 * 2 bytes, and on to the next multiple of 256";
+  EXPECT_EQ(layout.bytes, 768);
+  plan.placeWorkspaces(&tensors, layout, values);
+  EXPECT_EQ(values[8], address(&tensors) + 512);
 }
 
 TEST(LaunchPlan, SmallProblemsStayOnOneThread) {
@@ -115,6 +143,55 @@ TEST(LaunchPlan, RefusesASizeThatIsNoDimension) {
   Artifact artifact = linear();
   artifact.launches[0].units = {{0, 1, 1}};
   EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("is no dimension"), std::string::npos);
+}
+
+/// What a plan says of tensors that `change` has made wrong.
+template <typename Change> std::string refusal(Change change, Artifact artifact = linear()) {
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
+  Tensors tensors;
+  change(tensors);
+  return text(plan.check(tensors.get()));
+}
+
+TEST(LaunchPlan, RefusesSizesThatContradictEachOther) {
+  EXPECT_EQ(refusal([](Tensors &t) { t.xSizes[1] = 11, t.xStrides[0] = 11; }),
+            "operand 0: expected size 10 in dimension 1 ('j', as in dimension 1 of operand 1), got 11");
+  EXPECT_EQ(refusal([](Tensors &t) { t.biasSizes[0] = 19; }),
+            "operand 2: expected size 20 in dimension 0 ('i', as in dimension 0 of operand 1), got 19");
+  EXPECT_EQ(refusal([](Tensors &t) { t.ySizes[0] = 34; }),
+            "output: expected size 33 in dimension 0 ('b', as in dimension 0 of operand 0), got 34");
+}
+
+TEST(LaunchPlan, RefusesSizesOfAnotherClass) {
+  EXPECT_EQ(refusal([](Tensors &t) { t.packed[0] = 21; }),
+            "operand 1: expected a multiple of 2 in dimension 0 ('i'), got 21");
+  Artifact artifact = linear();
+  artifact.sizes[2].value = 12;
+  EXPECT_EQ(refusal([](Tensors &) {}, artifact), "operand 1: expected 12 in dimension 1 ('j'), got 10");
+  EXPECT_EQ(refusal([](Tensors &t) { t.packed[0] = -2; }), "a negative size of the packed operand: -2");
+}
+
+/// An array with one element for each block of four rows, and one more.
+TEST(LaunchPlan, RefusesStorageOfAnotherLength) {
+  Artifact artifact = linear();
+  artifact.tensors[2].dims = {{{{1, 4, 1}}, 1}};
+  artifact.sizes.pop_back();
+  EXPECT_EQ(refusal([](Tensors &t) { t.valueSizes[0] = 6; }, artifact), "");
+  EXPECT_EQ(refusal([](Tensors &) {}, artifact), "values: expected size 6 in dimension 0, got 7");
+}
+
+TEST(LaunchPlan, RefusesFewerValuesThanEntries) {
+  Artifact artifact = linear();
+  artifact.sizes[2].most = 3;
+  EXPECT_EQ(refusal([](Tensors &t) { t.valueSizes[0] = 10; }, artifact), "");
+  EXPECT_EQ(refusal([](Tensors &) {}, artifact),
+            "values: expected at least size 10 in dimension 0 (as operand 1 has entries), got 7");
+}
+
+TEST(LaunchPlan, RefusesASizeThatNoDimensionTells) {
+  Artifact artifact = linear();
+  artifact.tensors[2].dims = {{{{3, 2, 1}}, 0}};
+  EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("no dimension tells the size"), std::string::npos);
 }
 
 TEST(LaunchPlan, RefusesTensorsOfTwoDevices) {

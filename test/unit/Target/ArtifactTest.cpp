@@ -15,13 +15,19 @@ static Artifact makeArtifact() {
   storage.kind = "storage";
   storage.name = "pos1";
   storage.part = "ell";
-  storage.dtype = "i32";
-  storage.ndim = 1;
   dim.kind = "dim";
   dim.operand = 1;
   output.kind = "output";
   workspace.kind = "workspace";
   artifact.args = {storage, dim, output, workspace};
+  Artifact::Tensor pos;
+  pos.part = "ell";
+  pos.name = "pos1";
+  pos.dtype = "i32";
+  pos.shaped = true;
+  pos.dims = {{{{0, 16, 1}}, 1}};
+  artifact.sizes = {{"i", 8, -1}};
+  artifact.tensors = {pos};
   artifact.output = {"f32", {{{1, 16, 2}, {-1, 1, 3}}}};
   artifact.workspace = {{{-1, 1, 64}}};
   Artifact::Launch launch;
@@ -53,6 +59,9 @@ TEST(Artifact, RoundTrip) {
   EXPECT_EQ(read->code, artifact.code);
   EXPECT_EQ(read->args[0].part, "ell");
   EXPECT_EQ(read->output.shape[0][0].div, 16);
+  EXPECT_EQ(read->sizes[0].multiple, 8);
+  EXPECT_EQ(read->tensors[0].part, "ell");
+  EXPECT_EQ(read->tensors[0].dims[0].plus, 1);
 }
 
 TEST(Artifact, EveryTruncationIsRefused) {
@@ -92,6 +101,10 @@ TEST(Artifact, MalformedRecordsAreRefused) {
   EXPECT_NE(with([](Artifact &a) { a.args[0].kind = "tensor"; }), "");
   EXPECT_NE(with([](Artifact &a) { a.args[1].operand = -2; }), "");
   EXPECT_NE(with([](Artifact &a) { a.args[3].index = 1; }), "");
+  EXPECT_NE(with([](Artifact &a) { a.sizes[0].multiple = 0; }), "");
+  EXPECT_NE(with([](Artifact &a) { a.tensors[0].dims[0].size[0].arg = 1; }), "");
+  EXPECT_NE(with([](Artifact &a) { a.tensors[0].dims[0].size[0].div = 0; }), "");
+  EXPECT_NE(with([](Artifact &a) { a.tensors[0].operand = -1; }), "");
 }
 
 TEST(Artifact, HeadersAreReadStrictly) {
@@ -106,7 +119,7 @@ TEST(Artifact, HeadersAreReadStrictly) {
   };
   std::string header = makeArtifact().header();
   EXPECT_TRUE(accepts(header, "ptx", "cubin"));
-  EXPECT_FALSE(accepts(header, "\"format_version\":1", "\"format_version\":2"));
+  EXPECT_FALSE(accepts(header, "\"format_version\":2", "\"format_version\":1"));
   EXPECT_FALSE(accepts(header, "\"index_bits\":32", "\"index_bits\":\"32\""));
   EXPECT_FALSE(accepts(header, "\"index_bits\":32", "\"index_bits\":32,\"more\":1"));
   EXPECT_FALSE(accepts(header, "\"kind\":\"dim\"", "\"kind\":7"));

@@ -16,7 +16,7 @@ void LinkKindAttr::printArguments(KindArguments &arguments) const { arguments.ad
 
 LogicalResult LinkKindAttr::verify(EmitError emitError, IntegerType pos) { return verifyWidth("pos", pos, emitError); }
 
-SmallVector<BufferSpec> LinkKindAttr::getBuffers() const { return {{"link", getPos()}}; }
+SmallVector<BufferSpec> LinkKindAttr::getBuffers() const { return {{"link", getPos(), BufferSpec::Positions}}; }
 
 bool LinkKindAttr::hasCode() const { return true; }
 

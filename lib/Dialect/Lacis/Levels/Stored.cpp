@@ -26,7 +26,7 @@ LogicalResult StoredCoordinateAttr::verify(EmitError emitError, bool, bool, bool
   return verifyWidth("crd", crd, emitError);
 }
 
-SmallVector<BufferSpec> StoredCoordinateAttr::getBuffers() const { return {{"crd", getCrd()}}; }
+SmallVector<BufferSpec> StoredCoordinateAttr::getBuffers() const { return {{"crd", getCrd(), BufferSpec::Positions}}; }
 
 bool StoredCoordinateAttr::hasCode() const { return true; }
 

@@ -22,7 +22,7 @@ LogicalResult VarExtentAttr::verifyCoordinate(CoordinateInterface coordinate, Em
   return emitError() << "coordinate 'code' needs a fixed number of entries: use 'structured<n>'";
 }
 
-SmallVector<BufferSpec> VarExtentAttr::getBuffers() const { return {{"pos", getPos()}}; }
+SmallVector<BufferSpec> VarExtentAttr::getBuffers() const { return {{"pos", getPos(), BufferSpec::Boundaries}}; }
 
 bool VarExtentAttr::hasCode() const { return true; }
 

@@ -10,8 +10,12 @@ namespace lacis {
 
 /// An array that a level stores: `pos`, `crd`, …; the level's number is appended to its full name.
 struct BufferSpec {
+  /// How long the array is: one element for each position of the level, one for each parent and one more, or unknown.
+  enum Length { Unknown, Positions, Boundaries };
+
   llvm::StringRef name;
   mlir::Type elementType;
+  Length length = Unknown;
 };
 
 /// A coordinate, and whether the position holds an entry (null when it always does).

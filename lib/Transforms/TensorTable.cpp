@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a launch must be given: the dtype of every tensor, and the sizes that tensors share.
+#include "TensorTable.h"
+
+using namespace mlir;
+using namespace lacis;
+
+std::string lacis::dtypeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+static FormatAttr formatOf(Value tensor) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  return type ? dyn_cast_or_null<FormatAttr>(type.getEncoding()) : nullptr;
+}
+
+/// The argument whose arrays a part or a walk shows.
+static BlockArgument argumentOf(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp())
+    tensor = op->getOperand(0);
+  return cast<BlockArgument>(tensor);
+}
+
+TensorTable::TensorTable(func::FuncOp function, const KernelArguments &arguments)
+    : arguments(arguments), b(function.getContext()) {
+  for (BlockArgument argument : function.getArguments())
+    addOperand(argument);
+  for (BlockArgument argument : function.getArguments())
+    if (formatOf(argument))
+      addStorage(argument);
+  function.walk([&](Operation *op) {
+    if (isa<PartOp, WalkOp>(op))
+      addStorage(op->getResult(0));
+  });
+}
+
+TensorTable::Product TensorTable::unknown() {
+  sizes.emplace_back();
+  return {Factor{int(sizes.size()) - 1}};
+}
+
+int TensorTable::letter(StringRef name) {
+  auto [place, isNew] = letters.try_emplace(name, int(sizes.size()));
+  if (isNew) {
+    sizes.emplace_back();
+    sizes.back().name = name.str();
+  }
+  return place->second;
+}
+
+/// A dense operand, the output, or the logical sizes of the packed operand: one letter a dimension.
+void TensorTable::addOperand(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned number = argument.getArgNumber();
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  if (!type)
+    return; // a pattern, whose tensor is an argument of its own
+  auto axes = function.getArgAttrOfType<ArrayAttr>(number, "lacis.axes");
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(number, "lacis.divisible");
+  bool isOutput = function.getArgAttr(number, "lacis.output") != nullptr;
+  Tensor tensor;
+  tensor.record.set("operand", b.getI64IntegerAttr(isOutput ? int64_t(-1) : int64_t(number)));
+  if (!type.getEncoding() || isOutput)
+    tensor.record.set("dtype", b.getStringAttr(dtypeName(type.getElementType())));
+  tensor.shaped = axes && !(isOutput && type.getEncoding());
+  for (int64_t dim = 0; tensor.shaped && dim < type.getRank(); ++dim) {
+    int size = letter(cast<StringAttr>(axes[dim]).getValue());
+    if (classes)
+      sizes[size].multiple = std::lcm(sizes[size].multiple, classes[dim]);
+    if (!type.isDynamicDim(dim))
+      sizes[size].value = type.getDimSize(dim);
+    tensor.dims.push_back({{Factor{size}}, 0});
+  }
+  tensors.push_back(std::move(tensor));
+}
+
+void TensorTable::addArray(const TensorSource &source, StringRef name, Type element,
+                           std::optional<SmallVector<Dimension>> dims, bool optional) {
+  std::optional<NamedAttrList> record = arguments.arrayTaken(source, name);
+  if (!record)
+    return;
+  record->set("dtype", b.getStringAttr(dtypeName(element)));
+  for (const Tensor &known : tensors) // a part or a walk that the body names twice
+    if (known.record == *record)
+      return;
+  Tensor tensor;
+  tensor.record = *record;
+  tensor.shaped = dims.has_value();
+  tensor.optional = optional;
+  if (dims)
+    tensor.dims = std::move(*dims);
+  tensors.push_back(std::move(tensor));
+}
+
+/// The arrays of one level under `parents` positions; answers the positions of the level.
+TensorTable::Product TensorTable::addLevel(const TensorSource &source, LevelAttr level, unsigned number,
+                                           ArrayRef<int> axes, Product parents) {
+  ExtentInterface extent = level.getExtent();
+  Product positions = parents;
+  Product width;
+  if (extent.coversDomain()) {
+    for (const Digit &digit : level.getDigits())
+      positions.push_back(digit.mod ? Factor{-1, 1, digit.mod} : Factor{axes[digit.axis], digit.div, 1});
+  } else if (extent.hasCapacity()) {
+    width = extent.getTrip() ? Product{Factor{-1, 1, *extent.getTrip()}} : unknown();
+    llvm::append_range(positions, width);
+  } else if (extent.isLink() && parents.size() == 1) {
+    links.push_back({source, parents[0].size});
+  } else if (!extent.followsParent() && !extent.isLink()) {
+    positions = unknown();
+  }
+  for (const BufferSpec &buffer : level.getBuffers()) {
+    std::optional<SmallVector<Dimension>> dims;
+    if (buffer.length == BufferSpec::Boundaries)
+      dims = SmallVector<Dimension>{{parents, 1}};
+    if (buffer.length == BufferSpec::Positions)
+      dims = width.empty() ? SmallVector<Dimension>{{positions, 0}} : SmallVector<Dimension>{{parents, 0}, {width, 0}};
+    addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType, std::move(dims));
+  }
+  return positions;
+}
+
+/// The arrays of a format, level by level, and the values in slots of stored blocks.
+void TensorTable::addStorage(Value tensor) {
+  FormatAttr format = formatOf(tensor);
+  BlockArgument argument = argumentOf(tensor);
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
+  if (!format || !names || !format.getBindings().empty())
+    return;
+  SmallVector<int> axes;
+  for (Attribute name : names)
+    axes.push_back(letter(cast<StringAttr>(name).getValue()));
+  TensorSource source = sourceOf(tensor, {});
+  if (source.kind == TensorSource::Output)
+    return;
+  Product positions;
+  unsigned prefix = format.getLevels().size() - format.getNumTileLevels();
+  for (unsigned n = 0; n < prefix; ++n)
+    positions = addLevel(source, format.getLevels()[n], n, axes, std::move(positions));
+  if (source.kind == TensorSource::Derived)
+    return;
+  SmallVector<Dimension> values{{positions, 0}};
+  for (LevelAttr level : format.getLevels().drop_front(prefix)) {
+    int64_t extent = 1;
+    for (const Digit &digit : level.getDigits())
+      extent *= digit.mod;
+    values.push_back({{Factor{-1, 1, extent}}, 0});
+  }
+  addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values);
+  addArray(source, "valid", b.getI1Type(), values, /*optional=*/true);
+}
+
+/// A link names slots, so there are at least as many slots as links.
+void TensorTable::limitLinks() {
+  for (auto [source, size] : links) {
+    source.kind = TensorSource::Storage;
+    std::optional<NamedAttrList> values = arguments.arrayTaken(source, "values");
+    for (const Tensor &tensor : tensors) {
+      NamedAttrList record = tensor.record;
+      record.erase("dtype");
+      bool holds = values && record.getDictionary(b.getContext()) == values->getDictionary(b.getContext());
+      if (holds && size >= 0 && tensor.dims.front().isPlain())
+        sizes[size].most = tensor.dims.front().factors[0].size;
+    }
+  }
+}
+
+int TensorTable::number(int size) {
+  if (size >= 0 && sizes[size].number < 0) {
+    sizes[size].number = int(numbered.size());
+    numbered.push_back(size);
+  }
+  return size < 0 ? -1 : sizes[size].number;
+}
+
+/// A record without the entries that a reader fills in.
+static DictionaryAttr compact(Builder &b, ArrayRef<std::tuple<StringRef, int64_t, int64_t>> entries,
+                              NamedAttrList record = {}) {
+  for (auto [name, value, absent] : entries)
+    if (value != absent)
+      record.set(name, b.getI64IntegerAttr(value));
+  return record.getDictionary(b.getContext());
+}
+
+DictionaryAttr TensorTable::toAttribute(const Size &size) {
+  NamedAttrList record;
+  record.set("name", b.getStringAttr(size.name));
+  return compact(b, {{"multiple", size.multiple, 1}, {"value", size.value, -1}, {"most", number(size.most), -1}},
+                 record);
+}
+
+DictionaryAttr TensorTable::toAttribute(const Dimension &dimension) {
+  SmallVector<Attribute> factors;
+  for (const Factor &factor : dimension.factors) {
+    NamedAttrList record;
+    record.set("arg", b.getI64IntegerAttr(number(factor.size)));
+    factors.push_back(compact(b, {{"div", factor.div, 1}, {"mul", factor.mul, 1}}, record));
+  }
+  NamedAttrList record;
+  record.set("size", b.getArrayAttr(factors));
+  return compact(b, {{"plus", dimension.plus, 0}}, record);
+}
+
+void TensorTable::addTo(NamedAttrList &artifact) {
+  for (const Tensor &tensor : tensors)
+    for (const Dimension &dimension : tensor.dims)
+      if (dimension.isPlain() && !tensor.optional)
+        sizes[dimension.factors[0].size].told = true;
+  auto isKnown = [&](const Factor &factor) { return factor.size < 0 || sizes[factor.size].told; };
+  for (Tensor &tensor : tensors) // what no tensor tells is not checked
+    for (Dimension &dimension : tensor.dims)
+      if (!llvm::all_of(dimension.factors, isKnown)) {
+        tensor.shaped &= !tensor.optional;
+        dimension = {unknown(), 0};
+      }
+  limitLinks();
+  SmallVector<Attribute> list, sizeList;
+  for (Tensor &tensor : tensors) {
+    if (tensor.optional)
+      tensor.record.set("optional", b.getBoolAttr(true));
+    if (tensor.shaped)
+      tensor.record.set("dims", b.getArrayAttr(llvm::map_to_vector(
+                                    tensor.dims, [&](Dimension &dim) -> Attribute { return toAttribute(dim); })));
+    list.push_back(tensor.record.getDictionary(b.getContext()));
+  }
+  for (size_t n = 0; n < numbered.size(); ++n)
+    sizeList.push_back(toAttribute(sizes[numbered[n]]));
+  artifact.set("sizes", b.getArrayAttr(sizeList));
+  artifact.set("tensors", b.getArrayAttr(list));
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a launch must be given: the dtype of every tensor, and the sizes that tensors share.
+#ifndef LACIS_LIB_TRANSFORMS_TENSORTABLE_H
+#define LACIS_LIB_TRANSFORMS_TENSORTABLE_H
+
+#include "KernelArguments.h"
+
+namespace lacis {
+
+/// The word for a dtype in the artifact.
+std::string dtypeName(mlir::Type type);
+
+/// Built from the letters of the function's arguments (`lacis.axes`) and the levels of their formats.
+class TensorTable {
+public:
+  TensorTable(mlir::func::FuncOp function, const KernelArguments &arguments);
+
+  /// The fields `sizes` and `tensors` of the artifact.
+  void addTo(mlir::NamedAttrList &artifact);
+
+private:
+  struct Size {
+    std::string name;
+    int64_t multiple = 1;
+    int64_t value = -1;
+    int most = -1;     // the size that it may not exceed
+    bool told = false; // some dimension is this size and nothing else
+    int number = -1;   // in the artifact
+  };
+  struct Factor {
+    int size = -1;
+    int64_t div = 1;
+    int64_t mul = 1;
+  };
+  struct Dimension {
+    llvm::SmallVector<Factor> factors;
+    int64_t plus = 0;
+    bool isPlain() const {
+      return factors.size() == 1 && factors[0].size >= 0 && factors[0].div == 1 && factors[0].mul == 1 && plus == 0;
+    }
+  };
+  struct Tensor {
+    mlir::NamedAttrList record;
+    bool shaped = false;
+    bool optional = false;
+    llvm::SmallVector<Dimension> dims;
+  };
+  using Product = llvm::SmallVector<Factor>;
+
+  Product unknown();
+  int letter(llvm::StringRef name);
+  void addOperand(mlir::BlockArgument argument);
+  void addStorage(mlir::Value tensor);
+  Product addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<int> axes,
+                   Product parents);
+  void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,
+                std::optional<llvm::SmallVector<Dimension>> dims, bool optional = false);
+  void limitLinks();
+  int number(int size);
+  mlir::DictionaryAttr toAttribute(const Size &size);
+  mlir::DictionaryAttr toAttribute(const Dimension &dimension);
+
+  const KernelArguments &arguments;
+  mlir::Builder b;
+  llvm::StringMap<int> letters;
+  llvm::SmallVector<Size> sizes;
+  llvm::SmallVector<Tensor> tensors;
+  llvm::SmallVector<std::pair<TensorSource, int>> links; // whose positions are slots of the values
+  llvm::SmallVector<int> numbered;                       // the sizes that the artifact mentions
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TENSORTABLE_H
