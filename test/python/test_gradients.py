@@ -40,20 +40,20 @@ def problem(format, expression="ij,bj->bi", sizes=None, dtype=torch.float64, den
     return lacis.pack(dense, format), dense.requires_grad_(), others
 
 
-def product(expression, packed, dense):
-    """The einsum as a function of the dense operands."""
-    return lambda *others: lacis.einsum(expression, packed.with_values(packed.pattern.gather(dense)), *others)
+def product(expression, packed):
+    """The einsum as a function of a dense tensor, of which the entries count, and of the other operands."""
+    return lambda dense, *others: lacis.einsum(expression, packed.with_values(packed.pattern.gather(dense)), *others)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_once_and_twice(name):
     packed, dense, others = problem(FORMATS[name])
-    function = product("ij,bj->bi", packed, dense.detach())
-    assert gradcheck(function, others)
-    assert gradgradcheck(function, others)
+    function = product("ij,bj->bi", packed)
+    assert gradcheck(function, (dense, *others))
+    assert gradgradcheck(function, (dense, *others))
 
 
-EXPRESSIONS = ["ij,j->i", "ij,jk->ik", "ji,jk->ki", "bij,bj->bi"]
+EXPRESSIONS = ["ij,j->i", "ij,jk->ik", "ji,jk->ki", "ij,jk->i", "bij,bj->bi", "ij->j"]
 CUBES = ["ijk,jr,kr->ir", "ijk,k->ij", "ijk,kr->r"]
 
 
@@ -61,12 +61,27 @@ CUBES = ["ijk,jr,kr->ir", "ijk,k->ij", "ijk,kr->r"]
 def test_expressions(expression):
     format = lacis.Csf(3) if expression.startswith("bij") else lacis.Csr()
     packed, dense, others = problem(format, expression)
-    assert gradcheck(product(expression, packed, dense.detach()), others, fast_mode=True)
+    assert gradcheck(product(expression, packed), (dense, *others), fast_mode=True)
 
 
 @pytest.mark.parametrize("expression", CUBES)
 def test_three_axes(expression):
     packed, dense, others = problem(lacis.Csf(3), expression)
-    function = product(expression, packed, dense.detach())
-    assert gradcheck(function, others, fast_mode=True)
-    assert gradgradcheck(function, others, fast_mode=True)
+    function = product(expression, packed)
+    assert gradcheck(function, (dense, *others), fast_mode=True)
+    assert gradgradcheck(function, (dense, *others), fast_mode=True)
+
+
+@pytest.mark.parametrize("pattern", [True, False])
+@pytest.mark.parametrize("name", ["csr", "csc", "coo", "ell", "bsr", "nest"])
+def test_sampled(name, pattern):
+    """The gradients of a product that is sampled on a pattern, or on a tensor whose values it multiplies."""
+    packed, dense, (x, y) = problem(FORMATS[name], "ij,ik,jk->ij")
+
+    def function(dense, x, y):
+        operand = packed.pattern if pattern else packed.with_values(packed.pattern.gather(dense))
+        return lacis.einsum("ij,ik,jk->ij", operand, x, y).values
+
+    inputs = (dense.detach() if pattern else dense, x, y)
+    assert gradcheck(function, inputs, fast_mode=True)
+    assert gradgradcheck(function, inputs, fast_mode=True)

@@ -15,7 +15,6 @@ from ..errors import Error
 from ..nn import SparseModule, weight_module
 from ..packing import PackedTensor, pack
 from .compile import Kernel, load_kernel, resolve_target
-from .gradients import SAMPLED
 from .progress import Progress
 
 
@@ -105,8 +104,6 @@ def _compile(built: list[Built], progress: Progress) -> None:
     training = [(each, module) for each, module in modules if module.training]
     for each, module in training:
         for slot in module.slots():
-            if slot.endswith("values") and not SAMPLED:
-                continue
             jobs.setdefault((module.family().gradient, slot), each)
     _run(jobs, progress)
     for _, module in training:

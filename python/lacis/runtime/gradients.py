@@ -21,9 +21,6 @@ Array = tuple[str, str, str]
 """An array of a packed operand: its part, the text of the companion's format ("" for its own arrays), its name."""
 
 
-SAMPLED = False
-"""Does the compiler have code for sampled outputs? Without them there are no gradients of values."""
-
 OWN_VALUES: Array = ("", "", VALUES)
 
 
@@ -66,10 +63,8 @@ class Family:
         return [*self.kernel.names, *self.companions]
 
     def bind(self, slots) -> Family:
-        """Compile the kernels of these gradients and note the arrays that they walk."""
-        for slot in slots:
-            if slot.endswith(VALUES) and not SAMPLED:
-                continue
+        """Compile the kernels of these gradients and note the arrays that they walk, in one order in every process."""
+        for slot in sorted(slots, key=self.slots.index):
             gradient = self.gradient(slot)
             with self._lock:
                 known = set(self.arrays)
@@ -81,8 +76,6 @@ class Family:
 
     def gradient(self, slot: str) -> Family:
         """The kernel of one gradient, compiled when first asked for."""
-        if slot.endswith(VALUES) and not SAMPLED:
-            raise BackwardError("the backward pass has no gradients of packed values in this release; freeze them")
         if slot not in self._gradients:
             self._gradients[slot] = family(self._load(self._specs[slot]), self._load)
         return self._gradients[slot]
@@ -189,12 +182,12 @@ class _Call:
         self.shapes = ctx.shapes
         self.packed_shape = ctx.packed_shape
         self.grad = grad
-        count = len(ctx.kept)
-        tensors = dict(zip(ctx.kept, ctx.saved_tensors[:count]))
+        count, saved = len(ctx.kept), ctx.saved_tensors
+        tensors = dict(zip(ctx.kept, saved))
         first = len(family.dense)
         self.dense = {operand.name: tensors.get(n) for n, operand in enumerate(family.dense)}
         self.arrays = {array: tensors.get(first + n) for n, array in enumerate(family.kernel.names)}
-        self.arrays.update(zip(family.companions, ctx.saved_tensors[count:]))
+        self.arrays.update(zip(family.companions, saved[count:]))
         self.output = family.kernel.spec.output
         self.sampled = family.kernel.spec.sampled
         if not self.sampled:
@@ -203,7 +196,7 @@ class _Call:
     def _arriving(self):
         """The arrays of a sampled output, with what arrives for it as values; padding depends on nothing."""
         grad, valid = self.grad.contiguous(), self.arrays.get(("", "", "valid"))
-        grad = grad if valid is None else torch.where(valid, grad, 0)
+        grad = torch.where(valid, grad, 0) if valid is not None and valid.numel() else grad
         own = self.arrays.get(OWN_VALUES)
         return {**self.arrays, OWN_VALUES: grad if own is None else grad * own}
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients over formats drawn at random, in every dtype, against float64 dense."""
+
+import os
+
+import hypothesis
+import pytest
+import strategies
+import torch
+from conformance import DTYPES, sparse
+from hypothesis import strategies as st
+from torch.autograd import gradcheck, gradgradcheck
+
+import lacis
+from lacis.errors import DataError
+
+EXAMPLES = 1000 if os.environ.get("LACIS_TEST_LONG") else 24  # three kernels each, four with a sum
+SHAPES = ((17, 23), (33, 21), (1, 9), (5, 0), (0, 5))
+
+
+def drawn(check, examples):
+    """Run `check(format, seed)` on formats drawn at random; those whose widths a tensor does not fit are passed over."""
+
+    @hypothesis.settings(max_examples=examples, deadline=None, derandomize=True, database=None,
+                         suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.given(format=strategies.formats_and_sums(), seed=st.integers(0, 2**31))
+    def run(format, seed):
+        try:
+            check(format, seed)
+        except DataError as error:
+            hypothesis.assume("width" not in str(error))
+            raise
+
+    run()
+
+
+def gradients(format, w, x, g):
+    """The gradients of one product: of the values, as a dense tensor, and of the input."""
+    packed = lacis.pack(w, format)
+    dense = w.clone().requires_grad_()
+    x = x.clone().requires_grad_()
+    y = lacis.einsum("ij,bj->bi", packed.with_values(packed.pattern.gather(dense)), x)
+    return torch.autograd.grad(y, (dense, x), g)
+
+
+def close(found, expected, magnitude, dtype):
+    """Within what rounding allows: the sum in float32 (float64), then once to the dtype."""
+    unit = torch.finfo(dtype).eps + 40 * torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32).eps
+    assert bool(((found.double() - expected).abs() <= 2 * unit * magnitude + 1e-30).all())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: str(d).removeprefix("torch."))
+def test_random_formats(dtype):
+    def check(format, seed):
+        generator = torch.Generator().manual_seed(seed)
+        draw = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+        for rows, columns in SHAPES:
+            for density in (0.0, 0.3, 1.0):
+                w = sparse((rows, columns), density, dtype, generator)
+                x, g = draw(5, columns), draw(5, rows)
+                of_values, of_input = gradients(format, w, x, g)
+                a, b, c = w.double(), x.double(), g.double()
+                close(of_input, c @ a, c.abs() @ a.abs(), dtype)
+                close(of_values, (c.T @ b) * (w != 0), c.abs().T @ b.abs(), dtype)
+
+    drawn(check, EXAMPLES // 4)
+
+
+def test_random_formats_differentiate_twice():
+    def check(format, seed):
+        generator = torch.Generator().manual_seed(seed)
+        dense = sparse((7, 5), 0.4, torch.float64, generator).requires_grad_()
+        packed = lacis.pack(dense.detach(), format)
+        x = torch.randn(3, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+        function = lambda dense, x: lacis.einsum("ij,bj->bi", packed.with_values(packed.pattern.gather(dense)), x)
+        assert gradcheck(function, (dense, x), fast_mode=True)
+        assert gradgradcheck(function, (dense, x), fast_mode=True)
+
+    drawn(check, EXAMPLES // 4)
