@@ -12,16 +12,16 @@ import torch
 
 from .measure import Case
 
-NAMES = ["cpu_csr", "build", "pack", "cuda_csr"]
+NAMES = ["cpu_csr", "build", "pack", "cuda_csr", "host_time"]
 
 
 def table(title: str, cases: list[Case]) -> str:
-    peers = list(cases[0].times)
-    head = ["case", *(f"{peer} (ms)" for peer in peers), *(f"× {peer}" for peer in peers[1:]), "must"]
+    peers = list(dict.fromkeys(peer for case in cases for peer in case.times))
+    head = ["case", *(f"{peer} ({cases[0].unit})" for peer in peers), *(f"× {peer}" for peer in peers[1:]), "must"]
     lines = [f"## {title}", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for case in cases:
-        cells = [case.name, *(f"{case.times[peer]:.3f}" for peer in peers)]
-        cells += [f"{case.ratio(peer):.2f}" for peer in peers[1:]] + [case.must]
+        cells = [case.name, *(f"{case.times[peer]:.3f}" if peer in case.times else "" for peer in peers)]
+        cells += [f"{case.ratio(peer):.2f}" if peer in case.times else "" for peer in peers[1:]] + [case.must]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -12,11 +12,12 @@ import torch
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One line of the table: what was measured, medians in milliseconds by contender, and what must hold."""
+    """One line of the table: what was measured, medians by contender in the table's unit, and what must hold."""
 
     name: str
     times: dict[str, float]
     must: str = ""
+    unit: str = "ms"
 
     def ratio(self, peer: str, own: str = "lacis") -> float:
         """How many times faster than the peer."""

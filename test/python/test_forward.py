@@ -127,3 +127,42 @@ def test_compiler_errors_name_the_parameter_and_the_line():
         s["0.weight"].set_format("(i, j) -> (i : dense, j : bitmap)")
         s.build()
     assert type(model[0]) is torch.nn.Linear
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_calls_in_inference_see_what_the_module_holds_now(format):
+    model, _ = build(format)
+    other, _ = build(format)
+    layer, x = model[0], torch.randn(2, 3, 40)
+    with torch.inference_mode():
+        model(x)
+        quick = layer._quick
+        assert quick(layer, x) is not None, "no other way was taken"
+    with torch.no_grad():
+        for part in layer.weight._parts():
+            part.values.mul_(2)
+        layer.bias = torch.nn.Parameter(torch.randn(24))
+        torch.testing.assert_close(model(x), reference(model, x))
+        layer.weight.set_packed(lacis.pack(layer.weight.to_dense().flip(0), layer.weight.format))
+        torch.testing.assert_close(model(x), reference(model, x))
+        layer.weight = other[0].weight
+        assert quick(layer, x) is None, "another weight is noticed"
+        torch.testing.assert_close(model(x), reference(model, x))
+        torch.nn.utils.parametrize.register_parametrization(layer, "bias", Triple())
+        torch.testing.assert_close(model(x), reference(model, x))
+
+
+class Triple(torch.nn.Module):
+    def forward(self, bias):
+        return 3 * bias
+
+
+def test_refusals_in_inference_are_errors_of_lacis():
+    model, _ = build()
+    with torch.inference_mode():
+        model(torch.randn(3, 40))
+        with pytest.raises(lacis.DataError, match="cast or move it"):
+            model(torch.randn(3, 40, dtype=torch.float64))
+        model[0].weight.pos1 = model[0].weight.pos1[:-1]
+        with pytest.raises(lacis.DataError, match="test_forward.py.*pos1: expected size 25 in dimension 0, got 24"):
+            model(torch.randn(3, 40))

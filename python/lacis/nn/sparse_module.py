@@ -8,6 +8,7 @@ import torch
 from ..capture import kernel_spec
 from ..errors import DataError
 from ..operators import OPERATORS
+from .quick import QuickCall
 
 _OWN = set(torch.nn.Module().__dict__)
 
@@ -30,6 +31,7 @@ class SparseModule(torch.nn.Module):
         self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
         self._key: str | None = None
+        self._quick: QuickCall | None = None
         self._bound: frozenset[str] = frozenset()
 
     def _take(self, dense, attribute, weight) -> None:
@@ -48,6 +50,10 @@ class SparseModule(torch.nn.Module):
         self.add_module(attribute, weight)
 
     def forward(self, *args):
+        if self._quick is not None and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            y = self._quick(self, *args)
+            if y is not None:
+                return y
         operator = OPERATORS[self.operator]
         if self.target == "eager":
             return operator.eager(self.weight.to_dense(), self, *args)
@@ -82,6 +88,7 @@ class SparseModule(torch.nn.Module):
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
         self._key = self._family.key
+        self._quick = QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
         self.bind_gradients(self._bound)
         return kernel
 
@@ -125,7 +132,7 @@ class SparseModule(torch.nn.Module):
         super()._apply(fn, recurse)
         after = (self.weight.dtype, self.weight.device)
         if self._key is not None and before != after:
-            self._key = None
+            self._key = self._quick = None
             if after[1].type in ("cpu", "cuda"):
                 self.bind()
         return self
@@ -134,7 +141,7 @@ class SparseModule(torch.nn.Module):
         state = dict(self.__dict__)
         for name in ("_family", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
-        state["_key"] = None
+        state["_key"] = state["_quick"] = None
         return state
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs):

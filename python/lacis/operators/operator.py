@@ -36,6 +36,18 @@ class Operator:
         """The dense operands of one call (the bias last), and the shape of what the kernel answers."""
         raise NotImplementedError
 
+    def extras(self, module) -> tuple[str, ...]:
+        """Names of the module's tensors among the dense operands, in order; they come after the input."""
+        return ("bias",) if self.has_bias(module) else ()
+
+    def quick(self, module, *args) -> list[int] | None:
+        """The rank and the sizes of the answer of a call in inference, which hands over the first argument as it is.
+
+        Where input and answer have more dimensions than the kernel, their leading ones are taken as one. None leaves
+        the call to `inputs`.
+        """
+        return None
+
     def output(self, y: torch.Tensor, *args) -> torch.Tensor:
         """What the module answers, from what the kernel answers."""
         return y

@@ -29,6 +29,8 @@ class Kernel:
     """One compiled kernel. `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`."""
 
     launch = staticmethod(library.einsum)
+    inference = staticmethod(library.inference)
+    refusal = staticmethod(library.refusal)
 
     def __init__(self, spec: KernelSpec, loaded, device: torch.device):
         self.spec = spec

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one call costs the host: the operator and a built layer beside `nn.Linear` and a Triton kernel, sizes that do no work."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import lacis
+import torch
+
+from .measure import Case
+
+TITLE = "Host time of one call in inference mode, 16×16 CSR layer with bias, 4 tokens, float32"
+CALLS, ROUNDS = 200, 50
+
+
+def run() -> list[Case]:
+    devices = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+    return [case(device) for device in devices]
+
+
+def case(device: str) -> Case:
+    dense, x = torch.nn.Linear(16, 16, device=device), torch.randn(4, 16, device=device)
+    with torch.inference_mode():
+        contenders = {**layer(device, x), "nn.Linear": lambda: dense(x), **triton(device, x)}
+        times = host_times(contenders, device)
+    must = "operator ≤ 8 µs on the H200's host, layer ≤ nn.Linear" if device == "cuda" else ""
+    return Case(device, times, must, unit="µs")
+
+
+def layer(device: str, x: torch.Tensor) -> dict:
+    """The built layer, and the operator that it calls with the same tensors."""
+    model = torch.nn.Sequential(torch.nn.Linear(16, 16, device=device))
+    schedule = lacis.create_schedule(model)
+    schedule["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
+    schedule.build()
+    built, kernel = model[0], schedule["0.weight"].kernel
+    storage = kernel.arrays(schedule["0.weight"].packed)
+    tensors, sizes = [x, built.bias, *storage], [2, *x.shape[:-1], 16, 16, 16]
+    operator = torch.ops.lacis.einsum.inference
+    torch.testing.assert_close(operator(tensors, sizes, kernel.key), built(x))
+    return {"lacis": lambda: built(x), "operator": lambda: operator(tensors, sizes, kernel.key)}
+
+
+def triton(device: str, x: torch.Tensor) -> dict:
+    """An empty Triton kernel with as many arguments, and the allocation of its output."""
+    if device == "cpu":
+        return {}
+    try:
+        from .triton_kernel import launch
+    except ImportError:
+        return {}
+    return {"Triton": lambda: launch(x, torch.empty_like(x))}
+
+
+def host_times(contenders: dict, device: str) -> dict[str, float]:
+    """Medians in microseconds a call, of turns so short that the queue of a device never fills."""
+    taken = {name: [] for name in contenders}
+    for turn in range(ROUNDS + 3):
+        for name, function in contenders.items():
+            if device == "cuda":
+                torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                function()
+            if turn >= 3:
+                taken[name].append((time.perf_counter() - start) / CALLS * 1e6)
+    return {name: statistics.median(times) for name, times in taken.items()}
