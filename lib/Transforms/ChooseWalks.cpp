@@ -7,7 +7,8 @@
 /// digits of the output with others. Anything else is walked by the companion, whose leading
 /// levels are dense in the output's axes: no two units race, and the order of the sum is fixed.
 /// A step of the schedule may ask for an order that keeps this promise.
-/// A sampled output has one owner for each of its entries: its pattern is walked entry by entry.
+/// A sampled output has one owner for each of its entries, and so has a dense one with every letter of the operand:
+/// the pattern is walked entry by entry.
 #include "Expression.h"
 #include "RequestedWalk.h"
 
@@ -70,6 +71,27 @@ bool nestsDigits(FormatAttr format) {
   });
 }
 
+/// Its positions are its entries (or stored blocks), or all its levels are dense: nothing would be gained.
+bool walksEntries(FormatAttr format) {
+  ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
+  auto covers = [](LevelAttr level) { return level.getExtent().coversDomain(); };
+  auto follows = [](LevelAttr level) { return level.getExtent().followsParent(); };
+  return llvm::all_of(prefix, covers) || llvm::all_of(prefix.drop_front(), follows);
+}
+
+/// The tensor, or its companion whose positions are its entries.
+FailureOr<Value> walkEntries(OpBuilder &b, Location loc, Value tensor) {
+  FormatAttr format = formatOf(tensor);
+  if (walksEntries(format))
+    return tensor;
+  FormatAttr companion = format.companion({});
+  if (!nestsDigits(companion))
+    return emitError(loc) << "no walk of '" << format << "' goes entry by entry";
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
+  return WalkOp::create(b, loc, walked, tensor).getResult();
+}
+
 LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   auto type = cast<RankedTensorType>(operand.get().getType());
   auto format = cast<FormatAttr>(type.getEncoding());
@@ -78,6 +100,16 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   FailureOr<RequestedWalk> asked = requestedWalk(generic, operand);
   if (failed(asked))
     return failure();
+  OpBuilder b(generic);
+  if (scatters(generic, operand)) {
+    if (*asked)
+      return emitError(*asked->location) << "walk: the output has every letter of operand '" << asked->operand
+                                         << "', which is walked entry by entry";
+    FailureOr<Value> entries = walkEntries(b, generic.getLoc(), operand.get());
+    if (succeeded(entries))
+      operand.set(*entries);
+    return entries;
+  }
   SmallVector<unsigned> axes = outputAxes(generic, operand);
   bool own = asked->isOwnOrderOf(format);
   if (own && walksItself(format, axes))
@@ -88,18 +120,9 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
                                        << asked->operand << "' is walked by the axes that the output has first";
   if (!companion || !nestsDigits(companion))
     return generic.emitError("no walk of '") << format << "' gives each output element one owner";
-  OpBuilder b(generic);
   auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
   operand.set(WalkOp::create(b, generic.getLoc(), walked, operand.get()));
   return success();
-}
-
-/// Its positions are its entries (or stored blocks), or all its levels are dense: nothing would be gained.
-bool walksEntries(FormatAttr format) {
-  ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
-  auto covers = [](LevelAttr level) { return level.getExtent().coversDomain(); };
-  auto follows = [](LevelAttr level) { return level.getExtent().followsParent(); };
-  return llvm::all_of(prefix, covers) || llvm::all_of(prefix.drop_front(), follows);
 }
 
 LogicalResult chooseSampledWalk(ZerosOp zeros) {
@@ -108,16 +131,11 @@ LogicalResult chooseSampledWalk(ZerosOp zeros) {
     return zeros.emitError("a sum of formats is sampled part by part");
   if (failed(requireCode(format, zeros.getLoc())))
     return failure();
-  if (walksEntries(format))
-    return success();
-  FormatAttr companion = format.companion({});
-  if (!nestsDigits(companion))
-    return zeros.emitError("no walk of '") << format << "' goes entry by entry";
   OpBuilder b(zeros);
-  auto type = cast<RankedTensorType>(zeros.getSource().getType());
-  auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
-  zeros.setOperand(WalkOp::create(b, zeros.getLoc(), walked, zeros.getSource()));
-  return success();
+  FailureOr<Value> entries = walkEntries(b, zeros.getLoc(), zeros.getSource());
+  if (succeeded(entries))
+    zeros.setOperand(*entries);
+  return entries;
 }
 
 /// What the generic's encoded operands are walked by; two walk together only on one pattern.

@@ -33,6 +33,19 @@ ZerosOp lacis::zerosOf(Value initial) {
   return initial.getDefiningOp<ZerosOp>();
 }
 
+bool lacis::scatters(linalg::GenericOp generic, OpOperand &operand) {
+  FormatAttr format = formatOf(operand.get());
+  if (!format || formatOf(generic.getResult(0)))
+    return false;
+  auto iterators = generic.getIteratorTypesArray();
+  bool hasLetters = llvm::all_of(generic.getMatchingIndexingMap(&operand).getResults(), [&](AffineExpr expr) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    return dim && iterators[dim.getPosition()] == utils::IteratorType::parallel;
+  });
+  return hasLetters &&
+         !llvm::all_of(format.getLevels(), [](LevelAttr level) { return level.getExtent().coversDomain(); });
+}
+
 bool lacis::mayPad(Value tensor) {
   if (auto walk = tensor.getDefiningOp<WalkOp>())
     tensor = walk.getSource();

@@ -18,6 +18,9 @@ FormatAttr formatOf(mlir::Value tensor);
 mlir::BlockArgument argumentOf(mlir::Value tensor);
 /// The zeros that an output with a format begins as, behind a fill with another value; or null.
 ZerosOp zerosOf(mlir::Value initial);
+/// Does a dense output have every letter of this operand? Unless the operand is dense too, the nest runs over its
+/// entries, and the output is zero elsewhere.
+bool scatters(mlir::linalg::GenericOp generic, mlir::OpOperand &operand);
 /// Slots of a dense last level may hold no entry; a walk meets the same slots in another order.
 bool mayPad(mlir::Value tensor);
 

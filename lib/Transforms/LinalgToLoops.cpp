@@ -35,6 +35,9 @@ private:
   LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   LogicalResult buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
+  FailureOr<OpOperand *> scattered(linalg::GenericOp root);
+  LogicalResult buildScattered(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output,
+                               OpOperand &operand);
 
   func::FuncOp function;
   OpBuilder b;
@@ -201,6 +204,75 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
   return success(ok);
 }
 
+/// The operand whose entries a dense output is scattered to, or null.
+FailureOr<OpOperand *> NestBuilder::scattered(linalg::GenericOp root) {
+  OpOperand *found = nullptr;
+  for (linalg::GenericOp generic : generics)
+    for (OpOperand *operand : generic.getDpsInputOperands()) {
+      if (!scatters(generic, *operand))
+        continue;
+      if (found)
+        return generic.emitError("an output with every letter of a sum of formats is made part by part");
+      auto fill = generic.getOutputs()[0].getDefiningOp<linalg::FillOp>();
+      if (!fill || !(matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_Zero())))
+        return generic.emitError("an output with every letter of a sparse operand begins as zeros");
+      if (root != generic && root.getNumDpsInputs() != 1)
+        return root.emitError("an output with every letter of a sparse operand is zero elsewhere; nothing is added to it");
+      found = operand;
+    }
+  return found;
+}
+
+/// Loops over the entries of an operand, inside them over the letters of a dense output that it lacks; what is not
+/// written stays zero.
+LogicalResult NestBuilder::buildScattered(linalg::GenericOp root, MutableArrayRef<Letter> letters,
+                                          BlockArgument output, OpOperand &operand) {
+  function.setArgAttr(output.getArgNumber(), "lacis.scatter", b.getUnitAttr());
+  Location loc = root.getLoc();
+  Value tensor = operand.get();
+  auto product = cast<linalg::GenericOp>(operand.getOwner());
+  SmallVector<Letter *> axes;
+  for (AffineExpr expr : product.getMatchingIndexingMap(&operand).getResults()) {
+    std::string name = letterName(product, cast<AffineDimExpr>(expr).getPosition());
+    axes.push_back(llvm::find_if(letters, [&](Letter &letter) { return letter.name == name; }));
+  }
+  Expression expression(sizes);
+  bool ok = true;
+  auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
+    OpBuilder inner = b;
+    SmallVector<LoopOp> loops;
+    SmallVector<Value> coordinates;
+    for (Letter letter : letters) {
+      if (!letter.coordinate) {
+        loops.push_back(LoopOp::create(inner, loc, letter.name, letter.size));
+        inner = OpBuilder::atBlockEnd(loops.back().getBlock());
+        letter.coordinate = loops.back().getCoordinate();
+        letter.digits = {{Digit{0, 1, 0}, letter.coordinate}};
+      }
+      coordinates.push_back(letter.coordinate);
+      expression.noteDigits(letter);
+    }
+    expression.setSample(tensor, position);
+    FailureOr<Value> value = expression.element(inner, root.getResult(0), coordinates);
+    ok &= succeeded(value);
+    if (!ok)
+      return {};
+    if (mayPad(tensor)) {
+      Value entry = EntryOp::create(inner, loc, b.getI1Type(), tensor, position);
+      Value zero = arith::ConstantOp::create(inner, loc, b.getZeroAttr(value->getType()));
+      *value = arith::SelectOp::create(inner, loc, entry, *value, zero).getResult();
+    }
+    WriteOp::create(inner, loc, *value, output, coordinates, Value(), IntegerAttr());
+    for (LoopOp loop : loops) {
+      OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
+      YieldOp::create(end, loc, ValueRange());
+    }
+    return {};
+  };
+  LevelWalk(loc, tensor, axes).emit(b, {}, atEntry);
+  return success(ok);
+}
+
 LogicalResult NestBuilder::run() {
   auto ret = cast<func::ReturnOp>(function.getBody().front().getTerminator());
   if (ret.getNumOperands() != 1 || !ret.getOperand(0).getDefiningOp<linalg::GenericOp>())
@@ -217,12 +289,18 @@ LogicalResult NestBuilder::run() {
   bool sampled = formatOf(root.getResult(0)) != nullptr;
   if (sampled && !zerosOf(root.getOutputs()[0]))
     return root.emitError("an output with a format begins as 'lacis.zeros' of its pattern");
+  FailureOr<OpOperand *> operand = scattered(root);
+  if (failed(operand))
+    return failure();
   BlockArgument output = addOutput(root.getResult(0));
   SmallVector<Attribute> axes;
   for (Letter &letter : letters)
     axes.push_back(b.getStringAttr(letter.name));
   function.setArgAttr(output.getArgNumber(), "lacis.axes", b.getArrayAttr(axes));
-  if (failed(sampled ? buildSampled(root, letters, output) : buildDense(root, letters, output)))
+  LogicalResult built = sampled    ? buildSampled(root, letters, output)
+                        : *operand ? buildScattered(root, letters, output, **operand)
+                                   : buildDense(root, letters, output);
+  if (failed(built))
     return failure();
   func::ReturnOp::create(b, ret.getLoc());
   ret.erase();

@@ -117,13 +117,14 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
     bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", b.getArrayAttr(factors))));
   }
   ArrayAttr shape = outputShape(before, arguments);
-  bool isSampled = type.getEncoding() != nullptr; // what no entry sets stays zero
+  // What no entry sets stays zero.
+  bool startsAsZeros = type.getEncoding() || before.getArgAttr(output.getArgNumber(), "lacis.scatter");
   NamedAttrList record;
   record.set("args", arguments.getRecord());
   record.set("output", b.getDictionaryAttr({
                            b.getNamedAttr("dtype", b.getStringAttr(dtypeName(type.getElementType()))),
                            b.getNamedAttr("shape", shape),
-                           b.getNamedAttr("zero", b.getBoolAttr(isSampled)),
+                           b.getNamedAttr("zero", b.getBoolAttr(startsAsZeros)),
                        }));
   record.set("packed", b.getI64IntegerAttr(packedArgument(before)));
   record.set("workspace", b.getArrayAttr(bytes));

@@ -26,10 +26,11 @@ MATRIX = (
     "ij->i", "ij->j", "ij->", "ij,j->", "ij,bi,bj->b",  # reductions
     "ij,jk,kl->il", "ij,jk,k->i", "ij,ij,j->i", "ij,j,->i", "ij,k->ik", "ij,jkl->ik",  # several, and letters of dense ones
     "ij,ik,jk->ij", "ij,ij->ij", "ij,bi,bj->ij", "ij,j->ji",  # sampled
+    "ij,k->ijk", "ij,bij->bij", "ij,jk->kji",  # dense around the entries
 )  # fmt: skip
 CUBE = (
     "ijk,jl,kl->il", "ijk,il,kl->jl", "ijk,il,jl->kl", "ijk,k->ij", "ijk,i->jk", "ijk,j->ik", "ijk->k", "ijk,jk->i",
-    "ijk,il,jl,kl->ijk", "ijk,kb->ijb", "ijk,j,k->",
+    "ijk,il,jl,kl->ijk", "ijk,kb->ijb", "ijk,j,k->", "ijk,kl->lijk",
 )  # fmt: skip
 
 

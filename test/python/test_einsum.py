@@ -4,6 +4,7 @@
 import lacis
 import pytest
 import torch
+from lacis.formats import decompose
 
 FORMATS = [lacis.Csr, lacis.Csc, lacis.Coo, lacis.Ell, lacis.Bsr(4, 4)]
 EXPRESSIONS = ["nk,bk->bn", "ij,j->i", "ij,jk->ik", "ki,kj->ij"]
@@ -62,3 +63,22 @@ def test_steps_that_come_later_say_so():
 def test_another_device_than_the_target_is_refused():
     with pytest.raises(lacis.ScheduleError, match="is on cpu, the target is 'cuda:sm_90a'"):
         lacis.compile("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), target="cuda:sm_90a")
+
+
+def test_duplicates_have_no_places_of_their_own():
+    twice = lacis.pack(torch.sparse_coo_tensor(torch.tensor([[0, 0], [1, 1]]), torch.ones(2), (2, 2)), lacis.Coo)
+    with pytest.raises(lacis.DataError, match="the operand has duplicates"):
+        lacis.einsum("ij,k->ijk", twice, torch.ones(2))
+    x = torch.ones(2, 2, requires_grad=True)
+    with pytest.raises(lacis.DataError, match="the operand has duplicates"):
+        lacis.einsum("ij,ij->i", twice, x)
+
+
+@pytest.mark.parametrize("target", ["eager", "cpu"])
+def test_a_dense_output_around_the_entries(target):
+    w, v = torch.randn(5, 7).relu(), torch.randn(3)
+    bias = torch.randn(3)
+    after = lacis.Epilogue(bias=bias, bias_axis="k", activation="relu")
+    for format in (lacis.Csr, lacis.Ell, decompose(a=lacis.Ell(width=1), b=lacis.Coo)):
+        result = lacis.einsum("ij,k->kij", lacis.pack(w, format), v, epilogue=after, target=target)
+        torch.testing.assert_close(result, torch.relu(torch.einsum("ij,k->kij", w, v) + bias[:, None, None]))

@@ -151,7 +151,6 @@ REFUSED = {
     "no letter": ("i1,j->i", "is no expression"),
     "a letter twice": ("ii,i->i", "diagonals"),
     "a letter of the output alone": ("ij,j->k", "in no operand"),
-    "a dense output around the entries": ("ij,k->ijk", "has all letters of the packed operand and more"),
     "too few operands": ("ij,j,k->i", "names 3 operands"),
     "another rank": ("ijk,j->i", "operand 0 has 2 axes"),
     "sizes that differ": ("ij,i->j", "'i' is 4 long, but 5"),

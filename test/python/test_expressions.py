@@ -92,8 +92,6 @@ def statements(draw, rank: int):
         terms.append("".join(letters))
     known = sorted({letter for term in terms for letter in term})
     output = draw(st.lists(st.sampled_from(known), unique=True, max_size=3))
-    # A dense output with every letter of the packed operand and more is a union, which needs an explicit densify.
-    hypothesis.assume(not set(own) < set(output))
     return f"{','.join(terms)}->{''.join(output)}"
 
 
@@ -137,6 +135,6 @@ PTX = [(n, e, d) for m, (n, e, d) in enumerate(pairs({**NAMED}, expressions.MATR
 
 @pytest.mark.parametrize("name, expression, dtype", PTX, ids=ids)
 def test_ptx(name, expression, dtype):
-    if not expressions.split(expression)[1] or (name in ("sum", "three_parts") and set(expression.split("->")[1]) == {"i", "j"}):
+    if not expressions.split(expression)[1] or (name in ("sum", "three_parts") and {"i", "j"} <= set(expression.split("->")[1])):
         pytest.skip("not one kernel")
     assert ".visible .entry" in ptx(expression, NAMED[name], dtype)

@@ -81,6 +81,11 @@ def test_gradients_raise(target):
     assert x.grad is None
 
 
+def test_dense_around_the_entries_is_refused():
+    with pytest.raises(lacis.DataError, match="has all letters of the packed operand and more"):
+        lacis.einsum("ij,k->ijk", lacis.pack(torch.eye(2), lacis.Csr), torch.ones(2), semiring="max_plus")
+
+
 def test_without_a_packed_operand():
     with pytest.raises(lacis.DataError, match="need one packed operand"):
         lacis.einsum("ij,j->i", torch.eye(2), torch.ones(2), semiring="max_plus")

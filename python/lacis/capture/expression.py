@@ -71,15 +71,15 @@ def capture_einsum(
     sampled = set(own) == set(output)
     if isinstance(operands[packed], Pattern):
         _check_pattern(packed, own, sampled)
-    if set(own) < set(output):
+    if set(own) < set(output) and semiring != "plus_times":
         raise DataError(
             f"einsum: the output '{''.join(output)}' has all letters of the packed operand and more, so it is dense; "
-            "write the operand as .to_dense()"
+            f"'{semiring}' has no code for that"
         )
     classes = [(letter, divisible(sizes[letter])) for letter in own]
     classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
     result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)
-    after = {} if epilogue is None else _after(epilogue, output, own, sizes, semiring, dtype, operands[packed].device)
+    after = {} if epilogue is None else check_epilogue(epilogue, output, own, sizes, semiring, dtype, operands[packed].device)
     spec = KernelSpec(
         "einsum", taken, result, divisible=tuple(classes), steps=tuple(steps), location=location, semiring=semiring, **after
     )
@@ -110,7 +110,8 @@ def _check_pattern(number: int, own, sampled: bool) -> None:
         )
 
 
-def _after(epilogue: Epilogue, output, own, sizes, semiring: str, dtype, device) -> dict:
+def check_epilogue(epilogue: Epilogue, output, own, sizes, semiring: str, dtype, device) -> dict:
+    """What an epilogue adds to a `KernelSpec`. Raises `DataError` where it does not fit the result."""
     if not isinstance(epilogue, Epilogue):
         raise DataError(f"einsum: epilogue must be a lacis.Epilogue, not {type(epilogue).__name__}")
     if semiring == "or_and":

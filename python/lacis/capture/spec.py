@@ -72,6 +72,11 @@ class KernelSpec:
         return self.output.format is not None
 
     @property
+    def scattered(self) -> bool:
+        """Is the output dense, with every letter of the packed operand? Then each entry has outputs of its own."""
+        return not self.sampled and set(self.operands[self.packed].indices) <= set(self.output.indices)
+
+    @property
     def dtype(self) -> torch.dtype:
         return self.output.dtype
 

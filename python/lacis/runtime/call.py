@@ -7,7 +7,7 @@ import dataclasses
 
 import torch
 
-from ..capture import Epilogue, KernelSpec, capture_einsum, packed_operand, parse_statement
+from ..capture import Epilogue, KernelSpec, capture_einsum, check_epilogue, packed_operand, parse_statement
 from ..errors import DataError
 from ..formats import Sum
 from ..packing import PackedTensor
@@ -19,8 +19,9 @@ from .reference import finish, total, wide
 class Call:
     """An einsum, captured. `pieces` has a specification and operands for each kernel, by name.
 
-    There is one kernel, named "", save for a sampled output on a sum: that has one for each part. A kernel needs an
-    axis to run over; where the output has none it keeps one of the packed operand, which is summed up afterwards.
+    There is one kernel, named "", save where the output has all letters of a packed sum: then one for each part. A
+    kernel needs an axis to run over; where the output has none it keeps one of the packed operand, which is summed up
+    afterwards. Where it does not make the whole result (`fused`), the epilogue follows in torch's own operators.
     """
 
     def __init__(self, expression, operands, location=None, steps=(), semiring="plus_times", epilogue: Epilogue | None = None):
@@ -33,17 +34,22 @@ class Call:
         if len(self.terms) != len(operands):
             raise DataError(f"einsum: '{expression}' names {len(self.terms)} operands, {len(operands)} are given")
         own = self.terms[self.packed]
-        kept = self.output or own[self._first_axis()]
+        kept = self.output or (own[self._first_axis()],)
         self.by_entry = set(own) == set(kept)
+        self.scattered = set(own) < set(kept)
+        self.fused = bool(self.output) and not self.scattered
         self._plain = (expression, operands, location, (), semiring)
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
         for name, mine in self._parts().items():
-            if self.output:
+            if self.fused:
                 spec, self.sizes = capture_einsum(expression, mine, location, steps, semiring, epilogue)
             else:
-                spec, self.sizes = capture_einsum(expression + kept, mine, location, steps, semiring)
+                left = expression.partition("->")[0]
+                spec, self.sizes = capture_einsum(f"{left}->{''.join(kept)}", mine, location, steps, semiring)
                 spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
             self.pieces[name] = (spec, mine)
+        if epilogue is not None and not self.fused:
+            check_epilogue(epilogue, self.output, own, self.sizes, semiring, self.dtype, self.device)
 
     @property
     def sampled(self) -> bool:
@@ -76,7 +82,7 @@ class Call:
 
     def _parts(self) -> dict[str, list]:
         operand = self.operands[self.packed]
-        if not (self.by_entry and isinstance(operand.format, Sum)):
+        if not ((self.by_entry or self.scattered) and isinstance(operand.format, Sum)):
             return {"": list(self.operands)}
         parts = {}
         for name in self.pattern.parts:
@@ -100,9 +106,13 @@ class Call:
         results = {name: self._launch(kernels[name], spec, operands) for name, (spec, operands) in self.pieces.items()}
         if self.sampled:
             return self.packed_result(results)
+        if self.fused:
+            return results[""]
+        if self.scattered:
+            return finish(self, sum(results.values()))
         if self.by_entry:
             results[""] = torch.cat([values.reshape(-1)[self._entries(name)] for name, values in results.items()])
-        return results[""] if self.output else finish(self, total(results[""], self.semiring))
+        return finish(self, total(results[""], self.semiring))
 
     def _entries(self, part: str) -> torch.Tensor:
         return self.pattern.part(part).coordinates()[1]
@@ -117,7 +127,7 @@ class Call:
     def _launch(self, kernel, spec: KernelSpec, operands) -> torch.Tensor:
         packed = operands[self.packed]
         dense = [operand for n, operand in enumerate(operands) if n != self.packed]
-        dense += self.epilogue.tensors if self.epilogue is not None and self.output else []
+        dense += self.epilogue.tensors if self.epilogue is not None and self.fused else []
         if spec.sampled:
             shape = (packed if isinstance(packed, Pattern) else packed.pattern).part().values_shape
         else:
@@ -141,6 +151,6 @@ def run(call: Call, compute) -> torch.Tensor | PackedTensor:
             result = compute(call)
         return forward_only(result, call) if recording else result
     after = call.epilogue
-    if not recording or after is None or (after.only_bias and not call.sampled) or not call.output:
+    if not recording or after is None or (after.only_bias and not call.sampled) or not call.fused:
         return compute(call)
     return finish(call, compute(call.without_epilogue()))

@@ -14,7 +14,7 @@ import torch
 
 from ..capture import Epilogue, KernelSpec
 from ..emit import emit
-from ..errors import ScheduleError, user_location
+from ..errors import DataError, ScheduleError, user_location
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..schedule.steps import Steps, parse
@@ -102,13 +102,25 @@ class Kernel:
     def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
         """Run on dense operands and a packed one; what gradients will walk goes along where someone may ask for them."""
         storage, companions, family = self.arrays(packed), [], self.family
+        if self.spec.scattered:
+            _refuse_duplicates(packed)
         if torch.is_grad_enabled():
             asked = family.asked(dense, storage)
+            if any(family.specs[slot].scattered for slot in asked):
+                _refuse_duplicates(packed)
             companions = [packed.array(*name) for name in family.bind(asked).companions] if asked else []
         return library.einsum(dense, storage, shape, self.key, list(packed.shape), companions)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"
+
+
+def _refuse_duplicates(operand: PackedTensor | Pattern) -> None:
+    """Each entry must own the outputs of its place."""
+    pattern = operand if isinstance(operand, Pattern) else operand.pattern
+    if any(part.repeats for part in pattern.parts.values()):
+        raise DataError("einsum: a dense result of all letters of the packed operand needs entries at places of their own; "
+                        "the operand has duplicates, pack its .to_dense()")
 
 
 class EinsumKernel(Kernel):
@@ -122,7 +134,7 @@ class EinsumKernel(Kernel):
 
     @property
     def parts(self) -> dict[str, Kernel]:
-        """The kernels by part: one, named "", save for a sampled output on a sum."""
+        """The kernels by part: one, named "", save where the output has all letters of a packed sum."""
         return dict(self._kernels)
 
     def __call__(self, *operands, epilogue: Epilogue | None = None) -> torch.Tensor | PackedTensor:

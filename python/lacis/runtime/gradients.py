@@ -44,7 +44,7 @@ class Family:
         self._load = load
         self._steps = steps
         specs = gradient_specs(kernel.spec)
-        self._specs = {slot: dataclasses.replace(spec, steps=steps.get(slot, ())) for slot, spec in specs.items()}
+        self.specs = {slot: dataclasses.replace(spec, steps=steps.get(slot, ())) for slot, spec in specs.items()}
         self._gradients: dict[str, Family] = {}
         self._casts: dict[torch.dtype, Family] = {}
         self._lock = threading.Lock()
@@ -52,7 +52,7 @@ class Family:
     @property
     def slots(self) -> tuple[str, ...]:
         """What it has gradients for: names of dense operands, and `values` or `part.values`."""
-        return tuple(self._specs)
+        return tuple(self.specs)
 
     @property
     def arrays(self) -> list[Array]:
@@ -77,7 +77,7 @@ class Family:
     def gradient(self, slot: str) -> Family:
         """The kernel of one gradient, compiled when first asked for."""
         if slot not in self._gradients:
-            self._gradients[slot] = family(self._load(self._specs[slot]), self._load)
+            self._gradients[slot] = family(self._load(self.specs[slot]), self._load)
         return self._gradients[slot]
 
     def cast(self, dtype: torch.dtype, storage, companions) -> tuple[Family, list, list]:

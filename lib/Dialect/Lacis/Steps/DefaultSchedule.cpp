@@ -58,6 +58,8 @@ static bool isEncoded(BlockArgument argument) {
 std::string lacis::laneLetter(Nest &nest) {
   func::FuncOp function = nest.getFunction();
   SmallVector<StringRef> taken;
+  if (function.getArgAttr(function.getNumArguments() - 1, "lacis.scatter"))
+    return ""; // the loops over entries are outside
   for (BlockArgument argument : function.getArguments())
     if (isEncoded(argument))
       for (Attribute axis : axesOf(function, argument.getArgNumber()))
