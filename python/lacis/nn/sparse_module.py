@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 
+from .. import knobs
 from ..capture import kernel_spec
 from ..errors import DataError
 from ..operators import OPERATORS
@@ -61,6 +62,8 @@ class SparseModule(torch.nn.Module):
             self.bind()
         dense, shape = operator.inputs(self, *args)
         self._check(dense)
+        if not torch.compiler.is_compiling() and knobs.debug:
+            self.weight.validate()
         storage = self._tensors(self._arrays)
         companions = self._tensors(self._gradient_arrays(dense, storage)) if torch.is_grad_enabled() else []
         y = self._launch(dense, storage, shape, self._key, list(self.weight.shape), companions)
@@ -88,7 +91,7 @@ class SparseModule(torch.nn.Module):
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
         self._key = self._family.key
-        self._quick = QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
+        self._quick = None if knobs.debug else QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
         self.bind_gradients(self._bound)
         return kernel
 

@@ -124,6 +124,17 @@ class _Weight:
             found.append((part, "bitmap" if name == "valid" else name))
         return found
 
+    def validate(self) -> None:
+        """Raise `DataError`, with the array and the place, unless all arrays are well formed, derived ones included."""
+        self.packed().validate()
+        for _, part in self._named_parts():
+            pattern = part.packed().pattern
+            for text, names in part.derived.items():
+                for name, tensor in pattern.derived(text).items():
+                    held = getattr(part, names[name])
+                    if held.dtype != tensor.dtype or not torch.equal(held, tensor):
+                        raise DataError(f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again")
+
     def set_packed(self, packed: PackedTensor) -> None:
         """Another pattern and its values, of the same shape and format."""
         if packed.format != self.format or packed.shape != self.shape:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import torch
 
+from .. import knobs
 from ..capture import Epilogue, KernelSpec
 from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
@@ -101,6 +102,8 @@ class Kernel:
 
     def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
         """Run on dense operands and a packed one; what gradients will walk goes along where someone may ask for them."""
+        if knobs.debug:
+            packed.validate()
         storage, companions, family = self.arrays(packed), [], self.family
         if self.spec.scattered:
             _refuse_duplicates(packed)

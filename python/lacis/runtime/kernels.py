@@ -6,21 +6,22 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import functools
-import logging
 import os
 import pathlib
 import re
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from lacis import knobs
+from lacis.errors import CompileError
 from lacis.runtime import keys, library, ptxas
 from lacis.runtime.cache import Cache, CacheError
+from lacis.runtime.log import LOG, configure
 
-_LOG = logging.getLogger("lacis")
 _STORAGE = ("storage", "storage_dim")
 
 
@@ -129,7 +130,7 @@ def _open_cache(directory: str) -> Cache | None:
     try:
         return Cache(directory)
     except CacheError as error:
-        _LOG.warning("lacis: kernels are not cached: %s", error)
+        LOG.warning("lacis: kernels are not cached: %s", error)
         return None
 
 
@@ -143,7 +144,7 @@ def _override(request: Request) -> Request:
     folder = pathlib.Path(knobs.override_dir) / request.key[:16]
     for stage in ("target", "buffers", "tiles", "loops", "lacis"):
         for path in sorted(folder.glob(f"*.{stage}.mlir")):
-            _LOG.info("lacis: kernel %s starts from %s", request.key[:12], path)
+            LOG.info("lacis: kernel %s starts from %s", request.key[:12], path)
             return Request(path.read_text(), request.target, {**request.options, "from": stage})
     return request
 
@@ -157,7 +158,13 @@ def _compile(request: Request, key: str, stages: bool):
         options.setdefault("ptxas", assembler)
     if knobs.dump_dir:
         options["dump_dir"] = os.path.join(knobs.dump_dir, key[:16])
-    return _core.compile(request.text, request.target, options)
+    try:
+        return _core.compile(request.text, request.target, options)
+    except CompileError as error:
+        if not assembler or assembler not in error.message or "ptxas" in request.options:
+            raise
+        LOG.warning("lacis: kernel %s is left to the driver: %s", key[:12], error.message)
+        return _core.compile(request.text, request.target, {**options, "ptxas": ""})
 
 
 def _cache_key(request: Request) -> str:
@@ -174,15 +181,18 @@ def _cache_key(request: Request) -> str:
 
 def _make(request: Request) -> LoadedKernel:
     """From the cache, or compiled; dumping compiles, for the cache holds no stages."""
-    key = request.key
+    configure()
+    key, start = request.key, time.perf_counter()
     actual = _override(request)
     cache = _open_cache(knobs.cache_dir)
     cache_key = _cache_key(actual)
     if cache and not knobs.always_compile and not knobs.dump_dir:
         artifact = cache.get(cache_key)
         if artifact is not None:
+            LOG.debug("lacis: kernel %s for %s is from the cache", key[:12], request.target)
             return LoadedKernel(actual, key, artifact, {}, cached=True)
     compiled = _compile(actual, key, stages=bool(knobs.dump_dir))
+    LOG.info("lacis: kernel %s for %s compiled in %.0f ms", key[:12], request.target, (time.perf_counter() - start) * 1e3)
     if cache:
         cache.put(cache_key, compiled.artifact)
     return LoadedKernel(actual, key, compiled.artifact, compiled.stages, cached=False)

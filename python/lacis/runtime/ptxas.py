@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 from lacis import knobs
+from lacis.runtime.log import LOG
 
 _WHEELS = ("nvidia/cu*/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas", "triton/backends/nvidia/bin/ptxas")
 
@@ -38,16 +39,22 @@ def _default() -> str | None:
 
 
 def find() -> str | None:
-    """The assembler to use: `LACIS_PTXAS`, the PATH, the CUDA toolkit, or a wheel that carries one."""
-    if knobs.ptxas is None:
-        return _default()
-    return None if knobs.ptxas == "off" else knobs.ptxas
+    """The assembler to use: `LACIS_PTXAS`, the PATH, the CUDA toolkit, or a wheel that carries one.
+
+    None leaves the work to the driver: where there is none, or where the one found does not run.
+    """
+    path = _default() if knobs.ptxas is None else knobs.ptxas
+    return path if path and path != "off" and version(path) else None
 
 
 @functools.cache
 def version(path: str | None) -> str:
-    """What tells two assemblers apart; empty without one."""
+    """What tells two assemblers apart; empty without one, and for one that does not run, which the log tells."""
     if path is None:
         return ""
-    done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return done.stdout.strip().splitlines()[-1] if done.returncode == 0 and done.stdout.strip() else path
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        return done.stdout.strip().splitlines()[-1]
+    except (OSError, subprocess.CalledProcessError, IndexError) as error:
+        LOG.warning("lacis: '%s' does not run, the driver assembles kernels: %s", path, error)
+        return ""
