@@ -20,15 +20,16 @@ std::optional<vector::CombiningKind> lacis::kindOf(Operation *combiner) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// The operation that adds to the sum which `loop` carries, behind inner loops, guards and selections.
-static Operation *combinerOf(scf::ForOp loop) {
-  Value value = loop.getBody()->getTerminator()->getOperand(0), carried = loop.getRegionIterArg(0);
+/// The operation that adds to sum `number` of those which `loop` carries, behind inner loops, guards and selections.
+static Operation *combinerOf(scf::ForOp loop, unsigned number) {
+  Value value = loop.getBody()->getTerminator()->getOperand(number), carried = loop.getRegionIterArg(number);
   while (Operation *op = value.getDefiningOp()) {
+    unsigned result = cast<OpResult>(value).getResultNumber();
     if (auto inner = dyn_cast<scf::ForOp>(op)) {
-      carried = inner.getRegionIterArg(0);
-      value = inner.getBody()->getTerminator()->getOperand(0);
+      carried = inner.getRegionIterArg(result);
+      value = inner.getBody()->getTerminator()->getOperand(result);
     } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
-      value = guard.thenBlock()->getTerminator()->getOperand(0);
+      value = guard.thenBlock()->getTerminator()->getOperand(result);
     } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
       value = select.getTrueValue();
     } else {
@@ -83,23 +84,27 @@ static Value exchange(OpBuilder &b, Location loc, Value value, int32_t mask) {
 
 LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value lane) {
   Location loc = loop.getLoc();
-  Operation *combiner = loop.getNumResults() == 1 ? combinerOf(loop) : nullptr;
-  std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
-  if (!kind)
-    return loop.emitError("bind: the rounds of this loop are not added up by one operation, so lanes cannot share them");
   OpBuilder b(loop);
-  Value init = loop.getInitArgs()[0];
-  auto combine = [&](Value lhs, Value rhs) { return vector::makeArithReduction(b, loc, *kind, lhs, rhs); };
-  Value neutral = neutralOf(b, loc, *kind, init.getType());
+  SmallVector<vector::CombiningKind> kinds;
+  for (unsigned number = 0; number < loop.getNumResults(); ++number) {
+    Operation *combiner = combinerOf(loop, number);
+    std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
+    if (!kind)
+      return loop.emitError("bind: the rounds of this loop are not added up by one operation, so lanes cannot share them");
+    kinds.push_back(*kind);
+    Value carried = loop.getRegionIterArg(number);
+    carried.replaceAllUsesWith(neutralOf(b, loc, *kind, carried.getType()));
+  }
   loop.getInductionVar().replaceAllUsesWith(lane);
-  loop.getRegionIterArg(0).replaceAllUsesWith(neutral);
   Operation *yield = loop.getBody()->getTerminator();
-  Value sum = yield->getOperand(0);
+  SmallVector<Value> sums(yield->getOperands());
   yield->erase();
   loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBody()->getOperations());
-  for (int32_t mask = 16; mask > 0; mask /= 2)
-    sum = combine(sum, exchange(b, loc, sum, mask));
-  loop.getResult(0).replaceAllUsesWith(combine(init, sum));
+  for (auto [kind, sum, init, result] : llvm::zip(kinds, sums, loop.getInitArgs(), loop.getResults())) {
+    for (int32_t mask = 16; mask > 0; mask /= 2)
+      sum = vector::makeArithReduction(b, loc, kind, sum, exchange(b, loc, sum, mask));
+    result.replaceAllUsesWith(vector::makeArithReduction(b, loc, kind, init, sum));
+  }
   loop.erase();
   return success();
 }

@@ -3,7 +3,7 @@
 /// A loop marked `jam` is replaced by copies of its body that share the loops inside.
 ///
 /// The copies are the rows of one tile: a guard of the coordinate holds for the first row of every
-/// tile that runs, and the later rows check it only at their reads and writes.
+/// tile that runs; a later row past the end reads what the first row reads, and writes nothing.
 #include "lacis/Transforms/Passes.h"
 
 namespace lacis {
@@ -79,28 +79,28 @@ private:
     return success();
   }
 
-  /// One copy of an operation; accesses of a row past the end do not happen.
+  /// The indices of a row past the end become those of the first row, which lies inside: loads need no branch.
+  Value placeOf(Value index, int64_t n) {
+    Value own = copyOf(index, n);
+    if (!active[n] || !varies(index) || !index.getType().isIndex())
+      return own;
+    return arith::SelectOp::create(b, loop.getLoc(), active[n], own, copyOf(index, 0));
+  }
+
+  /// One copy of an operation; a row past the end writes nothing and reads what the first row reads.
   void replicate(Operation &op, int64_t n) {
+    bool reads = isa<ReadOp, CoordinateOp, BoundsOp, ValueOp, EntryOp>(op);
+    if (auto locate = dyn_cast<LocateOp>(op))
+      reads = locate.getDigits().empty(); // a link is stored
     IRMapping mapping;
     for (Value operand : op.getOperands())
-      mapping.map(operand, copyOf(operand, n));
-    if (!isa<ReadOp, WriteOp, SetOp>(op) || !active[n]) {
-      Operation *clone = b.clone(op, mapping);
-      for (auto [before, after] : llvm::zip(op.getResults(), clone->getResults()))
-        replicas[before].push_back(after);
-      return;
-    }
-    auto guard = scf::IfOp::create(b, op.getLoc(), op.getResultTypes(), active[n], /*addThenBlock=*/true,
-                                   /*addElseBlock=*/op.getNumResults() != 0);
-    OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock());
-    Operation *clone = then.clone(op, mapping);
-    scf::YieldOp::create(then, op.getLoc(), clone->getResults());
-    if (op.getNumResults() == 0)
-      return;
-    OpBuilder otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-    Value zero = arith::ConstantOp::create(otherwise, op.getLoc(), otherwise.getZeroAttr(op.getResult(0).getType()));
-    scf::YieldOp::create(otherwise, op.getLoc(), zero);
-    replicas[op.getResult(0)].push_back(guard.getResult(0));
+      mapping.map(operand, reads ? placeOf(operand, n) : copyOf(operand, n));
+    OpBuilder at = b;
+    if (isa<WriteOp, SetOp>(op) && active[n])
+      at = scf::IfOp::create(b, op.getLoc(), active[n], /*withElseRegion=*/false).getThenBodyBuilder();
+    Operation *clone = at.clone(op, mapping);
+    for (auto [before, after] : llvm::zip(op.getResults(), clone->getResults()))
+      replicas[before].push_back(after);
   }
 
   LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading) {

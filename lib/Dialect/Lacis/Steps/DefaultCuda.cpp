@@ -95,7 +95,8 @@ static void scheduleBlock(ScheduleBuilder &schedule, LoopOp block) {
     schedule.bind(row, "thread.y");
 }
 
-/// A warp sums the products of one entry: each lane takes every 32nd vector, and the lanes add up their sums.
+/// A warp sums the products of four entries at once: each lane takes every 32nd vector, and the lanes add up their
+/// sums.
 static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
   Nest &nest = schedule.getNest();
   std::string name = sum.getName().str();
@@ -113,9 +114,13 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
   }
   schedule.reorder({lane, name + "0"});
   schedule.bind(lane, "lane");
-  std::string entries = nest.mainChain().back().getName().str();
-  schedule.split(entries, kWarps);
-  schedule.bind(entries + "1", "warp");
+  LoopOp entries = nest.mainChain().back();
+  std::string units = entries.getName().str();
+  schedule.split(units, 4 * kWarps);
+  schedule.split(units + "1", 4);
+  schedule.bind(units + "10", "warp");
+  if (LoopOp four = nest.find(units + "11"); four && canJam(four))
+    schedule.jam(units + "11");
 }
 
 /// The whole default of a main nest that no step has changed.
