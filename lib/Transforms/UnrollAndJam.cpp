@@ -99,8 +99,12 @@ private:
     if (isa<WriteOp, SetOp>(op) && active[n])
       at = scf::IfOp::create(b, op.getLoc(), active[n], /*withElseRegion=*/false).getThenBodyBuilder();
     Operation *clone = at.clone(op, mapping);
-    for (auto [before, after] : llvm::zip(op.getResults(), clone->getResults()))
+    bool isFound = isa<CoordinateOp>(op) || llvm::any_of(op.getOperands(), [&](Value v) { return found.contains(v); });
+    for (auto [before, after] : llvm::zip(op.getResults(), clone->getResults())) {
       replicas[before].push_back(after);
+      if (isFound)
+        found.insert(before);
+    }
   }
 
   LogicalResult carry(Operation &op, Block *body, Value bound, unsigned leading) {
@@ -135,6 +139,8 @@ private:
 
   LogicalResult branch(scf::IfOp guard) {
     bool rows = varies(guard.getCondition());
+    if (found.contains(guard.getCondition()))
+      return loop.emitError("jam: a guard inside depends on the coordinates that loop '") << loop.getName() << "' finds";
     if (rows && guard.getNumResults() != 0)
       return loop.emitError("jam: a guarded value of loop '") << loop.getName() << "' cannot be shared";
     SmallVector<Type> types;
@@ -166,6 +172,7 @@ private:
   OpBuilder b;
   IRMapping shared;                           // values that all copies share
   DenseMap<Value, SmallVector<Value>> replicas; // one value a copy
+  DenseSet<Value> found;                      // made of coordinates that were read from an array
   SmallVector<Value> active;                  // the row lies inside the axis; null where known
 };
 

@@ -42,3 +42,21 @@ func.func @one_place(%y: tensor<?xf32>, %n: index) {
   } {jam = 2 : i64}
   return
 }
+
+// -----
+
+// A guard on coordinates that were read from an array may hold for any row.
+func.func @found(%w: tensor<?xf32, #lacis.format<(i) -> (i : compressed)>>, %y: tensor<?xf32>, %p: index, %n: index, %v: f32) {
+  %c2 = arith.constant 2 : index
+  // expected-error @below {{jam: a guard inside depends on the coordinates that loop 'i' finds}}
+  lacis.loop "i" %i to %c2 {
+    %at = arith.addi %p, %i : index
+    %crd, %valid = lacis.coordinate %w[0] at %at from %p : tensor<?xf32, #lacis.format<(i) -> (i : compressed)>> -> index
+    %inside = arith.cmpi slt, %crd, %n : index
+    scf.if %inside {
+      lacis.write %v to %y[%crd] : f32 to tensor<?xf32>
+    }
+    lacis.yield
+  } {jam = 2 : i64}
+  return
+}

@@ -4,6 +4,7 @@
 #include "DefaultSchedule.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -206,7 +207,24 @@ void lacis::bindOpenLoops(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain, Str
       schedule.bind(loop.getName(), unit);
 }
 
+/// A guard inside depends on a coordinate that the loop finds in an array: it may hold for any round.
+static bool guardsWhatItFinds(LoopOp loop) {
+  SmallVector<Value> found;
+  loop->walk([&](CoordinateOp coordinate) { llvm::append_range(found, coordinate->getResults()); });
+  for (size_t next = 0; next < found.size(); ++next)
+    for (Operation *user : found[next].getUsers()) {
+      if (isa<scf::IfOp>(user))
+        return true;
+      for (Value result : user->getResults())
+        if (result.getType().isIntOrIndex() && !llvm::is_contained(found, result))
+          found.push_back(result);
+    }
+  return false;
+}
+
 bool lacis::canJam(LoopOp loop) {
+  if (guardsWhatItFinds(loop))
+    return false;
   SmallVector<Value> reached{loop.getCoordinate()};
   for (size_t next = 0; next < reached.size(); ++next)
     for (OpOperand &use : reached[next].getUses()) {
