@@ -82,3 +82,22 @@ def test_a_dense_output_around_the_entries(target):
     for format in (lacis.Csr, lacis.Ell, decompose(a=lacis.Ell(width=1), b=lacis.Coo)):
         result = lacis.einsum("ij,k->kij", lacis.pack(w, format), v, epilogue=after, target=target)
         torch.testing.assert_close(result, torch.relu(torch.einsum("ij,k->kij", w, v) + bias[:, None, None]))
+
+
+@pytest.mark.parametrize("expression", ["ij,ij->i", "ij,bij->bj", "ij,bij->b", "ij,ij->", "ij,ij->ij", "ij,k->ijk"])
+def test_gradients_with_all_letters_of_the_packed_operand(expression):
+    """The gradient of such a dense operand is dense: zeros, and the entries."""
+    generator = torch.Generator().manual_seed(8)
+    sizes = {"i": 4, "j": 5, "b": 2, "k": 2}
+    w = torch.randn(4, 5, generator=generator, dtype=torch.float64).relu()
+    term = expression.split("->")[0].split(",")[1]
+    x = torch.randn([sizes[letter] for letter in term], generator=generator, dtype=torch.float64).requires_grad_()
+    for format in (lacis.Csr(), lacis.Bsr(2, 2), decompose(a=lacis.Ell(width=1), b=lacis.Coo())):
+        packed = lacis.pack(w, format)
+
+        def function(x):
+            result = lacis.einsum(expression, packed, x)
+            return result.to_dense() if isinstance(result, lacis.PackedTensor) else result
+
+        torch.testing.assert_close(function(x), torch.einsum(expression, w, x))
+        assert torch.autograd.gradcheck(function, (x,)) and torch.autograd.gradgradcheck(function, (x,))

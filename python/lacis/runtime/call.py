@@ -75,16 +75,30 @@ class Call:
         """The sum alone, by its default schedule."""
         return Call(*self._plain)
 
+    def by_part(self) -> list[Call]:
+        """The sum alone as one call for each part of the packed operand; their results add up to it."""
+        expression, _, location, steps, semiring = self._plain
+        return [Call(expression, operands, location, steps, semiring) for operands in self._split().values()]
+
+    @property
+    def has_dense_gradients(self) -> bool:
+        """Is there a gradient with all letters of a packed sum? Its kernels run on one part each."""
+        own = set(self.terms[self.packed])
+        found = [o for term, o in zip(self.terms, self.operands) if own <= set(term) and isinstance(o, torch.Tensor)]
+        return isinstance(self.pattern.format, Sum) and any(operand.requires_grad for operand in found)
+
     def _first_axis(self) -> int:
         """The axis of the packed operand that its levels run over first."""
         format = next(iter(self.pattern.parts.values())).format
         return format.levels[0].digits[0].axis
 
     def _parts(self) -> dict[str, list]:
-        operand = self.operands[self.packed]
-        if not ((self.by_entry or self.scattered) and isinstance(operand.format, Sum)):
-            return {"": list(self.operands)}
-        parts = {}
+        whole = not (self.by_entry or self.scattered) or not isinstance(self.pattern.format, Sum)
+        return {"": list(self.operands)} if whole else self._split()
+
+    def _split(self) -> dict[str, list]:
+        """The operands with each part of a packed sum in its place."""
+        operand, parts = self.operands[self.packed], {}
         for name in self.pattern.parts:
             parts[name] = list(self.operands)
             parts[name][self.packed] = operand.of_part(name)
@@ -150,6 +164,8 @@ def run(call: Call, compute) -> torch.Tensor | PackedTensor:
         with torch.no_grad():
             result = compute(call)
         return forward_only(result, call) if recording else result
+    if recording and not (call.by_entry or call.scattered) and call.has_dense_gradients:
+        return finish(call, sum(compute(part) for part in call.by_part()))
     after = call.epilogue
     if not recording or after is None or (after.only_bias and not call.sampled) or not call.fused:
         return compute(call)
