@@ -68,10 +68,23 @@ Value StorageLevel::width() { return arguments.arrayDim(source, nameOf("crd"), 1
 
 Value DenseAccess::wide(Value index) { return castInteger(b, loc, index, b.getI64Type()); }
 
+/// A size of a workspace: a dimension, a constant, or strips of a size.
+Value DenseAccess::sizeValue(Value size) {
+  if (auto constant = getConstantIntValue(size))
+    return integerConstant(b, loc, arguments.getIndexType(), *constant);
+  if (auto strips = size.getDefiningOp<arith::CeilDivUIOp>())
+    return arith::CeilDivUIOp::create(b, loc, sizeValue(strips.getLhs()), sizeValue(strips.getRhs()));
+  if (auto product = size.getDefiningOp<arith::MulIOp>())
+    return arith::MulIOp::create(b, loc, sizeValue(product.getLhs()), sizeValue(product.getRhs()));
+  if (auto room = size.getDefiningOp<PositionsOp>())
+    return arguments.positions(b, room, workspaces);
+  auto [source, dim] = dimensionOf(size, workspaces);
+  return arguments.dim(source, dim);
+}
+
 Value DenseAccess::size(unsigned axis) {
   if (auto workspace = tensor.getDefiningOp<WorkspaceOp>()) {
-    auto [source, dim] = dimensionOf(workspace.getSizes()[axis], workspaces);
-    return wide(arguments.dim(source, dim));
+    return wide(sizeValue(workspace.getSizes()[axis]));
   }
   return wide(arguments.dim(source, axis));
 }

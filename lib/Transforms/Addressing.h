@@ -55,6 +55,7 @@ private:
   mlir::RankedTensorType type() const { return mlir::cast<mlir::RankedTensorType>(tensor.getType()); }
   FormatAttr layout() const { return mlir::dyn_cast_or_null<FormatAttr>(type().getEncoding()); }
   mlir::Value size(unsigned axis);
+  mlir::Value sizeValue(mlir::Value size);
   mlir::Value wide(mlir::Value index);
   mlir::Value laidOut(mlir::ValueRange indices);
 

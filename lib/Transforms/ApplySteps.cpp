@@ -46,6 +46,18 @@ private:
     return step.apply(nest, loc);
   }
 
+  /// Parallel units whose iterations meet in one element of the output say how they are brought together.
+  static LogicalResult checkRaces(func::FuncOp function) {
+    LogicalResult result = success();
+    function.walk([&](LoopOp loop) {
+      if (loop.getBind() && loop->hasAttr("lacis.meets") && !loop->hasAttr("lacis.race"))
+        result = loop.emitError("race: iterations of loop '")
+                 << loop.getName() << "' meet in one element of the output, and it is bound to '" << *loop.getBind()
+                 << "'; race with the strategy 'order' brings them together";
+    });
+    return result;
+  }
+
   LogicalResult run(Nest &nest) {
     func::FuncOp function = getOperation();
     FailureOr<SmallVector<RecordedStep>> recorded = recordedSteps(function);
@@ -60,6 +72,8 @@ private:
     if (!complete)
       return function.emitError("no default schedule for target '") << target << "'";
     if (failed(complete(nest, steps, untouched)))
+      return failure();
+    if (failed(checkRaces(function)))
       return failure();
     SmallVector<Attribute> all(steps.begin(), steps.end());
     function->setAttr("lacis.steps", Builder(&getContext()).getArrayAttr(all));

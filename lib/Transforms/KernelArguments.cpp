@@ -199,14 +199,13 @@ SmallVector<Attribute> KernelArguments::roomFactors(PositionsOp op, ArrayRef<Wor
   return factors;
 }
 
-Value KernelArguments::positions(PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
+Value KernelArguments::positions(OpBuilder &at, PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
   TensorSource source = sourceOf(op.getTensor(), workspaces);
   LevelAttr level = cast<FormatAttr>(op.getTensor().getType().getEncoding()).getLevels()[op.getLevel()];
   Value product;
   for (DictionaryAttr record : roomOf(source, level, op.getLevel())) {
     Value size = integer(record);
-    OpBuilder end = OpBuilder::atBlockEnd(&kernel.getBody().front());
-    product = product ? arith::MulIOp::create(end, op.getLoc(), product, size).getResult() : size;
+    product = product ? arith::MulIOp::create(at, op.getLoc(), product, size).getResult() : size;
   }
   return product;
 }

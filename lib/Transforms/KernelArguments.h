@@ -37,7 +37,7 @@ public:
   /// The size of a dimension as one factor.
   mlir::ArrayAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
   /// How many positions the arrays of a level have room for, as an index.
-  mlir::Value positions(PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
+  mlir::Value positions(mlir::OpBuilder &at, PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
   /// A constant as one factor.
   mlir::ArrayAttr constantSize(int64_t size);
   /// The number of stored blocks of a format, as the product of factors.

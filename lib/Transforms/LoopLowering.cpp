@@ -39,9 +39,10 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })
       .Case([&](LocateOp locate) { return lowerLocate(b, locate), success(); })
       .Case([&](PositionsOp positions) {
-        mapping.map(positions.getResult(), arguments.positions(positions, workspaces));
+        mapping.map(positions.getResult(), arguments.positions(b, positions, workspaces));
         return success();
       })
+      .Case([&](OwnerOp owner) { return lowerOwner(b, owner), success(); })
       .Case([&](BoundsOp bounds) { return lowerBounds(b, bounds), success(); })
       .Case([&](CoordinateOp coordinate) { return lowerCoordinate(b, coordinate), success(); })
       .Case([&](ValueOp value) { return lowerValue(b, value), success(); })

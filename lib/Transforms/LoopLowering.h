@@ -25,6 +25,7 @@ private:
                                                                 mlir::Value position, mlir::ValueRange carried);
   llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
+  void lowerOwner(mlir::OpBuilder &b, OwnerOp op);
   void lowerBounds(mlir::OpBuilder &b, BoundsOp op);
   void lowerCoordinate(mlir::OpBuilder &b, CoordinateOp op);
   void lowerValue(mlir::OpBuilder &b, ValueOp op);

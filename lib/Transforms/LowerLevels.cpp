@@ -110,7 +110,11 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
           continue;
         }
         ArrayAttr size = arguments.sizeOf(workspace.getSizes()[digit.axis], workspaces);
-        NamedAttrList factor(cast<DictionaryAttr>(size[0]));
+        if (digit.div == 1) {
+          llvm::append_range(factors, size);
+          continue;
+        }
+        NamedAttrList factor(cast<DictionaryAttr>(size[0])); // panels cut a dimension
         factor.set("div", b.getI64IntegerAttr(digit.div));
         factors.push_back(factor.getDictionary(b.getContext()));
       }

@@ -37,6 +37,13 @@ void LoopLowering::lowerBounds(OpBuilder &b, BoundsOp op) {
   mapping.map(op.getHi(), hi);
 }
 
+void LoopLowering::lowerOwner(OpBuilder &b, OwnerOp op) {
+  StorageLevel level = storageLevel(b, op.getLoc(), op.getTensor(), op.getLevel());
+  ExtentInterface extent = levelOf(op.getTensor(), op.getLevel()).getExtent();
+  mapping.map(op.getResult(),
+              extent.emitOwner(level, mapping.lookup(op.getPosition()), mapping.lookup(op.getParents())));
+}
+
 SmallVector<Value> lacis::splitDigits(OpBuilder &b, Location loc, StorageLevel &level, ArrayRef<Digit> digits,
                                       Value crd) {
   if (digits.empty())

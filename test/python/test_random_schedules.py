@@ -34,7 +34,7 @@ def one_step(draw, names: list[str]):
     """A step on loops that may exist; `names` follows what it does."""
     loop = draw(st.sampled_from(names))
     verb = draw(st.sampled_from(("split", "split", "split", "reorder", "reorder", "parallel", "vectorize", "jam", "unroll",
-                                 "relayout", "fuse", "fuse", "walk")))
+                                 "relayout", "fuse", "fuse", "walk", "split_nnz")))
     if verb == "split":
         names[names.index(loop) : names.index(loop) + 1] = [f"{loop}0", f"{loop}1"]
         return steps.Split(loop, draw(st.sampled_from(FACTORS)))
@@ -45,6 +45,10 @@ def one_step(draw, names: list[str]):
         if other != loop:
             names[:] = [f"{loop}_{other}", *(name for name in names if name not in (loop, other))]
         return steps.Fuse(loop, other)
+    if verb == "split_nnz":
+        rows, entries = draw(st.sampled_from(("ij", "ij", "ji", ("i0", "j0"), ("i0", "j0"), ("j0", "i0"))))
+        names += [f"{rows}_{entries}0", f"{rows}_{entries}.{rows}"]
+        return steps.SplitNnz(f"{rows}_{entries}", draw(st.sampled_from((1, 4, 32))))
     if verb == "relayout":
         return steps.Relayout(draw(st.sampled_from(("0", "1", "out"))))
     if verb == "walk":

@@ -138,7 +138,7 @@ def test_steps_are_data():
 
 LATER = {
     "tensorize": lambda s: s["0.weight"].tensorize("mma"),
-    "race": lambda s: s["0.weight"].race("i", "order"),
+    "stage": lambda s: s["0.weight"].stage("x", "shared"),
     "gradient": lambda s: s["0.weight"].grad.set_format(lacis.Csr),
     "activation": lambda s: s["1:out"].set_format(lacis.Csr),
     "module": lambda s: s["1"].set_format(lacis.Csr),

@@ -185,3 +185,42 @@ def test_axes_of_the_grid():
     (launch,) = kernel.info["launches"]
     assert launch["block"] == [8, 4, 1]
     assert [[(f["arg"] >= 0, f["div"]) for f in size] for size in launch["grid"]] == [[(False, 1)], [(True, 4)], [(True, 8)]]
+
+
+SHARES = {
+    "alone": [],
+    "vectors after": [steps.Split("k", 8), steps.Reorder("i_j0", "k0", "k1"), steps.Vectorize("k1", 8)],
+    "shares of shares": [steps.Split("i_j0", 4), steps.Parallel("k")],
+    "a copy of the output": [steps.Relayout("out"), steps.Reorder("k", "i_j0")],
+    "rounds": [steps.Unroll("j", 2)],
+}
+
+
+@pytest.mark.parametrize("format", [lacis.Csr(), lacis.Csc(), lacis.Ell(), lacis.Bsr(4, 8)], ids=str)
+@pytest.mark.parametrize("case", SHARES)
+def test_equal_shares_of_entries(case, format):
+    """Empty rows, a full one, rows across shares: finished in the order of the entries, on any number of threads."""
+    w = strategies.sparse(32, 48, density=0.2)
+    w[[0, 3, 10, 11, 31]] = 0
+    w[20] = 1.0
+    packed, x = lacis.pack(w, format), torch.randn(48, 9)
+    blocked = isinstance(format, lacis.Bsr)
+    for factor in (1, 7, 500):
+        given = [steps.SplitNnz("i_j", factor), *SHARES[case]]
+        if blocked:
+            given = [parse(step.text().replace("i_j", "i0_j0").replace('"j"', '"j0"')) for step in given]
+        kernel = lacis.compile("ij,jk->ik", packed, x, steps=given)
+        y = kernel(packed, x)
+        torch.testing.assert_close(y, w @ x)
+        assert all(torch.equal(y, kernel(packed, x)) for _ in range(5))
+    spec, _ = capture_einsum("ij,jk->ik", [packed, x], None, kernel.steps[:1])
+    assert len(compile_kernel(emit(spec), "cuda:sm_90a").info["launches"]) == 2
+
+
+def test_a_race_needs_a_strategy():
+    packed, x, _ = problem()
+    shares = steps.SplitNnz("i_j", 32)
+    kernel = lacis.compile("ij,j->i", packed, x[0], steps=[shares])
+    assert kernel.steps[:3] == (shares, steps.Race("i_j0", "order"), steps.Parallel("i_j0"))
+    with pytest.raises(lacis.CompileError, match=r"test_steps.py:\d+:0: error: race: iterations of loop 'i_j0' meet"):
+        lacis.compile("ij,j->i", packed, x[0], steps=[shares, steps.Parallel("i_j0")])

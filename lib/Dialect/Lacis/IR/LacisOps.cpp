@@ -201,6 +201,8 @@ LogicalResult LocateOp::verify() {
 
 LogicalResult PositionsOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
 
+LogicalResult OwnerOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
+
 LogicalResult BoundsOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
 
 LogicalResult CoordinateOp::verify() {

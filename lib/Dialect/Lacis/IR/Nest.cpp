@@ -87,14 +87,16 @@ SmallVector<LoopOp> lacis::carriedChain(LoopOp loop) {
   return chain;
 }
 
-Operation *lacis::combinerOf(LoopOp loop) {
-  if (loop.getNumResults() != 1)
+Operation *lacis::combinerOf(Operation *loop) {
+  if (loop->getNumResults() != 1)
     return nullptr;
-  Value value = loop.getBlock()->getTerminator()->getOperand(0), carried = loop.getIterArgs()[0];
+  auto yielded = [](Operation *op) { return op->getRegion(0).front().getTerminator()->getOperand(0); };
+  auto carriedBy = [](Operation *op) { return op->getRegion(0).front().getArguments().back(); };
+  Value value = yielded(loop), carried = carriedBy(loop);
   while (Operation *op = value.getDefiningOp()) {
-    if (auto inner = dyn_cast<LoopOp>(op)) {
-      carried = inner.getIterArgs()[0];
-      value = inner.getBlock()->getTerminator()->getOperand(0);
+    if (isa<LoopOp, LevelLoopOp>(op)) {
+      carried = carriedBy(op);
+      value = yielded(op);
     } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
       value = guard.thenBlock()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
     } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
@@ -111,6 +113,18 @@ LoopOp lacis::outermostLoop(LoopOp loop) {
   while (auto parent = loop->getParentOfType<LoopOp>())
     loop = parent;
   return loop;
+}
+
+Operation *lacis::placeForSizes(LoopOp loop) {
+  LoopOp top = outermostLoop(loop);
+  Operation *size = loop.getUpper().getDefiningOp();
+  return size && top->isProperAncestor(size) ? loop : top;
+}
+
+void lacis::passOnRaces(LoopOp from, LoopOp to) {
+  for (StringRef name : {"lacis.meets", "lacis.race"})
+    if (Attribute fact = from->getAttr(name))
+      to->setAttr(name, fact);
 }
 
 bool lacis::isMarked(LoopOp loop) { return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll(); }

@@ -51,3 +51,11 @@ std::pair<Value, Value> FixedExtentAttr::emitBounds(LevelBuilder &level, Value p
 Value FixedExtentAttr::emitSlots(LevelBuilder &level, Value parents) const {
   return arith::MulIOp::create(level.b, level.loc, parents, widthOf(*this, level));
 }
+
+bool FixedExtentAttr::hasOwner() const { return true; }
+
+Value FixedExtentAttr::emitOwner(LevelBuilder &level, Value position, Value parents) const {
+  Value owner = arith::DivUIOp::create(level.b, level.loc, position, widthOf(*this, level));
+  Value last = arith::SubIOp::create(level.b, level.loc, parents, level.constant(1));
+  return arith::MinSIOp::create(level.b, level.loc, owner, last);
+}

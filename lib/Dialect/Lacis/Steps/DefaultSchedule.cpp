@@ -29,6 +29,8 @@ void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
 
 void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
   MLIRContext *context = nest.getFunction().getContext();
+  if (LoopOp found = nest.find(loop); found && found->hasAttr("lacis.meets") && !found->hasAttr("lacis.race"))
+    add(RaceStepAttr::get(context, loop, "order"));
   add(unit == "parallel" ? Attribute(ParallelStepAttr::get(context, loop)) : BindStepAttr::get(context, loop, unit));
 }
 
@@ -202,9 +204,10 @@ SmallVector<SmallVector<LoopOp>> lacis::allChains(Nest &nest) {
 }
 
 void lacis::bindOpenLoops(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain, StringRef unit) {
-  for (LoopOp loop : chain)
+  for (LoopOp loop : chain) {
     if (!loop.getTrip() && !isMarked(loop))
       schedule.bind(loop.getName(), unit);
+  }
 }
 
 /// A guard inside depends on a coordinate that the loop finds in an array: it may hold for any round.

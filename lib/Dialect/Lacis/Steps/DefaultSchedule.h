@@ -15,7 +15,7 @@ public:
 
   void split(llvm::StringRef loop, int64_t factor);
   void reorder(llvm::ArrayRef<std::string> loops);
-  /// `unit` of a GPU, or `parallel`.
+  /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
   void vectorize(llvm::StringRef loop, int64_t width);
   void jam(llvm::StringRef loop);

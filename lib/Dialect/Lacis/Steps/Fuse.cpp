@@ -18,10 +18,15 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   if (outer->getNumResults() != 0 || chain.size() < 2 || chain[1] != *inner)
     return emitError(loc) << "fuse: loop '" << getInner() << "' is not the only thing in loop '" << getOuter()
                           << "'; reorder them first";
-  OpBuilder top(outermostLoop(*outer)); // sizes stand before the nest
+  LoopOp outermost = outermostLoop(*outer);
+  if (placeForSizes(*outer) != outermost || placeForSizes(*inner) != outermost)
+    return emitError(loc) << "fuse: the size of loop '" << getInner() << "' or '" << getOuter() << "' is found in the nest";
+  OpBuilder top(outermost); // sizes stand before the nest
   Value size = arith::MulIOp::create(top, loc, outer->getUpper(), inner->getUpper());
   OpBuilder at(*outer);
   auto fused = LoopOp::create(at, outer->getLoc(), (getOuter() + "_" + getInner()).str(), size);
+  passOnRaces(*outer, fused);
+  passOnRaces(*inner, fused);
   // Bounds inside do not depend on the coordinates, so these are made where the chain ends.
   Block *innermost = chain.back().getBlock();
   OpBuilder body(innermost, innermost->begin());

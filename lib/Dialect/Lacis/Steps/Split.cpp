@@ -66,7 +66,7 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
   LoopOp loop = *found;
   if (getFactor() <= 0)
     return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
-  OpBuilder b(outermostLoop(loop)); // sizes stand before the nest
+  OpBuilder b(placeForSizes(loop));
   Value factor = arith::ConstantIndexOp::create(b, loc, getFactor());
   Value size = loop.getUpper();
   Value blocks = loop.getTrip()
@@ -81,6 +81,8 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
   auto inner = LoopOp::create(inOuter, loop.getLoc(), (getLoop() + "1").str(), factor);
   YieldOp::create(inOuter, loop.getLoc());
+  passOnRaces(loop, outer);
+  passOnRaces(loop, inner);
   // Bounds inside do not depend on the coordinate, so it is made where the chain ends.
   Block *innermost = perfectChain(loop).back().getBlock();
   OpBuilder body(innermost, innermost->begin());

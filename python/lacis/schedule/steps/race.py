@@ -19,3 +19,4 @@ class Race(Step):
     mnemonic = "race"
     loop: str
     strategy: str
+    ready = True

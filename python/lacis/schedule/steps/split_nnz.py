@@ -19,3 +19,4 @@ class SplitNnz(Step):
     mnemonic = "split_nnz"
     loop: str
     factor: int
+    ready = True

@@ -127,6 +127,14 @@ def Lacis_PositionsOp : Lacis_Op<"positions", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Lacis_OwnerOp : Lacis_Op<"owner", [Pure]> {
+  let summary = "The last of `parents` positions above a level under which `position`, or one before it, lies.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$position, Index:$parents);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$tensor `[` $level `]` `of` $position `in` $parents attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
 def Lacis_BoundsOp : Lacis_Op<"bounds", [Pure]> {
   let summary = "The positions `[lo, hi)` of a level under a parent position.";
   let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent);

@@ -43,10 +43,17 @@ llvm::SmallVector<LoopOp> carriedChain(LoopOp loop);
 
 /// The operation that brings a new value and the carried one of a loop together, behind guards and inner loops;
 /// null where there is no such single operation.
-mlir::Operation *combinerOf(LoopOp loop);
+mlir::Operation *combinerOf(mlir::Operation *loop);
 
 /// The loop at the top of the nest that `loop` is in.
 LoopOp outermostLoop(LoopOp loop);
+
+/// Where a size made of the bound of `loop` stands: before the nest, or before the loop where the bound is made inside.
+mlir::Operation *placeForSizes(LoopOp loop);
+
+/// What is said of a loop whose iterations meet in one element of the output (`lacis.meets`, `lacis.race`) is said
+/// of the loops that take its place.
+void passOnRaces(LoopOp from, LoopOp to);
 
 /// A mark says how the loop runs: bound, vectorised, jammed or unrolled.
 bool isMarked(LoopOp loop);

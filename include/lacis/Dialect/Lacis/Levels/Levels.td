@@ -19,7 +19,8 @@ def Lacis_FullExtent : Lacis_Extent<"Full", "full",
 }
 
 def Lacis_FixedExtent : Lacis_Extent<"Fixed", "fixed",
-    ["verifyCoordinate", "hasCode", "getTrip", "hasCapacity", "isPadded", "emitBounds", "emitSlots"]> {
+    ["verifyCoordinate", "hasCode", "getTrip", "hasCapacity", "isPadded", "emitBounds", "emitSlots", "hasOwner",
+     "emitOwner"]> {
   let summary = "The same number of positions under each parent; `?` is known when the tensor is packed.";
   let description = [{
     `packed` is `fixed*crd`; positions without an entry hold the coordinate -1, at the end of their fibre.
@@ -33,7 +34,7 @@ def Lacis_FixedExtent : Lacis_Extent<"Fixed", "fixed",
 }
 
 def Lacis_VarExtent : Lacis_Extent<"Var", "var",
-    ["verifyCoordinate", "getBuffers", "hasCode", "emitBounds", "emitSlots"]> {
+    ["verifyCoordinate", "getBuffers", "hasCode", "emitBounds", "emitSlots", "hasOwner", "emitOwner"]> {
   let summary = "A segment of any length under each parent, found in `pos`.";
   let description = [{
     `compressed` is `var*crd`, `ragged` is `var*implicit`.

@@ -23,6 +23,11 @@ def Lacis_SplitStep : Lacis_Step<"Split", "split"> {
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);
 }
 
+def Lacis_SplitNnzStep : Lacis_Step<"SplitNnz", "split_nnz"> {
+  let summary = "for i: for j in row(i)  -->  for i_j0 in ceil(entries / factor): for i: for j in its share of row(i)";
+  let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);
+}
+
 def Lacis_FuseStep : Lacis_Step<"Fuse", "fuse"> {
   let summary = "for i: for j  -->  for i_j";
   let parameters = (ins StringRefParameter<>:$outer, StringRefParameter<>:$inner);
@@ -64,6 +69,11 @@ def Lacis_JamStep : Lacis_Step<"Jam", "jam"> {
 def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll"> {
   let summary = "The loop runs `factor` rounds at once; all of them without a factor.";
   let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$factor);
+}
+
+def Lacis_RaceStep : Lacis_Step<"Race", "race"> {
+  let summary = "How iterations of the loop that meet in one output are brought together: order.";
+  let parameters = (ins StringRefParameter<>:$loop, StringRefParameter<>:$strategy);
 }
 
 //===- Facts --------------------------------------------------------------===//
