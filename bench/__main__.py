@@ -27,7 +27,11 @@ def table(title: str, cases: list[Case]) -> str:
 
 
 def machine() -> str:
-    words = [platform.processor() or platform.machine(), f"{torch.get_num_threads()} threads", f"torch {torch.__version__}"]
+    words = [
+        platform.processor() or platform.machine(),
+        f"{torch.get_num_threads()} threads",
+        f"torch {torch.__version__}",
+    ]
     if torch.cuda.is_available():
         words.append(torch.cuda.get_device_name())
     return ", ".join(words)

@@ -29,7 +29,11 @@ def run() -> list[Case]:
     with tempfile.TemporaryDirectory() as cache:
         script = SCRIPT.format(examples=examples, cache=cache)
         first, second = (
-            float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()[-1])
+            float(
+                subprocess.run(
+                    [sys.executable, "-c", script], check=True, capture_output=True, text=True
+                ).stdout.split()[-1]
+            )
             for _ in range(2)
         )
     return [

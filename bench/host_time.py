@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one call costs the host: the operator and a built layer beside `nn.Linear` and a Triton kernel, sizes that do no work."""
+"""What one call costs the host: the operator and a built layer beside `nn.Linear` and a Triton kernel, at no work."""
 
 from __future__ import annotations
 

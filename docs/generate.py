@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated pages: passes.md and operations.md from the declarations, the table of knobs.md from lacis.knobs."""
+"""Writes the generated pages: passes.md and operations.md from the declarations, knobs.md's table from lacis.knobs."""
 
 import pathlib
 import re

@@ -172,9 +172,16 @@ assert "lacis._core" not in sys.modules
 
 
 def test_sizes():
-    """The limits of the style: lines a file."""
+    """The limits of the style: lines a file, characters a line of Python."""
     limits = {".cpp": 400, ".h": 400, ".py": 300, ".mlir": 120}
     folders = [ROOT / f for f in ("include", "lib", "python", "tools", "test", "examples", "bench")]
     files = [f for folder in folders for f in folder.rglob("*") if f.suffix in limits]
     long = [f"{f.relative_to(ROOT)}: {n}" for f in files if (n := len(f.read_text().splitlines())) > limits[f.suffix]]
     assert long == []
+    wide = [
+        f"{f.relative_to(ROOT)}:{n}"
+        for f in files
+        for n, line in enumerate(f.read_text().splitlines(), 1)
+        if f.suffix == ".py" and len(line) > 120
+    ]
+    assert wide == []

@@ -51,9 +51,17 @@ KNOBS: dict[str, Knob] = {
         "LACIS_OVERRIDE_DIR", os.path.expanduser, _none, "take stages found here instead of the compiler's"
     ),
     "kernel_path": Knob("LACIS_KERNEL_PATH", _paths, tuple, "files of saved kernels to load on demand"),
-    "debug": Knob("LACIS_DEBUG", _flag, bool, "check what packed operands hold before each launch; a layer asks when it is built"),
+    "debug": Knob(
+        "LACIS_DEBUG",
+        _flag,
+        bool,
+        "check what packed operands hold before each launch; a layer asks when it is built",
+    ),
     "ptxas": Knob(
-        "LACIS_PTXAS", os.path.expanduser, _none, "the ptxas to use; `off` leaves it to the driver, as does one that fails"
+        "LACIS_PTXAS",
+        os.path.expanduser,
+        _none,
+        "the ptxas to use; `off` leaves it to the driver, as does one that fails",
     ),
     "log": Knob("LACIS_LOG", str, _none, "level of messages: debug, info, warning, error"),
 }

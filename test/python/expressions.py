@@ -24,7 +24,7 @@ MATRIX = (
     "ij,j->i", "ij,i->j", "ij,bj->bi", "ij,bi->bj", "ij,jb->ib", "ij,ib->jb", "ij,jk->ki",  # products
     "ij,bjk->bik", "ij,bkj->bki",  # batched
     "ij->i", "ij->j", "ij->", "ij,j->", "ij,bi,bj->b",  # reductions
-    "ij,jk,kl->il", "ij,jk,k->i", "ij,ij,j->i", "ij,j,->i", "ij,k->ik", "ij,jkl->ik",  # several, and letters of dense ones
+    "ij,jk,kl->il", "ij,jk,k->i", "ij,ij,j->i", "ij,j,->i", "ij,k->ik", "ij,jkl->ik",  # several, letters of dense ones
     "ij,ik,jk->ij", "ij,ij->ij", "ij,bi,bj->ij", "ij,j->ji",  # sampled
     "ij,k->ijk", "ij,bij->bij", "ij,jk->kji",  # dense around the entries
 )  # fmt: skip

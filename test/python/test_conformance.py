@@ -87,7 +87,9 @@ def test_wide_indices(name):
     packed = lacis.pack(w.to(conformance.DEVICE), NAMED[name])
     tensors = {key: v.long() if v.dtype == torch.int32 else v for key, v in packed.tensors.items()}
     valid = packed.pattern.valid.get("")
-    wide = lacis.PackedTensor.from_storage(packed.format, packed.shape, tensors | ({} if valid is None else {"valid": valid}))
+    wide = lacis.PackedTensor.from_storage(
+        packed.format, packed.shape, tensors | ({} if valid is None else {"valid": valid})
+    )
     assert "i64" in wide.pattern.typed_text
     x = torch.randn(5, 30)
     with torch.no_grad():

@@ -57,7 +57,12 @@ def test_compile_many_shares_kernels():
 
 def test_steps_that_come_later_say_so():
     with pytest.raises(NotImplementedError, match="not built yet"):
-        lacis.einsum("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), steps=[lacis.steps.Tensorize("mma")])
+        lacis.einsum(
+            "ij,j->i",
+            lacis.pack(torch.ones(2, 2), lacis.Csr),
+            torch.ones(2),
+            steps=[lacis.steps.Tensorize("mma")],
+        )
 
 
 def test_another_device_than_the_target_is_refused():

@@ -77,7 +77,10 @@ def test_a_sum_is_one_operand():
         "#lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, "
         "rest = #lacis.format<(i, j) -> (i : dense, j : compressed)>>"
     )
-    assert "#w = #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, rest" in emit(linear(format=format))
+    assert (
+        "#w = #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, rest"
+        in emit(linear(format=format))
+    )
 
 
 EXPRESSIONS = ["nk,bk->bn", "ij,j->i", "ij,jk->ik", "ki,kj->ij", "ij,j->", "ij->j", "ij,,j->i"]

@@ -60,7 +60,13 @@ def test_the_order_is_scale_bias_activation_residual(dtype, target):
         torch.testing.assert_close(y, expected.to(dtype))
 
 
-AXES = [("ij,bj->bi", None, "i"), ("ij,jb->ib", None, "i"), ("ij,bj->bi", "b", "b"), ("ij,bj->bi", "ib", "ib"), ("ij,ic->jc", None, "j")]
+AXES = [
+    ("ij,bj->bi", None, "i"),
+    ("ij,jb->ib", None, "i"),
+    ("ij,bj->bi", "b", "b"),
+    ("ij,bj->bi", "ib", "ib"),
+    ("ij,ic->jc", None, "j"),
+]
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
@@ -120,13 +126,19 @@ def test_gradients(axes, target):
 
 
 REFUSED = {
-    "no such activation": (dict(activation="tanh"), "no activation 'tanh'; there are relu, gelu, gelu_tanh, silu"),
+    "no such activation": (
+        dict(activation="tanh"),
+        "no activation 'tanh'; there are relu, gelu, gelu_tanh, silu",
+    ),
     "a list": (dict(bias=[1.0]), "bias must be a tensor, not list"),
     "a word": (dict(scale="two"), "scale must be a number or a tensor"),
     "another length": (dict(bias=torch.ones(7)), r"bias must have shape \[11\], not \[7\]"),
     "another shape": (dict(residual=torch.ones(11, 5)), r"residual must have shape \[5, 11\]"),
     "another dtype": (dict(bias=torch.ones(11).double()), "bias is torch.float64"),
-    "a letter that is summed": (dict(bias=torch.ones(7), bias_axis="j"), "bias_axis is 'j', the output has the letters 'bi'"),
+    "a letter that is summed": (
+        dict(bias=torch.ones(7), bias_axis="j"),
+        "bias_axis is 'j', the output has the letters 'bi'",
+    ),
 }
 
 

@@ -23,14 +23,20 @@ from lacis.runtime import ptxas
 LONG = bool(os.environ.get("LACIS_TEST_LONG"))
 CUBES = {
     "csf": lacis.Csf(3),
-    "coo": lacis.Format.parse("#lacis.format<(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)>"),
+    "coo": lacis.Format.parse(
+        "#lacis.format<(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)>"
+    ),
     "rows": lacis.Format.parse("#lacis.format<(i, j, k) -> (i : dense, j : compressed, k : dense)>"),
-    "turned": lacis.Format.parse("#lacis.format<(i, j, k) -> (k : compressed, i : compressed, j : packed<?>)>"),
+    "turned": lacis.Format.parse(
+        "#lacis.format<(i, j, k) -> (k : compressed, i : compressed, j : packed<?>)>"
+    ),
     "blocks": lacis.Format.parse(
-        "#lacis.format<(i, j, k) -> (i floordiv 2 : dense, k : compressed, j floordiv 3 : compressed, i mod 2 : dense, j mod 3 : dense)>"
+        "#lacis.format<(i, j, k) -> (i floordiv 2 : dense, k : compressed, j floordiv 3 : compressed, "
+        "i mod 2 : dense, j mod 3 : dense)>"
     ),
     "sum": decompose(
-        first=lacis.Format.parse("#lacis.format<(i, j, k) -> (i : dense, j : dense, k : packed<1>)>"), rest=lacis.Csf(3)
+        first=lacis.Format.parse("#lacis.format<(i, j, k) -> (i : dense, j : dense, k : packed<1>)>"),
+        rest=lacis.Csf(3),
     ),
 }
 
@@ -65,10 +71,16 @@ def test_the_packed_operand_at_any_place(expression):
     sizes, generator = expressions.SIZES[0], torch.Generator().manual_seed(2)
     place = next(n for n, term in enumerate(terms) if term in ("ij", "ijk"))
     w = conformance.sparse([sizes[x] for x in terms[place]], 0.3, torch.float32, generator).to(conformance.DEVICE)
-    dense = [d.to(conformance.DEVICE) for d in expressions.dense_operands(expression, sizes, torch.float32, generator, place)]
+    dense = [
+        d.to(conformance.DEVICE)
+        for d in expressions.dense_operands(expression, sizes, torch.float32, generator, place)
+    ]
     result = lacis.einsum(expression, *dense[:place], lacis.pack(w, lacis.Csf), *dense[place:])
     expected = torch.einsum(expression, *dense[:place], w, *dense[place:])
-    torch.testing.assert_close(expressions.answer(result), expected.where(w != 0, 0).cpu() if expression[-2:] == "ij" else expected.cpu())
+    torch.testing.assert_close(
+        expressions.answer(result),
+        expected.where(w != 0, 0).cpu() if expression[-2:] == "ij" else expected.cpu(),
+    )
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -135,6 +147,8 @@ PTX = [(n, e, d) for m, (n, e, d) in enumerate(pairs({**NAMED}, expressions.MATR
 
 @pytest.mark.parametrize("name, expression, dtype", PTX, ids=ids)
 def test_ptx(name, expression, dtype):
-    if not expressions.split(expression)[1] or (name in ("sum", "three_parts") and {"i", "j"} <= set(expression.split("->")[1])):
+    if not expressions.split(expression)[1] or (
+        name in ("sum", "three_parts") and {"i", "j"} <= set(expression.split("->")[1])
+    ):
         pytest.skip("not one kernel")
     assert ".visible .entry" in ptx(expression, NAMED[name], dtype)

@@ -19,7 +19,7 @@ SHAPES = ((17, 23), (33, 21), (1, 9), (5, 0), (0, 5))
 
 
 def drawn(check, examples):
-    """Run `check(format, seed)` on formats drawn at random; those whose widths a tensor does not fit are passed over."""
+    """Run `check(format, seed)` on formats drawn at random, but those whose widths a tensor does not fit."""
 
     @hypothesis.settings(max_examples=examples, deadline=None, derandomize=True, database=None,
                          suppress_health_check=list(hypothesis.HealthCheck))

@@ -42,7 +42,9 @@ def test_snippets(target):
     s["linear1.weight"].sparsify(Positive)
     s["linear1.weight"].set_format(sparse.CscTensor)
     s["linear2.weight"].set_format(Ellpack)
-    s["linear3.weight"].block(16, 16).set_format(sparse.EllpackTensor, axis=[0, 1]).set_format(sparse.CooTensor, axis=[2, 3])
+    s["linear3.weight"].block(16, 16).set_format(sparse.EllpackTensor, axis=[0, 1]).set_format(
+        sparse.CooTensor, axis=[2, 3]
+    )
     model = s.build()
     dense.linear1.weight.data *= dense.linear1.weight > 0
     x = torch.randn(5, 64)

@@ -198,4 +198,6 @@ def test_opcheck(format):
     arguments = ([x, layer.bias], storage, [3, SHAPE[1]], layer._key, list(layer.weight.shape), companions)
     torch.library.opcheck(torch.ops.lacis.einsum.default, arguments)
     with torch.no_grad():
-        torch.library.opcheck(torch.ops.lacis.einsum.inference, arguments[:-1], test_utils=("test_schema", "test_faketensor"))
+        torch.library.opcheck(
+            torch.ops.lacis.einsum.inference, arguments[:-1], test_utils=("test_schema", "test_faketensor")
+        )

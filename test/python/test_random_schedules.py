@@ -18,7 +18,12 @@ from lacis import steps
 # Legal schedules in this run; the long one draws ten times as many, and repeats each more often.
 LONG = bool(os.environ.get("LACIS_TEST_LONG"))
 SHARDS, LEGAL, REPEATS = 4, (1200 if LONG else 100), (100 if LONG else 3)
-EXPRESSIONS = {"ij,bj->bi": ("b", "i", "j"), "ij,jk->ik": ("i", "k", "j"), "ij,j->i": ("i", "j"), "ij,bi->bj": ("b", "j", "i")}
+EXPRESSIONS = {
+    "ij,bj->bi": ("b", "i", "j"),
+    "ij,jk->ik": ("i", "k", "j"),
+    "ij,j->i": ("i", "j"),
+    "ij,bi->bj": ("b", "j", "i"),
+}
 FORMATS = [lacis.Csr(), lacis.Csc(), lacis.Coo(2), lacis.Ell(), lacis.Bsr(4, 8), lacis.BlockedEll(2, 4), lacis.Dense(2)]
 FACTORS = (1, 2, 3, 4, 8, 32)
 
@@ -26,15 +31,37 @@ FACTORS = (1, 2, 3, 4, 8, 32)
 def loops_of(letters, format) -> list[str]:
     """Names that the nest begins with, some of which walk positions."""
     blocked = format.tile_levels > 0 and not isinstance(format, lacis.Dense)
-    return [name for letter in letters for name in ([f"{letter}0", f"{letter}1"] if blocked and letter in "ij" else [letter])]
+    return [
+        name
+        for letter in letters
+        for name in ([f"{letter}0", f"{letter}1"] if blocked and letter in "ij" else [letter])
+    ]
 
 
 @st.composite
 def one_step(draw, names: list[str]):
     """A step on loops that may exist; `names` follows what it does."""
     loop = draw(st.sampled_from(names))
-    verb = draw(st.sampled_from(("split", "split", "split", "reorder", "reorder", "parallel", "vectorize", "jam", "unroll",
-                                 "relayout", "fuse", "fuse", "walk", "split_nnz")))
+    verb = draw(
+        st.sampled_from(
+            (
+                "split",
+                "split",
+                "split",
+                "reorder",
+                "reorder",
+                "parallel",
+                "vectorize",
+                "jam",
+                "unroll",
+                "relayout",
+                "fuse",
+                "fuse",
+                "walk",
+                "split_nnz",
+            )
+        )
+    )
     if verb == "split":
         names[names.index(loop) : names.index(loop) + 1] = [f"{loop}0", f"{loop}1"]
         return steps.Split(loop, draw(st.sampled_from(FACTORS)))

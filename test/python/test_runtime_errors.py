@@ -29,10 +29,16 @@ VALID = {"operands": [X], "storage": STORAGE, "shape": [5, 37], "packed_shape": 
         ({"storage": STORAGE[:2]}, r"expected 3 storage tensors \(pos1, crd1, values\), got 2"),
         ({"storage": [STORAGE[0].long(), *STORAGE[1:]]}, "pos1: expected dtype i32, got i64"),
         ({"storage": [STORAGE[0].repeat_interleave(2)[::2], *STORAGE[1:]]}, "pos1: expected a contiguous tensor"),
-        ({"operands": [X[:, :28]]}, "operand 1: expected size 29 in dimension 1 \\('j', as in dimension 1 of operand 0\\), got 28"),
+        (
+            {"operands": [X[:, :28]]},
+            "operand 1: expected size 29 in dimension 1 \\('j', as in dimension 1 of operand 0\\), got 28",
+        ),
         ({"storage": [STORAGE[0][:-1], *STORAGE[1:]]}, "pos1: expected size 38 in dimension 0, got 37"),
         ({"storage": [*STORAGE[:2], STORAGE[2][:-1]]}, "values: expected size .* \\(as in dimension 0 of crd1\\), got"),
-        ({"shape": [5, 36]}, "output: expected size 37 in dimension 1 \\('i', as in dimension 0 of operand 0\\), got 36"),
+        (
+            {"shape": [5, 36]},
+            "output: expected size 37 in dimension 1 \\('i', as in dimension 0 of operand 0\\), got 36",
+        ),
         ({"shape": [4, 37]}, "output: expected size 5 in dimension 0 \\('b', as in dimension 0 of operand 1\\), got 4"),
         ({"shape": [5]}, "output: expected 2 dimensions, got 1"),
         ({"shape": [-1, 37]}, "negative size"),
@@ -145,7 +151,9 @@ def test_a_compiled_kernel_refuses_tensors_that_contradict_each_other(name):
     arguments = {"x": x, **dict(enumerate(kernel.arrays(packed)))}
 
     def run(tensors, shape=(5, 24), packed_shape=(24, 40)):
-        return torch.ops.lacis.einsum.default([tensors["x"]], [tensors[n] for n in range(len(tensors) - 1)], shape, kernel.key, packed_shape, [])
+        return torch.ops.lacis.einsum.default(
+            [tensors["x"]], [tensors[n] for n in range(len(tensors) - 1)], shape, kernel.key, packed_shape, []
+        )
 
     torch.testing.assert_close(run(arguments), x @ packed.to_dense().T)
     refused = "lacis data: .*: expected (size|a multiple of|at least size)"

@@ -43,7 +43,16 @@ def check(result, expected, kept):
     result.validate()
 
 
-EXPRESSIONS = ["ij,ik,jk->ij", "ij,ki,kj->ij", "ij,kli,klj->ij", "ij,ij->ij", "ij,ji->ij", "ij,i->ij", "ij,j,->ij", "ij,ik,jk->ji"]
+EXPRESSIONS = [
+    "ij,ik,jk->ij",
+    "ij,ki,kj->ij",
+    "ij,kli,klj->ij",
+    "ij,ij->ij",
+    "ij,ji->ij",
+    "ij,i->ij",
+    "ij,j,->ij",
+    "ij,ik,jk->ji",
+]
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
@@ -72,8 +81,11 @@ def test_values_take_part(name, target):
         check(result, expected, kept.T if expression.endswith("ji") else kept)
 
 
+COO_3D = "(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)"
+
+
 @pytest.mark.parametrize("target", ["eager", "cpu"])
-@pytest.mark.parametrize("format", [lacis.Csf(3), "(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)"])
+@pytest.mark.parametrize("format", [lacis.Csf(3), COO_3D])
 def test_three_axes(format, target):
     kept = mask(9, 11, 6)
     pattern = lacis.Pattern.from_mask(kept, format)
@@ -131,7 +143,9 @@ def test_an_epilogue_at_the_entries(name, target):
     a, b = others("ij,ik,jk->ij")
     bias, residual = torch.randn(11), torch.randn(9, 11)
     after = lacis.Epilogue(bias=bias, activation="relu", scale=0.5, residual=residual)
-    result = lacis.einsum("ij,ik,jk->ij", lacis.Pattern.from_mask(kept, FORMATS[name]), a, b, epilogue=after, target=target)
+    result = lacis.einsum(
+        "ij,ik,jk->ij", lacis.Pattern.from_mask(kept, FORMATS[name]), a, b, epilogue=after, target=target
+    )
     check(result, torch.relu(0.5 * a @ b.T + bias) + residual, kept)
 
 

@@ -39,7 +39,9 @@ def record(model):
     s["2.weight"].block(8, 8).set_format(Local, axis=[0, 1]).set_format(lacis.Coo, axis=[2, 3])
     s["3.weight"].decompose(ell=lacis.Ell(width=3), rest=lacis.Coo)
     s["4.weight"].sparsify(lacis.BlockMagnitude(0.75)).block(8, 4).set_format(lacis.Bsr)
-    s["5.weight"].set_format(lacis.Bsr(4, 4)).split("b", 8).reorder("b0", "i0", "i1", "b1").vectorize("b1", 8).unroll("j0", 2)
+    s["5.weight"].set_format(lacis.Bsr(4, 4)).split("b", 8).reorder("b0", "i0", "i1", "b1").vectorize(
+        "b1", 8
+    ).unroll("j0", 2)
     return s
 
 
@@ -88,8 +90,10 @@ def test_what_json_cannot_hold_is_refused(tmp_path, case):
 FILES = {
     "{": "is no saved schedule",
     '{"lacis": 99}': "no schedule that this version reads",
-    '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": {"9.weight": []}}': "9.weight",
-    '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": {"0.weight": [{"verb": "splt"}]}}': "splt",
+    '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": '
+    '{"9.weight": []}}': "9.weight",
+    '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": '
+    '{"0.weight": [{"verb": "splt"}]}}': "splt",
     '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": {"0.weight": '
     '[{"verb": "set_format", "format": {"class": "os.system", "command": "true"}}]}}': "no format and no sparsifier",
 }

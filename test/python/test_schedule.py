@@ -34,7 +34,8 @@ def test_recording_changes_nothing():
 
 
 def test_schedule_imports_no_compiler():
-    script = "import sys, lacis.schedule; assert not {'lacis.emit', 'lacis._core', 'lacis.runtime', 'lacis.nn'} & set(sys.modules)"
+    later = {"lacis.emit", "lacis._core", "lacis.runtime", "lacis.nn"}
+    script = f"import sys, lacis.schedule; assert not {later} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
@@ -161,7 +162,10 @@ def test_tree(s):
     lines = [line.split("  test_")[0].split("  /")[0] for line in str(s).splitlines()]
     assert lines[0] == "Sequential  (target eager)"
     assert "│  ├─ 0: Linear" in lines
-    assert any(line.endswith(".sparsify(Magnitude(sparsity=0.5))") for line in [l.split("  test")[0].rstrip() for l in lines])
+    assert any(
+        line.endswith(".sparsify(Magnitude(sparsity=0.5))")
+        for line in [l.split("  test")[0].rstrip() for l in lines]
+    )
     assert any("= #lacis.format<(i, j) -> (j : dense, i : compressed)>" in line for line in lines)
     assert lines[-1] == "└─ (2 modules as they are)"
 

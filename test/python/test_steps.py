@@ -178,13 +178,24 @@ def test_walks(case):
 
 def test_axes_of_the_grid():
     packed, x, _ = problem()
-    given = [steps.Split("i", 4), steps.Split("b", 8), steps.Reorder("i0", "b0", "i1", "b1"), steps.Bind("i0", "block.y"),
-             steps.Bind("b0", "block.z"), steps.Bind("i1", "thread.y"), steps.Bind("b1", "thread.x")]
+    given = [
+        steps.Split("i", 4),
+        steps.Split("b", 8),
+        steps.Reorder("i0", "b0", "i1", "b1"),
+        steps.Bind("i0", "block.y"),
+        steps.Bind("b0", "block.z"),
+        steps.Bind("i1", "thread.y"),
+        steps.Bind("b1", "thread.x"),
+    ]
     (spec, _) = capture_einsum("ij,bj->bi", [packed, x], None, given)
     kernel = compile_kernel(emit(spec), "cuda:sm_90a")
     (launch,) = kernel.info["launches"]
     assert launch["block"] == [8, 4, 1]
-    assert [[(f["arg"] >= 0, f["div"]) for f in size] for size in launch["grid"]] == [[(False, 1)], [(True, 4)], [(True, 8)]]
+    assert [[(f["arg"] >= 0, f["div"]) for f in size] for size in launch["grid"]] == [
+        [(False, 1)],
+        [(True, 4)],
+        [(True, 8)],
+    ]
 
 
 SHARES = {

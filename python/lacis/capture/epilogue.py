@@ -61,7 +61,9 @@ class Epilogue:
             return tuple((shared or list(output))[-1:])
         unknown = [letter for letter in self.bias_axis if letter not in output]
         if unknown or len(set(self.bias_axis)) != len(self.bias_axis):
-            raise DataError(f"epilogue: bias_axis is '{self.bias_axis}', the output has the letters '{''.join(output)}'")
+            raise DataError(
+                f"epilogue: bias_axis is '{self.bias_axis}', the output has the letters '{''.join(output)}'"
+            )
         return tuple(self.bias_axis)
 
     def operands(self, output, packed, sizes, dtype, device) -> dict:

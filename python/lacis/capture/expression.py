@@ -79,9 +79,20 @@ def capture_einsum(
     classes = [(letter, divisible(sizes[letter])) for letter in own]
     classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
     result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)
-    after = {} if epilogue is None else check_epilogue(epilogue, output, own, sizes, semiring, dtype, operands[packed].device)
+    after = (
+        {}
+        if epilogue is None
+        else check_epilogue(epilogue, output, own, sizes, semiring, dtype, operands[packed].device)
+    )
     spec = KernelSpec(
-        "einsum", taken, result, divisible=tuple(classes), steps=tuple(steps), location=location, semiring=semiring, **after
+        "einsum",
+        taken,
+        result,
+        divisible=tuple(classes),
+        steps=tuple(steps),
+        location=location,
+        semiring=semiring,
+        **after,
     )
     return spec, sizes
 
@@ -90,7 +101,11 @@ def packed_operand(operands) -> int:
     """The number of the packed operand or pattern. Raises `DataError` unless there is one."""
     found = [n for n, operand in enumerate(operands) if isinstance(operand, (PackedTensor, Pattern))]
     if len(found) != 1:
-        what = "at most one operand may be packed or a pattern" if found else "one operand must be packed; see lacis.pack"
+        what = (
+            "at most one operand may be packed or a pattern"
+            if found
+            else "one operand must be packed; see lacis.pack"
+        )
         raise DataError(f"einsum: {what}")
     return found[0]
 

@@ -76,12 +76,14 @@ def _refuse_owner(model, name, path, module, attribute, site) -> None:
         )
     if torch.nn.utils.parametrize.is_parametrized(module):
         raise ScheduleError(
-            f"'{name}': {type(module).__name__} is parametrised; call torch.nn.utils.parametrize.remove_parametrizations first",
+            f"'{name}': {type(module).__name__} is parametrised; "
+            "call torch.nn.utils.parametrize.remove_parametrizations first",
             location=site.location,
         )
     if "forward" in vars(module):
         raise ScheduleError(
-            f"'{name}': the forward of its {type(module).__name__} was replaced on the object, so no kernel can take its place",
+            f"'{name}': the forward of its {type(module).__name__} was replaced on the object, "
+            "so no kernel can take its place",
             location=site.location,
         )
     words = path.split(".")

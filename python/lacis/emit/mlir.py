@@ -44,7 +44,9 @@ class _Writer:
     def text(self) -> str:
         spec = self.spec
         head = [f"#{_identifier(o.name)} = {o.format}" for o in spec.operands if o.format]
-        arguments = ", ".join(f"{self.names[id(o)]}: {self.type(o)} {self.attributes(o)}{self.loc}" for o in spec.arguments)
+        arguments = ", ".join(
+            f"{self.names[id(o)]}: {self.type(o)} {self.attributes(o)}{self.loc}" for o in spec.arguments
+        )
         out = self.output_type(self.element)
         head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
         head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}}} {{")

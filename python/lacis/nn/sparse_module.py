@@ -91,7 +91,11 @@ class SparseModule(torch.nn.Module):
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
         self._key = self._family.key
-        self._quick = None if knobs.debug else QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
+        self._quick = (
+            None
+            if knobs.debug
+            else QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
+        )
         self.bind_gradients(self._bound)
         return kernel
 

@@ -72,7 +72,9 @@ class PackedPart(torch.nn.Module):
             self.register_buffer(names[name], tensor, persistent=False)
         self.derived[text] = names
 
-    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+    ):
         load_part(self, state_dict, prefix, strict, missing_keys, unexpected_keys, error_msgs)
 
     def extra_repr(self) -> str:
@@ -133,12 +135,16 @@ class _Weight:
                 for name, tensor in pattern.derived(text).items():
                     held = getattr(part, names[name])
                     if held.dtype != tensor.dtype or not torch.equal(held, tensor):
-                        raise DataError(f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again")
+                        raise DataError(
+                            f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again"
+                        )
 
     def set_packed(self, packed: PackedTensor) -> None:
         """Another pattern and its values, of the same shape and format."""
         if packed.format != self.format or packed.shape != self.shape:
-            raise DataError(f"the weight is {list(self.shape)} in '{self.format}', not {list(packed.shape)} in '{packed.format}'")
+            raise DataError(
+                f"the weight is {list(self.shape)} in '{self.format}', not {list(packed.shape)} in '{packed.format}'"
+            )
         for name, structure in packed.pattern.parts.items():
             values = packed.values[name] if isinstance(self.format, Sum) else packed.values
             self._part(name).set_part(structure, values)

@@ -26,7 +26,9 @@ class Linear(Operator):
 
     def inputs(self, module, x):
         if x.shape[-1:] != (module.in_features,):
-            raise RuntimeError(f"linear: the input has shape {list(x.shape)}, its last axis must be {module.in_features}")
+            raise RuntimeError(
+                f"linear: the input has shape {list(x.shape)}, its last axis must be {module.in_features}"
+            )
         flat = x.reshape(x.shape[:-1].numel(), module.in_features)
         dense = [flat] if module.bias is None else [flat, module.bias]
         return dense, (flat.shape[0], module.out_features)

@@ -148,10 +148,11 @@ def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
 def build_structure(
     format: Format, shape, axes, distinct: bool = False
 ) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
-    """The structure of entries at `axes` (int64 [n] per axis), no two at one place unless the format keeps them (`distinct`: none).
+    """The structure of entries at `axes` (int64 [n] per axis).
 
-    Returns it with int64 [n], the place of each sorted entry in the flat values, and the order of the sorting
-    (None when nothing moved). Raises `DataError` when a width is too small.
+    No two are at one place unless the format keeps them; `distinct` says that none are. Returns it with int64 [n], the
+    place of each sorted entry in the flat values, and the order of the sorting (None when nothing moved). Raises
+    `DataError` when a width is too small.
     """
     format.require_code("pack")
     entries = sort_entries(format, shape, axes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a schedule into a model: pack, compile, load, and only then swap, so that it happens as a whole or not at all."""
+"""Builds a schedule into a model: pack, compile, load, and only then swap; it happens as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def _build_site(captured: Captured, target: str) -> Built:
     for owner in captured.owners:
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
-        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, steps, location, gradients)
+        sparse = SparseModule(
+            owner.module, owner.operator.name, weight, target, load_kernel, steps, location, gradients
+        )
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
 
@@ -92,7 +94,7 @@ def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
 
 
 def _compile(built: list[Built], progress: Progress) -> None:
-    """Compile the distinct kernels in threads, those of gradients where the model trains; then give modules their own."""
+    """Compile the distinct kernels in threads, those of gradients where the model trains; give modules their own."""
     modules = [(each, module) for each in built for _, module in each.modules if module.target != "eager"]
     jobs: dict[tuple, Built] = {}
     for each, module in modules:

@@ -24,7 +24,15 @@ class Call:
     afterwards. Where it does not make the whole result (`fused`), the epilogue follows in torch's own operators.
     """
 
-    def __init__(self, expression, operands, location=None, steps=(), semiring="plus_times", epilogue: Epilogue | None = None):
+    def __init__(
+        self,
+        expression,
+        operands,
+        location=None,
+        steps=(),
+        semiring="plus_times",
+        epilogue: Epilogue | None = None,
+    ):
         self.expression = expression
         self.operands = operands
         self.semiring = semiring

@@ -27,7 +27,10 @@ STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
 
 
 class Kernel:
-    """One compiled kernel. `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`."""
+    """One compiled kernel.
+
+    `asm` maps the stages to their text: `lacis`, `loops`, `buffers`, `target`, `llvm`, `asm` or `ptx`.
+    """
 
     launch = staticmethod(library.einsum)
     inference = staticmethod(library.inference)
@@ -101,7 +104,7 @@ class Kernel:
         self.loaded.load(self.device, key)
 
     def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
-        """Run on dense operands and a packed one; what gradients will walk goes along where someone may ask for them."""
+        """Run on dense operands and a packed one; what gradients will walk goes along where they may be asked for."""
         if knobs.debug:
             packed.validate()
         storage, companions, family = self.arrays(packed), [], self.family
@@ -122,8 +125,10 @@ def _refuse_duplicates(operand: PackedTensor | Pattern) -> None:
     """Each entry must own the outputs of its place."""
     pattern = operand if isinstance(operand, Pattern) else operand.pattern
     if any(part.repeats for part in pattern.parts.values()):
-        raise DataError("einsum: a dense result of all letters of the packed operand needs entries at places of their own; "
-                        "the operand has duplicates, pack its .to_dense()")
+        raise DataError(
+            "einsum: a dense result of all letters of the packed operand needs entries at places of their own; "
+            "the operand has duplicates, pack its .to_dense()"
+        )
 
 
 class EinsumKernel(Kernel):
@@ -148,7 +153,12 @@ class EinsumKernel(Kernel):
         known = self._call
         epilogue = known.epilogue if epilogue is None else epilogue
         call = Call(known.expression, operands, self.spec.location, self.spec.steps, known.semiring, epilogue)
-        return run(call, lambda asked: asked.launch(self._for(asked) if asked is call else load_kernels(asked, self.target)))
+        return run(
+            call,
+            lambda asked: asked.launch(
+                self._for(asked) if asked is call else load_kernels(asked, self.target)
+            ),
+        )
 
     def _for(self, call: Call) -> dict[str, Kernel]:
         return {name: self._piece(name, spec, call.device) for name, (spec, _) in call.pieces.items()}
@@ -173,11 +183,17 @@ def resolve_target(target: str, device: torch.device, what: str = "target", loca
     if target == "auto":
         target = device.type
     if target.partition(":")[0] != device.type:
-        raise ScheduleError(f"{what} is on {device}, the target is '{target}'; move it, or take target='auto'", location=location)
+        raise ScheduleError(
+            f"{what} is on {device}, the target is '{target}'; move it, or take target='auto'",
+            location=location,
+        )
     if target == "cuda":
         major, minor = torch.cuda.get_device_capability(device)
         if major < 8:
-            raise ScheduleError(f"{what}: kernels need compute capability 8.0, {device} has {major}.{minor}", location=location)
+            raise ScheduleError(
+                f"{what}: kernels need compute capability 8.0, {device} has {major}.{minor}",
+                location=location,
+            )
         return f"cuda:sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
     return target
 
@@ -222,7 +238,9 @@ def compile(
     """
     call = Call(expression, operands, user_location(), steps, semiring, epilogue)
     if target == "eager":
-        raise ScheduleError("compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators")
+        raise ScheduleError(
+            "compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators"
+        )
     return EinsumKernel(call, load_kernels(call, target))
 
 

@@ -209,7 +209,9 @@ class _Call:
         gradient = self.family.gradient(operand.name)
         kept = gradient.kernel.spec.output.indices
         sizes = dict(zip(operand.indices, self.shapes[n]))
-        found = self._run(gradient, self._arriving() if self.sampled else self.arrays, [sizes[letter] for letter in kept])
+        found = self._run(
+            gradient, self._arriving() if self.sampled else self.arrays, [sizes[letter] for letter in kept]
+        )
         if kept == operand.indices:
             return found
         return found.reshape([sizes[i] if i in kept else 1 for i in operand.indices]).expand(self.shapes[n])

@@ -192,7 +192,12 @@ def _make(request: Request) -> LoadedKernel:
             LOG.debug("lacis: kernel %s for %s is from the cache", key[:12], request.target)
             return LoadedKernel(actual, key, artifact, {}, cached=True)
     compiled = _compile(actual, key, stages=bool(knobs.dump_dir))
-    LOG.info("lacis: kernel %s for %s compiled in %.0f ms", key[:12], request.target, (time.perf_counter() - start) * 1e3)
+    LOG.info(
+        "lacis: kernel %s for %s compiled in %.0f ms",
+        key[:12],
+        request.target,
+        (time.perf_counter() - start) * 1e3,
+    )
     if cache:
         cache.put(cache_key, compiled.artifact)
     return LoadedKernel(actual, key, compiled.artifact, compiled.stages, cached=False)

@@ -107,7 +107,9 @@ class _Entries:
     def epilogue(self, call) -> Epilogue:
         """The epilogue whose tensors are those of the call's at the entries."""
         epilogue, axes = call.epilogue, call.epilogue.axes(call.output, call.terms[call.packed])
-        gather = lambda tensor, term: None if tensor is None else self.gather(tensor, term)[(...,) + (0,) * len(self.others)]
+        gather = lambda tensor, term: (
+            None if tensor is None else self.gather(tensor, term)[(...,) + (0,) * len(self.others)]
+        )
         scale = epilogue.scale
         if isinstance(scale, torch.Tensor) and scale.ndim:
             scale = gather(scale, axes)
@@ -155,7 +157,9 @@ def _over_entries(call) -> torch.Tensor:
         index = row.reshape([-1] + [1] * len(others)).expand_as(values)
         total = total.scatter_reduce(0, index, values, semiring.reduce)
     letters = [*own, *others]
-    return total.reshape([sizes[letter] for letter in letters]).permute([letters.index(letter) for letter in call.output])
+    return total.reshape([sizes[letter] for letter in letters]).permute(
+        [letters.index(letter) for letter in call.output]
+    )
 
 
 def _sampled(call) -> PackedTensor:

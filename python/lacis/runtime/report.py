@@ -65,7 +65,7 @@ class Report:
         return {"rows": [_plain(row) for row in self.rows], "total": _plain(self.total)}
 
     def plot(self, path=None):
-        """Draw time, bytes and padding of each layer (needs matplotlib); returns the figure, saved to `path` if given."""
+        """Draw time, bytes and padding of each layer (needs matplotlib); the figure, saved to `path` if given."""
         from .plot import plot
 
         return plot(self, path)
@@ -147,7 +147,8 @@ def _row(name: str, label: str, sparse, inputs) -> Row:
     numel = max(packed.shape.numel(), 1)
     return Row(
         name, sparse.operator, label, str(packed.format), packed.nnz / numel, packed.nbytes,
-        packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0, ms, dense_ms,
+        packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0,
+        ms, dense_ms,
     )  # fmt: skip
 
 

@@ -124,7 +124,11 @@ class GradientHandle(_Verbs):
     def kernel(self):
         """The compiled kernel, after `build`; of a sum's values that of its first part."""
         kernels = self._schedule.engine.kernels(self._site)
-        return next(kernels[role] for role in kernels if role.endswith("grad_values" if self._key == "values" else "grad_input"))
+        return next(
+            kernels[role]
+            for role in kernels
+            if role.endswith("grad_values" if self._key == "values" else "grad_input")
+        )
 
     def _trial(self, step) -> None:
         self._schedule.require_open(step)

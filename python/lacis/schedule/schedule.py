@@ -39,7 +39,14 @@ class Schedule:
     Recording touches neither the model nor the compiler: `build` does the work, once.
     """
 
-    def __init__(self, model, engine: Engine, target: str = "auto", deterministic: bool = True, allow_dense: bool = False):
+    def __init__(
+        self,
+        model,
+        engine: Engine,
+        target: str = "auto",
+        deterministic: bool = True,
+        allow_dense: bool = False,
+    ):
         if not isinstance(target, str) or not TARGETS.fullmatch(target):
             raise ScheduleError(f"no target {target!r}; targets are 'auto', 'cpu', 'cuda', 'cuda:sm_90a' and 'eager'")
         self.model = model
@@ -147,7 +154,8 @@ class Schedule:
 
     def __repr__(self) -> str:
         where = format_location(self.location)
-        return f"<Schedule of {type(self.model).__name__}, {len(self.sites)} parameters, target {self.target!r}, {where}>"
+        what = f"{type(self.model).__name__}, {len(self.sites)} parameters"
+        return f"<Schedule of {what}, target {self.target!r}, {where}>"
 
 
 def _near(regex: str, names: Names) -> list[str]:

@@ -32,7 +32,8 @@ class One(Extent):
             parent = int(wrong.to(torch.uint8).argmax())
             raise DataError(
                 f"'{fibre.level.kind}' holds one coordinate under each parent, but {fibre.describe(parent)} "
-                f"has {int(count[parent])}; make the level above 'unique=False', or this one 'pad=True' where some have none"
+                f"has {int(count[parent])}; make the level above 'unique=False', "
+                "or this one 'pad=True' where some have none"
             )
         return Placed(fibre.parent, fibre.parents, (fibre.parents,))
 
