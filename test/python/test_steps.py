@@ -235,3 +235,13 @@ def test_a_race_needs_a_strategy():
     assert kernel.steps[:3] == (shares, steps.Race("i_j0", "order"), steps.Parallel("i_j0"))
     with pytest.raises(lacis.CompileError, match=r"test_steps.py:\d+:0: error: race: iterations of loop 'i_j0' meet"):
         lacis.compile("ij,j->i", packed, x[0], steps=[shares, steps.Parallel("i_j0")])
+
+
+def test_special_sizes_are_constants_and_checked():
+    packed, x, w = problem(batch=8)
+    given = [steps.Specialize(b=8), steps.Reorder("i", "b"), steps.Vectorize("b", 8)]
+    kernel = lacis.compile("ij,bj->bi", packed, x, steps=given)
+    torch.testing.assert_close(kernel(packed, x), x @ w.T)
+    assert "tensor<8x" in kernel.asm["loops"] and kernel.key != lacis.compile("ij,bj->bi", packed, x).key
+    with pytest.raises(lacis.DataError, match=r"expected 8 in dimension 0 \('b'\), got 5"):
+        kernel(packed, x[:5])

@@ -19,6 +19,7 @@ class Specialize(Step):
 
     mnemonic = "specialize"
     sizes: tuple
+    ready = True
 
     def __init__(self, *, location=HERE, **sizes):
         object.__setattr__(self, "sizes", tuple(sorted(sizes.items())))
