@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"
 import handmade  # noqa: E402
 from test_kernels import TEXT  # noqa: E402
 
+from lacis.errors import Error  # noqa: E402
 from lacis.runtime import kernels  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -99,13 +100,13 @@ def test_compiled_by_inductor(problem):
 
 
 def test_refuses_tensors_of_two_devices(problem):
-    with pytest.raises(RuntimeError, match="different devices"):
+    with pytest.raises(Error, match="different devices"):
         problem.run(problem.x.cpu())
 
 
 def test_refuses_tensors_of_the_host(problem):
     x, problem_storage = problem.x.cpu(), [tensor.cpu() for tensor in problem.storage]
-    with pytest.raises(RuntimeError, match="got tensors of the CPU"):
+    with pytest.raises(Error, match="got tensors of the CPU"):
         problem.kernel([x], problem_storage, [33, 1000], [1000, 700])
 
 
