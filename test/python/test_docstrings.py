@@ -9,7 +9,9 @@ import pytest
 
 import lacis
 
-ROOMS = ("schedule", "operators", "capture", "emit", "nn", "runtime")
+ROOMS = (
+    "schedule", "formats", "sparsifiers", "packing", "patterns", "operators", "capture", "emit", "nn", "runtime",
+)  # fmt: skip
 
 
 def modules():
