@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import os
 
+import conformance
 import hypothesis
 import pytest
 import strategies
@@ -26,6 +27,7 @@ EXPRESSIONS = {
 }
 FORMATS = [lacis.Csr(), lacis.Csc(), lacis.Coo(2), lacis.Ell(), lacis.Bsr(4, 8), lacis.BlockedEll(2, 4), lacis.Dense(2)]
 FACTORS = (1, 2, 3, 4, 8, 32)
+UNITS = ("block.x", "block.y", "thread.x", "thread.y", "warp", "lane")  # refused on a CPU
 
 
 def loops_of(letters, format) -> list[str]:
@@ -58,7 +60,7 @@ def one_step(draw, names: list[str]):
                 "fuse",
                 "fuse",
                 "walk",
-                "split_nnz",
+                "split_nnz", "bind",
             )
         )
     )
@@ -82,6 +84,8 @@ def one_step(draw, names: list[str]):
         return steps.Walk("0", *draw(st.permutations("ij"))[: draw(st.integers(1, 2))])
     if verb == "vectorize":
         return steps.Vectorize(loop, draw(st.sampled_from(FACTORS)))
+    if verb == "bind":
+        return steps.Bind(loop, draw(st.sampled_from(UNITS)))
     if verb == "unroll":
         return steps.Unroll(loop, draw(st.sampled_from((None, 1, 2, 4))))
     return {"parallel": steps.Parallel, "jam": steps.Jam}[verb](loop)
@@ -100,7 +104,8 @@ def operands(expression, format):
     letters = dict(zip("ij", w.shape), b=7, k=7)
     second = expression.split(",")[1].split("->")[0]
     x = torch.randn([letters[letter] for letter in second], generator=torch.Generator().manual_seed(2))
-    return lacis.pack(w, format), x, torch.einsum(expression, w.double(), x.double())
+    expected = torch.einsum(expression, w.double(), x.double())
+    return lacis.pack(w.to(conformance.DEVICE), format), x.to(conformance.DEVICE), expected
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -124,7 +129,7 @@ def test_schedules_change_no_number(shard):
             return
         outcomes["legal"] += 1
         y = kernel(packed, x)
-        torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-4, msg=lambda m: f"{schedule}: {m}")
+        torch.testing.assert_close(y.double().cpu(), expected, rtol=1e-4, atol=1e-4, msg=lambda m: f"{schedule}: {m}")
         assert all(torch.equal(y, kernel(packed, x)) for _ in range(REPEATS)), chosen
         assert kernel.steps[: len(chosen)] == tuple(chosen)
 
