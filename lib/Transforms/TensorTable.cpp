@@ -144,6 +144,7 @@ void TensorTable::addStorage(Value tensor) {
   if (source.kind == TensorSource::Derived)
     return;
   SmallVector<Dimension> values{{positions, 0}};
+  slots.push_back({source, values[0]});
   for (LevelAttr level : format.getLevels().drop_front(prefix)) {
     int64_t extent = 1;
     for (const Digit &digit : level.getDigits())
@@ -154,19 +155,31 @@ void TensorTable::addStorage(Value tensor) {
   addArray(source, "valid", b.getI1Type(), values, /*optional=*/true);
 }
 
+/// A product with a factor that no tensor tells becomes a size of its own, the same wherever the product is; what
+/// does not tell it takes it from the one that does.
+void TensorTable::settle(Dimension &dimension, bool tells) {
+  auto isTold = [&](const Factor &factor) { return factor.size < 0 || sizes[factor.size].told; };
+  if (dimension.plus != 0 || llvm::all_of(dimension.factors, isTold))
+    return;
+  auto known = llvm::find_if(untold, [&](auto &entry) { return entry.first == dimension.factors; });
+  if (known != untold.end()) {
+    dimension.factors = {Factor{known->second}};
+  } else if (tells) {
+    Product product = dimension.factors;
+    dimension.factors = unknown();
+    int size = dimension.factors[0].size;
+    sizes[size].told = true;
+    untold.push_back({std::move(product), size});
+  }
+}
+
 /// A link names slots, so there are at least as many slots as links.
 void TensorTable::limitLinks() {
-  for (auto [source, size] : links) {
-    source.kind = TensorSource::Storage;
-    std::optional<NamedAttrList> values = arguments.arrayTaken(source, "values");
-    for (const Tensor &tensor : tensors) {
-      NamedAttrList record = tensor.record;
-      record.erase("dtype");
-      bool holds = values && record.getDictionary(b.getContext()) == values->getDictionary(b.getContext());
-      if (holds && size >= 0 && tensor.dims.front().isPlain())
-        sizes[size].most = tensor.dims.front().factors[0].size;
-    }
-  }
+  for (auto [source, size] : links)
+    for (auto &[owner, dimension] : slots)
+      if (size >= 0 && owner.number == source.number && owner.part == source.part && dimension.isPlain() &&
+          sizes[dimension.factors[0].size].told)
+        sizes[size].most = dimension.factors[0].size;
 }
 
 int TensorTable::number(int size) {
@@ -210,10 +223,15 @@ void TensorTable::addTo(NamedAttrList &artifact) {
     for (const Dimension &dimension : tensor.dims)
       if (dimension.isPlain() && !tensor.optional)
         sizes[dimension.factors[0].size].told = true;
-  auto isKnown = [&](const Factor &factor) { return factor.size < 0 || sizes[factor.size].told; };
-  for (Tensor &tensor : tensors) // what no tensor tells is not checked
+  auto isTold = [&](const Factor &factor) { return factor.size < 0 || sizes[factor.size].told; };
+  for (Tensor &tensor : tensors)
     for (Dimension &dimension : tensor.dims)
-      if (!llvm::all_of(dimension.factors, isKnown)) {
+      settle(dimension, !tensor.optional);
+  for (auto &[source, dimension] : slots)
+    settle(dimension, /*tells=*/false);
+  for (Tensor &tensor : tensors)
+    for (Dimension &dimension : tensor.dims)
+      if (!llvm::all_of(dimension.factors, isTold)) { // no tensor tells what it should be
         tensor.shaped &= !tensor.optional;
         dimension = {unknown(), 0};
       }

@@ -32,6 +32,9 @@ private:
     int size = -1;
     int64_t div = 1;
     int64_t mul = 1;
+    bool operator==(const Factor &other) const {
+      return size == other.size && div == other.div && mul == other.mul;
+    }
   };
   struct Dimension {
     llvm::SmallVector<Factor> factors;
@@ -56,6 +59,7 @@ private:
                    Product parents);
   void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,
                 std::optional<llvm::SmallVector<Dimension>> dims, bool optional = false);
+  void settle(Dimension &dimension, bool tells);
   void limitLinks();
   int number(int size);
   mlir::DictionaryAttr toAttribute(const Size &size);
@@ -66,7 +70,9 @@ private:
   llvm::StringMap<int> letters;
   llvm::SmallVector<Size> sizes;
   llvm::SmallVector<Tensor> tensors;
-  llvm::SmallVector<std::pair<TensorSource, int>> links; // whose positions are slots of the values
+  llvm::SmallVector<std::pair<TensorSource, int>> links;       // whose positions are slots of the values
+  llvm::SmallVector<std::pair<TensorSource, Dimension>> slots; // of the values of each part
+  llvm::SmallVector<std::pair<Product, int>> untold;           // products that stand for a size of their own
   llvm::SmallVector<int> numbered;                       // the sizes that the artifact mentions
 };
 

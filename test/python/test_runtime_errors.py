@@ -142,29 +142,41 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_a_compiled_kernel_refuses_tensors_that_contradict_each_other(name):
+CASES = [(name, "ij,bj->bi") for name in FORMATS]
+CASES += [(name, "ij,ib->bj") for name in ("csr", "csc", "bsr", "blocked ell")]
+CASES += [(name, "ij,ik,jk->ij") for name in ("csr", "csc", "bsr", "blocked ell")]
+SIZES = {"i": 24, "j": 40, "b": 5, "k": 6}
+
+
+@pytest.mark.parametrize("name, expression", CASES)
+def test_a_compiled_kernel_refuses_tensors_that_contradict_each_other(name, expression):
     """Each tensor, each dimension, one element too few: nothing is launched."""
+    inputs, _, output = expression.partition("->")
     mask = torch.rand(24, 40, generator=torch.Generator().manual_seed(0)) < 0.3
-    packed, x = lacis.pack(torch.randn(24, 40) * mask, FORMATS[name]), torch.randn(5, 40)
-    kernel = lacis.compile("ij,bj->bi", packed, x)
-    arguments = {"x": x, **dict(enumerate(kernel.arrays(packed)))}
+    packed = lacis.pack(torch.randn(24, 40) * mask, FORMATS[name])
+    dense = [torch.randn([SIZES[letter] for letter in letters]) for letters in inputs.split(",")[1:]]
+    kernel = lacis.compile(expression, packed, *dense)
+    tensors, count = [*dense, *kernel.arrays(packed)], len(dense)
+    shape = list(packed.values.shape) if output == "ij" else [SIZES[letter] for letter in output]
 
-    def run(tensors, shape=(5, 24), packed_shape=(24, 40)):
-        return torch.ops.lacis.einsum.default(
-            [tensors["x"]], [tensors[n] for n in range(len(tensors) - 1)], shape, kernel.key, packed_shape, []
-        )
+    def run(tensors, shape=shape, packed_shape=(24, 40)):
+        return torch.ops.lacis.einsum.default(tensors[:count], tensors[count:], shape, kernel.key, packed_shape, [])
 
-    torch.testing.assert_close(run(arguments), x @ packed.to_dense().T)
-    refused = "lacis data: .*: expected (size|a multiple of|at least size)"
-    for each, tensor in arguments.items():
-        for axis in range(tensor.ndim):
+    def one_less(sizes, axis):
+        return [size - (n == axis) for n, size in enumerate(sizes)]
+
+    run(tensors)
+    refused = "lacis data: .*: expected (size|a multiple of|at least size|shape)"
+    for n, tensor in enumerate(tensors):
+        for axis in range(tensor.ndim if tensor.numel() else 0):
             less = tensor.narrow(axis, 0, tensor.shape[axis] - 1).contiguous()
             with pytest.raises(RuntimeError, match=refused):
-                run({**arguments, each: less})
-        other = tensor.double() if tensor.is_floating_point() else tensor.short()
+                run([*tensors[:n], less, *tensors[n + 1 :]])
         with pytest.raises(RuntimeError, match="expected dtype"):
-            run({**arguments, each: other})
-    for shape, packed_shape in [((4, 24), (24, 40)), ((5, 23), (24, 40)), ((5, 24), (23, 40)), ((5, 24), (24, 39))]:
+            run([*tensors[:n], tensor.to(torch.int8), *tensors[n + 1 :]])
+    for axis in range(len(shape)):
         with pytest.raises(RuntimeError, match=refused):
-            run(arguments, shape, packed_shape)
+            run(tensors, one_less(shape, axis))
+    for axis in range(2):
+        with pytest.raises(RuntimeError, match=refused):
+            run(tensors, shape, one_less((24, 40), axis))
