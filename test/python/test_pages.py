@@ -9,6 +9,6 @@ import pytest
 PAGES = pathlib.Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["expressions.md"])
+@pytest.mark.parametrize("page", ["expressions.md", "training.md"])
 def test_page(page):
     assert doctest.testfile(str(PAGES / page), module_relative=False).failed == 0

@@ -165,3 +165,16 @@ def test_gradients_take_steps_of_their_own():
     torch.testing.assert_close(x.grad, expected)
     assert s["0.weight"].kernels["grad_input"].steps[:2] == given.steps == given.kernel.steps[:2]
     assert s["2.weight"].kernels["grad_input"].steps[:2] != given.steps
+
+
+def test_gradients_make_no_dense_temporary():
+    """The largest allocation of a backward pass is far from the size of the dense weight."""
+    dense = torch.randn(1024, 1024) * (torch.rand(1024, 1024) < 0.01)
+    packed = lacis.pack(dense, lacis.Csr)
+    tensor, x = packed.values.clone().requires_grad_(), torch.randn(8, 1024, requires_grad=True)
+    for _ in range(2):  # the first call compiles and makes the companion index
+        y = lacis.einsum("ij,bj->bi", packed.with_values(tensor), x)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            y.sum().backward()
+    largest = max(event.cpu_memory_usage for event in profile.events())
+    assert 0 < largest < dense.numel() * 4 // 8
