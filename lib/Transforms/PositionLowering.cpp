@@ -51,6 +51,10 @@ SmallVector<Value> lacis::splitDigits(OpBuilder &b, Location loc, StorageLevel &
   SmallVector<Value> result(digits.size());
   for (size_t n = digits.size() - 1; n > 0; --n) {
     Value size = level.digitSize(digits[n]);
+    if (!getConstantIntValue(size)) { // padding is taken apart too, even of an axis without elements
+      Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(size.getType(), 1));
+      size = arith::MaxUIOp::create(b, loc, size, one);
+    }
     result[n] = arith::RemUIOp::create(b, loc, crd, size);
     crd = arith::DivUIOp::create(b, loc, crd, size);
   }

@@ -127,6 +127,12 @@ def test_no_entries(shape, target):
     assert (lacis.einsum("ij,ik,jk->ij", some, torch.ones(2, 0), torch.ones(2, 0), target=target).values == 0).all()
 
 
+def test_padding_of_an_axis_without_elements():
+    """Padding stands at the end of a fibre that has no entry; its coordinate is taken apart by a size of 0."""
+    pattern = lacis.Pattern.from_mask(torch.zeros(5, 0, dtype=torch.bool), "(i, j) -> ((i floordiv 16, i mod 16, j) : packed<4>)")
+    assert (lacis.einsum("ij,i->ij", pattern, torch.ones(5)).values == 0).all()
+
+
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 def test_duplicates_each_get_the_value_of_their_place(target):
     crd = torch.tensor([[0, 0, 1], [1, 1, 0]])
