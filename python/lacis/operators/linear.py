@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -29,7 +31,7 @@ class Linear(Operator):
             raise RuntimeError(
                 f"linear: the input has shape {list(x.shape)}, its last axis must be {module.in_features}"
             )
-        flat = x.reshape(x.shape[:-1].numel(), module.in_features)
+        flat = x.reshape(math.prod(x.shape[:-1]), module.in_features)
         dense = [flat] if module.bias is None else [flat, module.bias]
         return dense, (flat.shape[0], module.out_features)
 
