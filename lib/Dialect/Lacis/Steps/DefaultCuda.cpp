@@ -60,11 +60,15 @@ static void scheduleThreads(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain) {
 /// Four entries at once: their loads are in flight together.
 static void unrollEntries(ScheduleBuilder &schedule) {
   SmallVector<std::string> names;
-  schedule.getNest().getFunction().walk([&](LevelLoopOp loop) {
-    bool innermost = true;
-    loop.getBody().walk([&](Operation *op) { innermost &= !isa<LoopOp, LevelLoopOp>(op); });
-    if (innermost && !loop.getUnroll() && !llvm::is_contained(names, loop.getName()))
-      names.push_back(loop.getName().str());
+  schedule.getNest().getFunction().walk([&](Operation *loop) {
+    auto dense = dyn_cast<LoopOp>(loop); // over all coordinates of a dense level
+    bool walks = isa<LevelLoopOp>(loop) || (dense && dense.getNumResults() != 0 && !dense.getTrip() && !isMarked(dense));
+    if (!walks || loop->hasAttr("unroll"))
+      return;
+    loop->getRegion(0).walk([&](Operation *op) { walks &= !isa<LoopOp, LevelLoopOp>(op); });
+    StringRef name = loop->getAttrOfType<StringAttr>("name").getValue();
+    if (walks && !llvm::is_contained(names, name))
+      names.push_back(name.str());
   });
   for (const std::string &name : names)
     schedule.unroll(name, 4);
