@@ -12,7 +12,7 @@ import torch
 
 from .measure import Case
 
-NAMES = ["cpu_csr", "build", "pack", "cuda_csr", "host_time"]
+NAMES = ["cpu_csr", "build", "pack", "cuda_csr", "host_time", "tiles"]
 
 
 def table(title: str, cases: list[Case]) -> str:

@@ -30,6 +30,7 @@ static const struct MlirStage {
 } mlirStages[] = {
     {"lacis", nullptr},
     {"loops", buildToLoops},
+    {"tiles", buildToTiles},
     {"buffers", buildToBuffers},
     {"target", buildToTarget},
 };
@@ -105,7 +106,7 @@ bool Compilation::start() {
   for (StringRef stage : {StringRef(options.from), StringRef(options.to)})
     if (!knowsStage(stage))
       return refuse("no stage '" + stage + "' for target '" + targetName + "'; stages here are 'lacis', 'loops', " +
-                    "'buffers', 'target', 'llvm', '" + target->getAssemblyStage() + "'");
+                    "'tiles', 'buffers', 'target', 'llvm', '" + target->getAssemblyStage() + "'");
   return true;
 }
 

@@ -69,8 +69,10 @@ Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel
   Expected<const Module *> module = moduleOn(args.output->device);
   if (!module)
     return module.takeError();
+  auto maps = launchPlan.tensorMaps(values);
   for (size_t launch = 0; launch < launchPlan.numLaunches(); ++launch) {
     LaunchExtent extent = launchPlan.extent(launch, args, values);
+    extent.tensorMaps = maps;
     if (extent.empty())
       continue;
     if (Error error = (*module)->run(launch, extent, values, stream, parallelFor))

@@ -216,6 +216,9 @@ void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values)
     case Source::Stride:
       values.push_back(view.strides[argument.dim]);
       break;
+    case Source::TensorMap:
+      values.push_back(0);
+      break;
     }
   }
 }
@@ -251,9 +254,21 @@ int64_t LaunchPlan::evaluateSize(ArrayRef<Factor> size, ArrayRef<uint64_t> value
   int64_t product = 1;
   for (const Factor &factor : size) {
     int64_t whole = factor.arg >= 0 ? int64_t(values[factor.arg]) : evaluateSize(factor.of, values);
-    product *= (whole + factor.div - 1) / factor.div * factor.mul;
+    product *= (whole + factor.add + factor.div - 1) / factor.div * factor.mul;
   }
   return product;
+}
+
+llvm::SmallVector<TensorMapValue, 4> LaunchPlan::tensorMaps(ArrayRef<uint64_t> values) const {
+  llvm::SmallVector<TensorMapValue, 4> result;
+  for (const TensorMap &map : maps) {
+    TensorMapValue value = map.value;
+    value.pointer = values[map.pointer];
+    for (int axis = 0; axis < 2; ++axis)
+      value.shape[axis] = evaluateSize(map.shape[axis], values);
+    result.push_back(value);
+  }
+  return result;
 }
 
 WorkspaceLayout LaunchPlan::workspaceLayout(ArrayRef<uint64_t> values) const {

@@ -3,6 +3,7 @@
 /// Resolves an artifact's argument list to places in the tensor lists of a launch.
 #include "lacis/Runtime/LaunchPlan.h"
 #include "lacis/Target/Artifact.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <map>
 #include <tuple>
@@ -24,18 +25,21 @@ private:
   using Argument = LaunchPlan::Argument;
   using Source = LaunchPlan::Source;
   using Room = LaunchPlan::Room;
-  using StorageKey = std::tuple<std::string, std::string, std::string>;
+  using StorageKey = std::tuple<std::string, std::string, std::string, std::string>;
 
   static bool isStorage(const Artifact::Argument &arg) {
     return arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived";
   }
-  static StorageKey storageKey(const Artifact::Argument &arg) { return {arg.part, arg.format, arg.name}; }
+  static StorageKey storageKey(const Artifact::Argument &arg) {
+    return {arg.part, arg.format, arg.rule, arg.name};
+  }
 
   Error findPacked();
   void numberStorage(bool derived);
   Error addArgument(const Artifact::Argument &arg);
   Error addOperand(const Artifact::Argument &arg, Source source);
   Error addSizes();
+  Error addTensorMaps();
   Expected<LaunchPlan::Size> convert(const Artifact::Size &size) const;
   LaunchPlan::Rule &operandRule(int64_t operand);
   Error addTensor(const Artifact::Tensor &tensor);
@@ -145,6 +149,10 @@ Error PlanBuilder::addArgument(const Artifact::Argument &arg) {
     plan.arguments.push_back({Source::Pointer, Room::Workspace, unsigned(arg.index), 0});
     return Error::success();
   }
+  if (arg.kind == "tensor_map") {
+    plan.arguments.push_back({Source::TensorMap, Room::Output, unsigned(arg.index), 0});
+    return Error::success();
+  }
   return malformed("argument of kind '" + arg.kind + "'");
 }
 
@@ -153,7 +161,7 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
   if (tensor.name.empty()) {
     rule = &operandRule(tensor.operand);
   } else {
-    auto found = storageIndex.find({tensor.part, tensor.format, tensor.name});
+    auto found = storageIndex.find({tensor.part, tensor.format, "", tensor.name});
     if (found == storageIndex.end() || tensor.operand != packed)
       return malformed("an array '" + tensor.name + "' that no argument reads");
     rule = &plan.storage[found->second];
@@ -172,7 +180,7 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
     LaunchPlan::Dimension converted;
     converted.plus = dim.plus;
     for (const Artifact::Factor &factor : dim.size)
-      converted.size.push_back({factor.arg, factor.div, factor.mul, {}});
+      converted.size.push_back({factor.arg, factor.div, factor.mul, factor.add, {}});
     bool plain = dim.plus == 0 && dim.size.size() == 1 && dim.size[0].div == 1 && dim.size[0].mul == 1;
     converted.shared = plain ? dim.size[0].arg : -1;
     rule->dims.push_back(std::move(converted));
@@ -231,9 +239,30 @@ Expected<LaunchPlan::Size> PlanBuilder::convert(const Artifact::Size &size) cons
     Expected<LaunchPlan::Size> of = convert(factor.of);
     if (!of)
       return of.takeError();
-    result.push_back({factor.arg, factor.div, factor.mul, {of->begin(), of->end()}});
+    result.push_back({factor.arg, factor.div, factor.mul, factor.add, {of->begin(), of->end()}});
   }
   return result;
+}
+
+Error PlanBuilder::addTensorMaps() {
+  for (auto [number, argument] : llvm::enumerate(plan.arguments)) {
+    if (argument.source != Source::TensorMap)
+      continue;
+    if (argument.index >= artifact.tensorMaps.size())
+      return malformed("tensor map " + Twine(argument.index));
+    const Artifact::TensorMap &from = artifact.tensorMaps[argument.index];
+    LaunchPlan::TensorMap map;
+    map.pointer = from.pointer;
+    map.value = {number, 0, {0, 0}, {from.box[0], from.box[1]}, from.swizzle, parseDtype(from.dtype)};
+    for (int axis = 0; axis < 2; ++axis) {
+      Expected<LaunchPlan::Size> size = convert(from.shape[axis]);
+      if (!size)
+        return size.takeError();
+      map.shape[axis] = *size;
+    }
+    plan.maps.push_back(std::move(map));
+  }
+  return Error::success();
 }
 
 Error PlanBuilder::addSizes() {
@@ -290,6 +319,8 @@ Expected<LaunchPlan> PlanBuilder::build() {
   if (Error error = addTensors())
     return error;
   if (Error error = addSizes())
+    return error;
+  if (Error error = addTensorMaps())
     return error;
   return std::move(plan);
 }

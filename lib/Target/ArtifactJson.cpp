@@ -15,6 +15,8 @@ static json::Array toJson(const Artifact::Size &size) {
     json::Object object{{"arg", factor.arg}, {"div", factor.div}, {"mul", factor.mul}};
     if (!factor.of.empty())
       object["of"] = toJson(factor.of);
+    if (factor.add != 0)
+      object["add"] = factor.add;
     factors.push_back(std::move(object));
   }
   return factors;
@@ -35,9 +37,10 @@ static json::Value toJson(const Artifact::Argument &arg) {
   };
   text("part", arg.part);
   text("format", arg.format);
+  text("rule", arg.rule);
   text("name", arg.name);
   text("source", arg.source);
-  if (arg.kind == "workspace")
+  if (arg.kind == "workspace" || arg.kind == "tensor_map")
     object["index"] = arg.index;
   else if (arg.kind != "output")
     object["operand"] = arg.operand;
@@ -91,6 +94,14 @@ static json::Value toJson(const Artifact::Launch &launch) {
   return object;
 }
 
+static json::Value toJson(const Artifact::TensorMap &map) {
+  return json::Object{{"pointer", map.pointer},
+                      {"shape", toJson(map.shape)},
+                      {"box", json::Array(map.box)},
+                      {"swizzle", map.swizzle},
+                      {"dtype", map.dtype}};
+}
+
 json::Value lacis::headerToJson(const Artifact &artifact) {
   json::Array args, sizes, tensors, workspaces, launches;
   for (const Artifact::Argument &arg : artifact.args)
@@ -106,7 +117,7 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
   json::Object output{{"dtype", artifact.output.dtype},
                       {"shape", toJson(artifact.output.shape)},
                       {"zero", artifact.output.zero}};
-  return json::Object{{"format_version", Artifact::currentVersion},
+  json::Object header{{"format_version", Artifact::currentVersion},
                       {"target", artifact.target},
                       {"kind", artifact.kind},
                       {"args", std::move(args)},
@@ -118,6 +129,12 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
                       {"packed", artifact.packed},
                       {"index_bits", artifact.indexBits},
                       {"steps", json::Array(artifact.steps)}};
+  json::Array maps;
+  for (const Artifact::TensorMap &map : artifact.tensorMaps)
+    maps.push_back(toJson(map));
+  if (!maps.empty())
+    header["tensor_maps"] = std::move(maps);
+  return header;
 }
 
 //===- reading ------------------------------------------------------------===//
@@ -216,7 +233,8 @@ struct HeaderReader {
     for (size_t i = 0; factors && i < factors->size(); ++i) {
       std::string where = place + "[" + std::to_string(i) + "]";
       Reader reader((*factors)[i], where, error);
-      result.push_back({reader.integer("arg", -1, true), reader.integer("div", 1), reader.integer("mul", 1), {}});
+      result.push_back({reader.integer("arg", -1, true), reader.integer("div", 1), reader.integer("mul", 1),
+                        reader.integer("add", 0), {}});
       if (const json::Value *of = reader.find("of", false))
         result.back().of = size(*of, where + ".of");
     }
@@ -234,13 +252,15 @@ struct HeaderReader {
     Reader reader(value, place, error);
     Artifact::Argument arg;
     arg.kind = reader.text("kind", true);
-    arg.operand = reader.integer("operand", 0, arg.kind != "output" && arg.kind != "workspace");
+    bool isNumbered = arg.kind == "workspace" || arg.kind == "tensor_map";
+    arg.operand = reader.integer("operand", 0, arg.kind != "output" && !isNumbered);
     arg.part = reader.text("part");
     arg.format = reader.text("format", arg.kind == "derived");
     arg.name = reader.text("name", arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived");
     arg.source = reader.text("source");
     arg.dim = reader.integer("dim", 0, arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim");
-    arg.index = reader.integer("index", 0, arg.kind == "workspace");
+    arg.rule = reader.text("rule");
+    arg.index = reader.integer("index", 0, isNumbered);
     return arg;
   }
 
@@ -271,17 +291,32 @@ struct HeaderReader {
     return tensor;
   }
 
+  void integers(Reader &reader, StringRef key, bool required, std::vector<int64_t> &result) {
+    reader.list(key, required, [&](const json::Value &element, const std::string &where) {
+      if (std::optional<int64_t> number = element.getAsInteger())
+        result.push_back(*number);
+      else if (error.empty())
+        error = where + " is no integer";
+    });
+  }
+
+  Artifact::TensorMap tensorMap(const json::Value &value, const std::string &place) {
+    Reader reader(value, place, error);
+    Artifact::TensorMap map;
+    map.pointer = reader.integer("pointer", -1, true);
+    map.shape = sizes(reader, "shape", true);
+    integers(reader, "box", true, map.box);
+    map.swizzle = reader.integer("swizzle", 0);
+    map.dtype = reader.text("dtype", true);
+    return map;
+  }
+
   Artifact::Launch launch(const json::Value &value, const std::string &place) {
     Reader reader(value, place, error);
     Artifact::Launch launch;
     launch.entry = reader.text("entry", true);
     launch.grid = sizes(reader, "grid", false);
-    reader.list("block", !launch.grid.empty(), [&](const json::Value &element, const std::string &where) {
-      if (std::optional<int64_t> extent = element.getAsInteger())
-        launch.block.push_back(*extent);
-      else if (error.empty())
-        error = where + " is no integer";
-    });
+    integers(reader, "block", !launch.grid.empty(), launch.block);
     launch.shared = reader.integer("shared", 0);
     if (const json::Value *units = reader.find("units", launch.grid.empty()))
       launch.units = size(*units, place + ".units");
@@ -322,6 +357,9 @@ struct HeaderReader {
       Reader workspace(element, place, error);
       if (const json::Value *bytes = workspace.find("bytes", true))
         artifact.workspace.push_back(size(*bytes, place + ".bytes"));
+    });
+    reader.list("tensor_maps", false, [&](const json::Value &element, const std::string &place) {
+      artifact.tensorMaps.push_back(tensorMap(element, place));
     });
     if (const json::Value *element = reader.find("output", true)) {
       Reader output(*element, "artifact.output", error);

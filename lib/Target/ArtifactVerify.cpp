@@ -31,8 +31,8 @@ static bool isTarget(StringRef name) {
 }
 
 static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &arg) {
-  static constexpr StringRef kinds[] = {"storage", "storage_dim", "derived", "operand",
-                                        "dim",     "stride",      "output",  "workspace"};
+  static constexpr StringRef kinds[] = {"storage", "storage_dim", "derived",   "operand",   "dim",
+                                        "stride",  "output",      "workspace", "tensor_map"};
   if (!llvm::is_contained(kinds, arg.kind))
     return malformed("argument of kind '" + arg.kind + "'");
   bool mayBeOutput = arg.kind == "dim" || arg.kind == "stride";
@@ -44,6 +44,8 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
     return malformed(arg.kind + " " + Twine(arg.dim) + " of an output of rank " + Twine(artifact.output.shape.size()));
   if (arg.kind == "workspace" && (arg.index < 0 || arg.index >= int64_t(artifact.workspace.size())))
     return malformed("workspace " + Twine(arg.index) + " of " + Twine(artifact.workspace.size()));
+  if (arg.kind == "tensor_map" && (arg.index < 0 || arg.index >= int64_t(artifact.tensorMaps.size())))
+    return malformed("tensor map " + Twine(arg.index) + " of " + Twine(artifact.tensorMaps.size()));
   if (!arg.source.empty() && arg.source != "storage" && arg.source != "derived")
     return malformed("source '" + arg.source + "'");
   return Error::success();
@@ -92,6 +94,26 @@ static Error verifyTensor(const Artifact &artifact, const Artifact::Tensor &tens
           !factor.of.empty())
         return malformed("a dimension of size " + Twine(factor.arg) + " of " + Twine(artifact.sizes.size()) +
                          ", divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
+  return Error::success();
+}
+
+static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap &map) {
+  if (map.pointer < 0 || map.pointer >= int64_t(artifact.args.size()))
+    return malformed("a tensor map of argument " + Twine(map.pointer) + " of " + Twine(artifact.args.size()));
+  StringRef kind = artifact.args[map.pointer].kind;
+  if (kind != "storage" && kind != "derived" && kind != "operand" && kind != "output" && kind != "workspace")
+    return malformed("a tensor map of argument " + Twine(map.pointer) + ", which is no pointer");
+  if (map.shape.size() != 2 || map.box.size() != 2)
+    return malformed("a tensor map of rank " + Twine(map.shape.size()) + " with a box of rank " +
+                     Twine(map.box.size()));
+  for (int64_t extent : map.box)
+    if (extent < 1 || extent > 256)
+      return malformed("a tensor map with a box of " + Twine(extent));
+  if (map.swizzle != 0 && map.swizzle != 32 && map.swizzle != 64 && map.swizzle != 128)
+    return malformed("a tensor map with lines of " + Twine(map.swizzle) + " bytes");
+  for (const Artifact::Size &size : map.shape)
+    if (Error error = verifySize(artifact, size))
+      return error;
   return Error::success();
 }
 
@@ -150,6 +172,9 @@ Error Artifact::verify() const {
       return error;
   for (const Size &bytes : workspace)
     if (Error error = verifySize(*this, bytes))
+      return error;
+  for (const TensorMap &map : tensorMaps)
+    if (Error error = verifyTensorMap(*this, map))
       return error;
   if (launches.empty())
     return malformed("no launches");

@@ -10,7 +10,7 @@ static Value integerConstant(OpBuilder &b, Location loc, Type type, int64_t valu
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
-static Value castInteger(OpBuilder &b, Location loc, Value value, Type type) {
+Value lacis::castInteger(OpBuilder &b, Location loc, Value value, Type type) {
   if (value.getType() == type)
     return value;
   if (value.getType().getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())

@@ -67,6 +67,8 @@ private:
   mlir::Value tensor;
 };
 
+/// A signed integer in another width.
+mlir::Value castInteger(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Type type);
 /// base + elements * sizeof(element), all in 64 bits.
 mlir::Value elementAddress(mlir::OpBuilder &b, mlir::Location loc, mlir::Value base, mlir::Value elements,
                            mlir::Type element);

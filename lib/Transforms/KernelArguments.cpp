@@ -6,6 +6,15 @@
 using namespace mlir;
 using namespace lacis;
 
+/// `source`, as the structure of type `type` that `rule` derives from it.
+static TensorSource derived(TensorSource source, Type type, std::string rule) {
+  source.kind = TensorSource::Derived;
+  source.rule = std::move(rule);
+  source.format.clear();
+  llvm::raw_string_ostream(source.format) << cast<RankedTensorType>(type).getEncoding();
+  return source;
+}
+
 TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -20,11 +29,17 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     source.part = part.getName().str();
     return source;
   }
-  if (auto walk = tensor.getDefiningOp<WalkOp>()) {
-    TensorSource source = sourceOf(walk.getSource(), workspaces);
-    source.kind = TensorSource::Derived;
-    llvm::raw_string_ostream out(source.format);
-    out << cast<RankedTensorType>(walk.getType()).getEncoding();
+  if (auto walk = tensor.getDefiningOp<WalkOp>())
+    return derived(sourceOf(walk.getSource(), workspaces), walk.getType(), "");
+  if (auto regroup = tensor.getDefiningOp<RegroupOp>()) {
+    std::string capacity = regroup.getCapacity() ? " capacity " + std::to_string(*regroup.getCapacity()) : "";
+    return derived(sourceOf(regroup.getSource(), workspaces), regroup.getType(), "regroup" + capacity);
+  }
+  if (auto lists = tensor.getDefiningOp<BalanceOp>()) {
+    std::string tiles = std::to_string(lists.getTile()), raster = std::to_string(lists.getRaster());
+    TensorSource source = derived(sourceOf(lists.getSource(), workspaces), lists.getType(),
+                                  "balance by " + tiles + " raster " + raster);
+    source.isLists = true;
     return source;
   }
   auto found = llvm::find(workspaces, tensor.getDefiningOp<WorkspaceOp>());
@@ -93,6 +108,8 @@ static SmallVector<NamedAttribute> arrayRecord(Builder &b, const TensorSource &s
     record.push_back(text(b, "part", source.part));
     record.push_back(text(b, "format", source.format));
     record.push_back(text(b, "name", name));
+    if (!source.rule.empty())
+      record.push_back(text(b, "rule", source.rule));
     return record;
   }
   record.push_back(text(b, "name", source.part.empty() ? name.str() : source.part + "." + name.str()));
@@ -151,20 +168,43 @@ std::optional<int64_t> KernelArguments::constantDim(const TensorSource &source, 
   return type.isDynamicDim(dim) ? std::nullopt : std::optional(type.getDimSize(dim));
 }
 
+/// Work lists have one position more than workers.
+static constexpr StringLiteral kListPositions = "pos1";
+
 Value KernelArguments::dim(const TensorSource &source, int64_t dim) {
-  std::optional<int64_t> known = constantDim(source, dim);
-  if (!known)
-    return integer(dimRecord(source, dim));
   OpBuilder entry(kernel.getBody());
-  return arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, *known));
+  if (!source.isLists) {
+    std::optional<int64_t> known = constantDim(source, dim);
+    if (!known)
+      return integer(dimRecord(source, dim));
+    return arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, *known));
+  }
+  Value positions = arrayDim(source, kListPositions, 0);
+  entry.setInsertionPointAfterValue(positions);
+  Value one = arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, 1));
+  return arith::SubIOp::create(entry, kernel.getLoc(), positions, one);
 }
 
-/// One factor of a size: ceildiv(argument, div) * mul.
-static ArrayAttr factor(Builder &b, int64_t arg, int64_t div, int64_t mul) {
-  return b.getArrayAttr(b.getDictionaryAttr({number(b, "arg", arg), number(b, "div", div), number(b, "mul", mul)}));
+/// One factor of a size: ceildiv(argument + add, div) * mul.
+static ArrayAttr factor(Builder &b, int64_t arg, int64_t div, int64_t mul, int64_t add = 0) {
+  SmallVector<NamedAttribute> fields{number(b, "arg", arg), number(b, "div", div), number(b, "mul", mul)};
+  if (add != 0)
+    fields.push_back(number(b, "add", add));
+  return b.getArrayAttr(b.getDictionaryAttr(fields));
+}
+
+ArrayAttr KernelArguments::sizeOfArray(const TensorSource &source, StringRef name, int64_t dim, int64_t mul) {
+  DictionaryAttr record = arrayDimRecord(source, name, dim);
+  integer(record);
+  return factor(b, indexOf(record), 1, mul);
 }
 
 ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
+  if (source.isLists) {
+    DictionaryAttr positions = arrayDimRecord(source, kListPositions, 0);
+    integer(positions);
+    return factor(b, indexOf(positions), div, 1, -1);
+  }
   if (std::optional<int64_t> known = constantDim(source, dim))
     return factor(b, -1, 1, llvm::divideCeil(*known, div));
   DictionaryAttr record = dimRecord(source, dim);

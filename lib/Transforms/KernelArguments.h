@@ -14,9 +14,11 @@ struct TensorSource {
   int64_t number = 0;     // operand or workspace
   std::string part;       // of a sum
   std::string format;     // of a derived array
+  std::string rule = "";  // how a derived array is made, where the format does not say it
+  bool isLists = false;   // derived work lists, whose first axis are the workers
 };
 
-/// What stands behind an argument, a part, a walk or a workspace.
+/// What stands behind an argument, a part, a walk, a regrouping, a work list or a workspace.
 TensorSource sourceOf(mlir::Value tensor, llvm::ArrayRef<WorkspaceOp> workspaces);
 
 class KernelArguments {
@@ -32,7 +34,7 @@ public:
   mlir::Value array(const TensorSource &source, llvm::StringRef name);
   /// The size of dimension `dim` of the named array, as an index.
   mlir::Value arrayDim(const TensorSource &source, llvm::StringRef name, int64_t dim);
-  /// The size of a dimension of an operand (or of the output), as an index.
+  /// The size of a dimension of an operand (or of the output), as an index; of a work list, the number of workers.
   mlir::Value dim(const TensorSource &source, int64_t dim);
   /// The size of a dimension as one factor.
   mlir::ArrayAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
@@ -42,6 +44,8 @@ public:
   mlir::ArrayAttr constantSize(int64_t size);
   /// The number of stored blocks of a format, as the product of factors.
   mlir::ArrayAttr slots(const TensorSource &source, FormatAttr format);
+  /// The size of dimension `dim` of the named array times `mul`, as one factor.
+  mlir::ArrayAttr sizeOfArray(const TensorSource &source, llvm::StringRef name, int64_t dim, int64_t mul);
   /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
   mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
 

@@ -33,7 +33,7 @@ LogicalResult LoopLowering::lower(OpBuilder &b, Block &block) {
 
 LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case<PartOp, WalkOp, WorkspaceOp>([](auto) { return success(); })
+      .Case<PartOp, WalkOp, WorkspaceOp, RegroupOp, BalanceOp>([](auto) { return success(); })
       .Case([&](LoopOp loop) { return lowerLoop(b, loop); })
       .Case([&](LevelLoopOp loop) { return lowerLevelLoop(b, loop); })
       .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })
@@ -51,6 +51,12 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LanesOp lanes) { return lowerLanes(b, lanes), success(); })
       .Case([&](ReadOp read) { return lowerRead(b, read); })
       .Case([&](WriteOp write) { return lowerWrite(b, write); })
+      .Case<RolesOp, MapOp>([&](Operation *regions) { return lowerRegions(b, *regions); })
+      .Case([&](PresenceOp presence) { return lowerPresence(b, presence); })
+      .Case([&](OriginOp origin) { return lowerOrigin(b, origin), success(); })
+      .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
+      .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
+      .Case([&](StoreTileOp store) { return lowerStoreTile(b, store), success(); })
       .Case([&](tensor::DimOp dim) {
         auto [source, axis] = dimensionOf(dim, workspaces);
         mapping.map(dim.getResult(), arguments.dim(source, axis));
@@ -67,6 +73,11 @@ LogicalResult LoopLowering::cloneConverted(OpBuilder &b, Operation &op) {
     int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
     Type type = arguments.getIndexType();
     mapping.map(constant.getResult(), arith::ConstantOp::create(b, op.getLoc(), b.getIntegerAttr(type, value)));
+    return success();
+  }
+  if (isa<arith::IndexCastOp>(op)) { // indices have become integers
+    Value value = mapping.lookup(op.getOperand(0));
+    mapping.map(op.getResult(0), castInteger(b, op.getLoc(), value, convert(op.getResult(0).getType())));
     return success();
   }
   Operation *clone = b.clone(op, mapping);

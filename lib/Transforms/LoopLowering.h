@@ -34,6 +34,12 @@ private:
   void lowerLanes(mlir::OpBuilder &b, LanesOp op);
   llvm::LogicalResult lowerRead(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult lowerWrite(mlir::OpBuilder &b, WriteOp op);
+  llvm::LogicalResult lowerRegions(mlir::OpBuilder &b, mlir::Operation &op);
+  llvm::LogicalResult lowerPresence(mlir::OpBuilder &b, PresenceOp op);
+  void lowerOrigin(mlir::OpBuilder &b, OriginOp op);
+  llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
+  void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
+  void lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult cloneConverted(mlir::OpBuilder &b, mlir::Operation &op);
 
   TensorSource valuesOf(mlir::Value tensor);

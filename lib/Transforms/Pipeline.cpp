@@ -20,6 +20,14 @@ static const struct {
     {"cuda", [] { return createLacisMapToGrid(); }},
 };
 
+/// How tiles become instructions, by the beginning of the target's name. An architecture adds a line.
+static const struct {
+  StringRef target;
+  std::unique_ptr<Pass> (*create)();
+} kTileLowerings[] = {
+    {"cuda:sm_90a", [] { return createLacisLowerTilesHopper(); }},
+};
+
 static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
   pm.addPass(createLacisVerifyStage({stage.str(), mark}));
 }
@@ -34,6 +42,8 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
   functions.addPass(createLacisApplySteps({target.split(':').first.str()}));
   verifyStage(pm, "loops");
 }
+
+void lacis::buildToTiles(OpPassManager &pm, StringRef target) { verifyStage(pm, "tiles"); }
 
 void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
@@ -52,6 +62,10 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
       pm.addPass(map.create());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // Last: general passes would move instructions between asynchronous products.
+  for (const auto &lowering : kTileLowerings)
+    if (target.starts_with(lowering.target))
+      pm.addPass(lowering.create());
   verifyStage(pm, "target");
 }
 
@@ -68,15 +82,23 @@ void lacis::registerPipelines() {
       "lacis-to-loops", "Algebra to named loops.",
       [](OpPassManager &pm, const TargetOptions &options) { buildToLoops(pm, options.name()); });
   PassPipelineRegistration<TargetOptions>(
+      "lacis-to-tiles", "Any earlier stage to roles and tiles.",
+      [](OpPassManager &pm, const TargetOptions &options) {
+        buildToLoops(pm, options.name());
+        buildToTiles(pm, options.name());
+      });
+  PassPipelineRegistration<TargetOptions>(
       "lacis-to-buffers", "Any earlier stage to loops over buffers.",
       [](OpPassManager &pm, const TargetOptions &options) {
         buildToLoops(pm, options.name());
+        buildToTiles(pm, options.name());
         buildToBuffers(pm, options.name());
       });
   PassPipelineRegistration<TargetOptions>(
       "lacis-to-target", "Any earlier stage to one function a launch.",
       [](OpPassManager &pm, const TargetOptions &options) {
         buildToLoops(pm, options.name());
+        buildToTiles(pm, options.name());
         buildToBuffers(pm, options.name());
         buildToTarget(pm, options.name());
       });

@@ -9,7 +9,7 @@
 
 namespace lacis {
 
-constexpr llvm::StringLiteral kStageNames[] = {"lacis", "loops", "buffers", "target"};
+constexpr llvm::StringLiteral kStageNames[] = {"lacis", "loops", "tiles", "buffers", "target"};
 
 /// The module around `op` says that it has reached `stage` or a later one: a pipeline has nothing left to do there.
 inline bool hasReached(mlir::Operation *op, llvm::StringRef stage) {

@@ -32,8 +32,15 @@ LogicalResult verifyAlgebra(Operation *op) {
   return success();
 }
 
-/// Loops: named loops, and no expression left that is not a loop.
-LogicalResult verifyLoops(Operation *op) {
+/// What roles do with tiles; these operations outlive the levels, and an architecture's pass lowers them.
+bool isTileOperation(Operation *op) {
+  return isa<RingOp, RolesOp, AcquireOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp, CompleteOp, MapOp,
+             ReduceRowsOp, StoreTileOp>(op) ||
+         (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
+}
+
+/// Tiles: named loops, in roles where there are tiles, and no expression left that is not a loop.
+LogicalResult verifyTiles(Operation *op) {
   if (isa<linalg::LinalgOp>(op))
     return op->emitError("'") << op->getName() << "' has not become a loop";
   if (isa<LLVM::LoadOp, LLVM::StoreOp>(op))
@@ -41,20 +48,38 @@ LogicalResult verifyLoops(Operation *op) {
   return success();
 }
 
-/// Buffers and target: no type and no operation of the dialect left.
+/// Loops: no roles yet.
+LogicalResult verifyLoops(Operation *op) {
+  if (isTileOperation(op))
+    return op->emitError("'") << op->getName() << "' belongs to a later stage than the loops";
+  return verifyTiles(op);
+}
+
+/// Buffers: no level and no tensor left.
 LogicalResult verifyBuffers(Operation *op) {
-  if (isLacis(op))
+  if (isLacis(op) && !isTileOperation(op))
     return op->emitError("'") << op->getName() << "' is left after its stage";
   if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
     return op->emitError("a tensor is left after the levels were lowered");
   return success();
 }
 
+/// Target: no type and no operation of the dialect left.
+LogicalResult verifyTarget(Operation *op) {
+  if (isTileOperation(op))
+    return op->emitError("'") << op->getName() << "': this target has no lowering of tiles";
+  return verifyBuffers(op);
+}
+
 constexpr struct {
   StringLiteral stage;
   LogicalResult (*verify)(Operation *);
 } kStages[] = {
-    {"lacis", verifyAlgebra}, {"loops", verifyLoops}, {"buffers", verifyBuffers}, {"target", verifyBuffers}};
+    {"lacis", verifyAlgebra},
+    {"loops", verifyLoops},
+    {"tiles", verifyTiles},
+    {"buffers", verifyBuffers},
+    {"target", verifyTarget}};
 
 struct VerifyStage : lacis::impl::LacisVerifyStageBase<VerifyStage> {
   using LacisVerifyStageBase::LacisVerifyStageBase;

@@ -28,11 +28,22 @@ public:
 int32_t parseDtype(llvm::StringRef text);
 const char *dtypeName(int32_t dtype);
 
+/// A matrix as the copy engine of a device sees it; see Artifact::TensorMap.
+struct TensorMapValue {
+  size_t argument; // the kernel's argument that it is for
+  uint64_t pointer;
+  int64_t shape[2];
+  int64_t box[2];
+  int64_t swizzle;
+  int32_t dtype;
+};
+
 /// What one launch of a plan comes to for given tensors.
 struct LaunchExtent {
   int64_t units = 0;
   int64_t grid[3] = {1, 1, 1};
   int64_t grain = 1;
+  llvm::ArrayRef<TensorMapValue> tensorMaps;
 
   bool empty() const { return units == 0 || grid[0] == 0 || grid[1] == 0 || grid[2] == 0; }
 };
@@ -67,12 +78,15 @@ public:
   /// Refuses values that do not fit the kernel's index width, and an output of another shape.
   llvm::Error checkValues(const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
+  /// The matrices that arguments describe, in no order; their places in `values` are for the module to fill.
+  llvm::SmallVector<TensorMapValue, 4> tensorMaps(llvm::ArrayRef<uint64_t> values) const;
+
   WorkspaceLayout workspaceLayout(llvm::ArrayRef<uint64_t> values) const;
   void placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const;
   LaunchExtent extent(size_t launch, const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
 private:
-  enum class Source { Pointer, Size, Stride };
+  enum class Source { Pointer, Size, Stride, TensorMap };
   enum class Room { Operand, Storage, Packed, Output, Workspace };
   struct Argument {
     Source source;
@@ -84,6 +98,7 @@ private:
     int64_t arg;
     int64_t div;
     int64_t mul;
+    int64_t add;
     std::vector<Factor> of; // the product that is divided, in place of an argument
   };
   using Size = llvm::SmallVector<Factor, 2>;
@@ -113,6 +128,11 @@ private:
     unsigned index = 0;
     unsigned dim = 0;
   };
+  struct TensorMap {
+    TensorMapValue value; // what does not depend on the tensors
+    int64_t pointer;
+    Size shape[2];
+  };
   struct Launch {
     bool hasGrid = false;
     Size units;
@@ -141,6 +161,7 @@ private:
   int indexBits = 32;
   std::vector<Size> outputShape;
   std::vector<Size> workspaces;
+  std::vector<TensorMap> maps;
   std::vector<Launch> launches;
 };
 

@@ -16,12 +16,13 @@ namespace lacis {
 struct Artifact {
   static constexpr int64_t currentVersion = 2;
 
-  /// One factor of a size: ceildiv(value, div) * mul, of argument `arg`, of the product of `of` where that is not
+  /// One factor of a size: ceildiv(value + add, div) * mul, of argument `arg`, of the product of `of` where that is not
   /// empty, or the constant `mul` where `arg` is -1.
   struct Factor {
     int64_t arg = -1;
     int64_t div = 1;
     int64_t mul = 1;
+    int64_t add = 0;
     std::vector<Factor> of;
   };
   /// The product of its factors.
@@ -29,14 +30,15 @@ struct Artifact {
 
   /// Where the value of one kernel argument comes from.
   struct Argument {
-    std::string kind;    // storage, storage_dim, derived, operand, dim, stride, output, workspace
+    std::string kind;    // storage, storage_dim, derived, operand, dim, stride, output, workspace, tensor_map
     int64_t operand = 0; // -1 is the output
     std::string part;    // of a sum; empty otherwise
     std::string format;  // of a derived array
+    std::string rule;    // how it is made, where the format does not say it
     std::string name;    // of a storage array: pos1, crd1, values
     std::string source;  // of a storage_dim: "derived" where the array is a derived one
     int64_t dim = 0;
-    int64_t index = 0; // of a workspace
+    int64_t index = 0; // of a workspace or a tensor map
   };
 
   /// A size that several tensors share, by its letter in the expression where it has one.
@@ -65,6 +67,15 @@ struct Artifact {
     std::vector<Dimension> dims;
   };
 
+  /// A matrix as a copy engine sees it: rows of neighbours behind a pointer, read or written in boxes.
+  struct TensorMap {
+    int64_t pointer = 0;      // the argument
+    std::vector<Size> shape;  // elements; the first axis has neighbours
+    std::vector<int64_t> box; // likewise
+    int64_t swizzle = 0;      // bytes of a line in shared memory whose 16-byte chunks are exchanged; 0: none
+    std::string dtype;
+  };
+
   struct Output {
     std::string dtype;
     std::vector<Size> shape;
@@ -88,6 +99,7 @@ struct Artifact {
   std::vector<Tensor> tensors;
   Output output;
   std::vector<Size> workspace; // bytes of each
+  std::vector<TensorMap> tensorMaps;
   std::vector<Launch> launches;
   int64_t indexBits = 32;
   std::vector<std::string> steps; // the schedule in force, one attribute each

@@ -13,7 +13,7 @@ class LacisPass<string name, string op = "::mlir::func::FuncOp"> : Pass<name, op
 }
 
 def LacisVerifyStage : Pass<"lacis-verify-stage"> {
-  let summary = "Checks what a stage promises: algebra, loops, buffers or target.";
+  let summary = "Checks what a stage promises: algebra, loops, tiles, buffers or target.";
   let options = [Option<"stage", "stage", "std::string", "\"lacis\"", "the stage the module has reached">,
                  Option<"mark", "mark", "bool", "true", "record the stage on the module">];
 }
@@ -57,6 +57,12 @@ def LacisMapToRanges : LacisPass<"lacis-map-to-ranges", "::mlir::ModuleOp"> {
 
 def LacisMapToGrid : LacisPass<"lacis-map-to-grid", "::mlir::ModuleOp"> {
   let summary = "One kernel a nest over a grid of blocks, warps and lanes.";
+}
+
+def LacisLowerTilesHopper : LacisPass<"lacis-lower-tiles-hopper", "::mlir::ModuleOp"> {
+  let summary = "Roles and tiles for sm_90a: warpgroups, bulk copies behind barriers, asynchronous products.";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 #endif // LACIS_TRANSFORMS_PASSES_TD

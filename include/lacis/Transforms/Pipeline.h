@@ -14,11 +14,13 @@ namespace lacis {
 
 /// Algebra to named loops under the schedule. `target` is `cpu`, `cuda:sm_90a`, …
 void buildToLoops(mlir::OpPassManager &pm, llvm::StringRef target);
-/// Named loops to loops over buffers.
+/// Named loops to roles and tiles, where the schedule asks for them.
+void buildToTiles(mlir::OpPassManager &pm, llvm::StringRef target);
+/// Loops and tiles to loops over buffers.
 void buildToBuffers(mlir::OpPassManager &pm, llvm::StringRef target);
 /// Buffers to one function a launch, and the `lacis.artifact` record.
 void buildToTarget(mlir::OpPassManager &pm, llvm::StringRef target);
-/// Registers `lacis-to-loops`, `lacis-to-buffers`, `lacis-to-target` with the opt driver.
+/// Registers `lacis-to-loops`, `lacis-to-tiles`, `lacis-to-buffers`, `lacis-to-target` with the opt driver.
 void registerPipelines();
 
 } // namespace lacis

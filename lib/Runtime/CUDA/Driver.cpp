@@ -37,6 +37,7 @@ Error Driver::open() {
   if (!complete)
     return missing("libcuda.so.1 lacks a function of CUDA 11.8");
   find(library, "cuFuncLoad", functionLoad);
+  find(library, "cuTensorMapEncodeTiled", tensorMapEncode);
   return check(init(0), "cuInit");
 }
 

@@ -7,6 +7,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 #include <cstddef>
+#include <cstdint>
 
 namespace lacis::runtime::cuda {
 
@@ -43,6 +44,8 @@ struct Driver {
   Result (*functionLoad)(Function) = nullptr; // absent before CUDA 12.4
   Result (*launchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,
                          void **, void **) = nullptr;
+  Result (*tensorMapEncode)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,
+                            const unsigned *, int, int, int, int) = nullptr; // absent before CUDA 12.0
   Result (*errorName)(Result, const char **) = nullptr;
   Result (*errorString)(Result, const char **) = nullptr;
 

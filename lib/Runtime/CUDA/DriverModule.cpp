@@ -2,6 +2,7 @@
 /// \file
 /// Loads PTX or a cubin through the CUDA driver and launches its kernels on the caller's stream.
 #include "Driver.h"
+#include "TensorMaps.h"
 #include "lacis/Runtime/Module.h"
 #include "lacis/Target/Artifact.h"
 #include <array>
@@ -130,6 +131,12 @@ Error DriverModule::run(size_t launch, const LaunchExtent &extent, ArgumentValue
   llvm::SmallVector<void *, 48> pointers;
   for (uint64_t &value : values)
     pointers.push_back(&value);
+  llvm::SmallVector<TensorMapBytes, 4> maps(extent.tensorMaps.size());
+  for (size_t n = 0; n < maps.size(); ++n) {
+    if (Error error = encodeTensorMap(driver, extent.tensorMaps[n], maps[n]))
+      return error;
+    pointers[extent.tensorMaps[n].argument] = &maps[n];
+  }
   Result result = driver.launchKernel(entry.function, unsigned(extent.grid[0]), unsigned(extent.grid[1]),
                                       unsigned(extent.grid[2]), entry.block[0], entry.block[1], entry.block[2],
                                       entry.shared, static_cast<Stream>(stream), pointers.data(), nullptr);

@@ -131,6 +131,11 @@ public:
     llvm::SmallVector<int32_t> extents(block.asArrayRef().begin(), block.asArrayRef().end());
     function->setAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(mlir::NVVM::NVVMDialect::getMaxntidAttrName(), builder.getDenseI32ArrayAttr(extents));
+    if (auto blocks = llvm::dyn_cast_or_null<mlir::IntegerAttr>(function->removeAttr("lacis.blocks_per_processor")))
+      function->setAttr(mlir::NVVM::NVVMDialect::getMinctasmAttrName(), builder.getI32IntegerAttr(blocks.getInt()));
+    for (unsigned n = 0; n < function.getNumArguments(); ++n) // a value that the kernel only reads, where it lies
+      if (function.getArgAttr(n, "llvm.byval"))
+        function.setArgAttr(n, mlir::NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
   }
 };
 

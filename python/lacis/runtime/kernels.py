@@ -27,12 +27,16 @@ _STORAGE = ("storage", "storage_dim")
 
 @dataclasses.dataclass(frozen=True)
 class Derived:
-    """An array that a kernel walks beside the operand's own storage; `format` is the text of its format."""
+    """An array that a kernel walks beside the operand's own storage; `format` is the text of its format.
+
+    `rule` says how it is made where the format does not: "" is a companion index.
+    """
 
     operand: int
     part: str
     format: str
     name: str
+    rule: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +113,7 @@ def _arrays(args: Sequence[Mapping]) -> tuple[list[str], list[Derived]]:
     for arg in args:
         part, name = arg.get("part", ""), arg.get("name", "")
         if arg.get("format"):
-            derived.setdefault(Derived(arg.get("operand", 0), part, arg["format"], name))
+            derived.setdefault(Derived(arg.get("operand", 0), part, arg["format"], name, arg.get("rule", "")))
         elif arg["kind"] in _STORAGE:
             storage.setdefault(f"{part}.{name}" if part else name)
     return list(storage), list(derived)

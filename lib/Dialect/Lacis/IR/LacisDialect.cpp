@@ -15,21 +15,20 @@ using namespace lacis;
 
 #define GET_ATTRDEF_CLASSES
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.cpp.inc"
-#define GET_TYPEDEF_CLASSES
-#include "lacis/Dialect/Lacis/IR/LacisTypes.cpp.inc"
 
 void LacisDialect::initialize() {
   addKinds<
 #define GET_ATTRDEF_LIST
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.cpp.inc"
       >();
-  addTypes<
-#define GET_TYPEDEF_LIST
-#include "lacis/Dialect/Lacis/IR/LacisTypes.cpp.inc"
-      >();
+  registerTypes();
   addOperations<
 #define GET_OP_LIST
 #include "lacis/Dialect/Lacis/IR/LacisOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lacis/Dialect/Lacis/IR/TileOps.cpp.inc"
       >();
   Room::addAll(*this);
 }
@@ -49,29 +48,4 @@ void LacisDialect::printAttribute(Attribute attr, DialectAsmPrinter &printer) co
   StringRef mnemonic = kinds.getMnemonic(attr);
   printer << mnemonic;
   kinds.find(mnemonic)->print(attr, printer);
-}
-
-//===- Types --------------------------------------------------------------===//
-
-Type PatternType::parse(AsmParser &parser) {
-  SMLoc location = parser.getCurrentLocation();
-  SmallVector<int64_t> shape;
-  Attribute format;
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/true, /*withTrailingX=*/false) ||
-      parser.parseComma() || parser.parseAttribute(format) || parser.parseGreater())
-    return {};
-  return parser.getChecked<PatternType>(location, parser.getContext(), shape, format);
-}
-
-void PatternType::print(AsmPrinter &printer) const {
-  printer << '<';
-  printer.printDimensionList(getShape());
-  printer << ", " << getFormat() << '>';
-}
-
-LogicalResult PatternType::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> shape,
-                                  Attribute format) {
-  if (!isa<FormatAttr, SumAttr>(format))
-    return emitError() << "a pattern needs a '#lacis.format' or '#lacis.sum', not " << format;
-  return cast<VerifiableTensorEncoding>(format).verifyEncoding(shape, {}, emitError);
 }

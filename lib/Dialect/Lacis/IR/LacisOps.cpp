@@ -235,6 +235,18 @@ LogicalResult ZerosOp::verify() {
   return success();
 }
 
+LogicalResult PresenceOp::verify() {
+  if (failed(verifyLevel(*this, getTensor(), getLevel())))
+    return failure();
+  LevelAttr level = formatOf(getTensor()).getLevels()[getLevel()];
+  int64_t coordinates = 1;
+  for (Digit digit : level.getDigits())
+    coordinates *= digit.mod ? digit.mod : 33;
+  if (coordinates > 32)
+    return emitOpError("level ") << getLevel() << " has more than 32 coordinates";
+  return success();
+}
+
 LogicalResult PartOp::verify() {
   auto sum = dyn_cast_or_null<SumAttr>(cast<RankedTensorType>(getSource().getType()).getEncoding());
   if (!sum)

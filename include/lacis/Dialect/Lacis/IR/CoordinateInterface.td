@@ -31,6 +31,9 @@ def Lacis_CoordinateInterface : AttrInterface<"CoordinateInterface"> {
     InterfaceMethod<"The first position in [lo, hi) whose coordinate is at least `crd`, or `hi`.", "::mlir::Value",
       "emitSeek", (ins "::lacis::LevelBuilder &":$builder, "::mlir::Value":$lo, "::mlir::Value":$hi,
                        "::mlir::Value":$crd), "", [{ return {}; }]>,
+    InterfaceMethod<"An i32 whose bit c says that coordinate c, of at most 32, is stored under `parent`.",
+      "::mlir::Value", "emitPresence", (ins "::lacis::LevelBuilder &":$builder, "::mlir::Value":$parent),
+      "", [{ return {}; }]>,
   ];
 }
 

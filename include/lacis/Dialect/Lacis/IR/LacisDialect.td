@@ -6,6 +6,7 @@
 
 include "mlir/IR/DialectBase.td"
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
 
 def Lacis_Dialect : Dialect {
   let name = "lacis";
@@ -33,6 +34,7 @@ def Lacis_Dialect : Dialect {
     void printAttribute(::mlir::Attribute attr, ::mlir::DialectAsmPrinter &printer) const override;
 
   private:
+    void registerTypes();
     ::lacis::KindRegistry kinds;
 
   public:
@@ -43,5 +45,7 @@ class Lacis_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<Lacis_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
+
+class Lacis_Op<string mnemonic, list<Trait> traits = []> : Op<Lacis_Dialect, mnemonic, traits>;
 
 #endif // LACIS_DIALECT_TD

@@ -12,6 +12,11 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace lacis {
+class MapOp;
+class RolesOp;
+} // namespace lacis
+
 #define GET_OP_CLASSES
 #include "lacis/Dialect/Lacis/IR/LacisOps.h.inc"
 

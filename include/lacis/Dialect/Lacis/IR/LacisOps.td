@@ -9,8 +9,6 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpBase.td"
 
-class Lacis_Op<string mnemonic, list<Trait> traits = []> : Op<Lacis_Dialect, mnemonic, traits>;
-
 def Lacis_PartOp : Lacis_Op<"part", [Pure]> {
   let summary = "One part of a tensor that is a sum.";
   let arguments = (ins AnyRankedTensor:$source, StrAttr:$name);
@@ -104,8 +102,9 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
   }];
 }
 
-def Lacis_YieldOp : Lacis_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["LoopOp", "LevelLoopOp"]>]> {
-  let summary = "Ends the body of a loop with the carried values.";
+def Lacis_YieldOp : Lacis_Op<"yield", [Pure, ReturnLike, Terminator,
+                                  ParentOneOf<["LoopOp", "LevelLoopOp", "RolesOp", "MapOp"]>]> {
+  let summary = "Ends the body of a loop with the carried values, or that of a role or a map.";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ }]>];
@@ -169,6 +168,14 @@ def Lacis_LanesOp : Lacis_Op<"lanes", [Pure]> {
   let arguments = (ins Index:$count);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$count attr-dict `:` type($result)";
+}
+
+def Lacis_PresenceOp : Lacis_Op<"presence", [Pure]> {
+  let summary = "Which coordinates of a level are stored under a parent: bit c says that c is.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent);
+  let results = (outs I32:$bits);
+  let assemblyFormat = "$tensor `[` $level `]` `at` $parent attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
 }
 
 def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pattern of a sparse tensor: which entries exist, apart from their values.
+// The types: patterns of sparse tensors, and what tile operations work on.
 
 #ifndef LACIS_TYPES_TD
 #define LACIS_TYPES_TD
@@ -16,6 +16,59 @@ def Lacis_PatternType : TypeDef<Lacis_Dialect, "Pattern"> {
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Attribute":$format);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+//===- Tiles --------------------------------------------------------------===//
+
+class Lacis_TileTypeBase<string name, string typeMnemonic> : TypeDef<Lacis_Dialect, name> {
+  let mnemonic = typeMnemonic;
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Lacis_TileType : Lacis_TileTypeBase<"Tile", "tile"> {
+  let summary = "A dense tile in fast memory, or a list of them: `<rows x columns>`, `<count x rows x columns>`.";
+  let description = [{
+    Where its elements lie is the architecture's business.
+    ```mlir
+    func.func private @uses(!lacis.tile<256x64xbf16>, !lacis.tile<12x64x16xbf16>)
+    ```
+  }];
+  let extraClassDeclaration = [{
+    bool isList() const { return getShape().size() == 3; }
+    int64_t getCount() const { return isList() ? getShape()[0] : 1; }
+    int64_t getRows() const { return getShape()[getShape().size() - 2]; }
+    int64_t getColumns() const { return getShape().back(); }
+    int64_t getBytes() const;
+  }];
+}
+
+def Lacis_AccType : Lacis_TileTypeBase<"Acc", "acc"> {
+  let summary = "A matrix that one consumer holds and adds products to. One column holds a number for each row.";
+  let description = [{
+    ```mlir
+    func.func private @scores(!lacis.acc<64x256xf32>) -> !lacis.acc<64x1xf32>
+    ```
+  }];
+  let extraClassDeclaration = [{
+    int64_t getRows() const { return getShape()[0]; }
+    int64_t getColumns() const { return getShape()[1]; }
+  }];
+}
+
+def Lacis_RingType : TypeDef<Lacis_Dialect, "Ring"> {
+  let mnemonic = "ring";
+  let summary = "Stages of tiles in fast memory that a producer fills and consumers empty, in turn.";
+  let description = [{
+    The value is a place in the ring: it moves on by one stage with each `lacis.release`.
+    ```mlir
+    func.func private @uses(!lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>)
+    ```
+  }];
+  let parameters = (ins "int64_t":$stages, ArrayRefParameter<"::lacis::TileType">:$tiles);
+  let assemblyFormat = "`<` $stages `,` $tiles `>`";
   let genVerifyDecl = 1;
 }
 

@@ -109,9 +109,10 @@ def Lacis_StoredCoordinate : Lacis_Coordinate<"Stored", "crd",
   let genVerifyDecl = 1;
 }
 
-def Lacis_BitmapCoordinate : Lacis_Coordinate<"Bitmap", "bitmap"> {
-  let summary = "One bit for each coordinate of the fibre.";
+def Lacis_BitmapCoordinate : Lacis_Coordinate<"Bitmap", "bitmap", ["getBuffers", "emitPresence"]> {
+  let summary = "One bit for each coordinate of the fibre, in `bits`.";
   let description = [{
+    A fibre has as many 32-bit words as its coordinates need.
     ```mlir
     #bits = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, (i mod 16, j mod 16) : bitmap)>
     ```

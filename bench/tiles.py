@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tile kernels written by hand (test/Tiles) on the GPU: 8192 tokens, square 8192, bf16, beside cuBLAS through torch."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+import lacis
+import torch
+from lacis.patterns.balance import panel_cost, work_lists
+from lacis.patterns.regroup import regroup
+from lacis.runtime import kernels
+
+from .measure import Case, measure
+
+TITLE = "Block-sparse forward on tensor cores, 8192×8192, 8192 tokens, bf16"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "test" / "Tiles"
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """What the text of a kernel says about its tiles, for the arrays that it walks."""
+
+    file: str
+    block: int
+    tokens: int
+    tile: tuple[int, int]
+    fixed: float
+    edits: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        text = (FOLDER / f"{self.file}.mlir").read_text()
+        for before, after in self.edits:
+            if before not in text:
+                raise ValueError(f"{self.file}: no '{before}' to edit")
+            text = text.replace(before, after)
+        return text
+
+
+# At 50 and 75 % a stage of all 24 slabs is better than more stages of 12.
+WIDE = (("ring<5", "ring<3"), ("12x64x16", "24x64x16"), ("capacity 12", "capacity 24"))
+BLOCK64 = Layout("block64", 64, 256, (64, 64), 0.6)
+BLOCK16 = Layout("block16", 16, 128, (64, 16), 0.8)
+BLOCK16_WIDE = dataclasses.replace(BLOCK16, edits=WIDE)
+
+
+class Layer:
+    """One sparse weight and the kernel of its forward product."""
+
+    def __init__(self, layout: Layout, weight: torch.Tensor, tokens: int):
+        self.kernel = kernels.compile_kernel(layout.text, "cuda:sm_90a")
+        b = layout.block
+        packed = lacis.pack(weight, lacis.Format.parse(
+            f"(i, j) -> (i floordiv {b} : dense, j floordiv {b} : compressed, i mod {b} : dense, j mod {b} : dense)"))
+        self.shape, arrays = weight.shape, {**packed.pattern.storage, "values": packed.values}
+        self.storage = [arrays[name] for name in self.kernel.storage]
+        derived = self._derive(layout, packed, tokens, {d.rule: d.format for d in self.kernel.derived})
+        self.storage += [derived[d.rule][d.name] for d in self.kernel.derived]
+
+    def _derive(self, layout, packed, tokens, formats):
+        """The arrays of each rule that the kernel names, by rule and name."""
+        made, arrays = {}, {}
+        for rule, format in sorted(formats.items(), reverse=True):  # regroup before balance
+            words = rule.split()
+            options = dict(zip(words[1::2], map(int, words[2::2])))
+            if words[0] == "regroup":
+                reorder = any(d.name == "origin" for d in self.kernel.derived)
+                grouped = regroup(packed.pattern.parts[""], format.removeprefix("#lacis.format<").removesuffix(">"),
+                                  capacity=options.get("capacity"), reorder=reorder)
+                made[rule] = arrays = dict(grouped.arrays)
+                if any(d.name == "values" and d.rule == rule for d in self.kernel.derived):
+                    made[rule]["values"] = grouped.values(packed.values, options["lines"])
+            else:
+                rows, columns = layout.tile
+                cost = panel_cost(arrays, tile_bytes=rows * columns * 2, step_bytes=layout.tokens * 128,
+                                  cycles=columns / 16 * layout.tokens / 2, fixed=layout.fixed)
+                made[rule] = work_lists(cost, -(-tokens // options["by"]), raster=options["raster"],
+                                        workers=torch.cuda.get_device_properties("cuda").multi_processor_count)
+        return made
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return self.kernel([x], self.storage, [x.shape[0], self.shape[0]], list(self.shape))
+
+
+def blocked(rows: int, columns: int, block: int, sparsity: float) -> torch.Tensor:
+    """A random bf16 matrix on the GPU with whole blocks of zeros."""
+    grid = torch.rand(-(-rows // block), -(-columns // block), device="cuda") >= sparsity
+    mask = grid.repeat_interleave(block, 0).repeat_interleave(block, 1)[:rows, :columns]
+    return (torch.randn(rows, columns, device="cuda") * mask).bfloat16()
+
+
+def check(layout: Layout, rows: int, columns: int, tokens: int, sparsity: float, repeats: int = 3) -> float:
+    """The largest relative error of a few runs on poisoned memory, which must agree bit by bit."""
+    weight, x = blocked(rows, columns, layout.block, sparsity), torch.randn(tokens, columns, device="cuda").bfloat16()
+    layer, want = Layer(layout, weight, tokens), x.double() @ weight.double().T
+    first = None
+    for _ in range(repeats):
+        poison = torch.full((tokens, rows), float("nan"), device="cuda", dtype=torch.bfloat16)
+        del poison
+        got = layer(x)
+        first = got if first is None else first
+        if not torch.equal(got, first):
+            raise AssertionError(f"{layout.file}: two runs differ")
+    error = ((first.double() - want).norm() / want.norm().clamp(min=1e-30)).item()
+    if not error < 6e-3:
+        raise AssertionError(f"{layout.file} {rows}x{columns}, {tokens} tokens, {sparsity}: error {error}")
+    return error
+
+
+def case(layout: Layout, sparsity: float, size: int = 8192, tokens: int = 8192) -> Case:
+    weight = blocked(size, size, layout.block, sparsity)
+    x = torch.randn(tokens, size, device="cuda").bfloat16()
+    layer = Layer(layout, weight, tokens)
+    with torch.inference_mode():
+        times = measure({"lacis": lambda: layer(x), "torch dense": lambda: torch.nn.functional.linear(x, weight)},
+                        "cuda", rounds=20)
+    return Case(f"block {layout.block}, {sparsity:.0%} zeros", times)
+
+
+def run() -> list[Case]:
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
+        return []
+    for layout in LAYOUTS:
+        for shape in ((256, 256, 256), (1000, 712, 333), (64, 64, 1), (2048, 1024, 1025)):
+            for sparsity in (0.0, 0.5, 0.9):
+                check(layout, *shape, sparsity)
+    return [case(layout, sparsity) for layout in LAYOUTS for sparsity in (0.5, 0.75, 0.9)]

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of the tiles stage: roles, rings, tile loads and products. They name no machine.
+
+#ifndef LACIS_TILE_OPS_TD
+#define LACIS_TILE_OPS_TD
+
+include "lacis/Dialect/Lacis/IR/LacisTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Lacis_IndexLike : AnyTypeOf<[Index, I32, I64]>;
+
+//===- Derived structures -------------------------------------------------===//
+
+def Lacis_RegroupOp : Lacis_Op<"regroup", [Pure]> {
+  let summary = "The same entries in an execution layout: an ordinary format, made of pattern and values.";
+  let description = [{
+    Positions under one parent are at most `capacity`, where it is given: a coordinate that has more occurs again.
+    Rows may stand in another order: see `lacis.origin`.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, OptionalAttr<I64Attr>:$capacity);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$source (`capacity` $capacity^)? attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Lacis_OriginOp : Lacis_Op<"origin", [Pure]> {
+  let summary = "The source's row group that stands at a place of a regrouped tensor; one beyond the last where none does.";
+  let arguments = (ins AnyRankedTensor:$tensor, Index:$place);
+  let results = (outs Index:$group);
+  let assemblyFormat = "$tensor `at` $place attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
+def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
+  let summary = "Work lists: for each worker the pairs (outermost coordinate of the source, tile of a dense axis) it owns.";
+  let description = [{
+    The dense axis has `extent` elements in tiles of `tile`; `raster` tiles of it are worked on together. The result
+    is a structure with a format of three axes: worker, coordinate, tile. Its first axis has one entry a worker.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Index:$extent, I64Attr:$tile, I64Attr:$raster);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source `over` $extent `by` $tile `raster` $raster attr-dict `:` type($source) `to` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===- Roles and rings ----------------------------------------------------===//
+
+def Lacis_RingOp : Lacis_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "Makes a ring; its value is the first place.";
+  let results = (outs Lacis_RingType:$ring);
+  let assemblyFormat = "attr-dict `:` qualified(type($ring))";
+}
+
+def Lacis_RolesOp : Lacis_Op<"roles", [RecursiveMemoryEffects]> {
+  let summary = "One producer, which loads, and `consumers` that multiply, side by side on one processor.";
+  let description = [{
+    The second region runs once for each consumer, whose number is its argument. Roles meet at rings only.
+  }];
+  let arguments = (ins I64Attr:$consumers);
+  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Lacis_AcquireOp : Lacis_Op<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits for a place of the ring: until it may be filled (producer), or is filled (consumer).";
+  let arguments = (ins Lacis_RingType:$ring);
+  let results = (outs Variadic<Lacis_TileType>:$tiles);
+  let assemblyFormat = "$ring attr-dict `:` qualified(type($ring)) `->` type($tiles)";
+  let hasVerifier = 1;
+}
+
+def Lacis_ReleaseOp : Lacis_Op<"release", [AllTypesMatch<["ring", "next"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Hands a place of the ring over, and moves on to the next.";
+  let description = [{
+    The producer's place is filled when the loads into it have arrived; the consumer's is free when the products
+    that read it are complete. Neither waits.
+  }];
+  let arguments = (ins Lacis_RingType:$ring);
+  let results = (outs Lacis_RingType:$next);
+  let assemblyFormat = "$ring attr-dict `:` qualified(type($ring))";
+}
+
+//===- Loads --------------------------------------------------------------===//
+
+def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
+  let description = [{
+    Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
+    the order of its values. `to %list[%n]` fills one tile of a list. After the levels are lowered the source is a
+    pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
+  }];
+  let arguments = (ins AnyType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
+                       Optional<Lacis_IndexLike>:$place, OptionalAttr<ArrayAttr>:$shape);
+  let assemblyFormat = [{
+    $source `[` $indices `]` `to` $tile (`[` $place^ `:` type($place) `]`)? attr-dict
+    `:` type($source) `[` type($indices) `]` `to` qualified(type($tile))
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_LoadRunOp : Lacis_Op<"load_run", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts to load `count` stored tiles that lie one after another in an execution layout.";
+  let arguments = (ins AnyType:$source, Lacis_IndexLike:$position, Lacis_IndexLike:$count, Lacis_TileType:$tile);
+  let assemblyFormat = [{
+    $source `at` $position `count` $count `to` $tile attr-dict
+    `:` type($source) `,` type($position) `,` type($count) `to` qualified(type($tile))
+  }];
+  let hasVerifier = 1;
+}
+
+//===- Accumulators -------------------------------------------------------===//
+
+def Lacis_SplatOp : Lacis_Op<"splat", [Pure]> {
+  let summary = "An accumulator that holds one number everywhere.";
+  let arguments = (ins AnyFloat:$value);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `to` qualified(type($acc))";
+}
+
+def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>,
+                                   MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Adds the product of two tiles: acc[m, n] += sum over k of a[m, k] * b[n, k].";
+  let description = [{
+    `%a[%first]` takes one tile of a list. With `present`, `a` is a list of tiles that cover the columns of `b` one
+    after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
+    The product is complete only after `lacis.complete`.
+  }];
+  let arguments = (ins Lacis_TileType:$a, Optional<Lacis_IndexLike>:$first, Optional<I32>:$present,
+                       Lacis_TileType:$b, Lacis_AccType:$acc);
+  let results = (outs Lacis_AccType:$result);
+  let assemblyFormat = [{
+    $a (`[` $first^ `:` type($first) `]`)? (`present` $present^)? `,` $b `into` $acc attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `into` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_CompleteOp : Lacis_Op<"complete", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Waits for all products; accumulators may then be read, and the places they came from are free.";
+  let arguments = (ins Variadic<AnyTypeOf<[Lacis_RingType, Lacis_AccType]>>:$values);
+  let results = (outs Variadic<AnyTypeOf<[Lacis_RingType, Lacis_AccType]>>:$results);
+  let assemblyFormat = "$values attr-dict `:` type($values) `->` type($results)";
+  let hasVerifier = 1;
+}
+
+def Lacis_MapOp : Lacis_Op<"map", [RecursiveMemoryEffects]> {
+  let summary = "A function of the elements of accumulators, element by element.";
+  let description = [{
+    Operands have the rows of the result; one with a single column is repeated along the rows.
+  }];
+  let arguments = (ins Variadic<Lacis_AccType>:$values);
+  let results = (outs Lacis_AccType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$values $body attr-dict `:` type($values) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Lacis_ReduceRowsOp : Lacis_Op<"reduce_rows", [Pure]> {
+  let summary = "One number for each row of an accumulator: the `sum` or the `max` of its elements.";
+  let arguments = (ins StrAttr:$kind, Lacis_AccType:$value);
+  let results = (outs Lacis_AccType:$result);
+  let assemblyFormat = "$kind $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Lacis_StoreTileOp : Lacis_Op<"store_tile", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Rounds an accumulator to the tensor's type and stores it at `[row, column]`.";
+  let description = [{
+    What lies outside of the tensor is left out. `transposed`: acc[m, n] goes to `[row + n, column + m]`.
+    After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
+  }];
+  let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$indices,
+                       UnitAttr:$transposed, OptionalAttr<ArrayAttr>:$shape, OptionalAttr<TypeAttr>:$type);
+  let assemblyFormat = [{
+    $value `to` $target `[` $indices `]` (`transposed` $transposed^)? attr-dict
+    `:` qualified(type($value)) `to` type($target) `[` type($indices) `]`
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // LACIS_TILE_OPS_TD

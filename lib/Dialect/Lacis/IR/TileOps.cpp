@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Text form and verifiers of the tile operations.
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static FormatAttr formatOf(Value tensor) {
+  auto ranked = dyn_cast<RankedTensorType>(tensor.getType());
+  return ranked ? dyn_cast_or_null<FormatAttr>(ranked.getEncoding()) : nullptr;
+}
+
+//===- Derived structures -------------------------------------------------===//
+
+LogicalResult RegroupOp::verify() {
+  auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getResult().getType());
+  if (!formatOf(getSource()) || !formatOf(getResult()))
+    return emitOpError("needs tensors with a '#lacis.format' encoding");
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError("shape and element type stay what they are");
+  if (getCapacity() && *getCapacity() < 1)
+    return emitOpError("capacity: at least 1");
+  return success();
+}
+
+LogicalResult OriginOp::verify() {
+  return getTensor().getDefiningOp<RegroupOp>() ? success() : emitOpError("needs the result of 'lacis.regroup'");
+}
+
+LogicalResult BalanceOp::verify() {
+  FormatAttr lists = formatOf(getResult());
+  if (!formatOf(getSource()) || !lists)
+    return emitOpError("needs tensors with a '#lacis.format' encoding");
+  if (getTile() < 1 || getRaster() < 1)
+    return emitOpError("tile and raster are at least 1");
+  bool isList = lists.getLevels().size() == 3 && lists.getAxes().size() == 3 &&
+                lists.getLevels()[0].getExtent().coversDomain() && lists.getLevels()[1].getCoordinate().isStored() &&
+                lists.getLevels()[2].getCoordinate().isStored() && lists.getLevels()[2].getExtent().followsParent();
+  if (!isList)
+    return emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
+                       "b : singleton)'");
+  return success();
+}
+
+//===- Roles and rings ----------------------------------------------------===//
+
+void RolesOp::print(OpAsmPrinter &p) {
+  p << " producer ";
+  p.printRegion(getProducer());
+  p << " consumers " << getConsumers() << " (";
+  p.printRegionArgument(getConsumer().getArgument(0));
+  p << ") ";
+  p.printRegion(getConsumer(), /*printEntryBlockArgs=*/false);
+  p.printOptionalAttrDict((*this)->getAttrs(), {"consumers"});
+}
+
+ParseResult RolesOp::parse(OpAsmParser &parser, OperationState &result) {
+  IntegerAttr consumers;
+  OpAsmParser::Argument number;
+  return failure(parser.parseKeyword("producer") || parser.parseRegion(*result.addRegion()) ||
+                 parser.parseKeyword("consumers") ||
+                 parser.parseAttribute(consumers, parser.getBuilder().getI64Type(), "consumers", result.attributes) ||
+                 parser.parseLParen() || parser.parseArgument(number, /*allowType=*/true) || parser.parseRParen() ||
+                 parser.parseRegion(*result.addRegion(), number) || parser.parseOptionalAttrDict(result.attributes));
+}
+
+LogicalResult RolesOp::verify() {
+  if (getConsumers() < 1)
+    return emitOpError("needs at least one consumer");
+  if (getProducer().getNumArguments() != 0 || getConsumer().getNumArguments() != 1)
+    return emitOpError("the producer takes no argument, the consumer its number");
+  auto found = getProducer().walk([](Operation *op) {
+    return isa<MmaOp, CompleteOp, StoreTileOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
+                                                   : WalkResult::advance();
+  });
+  if (found.wasInterrupted())
+    return failure();
+  found = getConsumer().walk([](Operation *op) {
+    return isa<LoadTileOp, LoadRunOp>(op) ? WalkResult(op->emitOpError("belongs to the producer"))
+                                          : WalkResult::advance();
+  });
+  return failure(found.wasInterrupted());
+}
+
+LogicalResult AcquireOp::verify() {
+  return llvm::equal(getRing().getType().getTiles(), getTiles().getTypes())
+             ? success()
+             : emitOpError("gives the tiles of the ring, in order");
+}
+
+//===- Loads --------------------------------------------------------------===//
+
+/// The element type of a source that is still a tensor; null for a pointer.
+static Type elementOf(Value source) {
+  auto tensor = dyn_cast<RankedTensorType>(source.getType());
+  return tensor ? tensor.getElementType() : Type();
+}
+
+LogicalResult LoadTileOp::verify() {
+  auto tensor = dyn_cast<RankedTensorType>(getSource().getType());
+  if (tensor && tensor.getElementType() != getTile().getType().getElementType())
+    return emitOpError("element types must agree");
+  size_t wanted = tensor && tensor.getEncoding() ? 3 : tensor ? tensor.getRank() : 2;
+  if (getIndices().size() != wanted)
+    return emitOpError("needs ") << wanted << " indices: "
+                                 << (wanted == 3 ? "position, row and column" : "row and column");
+  if (!tensor && !getShape())
+    return emitOpError("a pointer needs 'shape'");
+  if (getTile().getType().isList() != static_cast<bool>(getPlace()))
+    return emitOpError("a list of tiles, and no other tile, needs the place of one");
+  return success();
+}
+
+LogicalResult LoadRunOp::verify() {
+  Type element = elementOf(getSource());
+  if (element && (element != getTile().getType().getElementType() || !getSource().getDefiningOp<RegroupOp>()))
+    return emitOpError("needs the result of 'lacis.regroup', of the tile's element type");
+  if (!getTile().getType().isList())
+    return emitOpError("fills a list of tiles");
+  return success();
+}
+
+//===- Accumulators -------------------------------------------------------===//
+
+LogicalResult MmaOp::verify() {
+  TileType a = getA().getType(), b = getB().getType();
+  AccType acc = getAcc().getType();
+  if (b.isList())
+    return emitOpError("b is one tile, not a list");
+  if (a.isList() != static_cast<bool>(getFirst()))
+    return emitOpError("a list of tiles, and no other tile, needs the place of the first");
+  if (getPresent() && !a.isList())
+    return emitOpError("present: a must be a list of tiles");
+  if (a.getElementType() != b.getElementType())
+    return emitOpError("element types of the tiles must agree");
+  if (a.getRows() != acc.getRows() || b.getRows() != acc.getColumns())
+    return emitOpError("rows of a and b must be the rows and columns of the accumulator");
+  bool fits = getPresent() ? b.getColumns() % a.getColumns() == 0 && b.getColumns() / a.getColumns() <= 32
+                           : a.getColumns() == b.getColumns();
+  return fits ? success() : emitOpError("columns of a and b must agree, or cover b where 'present' is given");
+}
+
+LogicalResult CompleteOp::verify() {
+  return getValues().getTypes() == getResults().getTypes() ? success()
+                                                           : emitOpError("gives what it takes, type by type");
+}
+
+LogicalResult MapOp::verify() {
+  Block &block = getBody().front();
+  auto yield = dyn_cast_or_null<YieldOp>(block.empty() ? nullptr : &block.back());
+  AccType result = getResult().getType();
+  if (!yield || yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result.getElementType())
+    return emitOpError("body must yield one ") << result.getElementType();
+  if (block.getNumArguments() != getValues().size())
+    return emitOpError("body needs one argument for each operand");
+  for (auto [value, argument] : llvm::zip(getValues(), block.getArguments())) {
+    auto type = cast<AccType>(value.getType());
+    if (argument.getType() != type.getElementType())
+      return emitOpError("arguments of the body are elements of the operands");
+    if (type.getRows() != result.getRows() || (type.getColumns() != 1 && type.getColumns() != result.getColumns()))
+      return emitOpError("operands have the shape of the result, or its rows and one column");
+  }
+  return success();
+}
+
+LogicalResult ReduceRowsOp::verify() {
+  AccType from = getValue().getType(), to = getResult().getType();
+  if (getKind() != "sum" && getKind() != "max")
+    return emitOpError("kind is 'sum' or 'max', not '") << getKind() << "'";
+  if (to.getRows() != from.getRows() || to.getColumns() != 1 || to.getElementType() != from.getElementType())
+    return emitOpError("gives one number for each row");
+  return success();
+}
+
+LogicalResult StoreTileOp::verify() {
+  if (getIndices().size() != 2)
+    return emitOpError("needs row and column");
+  if (!elementOf(getTarget()) && (!getShape() || !getType()))
+    return emitOpError("a pointer needs 'shape' and 'type'");
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "lacis/Dialect/Lacis/IR/TileOps.cpp.inc"

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Products, and arithmetic on accumulators: 64 rows over the 128 threads of a warpgroup.
+///
+/// Elements 4n and 4n + 1 of a thread are neighbours in one row, 4n + 2 and 4n + 3 those eight rows below;
+/// the four threads of a quad share their rows.
+#include "RoleLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+LogicalResult hopper::checkAcc(Operation *op, AccType type) {
+  if (type.getRows() == 64 && type.getElementType().isF32() && type.getColumns() % 8 == 0 && type.getColumns() <= 256)
+    return success();
+  return op->emitError("tiles: a consumer holds 64 rows of up to 256 float32 columns, a multiple of 8; got ") << type;
+}
+
+//===- Products -----------------------------------------------------------===//
+
+/// Bytes of a row of a tile, which are those of its swizzle; 0 where the tensor cores cannot read it.
+static int64_t lineBytes(TileType tile) {
+  int64_t bytes = tile.getColumns() * tile.getElementType().getIntOrFloatBitWidth() / 8;
+  return bytes == 32 || bytes == 64 || bytes == 128 ? bytes : 0;
+}
+
+/// The descriptor of a tile with its rows along the contraction.
+static Value descriptor(OpBuilder &b, Location loc, Instructions &i, Value address, int64_t bytes) {
+  int64_t layout = bytes == 128 ? 1 : bytes == 64 ? 2 : 3;
+  uint64_t fixed = uint64_t(1) << 16 | uint64_t(8 * bytes >> 4) << 32 | uint64_t(layout) << 62;
+  Value units = arith::ShRUIOp::create(b, loc, address, i.constant(4));
+  Value low = arith::ExtUIOp::create(b, loc, b.getI64Type(), units);
+  return arith::OrIOp::create(b, loc, low, i.constant64(static_cast<int64_t>(fixed)));
+}
+
+/// One group of products: tile n of `a` with slab `slabs[n]` of `b`, all of them where `slabs` is empty.
+RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, Value a, Value bTile, Pieces slabs) {
+  Instructions i(b, op.getLoc());
+  TileType type = op.getA().getType();
+  int64_t line = lineBytes(type), steps = line / 32, tileUnits = bytesPerTile(type) >> 4;
+  int64_t count = slabs.empty() ? op.getB().getType().getColumns() / type.getColumns() : slabs.size();
+  auto shifted = [&](Value base, int64_t units) {
+    return units == 0 ? base : arith::AddIOp::create(b, op.getLoc(), base, i.constant64(units)).getResult();
+  };
+  i.fenceProducts();
+  for (int64_t tile = 0; tile < count; ++tile) {
+    Value right = slabs.empty() ? shifted(bTile, tile * (line >> 4))
+                                : arith::AddIOp::create(b, op.getLoc(), bTile, slabs[tile]).getResult();
+    for (int64_t step = 0; step < steps; ++step)
+      acc = i.product(acc, shifted(a, tile * tileUnits + step * 2), shifted(right, step * 2), type.getElementType());
+  }
+  i.commitProducts();
+  i.waitProducts(1);
+  return acc;
+}
+
+/// The products of exactly `count` stored tiles, the lowest bits of `present` first.
+RoleLowering::Pieces RoleLowering::storedProducts(OpBuilder &b, MmaOp op, int64_t count, Value present, Pieces acc,
+                                                  Value a, Value bTile) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  if (count == 0) {
+    i.waitProducts(0);
+    return acc;
+  }
+  Pieces slabs;
+  if (count < op.getB().getType().getColumns() / op.getA().getType().getColumns())
+    for (int64_t n = 0; n < count; ++n) {
+      Value slab = LLVM::CountTrailingZerosOp::create(b, loc, b.getI32Type(), present, /*is_zero_poison=*/true);
+      Value units = arith::ExtUIOp::create(b, loc, b.getI64Type(), slab);
+      slabs.push_back(arith::MulIOp::create(b, loc, units, i.constant64(lineBytes(op.getA().getType()) >> 4)));
+      present = arith::AndIOp::create(b, loc, present, i.add(present, -1));
+    }
+  return products(b, op, acc, a, bTile, slabs);
+}
+
+/// One straight path for each number of stored tiles in [low, high]: a test around single products would serialise
+/// them. Halving makes branches; a chain of equalities would become an indirect jump.
+RoleLowering::Pieces RoleLowering::choose(OpBuilder &b, MmaOp op, int64_t low, int64_t high, Value found,
+                                          Value present, Pieces acc, Value a, Value bTile) {
+  if (low == high)
+    return storedProducts(b, op, low, present, acc, a, bTile);
+  Location loc = op.getLoc();
+  int64_t middle = (low + high + 1) / 2;
+  Value less = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, found, Instructions(b, loc).constant(middle));
+  auto guard = scf::IfOp::create(b, loc, TypeRange(ValueRange(acc)), less, /*addThenBlock=*/true,
+                                 /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  scf::YieldOp::create(then, loc, choose(then, op, low, middle - 1, found, present, acc, a, bTile));
+  scf::YieldOp::create(otherwise, loc, choose(otherwise, op, middle, high, found, present, acc, a, bTile));
+  return Pieces(guard.getResults());
+}
+
+LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType a = op.getA().getType(), bType = op.getB().getType();
+  if (failed(checkAcc(op, op.getAcc().getType())))
+    return failure();
+  if (!lineBytes(a) || !lineBytes(bType) || !(a.getElementType().isBF16() || a.getElementType().isF16()))
+    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << a << " and " << bType;
+  Value address = pieces(op.getA())[0];
+  if (op.getFirst())
+    address = i.add(address, i.multiply(mapping.lookupOrDefault(op.getFirst()), bytesPerTile(a)));
+  Value left = descriptor(b, loc, i, address, lineBytes(a));
+  Value right = descriptor(b, loc, i, pieces(op.getB())[0], lineBytes(bType));
+  Pieces acc = pieces(op.getAcc());
+  if (!op.getPresent()) {
+    acc = products(b, op, acc, left, right, {});
+  } else {
+    Value present = mapping.lookupOrDefault(op.getPresent());
+    Value found = math::CtPopOp::create(b, loc, present);
+    acc = choose(b, op, 0, bType.getColumns() / a.getColumns(), found, present, acc, left, right);
+  }
+  setPieces(op.getResult(), acc);
+  if (!previous.empty() && acquiredIn == op->getBlock())
+    releasePrevious(i);
+  return success();
+}
+
+//===- Arithmetic ---------------------------------------------------------===//
+
+void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
+  Value value = mapping.lookupOrDefault(op.getValue());
+  int64_t columns = op.getAcc().getType().getColumns();
+  setPieces(op.getAcc(), Pieces(columns == 1 ? 2 : columns / 2, value));
+}
+
+/// Element `n` of a thread; of a single column, the number of its row.
+static Value elementOf(ArrayRef<Value> acc, AccType type, size_t n) {
+  return type.getColumns() == 1 ? acc[n % 4 / 2] : acc[n];
+}
+
+LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
+  AccType type = op.getResult().getType();
+  if (type.getColumns() != 1 && failed(checkAcc(op, type)))
+    return failure();
+  Block &body = op.getBody().front();
+  Pieces results;
+  size_t count = type.getColumns() == 1 ? 2 : type.getColumns() / 2;
+  for (size_t n = 0; n < count; ++n) {
+    for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
+      mapping.map(argument, type.getColumns() == 1 ? pieces(value)[n]
+                                                   : elementOf(pieces(value), cast<AccType>(value.getType()), n));
+    for (Operation &inner : body.without_terminator())
+      b.clone(inner, mapping);
+    results.push_back(mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
+  }
+  setPieces(op.getResult(), results);
+  return success();
+}
+
+/// Within a thread, then across the four threads that share a row.
+void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  auto combine = [&](Value x, Value y) -> Value {
+    if (op.getKind() == "sum")
+      return arith::AddFOp::create(b, loc, x, y);
+    return LLVM::MaximumOp::create(b, loc, x, y); // one instruction, and NaN stays NaN
+  };
+  Pieces values = pieces(op.getValue()), rows(2);
+  for (auto [n, value] : llvm::enumerate(values)) {
+    Value &row = rows[values.size() == 2 ? n : n % 4 / 2];
+    row = row ? combine(row, value) : value;
+  }
+  if (values.size() != 2)
+    for (Value &row : rows)
+      for (int64_t distance : {1, 2})
+        row = combine(row, i.shuffleXor(row, distance));
+  setPieces(op.getResult(), rows);
+}

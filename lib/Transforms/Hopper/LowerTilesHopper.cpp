@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Roles become warpgroups: the first loads, each of the others is a consumer.
+#include "../Stages.h"
+#include "RoleLowering.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISLOWERTILESHOPPER
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+namespace {
+
+/// Registers a thread: what the block starts with is shared out anew between producer and consumers.
+struct Registers {
+  int64_t producer, consumer;
+
+  explicit Registers(int64_t consumers) {
+    constexpr int64_t total = 65536, least = 32, most = 240;
+    int64_t groups = consumers + 1;
+    int64_t start = std::min<int64_t>(total / (groups * kGroupThreads), 255) / 8 * 8;
+    consumer = std::min(most, (start * groups - least) / consumers / 8 * 8);
+    producer = std::min(start, start * groups - consumer * consumers);
+  }
+};
+
+class KernelLowering {
+public:
+  KernelLowering(func::FuncOp function, RolesOp roles)
+      : function(function), module(function->getParentOfType<ModuleOp>()), roles(roles), maps(module, function) {}
+
+  LogicalResult run() {
+    FailureOr<SharedMemory> planned = SharedMemory::plan(roles);
+    if (failed(planned))
+      return failure();
+    memory = *planned;
+    OpBuilder b(roles);
+    Warpgroup group = enter(b);
+    Registers registers(roles.getConsumers());
+    auto split = scf::IfOp::create(b, roles.getLoc(), Instructions(b, roles.getLoc()).equal(number, 0),
+                                   /*withElseRegion=*/true);
+    OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
+    if (failed(lowerProducer(producer, group, registers)) || failed(lowerConsumer(consumer, group, registers)))
+      return failure();
+    finish();
+    return success();
+  }
+
+private:
+  Value sharedMemory(OpBuilder &b);
+  Warpgroup enter(OpBuilder &b);
+  LogicalResult lowerProducer(OpBuilder &b, Warpgroup group, Registers registers);
+  LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers);
+  void finish();
+
+  func::FuncOp function;
+  ModuleOp module;
+  RolesOp roles;
+  TensorMaps maps;
+  SharedMemory memory;
+  Value thread, number; // of the thread in the block, of its warpgroup
+};
+
+} // namespace
+
+/// The address of dynamic shared memory, which every kernel of the module names alike.
+Value KernelLowering::sharedMemory(OpBuilder &b) {
+  constexpr StringLiteral name = "lacis_shared";
+  Location loc = roles.getLoc();
+  auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
+  constexpr unsigned space = 3, alignment = 1024;
+  if (!module.lookupSymbol(name)) {
+    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+    LLVM::GlobalOp::create(top, loc, bytes, /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
+                           alignment, space);
+  }
+  Value address = LLVM::AddressOfOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), space), name);
+  return LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), address);
+}
+
+/// Who the thread is; one thread prepares the barriers, and all wait for it.
+Warpgroup KernelLowering::enter(OpBuilder &b) {
+  Location loc = roles.getLoc();
+  Instructions i(b, loc);
+  Warpgroup group;
+  group.shared = sharedMemory(b);
+  thread = i.threadId();
+  number = i.uniform(arith::ShRUIOp::create(b, loc, thread, i.constant(7)));
+  Value warp = i.uniform(arith::ShRUIOp::create(b, loc, thread, i.constant(5)));
+  group.warp = arith::AndIOp::create(b, loc, warp, i.constant(3));
+  group.lane = arith::AndIOp::create(b, loc, thread, i.constant(31));
+  group.consumer = i.add(number, -1);
+  auto guard = scf::IfOp::create(b, loc, i.equal(thread, 0), /*withElseRegion=*/false);
+  OpBuilder then = guard.getThenBodyBuilder();
+  Instructions first(then, loc);
+  auto init = [&](int64_t at, int64_t arrivals) { first.initBarrier(first.add(group.shared, at), arrivals); };
+  for (auto &[ring, place] : memory.rings)
+    for (int64_t stage = 0; stage < cast<RingOp>(ring).getType().getStages(); ++stage) {
+      init(place.full + 8 * stage, 1);
+      init(place.empty + 8 * stage, kGroupThreads / 32 * roles.getConsumers()); // one a warp
+    }
+  init(memory.idle, 1);
+  first.fenceBarrierInit();
+  i.synchronize();
+  return group;
+}
+
+LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group, Registers registers) {
+  Location loc = roles.getLoc();
+  Instructions i(b, loc);
+  i.setRegisters(registers.producer, /*increase=*/false);
+  auto guard = scf::IfOp::create(b, loc, i.equal(thread, 0), /*withElseRegion=*/false);
+  OpBuilder then = guard.getThenBodyBuilder();
+  return RoleLowering(memory, maps, group, /*isProducer=*/true).lower(then, roles.getProducer().front());
+}
+
+LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers) {
+  Location loc = roles.getLoc();
+  Instructions i(b, loc);
+  i.setRegisters(registers.consumer, /*increase=*/true);
+  RoleLowering lowering(memory, maps, group, /*isProducer=*/false);
+  lowering.map(roles.getConsumer().getArgument(0), group.consumer);
+  if (failed(lowering.lower(b, roles.getConsumer().front())))
+    return failure();
+  // Shared memory must not go before the last store has read it.
+  Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
+  auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+  OpBuilder then = guard.getThenBodyBuilder();
+  Instructions(then, loc).waitStores(0, /*read=*/false);
+  return success();
+}
+
+/// Removes what has been lowered, and records threads and bytes of the launch.
+void KernelLowering::finish() {
+  Builder b(module.getContext());
+  int64_t threads = kGroupThreads * (roles.getConsumers() + 1);
+  function->setAttr("lacis.block", b.getDenseI64ArrayAttr({threads, 1, 1}));
+  function->setAttr("lacis.blocks_per_processor", b.getI64IntegerAttr(1));
+  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>("lacis.artifact"));
+  SmallVector<Attribute> launches;
+  for (Attribute entry : cast<ArrayAttr>(artifact.get("launches"))) {
+    NamedAttrList launch(cast<DictionaryAttr>(entry));
+    if (cast<StringAttr>(launch.get("entry")).getValue() == function.getName()) {
+      launch.set("block", b.getI64ArrayAttr({threads, 1, 1}));
+      launch.set("shared", b.getI64IntegerAttr(memory.bytes));
+    }
+    launches.push_back(launch.getDictionary(b.getContext()));
+  }
+  artifact.set("launches", b.getArrayAttr(launches));
+  module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
+  roles.erase();
+  for (auto &[ring, place] : memory.rings)
+    ring->erase();
+}
+
+namespace {
+
+struct LowerTilesHopper : lacis::impl::LacisLowerTilesHopperBase<LowerTilesHopper> {
+  void runOnOperation() override {
+    if (hasReached(getOperation(), "target"))
+      return;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<RolesOp> found;
+      function.walk([&](RolesOp roles) { found.push_back(roles); });
+      if (found.size() > 1) {
+        found[1].emitError("tiles: a kernel has roles once");
+        return signalPassFailure();
+      }
+      if (!found.empty() && failed(KernelLowering(function, found.front()).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where rings, store buffers and barriers of one kernel lie in shared memory.
+#include "SharedMemory.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+RingOp hopper::ringOf(Value place) {
+  while (true) {
+    if (auto argument = dyn_cast<BlockArgument>(place)) {
+      auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      place = loop.getTiedLoopInit(argument)->get();
+      continue;
+    }
+    unsigned number = cast<OpResult>(place).getResultNumber();
+    Operation *op = place.getDefiningOp();
+    if (auto ring = dyn_cast<RingOp>(op))
+      return ring;
+    if (auto release = dyn_cast<ReleaseOp>(op))
+      place = release.getRing();
+    else if (auto complete = dyn_cast<CompleteOp>(op))
+      place = complete.getValues()[number];
+    else if (auto loop = dyn_cast<scf::ForOp>(op))
+      place = loop.getInits()[number];
+    else
+      place = cast<scf::IfOp>(op).thenYield().getOperand(number);
+  }
+}
+
+FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
+  constexpr int64_t alignment = 1024, barrierBytes = 8;
+  SharedMemory memory;
+  auto visit = [&](AcquireOp acquire) {
+    RingOp ring = ringOf(acquire.getRing());
+    if (!memory.rings.insert({ring, RingPlace()}).second)
+      return;
+    RingPlace &place = memory.rings[ring];
+    place.begin = memory.bytes;
+    for (TileType tile : ring.getType().getTiles()) {
+      place.tiles.push_back(place.stageBytes);
+      place.stageBytes += llvm::alignTo(tile.getBytes(), alignment);
+    }
+    memory.bytes += place.stageBytes * ring.getType().getStages();
+  };
+  roles.walk(visit);
+  int64_t barriers = barrierBytes;
+  for (auto &[ring, place] : memory.rings)
+    barriers += 2 * barrierBytes * cast<RingOp>(ring).getType().getStages();
+  bool stores = false;
+  roles.walk([&](StoreTileOp) { stores = true; });
+  int64_t consumers = roles.getConsumers(), left = kSharedBytes - memory.bytes - barriers;
+  memory.stores = memory.bytes;
+  memory.buffersPerConsumer = stores ? std::min<int64_t>(2, left / (consumers * kStoreBytes)) : 0;
+  if (left < 0 || (stores && memory.buffersPerConsumer < 1))
+    return roles.emitError("tiles: rings of ")
+           << memory.bytes << " bytes and " << (stores ? consumers * kStoreBytes : 0)
+           << " bytes for stores are more than the " << kSharedBytes - barriers
+           << " bytes of shared memory; use fewer stages or smaller tiles";
+  int64_t next = memory.stores + memory.buffersPerConsumer * consumers * kStoreBytes;
+  for (auto &[ring, place] : memory.rings) {
+    int64_t stages = cast<RingOp>(ring).getType().getStages();
+    place.full = next;
+    place.empty = next + barrierBytes * stages;
+    next += 2 * barrierBytes * stages;
+  }
+  memory.idle = next;
+  memory.bytes = next + barrierBytes;
+  return memory;
+}

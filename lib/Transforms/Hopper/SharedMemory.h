@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where rings, store buffers and barriers of one kernel lie in shared memory.
+#ifndef LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H
+#define LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H
+
+#include "lacis/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lacis::hopper {
+
+constexpr int64_t kSharedBytes = 232448;  // what one block may have
+constexpr int64_t kGroupThreads = 128;    // a warpgroup: the producer, or one consumer
+constexpr int64_t kStoreBytes = 64 * 128; // a box of 64 rows of 128 bytes
+
+/// Bytes from the start of dynamic shared memory.
+struct RingPlace {
+  int64_t begin = 0, stageBytes = 0;
+  int64_t full = 0, empty = 0; // the first of `stages` barriers
+  llvm::SmallVector<int64_t> tiles; // within a stage
+};
+
+struct SharedMemory {
+  llvm::MapVector<mlir::Operation *, RingPlace> rings;
+  int64_t stores = 0, buffersPerConsumer = 0;
+  int64_t idle = 0; // a barrier that nobody waits for
+  int64_t bytes = 0;
+
+  /// Fails, with the sizes, where it does not fit.
+  static llvm::FailureOr<SharedMemory> plan(RolesOp roles);
+};
+
+/// Bytes of a tile, or of one tile of a list.
+inline int64_t bytesPerTile(TileType tile) { return tile.getBytes() / tile.getCount(); }
+
+/// The ring that a value is a place of.
+RingOp ringOf(mlir::Value place);
+
+} // namespace lacis::hopper
+
+#endif // LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H

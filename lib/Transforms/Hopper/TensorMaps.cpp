@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Kernel arguments that describe a matrix to the copy engine.
+#include "TensorMaps.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+static constexpr StringLiteral kArtifact = "lacis.artifact";
+
+static ArrayAttr append(ArrayAttr list, Attribute element) {
+  SmallVector<Attribute> elements;
+  if (list)
+    llvm::append_range(elements, list);
+  elements.push_back(element);
+  return ArrayAttr::get(element.getContext(), elements);
+}
+
+/// Every kernel of the module takes the artifact's arguments, so each gets the new one.
+static void addArgument(ModuleOp module) {
+  Builder b(module.getContext());
+  auto pointer = LLVM::LLVMPointerType::get(module.getContext());
+  DictionaryAttr attributes = b.getDictionaryAttr({
+      b.getNamedAttr("llvm.align", b.getI64IntegerAttr(64)),
+      b.getNamedAttr("llvm.byval", TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), 128))),
+  });
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (kernel->hasAttr("lacis.gpu_kernel"))
+      (void)kernel.insertArgument(kernel.getNumArguments(), pointer, attributes, kernel.getLoc());
+}
+
+FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape, Type element, int64_t rows,
+                                 int64_t columns) {
+  auto argument = dyn_cast<BlockArgument>(pointer);
+  int64_t bytes = columns * element.getIntOrFloatBitWidth() / 8;
+  if (!argument || argument.getOwner() != &function.getBody().front())
+    return user->emitError("tiles: a box is loaded from, or stored to, an argument of the kernel");
+  if (rows > 256 || (bytes != 32 && bytes != 64 && bytes != 128))
+    return user->emitError("tiles: a box of ") << rows << " rows of " << bytes
+                                               << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
+  Builder b(module.getContext());
+  DictionaryAttr map = b.getDictionaryAttr({
+      b.getNamedAttr("pointer", b.getI64IntegerAttr(argument.getArgNumber())),
+      b.getNamedAttr("shape", b.getArrayAttr({shape[1], shape[0]})),
+      b.getNamedAttr("box", b.getI64ArrayAttr({columns, rows})),
+      b.getNamedAttr("swizzle", b.getI64IntegerAttr(bytes)),
+      b.getNamedAttr("dtype", b.getStringAttr(element.isBF16() ? "bf16" : element.isF16() ? "f16" : "f32")),
+  });
+  Value &value = known[map];
+  if (value)
+    return value;
+  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>(kArtifact));
+  auto maps = dyn_cast_or_null<ArrayAttr>(artifact.get("tensor_maps"));
+  DictionaryAttr record = b.getDictionaryAttr({b.getNamedAttr("kind", b.getStringAttr("tensor_map")),
+                                               b.getNamedAttr("index", b.getI64IntegerAttr(maps ? maps.size() : 0))});
+  artifact.set("args", append(cast<ArrayAttr>(artifact.get("args")), record));
+  artifact.set("tensor_maps", append(maps, map));
+  module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
+  addArgument(module);
+  return value = function.getArguments().back();
+}
+
+void TensorMaps::exchangeChunks(Value pointer, int64_t bytes) {
+  Builder b(module.getContext());
+  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>(kArtifact));
+  SmallVector<Attribute> records(cast<ArrayAttr>(artifact.get("args")).getValue());
+  NamedAttrList record(cast<DictionaryAttr>(records[cast<BlockArgument>(pointer).getArgNumber()]));
+  std::string lines = " lines " + std::to_string(bytes);
+  StringRef rule = cast<StringAttr>(record.get("rule")).getValue();
+  if (rule.ends_with(lines))
+    return;
+  record.set("rule", b.getStringAttr(rule + lines));
+  records[cast<BlockArgument>(pointer).getArgNumber()] = record.getDictionary(b.getContext());
+  artifact.set("args", b.getArrayAttr(records));
+  module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
+}

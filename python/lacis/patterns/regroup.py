@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Execution layouts of tensors with stored blocks: what tile kernels walk, made on the device from the pattern.
+
+The layout's format has the levels panel, step, bitmap of tiles, and the tile itself:
+`(i floordiv 384 : dense, j floordiv 64 : compressed, (i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap,
+i mod 64 : dense, j mod 16 : dense)`. A tile is kept where any stored block touches it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from ..errors import FormatError
+from ..formats import Format
+from .structure import Structure
+
+
+@dataclasses.dataclass(frozen=True)
+class Regrouped:
+    """The arrays of an execution layout by name, and which tile of the grid each position holds.
+
+    `arrays` has `pos1`, `crd1`, `pos2`, `bits2`, with a `link` level `link3`, and `origin`: the group of tile rows
+    that stands at each place, one beyond the last where there is none.
+    """
+
+    structure: Structure
+    format: Format
+    arrays: dict[str, torch.Tensor]
+    tile_rows: torch.Tensor
+    tile_columns: torch.Tensor
+
+    def values(self, values: torch.Tensor, line: int = 0) -> torch.Tensor:
+        """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, zero where nothing is stored.
+
+        `line` is the number of bytes in a row of a tile whose 16-byte chunks are exchanged for the tensor cores:
+        32, 64, 128, or 0 for none.
+        """
+        height, width = self.structure.format.tile
+        rows, columns = self.format.tile
+        device = values.device
+        row = self.tile_rows[:, None, None] * rows + torch.arange(rows, device=device)[:, None]
+        column = self.tile_columns[:, None, None] * columns + torch.arange(columns, device=device)
+        slots = _slot_grid(self.structure)
+        inside = (row < slots.shape[0] * height) & (column < slots.shape[1] * width)
+        row, column = row.clamp(max=slots.shape[0] * height - 1), column.clamp(max=slots.shape[1] * width - 1)
+        slot = slots[row // height, column // width]
+        found = values.reshape(-1, height, width)[slot.clamp(min=0), row % height, column % width]
+        tiles = torch.where((slot >= 0) & inside, found, torch.zeros((), dtype=values.dtype, device=device))
+        return exchange_chunks(tiles, line) if line else tiles.contiguous()
+
+
+def exchange_chunks(tiles: torch.Tensor, line: int) -> torch.Tensor:
+    """Tiles whose rows have `line` bytes, with the 16-byte chunks of each row exchanged by the row's number."""
+    per_chunk = 16 // tiles.element_size()
+    chunks = line // 16
+    if tiles.shape[-1] != per_chunk * chunks:
+        raise FormatError(f"a row of {tiles.shape[-1]} elements does not have {line} bytes")
+    row = torch.arange(tiles.shape[-2], device=tiles.device)
+    order = torch.arange(chunks, device=tiles.device) ^ (row // (8 // chunks) % chunks)[:, None]
+    split = tiles.reshape(*tiles.shape[:-1], chunks, per_chunk)
+    return torch.gather(split, -2, order[..., None].expand_as(split)).reshape(tiles.shape)
+
+
+def regroup(structure: Structure, format: Format | str, *, capacity: int | None = None, reorder: bool = False) -> Regrouped:
+    """The execution layout `format` of `structure`, whose stored blocks are matrices.
+
+    A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
+    brings those with many common columns together where a panel has two; else they keep their places.
+    Raises `FormatError` for a format that is no execution layout.
+    """
+    format = Format.parse(format) if isinstance(format, str) else format
+    if len(structure.format.tile) != 2 or len(format.tile) != 2 or len(structure.shape) != 2:
+        raise FormatError(f"an execution layout is of matrices with stored blocks, not '{structure.format}'")
+    panel, step = format.levels[0].digits[0].div, format.levels[1].digits[0].div
+    rows, columns = format.tile
+    height, width = panel // rows, step // columns
+    present = _present_tiles(structure, rows, columns)
+    count = present.shape[0]
+    order = _pair_rows(present) if reorder and height == 2 else torch.arange(count, device=present.device)
+    panels, steps = -(-count // height), -(-present.shape[1] // width)
+    place = _even_places(count, panels, height, present.device) if reorder else order
+    grid = torch.zeros(panels * height, steps * width, dtype=torch.bool, device=present.device)
+    grid[place, : present.shape[1]] = present[order]
+    bits = grid.reshape(panels, height, steps, width).permute(0, 2, 1, 3).reshape(panels, steps, height * width)
+    arrays, (at_panel, at_step, bit) = _stages(bits, capacity)
+    origin = torch.full((panels * height,), count, dtype=torch.int32, device=present.device)
+    origin[place] = order.int()
+    arrays["origin"] = origin
+    tile_rows = origin[at_panel * height + bit // width].long()
+    tile_columns = at_step * width + bit % width
+    if any(level.extent.stands_alone for level in format.levels):
+        if structure.format.tile != format.tile:
+            raise FormatError(f"tiles that link to stored blocks have their size, {structure.format.tile}")
+        arrays["link3"] = _slot_grid(structure)[tile_rows, tile_columns].int()
+    return Regrouped(structure, format, arrays, tile_rows, tile_columns)
+
+
+def _slot_grid(structure: Structure) -> torch.Tensor:
+    """The slot of each block of the matrix, -1 where none is stored; int64 [block rows, block columns]."""
+    height, width = structure.format.tile
+    (row, column), valid = structure.slot_axes()
+    grid = torch.full(
+        (-(-structure.shape[0] // height), -(-structure.shape[1] // width)), -1, dtype=torch.int64, device=row.device
+    )
+    slot = torch.arange(len(row), device=row.device)
+    grid[row[valid] // height, column[valid] // width] = slot[valid]
+    return grid
+
+
+def _present_tiles(structure: Structure, rows: int, columns: int) -> torch.Tensor:
+    """Which tiles of the matrix a stored block touches; bool [tile rows, tile columns]."""
+    height, width = structure.format.tile
+    if rows % height and height % rows or columns % width and width % columns:
+        raise FormatError(f"tiles of {rows}x{columns} and stored blocks of {height}x{width} do not nest")
+    grid = _slot_grid(structure) >= 0
+    for axis, (tile, block) in enumerate(((rows, height), (columns, width))):
+        if block > tile:
+            grid = grid.repeat_interleave(block // tile, axis)
+        elif tile > block:
+            pad = -grid.shape[axis] % (tile // block)
+            grid = torch.nn.functional.pad(grid, (0, pad) if axis else (0, 0, 0, pad))
+            grid = grid.unflatten(axis, (-1, tile // block)).any(axis + 1)
+    return grid
+
+
+def _pair_rows(present: torch.Tensor) -> torch.Tensor:
+    """An order of the rows in which neighbours (0 and 1, 2 and 3, ...) have many columns in common."""
+    weight = present.float()
+    common, size = weight @ weight.T, weight.sum(1)
+    size, order = size.clone(), []
+    for _ in range(present.shape[0] // 2):
+        first = size.argmax()
+        size[first] = -1
+        second = torch.where(size >= 0, common[first], -1.0).argmax()
+        size[second] = -1
+        order += [first, second]
+    if present.shape[0] % 2:
+        order.append(size.argmax())
+    return torch.stack(order)
+
+
+def _even_places(count: int, panels: int, height: int, device) -> torch.Tensor:
+    """Places of `count` rows in panels of `height`, as evenly as they go; int64 [count]."""
+    row = torch.arange(count, device=device)
+    panel = row * panels // count
+    first = (panel * count + panels - 1) // panels  # the first row of the panel
+    return panel * height + row - first
+
+
+def _stages(bits: torch.Tensor, capacity: int | None):
+    """Arrays of the levels below the panel from bool [panels, steps, bits], and the indices of the tiles in order."""
+    panel, step, bit = bits.nonzero(as_tuple=True)
+    group = panel * bits.shape[1] + step
+    first = torch.searchsorted(group, group)  # of the step's tiles
+    part = (torch.arange(len(group), device=bits.device) - first) // (capacity or bits.shape[2])
+    key = group * bits.shape[2] + part
+    stage_key, stage, count = torch.unique_consecutive(key, return_inverse=True, return_counts=True)
+    stage_group = stage_key // bits.shape[2]
+    words = torch.zeros(len(stage_key), dtype=torch.int64, device=bits.device)
+    words.scatter_add_(0, stage, torch.ones_like(bit) << bit)
+    per_panel = torch.bincount(stage_group // bits.shape[1], minlength=bits.shape[0])
+    arrays = {
+        "pos1": _positions(per_panel),
+        "crd1": (stage_group % bits.shape[1]).int(),
+        "pos2": _positions(count),
+        "bits2": words.int(),
+    }
+    return arrays, (panel, step, bit)
+
+
+def _positions(counts: torch.Tensor) -> torch.Tensor:
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)]).int()

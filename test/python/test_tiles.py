@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tile kernels written by hand assemble clean, and the arrays that they walk say what the pattern says."""
+
+import pathlib
+
+import pytest
+import torch
+
+import lacis
+from lacis import _core
+from lacis.errors import FormatError
+from lacis.patterns.balance import panel_cost, work_lists
+from lacis.patterns.regroup import exchange_chunks, regroup
+from lacis.runtime import ptxas
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "Tiles"
+PAIRS = ("(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link, "
+         "i mod 64 : dense, j mod 64 : dense)")
+SLABS = ("(i, j) -> (i floordiv 384 : dense, j floordiv 64 : compressed<unique=false>, "
+         "(i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap, i mod 64 : dense, j mod 16 : dense)")
+
+
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("name", ["block64", "block16", "softmax"])
+def test_ptx_assembles_clean(name):
+    """No C75xx and no spill."""
+    options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
+    compiled = _core.compile((FOLDER / f"{name}.mlir").read_text(), "cuda:sm_90a", options)
+    assert "lacis.roles" in compiled.stages["tiles"] and "lacis.mma" in compiled.stages["buffers"]
+    info = _core.artifact_info(compiled.artifact)
+    assert info["tensor_maps"] and info["launches"][0]["shared"] > 48 * 1024
+
+
+def blocks(rows, columns, block, density):
+    torch.manual_seed(0)
+    mask = torch.rand(-(-rows // block), -(-columns // block)) < density
+    mask = mask.repeat_interleave(block, 0).repeat_interleave(block, 1)[:rows, :columns]
+    dense = torch.randn(rows, columns) * mask
+    text = f"(i, j) -> (i floordiv {block} : dense, j floordiv {block} : compressed, i mod {block} : dense, j mod {block} : dense)"
+    return dense, lacis.pack(dense, lacis.Format.parse(text))
+
+
+@pytest.mark.parametrize("layout,block,options", [
+    (PAIRS, 64, {"reorder": True}), (PAIRS, 64, {}), (SLABS, 16, {"capacity": 12}), (SLABS, 16, {"reorder": True}),
+    (SLABS, 32, {"capacity": 5}), (SLABS, 128, {}),
+])
+@pytest.mark.parametrize("shape", [(1000, 712), (64, 64), (1, 1)])
+@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+def test_layout_holds_the_matrix(layout, block, options, shape, density):
+    """The loops of a tile kernel over the arrays, in Python."""
+    dense, packed = blocks(*shape, block, density)
+    grouped = regroup(packed.pattern.parts[""], layout, **options)
+    a, tiles = grouped.arrays, grouped.values(packed.values)
+    rows, columns = grouped.format.tile
+    height, width = (2, 1) if layout == PAIRS else (6, 4)
+    found = torch.zeros(-(-shape[0] // 64) * 64 + 64, -(-shape[1] // 64) * 64 + block)
+    for panel in range(len(a["pos1"]) - 1):
+        for stage in range(a["pos1"][panel], a["pos1"][panel + 1]):
+            assert a["pos2"][stage + 1] - a["pos2"][stage] <= options.get("capacity", 32)
+            present = [bit for bit in range(height * width) if a["bits2"][stage] >> bit & 1]
+            for position, bit in zip(range(a["pos2"][stage], a["pos2"][stage + 1]), present, strict=True):
+                i = a["origin"][panel * height + bit // width] * rows
+                j = a["crd1"][stage] * 64 + bit % width * columns
+                found[i : i + rows, j : j + columns] += tiles[position]
+                if "link3" in a:
+                    assert torch.equal(packed.values[a["link3"][position]], tiles[position])
+    assert torch.equal(found[: shape[0], : shape[1]], dense)
+
+
+def test_reordered_rows_share_columns():
+    mask = torch.zeros(4, 8, dtype=torch.bool)
+    mask[0, :4] = mask[3, :4] = mask[1, 4:] = mask[2, 4:] = True
+    dense = mask.repeat_interleave(64, 0).repeat_interleave(64, 1).float()
+    packed = lacis.pack(dense, lacis.Bsr(64, 64))
+    steps = [len(regroup(packed.pattern.parts[""], PAIRS, reorder=r).arrays["crd1"]) for r in (False, True)]
+    assert steps == [16, 8]
+
+
+def test_refuses_what_is_no_execution_layout():
+    csr = lacis.pack(torch.eye(4), lacis.Csr)
+    with pytest.raises(FormatError, match="matrices with stored blocks"):
+        regroup(csr.pattern.parts[""], PAIRS)
+    with pytest.raises(FormatError, match="do not nest"):
+        regroup(blocks(96, 96, 48, 1.0)[1].pattern.parts[""], PAIRS)
+
+
+def test_exchanged_chunks():
+    tile = torch.arange(64 * 16).reshape(1, 64, 16).to(torch.int16)
+    got = exchange_chunks(tile, 32)
+    assert torch.equal(got[:, :4], tile[:, :4]) and torch.equal(got[:, 4:8], tile[:, 4:8].roll(8, 2))
+    assert torch.equal(exchange_chunks(got, 32), tile)
+
+
+def test_work_lists_are_fair():
+    cost = torch.tensor([5.0, 1.0, 1.0, 1.0, 4.0, 0.5])
+    lists = work_lists(cost, 7, workers=5, raster=2)
+    pairs = set(zip(lists["crd1"].tolist(), lists["crd2"].tolist()))
+    assert pairs == {(panel, tile) for panel in range(6) for tile in range(7)}
+    bounds = lists["pos1"].tolist()
+    loads = [sum(cost[p] for p in lists["crd1"][a:b].tolist()) for a, b in zip(bounds, bounds[1:])]
+    assert max(loads) < 1.2 * sum(loads) / 5
+
+
+def test_cost_of_panels():
+    arrays = {"pos1": torch.tensor([0, 2, 2]), "pos2": torch.tensor([0, 3, 4])}
+    cost = panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5)
+    assert cost.tolist() == [4 * 2 + 0.5, 0.5]
