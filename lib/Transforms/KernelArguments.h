@@ -58,7 +58,6 @@ private:
   mlir::ArrayAttr sizeOfProduct(mlir::arith::MulIOp product, int64_t div, llvm::ArrayRef<WorkspaceOp> workspaces);
   llvm::SmallVector<mlir::DictionaryAttr> roomOf(const TensorSource &source, LevelAttr level, unsigned number);
   llvm::SmallVector<mlir::Attribute> roomFactors(PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
-  mlir::DictionaryAttr arrayDimRecord(const TensorSource &source, llvm::StringRef name, int64_t dim);
   mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
   mlir::Value integer(mlir::DictionaryAttr record);
   unsigned indexOf(mlir::DictionaryAttr record) const;

@@ -33,7 +33,7 @@ module attributes {lacis.stage = "tiles"} {
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %x, %c0 : tensor<?x?xbf16>
     %pairs = lacis.regroup %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #pairs>
-    %lists = lacis.balance %pairs over %tokens by 256 raster 8 : tensor<?x?xbf16, #pairs> to tensor<?x?x?xi1, #lists>
+    %lists = lacis.balance %pairs over %tokens by 256 raster 4 : tensor<?x?xbf16, #pairs> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

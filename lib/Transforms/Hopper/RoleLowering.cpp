@@ -113,13 +113,21 @@ static bool addressOf(LLVM::LoadOp load, scf::ForOp loop, SetVector<Operation *>
   return true;
 }
 
+/// The load is of an array that the kernel only reads.
+static bool isOfReadonlyArray(LLVM::LoadOp load) {
+  auto element = load.getAddr().getDefiningOp<LLVM::GEPOp>();
+  auto array = dyn_cast<BlockArgument>(element ? element.getBase() : load.getAddr());
+  auto function = array ? dyn_cast<func::FuncOp>(array.getOwner()->getParentOp()) : func::FuncOp();
+  return function && function.getArgAttr(array.getArgNumber(), "llvm.readonly");
+}
+
 /// Loads that a round of the loop can start for the next one.
 SmallVector<LLVM::LoadOp> RoleLowering::earlyLoads(scf::ForOp loop) {
   SmallVector<LLVM::LoadOp> loads;
   bool hasRing = llvm::any_of(loop.getBody()->getOperations(), [](Operation &op) { return isa<AcquireOp>(op); });
   for (auto load : loop.getBody()->getOps<LLVM::LoadOp>()) {
     SetVector<Operation *> address;
-    if (hasRing && addressOf(load, loop, address))
+    if (hasRing && isOfReadonlyArray(load) && addressOf(load, loop, address))
       loads.push_back(load);
   }
   return loads;

@@ -132,6 +132,48 @@ TEST(LaunchPlan, EmptyProblemsLaunchNothing) {
   EXPECT_TRUE(plan.extent(0, args, values).empty());
 }
 
+/// `linear`, which reads operand 0 in boxes; a work list of 34 positions, the tokens and one, is its grid.
+Artifact boxed() {
+  Artifact artifact = linear();
+  Artifact::Argument map;
+  map.kind = "tensor_map";
+  artifact.args.push_back(map);
+  Artifact::TensorMap box;
+  box.pointer = 0;
+  box.shape = {{{4, 1, 1}}, {{3, 1, 2}}};
+  box.box = {64, 256};
+  box.swizzle = 128;
+  box.dtype = "bf16";
+  artifact.tensorMaps = {box};
+  artifact.launches[0].units = {};
+  artifact.launches[0].grid = {{{3, 1, 1, -1}}, {}, {}};
+  artifact.launches[0].block = {384, 1, 1};
+  return artifact;
+}
+
+TEST(LaunchPlan, DescribesMatricesForTheCopyEngine) {
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(boxed()));
+  Tensors tensors;
+  lacis_launch_args &args = tensors.get();
+  ArgumentValues values;
+  plan.evaluate(args, values);
+  EXPECT_EQ(values.back(), 0u);
+  auto maps = plan.tensorMaps(values);
+  ASSERT_EQ(maps.size(), 1u);
+  EXPECT_EQ(maps[0].argument, 8u);
+  EXPECT_EQ(maps[0].pointer, address(tensors.x));
+  EXPECT_EQ(maps[0].shape[0], 20);
+  EXPECT_EQ(maps[0].shape[1], 66);
+  EXPECT_EQ(maps[0].dtype, LACIS_BF16);
+  EXPECT_EQ(plan.extent(0, args, values).grid[0], 32);
+}
+
+TEST(LaunchPlan, RefusesAMatrixThatDoesNotExist) {
+  Artifact artifact = boxed();
+  artifact.tensorMaps.clear();
+  EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("tensor map 0"), std::string::npos);
+}
+
 TEST(LaunchPlan, RefusesAStrideOfThePackedOperand) {
   Artifact artifact = linear();
   artifact.args[4] = argument("stride", 1, 0);

@@ -40,6 +40,21 @@ static Artifact makeArtifact() {
   return artifact;
 }
 
+/// `makeArtifact`, which also reads the array of argument 0 in boxes.
+static Artifact makeBoxed() {
+  Artifact artifact = makeArtifact();
+  Artifact::Argument map;
+  map.kind = "tensor_map";
+  artifact.args.push_back(map);
+  Artifact::TensorMap box;
+  box.shape = {{{-1, 1, 64}}, {{1, 1, 1, -1}}};
+  box.box = {64, 256};
+  box.swizzle = 128;
+  box.dtype = "bf16";
+  artifact.tensorMaps = {box};
+  return artifact;
+}
+
 static bool refuses(llvm::StringRef bytes) {
   llvm::Expected<Artifact> artifact = Artifact::parse(bytes);
   if (artifact)
@@ -62,6 +77,30 @@ TEST(Artifact, RoundTrip) {
   EXPECT_EQ(read->sizes[0].multiple, 8);
   EXPECT_EQ(read->tensors[0].part, "ell");
   EXPECT_EQ(read->tensors[0].dims[0].plus, 1);
+}
+
+TEST(Artifact, TensorMapsRoundTrip) {
+  std::string bytes = makeBoxed().serialise();
+  llvm::Expected<Artifact> read = Artifact::parse(bytes);
+  ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
+  EXPECT_EQ(read->serialise(), bytes);
+  EXPECT_EQ(read->tensorMaps[0].box[1], 256);
+  EXPECT_EQ(read->tensorMaps[0].shape[1][0].add, -1);
+}
+
+TEST(Artifact, MalformedTensorMapsAreRefused) {
+  Artifact artifact = makeBoxed();
+  artifact.tensorMaps[0].pointer = 1;
+  EXPECT_EQ(problem(artifact), "malformed artifact: a tensor map of argument 1, which is no pointer");
+  artifact = makeBoxed();
+  artifact.tensorMaps[0].box = {64, 257};
+  EXPECT_EQ(problem(artifact), "malformed artifact: a tensor map with a box of 257");
+  artifact = makeBoxed();
+  artifact.tensorMaps[0].swizzle = 48;
+  EXPECT_EQ(problem(artifact), "malformed artifact: a tensor map with lines of 48 bytes");
+  artifact = makeBoxed();
+  artifact.args.back().index = 1;
+  EXPECT_EQ(problem(artifact), "malformed artifact: tensor map 1 of 1");
 }
 
 TEST(Artifact, EveryTruncationIsRefused) {
