@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tile kernels written by hand (test/Tiles) on the GPU: 8192 tokens, square 8192, bf16, beside cuBLAS through torch."""
+"""The tile kernels (test/Tiles) on the GPU: 8192 tokens, square 8192, bf16, beside cuBLAS through torch."""
 
 from __future__ import annotations
 

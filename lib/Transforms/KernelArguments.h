@@ -61,6 +61,7 @@ private:
   mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
   mlir::Value integer(mlir::DictionaryAttr record);
   unsigned indexOf(mlir::DictionaryAttr record) const;
+  mlir::DictionaryAttr arrayDimRecord(const TensorSource &source, llvm::StringRef name, int64_t dim);
   mlir::DictionaryAttr dimRecord(const TensorSource &source, int64_t dim);
 
   std::optional<int64_t> constantDim(const TensorSource &source, int64_t dim);

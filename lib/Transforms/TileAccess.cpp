@@ -54,14 +54,15 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
   Builder b(tensor.getContext());
   auto format = dyn_cast_or_null<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
   if (!format)
-    return {arguments.pointer(source),
-            b.getArrayAttr({arguments.sizeOfDim(source, 0), arguments.sizeOfDim(source, 1)}), 0};
+    return {arguments.pointer(source), b.getArrayAttr({arguments.sizeOfDim(source, 0), arguments.sizeOfDim(source, 1)}),
+            0};
   ArrayRef<LevelAttr> levels = format.getLevels();
   if (levels.size() < 2 || !levels.back().isStaticDense() || !levels[levels.size() - 2].isStaticDense())
     return {};
   int64_t rows = levels[levels.size() - 2].getDigits()[0].mod, columns = levels.back().getDigits()[0].mod;
   Value pointer = arguments.array(source, "values");
-  return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0, rows), arguments.constantSize(columns)}), rows};
+  return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0, rows), arguments.constantSize(columns)}),
+          rows};
 }
 
 LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {

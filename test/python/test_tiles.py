@@ -36,7 +36,8 @@ def blocks(rows, columns, block, density):
     mask = torch.rand(-(-rows // block), -(-columns // block)) < density
     mask = mask.repeat_interleave(block, 0).repeat_interleave(block, 1)[:rows, :columns]
     dense = torch.randn(rows, columns) * mask
-    text = f"(i, j) -> (i floordiv {block} : dense, j floordiv {block} : compressed, i mod {block} : dense, j mod {block} : dense)"
+    text = (f"(i, j) -> (i floordiv {block} : dense, j floordiv {block} : compressed, "
+            f"i mod {block} : dense, j mod {block} : dense)")
     return dense, lacis.pack(dense, lacis.Format.parse(text))
 
 

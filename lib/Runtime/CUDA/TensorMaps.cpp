@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Describes a matrix to the copy engine of a device; the driver encodes it on the host, in a fraction of a microsecond.
+/// Describes a matrix to the copy engine of a device; the driver encodes it on the host, in a fraction of a
+/// microsecond.
 #include "TensorMaps.h"
 #include "lacis-c/lacis_runtime.h"
 

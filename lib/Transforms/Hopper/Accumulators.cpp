@@ -76,8 +76,8 @@ RoleLowering::Pieces RoleLowering::storedProducts(OpBuilder &b, MmaOp op, int64_
 
 /// One straight path for each number of stored tiles in [low, high]: a test around single products would serialise
 /// them. Halving makes branches; a chain of equalities would become an indirect jump.
-RoleLowering::Pieces RoleLowering::choose(OpBuilder &b, MmaOp op, int64_t low, int64_t high, Value found,
-                                          Value present, Pieces acc, Value a, Value bTile) {
+RoleLowering::Pieces RoleLowering::choose(OpBuilder &b, MmaOp op, int64_t low, int64_t high, Value found, Value present,
+                                          Pieces acc, Value a, Value bTile) {
   if (low == high)
     return storedProducts(b, op, low, present, acc, a, bTile);
   Location loc = op.getLoc();

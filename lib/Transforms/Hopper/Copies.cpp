@@ -41,8 +41,8 @@ void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
   Value position = arith::ExtSIOp::create(then, loc, then.getI64Type(), mapping.lookupOrDefault(op.getPosition()));
   Value offset = arith::MulIOp::create(then, loc, position, inner.constant64(size));
   Value source = mapping.lookupOrDefault(op.getSource());
-  Value from = LLVM::GEPOp::create(then, loc, source.getType(), then.getI8Type(), source,
-                                   ArrayRef<LLVM::GEPArg>{offset});
+  Value from =
+      LLVM::GEPOp::create(then, loc, source.getType(), then.getI8Type(), source, ArrayRef<LLVM::GEPArg>{offset});
   inner.expectBytes(at[1], bytes);
   inner.copyRun(at[0], from, bytes, at[1]);
 }
@@ -83,8 +83,8 @@ void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, 
     // A row of the box is a column of the accumulator where it is transposed.
     Value boxRow = transposed ? i.add(i.add(i.multiply(high, 8), row), pair * 16)
                               : i.add(i.add(i.multiply(low, 8), row), i.multiply(group.warp, 16));
-    Value boxBytes = transposed ? i.add(i.multiply(group.warp, 32), i.multiply(low, 16))
-                                : i.add(i.multiply(high, 16), pair * 32);
+    Value boxBytes =
+        transposed ? i.add(i.multiply(group.warp, 32), i.multiply(low, 16)) : i.add(i.multiply(high, 16), pair * 32);
     Value offset = swizzled(b, loc, i, i.add(i.multiply(boxRow, 128), boxBytes));
     i.storeMatrices(i.add(buffer, offset), registers, transposed);
   }

@@ -39,8 +39,8 @@ Value Instructions::shuffleXor(Value value, int64_t lanes) {
 Value Instructions::assembly(Type result, StringRef text, StringRef constraints, ValueRange operands) {
   auto dialect = LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT);
   auto made = LLVM::InlineAsmOp::create(b, loc, result ? TypeRange(result) : TypeRange(), operands, text, constraints,
-                                        /*has_side_effects=*/true, /*is_align_stack=*/false,
-                                        LLVM::TailCallKind::None, dialect, ArrayAttr());
+                                        /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                                        dialect, ArrayAttr());
   return result ? made.getRes() : Value();
 }
 
@@ -120,9 +120,8 @@ void Instructions::storeMatrices(Value to, ValueRange registers, bool transposed
 //===- Products -----------------------------------------------------------===//
 
 void Instructions::setRegisters(int64_t count, bool increase) {
-  NVVM::SetMaxRegisterOp::create(b, loc, count,
-                                 increase ? NVVM::SetMaxRegisterAction::increase
-                                          : NVVM::SetMaxRegisterAction::decrease);
+  NVVM::SetMaxRegisterOp::create(
+      b, loc, count, increase ? NVVM::SetMaxRegisterAction::increase : NVVM::SetMaxRegisterAction::decrease);
 }
 
 void Instructions::fenceProducts() { NVVM::WgmmaFenceAlignedOp::create(b, loc); }

@@ -75,8 +75,8 @@ Value KernelLowering::sharedMemory(OpBuilder &b) {
   constexpr unsigned space = 3, alignment = 1024;
   if (!module.lookupSymbol(name)) {
     OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(top, loc, bytes, /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(),
-                           alignment, space);
+    LLVM::GlobalOp::create(top, loc, bytes, /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(), alignment,
+                           space);
   }
   Value address = LLVM::AddressOfOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), space), name);
   return LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), address);

@@ -196,9 +196,7 @@ LogicalResult RoleLowering::lowerFor(OpBuilder &b, scf::ForOp loop) {
 LogicalResult RoleLowering::lowerIf(OpBuilder &b, scf::IfOp op) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
-    types.append(countPieces(type), isa<RingType>(type)  ? b.getI32Type()
-                                    : isa<AccType>(type) ? b.getF32Type()
-                                                         : type);
+    types.append(countPieces(type), isa<RingType>(type) ? b.getI32Type() : isa<AccType>(type) ? b.getF32Type() : type);
   bool hasElse = op.elseBlock() != nullptr;
   auto made = scf::IfOp::create(b, op.getLoc(), types, mapping.lookupOrDefault(op.getCondition()),
                                 /*addThenBlock=*/true, /*addElseBlock=*/hasElse);

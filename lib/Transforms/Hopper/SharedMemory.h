@@ -16,7 +16,7 @@ constexpr int64_t kStoreBytes = 64 * 128; // a box of 64 rows of 128 bytes
 /// Bytes from the start of dynamic shared memory.
 struct RingPlace {
   int64_t begin = 0, stageBytes = 0;
-  int64_t full = 0, empty = 0; // the first of `stages` barriers
+  int64_t full = 0, empty = 0;      // the first of `stages` barriers
   llvm::SmallVector<int64_t> tiles; // within a stage
 };
 

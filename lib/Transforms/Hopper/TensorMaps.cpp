@@ -37,15 +37,17 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
   if (!argument || argument.getOwner() != &function.getBody().front())
     return user->emitError("tiles: a box is loaded from, or stored to, an argument of the kernel");
   if (rows > 256 || (bytes != 32 && bytes != 64 && bytes != 128))
-    return user->emitError("tiles: a box of ") << rows << " rows of " << bytes
-                                               << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
+    return user->emitError("tiles: a box of ")
+           << rows << " rows of " << bytes << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
   Builder b(module.getContext());
   DictionaryAttr map = b.getDictionaryAttr({
       b.getNamedAttr("pointer", b.getI64IntegerAttr(argument.getArgNumber())),
       b.getNamedAttr("shape", b.getArrayAttr({shape[1], shape[0]})),
       b.getNamedAttr("box", b.getI64ArrayAttr({columns, rows})),
       b.getNamedAttr("swizzle", b.getI64IntegerAttr(bytes)),
-      b.getNamedAttr("dtype", b.getStringAttr(element.isBF16() ? "bf16" : element.isF16() ? "f16" : "f32")),
+      b.getNamedAttr("dtype", b.getStringAttr(element.isBF16()  ? "bf16"
+                                              : element.isF16() ? "f16"
+                                                                : "f32")),
   });
   Value &value = known[map];
   if (value)

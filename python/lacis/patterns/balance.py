@@ -34,11 +34,17 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
     return {name: array.contiguous().to(cost.device) for name, array in arrays.items()}
 
 
-def panel_cost(arrays: dict[str, torch.Tensor], *, tile_bytes: int, step_bytes: int, cycles: float, fixed: float) -> torch.Tensor:
+def panel_cost(
+    arrays: dict[str, torch.Tensor], *, tile_bytes: int, step_bytes: int, cycles: float, fixed: float
+) -> torch.Tensor:
     """Microseconds that a panel of an execution layout takes for one tile of the dense axis, float [panels].
 
     Every tile costs `cycles` of the tensor cores (at 1.5 GHz) and `tile_bytes`, every step `step_bytes`; a panel
     costs `fixed` besides. Bytes arrive at 70 KB a microsecond.
+
+        >>> arrays = {"pos1": torch.tensor([0, 2]), "pos2": torch.tensor([0, 3, 4])}
+        >>> panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5).tolist()
+        [8.5]
     """
     steps = arrays["pos1"].diff().double()
     tiles = arrays["pos2"][arrays["pos1"].long()].diff().double()

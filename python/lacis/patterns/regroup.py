@@ -63,12 +63,23 @@ def exchange_chunks(tiles: torch.Tensor, line: int) -> torch.Tensor:
     return torch.gather(split, -2, order[..., None].expand_as(split)).reshape(tiles.shape)
 
 
-def regroup(structure: Structure, format: Format | str, *, capacity: int | None = None, reorder: bool = False) -> Regrouped:
+def regroup(
+    structure: Structure, format: Format | str, *, capacity: int | None = None, reorder: bool = False
+) -> Regrouped:
     """The execution layout `format` of `structure`, whose stored blocks are matrices.
 
     A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
     brings those with many common columns together where a panel has two; else they keep their places.
     Raises `FormatError` for a format that is no execution layout.
+
+        >>> from lacis.patterns import Pattern
+        >>> blocks = "(i, j) -> (i floordiv 2 : dense, j floordiv 2 : compressed, i mod 2 : dense, j mod 2 : dense)"
+        >>> structure = Pattern.from_mask(torch.ones(4, 2, dtype=torch.bool), blocks).parts[""]
+        >>> pairs = ("(i, j) -> (i floordiv 4 : dense, j floordiv 2 : compressed, i floordiv 2 mod 2 : bitmap, link, "
+        ...          "i mod 2 : dense, j mod 2 : dense)")
+        >>> arrays = regroup(structure, pairs).arrays
+        >>> arrays["pos1"].tolist(), arrays["bits2"].tolist(), arrays["link3"].tolist()
+        ([0, 1], [3], [0, 1])
     """
     format = Format.parse(format) if isinstance(format, str) else format
     if len(structure.format.tile) != 2 or len(format.tile) != 2 or len(structure.shape) != 2:

@@ -103,8 +103,8 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("element types must agree");
   size_t wanted = tensor && tensor.getEncoding() ? 3 : tensor ? tensor.getRank() : 2;
   if (getIndices().size() != wanted)
-    return emitOpError("needs ") << wanted << " indices: "
-                                 << (wanted == 3 ? "position, row and column" : "row and column");
+    return emitOpError("needs ") << wanted
+                                 << " indices: " << (wanted == 3 ? "position, row and column" : "row and column");
   if (!tensor && !getShape())
     return emitOpError("a pointer needs 'shape'");
   if (getTile().getType().isList() != static_cast<bool>(getPlace()))

@@ -24,7 +24,7 @@ def Lacis_RegroupOp : Lacis_Op<"regroup", [Pure]> {
 }
 
 def Lacis_OriginOp : Lacis_Op<"origin", [Pure]> {
-  let summary = "The source's row group that stands at a place of a regrouped tensor; one beyond the last where none does.";
+  let summary = "The source's row group at a place of a regrouped tensor; one beyond the last where there is none.";
   let arguments = (ins AnyRankedTensor:$tensor, Index:$place);
   let results = (outs Index:$group);
   let assemblyFormat = "$tensor `at` $place attr-dict `:` type($tensor)";
@@ -32,7 +32,7 @@ def Lacis_OriginOp : Lacis_Op<"origin", [Pure]> {
 }
 
 def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
-  let summary = "Work lists: for each worker the pairs (outermost coordinate of the source, tile of a dense axis) it owns.";
+  let summary = "Work lists: the pairs (outermost coordinate of the source, tile of a dense axis) of each worker.";
   let description = [{
     The dense axis has `extent` elements in tiles of `tile`; `raster` tiles of it are worked on together. The result
     is a structure with a format of three axes: worker, coordinate, tile. Its first axis has one entry a worker.
