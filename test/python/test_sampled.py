@@ -129,7 +129,8 @@ def test_no_entries(shape, target):
 
 def test_padding_of_an_axis_without_elements():
     """Padding stands at the end of a fibre that has no entry; its coordinate is taken apart by a size of 0."""
-    pattern = lacis.Pattern.from_mask(torch.zeros(5, 0, dtype=torch.bool), "(i, j) -> ((i floordiv 16, i mod 16, j) : packed<4>)")
+    fused = "(i, j) -> ((i floordiv 16, i mod 16, j) : packed<4>)"
+    pattern = lacis.Pattern.from_mask(torch.zeros(5, 0, dtype=torch.bool), fused)
     assert (lacis.einsum("ij,i->ij", pattern, torch.ones(5)).values == 0).all()
 
 
