@@ -22,10 +22,12 @@ def case(sparsity: float) -> Case:
     kernel = lacis.compile("ij,bj->bi", packed, x)
     torch.testing.assert_close(kernel(packed, x), x @ dense.T, rtol=1e-3, atol=1e-3)
     with torch.inference_mode():
-        times = measure({
-            "lacis": lambda: kernel(packed, x),
-            "torch CSR @ xT": lambda: csr @ transposed,
-            "torch dense": lambda: F.linear(x, dense),
-        })
+        times = measure(
+            {
+                "lacis": lambda: kernel(packed, x),
+                "torch CSR @ xT": lambda: csr @ transposed,
+                "torch dense": lambda: F.linear(x, dense),
+            }
+        )
     must = "no slower than 1.5× torch CSR" if sparsity == 0.9 else ""
     return Case(f"{sparsity:.0%} zeros", times, must)

@@ -24,10 +24,13 @@ def case(sparsity: float) -> Case:
     kernel = lacis.compile("ij,jk->ik", packed, x)
     torch.testing.assert_close(kernel(packed, x), csr @ x, rtol=1e-3, atol=1e-2)
     with torch.inference_mode():
-        times = measure({
-            "lacis": lambda: kernel(packed, x),
-            "torch CSR (cuSPARSE)": lambda: csr @ x,
-            "torch dense": lambda: dense @ x,
-        }, "cuda")
+        times = measure(
+            {
+                "lacis": lambda: kernel(packed, x),
+                "torch CSR (cuSPARSE)": lambda: csr @ x,
+                "torch dense": lambda: dense @ x,
+            },
+            "cuda",
+        )
     must = "no slower than 2× cuSPARSE" if sparsity == 0.9 else ""
     return Case(f"{sparsity:.0%} zeros", times, must)

@@ -52,8 +52,12 @@ class Layer:
     def __init__(self, layout: Layout, weight: torch.Tensor, tokens: int):
         self.kernel = kernels.compile_kernel(layout.text, "cuda:sm_90a")
         b = layout.block
-        packed = lacis.pack(weight, lacis.Format.parse(
-            f"(i, j) -> (i floordiv {b} : dense, j floordiv {b} : compressed, i mod {b} : dense, j mod {b} : dense)"))
+        packed = lacis.pack(
+            weight,
+            lacis.Format.parse(
+                f"(i, j) -> (i floordiv {b} : dense, j floordiv {b} : compressed, i mod {b} : dense, j mod {b} : dense)"
+            ),
+        )
         self.shape, arrays = weight.shape, {**packed.pattern.storage, "values": packed.values}
         self.storage = [arrays[name] for name in self.kernel.storage]
         derived = self._derive(layout, packed, tokens, {d.rule: d.format for d in self.kernel.derived})
@@ -67,17 +71,30 @@ class Layer:
             options = dict(zip(words[1::2], map(int, words[2::2])))
             if words[0] == "regroup":
                 reorder = any(d.name == "origin" for d in self.kernel.derived)
-                grouped = regroup(packed.pattern.parts[""], format.removeprefix("#lacis.format<").removesuffix(">"),
-                                  capacity=options.get("capacity"), reorder=reorder)
+                grouped = regroup(
+                    packed.pattern.parts[""],
+                    format.removeprefix("#lacis.format<").removesuffix(">"),
+                    capacity=options.get("capacity"),
+                    reorder=reorder,
+                )
                 made[rule] = arrays = dict(grouped.arrays)
                 if any(d.name == "values" and d.rule == rule for d in self.kernel.derived):
                     made[rule]["values"] = grouped.values(packed.values, options["lines"])
             else:
                 rows, columns = layout.tile
-                cost = panel_cost(arrays, tile_bytes=rows * columns * 2, step_bytes=layout.tokens * 128,
-                                  cycles=columns / 16 * layout.tokens / 2, fixed=layout.fixed)
-                made[rule] = work_lists(cost, -(-tokens // options["by"]), raster=options["raster"],
-                                        workers=torch.cuda.get_device_properties("cuda").multi_processor_count)
+                cost = panel_cost(
+                    arrays,
+                    tile_bytes=rows * columns * 2,
+                    step_bytes=layout.tokens * 128,
+                    cycles=columns / 16 * layout.tokens / 2,
+                    fixed=layout.fixed,
+                )
+                made[rule] = work_lists(
+                    cost,
+                    -(-tokens // options["by"]),
+                    raster=options["raster"],
+                    workers=torch.cuda.get_device_properties("cuda").multi_processor_count,
+                )
         return made
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
@@ -114,8 +131,12 @@ def case(layout: Layout, sparsity: float, size: int = 8192, tokens: int = 8192) 
     x = torch.randn(tokens, size, device="cuda").bfloat16()
     layer = Layer(layout, weight, tokens)
     with torch.inference_mode():
-        times = measure({"lacis": lambda: layer(x), "torch dense": lambda: torch.nn.functional.linear(x, weight)},
-                        "cuda", rounds=20, flush=True)
+        times = measure(
+            {"lacis": lambda: layer(x), "torch dense": lambda: torch.nn.functional.linear(x, weight)},
+            "cuda",
+            rounds=20,
+            flush=True,
+        )
     return Case(f"block {layout.block}, {sparsity:.0%} zeros", times)
 
 

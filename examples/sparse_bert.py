@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trained MiniLM made sparse: five formats over its 36 linear layers, on kernels that Lacis generates.
 
-    python examples/sparse_bert.py [--device cpu|cuda|all] [--dump folder]
+python examples/sparse_bert.py [--device cpu|cuda|all] [--dump folder]
 """
 
 from __future__ import annotations

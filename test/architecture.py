@@ -21,8 +21,15 @@ CPP_ROOMS = {
     "Target": ("Dialect/Lacis/IR", "Transforms"),
     "Runtime": ("Target",),
     "Compiler": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Transforms", "Target"),
-    "Tools": ("Dialect/Lacis/IR", "Dialect/Lacis/Levels", "Dialect/Lacis/Steps", "Conversion",
-              "Transforms", "Target", "Compiler"),
+    "Tools": (
+        "Dialect/Lacis/IR",
+        "Dialect/Lacis/Levels",
+        "Dialect/Lacis/Steps",
+        "Conversion",
+        "Transforms",
+        "Target",
+        "Compiler",
+    ),
     "CAPI": ("Compiler", "Runtime", "Target", "Tools"),
 }
 # Room -> the only header it may take from a room that it may name.
@@ -39,8 +46,20 @@ CPP_FOREIGN = {
 }
 
 # The Python rooms in the order of the data; each imports only what is left of it.
-PYTHON_ORDER = ["errors", "knobs", "formats", "patterns", "sparsifiers", "packing", "schedule", "operators",
-                "capture", "emit", "nn", "runtime"]
+PYTHON_ORDER = [
+    "errors",
+    "knobs",
+    "formats",
+    "patterns",
+    "sparsifiers",
+    "packing",
+    "schedule",
+    "operators",
+    "capture",
+    "emit",
+    "nn",
+    "runtime",
+]
 # Imports inside a function that are let through, each with its reason; none is needed.
 PYTHON_LAZY: set = set()
 
@@ -85,8 +104,9 @@ def name_violations(root):
     kinds = "|".join(p.stem for p in sources(root, "lib/Dialect/Lacis/Levels", "lib/Dialect/Lacis/Steps"))
     for path in sources(root, "include/lacis/Transforms", "lib/Transforms"):
         text = re.sub(r'//.*|"(?:[^"\\]|\\.)*"', "", path.read_text())
-        found += [f"{path.relative_to(root)}: names {m}" for m in re.findall(rf"\b(?:{kinds})(?:Attr|Step)\b", text)
-                  if kinds]
+        found += [
+            f"{path.relative_to(root)}: names {m}" for m in re.findall(rf"\b(?:{kinds})(?:Attr|Step)\b", text) if kinds
+        ]
     return found
 
 

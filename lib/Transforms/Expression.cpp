@@ -6,11 +6,6 @@
 using namespace mlir;
 using namespace lacis;
 
-FormatAttr lacis::formatOf(Value tensor) {
-  auto type = dyn_cast<RankedTensorType>(tensor.getType());
-  return type ? dyn_cast_or_null<FormatAttr>(type.getEncoding()) : nullptr;
-}
-
 std::string lacis::letterName(linalg::GenericOp generic, unsigned dim) {
   if (auto names = generic->getAttrOfType<ArrayAttr>("lacis.loops"))
     if (dim < names.size())

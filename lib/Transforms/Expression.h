@@ -12,8 +12,6 @@ namespace lacis {
 
 /// The name of a loop of a generic: its letter in `lacis.loops`, else a, b, c, …
 std::string letterName(mlir::linalg::GenericOp generic, unsigned dim);
-/// The format of a tensor, or null.
-FormatAttr formatOf(mlir::Value tensor);
 /// The function's argument behind parts and walks, or null.
 mlir::BlockArgument argumentOf(mlir::Value tensor);
 /// The zeros that an output with a format begins as, behind a fill with another value; or null.

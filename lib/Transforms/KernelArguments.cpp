@@ -230,7 +230,7 @@ ArrayAttr KernelArguments::sizeOfProduct(arith::MulIOp product, int64_t div, Arr
 }
 
 SmallVector<Attribute> KernelArguments::roomFactors(PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
-  LevelAttr level = cast<FormatAttr>(op.getTensor().getType().getEncoding()).getLevels()[op.getLevel()];
+  LevelAttr level = formatOf(op.getTensor()).getLevels()[op.getLevel()];
   SmallVector<Attribute> factors;
   for (DictionaryAttr record : roomOf(sourceOf(op.getTensor(), workspaces), level, op.getLevel())) {
     integer(record);
@@ -241,7 +241,7 @@ SmallVector<Attribute> KernelArguments::roomFactors(PositionsOp op, ArrayRef<Wor
 
 Value KernelArguments::positions(OpBuilder &at, PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
   TensorSource source = sourceOf(op.getTensor(), workspaces);
-  LevelAttr level = cast<FormatAttr>(op.getTensor().getType().getEncoding()).getLevels()[op.getLevel()];
+  LevelAttr level = formatOf(op.getTensor()).getLevels()[op.getLevel()];
   Value product;
   for (DictionaryAttr record : roomOf(source, level, op.getLevel())) {
     Value size = integer(record);

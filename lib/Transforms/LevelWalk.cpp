@@ -37,7 +37,7 @@ bool lacis::needsGuard(Value size, int64_t div, unsigned count) {
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
     : loc(loc), tensor(tensor),
-      format(cast<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding())), axes(axes) {}
+      format(formatOf(tensor)), axes(axes) {}
 
 unsigned LevelWalk::digitsOf(unsigned axis) const {
   unsigned count = 0;

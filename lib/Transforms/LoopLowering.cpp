@@ -9,10 +9,6 @@
 using namespace mlir;
 using namespace lacis;
 
-static FormatAttr formatOf(Value tensor) {
-  return cast<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
-}
-
 SmallVector<Value> LoopLowering::mapped(ValueRange values) {
   return llvm::map_to_vector(values, [&](Value value) { return mapping.lookupOrDefault(value); });
 }

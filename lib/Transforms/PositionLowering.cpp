@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace lacis;
 
 static LevelAttr levelOf(Value tensor, unsigned level) {
-  return cast<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding()).getLevels()[level];
+  return formatOf(tensor).getLevels()[level];
 }
 
 void LoopLowering::lowerLocate(OpBuilder &b, LocateOp op) {

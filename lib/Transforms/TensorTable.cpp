@@ -12,11 +12,6 @@ std::string lacis::dtypeName(Type type) {
   return name;
 }
 
-static FormatAttr formatOf(Value tensor) {
-  auto type = dyn_cast<RankedTensorType>(tensor.getType());
-  return type ? dyn_cast_or_null<FormatAttr>(type.getEncoding()) : nullptr;
-}
-
 /// The argument whose arrays a part or a walk shows.
 static BlockArgument argumentOf(Value tensor) {
   while (Operation *op = tensor.getDefiningOp())

@@ -23,7 +23,7 @@ LogicalResult LoopLowering::lowerRegions(OpBuilder &b, Operation &op) {
 
 LogicalResult LoopLowering::lowerPresence(OpBuilder &b, PresenceOp op) {
   StorageLevel level = storageLevel(b, op.getLoc(), op.getTensor(), op.getLevel());
-  auto format = cast<FormatAttr>(cast<RankedTensorType>(op.getTensor().getType()).getEncoding());
+  FormatAttr format = formatOf(op.getTensor());
   LevelAttr attr = format.getLevels()[op.getLevel()];
   Value bits = attr.getCoordinate().emitPresence(level, mapping.lookup(op.getParent()));
   if (!bits)

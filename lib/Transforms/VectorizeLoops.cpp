@@ -150,7 +150,7 @@ private:
     auto workspace = tensor.getDefiningOp<WorkspaceOp>();
     if (!workspace)
       return false;
-    auto layout = cast<FormatAttr>(workspace.getResult().getType().getEncoding());
+    FormatAttr layout = formatOf(workspace.getResult());
     ArrayRef<Digit> last = layout.getLevels().back().getDigits();
     return last.size() == 1 && last[0].mod != 0 && last[0].mod % width == 0;
   }

@@ -90,12 +90,8 @@ def level_lists(draw, digits, width=None) -> list[Level]:
     levels: list[Level] = []
     rest = list(digits)
     while rest:
-        kind = draw(
-            st.sampled_from(("dense", "dense", "compressed", "compressed", "packed", "chain", "fused"))
-        )
-        take = (
-            1 if kind not in ("chain", "fused") or len(rest) == 1 else draw(st.integers(2, min(3, len(rest))))
-        )
+        kind = draw(st.sampled_from(("dense", "dense", "compressed", "compressed", "packed", "chain", "fused")))
+        take = 1 if kind not in ("chain", "fused") or len(rest) == 1 else draw(st.integers(2, min(3, len(rest))))
         mine, rest = rest[:take], rest[take:]
         if kind == "chain":
             levels.append(Level((mine[0],), *_REPEATED))

@@ -56,8 +56,13 @@ EXAMPLES = 2500 if os.environ.get("LACIS_TEST_LONG") else 200
 def test_random_format(shard):
     dtype, seen = conformance.DTYPES[shard], set()
 
-    @hypothesis.settings(max_examples=EXAMPLES // 4, deadline=None, derandomize=True, database=None,
-                         suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=EXAMPLES // 4,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(format=strategies.formats_and_sums(), seed=st.integers(0, 2**31), bias=st.booleans())
     def draw(format, seed, bias):
         hypothesis.assume(str(format) not in seen)

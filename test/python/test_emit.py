@@ -77,9 +77,8 @@ def test_a_sum_is_one_operand():
         "#lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, "
         "rest = #lacis.format<(i, j) -> (i : dense, j : compressed)>>"
     )
-    assert (
-        "#w = #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, rest"
-        in emit(linear(format=format))
+    assert "#w = #lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)> when fits, rest" in emit(
+        linear(format=format)
     )
 
 

@@ -27,9 +27,7 @@ CUBES = {
         "#lacis.format<(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)>"
     ),
     "rows": lacis.Format.parse("#lacis.format<(i, j, k) -> (i : dense, j : compressed, k : dense)>"),
-    "turned": lacis.Format.parse(
-        "#lacis.format<(i, j, k) -> (k : compressed, i : compressed, j : packed<?>)>"
-    ),
+    "turned": lacis.Format.parse("#lacis.format<(i, j, k) -> (k : compressed, i : compressed, j : packed<?>)>"),
     "blocks": lacis.Format.parse(
         "#lacis.format<(i, j, k) -> (i floordiv 2 : dense, k : compressed, j floordiv 3 : compressed, "
         "i mod 2 : dense, j mod 3 : dense)>"
@@ -72,8 +70,7 @@ def test_the_packed_operand_at_any_place(expression):
     place = next(n for n, term in enumerate(terms) if term in ("ij", "ijk"))
     w = conformance.sparse([sizes[x] for x in terms[place]], 0.3, torch.float32, generator).to(conformance.DEVICE)
     dense = [
-        d.to(conformance.DEVICE)
-        for d in expressions.dense_operands(expression, sizes, torch.float32, generator, place)
+        d.to(conformance.DEVICE) for d in expressions.dense_operands(expression, sizes, torch.float32, generator, place)
     ]
     result = lacis.einsum(expression, *dense[:place], lacis.pack(w, lacis.Csf), *dense[place:])
     expected = torch.einsum(expression, *dense[:place], w, *dense[place:])
@@ -115,8 +112,13 @@ EXAMPLES = 1000 if LONG else 60
 def test_random_expression(shard):
     dtype = conformance.DTYPES[shard]
 
-    @hypothesis.settings(max_examples=EXAMPLES // 4, deadline=None, derandomize=True, database=None,
-                         suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=EXAMPLES // 4,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(data=st.data(), rank=st.integers(1, 3), seed=st.integers(0, 2**31))
     def draw(data, rank, seed):
         expression = data.draw(statements(rank))

@@ -63,9 +63,7 @@ def test_spelling_does_not_count():
     assert Format.parse("(r, c) -> (r : full, c : var*crd)") == Csr()
     assert Format.parse("(r,c)->(r:dense,c:compressed<unique=true>)") == Csr()
     assert Format.parse("(i, j) -> (i : dense, j : packed<3, pad=true>)") == Ell(3)
-    assert str(Format.parse("(i, j) -> (i : dense, j : packed<3, pad=false>)")).endswith(
-        "packed<3, pad=false>)>"
-    )
+    assert str(Format.parse("(i, j) -> (i : dense, j : packed<3, pad=false>)")).endswith("packed<3, pad=false>)>")
     assert Csr() != Csc() and Csr() != "text" and Csr() == Csr()
     assert pickle.loads(pickle.dumps(Ell(3))) == Ell(3)
 
@@ -99,9 +97,7 @@ def test_nesting():
         "#lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : packed<?>, "
         "i mod 16 : compressed<unique=false>, j mod 16 : singleton)>"
     )
-    assert (
-        compose(2, [(64, 32)], [(Bsr, None)]) == Bsr(64, 32) == compose(2, [(64, 32)], [(Bsr(64, 32), None)])
-    )
+    assert compose(2, [(64, 32)], [(Bsr, None)]) == Bsr(64, 32) == compose(2, [(64, 32)], [(Bsr(64, 32), None)])
     assert compose(2, [(64, 64)], [(lacis.BlockedEll(width=3), None)]) == lacis.BlockedEll(64, 64, width=3)
     assert compose(2, [(64, 32)], [(Csr, None)]) == Bsr(64, 32)
     assert compose(2, [], [(Csc, None)]) == Csc()
@@ -177,9 +173,7 @@ def test_sums():
         "rest = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>>"
     )
     assert Format.parse(str(fmt)) == fmt and hash(Format.parse(str(fmt))) == hash(fmt)
-    rules = str(fmt).replace(
-        "when fits", "when fits and slot(j in i) < 8 and nnz(i floordiv 2, j) >= 3 and j == 0"
-    )
+    rules = str(fmt).replace("when fits", "when fits and slot(j in i) < 8 and nnz(i floordiv 2, j) >= 3 and j == 0")
     assert str(Format.parse(rules)) == rules
 
 

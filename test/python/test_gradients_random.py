@@ -21,8 +21,13 @@ SHAPES = ((17, 23), (33, 21), (1, 9), (5, 0), (0, 5))
 def drawn(check, examples):
     """Run `check(format, seed)` on formats drawn at random, but those whose widths a tensor does not fit."""
 
-    @hypothesis.settings(max_examples=examples, deadline=None, derandomize=True, database=None,
-                         suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(format=strategies.formats_and_sums(), seed=st.integers(0, 2**31))
     def run(format, seed):
         try:

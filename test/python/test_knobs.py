@@ -87,6 +87,5 @@ def test_the_driver_assembles_where_ptxas_does_not(monkeypatch, caplog, tmp_path
 
 def test_every_knob_is_in_the_table_of_the_docs():
     assert all(
-        line in open(f"{__file__.rpartition('/test/')[0]}/docs/knobs.md").read()
-        for line in knobs.table().splitlines()
+        line in open(f"{__file__.rpartition('/test/')[0]}/docs/knobs.md").read() for line in knobs.table().splitlines()
     )

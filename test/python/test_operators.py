@@ -83,12 +83,20 @@ def test_inference_overload_refuses_grad_mode(key):
 def test_opcheck(key):
     storage, _, x = handmade.csr_problem()
     arguments = ([x], storage, [5, 37], key, [37, 29], [])
-    tests = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static",
-             "test_aot_dispatch_dynamic")
+    tests = (
+        "test_schema",
+        "test_autograd_registration",
+        "test_faketensor",
+        "test_aot_dispatch_static",
+        "test_aot_dispatch_dynamic",
+    )
     torch.library.opcheck(torch.ops.lacis.einsum.default, arguments, test_utils=tests)
     with torch.no_grad():
-        torch.library.opcheck(torch.ops.lacis.einsum.inference, ([x, *storage], [2, 5, 37, 37, 29], key),
-                              test_utils=("test_schema", "test_faketensor"))
+        torch.library.opcheck(
+            torch.ops.lacis.einsum.inference,
+            ([x, *storage], [2, 5, 37, 37, 29], key),
+            test_utils=("test_schema", "test_faketensor"),
+        )
 
 
 class Linear(torch.nn.Module):

@@ -49,10 +49,7 @@ def test_companion_tables():
             "i mod 16 : dense, j mod 16 : dense)"
         )
     )
-    assert (
-        str(companion(NEST, [0]))
-        == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
-    )
+    assert str(companion(NEST, [0])) == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
     assert companion(Csr(), [0, 1]) is None
 
 

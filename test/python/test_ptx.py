@@ -45,8 +45,13 @@ def test_named_format(name, dtype):
 def test_random_format(shard):
     dtype = conformance.DTYPES[shard]
 
-    @hypothesis.settings(max_examples=50, deadline=None, derandomize=True, database=None,
-                         suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=50,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(format=strategies.formats_and_sums())
     def draw(format):
         assemble(format, dtype, "cuda:sm_90a")

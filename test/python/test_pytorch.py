@@ -13,6 +13,7 @@ import torch
 from torch._dynamo.utils import counters
 from training import SHAPE, build, gathered, masked, values
 
+
 def loss_of(model, x):
     return model(x).float().square().mean()
 
@@ -200,6 +201,4 @@ def test_opcheck(format):
     with torch.no_grad():
         operands, storage, shape, key, packed_shape, _ = arguments
         quick = ([*operands, *storage], [len(shape), *shape, *packed_shape], key)
-        torch.library.opcheck(
-            torch.ops.lacis.einsum.inference, quick, test_utils=("test_schema", "test_faketensor")
-        )
+        torch.library.opcheck(torch.ops.lacis.einsum.inference, quick, test_utils=("test_schema", "test_faketensor"))

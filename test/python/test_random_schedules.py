@@ -60,7 +60,8 @@ def one_step(draw, names: list[str]):
                 "fuse",
                 "fuse",
                 "walk",
-                "split_nnz", "bind",
+                "split_nnz",
+                "bind",
             )
         )
     )
@@ -113,8 +114,13 @@ def test_schedules_change_no_number(shard):
     outcomes = collections.Counter()
 
     @hypothesis.seed(shard)
-    @hypothesis.settings(max_examples=40 * LEGAL // SHARDS, deadline=None, database=None,
-                         phases=[hypothesis.Phase.generate], suppress_health_check=list(hypothesis.HealthCheck))
+    @hypothesis.settings(
+        max_examples=40 * LEGAL // SHARDS,
+        deadline=None,
+        database=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
     @hypothesis.given(schedules())
     def draw(schedule):
         if outcomes["legal"] >= LEGAL // SHARDS:

@@ -39,9 +39,9 @@ def record(model):
     s["2.weight"].block(8, 8).set_format(Local, axis=[0, 1]).set_format(lacis.Coo, axis=[2, 3])
     s["3.weight"].decompose(ell=lacis.Ell(width=3), rest=lacis.Coo)
     s["4.weight"].sparsify(lacis.BlockMagnitude(0.75)).block(8, 4).set_format(lacis.Bsr)
-    s["5.weight"].set_format(lacis.Bsr(4, 4)).split("b", 8).reorder("b0", "i0", "i1", "b1").vectorize(
-        "b1", 8
-    ).unroll("j0", 2)
+    s["5.weight"].set_format(lacis.Bsr(4, 4)).split("b", 8).reorder("b0", "i0", "i1", "b1").vectorize("b1", 8).unroll(
+        "j0", 2
+    )
     return s
 
 

@@ -163,8 +163,7 @@ def test_tree(s):
     assert lines[0] == "Sequential  (target eager)"
     assert "│  ├─ 0: Linear" in lines
     assert any(
-        line.endswith(".sparsify(Magnitude(sparsity=0.5))")
-        for line in [l.split("  test")[0].rstrip() for l in lines]
+        line.endswith(".sparsify(Magnitude(sparsity=0.5))") for line in [l.split("  test")[0].rstrip() for l in lines]
     )
     assert any("= #lacis.format<(i, j) -> (j : dense, i : compressed)>" in line for line in lines)
     assert lines[-1] == "└─ (2 modules as they are)"

@@ -17,7 +17,8 @@ def maximum(expression, dense, mask, others, combine):
     terms, output = expression.split("->")[0].split(","), expression.split("->")[1]
     letters = list(dict.fromkeys(letter for term in terms for letter in term))
     spread = lambda t, term: torch.einsum(f"{term}->{''.join(x for x in letters if x in term)}", t)[
-        tuple(slice(None) if x in term else None for x in letters)]
+        tuple(slice(None) if x in term else None for x in letters)
+    ]
     total = spread(dense, terms[0])
     for term, other in zip(terms[1:], others):
         total = combine(total, spread(other, term))

@@ -29,9 +29,7 @@ def test_the_count_is_exact(make, sparsity, dtype):
     for shape in [(7, 11), (64, 64), (1, 1), (0, 5)]:
         tensor = torch.randn(shape).to(dtype)
         mask = make(sparsity)(tensor)
-        assert mask.dtype == torch.bool and int(mask.sum()) == tensor.numel() - round(
-            sparsity * tensor.numel()
-        )
+        assert mask.dtype == torch.bool and int(mask.sum()) == tensor.numel() - round(sparsity * tensor.numel())
 
 
 @pytest.mark.parametrize("sparsity", [0, 0.5, 0.75, 1.0])

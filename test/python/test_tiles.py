@@ -14,10 +14,14 @@ from lacis.patterns.regroup import exchange_chunks, regroup
 from lacis.runtime import ptxas
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "Tiles"
-PAIRS = ("(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link, "
-         "i mod 64 : dense, j mod 64 : dense)")
-SLABS = ("(i, j) -> (i floordiv 384 : dense, j floordiv 64 : compressed<unique=false>, "
-         "(i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap, i mod 64 : dense, j mod 16 : dense)")
+PAIRS = (
+    "(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link, "
+    "i mod 64 : dense, j mod 64 : dense)"
+)
+SLABS = (
+    "(i, j) -> (i floordiv 384 : dense, j floordiv 64 : compressed<unique=false>, "
+    "(i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap, i mod 64 : dense, j mod 16 : dense)"
+)
 
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
@@ -36,15 +40,24 @@ def blocks(rows, columns, block, density):
     mask = torch.rand(-(-rows // block), -(-columns // block)) < density
     mask = mask.repeat_interleave(block, 0).repeat_interleave(block, 1)[:rows, :columns]
     dense = torch.randn(rows, columns) * mask
-    text = (f"(i, j) -> (i floordiv {block} : dense, j floordiv {block} : compressed, "
-            f"i mod {block} : dense, j mod {block} : dense)")
+    text = (
+        f"(i, j) -> (i floordiv {block} : dense, j floordiv {block} : compressed, "
+        f"i mod {block} : dense, j mod {block} : dense)"
+    )
     return dense, lacis.pack(dense, lacis.Format.parse(text))
 
 
-@pytest.mark.parametrize("layout,block,options", [
-    (PAIRS, 64, {"reorder": True}), (PAIRS, 64, {}), (SLABS, 16, {"capacity": 12}), (SLABS, 16, {"reorder": True}),
-    (SLABS, 32, {"capacity": 5}), (SLABS, 128, {}),
-])
+@pytest.mark.parametrize(
+    "layout,block,options",
+    [
+        (PAIRS, 64, {"reorder": True}),
+        (PAIRS, 64, {}),
+        (SLABS, 16, {"capacity": 12}),
+        (SLABS, 16, {"reorder": True}),
+        (SLABS, 32, {"capacity": 5}),
+        (SLABS, 128, {}),
+    ],
+)
 @pytest.mark.parametrize("shape", [(1000, 712), (64, 64), (1, 1)])
 @pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
 def test_layout_holds_the_matrix(layout, block, options, shape, density):

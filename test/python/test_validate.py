@@ -115,9 +115,7 @@ def test_a_number_out_of_range_never_passes(fmt, tensor, data):
 
 def csr(crow, col, size=(2, 3)):
     values = torch.ones(len(col))
-    return torch.sparse_csr_tensor(
-        torch.tensor(crow), torch.tensor(col), values, size, check_invariants=False
-    )
+    return torch.sparse_csr_tensor(torch.tensor(crow), torch.tensor(col), values, size, check_invariants=False)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,16 @@ def masked(model, dtype=None):
     return twin
 
 
+def assert_gradients_match(model, twin):
+    """Biases and values have the gradients of the masked dense twin, padding has none."""
+    for n in (0, 2):
+        torch.testing.assert_close(model[n].bias.grad, twin[n].bias.grad)
+        expected = gathered(model[n], twin[n].weight.grad)
+        for part, tensor in values(model[n]).items():
+            torch.testing.assert_close(tensor.grad, expected[part])
+            assert not tensor.grad[~entries(model[n])[part]].any()
+
+
 def values(layer) -> dict[str, torch.nn.Parameter]:
     """The values of a layer's weight by part."""
     return {name: part.values for name, part in layer.weight._named_parts()}

@@ -102,9 +102,7 @@ def packed_operand(operands) -> int:
     found = [n for n, operand in enumerate(operands) if isinstance(operand, (PackedTensor, Pattern))]
     if len(found) != 1:
         what = (
-            "at most one operand may be packed or a pattern"
-            if found
-            else "one operand must be packed; see lacis.pack"
+            "at most one operand may be packed or a pattern" if found else "one operand must be packed; see lacis.pack"
         )
         raise DataError(f"einsum: {what}")
     return found[0]

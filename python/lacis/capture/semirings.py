@@ -39,9 +39,7 @@ def find_semiring(name: str, dtype: torch.dtype) -> Semiring:
         raise DataError(f"einsum: no semiring {name!r}; there are {', '.join(SEMIRINGS)}")
     if (name == "or_and") != (dtype == torch.bool):
         what = (
-            "or_and takes bool operands"
-            if name == "or_and"
-            else f"{name} takes numbers; bool operands need 'or_and'"
+            "or_and takes bool operands" if name == "or_and" else f"{name} takes numbers; bool operands need 'or_and'"
         )
         raise DataError(f"einsum: {what}, not {dtype}")
     return SEMIRINGS[name]

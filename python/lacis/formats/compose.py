@@ -67,9 +67,7 @@ def _axes(rank: int, blocks) -> list[Digit]:
 def _take(fmt, places, rank: int, blocks):
     """The format with block sizes bound, and the axes that it takes."""
     if not isinstance(fmt, Format):
-        raise FormatError(
-            "a sum cannot be nested; decompose() the whole tensor, and give its parts nested formats"
-        )
+        raise FormatError("a sum cannot be nested; decompose() the whole tensor, and give its parts nested formats")
     if isinstance(fmt, _Blocked) and blocks and places is None:
         fmt = fmt.bind(*blocks[0])
         return _grid(fmt), list(range(rank))
@@ -79,10 +77,7 @@ def _take(fmt, places, rank: int, blocks):
 
 def _grid(fmt: Format) -> Format:
     """The levels of a block format over the grid alone."""
-    levels = [
-        Level(tuple(Digit(d.axis) for d in level.digits), level.extent, level.coordinate)
-        for level in fmt.prefix
-    ]
+    levels = [Level(tuple(Digit(d.axis) for d in level.digits), level.extent, level.coordinate) for level in fmt.prefix]
     return Format.of(levels)
 
 

@@ -54,9 +54,7 @@ class Format:
     def _parts(self) -> tuple:
         if self._built is None:
             if not self.indices:
-                raise FormatError(
-                    f"format '{type(self).__name__}' has no levels; set self.indices in its __init__"
-                )
+                raise FormatError(f"format '{type(self).__name__}' has no levels; set self.indices in its __init__")
             nodes = [fuse(*node) if isinstance(node, (tuple, list)) else node for node in self.indices]
             levels = tuple(node.level() for node in nodes)
             self._build(tuple(AXIS_NAMES[: nodes[0].rank]), levels)
@@ -173,10 +171,7 @@ class Format:
     def permuted(self, permutation) -> "Format":
         """The format whose axis `permutation[a]` is this one's axis `a`: the same arrays, read as a transpose."""
         place = list(permutation)
-        levels = [
-            _with_digits(lv, tuple(Digit(place[d.axis], d.div, d.mod) for d in lv.digits))
-            for lv in self.levels
-        ]
+        levels = [_with_digits(lv, tuple(Digit(place[d.axis], d.div, d.mod) for d in lv.digits)) for lv in self.levels]
         return Format.of(levels, axes=self.axes, multiset=self.multiset, layout=self.layout)
 
 
@@ -234,6 +229,4 @@ def _verify_axis(name, axes, digits) -> None:
             raise FormatError(f"the levels of axis '{name}' do not cover it exactly once: '{texts}'")
         above = digit.div
     if above != 1:
-        raise FormatError(
-            f"axis '{name}' lacks its innermost digit '{Digit(digits[0].axis, 1, above).text(axes)}'"
-        )
+        raise FormatError(f"axis '{name}' lacks its innermost digit '{Digit(digits[0].axis, 1, above).text(axes)}'")

@@ -88,9 +88,7 @@ class _Kind:
         return value if isinstance(value, str) and value != "i32" else None
 
     def _refuse(self, what: str):
-        raise FormatError(
-            f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton"
-        )
+        raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton")
 
 
 class Extent(_Kind):
@@ -140,15 +138,11 @@ class Coordinate(_Kind):
         """The arrays that hold the coordinates."""
         self._refuse("packing")
 
-    def read(
-        self, buffers: Buffers, positions: Positions, size: int
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def read(self, buffers: Buffers, positions: Positions, size: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         """int64 [slots] coordinates (0 where not valid), and bool [slots] or None when all are valid."""
         self._refuse("reading")
 
-    def check(
-        self, check: "Checker", buffers: Buffers, level: "Level", positions: Positions, size: int
-    ) -> None:
+    def check(self, check: "Checker", buffers: Buffers, level: "Level", positions: Positions, size: int) -> None:
         """Refuse malformed arrays with `DataError`."""
         self._refuse("validation")
 
@@ -172,11 +166,7 @@ class Checker:
         if not bool(flat.any()):
             return
         first = int(flat.to(torch.uint8).argmax())
-        at = (
-            first
-            if bad.ndim == 1
-            else tuple(int(v) for v in torch.unravel_index(torch.tensor(first), bad.shape))
-        )
+        at = first if bad.ndim == 1 else tuple(int(v) for v in torch.unravel_index(torch.tensor(first), bad.shape))
         value = "" if values is None else values.reshape(-1)[first].item()
         place = f"[{at}]" if isinstance(at, int) else "[" + ", ".join(map(str, at)) + "]"
         raise DataError(f"'{self.name(buffer)}' at {place}: " + message.format(value=value))

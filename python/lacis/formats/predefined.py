@@ -132,9 +132,7 @@ class _Blocked(Format):
 
     def _parts(self):
         if self.sizes is None:
-            raise FormatError(
-                f"'{type(self).__name__}' has no block sizes yet; give them, or call .block(b0, b1)"
-            )
+            raise FormatError(f"'{type(self).__name__}' has no block sizes yet; give them, or call .block(b0, b1)")
         return super()._parts()
 
 

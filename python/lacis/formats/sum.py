@@ -42,9 +42,7 @@ class Compare:
         return self.function or "coordinate"
 
     def permuted(self, place) -> "Compare":
-        return dataclasses.replace(
-            self, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in self.digits)
-        )
+        return dataclasses.replace(self, digits=tuple(Digit(place[d.axis], d.div, d.mod) for d in self.digits))
 
     def text(self, names) -> str:
         words = [d.text(names) for d in self.digits]
@@ -121,9 +119,7 @@ class Sum:
             raise FormatError(f"the last part '{names[-1]}' takes what is left, it cannot have a rule")
         for name, tests in self.predicates.items():
             if name in self.parts and Fits() in tests and self.parts[name].capacity is None:
-                raise FormatError(
-                    f"part '{name}' has room for every entry, so 'fits' says nothing; give it a width"
-                )
+                raise FormatError(f"part '{name}' has room for every entry, so 'fits' says nothing; give it a width")
 
     @property
     def rank(self) -> int:
@@ -171,9 +167,7 @@ class Sum:
     def permuted(self, permutation) -> "Sum":
         parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
         place = list(permutation)
-        return Sum(
-            parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()}
-        )
+        return Sum(parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()})
 
 
 def decompose(**parts) -> Sum:
@@ -184,7 +178,5 @@ def decompose(**parts) -> Sum:
     formats = {name: as_format(part) for name, part in parts.items()}
     for name in list(formats)[:-1]:
         if isinstance(formats[name], Format) and formats[name].capacity is None:
-            raise FormatError(
-                f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32)"
-            )
+            raise FormatError(f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32)")
     return Sum(formats, {name: (Fits(),) for name in list(formats)[:-1]})

@@ -92,9 +92,7 @@ class SparseModule(torch.nn.Module):
         self._launch = kernel.launch
         self._key = self._family.key
         self._quick = (
-            None
-            if knobs.debug
-            else QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
+            None if knobs.debug else QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
         )
         self.bind_gradients(self._bound)
         return kernel

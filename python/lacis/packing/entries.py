@@ -40,9 +40,7 @@ def entries_of(tensor: torch.Tensor, mask: torch.Tensor | None = None) -> Entrie
         return _from_dense(tensor if tensor.layout == torch.strided else tensor.to_dense(), mask)
     reader = _READERS.get(tensor.layout)
     if reader is None:
-        raise DataError(
-            f"cannot pack a tensor of layout {tensor.layout}; packed are {', '.join(map(str, _READERS))}"
-        )
+        raise DataError(f"cannot pack a tensor of layout {tensor.layout}; packed are {', '.join(map(str, _READERS))}")
     return reader(tensor)
 
 
@@ -53,9 +51,7 @@ def _from_dense(tensor, mask=None) -> Entries:
 
 def _from_coo(tensor) -> Entries:
     if tensor.dense_dim():
-        raise DataError(
-            "a COO tensor with dense dimensions cannot be packed; give its last axes as sparse ones"
-        )
+        raise DataError("a COO tensor with dense dimensions cannot be packed; give its last axes as sparse ones")
     indices = tensor._indices()
     for axis, length in enumerate(tensor.shape):
         _in_range(f"indices[{axis}]", indices[axis], length)
@@ -67,9 +63,7 @@ def _from_compressed(tensor, by_rows: bool, blocks: bool) -> Entries:
     outer, inner = getattr(tensor, outer_name)(), getattr(tensor, inner_name)()
     values = tensor.values()
     if tensor.ndim != 2 or values.ndim != (3 if blocks else 1):
-        raise DataError(
-            "a sparse tensor with batch or dense dimensions cannot be packed; pack its matrices one by one"
-        )
+        raise DataError("a sparse tensor with batch or dense dimensions cannot be packed; pack its matrices one by one")
     block = values.shape[1:] if blocks else (1, 1)
     grid = [size // b for size, b in zip(tensor.shape, block)]
     lead, rest = grid if by_rows else grid[::-1]

@@ -82,9 +82,7 @@ class PackedTensor:
     def _checked(self, values) -> dict[str, torch.Tensor]:
         values = dict(values) if isinstance(self.format, Sum) else {"": values}
         if set(values) != set(self.pattern.parts):
-            raise DataError(
-                f"values of the parts {sorted(self.pattern.parts)} are needed, not of {sorted(values)}"
-            )
+            raise DataError(f"values of the parts {sorted(self.pattern.parts)} are needed, not of {sorted(values)}")
         for name, part in self.pattern.parts.items():
             check_values(part_name(name, "values"), values[name], part.values_shape, self.pattern.device)
         if len({t.dtype for t in values.values()}) > 1:

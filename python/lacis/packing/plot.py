@@ -27,9 +27,7 @@ def plot(packed, axes=None):
 
 
 def _spy(ax, mask) -> None:
-    ax.spy(
-        mask.numpy(), markersize=max(0.3, 200 / max(mask.shape, default=1)) if max(mask.shape) > 256 else None
-    )
+    ax.spy(mask.numpy(), markersize=max(0.3, 200 / max(mask.shape, default=1)) if max(mask.shape) > 256 else None)
     ax.set_title("entries")
 
 

@@ -51,14 +51,10 @@ def _check_names(formats, given) -> None:
             raise DataError(f"'{name}' is missing; the format stores {', '.join(sorted(needed))}")
     for name in given:
         if name not in allowed:
-            raise DataError(
-                f"'{name}' does not belong to the format, which stores {', '.join(sorted(needed))}"
-            )
+            raise DataError(f"'{name}' does not belong to the format, which stores {', '.join(sorted(needed))}")
     for name, tensor in given.items():
         if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided:
-            raise DataError(
-                f"'{name}' must be a dense tensor, not {getattr(tensor, 'layout', type(tensor).__name__)}"
-            )
+            raise DataError(f"'{name}' must be a dense tensor, not {getattr(tensor, 'layout', type(tensor).__name__)}")
 
 
 def _check_kinds(formats, given) -> torch.device:
@@ -94,9 +90,7 @@ def _part(name, format, shape, given, device):
     values = given[part_name(name, "values")]
     tile = format.tile
     if values.ndim != 1 + len(tile) or tuple(values.shape[1:]) != tile:
-        raise DataError(
-            f"'{part_name(name, 'values')}' must have shape {['slots', *tile]}, not {list(values.shape)}"
-        )
+        raise DataError(f"'{part_name(name, 'values')}' must have shape {['slots', *tile]}, not {list(values.shape)}")
     buffers = {key: given[part_name(name, key)].contiguous() for key in format.buffers}
     valid = given.get(part_name(name, "valid"))
     if valid is not None and valid.numel() == 0:

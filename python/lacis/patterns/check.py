@@ -43,9 +43,7 @@ def _check_chain(structure, check: Checker, number: int, positions, tie):
         tie = torch.zeros(crd.shape, dtype=torch.bool, device=crd.device)
         tie[1:] = positions.parent[1:] == positions.parent[:-1]
     if level.coordinate.ordered:
-        _fail(
-            check, crd, tie, crd[1:] < crd[:-1], "coordinates must ascend, but {value} follows a larger one"
-        )
+        _fail(check, crd, tie, crd[1:] < crd[:-1], "coordinates must ascend, but {value} follows a larger one")
     tie = tie.clone()
     tie[1:] &= crd[1:] == crd[:-1]
     below = levels[number + 1] if number + 1 < len(levels) else None

@@ -46,9 +46,7 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
         crds.append(level.coordinate_of(axes, shape) if level.digits else link)
         sizes.append(level.size(shape) if level.digits else _bound(link))
     if max(sizes) >= 2**62:
-        raise FormatError(
-            f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes"
-        )
+        raise FormatError(f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes")
     order = _level_order(crds, sizes)
     if order is not None:
         crds = [crd[order] for crd in crds]
@@ -141,9 +139,7 @@ def place(format: Format, shape, entries: Sorted) -> Placement:
     buffers: dict[str, torch.Tensor] = {}
     largest = max([*shape, *entries.sizes, 1])
     for number, level in enumerate(entries.levels):
-        fibre = Fibre(
-            level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number]
-        )
+        fibre = Fibre(level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number])
         fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
         placed = level.extent.place(fibre)
         made = {**placed.buffers, **level.coordinate.place(fibre, placed)}

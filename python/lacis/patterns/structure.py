@@ -117,9 +117,7 @@ class Structure:
         """The same structure with `function` applied to each tensor."""
         buffers = {name: function(t) for name, t in self.buffers.items()}
         valid = None if self.valid is None else function(self.valid)
-        device = (
-            valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
-        )
+        device = valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
         return dataclasses.replace(self, buffers=buffers, valid=valid, device=device)
 
 

@@ -155,9 +155,7 @@ class EinsumKernel(Kernel):
         call = Call(known.expression, operands, self.spec.location, self.spec.steps, known.semiring, epilogue)
         return run(
             call,
-            lambda asked: asked.launch(
-                self._for(asked) if asked is call else load_kernels(asked, self.target)
-            ),
+            lambda asked: asked.launch(self._for(asked) if asked is call else load_kernels(asked, self.target)),
         )
 
     def _for(self, call: Call) -> dict[str, Kernel]:

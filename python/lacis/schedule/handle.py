@@ -125,9 +125,7 @@ class GradientHandle(_Verbs):
         """The compiled kernel, after `build`; of a sum's values that of its first part."""
         kernels = self._schedule.engine.kernels(self._site)
         return next(
-            kernels[role]
-            for role in kernels
-            if role.endswith("grad_values" if self._key == "values" else "grad_input")
+            kernels[role] for role in kernels if role.endswith("grad_values" if self._key == "values" else "grad_input")
         )
 
     def _trial(self, step) -> None:
@@ -205,5 +203,3 @@ class Activation(Later):
         if edge != "in0" or f"{path}.weight" not in self._schedule.names.parameters:
             return Later(f"{self.name}.grad", "sparse gradients are not built yet")
         return GradientHandle(self._schedule, self._schedule._site(f"{path}.weight"), self.name, f"{self.name}.grad")
-
-

@@ -19,9 +19,7 @@ class Names:
         aliases: dict[int, list[str]] = {}
         for name, parameter in named.items():
             aliases.setdefault(id(parameter), []).append(name)
-        parameters = {
-            name: (tuple(aliases[id(parameter)]), _shape(parameter)) for name, parameter in named.items()
-        }
+        parameters = {name: (tuple(aliases[id(parameter)]), _shape(parameter)) for name, parameter in named.items()}
         modules = {path: type(module).__name__ for path, module in model.named_modules(remove_duplicate=False)}
         return Names(parameters, modules)
 

@@ -64,9 +64,7 @@ class BlockSparsifier(Sparsifier):
 
     def known_block(self, tensor: torch.Tensor) -> tuple[int, ...]:
         if self.block is None:
-            raise FormatError(
-                f"'{type(self).__name__}' needs a block; call .block(b0, b1), or give block=(b0, b1)"
-            )
+            raise FormatError(f"'{type(self).__name__}' needs a block; call .block(b0, b1), or give block=(b0, b1)")
         if len(self.block) != tensor.ndim:
             raise FormatError(f"blocks of {len(self.block)} axes do not fit a tensor of {tensor.ndim}")
         return self.block

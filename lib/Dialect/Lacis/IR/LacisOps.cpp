@@ -10,8 +10,9 @@
 using namespace mlir;
 using namespace lacis;
 
-static FormatAttr formatOf(Value tensor) {
-  return dyn_cast_or_null<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+FormatAttr lacis::formatOf(Value tensor) {
+  auto type = dyn_cast<RankedTensorType>(tensor.getType());
+  return type ? dyn_cast_or_null<FormatAttr>(type.getEncoding()) : nullptr;
 }
 
 //===- LoopOp -------------------------------------------------------------===//

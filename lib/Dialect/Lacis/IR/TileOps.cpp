@@ -6,11 +6,6 @@
 using namespace mlir;
 using namespace lacis;
 
-static FormatAttr formatOf(Value tensor) {
-  auto ranked = dyn_cast<RankedTensorType>(tensor.getType());
-  return ranked ? dyn_cast_or_null<FormatAttr>(ranked.getEncoding()) : nullptr;
-}
-
 //===- Derived structures -------------------------------------------------===//
 
 LogicalResult RegroupOp::verify() {

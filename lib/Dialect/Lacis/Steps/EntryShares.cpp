@@ -112,7 +112,7 @@ Value EntryShares::shareOfRow(OpBuilder &b, const Row &row, Value first, Value e
   SmallVector<Type> digits(entries.getNumDigits(), indexType());
   auto found = CoordinateOp::create(body, loc, digits, body.getI1Type(), entries.getTensor(), entries.getLevel(), row.lo,
                                     position);
-  auto format = cast<FormatAttr>(cast<RankedTensorType>(entries.getTensor().getType()).getEncoding());
+  FormatAttr format = formatOf(entries.getTensor());
   Block *source = entries.getBlock();
   source->getArgument(0).replaceAllUsesWith(position);
   for (auto [argument, digit] : llvm::zip(entries.getCoordinates(), found.getDigits()))

@@ -48,7 +48,7 @@ LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
   if (getFactor() <= 0)
     return emitError(loc) << "split_nnz: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
   SmallVector<LoopOp> chain = perfectChain(outermostLoop(*rows));
-  auto format = cast<FormatAttr>(cast<RankedTensorType>(entries.getTensor().getType()).getEncoding());
+  FormatAttr format = formatOf(entries.getTensor());
   auto row = entries.getParent().getDefiningOp<LocateOp>();
   bool ordered = entries.getLevel() == 1 && row && row.getLevel() == 0 && row.getDigits().size() == 1 &&
                  row.getDigits()[0] == rows->getCoordinate() && rows->getNumResults() == 0;

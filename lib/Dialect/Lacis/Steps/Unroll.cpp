@@ -13,7 +13,7 @@ static std::optional<int64_t> tripOf(Operation *op) {
   if (auto loop = dyn_cast<LoopOp>(op))
     return pinTrip(loop);
   auto loop = cast<LevelLoopOp>(op);
-  auto format = cast<FormatAttr>(cast<RankedTensorType>(loop.getTensor().getType()).getEncoding());
+  FormatAttr format = formatOf(loop.getTensor());
   return format.getLevels()[loop.getLevel()].getExtent().getTrip();
 }
 

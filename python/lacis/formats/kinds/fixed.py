@@ -55,9 +55,7 @@ class Fixed(Extent):
         short = fibre.starts().diff() < width
         if bool(short.any()):
             where = fibre.describe(int(short.to(torch.uint8).argmax()))
-            raise DataError(
-                f"'{fibre.level.kind}' with pad=false must be full, but {where} holds fewer than {width}"
-            )
+            raise DataError(f"'{fibre.level.kind}' with pad=false must be full, but {where} holds fewer than {width}")
 
     def read(self, buffers, parents, size, device):
         width = buffers["crd"].shape[1] if self.width is None else self.width

@@ -21,8 +21,7 @@ class Full(Extent):
     def refuses(self, coordinate):
         if coordinate.stored:
             return (
-                "'full' has every coordinate, there is nothing to store: "
-                "use 'dense', or 'compressed' to leave some out"
+                "'full' has every coordinate, there is nothing to store: use 'dense', or 'compressed' to leave some out"
             )
         return None
 

@@ -20,9 +20,7 @@ class One(Extent):
 
     def refuses(self, coordinate):
         return (
-            None
-            if coordinate.stored
-            else f"'one' needs a stored coordinate, not '{coordinate.name}': use 'singleton'"
+            None if coordinate.stored else f"'one' needs a stored coordinate, not '{coordinate.name}': use 'singleton'"
         )
 
     def place(self, fibre):
@@ -43,7 +41,5 @@ class One(Extent):
 
     def check(self, check, buffers, parents, size):
         if tuple(buffers["crd"].shape) != (parents,):
-            check.fail(
-                "crd", f"must have shape [{parents}], one under each parent, not {list(buffers['crd'].shape)}"
-            )
+            check.fail("crd", f"must have shape [{parents}], one under each parent, not {list(buffers['crd'].shape)}")
         return parents

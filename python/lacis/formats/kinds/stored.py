@@ -59,9 +59,7 @@ class Stored(Coordinate):
                 "coordinates must ascend, but {value} follows a larger one",
             )
         if self.unique:
-            self._fail(
-                check, crd, pairs & (after == before), "coordinate {value} is there twice under one parent"
-            )
+            self._fail(check, crd, pairs & (after == before), "coordinate {value} is there twice under one parent")
 
     @staticmethod
     def _fail(check, crd, bad, message):

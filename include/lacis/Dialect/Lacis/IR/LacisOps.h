@@ -15,6 +15,10 @@
 namespace lacis {
 class MapOp;
 class RolesOp;
+class FormatAttr;
+
+/// The format of a tensor, or null.
+FormatAttr formatOf(mlir::Value tensor);
 } // namespace lacis
 
 #define GET_OP_CLASSES
