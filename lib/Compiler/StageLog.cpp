@@ -45,18 +45,22 @@ void StageLog::record(StringRef stage, mlir::ModuleOp module) {
     dump(stage, "mlir", print(module, /*locations=*/true));
 }
 
+static std::string print(const llvm::Module &module, bool useLists) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, /*AAW=*/nullptr, /*ShouldPreserveUseListOrder=*/useLists);
+  return text;
+}
+
 void StageLog::record(StringRef stage, const llvm::Module &module) {
   if (!wants(stage))
     return;
   if (name.empty())
     name = module.getName().str();
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, /*AAW=*/nullptr);
-  if (!options.dumpDir.empty())
-    dump(stage, "ll", text);
+  if (!options.dumpDir.empty()) // code generation follows the order of uses, so the same kernel needs the same order
+    dump(stage, "ll", print(module, /*useLists=*/true));
   if (keeps(stage))
-    result.stages.emplace_back(stage.str(), std::move(text));
+    result.stages.emplace_back(stage.str(), print(module, /*useLists=*/false));
 }
 
 void StageLog::record(StringRef stage, const std::string &text) {

@@ -2,6 +2,7 @@
 /// \file
 /// The one list of passes: what each stage is made of.
 #include "lacis/Transforms/Pipeline.h"
+#include "Stages.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -69,37 +70,57 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
   verifyStage(pm, "target");
 }
 
+/// The stages that passes make, in order.
+static const struct Stage {
+  StringLiteral name, pipeline;
+  void (*build)(OpPassManager &pm, StringRef target);
+  StringLiteral summary;
+} kStages[] = {
+    {"loops", "lacis-to-loops", buildToLoops, "Algebra to named loops."},
+    {"tiles", "lacis-to-tiles", buildToTiles, "Any earlier stage to roles and tiles."},
+    {"buffers", "lacis-to-buffers", buildToBuffers, "Any earlier stage to loops over buffers."},
+    {"target", "lacis-to-target", buildToTarget, "Any earlier stage to one function a launch."},
+};
+
 namespace {
+
 struct TargetOptions : PassPipelineOptions<TargetOptions> {
   Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"), llvm::cl::init("cpu")};
   Option<std::string> arch{*this, "arch", llvm::cl::desc("architecture, for instance sm_90a"), llvm::cl::init("")};
   std::string name() const { return arch.empty() ? target.getValue() : target + ":" + arch; }
 };
+
+/// Runs the passes of one stage on a module that has not reached it.
+class ReachStage : public PassWrapper<ReachStage, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReachStage)
+
+  ReachStage(const Stage &stage, std::string target)
+      : stage(stage), target(std::move(target)), passes(ModuleOp::getOperationName()) {
+    stage.build(passes, this->target);
+  }
+  ReachStage(const ReachStage &other) : ReachStage(other.stage, other.target) {}
+
+  StringRef getName() const override { return "LacisReachStage"; }
+  void getDependentDialects(DialectRegistry &registry) const override { passes.getDependentDialects(registry); }
+  void runOnOperation() override {
+    if (!hasReached(getOperation(), stage.name) && failed(runPipeline(passes, getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  const Stage &stage;
+  std::string target;
+  OpPassManager passes;
+};
+
 } // namespace
 
 void lacis::registerPipelines() {
-  PassPipelineRegistration<TargetOptions>(
-      "lacis-to-loops", "Algebra to named loops.",
-      [](OpPassManager &pm, const TargetOptions &options) { buildToLoops(pm, options.name()); });
-  PassPipelineRegistration<TargetOptions>(
-      "lacis-to-tiles", "Any earlier stage to roles and tiles.",
-      [](OpPassManager &pm, const TargetOptions &options) {
-        buildToLoops(pm, options.name());
-        buildToTiles(pm, options.name());
-      });
-  PassPipelineRegistration<TargetOptions>(
-      "lacis-to-buffers", "Any earlier stage to loops over buffers.",
-      [](OpPassManager &pm, const TargetOptions &options) {
-        buildToLoops(pm, options.name());
-        buildToTiles(pm, options.name());
-        buildToBuffers(pm, options.name());
-      });
-  PassPipelineRegistration<TargetOptions>(
-      "lacis-to-target", "Any earlier stage to one function a launch.",
-      [](OpPassManager &pm, const TargetOptions &options) {
-        buildToLoops(pm, options.name());
-        buildToTiles(pm, options.name());
-        buildToBuffers(pm, options.name());
-        buildToTarget(pm, options.name());
-      });
+  for (const Stage &last : kStages)
+    PassPipelineRegistration<TargetOptions>(
+        last.pipeline, last.summary, [&last](OpPassManager &pm, const TargetOptions &options) {
+          for (const Stage *stage = kStages; stage <= &last; ++stage)
+            pm.addPass(std::make_unique<ReachStage>(*stage, options.name()));
+        });
 }

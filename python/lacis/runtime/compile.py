@@ -52,7 +52,7 @@ class Kernel:
 
     @property
     def asm(self) -> dict[str, str]:
-        """Text by stage, from the algebra down."""
+        """Text by stage, from the algebra down; without locations, which the files of `LACIS_DUMP_DIR` have."""
         found = self.loaded.stages
         order = {name: n for n, name in enumerate(STAGES)}
         return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, len(order)))}
