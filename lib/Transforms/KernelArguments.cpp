@@ -37,9 +37,11 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
   }
   if (auto lists = tensor.getDefiningOp<BalanceOp>()) {
     std::string tiles = std::to_string(lists.getTile()), raster = std::to_string(lists.getRaster());
-    TensorSource source = derived(sourceOf(lists.getSource(), workspaces), lists.getType(),
+    TensorSource from = sourceOf(lists.getSource(), workspaces), source = derived(from, lists.getType(),
                                   "balance by " + tiles + " raster " + raster);
-    source.isLists = true;
+    if (lists.getGroups())
+      source.rule += " groups " + std::to_string(*lists.getGroups()) + " of " + from.rule + " " + from.format;
+    source.lists = lists.getGroups() ? *lists.getGroups() * lists.getRaster() : 1;
     return source;
   }
   auto found = llvm::find(workspaces, tensor.getDefiningOp<WorkspaceOp>());
@@ -168,21 +170,24 @@ std::optional<int64_t> KernelArguments::constantDim(const TensorSource &source, 
   return type.isDynamicDim(dim) ? std::nullopt : std::optional(type.getDimSize(dim));
 }
 
-/// Work lists have one position more than workers.
-static constexpr StringLiteral kListPositions = "pos1";
+/// Work lists have one position more than workers times the lists of each.
+static StringRef listPositions(const TensorSource &source) { return source.lists == 1 ? "pos1" : "pos2"; }
 
 Value KernelArguments::dim(const TensorSource &source, int64_t dim) {
   OpBuilder entry(kernel.getBody());
-  if (!source.isLists) {
+  if (source.lists == 0) {
     std::optional<int64_t> known = constantDim(source, dim);
     if (!known)
       return integer(dimRecord(source, dim));
     return arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, *known));
   }
-  Value positions = arrayDim(source, kListPositions, 0);
+  Value positions = arrayDim(source, listPositions(source), 0);
   entry.setInsertionPointAfterValue(positions);
-  Value one = arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, 1));
-  return arith::SubIOp::create(entry, kernel.getLoc(), positions, one);
+  auto constant = [&](int64_t value) {
+    return arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, value));
+  };
+  Value lists = arith::SubIOp::create(entry, kernel.getLoc(), positions, constant(1));
+  return source.lists == 1 ? lists : arith::DivUIOp::create(entry, kernel.getLoc(), lists, constant(source.lists));
 }
 
 /// One factor of a size: ceildiv(argument + add, div) * mul.
@@ -200,10 +205,10 @@ ArrayAttr KernelArguments::sizeOfArray(const TensorSource &source, StringRef nam
 }
 
 ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
-  if (source.isLists) {
-    DictionaryAttr positions = arrayDimRecord(source, kListPositions, 0);
+  if (source.lists) {
+    DictionaryAttr positions = arrayDimRecord(source, listPositions(source), 0);
     integer(positions);
-    return factor(b, indexOf(positions), div, 1, -1);
+    return factor(b, indexOf(positions), div * source.lists, 1, -1);
   }
   if (std::optional<int64_t> known = constantDim(source, dim))
     return factor(b, -1, 1, llvm::divideCeil(*known, div));

@@ -15,7 +15,7 @@ struct TensorSource {
   std::string part;       // of a sum
   std::string format;     // of a derived array
   std::string rule = "";  // how a derived array is made, where the format does not say it
-  bool isLists = false;   // derived work lists, whose first axis are the workers
+  int64_t lists = 0;      // of derived work lists: how many each worker has
 };
 
 /// What stands behind an argument, a part, a walk, a regrouping, a work list or a workspace.

@@ -40,11 +40,14 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
   functions.addPass(createLacisLowerSums());
   functions.addPass(createLacisChooseWalks());
   functions.addPass(createLacisLinalgToLoops());
-  functions.addPass(createLacisApplySteps({target.split(':').first.str()}));
+  functions.addPass(createLacisApplySteps({target.str()}));
   verifyStage(pm, "loops");
 }
 
-void lacis::buildToTiles(OpPassManager &pm, StringRef target) { verifyStage(pm, "tiles"); }
+void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
+  pm.nest<func::FuncOp>().addPass(createLacisFormTiles());
+  verifyStage(pm, "tiles");
+}
 
 void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   OpPassManager &functions = pm.nest<func::FuncOp>();

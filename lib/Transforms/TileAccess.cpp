@@ -82,7 +82,10 @@ LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
 }
 
 void LoopLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
-  Value pointer = arguments.array(sourceOf(op.getSource(), workspaces), "values");
+  TensorSource source = sourceOf(op.getSource(), workspaces);
+  TensorSource own = sourceOf(op.getSource().getDefiningOp()->getOperand(0), workspaces);
+  arguments.array(own, "values"); // whose copy the run is: callers differentiate in them
+  Value pointer = arguments.array(source, "values");
   LoadRunOp::create(b, op.getLoc(), pointer, mapping.lookup(op.getPosition()), mapping.lookup(op.getCount()),
                     mapping.lookup(op.getTile()));
 }

@@ -143,8 +143,8 @@ def test_lines_are_no_part_of_the_key():
 
 def test_a_step_that_is_not_built_says_so():
     packed, x, _ = problem()
-    with pytest.raises(NotImplementedError, match="'tensorize' is not built yet"):
-        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.Tensorize("mma")])
+    with pytest.raises(NotImplementedError, match="'horizontal_fuse' is not built yet"):
+        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.HorizontalFuse("j")])
 
 
 def test_the_verbs_of_a_handle_reach_the_kernel():

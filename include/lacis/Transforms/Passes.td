@@ -36,7 +36,11 @@ def LacisLinalgToLoops : LacisPass<"lacis-linalg-to-loops"> {
 
 def LacisApplySteps : LacisPass<"lacis-apply-steps"> {
   let summary = "Completes the schedule with the target's default steps and applies it to the nest.";
-  let options = [Option<"target", "target", "std::string", "\"cpu\"", "family of the target: cpu, cuda">];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "the target: cpu, cuda, cuda:sm_90a">];
+}
+
+def LacisFormTiles : LacisPass<"lacis-form-tiles"> {
+  let summary = "Turns a nest whose loops are marked for tensor cores into roles that load and multiply tiles.";
 }
 
 def LacisVectorizeLoops : LacisPass<"lacis-vectorize-loops"> {

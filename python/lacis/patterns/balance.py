@@ -34,6 +34,41 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
     return {name: array.contiguous().to(cost.device) for name, array in arrays.items()}
 
 
+def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> dict[str, torch.Tensor]:
+    """Work lists for any number of tiles: for each group of `raster` tiles, and each number m of tiles that the last
+    group may have, those of each worker.
+
+    List `raster * g + m - 1` is that of m tiles in group g, after the whole groups before it; the heaviest panels go
+    first to the least loaded worker. Returns `pos2` int32 [groups * raster * workers + 1], `crd2` (panel) and `crd3`
+    (tile within the group) int32.
+
+        >>> lists = group_lists(torch.tensor([1.0, 3.0]), workers=2, raster=1, groups=2)
+        >>> lists["pos2"].tolist(), lists["crd2"].tolist(), lists["crd3"].tolist()
+        ([0, 1, 2, 3, 4], [1, 0, 0, 1], [0, 0, 0, 0])
+    """
+    costs = cost.tolist()
+    order = sorted(range(len(costs)), key=lambda panel: -costs[panel])
+    load = [(0.0, worker) for worker in range(workers)]
+    positions, panels, tiles = [0], [], []
+    for _ in range(groups):
+        for count in range(1, raster + 1):
+            busy = list(load)
+            heapq.heapify(busy)
+            lists: list[list[tuple[int, int]]] = [[] for _ in range(workers)]
+            for panel in order:
+                for tile in range(count):
+                    time, worker = busy[0]
+                    lists[worker].append((panel, tile))
+                    heapq.heapreplace(busy, (time + costs[panel], worker))
+            for items in lists:
+                positions.append(positions[-1] + len(items))
+                panels += [panel for panel, _ in items]
+                tiles += [tile for _, tile in items]
+        load = busy
+    arrays = {"pos2": positions, "crd2": panels, "crd3": tiles}
+    return {name: torch.tensor(array, dtype=torch.int32).to(cost.device) for name, array in arrays.items()}
+
+
 def panel_cost(
     arrays: dict[str, torch.Tensor], *, tile_bytes: int, step_bytes: int, cycles: float, fixed: float
 ) -> torch.Tensor:

@@ -11,6 +11,8 @@ import torch
 from ..errors import DataError, FormatError
 from ..formats import Format, Sum
 from .derived import companion_arrays
+from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
+from .regroup import Regrouped
 from .structure import Structure
 
 
@@ -30,6 +32,7 @@ class Pattern:
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
         self._derived: dict[tuple[str, str], dict[str, torch.Tensor]] = {}
         self._of_part: dict[str, Pattern] = {}
+        self._layouts: dict[tuple[str, str], Regrouped] = {}
 
     @staticmethod
     def from_mask(mask: torch.Tensor, format) -> "Pattern":
@@ -85,8 +88,22 @@ class Pattern:
         """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
         key = (str(format_text), part)
         if key not in self._derived:
-            self._derived[key] = companion_arrays(self.part(part), format_text)
+            self._derived[key] = self._derive(*key)
         return self._derived[key]
+
+    def _derive(self, text: str, part: str) -> dict[str, torch.Tensor]:
+        if not is_rule(text):
+            return companion_arrays(self.part(part), text)
+        if text.startswith("regroup"):
+            return self.layout(text, part).arrays
+        return execution_lists(self.part(part), text, self.layout(layout_of_lists(text), part))
+
+    def layout(self, text: str, part: str = "") -> Regrouped:
+        """The execution layout with this text, made once and kept; see `lacis.patterns.execution`."""
+        key = (without_lines(text), part)
+        if key not in self._layouts:
+            self._layouts[key] = execution_layout(self.part(part), key[0])
+        return self._layouts[key]
 
     def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
         """One array that kernels take: of the companion with this text, or its own where the text is empty."""
@@ -165,7 +182,7 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        return {**self.__dict__, "_derived": {}, "_of_part": {}}  # copies and files make their own
+        return {**self.__dict__, "_derived": {}, "_of_part": {}, "_layouts": {}}  # copies and files make their own
 
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"

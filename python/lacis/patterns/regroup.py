@@ -102,10 +102,18 @@ def regroup(
     tile_rows = origin[at_panel * height + bit // width].long()
     tile_columns = at_step * width + bit % width
     if any(level.extent.stands_alone for level in format.levels):
-        if structure.format.tile != format.tile:
-            raise FormatError(f"tiles that link to stored blocks have their size, {structure.format.tile}")
-        arrays["link3"] = _slot_grid(structure)[tile_rows, tile_columns].int()
+        arrays["link3"] = _links(structure, format, tile_rows, tile_columns)
     return Regrouped(structure, format, arrays, tile_rows, tile_columns)
+
+
+def _links(structure: Structure, format: Format, tile_rows: torch.Tensor, tile_columns: torch.Tensor) -> torch.Tensor:
+    """The slot of each tile, times the tiles of a stored block, and its number in the block, row by row; int32."""
+    (rows, columns), (height, width) = format.tile, structure.format.tile
+    if height % rows or width % columns:
+        raise FormatError(f"tiles that link to stored blocks are parts of them; {rows}x{columns}, {height}x{width}")
+    down, across = height // rows, width // columns
+    slot = _slot_grid(structure)[tile_rows // down, tile_columns // across]
+    return ((slot * down + tile_rows % down) * across + tile_columns % across).int()
 
 
 def _slot_grid(structure: Structure) -> torch.Tensor:

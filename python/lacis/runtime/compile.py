@@ -84,7 +84,7 @@ class Kernel:
     def names(self) -> list[tuple[str, str, str]]:
         """The arrays of the packed operand that the kernel takes, in its order; see `gradients.Array`."""
         own = [name.rpartition(".") for name in self.storage]
-        return [(part, "", name) for part, _, name in own] + [(a.part, a.format, a.name) for a in self.derived]
+        return [(part, "", name) for part, _, name in own] + [(a.part, a.text, a.name) for a in self.derived]
 
     def arrays(self, packed: PackedTensor | Pattern) -> list[torch.Tensor]:
         """The tensors of a packed operand, or of a pattern, that the kernel takes, in its order."""
@@ -97,7 +97,11 @@ class Kernel:
 
     def scheduled(self, steps: Mapping[str, tuple]) -> Family:
         """The kernels of its gradients, by slot, scheduled by the steps of each."""
-        return family(self, lambda spec: load_kernel(spec, self.target, self.device), steps)
+
+        def load(spec: KernelSpec, plain: bool = False) -> Kernel:
+            return load_kernel(spec, without_tiles(self.target) if plain else self.target, self.device)
+
+        return family(self, load, steps)
 
     def name_also(self, key: str) -> None:
         """Let the operator find this kernel under one more key."""
@@ -194,6 +198,11 @@ def resolve_target(target: str, device: torch.device, what: str = "target", loca
             )
         return f"cuda:sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
     return target
+
+
+def without_tiles(target: str) -> str:
+    """The same architecture without what is its own alone: `cuda:sm_90` for `cuda:sm_90a`."""
+    return target.removesuffix("a") if target.startswith("cuda:sm_") else target
 
 
 _lock = threading.Lock()

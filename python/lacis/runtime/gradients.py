@@ -77,17 +77,24 @@ class Family:
     def gradient(self, slot: str) -> Family:
         """The kernel of one gradient, compiled when first asked for."""
         if slot not in self._gradients:
-            self._gradients[slot] = family(self._load(self.specs[slot]), self._load)
+            kernel = self._load(self.specs[slot])
+            if any(text and name == VALUES for _, text, name in kernel.names):  # copies of values are the forward's
+                kernel = self._load(self.specs[slot], plain=True)
+            self._gradients[slot] = family(kernel, self._load)
         return self._gradients[slot]
 
     def cast(self, dtype: torch.dtype, storage, companions) -> tuple[Family, list, list]:
         """The family of the same kernel in another dtype, and the arrays of a call in the order that it takes them."""
+        arrays = dict(zip(self.arrays, [*storage, *companions]))
         if dtype not in self._casts:
-            self._casts[dtype] = family(self._load(self.kernel.spec.with_dtype(dtype)), self._load, self._steps)
+            spec = self.kernel.spec.with_dtype(dtype)
+            kernel = self._load(spec)
+            if not set(self.arrays).issuperset(kernel.names):  # it walks what the call does not bring
+                kernel = self._load(spec, plain=True)
+            self._casts[dtype] = family(kernel, self._load, self._steps)
         other = self._casts[dtype]
         if len(other._gradients) < len(self._gradients):
             other.bind(self._gradients)
-        arrays = dict(zip(self.arrays, [*storage, *companions]))
         pick = lambda names: [arrays[name] for name in names if name in arrays]
         return other, pick(other.kernel.names), pick(other.companions)
 
@@ -107,7 +114,10 @@ _families: dict[str, Family] = {}
 
 
 def family(kernel, load, steps=None) -> Family:
-    """The family of a kernel, one a key in the process; `load(spec)` compiles on the same target and device."""
+    """The family of a kernel, one a key in the process; `load(spec)` compiles on the same target and device.
+
+    `load(spec, plain=True)` leaves tensor cores, and the structures that they walk, aside.
+    """
     steps = {slot: tuple(each) for slot, each in (steps or {}).items() if each}
     key = kernel.key
     if steps:

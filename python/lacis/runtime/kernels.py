@@ -38,6 +38,11 @@ class Derived:
     name: str
     rule: str = ""
 
+    @property
+    def text(self) -> str:
+        """What patterns know the array's structure by: the rule, if there is one, and the format."""
+        return f"{self.rule} {self.format}" if self.rule else self.format
+
 
 @dataclasses.dataclass(frozen=True)
 class Request:

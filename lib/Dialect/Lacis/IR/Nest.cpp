@@ -127,7 +127,10 @@ void lacis::passOnRaces(LoopOp from, LoopOp to) {
       to->setAttr(name, fact);
 }
 
-bool lacis::isMarked(LoopOp loop) { return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll(); }
+bool lacis::isMarked(LoopOp loop) {
+  return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll() ||
+         loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize");
+}
 
 SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {
   SmallVector<LoopOp> chain{outermost};

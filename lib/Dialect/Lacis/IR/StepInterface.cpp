@@ -32,6 +32,15 @@ static llvm::StringMap<CompleteFn> &schedules() {
   return map;
 }
 
-void lacis::registerDefaultSchedule(llvm::StringRef family, CompleteFn complete) { schedules()[family] = complete; }
+void lacis::registerDefaultSchedule(llvm::StringRef target, CompleteFn complete) { schedules()[target] = complete; }
 
-CompleteFn lacis::lookupDefaultSchedule(llvm::StringRef family) { return schedules().lookup(family); }
+CompleteFn lacis::lookupDefaultSchedule(llvm::StringRef target) {
+  llvm::StringRef best;
+  CompleteFn found = nullptr;
+  for (const auto &entry : schedules())
+    if (target.starts_with(entry.first()) && (!found || entry.first().size() > best.size())) {
+      best = entry.first();
+      found = entry.second;
+    }
+  return found;
+}

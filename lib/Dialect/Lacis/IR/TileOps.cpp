@@ -27,14 +27,20 @@ LogicalResult BalanceOp::verify() {
   FormatAttr lists = formatOf(getResult());
   if (!formatOf(getSource()) || !lists)
     return emitOpError("needs tensors with a '#lacis.format' encoding");
-  if (getTile() < 1 || getRaster() < 1)
-    return emitOpError("tile and raster are at least 1");
-  bool isList = lists.getLevels().size() == 3 && lists.getAxes().size() == 3 &&
-                lists.getLevels()[0].getExtent().coversDomain() && lists.getLevels()[1].getCoordinate().isStored() &&
-                lists.getLevels()[2].getCoordinate().isStored() && lists.getLevels()[2].getExtent().followsParent();
+  if (getTile() < 1 || getRaster() < 1 || getGroups().value_or(1) < 1)
+    return emitOpError("tile, raster and groups are at least 1");
+  if (static_cast<bool>(getExtent()) == getGroups().has_value())
+    return emitOpError("lists are 'over' an extent, or of 'groups' for any");
+  size_t dense = getGroups() ? 2 : 1;
+  ArrayRef<LevelAttr> levels = lists.getLevels();
+  bool isList = levels.size() == dense + 2 && lists.getAxes().size() == levels.size() &&
+                llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&
+                levels[dense].getCoordinate().isStored() && levels[dense + 1].getCoordinate().isStored() &&
+                levels[dense + 1].getExtent().followsParent();
   if (!isList)
     return emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
-                       "b : singleton)'");
+                       "b : singleton)'")
+           << (getGroups() ? ", with 'g : dense' before" : "");
   return success();
 }
 

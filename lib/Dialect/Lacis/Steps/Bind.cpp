@@ -7,8 +7,8 @@ using namespace mlir;
 using namespace lacis;
 
 static constexpr StringRef kUnits[] = {"block.x",  "block.y",  "block.z", "thread.x",
-                                       "thread.y", "thread.z", "warp",    "lane"};
-static constexpr int64_t kLanes = 32, kThreads = 1024;
+                                       "thread.y", "thread.z", "warp",    "lane", "warpgroup"};
+static constexpr int64_t kLanes = 32, kThreads = 1024, kGroups = 7; // one more group loads
 
 SmallVector<StringRef> BindStepAttr::namedLoops() const { return {getLoop()}; }
 
@@ -60,9 +60,12 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
   if (!unit.starts_with("block") && (!trip || *trip > kThreads))
     return emitError(loc) << "bind: loop '" << getLoop() << "' does not run a known number of times up to 1024, as '"
                           << unit << "' does; split it first";
+  if (unit == "warpgroup" && *trip > kGroups)
+    return emitError(loc) << "bind: loop '" << getLoop() << "' runs " << *trip << " times; a block has up to " << kGroups
+                          << " warpgroups that multiply";
   if (failed(requireFree(*loop, unit, loc)))
     return failure();
-  int64_t count = unit.starts_with("block") ? 1 : *trip * threadsOf(*loop);
+  int64_t count = unit.starts_with("block") || unit == "warpgroup" ? 1 : *trip * threadsOf(*loop);
   if (count > kThreads)
     return emitError(loc) << "bind: " << count << " threads are more than a block has (" << kThreads << ")";
   loop->setBind(unit);

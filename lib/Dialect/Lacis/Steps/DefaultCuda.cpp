@@ -149,7 +149,9 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   schedule.bind(lane + "10", "lane");
 }
 
-static LogicalResult completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  if (isTensorized(nest))
+    return success();
   ScheduleBuilder schedule(nest, steps);
   if (untouched)
     scheduleMain(schedule);

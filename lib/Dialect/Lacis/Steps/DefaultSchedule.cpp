@@ -48,6 +48,36 @@ void ScheduleBuilder::relayout(StringRef operand, FormatAttr layout) {
   add(RelayoutStepAttr::get(nest.getFunction().getContext(), operand, layout));
 }
 
+void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optional<int64_t> capacity) {
+  add(RegroupStepAttr::get(nest.getFunction().getContext(), operand, layout, capacity));
+}
+
+void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups) {
+  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups));
+}
+
+void ScheduleBuilder::stage(StringRef operand, StringRef place) {
+  add(StageStepAttr::get(nest.getFunction().getContext(), operand, place));
+}
+
+void ScheduleBuilder::pipeline(StringRef loop, int64_t stages) {
+  add(PipelineStepAttr::get(nest.getFunction().getContext(), loop, stages));
+}
+
+void ScheduleBuilder::tensorize(ArrayRef<std::string> loops) {
+  MLIRContext *context = nest.getFunction().getContext();
+  SmallVector<StringRef> names(loops.begin(), loops.end());
+  add(TensorizeStepAttr::get(context, Builder(context).getStrArrayAttr(names)));
+}
+
+bool lacis::isTensorized(Nest &nest) {
+  return nest.getFunction()
+      .walk([](LoopOp loop) {
+        return loop->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static ArrayRef<Attribute> axesOf(func::FuncOp function, unsigned argument) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(argument, "lacis.axes");
   return axes ? axes.getValue() : ArrayRef<Attribute>();

@@ -21,6 +21,11 @@ public:
   void jam(llvm::StringRef loop);
   void unroll(llvm::StringRef loop, int64_t factor);
   void relayout(llvm::StringRef operand, FormatAttr layout);
+  void regroup(llvm::StringRef operand, FormatAttr layout, std::optional<int64_t> capacity);
+  void balance(llvm::StringRef loop, int64_t raster, int64_t groups);
+  void stage(llvm::StringRef operand, llvm::StringRef place);
+  void pipeline(llvm::StringRef loop, int64_t stages);
+  void tensorize(llvm::ArrayRef<std::string> loops);
 
   Nest &getNest() { return nest; }
   llvm::LogicalResult getResult() const { return llvm::success(ok); }
@@ -67,6 +72,10 @@ llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
 void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
 /// No bound inside depends on the loop's coordinate, so that copies of its body can share the loops.
 bool canJam(LoopOp loop);
+/// The default schedule of any GPU: loops on warps and lanes.
+llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
+/// A step has asked for products of tiles: every loop has a place in them.
+bool isTensorized(Nest &nest);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);
 

@@ -11,11 +11,16 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Balance(Step):
-    """Hand the iterations of `loop` out by their amount of work, longest first.
+    """Hand out the rounds of the outermost loop and of `loop`, the second, in work lists, the heaviest rows first.
 
-    for i0:  row(i0)   -->   for n:  row(order[n])
+    `raster` neighbouring rounds of `loop` are worked on together, so that they share what they read. The lists are
+    made from the pattern alone, for `groups` times `raster` rounds, and begin anew after them.
+
+    for i0: for b0: s[i0, b0]   -->   for n in processors: for (i0, b0) in list(n): s[i0, b0]
     """
 
     mnemonic = "balance"
     loop: str
-    strategy: str
+    raster: int
+    groups: int
+    ready = True

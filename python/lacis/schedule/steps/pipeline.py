@@ -11,10 +11,12 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Pipeline(Step):
-    """Load the tiles of later iterations while this one computes.
+    """Load the tiles of up to `stages` rounds of `loop` ahead of the products.
 
-    for j:  load(j); compute(j)   -->   load(0); for j:  load(j + 1); compute(j)
+    for j:  load(j); compute(j)   -->   load(0), load(1), ...; for j:  load(j + stages); compute(j)
     """
 
     mnemonic = "pipeline"
+    loop: str
     stages: int
+    ready = True

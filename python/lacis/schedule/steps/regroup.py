@@ -5,16 +5,37 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...formats import Format
 from .step import Step, primitive
+
+_HEAD = "#lacis.format<"
 
 
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Regroup(Step):
-    """Run on a copy of the operand in an execution layout, refreshed on the device.
+    """Walk `operand` in an execution layout: panels of rows, steps of columns, and the tiles stored in each step.
 
-    for j0 in row: tile   -->   for slab in union: tile
+    `layout` is a format, or its text; a step has at most `capacity` tiles where it is given, and occurs again where
+    there are more. The arrays are made on the device from the pattern. A layout with a `link` level reads the values
+    where they lie; without one they are copied, again whenever they change.
+
+    for j0 in row(i): tile   -->   for j0 in union of rows: tiles
     """
 
     mnemonic = "regroup"
-    format: object
+    operand: str
+    layout: str
+    capacity: int | None = None
+    ready = True
+
+    def __post_init__(self):
+        layout = self.layout
+        if isinstance(layout, str):
+            Format.parse(layout)  # refuses what is no format
+            layout = layout if layout.startswith(_HEAD) else f"{_HEAD}{layout}>"
+        object.__setattr__(self, "layout", str(layout))
+
+    def describe(self):
+        capacity = "" if self.capacity is None else f", {self.capacity}"
+        return f'regroup("{self.operand}", "{self.layout[len(_HEAD) : -1]}"{capacity})'

@@ -11,7 +11,7 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Stage(Step):
-    """Keep a tile of `operand` in `place` (`shared` or `register`) while it is used.
+    """Load tiles of `operand` into `place` (`shared`) before they are multiplied.
 
     for j:  y += w[j] * x[j]   -->   t = x[tile]; for j:  y += w[j] * t[j]
     """
@@ -19,3 +19,4 @@ class Stage(Step):
     mnemonic = "stage"
     operand: str
     place: str
+    ready = True

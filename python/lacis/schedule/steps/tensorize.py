@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import dataclasses
 
-from .step import Step, primitive
+from .step import Variadic, primitive
 
 
 @primitive
-@dataclasses.dataclass(frozen=True)
-class Tensorize(Step):
-    """Compute the inner dense tiles with matrix instructions (`mma`, `wgmma`, `mma_sp`).
+@dataclasses.dataclass(frozen=True, init=False)
+class Tensorize(Variadic):
+    """Let `loops` be the rows, columns and depth of one product of tiles, computed with matrix instructions.
 
-    for i1: for b1: for j1:  y += w * x   -->   acc = mma(w tile, x tile, acc)
+    for i1: for b1: for j1:  y[b1, i1] += w[i1, j1] * x[b1, j1]   -->   y tile += w tile * x tile
     """
 
     mnemonic = "tensorize"
-    kind: str
+    loops: tuple
+    ready = True

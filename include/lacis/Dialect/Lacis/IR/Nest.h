@@ -55,7 +55,7 @@ mlir::Operation *placeForSizes(LoopOp loop);
 /// of the loops that take its place.
 void passOnRaces(LoopOp from, LoopOp to);
 
-/// A mark says how the loop runs: bound, vectorised, jammed or unrolled.
+/// A mark says how the loop runs: bound, vectorised, jammed, unrolled, in work lists, or as a side of a tile.
 bool isMarked(LoopOp loop);
 
 /// A known divisor of a size: a constant itself, or the divisibility class of an argument's dimension.

@@ -25,9 +25,10 @@ mlir::FailureOr<llvm::SmallVector<RecordedStep>> recordedSteps(mlir::func::FuncO
 /// otherwise the steps are a schedule of the user's, and only parallel units are given to what has none.
 using CompleteFn = llvm::LogicalResult (*)(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
 
-/// The default schedule of a family of targets (`cpu`, `cuda`).
-void registerDefaultSchedule(llvm::StringRef family, CompleteFn complete);
-CompleteFn lookupDefaultSchedule(llvm::StringRef family);
+/// The default schedule of targets whose names begin so: a family (`cpu`, `cuda`) or an architecture (`cuda:sm_90a`).
+void registerDefaultSchedule(llvm::StringRef target, CompleteFn complete);
+/// That of the longest name that `target` begins with, or null.
+CompleteFn lookupDefaultSchedule(llvm::StringRef target);
 
 } // namespace lacis
 

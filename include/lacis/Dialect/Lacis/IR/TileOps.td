@@ -36,11 +36,17 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
   let description = [{
     The dense axis has `extent` elements in tiles of `tile`; `raster` tiles of it are worked on together. The result
     is a structure with a format of three axes: worker, coordinate, tile. Its first axis has one entry a worker.
+
+    With `groups` the lists are of no extent: list `raster * (g mod groups) + m - 1` of each worker is what it does of
+    group g of the tiles, which has m of them, so lists of any length come from the pattern alone. Their format has one
+    axis more, before the others: the list.
   }];
-  let arguments = (ins AnyRankedTensor:$source, Index:$extent, I64Attr:$tile, I64Attr:$raster);
+  let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile, I64Attr:$raster,
+                       OptionalAttr<I64Attr>:$groups);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $source `over` $extent `by` $tile `raster` $raster attr-dict `:` type($source) `to` type($result)
+    $source (`over` $extent^)? `by` $tile `raster` $raster (`groups` $groups^)? attr-dict
+    `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
 }

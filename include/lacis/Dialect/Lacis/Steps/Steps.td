@@ -52,7 +52,7 @@ def Lacis_ParallelStep : Lacis_Step<"Parallel", "parallel"> {
 }
 
 def Lacis_BindStep : Lacis_Step<"Bind", "bind"> {
-  let summary = "The loop runs on a unit of a GPU: block.x, thread.x (y, z), warp, lane.";
+  let summary = "The loop runs on a unit of a GPU: block.x, thread.x (y, z), warp, lane, warpgroup.";
   let parameters = (ins StringRefParameter<>:$loop, StringRefParameter<>:$unit);
 }
 
@@ -74,6 +74,34 @@ def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll"> {
 def Lacis_RaceStep : Lacis_Step<"Race", "race"> {
   let summary = "How iterations of the loop that meet in one output are brought together: order.";
   let parameters = (ins StringRefParameter<>:$loop, StringRefParameter<>:$strategy);
+}
+
+//===- Tiles --------------------------------------------------------------===//
+
+def Lacis_RegroupStep : Lacis_Step<"Regroup", "regroup"> {
+  let summary = "The nest walks the operand in an execution layout, made of pattern and values.";
+  let parameters = (ins StringRefParameter<>:$operand, "::mlir::Attribute":$layout,
+                        OptionalParameter<"std::optional<int64_t>">:$capacity);
+}
+
+def Lacis_BalanceStep : Lacis_Step<"Balance", "balance"> {
+  let summary = "The tiles that two loops run over are handed out in work lists, the heaviest first.";
+  let parameters = (ins StringRefParameter<>:$loop, "int64_t":$raster, "int64_t":$groups);
+}
+
+def Lacis_StageStep : Lacis_Step<"Stage", "stage"> {
+  let summary = "Tiles of the operand are loaded into shared memory before they are multiplied.";
+  let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$place);
+}
+
+def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
+  let summary = "A producer loads the tiles of later rounds of the loop while consumers multiply.";
+  let parameters = (ins StringRefParameter<>:$loop, "int64_t":$stages);
+}
+
+def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize"> {
+  let summary = "The loops become the rows, columns and depth of one product of tiles.";
+  let parameters = (ins "::mlir::ArrayAttr":$loops);
 }
 
 //===- Facts --------------------------------------------------------------===//

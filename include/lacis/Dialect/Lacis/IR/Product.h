@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A nest that sums products of a stored and a dense matrix: what schedules for tensor cores begin with.
+#ifndef LACIS_DIALECT_LACIS_IR_PRODUCT_H
+#define LACIS_DIALECT_LACIS_IR_PRODUCT_H
+
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+namespace lacis {
+
+/// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format.
+struct Product {
+  mlir::BlockArgument stored, dense, output;
+  llvm::StringRef rows, columns, depth; // the letters m, n and k
+  LevelLoopOp walk;                     // that finds k
+  mlir::TypedAttr initial;
+  WriteOp write;
+
+  FormatAttr format() const;
+  /// The layout's blocks, in the order of the values: rows along m, columns along k; zeros where they lie otherwise.
+  std::pair<int64_t, int64_t> block() const;
+};
+
+/// The product of the main nest, or, where it is none, nullopt and `why`.
+std::optional<Product> productOf(Nest &nest, std::string &why);
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_PRODUCT_H

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Recognises a sum of products of two matrices in a nest.
+#include "lacis/Dialect/Lacis/IR/Product.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lacis;
+
+FormatAttr Product::format() const { return formatOf(stored); }
+
+std::pair<int64_t, int64_t> Product::block() const {
+  ArrayRef<LevelAttr> levels = format().getLevels();
+  if (format().getAxes().size() != 2 || format().getNumTileLevels() != 2)
+    return {0, 0};
+  ArrayRef<Digit> first = levels[levels.size() - 2].getDigits(), last = levels.back().getDigits();
+  auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
+  auto axes = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
+  bool ordered = first.size() == 1 && last.size() == 1 && first[0].div == 1 && last[0].div == 1 &&
+                 cast<StringAttr>(axes[first[0].axis]).getValue() == rows &&
+                 cast<StringAttr>(axes[last[0].axis]).getValue() == depth;
+  return ordered ? std::pair(first[0].mod, last[0].mod) : std::pair<int64_t, int64_t>(0, 0);
+}
+
+/// The argument behind a walk through a companion.
+static BlockArgument argumentOf(Value tensor) {
+  if (auto walk = tensor.getDefiningOp<WalkOp>())
+    tensor = walk.getSource();
+  return dyn_cast<BlockArgument>(tensor);
+}
+
+static ArrayAttr axesOf(func::FuncOp function, BlockArgument argument) {
+  return function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
+}
+
+static Value behindCast(Value value) {
+  auto wide = value.getDefiningOp<arith::ExtFOp>();
+  return wide ? wide.getIn() : value;
+}
+
+/// The two factors of what the walk sums up: one from the stored operand, one from a dense one.
+static bool findFactors(Product &product) {
+  auto sum = dyn_cast_or_null<arith::AddFOp>(combinerOf(product.walk));
+  if (!sum)
+    return false;
+  auto lhs = sum.getLhs().getDefiningOp<arith::MulFOp>(), rhs = sum.getRhs().getDefiningOp<arith::MulFOp>();
+  auto factors = lhs ? lhs : rhs;
+  if (!factors || (lhs && rhs))
+    return false;
+  Value one = behindCast(factors.getLhs()), other = behindCast(factors.getRhs());
+  if (one.getDefiningOp<ReadOp>())
+    std::swap(one, other);
+  auto value = one.getDefiningOp<ValueOp>();
+  auto read = other.getDefiningOp<ReadOp>();
+  if (!value || !read || read.getCount() || read.getAlong())
+    return false;
+  product.stored = argumentOf(value.getTensor());
+  product.dense = dyn_cast<BlockArgument>(read.getTensor());
+  return product.stored && product.dense && product.stored != product.dense;
+}
+
+/// The letters: those of w[m, k] in any order, x[n, k], y[n, m].
+static bool findLetters(Product &product, func::FuncOp function) {
+  ArrayAttr w = axesOf(function, product.stored), x = axesOf(function, product.dense);
+  ArrayAttr y = axesOf(function, product.output);
+  if (!w || !x || !y || w.size() != 2 || x.size() != 2 || y.size() != 2 || x[0] != y[0] || x[0] == x[1])
+    return false;
+  if (!llvm::is_contained(w, x[1]) || !llvm::is_contained(w, y[1]) || x[1] == y[1])
+    return false;
+  product.columns = cast<StringAttr>(y[0]).getValue();
+  product.rows = cast<StringAttr>(y[1]).getValue();
+  product.depth = cast<StringAttr>(x[1]).getValue();
+  return true;
+}
+
+std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {
+  func::FuncOp function = nest.getFunction();
+  Product product;
+  product.output = function.getArguments().back();
+  SmallVector<LoopOp> chain = nest.mainChain();
+  if (chain.empty())
+    return why = "there is no nest", std::nullopt;
+  LoopOp top = chain.front();
+  unsigned walks = 0, writes = 0;
+  top->walk([&](Operation *op) {
+    if (auto write = dyn_cast<WriteOp>(op))
+      product.write = write, ++writes;
+    if (auto walk = dyn_cast<LevelLoopOp>(op))
+      product.walk = walk, ++walks;
+  });
+  if (walks != 1 || writes != 1 || product.walk.getNumResults() != 1 || product.write.getTensor() != product.output)
+    return why = "it has not one loop over the positions of a level, under an output of its own", std::nullopt;
+  Attribute initial;
+  if (!matchPattern(product.walk.getInits()[0], m_Constant(&initial)) || !findFactors(product))
+    return why = "it does not sum products of a stored and a dense element", std::nullopt;
+  product.initial = cast<TypedAttr>(initial);
+  if (!findLetters(product, function))
+    return why = "it is no product of matrices 'mk,nk->nm', whose first has a format", std::nullopt;
+  return product;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for i: for b: s[i, b]  -->  for n in workers: for (i, b) in list(n): s[i, b]: the heaviest rows first.
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringRef> BalanceStepAttr::namedLoops() const { return {getLoop()}; }
+
+LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
+  FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "balance", loc);
+  if (failed(loop))
+    return failure();
+  if (getRaster() < 1 || getGroups() < 1)
+    return emitError(loc) << "balance: raster and groups are at least 1";
+  SmallVector<LoopOp> chain = perfectChain(outermostLoop(*loop));
+  if (chain.size() < 2 || chain[1] != *loop)
+    return emitError(loc) << "balance: loop '" << getLoop() << "' must be the second of its nest, inside the loop whose "
+                          << "rounds differ in work; reorder it";
+  Builder b(getContext());
+  (*loop)->setAttr("lacis.balance", b.getDictionaryAttr({
+                                        b.getNamedAttr("raster", b.getI64IntegerAttr(getRaster())),
+                                        b.getNamedAttr("groups", b.getI64IntegerAttr(getGroups())),
+                                    }));
+  (*loop)->setLoc(loc);
+  return success();
+}

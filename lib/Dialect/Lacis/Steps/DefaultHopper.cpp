@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The default schedule of sm_90a: products of half types whose stored blocks are dense run on tensor cores, all else
+/// as on any GPU.
+///
+/// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
+/// slabs of 64 x 16, in panels of 384 rows and 128 columns.
+#include "DefaultSchedule.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+/// A panel of rows and how it is walked.
+struct Panel {
+  int64_t rows, columns, tile, consumers, stages, raster; // `tile`: columns of a stored tile of 64 rows
+  std::optional<int64_t> capacity;
+};
+
+constexpr int64_t kTileRows = 64, kStep = 64, kGroups = 16;
+constexpr Panel kBlocks{128, 256, 64, 2, 4, 4, std::nullopt}, kSlabs{384, 128, 16, 3, 5, 8, 12};
+
+} // namespace
+
+/// Sizes that are multiples of 8: the copy engine reads rows of 16 bytes at a time.
+static bool isAligned(func::FuncOp function, BlockArgument stored) {
+  auto type = cast<RankedTensorType>(stored.getType());
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
+    if (divisor % 8 != 0)
+      return false;
+  }
+  return true;
+}
+
+static bool isHalf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF16() || element.isBF16();
+}
+
+/// The panel for stored blocks of this size, or null.
+static const Panel *panelFor(int64_t rows, int64_t columns) {
+  auto nests = [](int64_t block, int64_t tile) { return block % tile == 0 || tile % block == 0; };
+  if ((rows == 64 || rows == 128) && columns % 64 == 0)
+    return &kBlocks;
+  bool small = rows >= 8 && columns >= 8 && rows <= 128 && nests(rows, kTileRows) && nests(columns, kSlabs.tile);
+  return small && false ? &kSlabs : nullptr;
+}
+
+/// What is stored is the sum, rounded; an epilogue has no form on tiles yet.
+static bool storesTheSum(Product &product) {
+  Value value = product.write.getValue();
+  auto rounded = value.getDefiningOp<arith::TruncFOp>();
+  return (rounded ? rounded.getIn() : value) == product.walk.getResult(0);
+}
+
+static std::string layoutText(Product &product, func::FuncOp function, const Panel &panel) {
+  auto axes = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  StringRef m = product.rows, k = product.depth;
+  int64_t height = panel.rows / kTileRows, width = kStep / panel.tile;
+  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
+      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << kStep
+      << " : compressed" << (panel.capacity ? "<unique=false>" : "") << ", ";
+  if (width == 1)
+    out << m << " floordiv " << kTileRows << " mod " << height << " : bitmap, link, ";
+  else
+    out << "(" << m << " floordiv " << kTileRows << " mod " << height << ", " << k << " floordiv " << panel.tile
+        << " mod " << width << ") : bitmap, ";
+  out << m << " mod " << kTileRows << " : dense, " << k << " mod " << panel.tile << " : dense)>";
+  return text;
+}
+
+namespace {
+/// A loop over rows: how many rows one of its rounds is, and how many rounds there are (0: unknown).
+struct RowLoop {
+  std::string name;
+  int64_t unit, rounds;
+};
+
+/// The loops over rows, by what they become.
+struct RowLoops {
+  std::string panels, consumers;
+  std::vector<std::string> parts, rows;
+};
+} // namespace
+
+/// Cuts the rows at the sizes of panel, consumer and tile.
+static RowLoops cutRows(ScheduleBuilder &schedule, const Panel &panel, SmallVector<RowLoop> loops) {
+  const int64_t each = panel.rows / panel.consumers;
+  for (int64_t size : {panel.rows, each, kTileRows}) {
+    auto *cut = llvm::find_if(loops, [&](const RowLoop &loop) {
+      return loop.unit < size && (loop.rounds == 0 || size < loop.unit * loop.rounds);
+    });
+    if (cut == loops.end())
+      continue;
+    int64_t factor = size / cut->unit;
+    RowLoop inner{cut->name + "1", cut->unit, factor};
+    schedule.split(cut->name, factor);
+    *cut = {cut->name + "0", size, cut->rounds / factor};
+    loops.insert(std::next(cut), inner);
+  }
+  RowLoops found;
+  for (RowLoop &loop : loops) {
+    if (loop.unit >= panel.rows)
+      found.panels = loop.name;
+    else if (loop.unit >= each)
+      found.consumers = loop.name;
+    else
+      (loop.unit >= kTileRows ? found.parts : found.rows).push_back(loop.name);
+  }
+  return found;
+}
+
+/// The loops over the digits of `letter` in the chain.
+static SmallVector<LoopOp> loopsOf(ArrayRef<LoopOp> chain, StringRef letter) {
+  SmallVector<LoopOp> found;
+  for (LoopOp loop : chain)
+    if (letterOf(loop.getName()) == letter)
+      found.push_back(loop);
+  return found;
+}
+
+static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Panel &panel,
+                          MutableArrayRef<LoopOp> rows) {
+  func::FuncOp function = schedule.getNest().getFunction();
+  auto nameOf = [&](BlockArgument operand) {
+    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
+  };
+  std::string column = product.columns.str(), walk = product.walk.getName().str();
+  std::string stored = nameOf(product.stored), dense = nameOf(product.dense);
+  std::string layout = layoutText(product, function, panel);
+  LoopOp depth;
+  product.walk->walk([&](LoopOp loop) { depth = loop; });
+  std::vector<std::string> tile;
+  if (depth)
+    tile.push_back(depth.getName().str());
+  int64_t block = *rows[1].getTrip();
+  RowLoops cut = cutRows(schedule, panel, {{rows[0].getName().str(), block, 0}, {rows[1].getName().str(), 1, block}});
+  schedule.split(column, panel.columns);
+  std::vector<std::string> order{cut.panels, column + "0", cut.consumers};
+  llvm::append_range(order, cut.parts);
+  llvm::append_range(order, cut.rows);
+  order.push_back(column + "1");
+  schedule.reorder(order);
+  schedule.regroup(stored, cast<FormatAttr>(parseAttribute(layout, function.getContext())), panel.capacity);
+  schedule.balance(column + "0", panel.raster, kGroups);
+  schedule.bind(cut.consumers, "warpgroup");
+  for (const std::string &part : cut.parts)
+    schedule.jam(part);
+  schedule.stage(stored, "shared");
+  schedule.stage(dense, "shared");
+  schedule.pipeline(walk, panel.stages);
+  llvm::append_range(tile, cut.rows);
+  tile.push_back(column + "1");
+  schedule.tensorize(tile);
+}
+
+/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one.
+static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
+                         int64_t block) {
+  return rows.size() == 2 && columns.size() == 1 && chain.size() == 3 && rows[1].getTrip() == block &&
+         !columns[0].getTrip();
+}
+
+static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  std::string why;
+  std::optional<Product> product = untouched ? productOf(nest, why) : std::nullopt;
+  if (!product)
+    return completeForCuda(nest, steps, untouched);
+  SmallVector<LoopOp> chain = nest.mainChain();
+  SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
+  auto [height, width] = product->block();
+  const Panel *panel = panelFor(height, width);
+  func::FuncOp function = nest.getFunction();
+  bool halves = isHalf(product->stored.getType()) &&
+                getElementTypeOrSelf(product->stored) == getElementTypeOrSelf(product->dense) &&
+                getElementTypeOrSelf(product->stored) == getElementTypeOrSelf(product->output);
+  if (!panel || !halves || !hasTileLoops(rows, columns, chain, height) || !isAligned(function, product->stored) ||
+      !product->format().getIndexType().isInteger(32) || !storesTheSum(*product))
+    return completeForCuda(nest, steps, untouched);
+  ScheduleBuilder schedule(nest, steps);
+  scheduleTiles(schedule, *product, *panel, rows);
+  return schedule.getResult();
+}
+
+static const bool registered = (registerDefaultSchedule("cuda:sm_90a", completeForHopper), true);

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for j: load(j); compute(j)  -->  load(0), load(1), ...; for j: load(j + stages); compute(j)
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringRef> PipelineStepAttr::namedLoops() const { return {getLoop()}; }
+
+LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
+  SmallVector<Operation *> loops = nest.findAll(getLoop());
+  if (loops.empty())
+    return emitError(loc) << "pipeline: no loop named '" << getLoop() << "'";
+  if (loops.size() != 1 || loops.front()->getNumResults() == 0)
+    return emitError(loc) << "pipeline: loop '" << getLoop() << "' carries no sum; the tiles of a sum are loaded ahead";
+  if (getStages() < 2)
+    return emitError(loc) << "pipeline: " << getStages() << " stages leave nothing to load ahead; take 2 or more";
+  loops.front()->setAttr("lacis.pipeline", Builder(getContext()).getI64IntegerAttr(getStages()));
+  loops.front()->setLoc(loc);
+  return success();
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for j0 in row(i): tile  -->  for j0 in union of rows: tiles: the nest walks an execution layout of the operand.
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringRef> RegroupStepAttr::namedLoops() const { return {}; }
+
+LogicalResult RegroupStepAttr::apply(Nest &nest, Location loc) const {
+  auto operand = dyn_cast_or_null<BlockArgument>(nest.findOperand(getOperand()));
+  if (!operand)
+    return emitError(loc) << "regroup: no operand named '" << getOperand() << "'";
+  FormatAttr format = formatOf(operand);
+  if (!format)
+    return emitError(loc) << "regroup: operand '" << getOperand() << "' is dense; relayout copies dense operands";
+  auto layout = dyn_cast<FormatAttr>(getLayout());
+  if (!layout || layout.getAxes().size() != format.getAxes().size())
+    return emitError(loc) << "regroup: the layout of '" << getOperand() << "' must be a format over its axes";
+  if (getCapacity() && *getCapacity() < 1)
+    return emitError(loc) << "regroup: a capacity of " << *getCapacity() << " tiles holds none";
+  Builder b(getContext());
+  NamedAttrList mark;
+  mark.set("layout", layout);
+  if (getCapacity())
+    mark.set("capacity", b.getI64IntegerAttr(*getCapacity()));
+  nest.getFunction().setArgAttr(operand.getArgNumber(), "lacis.regroup", mark.getDictionary(getContext()));
+  return success();
+}

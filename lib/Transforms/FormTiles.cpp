@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Turns a product whose loops are marked into roles: one producer loads tiles into a ring, consumers multiply them.
+///
+/// for i: for b: for i1, b1: y = sum over j  -->  for (i, b) in the worker's list: producer: for j: load; consumers:
+/// for j: multiply; store. Both roles walk the same execution layout.
+#include "TileNest.h"
+#include "Stages.h"
+#include "lacis/Transforms/Passes.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISFORMTILES
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+class TileForm {
+public:
+  TileForm(func::FuncOp function, TileNest &nest)
+      : function(function), nest(nest), layout(nest.layout), b(nest.panels), loc(nest.product.walk.getLoc()) {}
+
+  LogicalResult run();
+
+private:
+  using Body = llvm::function_ref<Value(OpBuilder &, Value panel, Value column, Value ring)>;
+
+  Value constant(int64_t value) {
+    Value &known = constants[value];
+    return known ? known : known = arith::ConstantIndexOp::create(b, loc, value).getResult();
+  }
+  void prepare();
+  void forEachItem(OpBuilder at, Value worker, Value ring, Body body);
+  void produce(OpBuilder &at, Value panel, Value column, LevelLoopOp steps);
+  void load(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles);
+  void loadLinked(OpBuilder &at, Value lo, Value count, Value list);
+  Value consume(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
+  SmallVector<Value> multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
+  void finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs);
+
+  func::FuncOp function;
+  TileNest &nest;
+  const TileLayout &layout;
+  OpBuilder b; // before the nest
+  Location loc;
+  RingType ringType;
+  AccType accType;
+  llvm::DenseMap<int64_t, Value> constants;
+  Value regrouped, lists, workers, tiles, zero;
+};
+
+} // namespace
+
+/// The structures that the roles walk, and how many tiles the dense axis has.
+void TileForm::prepare() {
+  MLIRContext *context = function.getContext();
+  Product &product = nest.product;
+  auto type = cast<RankedTensorType>(product.stored.getType());
+  Type element = type.getElementType();
+  ringType = RingType::get(context, nest.stages,
+                           {TileType::get(context, {nest.columns, layout.step}, element),
+                            TileType::get(context, {layout.tilesPerStep(), layout.rows, layout.columns}, element)});
+  accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
+  zero = constant(0);
+  Value extent = tensor::DimOp::create(b, loc, product.dense, zero);
+  tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
+  auto capacity = layout.capacity ? b.getI64IntegerAttr(*layout.capacity) : IntegerAttr();
+  auto regroupedType = RankedTensorType::get(type.getShape(), element, layout.format);
+  regrouped = RegroupOp::create(b, loc, regroupedType, product.stored, capacity);
+  auto format = parseAttribute("#lacis.format<(g, n, i, b) -> (g : dense, n : dense, i : compressed<unique=false>, "
+                               "b : singleton)>",
+                               context);
+  SmallVector<int64_t> shape(4, ShapedType::kDynamic);
+  lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
+                            b.getI64IntegerAttr(nest.columns), b.getI64IntegerAttr(nest.raster),
+                            b.getI64IntegerAttr(nest.groups));
+  workers = tensor::DimOp::create(b, loc, lists, constant(1));
+}
+
+/// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile.
+void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
+  std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
+  Value raster = constant(nest.raster), one = constant(1);
+  Value count = arith::CeilDivUIOp::create(at, loc, tiles, raster);
+  auto groups = LoopOp::create(at, loc, columns + "0", count, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(groups.getBlock());
+  Value first = arith::MulIOp::create(in, loc, groups.getCoordinate(), raster);
+  Value left = arith::SubIOp::create(in, loc, tiles, first);
+  Value width = arith::MinUIOp::create(in, loc, left, raster);
+  Value turn = arith::RemUIOp::create(in, loc, groups.getCoordinate(), constant(nest.groups));
+  Value list = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, turn, raster),
+                                     arith::SubIOp::create(in, loc, width, one));
+  Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
+  auto rows = LevelLoopOp::create(in, loc, panels, lists, 2, own, ValueRange(groups.getIterArgs()[0]));
+  OpBuilder inRows = OpBuilder::atBlockEnd(rows.getBlock());
+  auto items = LevelLoopOp::create(inRows, loc, columns + "1", lists, 3, rows.getPosition(),
+                                   ValueRange(rows.getIterArgs()[0]));
+  OpBuilder inItems = OpBuilder::atBlockEnd(items.getBlock());
+  Value tile = arith::AddIOp::create(inItems, loc, first, items.getCoordinates()[0]);
+  Value column = arith::MulIOp::create(inItems, loc, tile, constant(nest.columns));
+  Value next = body(inItems, rows.getCoordinates()[0], column, items.getIterArgs()[0]);
+  YieldOp::create(inItems, loc, next);
+  YieldOp::create(inRows, loc, items.getResults());
+  YieldOp::create(in, loc, rows.getResults());
+}
+
+//===- Producer -----------------------------------------------------------===//
+
+/// Starts the loads of one step.
+void TileForm::load(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles) {
+  LoadTileOp::create(at, loc, nest.product.dense, ValueRange{column, depth}, tiles[0], Value(), ArrayAttr());
+  auto bounds = BoundsOp::create(at, loc, at.getIndexType(), at.getIndexType(), regrouped, 2, step);
+  Value count = arith::SubIOp::create(at, loc, bounds.getHi(), bounds.getLo());
+  if (layout.isLinked)
+    loadLinked(at, bounds.getLo(), count, tiles[1]);
+  else
+    LoadRunOp::create(at, loc, regrouped, bounds.getLo(), count, tiles[1]);
+}
+
+/// Tiles that lie where the values are: parts of stored blocks, numbered row by row within a block.
+void TileForm::loadLinked(OpBuilder &at, Value lo, Value count, Value list) {
+  auto loop = LoopOp::create(at, loc, (nest.consumers.getName() + "_tile").str(), count);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value position = arith::AddIOp::create(in, loc, lo, loop.getCoordinate());
+  Value part = LocateOp::create(in, loc, in.getIndexType(), regrouped, 3, position, ValueRange());
+  auto [height, width] = nest.product.block();
+  int64_t across = width / layout.columns, parts = height / layout.rows * across;
+  Value slot = part, row = zero, column = zero;
+  if (parts != 1) {
+    slot = arith::DivUIOp::create(in, loc, part, constant(parts));
+    Value within = arith::RemUIOp::create(in, loc, part, constant(parts));
+    row = arith::MulIOp::create(in, loc, arith::DivUIOp::create(in, loc, within, constant(across)),
+                                constant(layout.rows));
+    column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)),
+                                   constant(layout.columns));
+  }
+  LoadTileOp::create(in, loc, nest.product.stored, ValueRange{slot, row, column}, list, loop.getCoordinate(),
+                     ArrayAttr());
+  YieldOp::create(in, loc, ValueRange());
+}
+
+/// One round: a free place of the ring is filled.
+void TileForm::produce(OpBuilder &at, Value panel, Value column, LevelLoopOp steps) {
+  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
+  Value depth = arith::MulIOp::create(in, loc, steps.getCoordinates()[0], constant(layout.step));
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), steps.getIterArgs()[0]);
+  load(in, steps.getPosition(), column, depth, tiles.getTiles());
+  Value next = ReleaseOp::create(in, loc, ringType, steps.getIterArgs()[0]);
+  YieldOp::create(in, loc, next);
+}
+
+//===- Consumers ----------------------------------------------------------===//
+
+/// The products of one step: of each accumulator those tiles of its rows that are stored.
+SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
+  Type word = at.getI32Type();
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  int64_t width = layout.width;
+  Value who = arith::IndexCastOp::create(at, loc, word, consumer);
+  Value shift = arith::MulIOp::create(at, loc, who, number(width * static_cast<int64_t>(accs.size())));
+  Value below = arith::SubIOp::create(at, loc, arith::ShLIOp::create(at, loc, number(1), shift), number(1));
+  Value bits = PresenceOp::create(at, loc, word, regrouped, 2, step);
+  Value first = math::CtPopOp::create(at, loc, arith::AndIOp::create(at, loc, bits, below));
+  Value rest = arith::ShRUIOp::create(at, loc, bits, shift);
+  SmallVector<std::pair<Value, Value>> own; // the first stored tile of each accumulator, and which are stored
+  for (size_t n = 0; n < accs.size(); ++n) {
+    Value mine = arith::AndIOp::create(at, loc, rest, number((int64_t(1) << width) - 1));
+    own.push_back({first, mine});
+    if (n + 1 == accs.size())
+      break;
+    first = arith::AddIOp::create(at, loc, first, math::CtPopOp::create(at, loc, mine));
+    rest = arith::ShRUIOp::create(at, loc, rest, number(width));
+  }
+  auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+  SmallVector<Value> results;
+  for (auto [acc, place] : llvm::zip(accs, own))
+    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, place.second,
+                                    tiles.getTiles()[0], acc));
+  return results;
+}
+
+/// Rounds and stores what is complete; rows stand where the layout put them.
+void TileForm::finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs) {
+  Value base = arith::AddIOp::create(
+      at, loc, arith::MulIOp::create(at, loc, panel, constant(layout.height)),
+      arith::MulIOp::create(at, loc, consumer, constant(static_cast<int64_t>(accs.size()))));
+  for (auto [n, acc] : llvm::enumerate(accs)) {
+    Value place = arith::AddIOp::create(at, loc, base, constant(n));
+    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
+    Value row = arith::MulIOp::create(at, loc, group, constant(layout.rows));
+    StoreTileOp::create(at, loc, acc, nest.product.output, ValueRange{column, row}, at.getUnitAttr(), ArrayAttr(),
+                        TypeAttr());
+  }
+}
+
+Value TileForm::consume(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
+  Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
+  SmallVector<Value> carried{ring};
+  for (int64_t n = 0; n < nest.numParts(); ++n)
+    carried.push_back(SplatOp::create(at, loc, accType, initial));
+  auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, carried);
+  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
+  auto args = llvm::to_vector_of<Value>(steps.getIterArgs());
+  SmallVector<Value> next = multiply(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
+  next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
+  YieldOp::create(in, loc, next);
+  auto done = CompleteOp::create(at, loc, steps.getResultTypes(), steps.getResults());
+  finish(at, consumer, panel, column, done.getResults().drop_front());
+  return done.getResult(0);
+}
+
+//===- Roles --------------------------------------------------------------===//
+
+/// What the nest stores is what it sums up, rounded.
+static LogicalResult checkFinish(Product &product) {
+  Value value = product.write.getValue();
+  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
+    value = rounded.getIn();
+  return value == product.walk.getResult(0)
+             ? success()
+             : product.write.emitError("tiles: what follows the sum has no form on tiles yet; it is a kernel of its own");
+}
+
+LogicalResult TileForm::run() {
+  if (failed(checkFinish(nest.product)))
+    return failure();
+  prepare();
+  auto loop = LoopOp::create(b, loc, "n", workers);
+  loop.setBind(StringRef("block.x"));
+  b.setInsertionPoint(loop); // of constants
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value ring = RingOp::create(in, loc, ringType);
+  auto roles = RolesOp::create(in, loc, b.getI64IntegerAttr(nest.numConsumers()));
+  YieldOp::create(in, loc, ValueRange());
+  OpBuilder producer = OpBuilder::atBlockEnd(&roles.getProducer().emplaceBlock());
+  forEachItem(producer, loop.getCoordinate(), ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
+    auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, place);
+    produce(at, panel, column, steps);
+    return steps.getResult(0);
+  });
+  YieldOp::create(producer, loc, ValueRange());
+  Block &block = roles.getConsumer().emplaceBlock();
+  Value number = block.addArgument(b.getIndexType(), loc);
+  OpBuilder consumer = OpBuilder::atBlockEnd(&block);
+  forEachItem(consumer, loop.getCoordinate(), ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
+    return consume(at, number, panel, column, place);
+  });
+  YieldOp::create(consumer, loc, ValueRange());
+  nest.panels.erase();
+  for (BlockArgument operand : {nest.product.stored, nest.product.dense})
+    for (StringRef mark : {"lacis.regroup", "lacis.staged"})
+      function.removeArgAttr(operand.getArgNumber(), mark);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
+    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+  return success();
+}
+
+namespace {
+
+struct FormTiles : lacis::impl::LacisFormTilesBase<FormTiles> {
+  void runOnOperation() override {
+    if (!isTensorized(getOperation()))
+      return;
+    FailureOr<TileNest> nest = readTileNest(getOperation());
+    if (failed(nest) || failed(TileForm(getOperation(), *nest).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace

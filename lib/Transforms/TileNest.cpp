@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Reads the marks of a nest that is to become tiles.
+#include "TileNest.h"
+
+using namespace mlir;
+using namespace lacis;
+
+int64_t TileNest::numParts() const {
+  int64_t count = 1;
+  for (LoopOp loop : parts)
+    count *= *loop.getTrip();
+  return count;
+}
+
+bool lacis::isTensorized(func::FuncOp function) {
+  return function.walk([](LoopOp loop) {
+    return loop->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
+}
+
+LogicalResult TileLayout::read(unsigned m, unsigned k) {
+  ArrayRef<LevelAttr> levels = format.getLevels();
+  if (levels.size() < 5 || format.getNumTileLevels() != 2)
+    return failure();
+  isLinked = levels[3].getExtent().isLink();
+  auto digits = [&](unsigned level) { return levels[level].getDigits(); };
+  auto is = [](ArrayRef<Digit> digits, unsigned axis) { return digits.size() == 1 && digits[0].axis == axis; };
+  ArrayRef<Digit> bits = digits(2);
+  unsigned first = levels.size() - 2;
+  if (levels.size() != (isLinked ? 6u : 5u) || !is(digits(0), m) || !is(digits(1), k) || !is(digits(first), m) ||
+      !is(digits(first + 1), k) || bits.empty() || bits.size() > 2 || bits[0].axis != m)
+    return failure();
+  panel = digits(0)[0].div;
+  step = digits(1)[0].div;
+  rows = digits(first)[0].mod;
+  columns = digits(first + 1)[0].mod;
+  height = bits[0].mod;
+  width = bits.size() == 2 ? bits[1].mod : 1;
+  bool sides = bits.size() == 1 || (bits[1].axis == k && bits[1].div == columns);
+  return success(sides && bits[0].div == rows && panel == rows * height && step == columns * width &&
+                 height * width <= 32 && levels[0].getExtent().coversDomain() &&
+                 levels[1].getCoordinate().isStored());
+}
+
+/// The loops by their marks, outermost first.
+static void readLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
+  nest.panels = chain[0];
+  nest.tiles = chain.size() > 1 ? chain[1] : LoopOp();
+  for (LoopOp loop : chain) {
+    auto side = loop->getAttrOfType<StringAttr>("lacis.tensorize");
+    if (side && side.getValue() == "rows")
+      nest.rows *= *loop.getTrip();
+    else if (side && side.getValue() == "columns")
+      nest.columns *= *loop.getTrip();
+    else if (loop.getBind() == StringRef("warpgroup"))
+      nest.consumers = loop;
+    else if (loop.getJam())
+      nest.parts.push_back(loop);
+  }
+}
+
+/// Every loop of the chain has become something, and only once.
+static LogicalResult checkLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
+  LoopOp top = chain.front();
+  if (!nest.consumers)
+    return top.emitError("tiles: no loop is bound to 'warpgroup'; bind the one whose rounds multiply side by side");
+  if (!nest.tiles || !nest.tiles->hasAttr("lacis.balance"))
+    return top.emitError("tiles: nothing says who works on which tile; balance the second loop of the nest");
+  for (LoopOp loop : llvm::drop_begin(chain, 2)) {
+    bool known = loop->hasAttr("lacis.tensorize") || loop == nest.consumers || llvm::is_contained(nest.parts, loop);
+    if (!known)
+      return loop.emitError("tiles: loop '") << loop.getName() << "' is neither tensorized, nor bound to 'warpgroup', "
+                                             << "nor jammed";
+  }
+  return success();
+}
+
+static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
+  const Product &product = nest.product;
+  unsigned number = product.stored.getArgNumber();
+  Operation *top = nest.panels;
+  auto mark = function.getArgAttrOfType<DictionaryAttr>(number, "lacis.regroup");
+  if (!mark)
+    return top->emitError("tiles: the stored operand is walked in its own layout; regroup it");
+  nest.layout.format = cast<FormatAttr>(mark.get("layout"));
+  if (auto capacity = mark.getAs<IntegerAttr>("capacity"))
+    nest.layout.capacity = capacity.getInt();
+  auto axes = function.getArgAttrOfType<ArrayAttr>(number, "lacis.axes");
+  unsigned m = cast<StringAttr>(axes[0]).getValue() == product.rows ? 0 : 1;
+  TileLayout &layout = nest.layout;
+  if (failed(layout.read(m, 1 - m)))
+    return top->emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of tiles, and tile";
+  if (layout.rows != nest.rows || layout.height != nest.numConsumers() * nest.numParts())
+    return top->emitError("tiles: the layout has ") << layout.height << " tiles of " << layout.rows
+                                                    << " rows in a panel; the loops make "
+                                                    << nest.numConsumers() * nest.numParts() << " of " << nest.rows;
+  auto [height, width] = nest.product.block();
+  if (layout.isLinked && (!height || height % layout.rows != 0 || width % layout.columns != 0))
+    return top->emitError("tiles: tiles of ") << layout.rows << " x " << layout.columns
+                                              << " that link to the values are parts of stored blocks";
+  return success();
+}
+
+FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
+  Nest loops(function);
+  TileNest nest;
+  std::string why;
+  std::optional<Product> product = productOf(loops, why);
+  if (!product)
+    return function.emitError("tiles: the nest is no product of tiles: ") << why;
+  nest.product = *product;
+  SmallVector<LoopOp> chain = loops.mainChain();
+  readLoops(nest, chain);
+  if (failed(checkLoops(nest, chain)))
+    return failure();
+  auto balance = nest.tiles->getAttrOfType<DictionaryAttr>("lacis.balance");
+  nest.raster = balance.getAs<IntegerAttr>("raster").getInt();
+  nest.groups = balance.getAs<IntegerAttr>("groups").getInt();
+  auto stages = nest.product.walk->getAttrOfType<IntegerAttr>("lacis.pipeline");
+  if (!stages)
+    return nest.product.walk.emitError("tiles: loop '") << nest.product.walk.getName() << "' loads nothing ahead; "
+                                                        << "pipeline it";
+  nest.stages = stages.getInt();
+  for (BlockArgument operand : {nest.product.stored, nest.product.dense})
+    if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
+      return chain.front().emitError("tiles: operand ")
+             << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
+  if (failed(readLayout(nest, function)))
+    return failure();
+  return nest;
+}

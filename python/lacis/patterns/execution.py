@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derived structures of tile kernels by the texts that artifacts give them: a rule, then the text of a format.
+
+`regroup capacity 12 lines 32 #lacis.format<...>` is an execution layout, `balance by 256 raster 4 groups 16 of regroup
+#lacis.format<...> #lacis.format<...>` are work lists over the panels of one.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import FormatError
+from .balance import group_lists, panel_cost
+from .regroup import Regrouped, regroup
+from .structure import Structure
+
+# What a panel costs beside its products and copies, in microseconds, by the rows of its tiles' columns.
+_FIXED = 0.6
+_HALF = 2  # bytes of an element
+
+
+def is_rule(text: str) -> bool:
+    """Is this the text of a rule, and not of a companion's format?"""
+    return text.startswith(("regroup", "balance"))
+
+
+def _options(words: list[str]) -> dict[str, int]:
+    return {name: int(value) for name, value in zip(words[::2], words[1::2])}
+
+
+def without_lines(text: str) -> str:
+    """The text of a layout, apart from how the chunks of its values are exchanged."""
+    return text.replace(f" lines {line_bytes(text)}", "", 1)
+
+
+def execution_layout(structure: Structure, text: str) -> Regrouped:
+    """The execution layout that a text beginning with `regroup` names."""
+    head, mark, format = text.partition("#lacis.format<")
+    word, *rest = head.split()
+    if word != "regroup" or not mark:
+        raise FormatError(f"'{text}' is no execution layout")
+    found = format.removesuffix(">")
+    panel = int(found.partition(" floordiv ")[2].split()[0])
+    return regroup(structure, found, capacity=_options(rest).get("capacity"), reorder=structure.format.tile[0] < panel)
+
+
+def line_bytes(text: str) -> int:
+    """The bytes of a row of tiles whose chunks are exchanged, 0 where none are."""
+    return _options(text.partition("#")[0].split()[1:]).get("lines", 0)
+
+
+def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[str, torch.Tensor]:
+    """The work lists that a text beginning with `balance` names, over the panels of `layout`."""
+    options = _options(text.partition(" of ")[0].split()[1:])
+    rows, columns = layout.format.tile
+    step = layout.format.levels[1].digits[0].div
+    cost = panel_cost(
+        layout.arrays,
+        tile_bytes=rows * columns * _HALF,
+        step_bytes=options["by"] * step * _HALF,
+        cycles=columns / 16 * options["by"] / 2,
+        fixed=_FIXED,
+    )
+    on_gpu = structure.device.type == "cuda"
+    workers = torch.cuda.get_device_properties(structure.device).multi_processor_count if on_gpu else 1
+    return group_lists(cost, workers=workers, raster=options["raster"], groups=options["groups"])
+
+
+def layout_of_lists(text: str) -> str:
+    """The text of the layout whose panels the lists of a text hand out."""
+    source = text.partition(" of ")[2]
+    return source[: source.rindex("#lacis.format<")].strip()

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda | FileCheck %s
+
+// CHECK-LABEL: func.func @lists(
+// CHECK:         lacis.loop "b"
+// CHECK:         lacis.balance = {groups = 16 : i64, raster = 4 : i64}
+func.func @lists(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16>]} {
+  lacis.loop "i" %i to %n {
+    lacis.loop "b" %b to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{balance: loop 'i' must be the second of its nest, inside the loop whose rounds differ in work; reorder it}}
+// expected-note @+1 {{asked for}}
+func.func @first(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "i", raster = 4, groups = 16>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{balance: raster and groups are at least 1}}
+// expected-note @+1 {{asked for}}
+func.func @none(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "i", raster = 0, groups = 16>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

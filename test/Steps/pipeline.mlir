@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda | FileCheck %s
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// CHECK-LABEL: func.func @ahead(
+// CHECK:         lacis.level_loop "j"
+// CHECK:         lacis.pipeline = 4 : i64
+func.func @ahead(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
+    attributes {lacis.steps = [#lacis.pipeline<loop = "j", stages = 4>]} {
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "i" %i to %n {
+    %s = lacis.level_loop "j" %w[1] at %i (%p, %j) iter(%a = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+      %v = lacis.value %w at %p : tensor<?x?xf32, #csr> -> f32
+      %t = arith.addf %a, %v : f32
+      lacis.yield %t : f32
+    }
+    lacis.write %s to %y[%i] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{pipeline: no loop named 'k'}}
+// expected-note @+1 {{asked for}}
+func.func @unknown(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "k", stages = 4>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{pipeline: loop 'i' carries no sum; the tiles of a sum are loaded ahead}}
+// expected-note @+1 {{asked for}}
+func.func @no_sum(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "i", stages = 4>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The default schedule of sm_90a: half-type products with dense stored blocks run on tensor cores."""
+
+import pytest
+import torch
+
+import lacis
+from lacis import _core
+from lacis.capture import Epilogue, capture_einsum
+from lacis.emit import emit
+from lacis.runtime import ptxas
+from lacis.runtime.kernels import compile_kernel
+
+TARGET = "cuda:sm_90a"
+
+
+def problem(format, rows, columns, tokens, block, dtype=torch.bfloat16, **options):
+    """A weight of small whole numbers, tokens, and the kernel's text: sums are exact in any order."""
+    torch.manual_seed(0)
+    grid = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < 0.4
+    mask = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
+    packed = lacis.pack(torch.randint(-3, 4, (rows, columns)) * mask.float(), format(*block)).to(dtype)
+    x = torch.randint(-3, 4, (tokens, columns)).to(dtype)
+    spec, _ = capture_einsum("ij,bj->bi", [packed, x], None, **options)
+    return packed, x, emit(spec)
+
+
+TAKEN = {
+    "64": (lacis.Bsr, (64, 64), torch.bfloat16),
+    "64, f16": (lacis.Bsr, (64, 64), torch.float16),
+    "128": (lacis.Bsr, (128, 128), torch.bfloat16),
+    "128 x 64": (lacis.Bsr, (128, 64), torch.bfloat16),
+    "Bcsc": (lacis.Bcsc, (64, 64), torch.bfloat16),
+    "BlockedEll": (lacis.BlockedEll, (128, 128), torch.bfloat16),
+}
+
+
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("case", TAKEN)
+def test_ptx_assembles_clean(case):
+    """No C75xx and no spill."""
+    format, block, dtype = TAKEN[case]
+    _, _, text = problem(format, 256, 384, 64, block, dtype)
+    options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
+    compiled = _core.compile(text, TARGET, options)
+    assert "lacis.mma" in compiled.stages["tiles"] and "wgmma" in compiled.stages["ptx"]
+
+
+REFUSED = {
+    "float32": problem(lacis.Bsr, 128, 128, 8, (64, 64), torch.float32),
+    "CSR": problem(lambda *block: lacis.Csr, 128, 128, 8, (64, 64)),
+    "blocks that do not nest": problem(lacis.Bsr, 144, 144, 8, (48, 48)),
+    "rows of no multiple of 16 bytes": problem(lacis.Bsr, 128, 100, 8, (64, 64)),
+    "features of no multiple of 16 bytes": problem(lacis.Bsr, 100, 128, 8, (64, 64)),
+    "another semiring": problem(lacis.Bsr, 128, 128, 8, (64, 64), semiring="max_plus"),
+    "an activation": problem(lacis.Bsr, 128, 128, 8, (64, 64), epilogue=Epilogue(activation="gelu")),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_tiles_cannot_take_runs_in_plain_loops(case):
+    compiled = _core.compile(REFUSED[case][2], TARGET, {"stages": True, "to": "ptx"})
+    assert "lacis.mma" not in compiled.stages["tiles"] and "wgmma" not in compiled.stages["ptx"]
+
+
+def test_steps_given_back_make_the_same_code():
+    packed, x, text = problem(lacis.Bsr, 256, 384, 64, (64, 64))
+    kernel = compile_kernel(text, TARGET)
+    steps = [lacis.steps.parse(step) for step in kernel.info["steps"]]
+    assert {"regroup", "balance", "bind", "stage", "pipeline", "tensorize"} <= {step.mnemonic for step in steps}
+    spec, _ = capture_einsum("ij,bj->bi", [packed, x], None, steps)
+    assert compile_kernel(emit(spec), TARGET).code == kernel.code
+
+
+def test_a_missing_mark_is_named():
+    packed, x, text = problem(lacis.Bsr, 256, 384, 64, (64, 64))
+    steps = [lacis.steps.parse(step) for step in compile_kernel(text, TARGET).info["steps"]]
+    for verb, what in (
+        ("pipeline", "pipeline it"),
+        ("regroup", "regroup it"),
+        ("stage", "is not staged"),
+        ("balance", "balance the second"),
+        ("bind", "no loop is bound to 'warpgroup'"),
+    ):
+        spec, _ = capture_einsum("ij,bj->bi", [packed, x], None, [s for s in steps if s.mnemonic != verb])
+        with pytest.raises(lacis.CompileError, match=what):
+            compile_kernel(emit(spec), TARGET)
+
+
+def walk(kernel, packed, x, rows):
+    """The loops of a tile kernel over the arrays that its artifact names, in Python."""
+    text = {derived.rule.split()[0]: derived.text for derived in kernel.derived}
+    lists = {d.name: packed.array("", d.text, d.name) for d in kernel.derived if d.text == text["balance"]}
+    layout = packed.pattern.layout(text["regroup"])
+    arrays, tiles = layout.arrays, layout.values(packed.values)
+    by, raster, groups = map(int, text["balance"].split()[2:7:2])
+    bits = layout.format.levels[2].digits
+    height, width = bits[0].mod, bits[1].mod if len(bits) == 2 else 1
+    step, (down, across) = layout.format.levels[1].digits[0].div, layout.format.tile
+    y, count = torch.full((len(x), rows), float("nan")), -(-len(x) // by)
+    workers = (len(lists["pos2"]) - 1) // (raster * groups)
+    for group, worker in ((g, n) for g in range(-(-count // raster)) for n in range(workers)):
+        own = (group % groups * raster + min(count - group * raster, raster) - 1) * workers + worker
+        for item in range(lists["pos2"][own], lists["pos2"][own + 1]):
+            panel, begin = lists["crd2"][item], (group * raster + int(lists["crd3"][item])) * by
+            part = torch.zeros(by, x.shape[1] + step)
+            part[: len(x[begin : begin + by]), : x.shape[1]] = x[begin : begin + by]
+            total = torch.zeros(height * down, by)
+            for stage in range(arrays["pos1"][panel], arrays["pos1"][panel + 1]):
+                present = [bit for bit in range(height * width) if arrays["bits2"][stage] >> bit & 1]
+                for position, bit in zip(range(arrays["pos2"][stage], arrays["pos2"][stage + 1]), present, strict=True):
+                    column = int(arrays["crd1"][stage]) * step + bit % width * across
+                    row = bit // width * down
+                    total[row : row + down] += tiles[position].float() @ part[:, column : column + across].T
+            for place in range(height):
+                row = int(arrays["origin"][panel * height + place]) * down
+                found = y[begin : begin + by, row : row + down]
+                found.copy_(total[place * down :].T[: found.shape[0], : found.shape[1]])
+    return y
+
+
+@pytest.mark.parametrize("case", TAKEN)
+@pytest.mark.parametrize("shape", [(200, 328, 600), (64, 64, 1), (128, 8, 1100)])
+def test_the_arrays_say_what_the_matrix_says(case, shape):
+    format, block, dtype = TAKEN[case]
+    packed, x, text = problem(format, *shape, block, dtype)
+    got = walk(compile_kernel(text, TARGET), packed, x, shape[0])
+    assert torch.equal(got, x.float() @ packed.to_dense().float().T)
+
+
+def test_links_lead_to_the_parts_of_a_block():
+    packed, _, text = problem(lacis.Bsr, 256, 256, 8, (128, 128))
+    kernel = compile_kernel(text, TARGET)
+    layout = packed.pattern.layout(next(d.text for d in kernel.derived if d.name == "link3"))
+    for link, tile in zip(layout.arrays["link3"].tolist(), layout.values(packed.values)):
+        slot, part = divmod(link, 4)
+        row, column = part // 2 * 64, part % 2 * 64
+        assert torch.equal(packed.values[slot, row : row + 64, column : column + 64], tile)
