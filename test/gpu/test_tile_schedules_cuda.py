@@ -9,7 +9,7 @@ import lacis
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
 FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": lacis.BlockedEll}
-BLOCKS = [(64, 64), (128, 128), (128, 64)]
+BLOCKS = [(64, 64), (128, 128), (128, 64), (32, 32), (16, 16), (8, 8), (32, 16)]
 
 
 def blocked(rows, columns, block, sparsity, dtype=torch.bfloat16):
@@ -70,9 +70,10 @@ def test_not_a_number_stays_in_its_token(block):
     assert set(bad.nonzero().flatten().tolist()) <= {17, 200}
 
 
-def test_gradients():
-    w, x = blocked(256, 384, (64, 64), 0.5), torch.randn(100, 384, device="cuda").bfloat16()
-    packed = lacis.pack(w, lacis.Bsr(64, 64))
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_gradients(block):
+    w, x = blocked(256, 384, block, 0.5), torch.randn(100, 384, device="cuda").bfloat16()
+    packed = lacis.pack(w, lacis.Bsr(*block))
     packed = packed.with_values(packed.values.detach().requires_grad_())
     x.requires_grad_()
     y = lacis.einsum("ij,bj->bi", packed, x)
@@ -108,20 +109,22 @@ def test_a_model_by_default(block):
         check(torch.compile(model, fullgraph=True)(x).detach(), want)
 
 
-def test_new_values_and_patterns_are_seen():
-    s, model = model_of((64, 64))
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_new_values_and_patterns_are_seen(block):
+    s, model = model_of(block)
     x = torch.randn(300, 512, device="cuda").bfloat16()
     weight = model[0].weight
     with torch.no_grad():
         model(x)
         weight.values.mul_(2)
         check(model[0](x), x.double() @ weight.to_dense().double().T)
-        weight.set_packed(lacis.pack(blocked(768, 512, (64, 64), 0.4), lacis.Bsr(64, 64)))
+        weight.set_packed(lacis.pack(blocked(768, 512, block, 0.4), lacis.Bsr(*block)))
         check(model[0](x), x.double() @ weight.to_dense().double().T)
 
 
-def test_graph():
-    _, model = model_of((64, 64))
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_graph(block):
+    _, model = model_of(block)
     x = torch.randn(512, 512, device="cuda").bfloat16()
     with torch.no_grad():
         want = model(x)
@@ -147,8 +150,9 @@ def test_autocast_of_float32_weights():
             check(model(x), want)
 
 
-def test_training_lowers_the_loss():
-    _, model = model_of((64, 64))
+@pytest.mark.parametrize("block", [(64, 64), (16, 16)], ids=str)
+def test_training_lowers_the_loss(block):
+    _, model = model_of(block)
     x, target = (torch.randn(256, 512, device="cuda").bfloat16() for _ in range(2))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     losses = []

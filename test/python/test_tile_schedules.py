@@ -8,6 +8,7 @@ import lacis
 from lacis import _core
 from lacis.capture import Epilogue, capture_einsum
 from lacis.emit import emit
+from lacis.nn import weight_module
 from lacis.runtime import ptxas
 from lacis.runtime.kernels import compile_kernel
 
@@ -32,6 +33,11 @@ TAKEN = {
     "128 x 64": (lacis.Bsr, (128, 64), torch.bfloat16),
     "Bcsc": (lacis.Bcsc, (64, 64), torch.bfloat16),
     "BlockedEll": (lacis.BlockedEll, (128, 128), torch.bfloat16),
+    "32": (lacis.Bsr, (32, 32), torch.bfloat16),
+    "16, f16": (lacis.Bsr, (16, 16), torch.float16),
+    "8": (lacis.Bcsc, (8, 8), torch.bfloat16),
+    "32 x 16": (lacis.Bsr, (32, 16), torch.bfloat16),
+    "16 x 128": (lacis.Bsr, (16, 128), torch.bfloat16),
 }
 
 
@@ -103,7 +109,7 @@ def walk(kernel, packed, x, rows):
         own = (group % groups * raster + min(count - group * raster, raster) - 1) * workers + worker
         for item in range(lists["pos2"][own], lists["pos2"][own + 1]):
             panel, begin = lists["crd2"][item], (group * raster + int(lists["crd3"][item])) * by
-            part = torch.zeros(by, x.shape[1] + step)
+            part = torch.zeros(by, x.shape[1] + 128)
             part[: len(x[begin : begin + by]), : x.shape[1]] = x[begin : begin + by]
             total = torch.zeros(height * down, by)
             for stage in range(arrays["pos1"][panel], arrays["pos1"][panel + 1]):
@@ -120,12 +126,44 @@ def walk(kernel, packed, x, rows):
 
 
 @pytest.mark.parametrize("case", TAKEN)
-@pytest.mark.parametrize("shape", [(200, 328, 600), (64, 64, 1), (128, 8, 1100)])
+@pytest.mark.parametrize("shape", [(200, 328, 300), (64, 64, 1), (128, 8, 1100)])
 def test_the_arrays_say_what_the_matrix_says(case, shape):
     format, block, dtype = TAKEN[case]
     packed, x, text = problem(format, *shape, block, dtype)
     got = walk(compile_kernel(text, TARGET), packed, x, shape[0])
     assert torch.equal(got, x.float() @ packed.to_dense().float().T)
+
+
+def test_copies_follow_the_values():
+    packed, _, text = problem(lacis.Bsr, 256, 256, 8, (16, 16))
+    name = next(("", d.text, "values") for d in compile_kernel(text, TARGET).derived if d.name == "values")
+    first = packed.array(*name)
+    assert packed.array(*name) is first
+    packed.values.mul_(2)
+    assert torch.equal(packed.array(*name), 2 * first)
+    weight = weight_module(packed)
+    (place,) = weight.bind([name])
+    with torch.no_grad():
+        held = weight.tensor(place[1])
+        weight.values.mul_(2)
+        assert weight.tensor(place[1]) is held and torch.equal(held, 4 * first)  # where a recorded graph reads it
+        weight.half().tensor(place[1])
+        assert torch.equal(weight.tensor(place[1]), 4 * first.half())
+        weight.set_packed(problem(lacis.Bsr, 256, 256, 8, (16, 16), torch.float16)[0])
+        assert torch.equal(weight.tensor(place[1]), first.half())
+    weight.values.data.mul_(3)  # which torch does not count
+    assert torch.equal(weight.tensor(place[1]), 3 * first.half())  # but a call with gradients makes its own copy
+    weight.validate()
+    assert not any("derived" in name for name in weight.state_dict())
+
+
+def test_a_transposed_operand_has_its_rows_in_the_other_axis():
+    _, x, _ = problem(lacis.Bsr, 256, 384, 40, (64, 64))
+    for block in ((64, 64), (16, 16)):
+        turned = problem(lacis.Bsr, 256, 384, 40, block)[0].transpose()
+        text = emit(capture_einsum("ji,bj->bi", [turned, x], None)[0])
+        got = walk(compile_kernel(text, TARGET), turned, x, 256)
+        assert torch.equal(got, x.float() @ turned.to_dense().float())
 
 
 def test_links_lead_to_the_parts_of_a_block():

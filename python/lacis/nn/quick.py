@@ -29,7 +29,7 @@ class QuickCall:
     leaves it to the module's slower way, when the weight was replaced or the operator does not know the input.
     """
 
-    __slots__ = ("operator", "run", "refusal", "key", "packed_shape", "owners", "places")
+    __slots__ = ("operator", "run", "refusal", "key", "packed_shape", "owners", "places", "copies")
 
     def __init__(self, module, operator, kernel, key: str, places):
         weight = getattr(module, operator.attribute)
@@ -42,6 +42,7 @@ class QuickCall:
         self.owners = [(module._modules, operator.attribute, weight), *parts]
         self.places = [(_holder(module, name), name) for name in operator.extras(module)]
         self.places += [(_holder(weight._part(part), name), name) for part, name in places]
+        self.copies = [(weight._part(part), name) for part, name in places if name in weight._part(part)._copies]
 
     def __call__(self, module, *args):
         for holder, name, owner in self.owners:
@@ -52,6 +53,8 @@ class QuickCall:
             return None
         sizes += self.packed_shape
         tensors = [args[0]]
+        for part, name in self.copies:
+            part.tensor(name)  # made again where the values have changed
         try:
             for holder, name in self.places:
                 tensors.append(holder[name])

@@ -71,7 +71,7 @@ class SparseModule(torch.nn.Module):
 
     def _tensors(self, places) -> list[torch.Tensor]:
         weight = self.weight
-        return [getattr(weight._part(part), name) for part, name in places]
+        return [weight._part(part).tensor(name) for part, name in places]
 
     def _check(self, dense) -> None:
         weight = self.weight

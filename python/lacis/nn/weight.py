@@ -11,6 +11,7 @@ from ..errors import DataError, ScheduleError
 from ..formats import Format, Sum
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.execution import TileCopy, line_bytes
 from ..patterns.structure import Structure
 from .load import load_part
 
@@ -30,7 +31,9 @@ class PackedPart(torch.nn.Module):
             self.register_buffer(name, tensor)
         self.register_buffer("valid", structure.valid)
         self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
-        self.derived: dict[str, dict[str, str]] = {}  # companion's text to {array: name of the buffer}
+        self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
+        self._copies: dict[str, tuple[str, TileCopy]] = {}  # buffer of tiles to its pieces' buffer and how it is made
+        self._copied: dict[str, tuple] = {}  # buffer of tiles to what it was made from
 
     @property
     def structure(self) -> Structure:
@@ -58,19 +61,52 @@ class PackedPart(torch.nn.Module):
     def refresh(self) -> None:
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
+        self._copied.clear()
         for text, names in self.derived.items():
-            for name, tensor in pattern.derived(text).items():
+            for name, tensor in self._arrays_of(pattern, text).items():
                 setattr(self, names[name], tensor)
 
+    def _arrays_of(self, pattern: Pattern, text: str) -> dict[str, torch.Tensor]:
+        """The arrays with this text: of a copy of the values the tiles and their pieces, else those of the pattern."""
+        if not line_bytes(text):
+            return pattern.derived(text)
+        layout = pattern.layout(text)
+        return {"pieces": layout.pieces, "values": layout.values(self.values.detach(), line_bytes(text))}
+
     def require(self, text: str) -> None:
-        """Keep the arrays of the companion with this text from now on."""
+        """Keep the arrays with this text, of a companion or of an execution layout, from now on."""
         if text in self.derived:
             return
-        arrays = self.packed().pattern.derived(text)
+        pattern = self.packed().pattern
+        arrays = self._arrays_of(pattern, text)
         names = {name: f"derived{len(self.derived)}_{name}" for name in arrays}
         for name, tensor in arrays.items():
             self.register_buffer(names[name], tensor, persistent=False)
         self.derived[text] = names
+        if line_bytes(text):
+            self._copies[names["values"]] = names["pieces"], TileCopy.of(pattern.layout(text), text)
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """What a kernel takes by this name; a copy of the values is made again where they have changed.
+
+        A call that autograd records, or that is traced, gets a copy of its own.
+        """
+        if name not in self._copies:
+            return getattr(self, name)
+        pieces, copy = self._copies[name]
+        values = self.values.detach()
+        traced = torch.compiler.is_compiling()
+        if traced or (torch.is_grad_enabled() and self.values.requires_grad) or values.is_inference():
+            return copy(values, getattr(self, pieces))
+        made_from = values._version, values.data_ptr()
+        if self._copied.get(name) != made_from:
+            held, tiles = getattr(self, name), copy(values, getattr(self, pieces))
+            if held.dtype == tiles.dtype and held.shape == tiles.shape:
+                held.copy_(tiles)  # where a recorded graph reads it
+            else:
+                setattr(self, name, tiles)
+            self._copied[name] = made_from
+        return getattr(self, name)
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
@@ -132,8 +168,8 @@ class _Weight:
         for _, part in self._named_parts():
             pattern = part.packed().pattern
             for text, names in part.derived.items():
-                for name, tensor in pattern.derived(text).items():
-                    held = getattr(part, names[name])
+                for name, tensor in part._arrays_of(pattern, text).items():
+                    held = part.tensor(names[name])
                     if held.dtype != tensor.dtype or not torch.equal(held, tensor):
                         raise DataError(
                             f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again"

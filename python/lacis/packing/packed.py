@@ -9,6 +9,7 @@ import torch
 
 from ..errors import DataError
 from ..formats import Format, Sum
+from ..patterns.execution import line_bytes
 from ..patterns.pattern import Pattern, part_name
 from .entries import Entries
 
@@ -31,6 +32,7 @@ class PackedTensor:
     def __init__(self, pattern: Pattern, values: dict[str, torch.Tensor]):
         self.pattern = pattern
         self._values = values
+        self._tiles: dict[tuple[str, str], tuple] = {}  # copies in execution layouts, with what they are copies of
 
     @classmethod
     def from_storage(cls, format, shape, storage, values=None) -> "PackedTensor":
@@ -109,7 +111,19 @@ class PackedTensor:
 
     def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
         """One array that kernels take: of the companion with this text, or its own where the text is empty."""
+        if format_text and name == "values":
+            return self._copied(part, format_text)
         return self.derived(format_text, part)[name] if format_text else self.tensors[part_name(part, name)]
+
+    def _copied(self, part: str, text: str) -> torch.Tensor:
+        """The values in the execution layout with this text; kept until they change."""
+        values = self._values[part].detach()
+        key, version = (part, text), None if values.is_inference() else values._version
+        base, known, tiles = self._tiles.get(key, (None, None, None))
+        if base is not self._values[part] or known is None or known != version:
+            tiles = self.pattern.layout(text, part).values(values, line_bytes(text))
+            self._tiles[key] = self._values[part], version, tiles
+        return tiles
 
     @property
     def nnz(self) -> int:

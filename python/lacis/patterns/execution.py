@@ -7,10 +7,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 from ..errors import FormatError
 from .balance import group_lists, panel_cost
+from .copies import copy_tiles
 from .regroup import Regrouped, regroup
 from .structure import Structure
 
@@ -31,6 +34,22 @@ def _options(words: list[str]) -> dict[str, int]:
 def without_lines(text: str) -> str:
     """The text of a layout, apart from how the chunks of its values are exchanged."""
     return text.replace(f" lines {line_bytes(text)}", "", 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class TileCopy:
+    """What a copy of values in an execution layout is made by, beside its pieces."""
+
+    block: tuple[int, int]
+    tile: tuple[int, int]
+    line: int
+
+    @staticmethod
+    def of(layout: Regrouped, text: str) -> TileCopy:
+        return TileCopy(tuple(layout.structure.format.tile), tuple(layout.format.tile), line_bytes(text))
+
+    def __call__(self, values: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
+        return copy_tiles(values, pieces, self.block, self.tile, self.line)
 
 
 def execution_layout(structure: Structure, text: str) -> Regrouped:

@@ -9,12 +9,16 @@ i mod 64 : dense, j mod 16 : dense)`. A tile is kept where any stored block touc
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import torch
 
 from ..errors import FormatError
 from ..formats import Format
+from .copies import copy_tiles, exchange_chunks, piece_numbers
 from .structure import Structure
+
+__all__ = ["Regrouped", "exchange_chunks", "regroup"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,36 +35,19 @@ class Regrouped:
     tile_rows: torch.Tensor
     tile_columns: torch.Tensor
 
+    @functools.cached_property
+    def pieces(self) -> torch.Tensor:
+        """Which piece of the stored blocks each piece of a tile is; see `lacis.patterns.copies`."""
+        slots = _slot_grid(self.structure)
+        return piece_numbers(slots, self.structure.format.tile, self.format.tile, self.tile_rows, self.tile_columns)
+
     def values(self, values: torch.Tensor, line: int = 0) -> torch.Tensor:
         """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, zero where nothing is stored.
 
         `line` is the number of bytes in a row of a tile whose 16-byte chunks are exchanged for the tensor cores:
         32, 64, 128, or 0 for none.
         """
-        height, width = self.structure.format.tile
-        rows, columns = self.format.tile
-        device = values.device
-        row = self.tile_rows[:, None, None] * rows + torch.arange(rows, device=device)[:, None]
-        column = self.tile_columns[:, None, None] * columns + torch.arange(columns, device=device)
-        slots = _slot_grid(self.structure)
-        inside = (row < slots.shape[0] * height) & (column < slots.shape[1] * width)
-        row, column = row.clamp(max=slots.shape[0] * height - 1), column.clamp(max=slots.shape[1] * width - 1)
-        slot = slots[row // height, column // width]
-        found = values.reshape(-1, height, width)[slot.clamp(min=0), row % height, column % width]
-        tiles = torch.where((slot >= 0) & inside, found, torch.zeros((), dtype=values.dtype, device=device))
-        return exchange_chunks(tiles, line) if line else tiles.contiguous()
-
-
-def exchange_chunks(tiles: torch.Tensor, line: int) -> torch.Tensor:
-    """Tiles whose rows have `line` bytes, with the 16-byte chunks of each row exchanged by the row's number."""
-    per_chunk = 16 // tiles.element_size()
-    chunks = line // 16
-    if tiles.shape[-1] != per_chunk * chunks:
-        raise FormatError(f"a row of {tiles.shape[-1]} elements does not have {line} bytes")
-    row = torch.arange(tiles.shape[-2], device=tiles.device)
-    order = torch.arange(chunks, device=tiles.device) ^ (row // (8 // chunks) % chunks)[:, None]
-    split = tiles.reshape(*tiles.shape[:-1], chunks, per_chunk)
-    return torch.gather(split, -2, order[..., None].expand_as(split)).reshape(tiles.shape)
+        return copy_tiles(values, self.pieces, self.structure.format.tile, self.format.tile, line)
 
 
 def regroup(
@@ -84,6 +71,11 @@ def regroup(
     format = Format.parse(format) if isinstance(format, str) else format
     if len(structure.format.tile) != 2 or len(format.tile) != 2 or len(structure.shape) != 2:
         raise FormatError(f"an execution layout is of matrices with stored blocks, not '{structure.format}'")
+    if format.levels[0].digits[0].axis == 1:  # the rows are the second axis
+        format = format.permuted([1, 0])
+        structure = dataclasses.replace(
+            structure, format=structure.format.permuted([1, 0]), shape=structure.shape[::-1]
+        )
     panel, step = format.levels[0].digits[0].div, format.levels[1].digits[0].div
     rows, columns = format.tile
     height, width = panel // rows, step // columns

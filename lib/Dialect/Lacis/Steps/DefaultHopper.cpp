@@ -22,7 +22,7 @@ struct Panel {
 };
 
 constexpr int64_t kTileRows = 64, kStep = 64, kGroups = 16;
-constexpr Panel kBlocks{128, 256, 64, 2, 4, 4, std::nullopt}, kSlabs{384, 128, 16, 3, 5, 8, 12};
+constexpr Panel kBlocks{128, 256, 64, 2, 4, 4, std::nullopt}, kSlabs{384, 128, 16, 3, 4, 8, 16};
 
 } // namespace
 
@@ -49,7 +49,7 @@ static const Panel *panelFor(int64_t rows, int64_t columns) {
   if ((rows == 64 || rows == 128) && columns % 64 == 0)
     return &kBlocks;
   bool small = rows >= 8 && columns >= 8 && rows <= 128 && nests(rows, kTileRows) && nests(columns, kSlabs.tile);
-  return small && false ? &kSlabs : nullptr;
+  return small ? &kSlabs : nullptr;
 }
 
 /// What is stored is the sum, rounded; an epilogue has no form on tiles yet.
