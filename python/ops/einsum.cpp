@@ -141,10 +141,15 @@ static bool isContiguous(const lacis_tensor_view &view) {
   return true;
 }
 
-/// Kernels read dense operands in row-major order, 16 bytes at a time: views that are not so are copied.
-static void makeRegular(OwnedTensor &operand, lacis_tensor_view &seen, const Place &place) {
+static bool isAligned(const lacis_tensor_view &view) {
   constexpr uintptr_t kAlignment = 16;
-  if (isContiguous(seen) && reinterpret_cast<uintptr_t>(seen.data) % kAlignment == 0)
+  return reinterpret_cast<uintptr_t>(view.data) % kAlignment == 0;
+}
+
+/// Kernels read dense operands in row-major order, 16 bytes at a time: views that are not so are copied. The arrays of
+/// the packed one must be contiguous, and are copied where they begin elsewhere.
+static void makeRegular(OwnedTensor &operand, lacis_tensor_view &seen, const Place &place) {
+  if (isContiguous(seen) && isAligned(seen))
     return;
   OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), toTorch(seen.dtype), place);
   checkTorch(aoti_torch_copy_(copy.get(), operand.get(), /*non_blocking=*/1), "copy of an operand");
@@ -228,10 +233,10 @@ static OwnedTensor run(lacis_kernel *kernel, const lacis_signature &signature, C
   views.reserve(call.tensors.size());
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     views.push_back(view(call.tensors[i].get()));
-    if (i >= call.numOperands)
-      continue;
-    makeRegular(call.tensors[i], views.back(), place);
-    if (i < signature.num_operands)
+    bool isOperand = i < call.numOperands;
+    if (isOperand || (!isAligned(views.back()) && isContiguous(views.back())))
+      makeRegular(call.tensors[i], views.back(), place);
+    if (isOperand && i < signature.num_operands)
       folding.fold(views.back(), signature.operand_ranks[i]);
   }
   lacis_launch_args args = {};
