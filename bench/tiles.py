@@ -8,7 +8,8 @@ import pathlib
 
 import lacis
 import torch
-from lacis.patterns.balance import panel_cost, work_lists
+from lacis.patterns.balance import panel_cost, share_lists, work_lists
+from lacis.patterns.derived import companion_arrays
 from lacis.patterns.regroup import regroup
 from lacis.runtime import kernels
 
@@ -28,6 +29,8 @@ class Layout:
     tile: tuple[int, int]
     fixed: float
     edits: tuple[tuple[str, str], ...] = ()
+    step: int = 64
+    dtype: torch.dtype = torch.bfloat16
 
     @property
     def text(self) -> str:
@@ -36,18 +39,19 @@ class Layout:
             if before not in text:
                 raise ValueError(f"{self.file}: no '{before}' to edit")
             text = text.replace(before, after)
-        return text
+        return text.replace("bf16", {torch.bfloat16: "bf16", torch.float16: "f16"}[self.dtype])
 
 
 # At 50 and 75 % a stage of all 24 slabs is better than more stages of 12.
 WIDE = (("ring<5", "ring<3"), ("12x64x16", "24x64x16"), ("capacity 12", "capacity 24"))
+BLOCK128 = Layout("block128", 128, 256, (128, 128), 0.6, step=128)
 BLOCK64 = Layout("block64", 64, 256, (64, 64), 0.6)
 BLOCK16 = Layout("block16", 16, 128, (64, 16), 0.8)
 BLOCK16_WIDE = dataclasses.replace(BLOCK16, edits=WIDE)
 
 
 class Layer:
-    """One sparse weight and the kernel of its forward product."""
+    """One sparse weight and the kernel of its forward product, or of a gradient."""
 
     def __init__(self, layout: Layout, weight: torch.Tensor, tokens: int):
         self.kernel = kernels.compile_kernel(layout.text, "cuda:sm_90a")
@@ -58,7 +62,7 @@ class Layer:
                 f"(i, j) -> (i floordiv {b} : dense, j floordiv {b} : compressed, i mod {b} : dense, j mod {b} : dense)"
             ),
         )
-        self.shape, arrays = weight.shape, {**packed.pattern.storage, "values": packed.values}
+        self.shape, self.packed, arrays = weight.shape, packed, {**packed.pattern.storage, "values": packed.values}
         self.storage = [arrays[name] for name in self.kernel.storage]
         derived = self._derive(layout, packed, tokens, {d.rule: d.format for d in self.kernel.derived})
         self.storage += [derived[d.rule][d.name] for d in self.kernel.derived]
@@ -66,14 +70,18 @@ class Layer:
     def _derive(self, layout, packed, tokens, formats):
         """The arrays of each rule that the kernel names, by rule and name."""
         made, arrays = {}, {}
-        for rule, format in sorted(formats.items(), reverse=True):  # regroup before balance
+        for rule, format in sorted(formats.items(), key=lambda item: "balance" in item[0]):  # what is balanced first
             words = rule.split()
             options = dict(zip(words[1::2], map(int, words[2::2])))
-            if words[0] == "regroup":
+            if not rule:
+                made[rule] = arrays = companion_arrays(packed.pattern.parts[""], _bare(format))
+            elif "positions" in options:
+                made[rule] = self._shares(layout, packed.pattern.parts[""], options["positions"])
+            elif words[0] == "regroup":
                 reorder = any(d.name == "origin" for d in self.kernel.derived)
                 grouped = regroup(
                     packed.pattern.parts[""],
-                    format.removeprefix("#lacis.format<").removesuffix(">"),
+                    _bare(format),
                     capacity=options.get("capacity"),
                     reorder=reorder,
                 )
@@ -85,7 +93,7 @@ class Layer:
                 cost = panel_cost(
                     arrays,
                     tile_bytes=rows * columns * 2,
-                    step_bytes=layout.tokens * 128,
+                    step_bytes=layout.tokens * layout.step * 2,
                     cycles=columns / 16 * layout.tokens / 2,
                     fixed=layout.fixed,
                 )
@@ -93,28 +101,48 @@ class Layer:
                     cost,
                     -(-tokens // options["by"]),
                     raster=options["raster"],
-                    workers=torch.cuda.get_device_properties("cuda").multi_processor_count,
+                    workers=_processors(),
                 )
         return made
 
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return self.kernel([x], self.storage, [x.shape[0], self.shape[0]], list(self.shape))
+    def _shares(self, layout, structure, by: int):
+        """Work lists of stored blocks; a share of n of them takes the tensor cores' time, or that of its bytes."""
+        counts = structure.buffers["pos1"].diff()
+        n = torch.arange(by + 1, dtype=torch.float64)
+        cost = torch.maximum(torch.full_like(n, 0.35), (n + 1) * layout.block * 128 / 70e3)
+        return share_lists(counts, cost, by=by, workers=_processors())
+
+    def __call__(self, *operands: torch.Tensor) -> torch.Tensor:
+        """y of x, dx of dy, or the gradient of the values of dy and x."""
+        shape = [operands[0].shape[0], sum(self.shape) - operands[0].shape[1]]
+        if len(operands) == 2:
+            shape = list(self.packed.values.shape)
+        return self.kernel(list(operands), self.storage, shape, list(self.shape))
 
 
-def blocked(rows: int, columns: int, block: int, sparsity: float) -> torch.Tensor:
-    """A random bf16 matrix on the GPU with whole blocks of zeros."""
+def _bare(format: str) -> str:
+    return format.removeprefix("#lacis.format<").removesuffix(">")
+
+
+def _processors() -> int:
+    return torch.cuda.get_device_properties("cuda").multi_processor_count
+
+
+def blocked(rows: int, columns: int, block: int, sparsity: float, dtype=torch.bfloat16) -> torch.Tensor:
+    """A random matrix on the GPU with whole blocks of zeros."""
     grid = torch.rand(-(-rows // block), -(-columns // block), device="cuda") >= sparsity
     mask = grid.repeat_interleave(block, 0).repeat_interleave(block, 1)[:rows, :columns]
-    return (torch.randn(rows, columns, device="cuda") * mask).bfloat16()
+    return (torch.randn(rows, columns, device="cuda") * mask).to(dtype)
 
 
 def check(layout: Layout, rows: int, columns: int, tokens: int, sparsity: float, repeats: int = 3) -> float:
     """The largest relative error of a few runs on poisoned memory, which must agree bit by bit."""
-    weight, x = blocked(rows, columns, layout.block, sparsity), torch.randn(tokens, columns, device="cuda").bfloat16()
+    weight = blocked(rows, columns, layout.block, sparsity, layout.dtype)
+    x = torch.randn(tokens, columns, device="cuda").to(layout.dtype)
     layer, want = Layer(layout, weight, tokens), x.double() @ weight.double().T
     first = None
     for _ in range(repeats):
-        poison = torch.full((tokens, rows), float("nan"), device="cuda", dtype=torch.bfloat16)
+        poison = torch.full((tokens, rows), float("nan"), device="cuda", dtype=layout.dtype)
         del poison
         got = layer(x)
         first = got if first is None else first

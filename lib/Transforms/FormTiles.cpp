@@ -181,8 +181,9 @@ SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step,
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own))
-    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, place.second,
-                                    tiles.getTiles()[0], acc));
+    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, /*aTransposed=*/UnitAttr(),
+                                    place.second, tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(),
+                                    acc));
   return results;
 }
 

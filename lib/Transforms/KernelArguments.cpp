@@ -37,8 +37,10 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
   }
   if (auto lists = tensor.getDefiningOp<BalanceOp>()) {
     std::string tiles = std::to_string(lists.getTile()), raster = std::to_string(lists.getRaster());
-    TensorSource from = sourceOf(lists.getSource(), workspaces), source = derived(from, lists.getType(),
-                                  "balance by " + tiles + " raster " + raster);
+    TensorSource from = sourceOf(lists.getSource(), workspaces);
+    bool ofPositions = !lists.getExtent() && !lists.getGroups();
+    std::string rule = ofPositions ? "balance positions " + tiles : "balance by " + tiles + " raster " + raster;
+    TensorSource source = derived(from, lists.getType(), rule);
     if (lists.getGroups())
       source.rule += " groups " + std::to_string(*lists.getGroups()) + " of " + from.rule + " " + from.format;
     source.lists = lists.getGroups() ? *lists.getGroups() * lists.getRaster() : 1;

@@ -52,7 +52,8 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](OriginOp origin) { return lowerOrigin(b, origin), success(); })
       .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
-      .Case([&](StoreTileOp store) { return lowerStoreTile(b, store), success(); })
+      .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load), success(); })
+      .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
       .Case([&](tensor::DimOp dim) {
         auto [source, axis] = dimensionOf(dim, workspaces);
         mapping.map(dim.getResult(), arguments.dim(source, axis));

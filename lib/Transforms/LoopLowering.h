@@ -39,7 +39,9 @@ private:
   void lowerOrigin(mlir::OpBuilder &b, OriginOp op);
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
-  void lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
+  void lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  mlir::Value withoutPadding(mlir::OpBuilder &b, StoreTileOp op, mlir::Value value, mlir::ValueRange indices);
+  llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult cloneConverted(mlir::OpBuilder &b, mlir::Operation &op);
 
   TensorSource valuesOf(mlir::Value tensor);

@@ -49,6 +49,15 @@ struct Matrix {
 };
 } // namespace
 
+/// The pattern that a sampled output has the slots of.
+static Value patternOf(Value output) {
+  auto argument = dyn_cast<BlockArgument>(output);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  auto pattern = function ? function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "lacis.sample")
+                          : IntegerAttr();
+  return pattern ? function.getArgument(pattern.getInt()) : Value();
+}
+
 static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
   TensorSource source = sourceOf(tensor, workspaces);
   Builder b(tensor.getContext());
@@ -59,25 +68,37 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
   ArrayRef<LevelAttr> levels = format.getLevels();
   if (levels.size() < 2 || !levels.back().isStaticDense() || !levels[levels.size() - 2].isStaticDense())
     return {};
-  int64_t rows = levels[levels.size() - 2].getDigits()[0].mod, columns = levels.back().getDigits()[0].mod;
-  Value pointer = arguments.array(source, "values");
-  return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0, rows), arguments.constantSize(columns)}),
-          rows};
+  int64_t rows = levels[levels.size() - 2].getDigits()[0].mod;
+  ArrayAttr columns = arguments.constantSize(levels.back().getDigits()[0].mod);
+  if (source.kind != TensorSource::Output) {
+    Value pointer = arguments.array(source, "values");
+    return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0, rows), columns}), rows};
+  }
+  Value pattern = patternOf(tensor);
+  if (!pattern)
+    return {};
+  SmallVector<Attribute> factors(
+      arguments.slots(sourceOf(pattern, workspaces), format).getValue());
+  llvm::append_range(factors, arguments.constantSize(rows));
+  return {arguments.pointer(source), b.getArrayAttr({b.getArrayAttr(factors), columns}), rows};
+}
+
+/// Position, row and column of a stored block become row and column.
+static SmallVector<Value> flattened(OpBuilder &b, Location loc, SmallVector<Value> indices, int64_t blockRows) {
+  if (!blockRows)
+    return indices;
+  Value rows = arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), blockRows));
+  Value first = arith::MulIOp::create(b, loc, indices[0], rows);
+  return {arith::AddIOp::create(b, loc, first, indices[1]), indices[2]};
 }
 
 LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
-  Location loc = op.getLoc();
   Matrix matrix = matrixOf(op.getSource(), arguments, workspaces);
   if (!matrix.pointer)
     return op.emitError("load_tile: the format of the source does not end in a stored block of two dense levels");
-  SmallVector<Value> indices = mapped(op.getIndices());
-  if (matrix.blockRows) { // position and row become a row
-    Value rows = arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), matrix.blockRows));
-    Value first = arith::MulIOp::create(b, loc, indices[0], rows);
-    indices = {arith::AddIOp::create(b, loc, first, indices[1]), indices[2]};
-  }
+  SmallVector<Value> indices = flattened(b, op.getLoc(), mapped(op.getIndices()), matrix.blockRows);
   Value place = op.getPlace() ? mapping.lookup(op.getPlace()) : Value();
-  LoadTileOp::create(b, loc, matrix.pointer, indices, mapping.lookup(op.getTile()), place, matrix.shape);
+  LoadTileOp::create(b, op.getLoc(), matrix.pointer, indices, mapping.lookup(op.getTile()), place, matrix.shape);
   return success();
 }
 
@@ -90,9 +111,44 @@ void LoopLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
                     mapping.lookup(op.getTile()));
 }
 
-void LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+void LoopLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+  TensorSource source = sourceOf(op.getSource(), workspaces);
+  Type element = cast<RankedTensorType>(op.getSource().getType()).getElementType();
+  auto made = LoadRowsOp::create(b, op.getLoc(), op.getAcc().getType(), arguments.pointer(source),
+                                 mapping.lookup(op.getFirst()), arguments.dim(source, 0), TypeAttr::get(element));
+  mapping.map(op.getAcc(), made.getAcc());
+}
+
+/// `value`, to be stored at `indices` of a sampled output, with 0 at the padding of the stored block.
+Value LoopLowering::withoutPadding(OpBuilder &b, StoreTileOp op, Value value, ValueRange indices) {
+  Location loc = op.getLoc();
+  AccType type = op.getValue().getType();
+  TensorSource source = sourceOf(patternOf(op.getTarget()), workspaces);
+  int64_t columns = formatOf(op.getTarget()).getLevels().back().getDigits()[0].mod;
+  Value bitmap = arguments.array(source, "valid"), size = arguments.arrayDim(source, "valid", 0);
+  Value entries = LoadEntriesOp::create(b, loc, type, bitmap, indices[0], indices[1], size, columns);
+  auto map = MapOp::create(b, loc, type, ValueRange{value, entries});
+  Block &body = map.getBody().emplaceBlock();
+  Type element = type.getElementType();
+  body.addArguments({element, element}, {loc, loc});
+  OpBuilder inner = OpBuilder::atBlockEnd(&body);
+  Value zero = arith::ConstantOp::create(inner, loc, inner.getZeroAttr(element));
+  Value padding = arith::CmpFOp::create(inner, loc, arith::CmpFPredicate::OEQ, body.getArgument(1), zero);
+  Value kept = arith::SelectOp::create(inner, loc, padding, zero, body.getArgument(0));
+  YieldOp::create(inner, loc, kept);
+  return map.getResult();
+}
+
+LogicalResult LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   Matrix matrix = matrixOf(op.getTarget(), arguments, workspaces);
+  if (!matrix.pointer)
+    return op.emitError("store_tile: the target is dense, or sampled on a pattern that ends in a stored block");
+  SmallVector<Value> indices = flattened(b, op.getLoc(), mapped(op.getIndices()), matrix.blockRows);
+  Value value = mapping.lookup(op.getValue());
+  if (matrix.blockRows)
+    value = withoutPadding(b, op, value, indices);
   Type element = cast<RankedTensorType>(op.getTarget().getType()).getElementType();
-  StoreTileOp::create(b, op.getLoc(), mapping.lookup(op.getValue()), matrix.pointer, mapped(op.getIndices()),
-                      op.getTransposedAttr(), matrix.shape, TypeAttr::get(element));
+  StoreTileOp::create(b, op.getLoc(), value, matrix.pointer, indices, op.getTransposedAttr(), matrix.shape,
+                      TypeAttr::get(element));
+  return success();
 }

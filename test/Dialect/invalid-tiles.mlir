@@ -73,7 +73,7 @@ func.func @place(%x: tensor<?x?xbf16>, %i: index, %t: !lacis.tile<2x64x64xbf16>)
 // -----
 
 func.func @columns(%a: !lacis.tile<64x16xbf16>, %b: !lacis.tile<64x64xbf16>, %acc: !lacis.acc<64x64xf32>) {
-  // expected-error@+1 {{columns of a and b must agree, or cover b where 'present' is given}}
+  // expected-error@+1 {{a and b must agree in k, or a cover that of b where 'present' is given}}
   %0 = lacis.mma %a, %b into %acc : !lacis.tile<64x16xbf16>, !lacis.tile<64x64xbf16> into !lacis.acc<64x64xf32>
   return
 }

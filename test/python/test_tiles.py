@@ -2,14 +2,18 @@
 """The tile kernels written by hand assemble clean, and the arrays that they walk say what the pattern says."""
 
 import pathlib
+import sys
 
 import pytest
 import torch
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench import tile_epilogue, tile_gradients, tiles  # noqa: E402
+
 import lacis
 from lacis import _core
 from lacis.errors import FormatError
-from lacis.patterns.balance import panel_cost, work_lists
+from lacis.patterns.balance import panel_cost, share_lists, work_lists
 from lacis.patterns.regroup import exchange_chunks, regroup
 from lacis.runtime import ptxas
 
@@ -18,6 +22,14 @@ PAIRS = (
     "(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link, "
     "i mod 64 : dense, j mod 64 : dense)"
 )
+COLUMN_PAIRS = (
+    "(i, j) -> (j floordiv 128 : dense, i floordiv 64 : compressed, j floordiv 64 mod 2 : bitmap, link, "
+    "i mod 64 : dense, j mod 64 : dense)"
+)
+COLUMN_SLABS = (
+    "(i, j) -> (j floordiv 384 : dense, i floordiv 64 : compressed<unique=false>, "
+    "(j floordiv 64 mod 6, i floordiv 16 mod 4) : bitmap, i mod 16 : dense, j mod 64 : dense)"
+)
 SLABS = (
     "(i, j) -> (i floordiv 384 : dense, j floordiv 64 : compressed<unique=false>, "
     "(i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap, i mod 64 : dense, j mod 16 : dense)"
@@ -25,14 +37,27 @@ SLABS = (
 
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
-@pytest.mark.parametrize("name", ["block64", "block16", "softmax"])
-def test_ptx_assembles_clean(name):
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.mlir")))
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_ptx_assembles_clean(name, dtype):
     """No C75xx and no spill."""
     options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
-    compiled = _core.compile((FOLDER / f"{name}.mlir").read_text(), "cuda:sm_90a", options)
+    text = (FOLDER / f"{name}.mlir").read_text().replace("bf16", dtype)
+    compiled = _core.compile(text, "cuda:sm_90a", options)
     assert "lacis.roles" in compiled.stages["tiles"] and "lacis.mma" in compiled.stages["buffers"]
     info = _core.artifact_info(compiled.artifact)
     assert info["tensor_maps"] and info["launches"][0]["shared"] > 48 * 1024
+
+
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize(
+    "layout",
+    [*tile_epilogue.EPILOGUES.values(), tile_gradients.INPUT16_WIDE, tiles.BLOCK16_WIDE],
+    ids=lambda layout: layout.file,
+)
+def test_variants_assemble_clean(layout):
+    """Activations, and stages with more slabs."""
+    _core.compile(layout.text, "cuda:sm_90a", {"ptxas": ptxas.find(), "check_ptxas": True})
 
 
 def blocks(rows, columns, block, density):
@@ -56,6 +81,10 @@ def blocks(rows, columns, block, density):
         (SLABS, 16, {"reorder": True}),
         (SLABS, 32, {"capacity": 5}),
         (SLABS, 128, {}),
+        (COLUMN_PAIRS, 64, {"reorder": True}),
+        (COLUMN_PAIRS, 64, {}),
+        (COLUMN_SLABS, 16, {"capacity": 12}),
+        (COLUMN_SLABS, 32, {"reorder": True}),
     ],
 )
 @pytest.mark.parametrize("shape", [(1000, 712), (64, 64), (1, 1)])
@@ -65,17 +94,19 @@ def test_layout_holds_the_matrix(layout, block, options, shape, density):
     dense, packed = blocks(*shape, block, density)
     grouped = regroup(packed.pattern.parts[""], layout, **options)
     a, tiles = grouped.arrays, grouped.values(packed.values)
-    rows, columns = grouped.format.tile
-    height, width = (2, 1) if layout == PAIRS else (6, 4)
-    found = torch.zeros(-(-shape[0] // 64) * 64 + 64, -(-shape[1] // 64) * 64 + block)
+    outer, inner = (level.digits[0] for level in grouped.format.levels[:2])
+    tile = grouped.format.tile
+    height, width = outer.div // tile[outer.axis], inner.div // tile[inner.axis]
+    found = torch.zeros(*(-(-size // 64) * 64 + 64 + block for size in shape))
     for panel in range(len(a["pos1"]) - 1):
         for stage in range(a["pos1"][panel], a["pos1"][panel + 1]):
             assert a["pos2"][stage + 1] - a["pos2"][stage] <= options.get("capacity", 32)
             present = [bit for bit in range(height * width) if a["bits2"][stage] >> bit & 1]
             for position, bit in zip(range(a["pos2"][stage], a["pos2"][stage + 1]), present, strict=True):
-                i = a["origin"][panel * height + bit // width] * rows
-                j = a["crd1"][stage] * 64 + bit % width * columns
-                found[i : i + rows, j : j + columns] += tiles[position]
+                at = [0, 0]
+                at[outer.axis] = a["origin"][panel * height + bit // width] * tile[outer.axis]
+                at[inner.axis] = a["crd1"][stage] * inner.div + bit % width * tile[inner.axis]
+                found[at[0] : at[0] + tile[0], at[1] : at[1] + tile[1]] += tiles[position]
                 if "link3" in a:
                     assert torch.equal(packed.values[a["link3"][position]], tiles[position])
     assert torch.equal(found[: shape[0], : shape[1]], dense)
@@ -119,3 +150,11 @@ def test_cost_of_panels():
     arrays = {"pos1": torch.tensor([0, 2, 2]), "pos2": torch.tensor([0, 3, 4])}
     cost = panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5)
     assert cost.tolist() == [4 * 2 + 0.5, 0.5]
+
+
+def test_shares_cover_every_position():
+    counts = torch.tensor([5, 0, 9, 1])
+    lists = share_lists(counts, torch.tensor([0.0, 1.0, 1.5, 1.75, 2.0]), by=4, workers=3)
+    pairs = sorted(zip(lists["crd1"].tolist(), lists["crd2"].tolist()))
+    assert pairs == [(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (3, 0)]
+    assert lists["pos1"].tolist() == [0, 2, 4, 6]

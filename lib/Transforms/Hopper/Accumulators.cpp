@@ -18,36 +18,56 @@ LogicalResult hopper::checkAcc(Operation *op, AccType type) {
 
 //===- Products -----------------------------------------------------------===//
 
-/// Bytes of a row of a tile, which are those of its swizzle; 0 where the tensor cores cannot read it.
-static int64_t lineBytes(TileType tile) {
+int64_t hopper::lineBytes(TileType tile) {
   int64_t bytes = tile.getColumns() * tile.getElementType().getIntOrFloatBitWidth() / 8;
   return bytes == 32 || bytes == 64 || bytes == 128 ? bytes : 0;
 }
 
-/// The descriptor of a tile with its rows along the contraction.
-static Value descriptor(OpBuilder &b, Location loc, Instructions &i, Value address, int64_t bytes) {
-  int64_t layout = bytes == 128 ? 1 : bytes == 64 ? 2 : 3;
-  uint64_t fixed = uint64_t(1) << 16 | uint64_t(8 * bytes >> 4) << 32 | uint64_t(layout) << 62;
+namespace {
+
+/// How the tensor cores step through a tile; addresses are in units of 16 bytes.
+struct Walk {
+  int64_t line;  // bytes of a row
+  int64_t depth; // of the contraction in one tile
+  int64_t tile;  // from one tile of a list to the next
+  int64_t step;  // from 16 elements of the contraction to the next 16
+  bool transposed;
+
+  Walk(TileType type, bool transposed)
+      : line(lineBytes(type)), depth(type.getDepth(transposed)), tile(bytesPerTile(type) >> 4),
+        step(transposed ? line : 2), transposed(transposed) {}
+
+  int64_t steps() const { return depth / 16; }
+  /// Eight rows follow each other; transposed tiles, which stand side by side, lie one after another.
+  uint64_t descriptorBits() const {
+    uint64_t layout = line == 128 ? 1 : line == 64 ? 2 : 3, beside = transposed ? tile : 1;
+    return beside << 16 | uint64_t(8 * line >> 4) << 32 | layout << 62;
+  }
+};
+
+} // namespace
+
+static Value descriptor(OpBuilder &b, Location loc, Instructions &i, Value address, const Walk &walk) {
   Value units = arith::ShRUIOp::create(b, loc, address, i.constant(4));
   Value low = arith::ExtUIOp::create(b, loc, b.getI64Type(), units);
-  return arith::OrIOp::create(b, loc, low, i.constant64(static_cast<int64_t>(fixed)));
+  return arith::OrIOp::create(b, loc, low, i.constant64(static_cast<int64_t>(walk.descriptorBits())));
 }
 
 /// One group of products: tile n of `a` with slab `slabs[n]` of `b`, all of them where `slabs` is empty.
 RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, Value a, Value bTile, Pieces slabs) {
   Instructions i(b, op.getLoc());
-  TileType type = op.getA().getType();
-  int64_t line = lineBytes(type), steps = line / 32, tileUnits = bytesPerTile(type) >> 4;
-  int64_t count = slabs.empty() ? op.getB().getType().getColumns() / type.getColumns() : slabs.size();
+  Walk left(op.getA().getType(), op.getATransposed()), right(op.getB().getType(), op.getBTransposed());
+  int64_t count = slabs.empty() ? right.depth / left.depth : slabs.size();
   auto shifted = [&](Value base, int64_t units) {
     return units == 0 ? base : arith::AddIOp::create(b, op.getLoc(), base, i.constant64(units)).getResult();
   };
   i.fenceProducts();
   for (int64_t tile = 0; tile < count; ++tile) {
-    Value right = slabs.empty() ? shifted(bTile, tile * (line >> 4))
-                                : arith::AddIOp::create(b, op.getLoc(), bTile, slabs[tile]).getResult();
-    for (int64_t step = 0; step < steps; ++step)
-      acc = i.product(acc, shifted(a, tile * tileUnits + step * 2), shifted(right, step * 2), type.getElementType());
+    Value slab = slabs.empty() ? shifted(bTile, tile * left.steps() * right.step)
+                               : arith::AddIOp::create(b, op.getLoc(), bTile, slabs[tile]).getResult();
+    for (int64_t step = 0; step < left.steps(); ++step)
+      acc = i.product(acc, {shifted(a, tile * left.tile + step * left.step), left.transposed},
+                      {shifted(slab, step * right.step), right.transposed}, op.getA().getType().getElementType());
   }
   i.commitProducts();
   i.waitProducts(1);
@@ -63,12 +83,13 @@ RoleLowering::Pieces RoleLowering::storedProducts(OpBuilder &b, MmaOp op, int64_
     i.waitProducts(0);
     return acc;
   }
+  Walk left(op.getA().getType(), op.getATransposed()), right(op.getB().getType(), op.getBTransposed());
   Pieces slabs;
-  if (count < op.getB().getType().getColumns() / op.getA().getType().getColumns())
+  if (count < right.depth / left.depth)
     for (int64_t n = 0; n < count; ++n) {
       Value slab = LLVM::CountTrailingZerosOp::create(b, loc, b.getI32Type(), present, /*is_zero_poison=*/true);
       Value units = arith::ExtUIOp::create(b, loc, b.getI64Type(), slab);
-      slabs.push_back(arith::MulIOp::create(b, loc, units, i.constant64(lineBytes(op.getA().getType()) >> 4)));
+      slabs.push_back(arith::MulIOp::create(b, loc, units, i.constant64(left.steps() * right.step)));
       present = arith::AndIOp::create(b, loc, present, i.add(present, -1));
     }
   return products(b, op, acc, a, bTile, slabs);
@@ -91,26 +112,32 @@ RoleLowering::Pieces RoleLowering::choose(OpBuilder &b, MmaOp op, int64_t low, i
   return Pieces(guard.getResults());
 }
 
+/// The tensor cores read rows of 32, 64 or 128 bytes, in groups of eight, and 16 elements of the contraction at once.
+static LogicalResult checkOperand(MmaOp op, TileType tile, bool transposed) {
+  if (!lineBytes(tile) || !(tile.getElementType().isBF16() || tile.getElementType().isF16()))
+    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
+  if (tile.getDepth(transposed) % 16 != 0 || tile.getRows() % 8 != 0)
+    return op.emitError("tiles: a product has 16 elements of the contraction, and 8 rows, or a multiple; got ") << tile;
+  return success();
+}
+
 LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType a = op.getA().getType(), bType = op.getB().getType();
-  if (failed(checkAcc(op, op.getAcc().getType())))
+  if (failed(checkAcc(op, op.getAcc().getType())) || failed(checkOperand(op, a, op.getATransposed())) ||
+      failed(checkOperand(op, bType, op.getBTransposed())))
     return failure();
-  if (!lineBytes(a) || !lineBytes(bType) || !(a.getElementType().isBF16() || a.getElementType().isF16()))
-    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << a << " and " << bType;
-  Value address = pieces(op.getA())[0];
-  if (op.getFirst())
-    address = i.add(address, i.multiply(mapping.lookupOrDefault(op.getFirst()), bytesPerTile(a)));
-  Value left = descriptor(b, loc, i, address, lineBytes(a));
-  Value right = descriptor(b, loc, i, pieces(op.getB())[0], lineBytes(bType));
+  Walk left(a, op.getATransposed()), right(bType, op.getBTransposed());
+  Value aTile = descriptor(b, loc, i, tileAddress(i, op.getA(), op.getFirst()), left);
+  Value bTile = descriptor(b, loc, i, tileAddress(i, op.getB(), op.getSecond()), right);
   Pieces acc = pieces(op.getAcc());
   if (!op.getPresent()) {
-    acc = products(b, op, acc, left, right, {});
+    acc = products(b, op, acc, aTile, bTile, {});
   } else {
     Value present = mapping.lookupOrDefault(op.getPresent());
     Value found = math::CtPopOp::create(b, loc, present);
-    acc = choose(b, op, 0, bType.getColumns() / a.getColumns(), found, present, acc, left, right);
+    acc = choose(b, op, 0, right.depth / left.depth, found, present, acc, aTile, bTile);
   }
   setPieces(op.getResult(), acc);
   if (!previous.empty() && acquiredIn == op->getBlock())

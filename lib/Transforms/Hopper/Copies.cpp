@@ -15,9 +15,7 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   if (failed(map))
     return failure();
   Pieces at = pieces(op.getTile());
-  Value address = at[0];
-  if (op.getPlace())
-    address = i.add(address, i.multiply(mapping.lookupOrDefault(op.getPlace()), bytesPerTile(tile)));
+  Value address = tileAddress(i, op.getTile(), op.getPlace());
   i.expectBytes(at[1], i.constant(bytesPerTile(tile)));
   i.copyBox(address, *map, mapping.lookupOrDefault(op.getIndices()[1]), mapping.lookupOrDefault(op.getIndices()[0]),
             at[1]);
@@ -49,43 +47,29 @@ void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
 
 //===- Stores -------------------------------------------------------------===//
 
-/// Address within a box of 128-byte rows: 16-byte chunks are exchanged by the row's number.
-static Value swizzled(OpBuilder &b, Location loc, Instructions &i, Value offset) {
-  Value row = arith::ShRUIOp::create(b, loc, offset, i.constant(3));
-  return arith::XOrIOp::create(b, loc, offset, arith::AndIOp::create(b, loc, row, i.constant(0x70)));
-}
-
-/// Columns [64 pass, 64 pass + 64) of the accumulator, rounded, as one box of 64 rows of 64 elements.
-void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, StoreTileOp op, Value map,
-                            OpBuilder &b) {
+/// Accumulator columns [storeColumns * pass, ...), rounded, as one box: of 64 rows, or of 64 columns where transposed.
+void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, int64_t passes, StoreTileOp op,
+                            Value map, OpBuilder &b) {
   Location loc = op.getLoc();
-  int64_t buffers = memory.buffersPerConsumer;
+  int64_t buffers = memory.buffersPerConsumer, width = memory.storeColumns;
   bool transposed = op.getTransposed();
-  Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * kStoreBytes),
-                       i.multiply(group.consumer, buffers * kStoreBytes));
+  Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * memory.storeBytes()),
+                       i.multiply(group.consumer, buffers * memory.storeBytes()));
   Value id = i.add(group.consumer, 1);
   Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
   {
     auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
     OpBuilder then = guard.getThenBodyBuilder();
-    Instructions(then, loc).waitStores(buffers - 1, /*read=*/true);
+    bool inTurns = passes % buffers == 0; // the next store begins with the buffer after this one's last
+    Instructions(then, loc).waitStores(inTurns ? buffers - 1 : 0, /*read=*/true);
   }
   i.synchronize(id, kGroupThreads);
-  Value matrix = arith::ShRUIOp::create(b, loc, group.lane, i.constant(3));
-  Value row = arith::AndIOp::create(b, loc, group.lane, i.constant(7));
-  Value low = arith::AndIOp::create(b, loc, matrix, i.constant(1));
-  Value high = arith::ShRUIOp::create(b, loc, matrix, i.constant(1));
-  for (int64_t pair = 0; pair < 4; ++pair) { // 16 columns of the accumulator
-    int64_t at = 4 * (pass * 8 + pair * 2);
+  for (int64_t pair = 0; pair < width / 16; ++pair) {
+    int64_t at = 4 * (pass * width / 8 + pair * 2);
     SmallVector<Value> registers;
     for (int64_t n = 0; n < 4; ++n)
       registers.push_back(i.pack(acc[at + 2 * n], acc[at + 2 * n + 1], *op.getType()));
-    // A row of the box is a column of the accumulator where it is transposed.
-    Value boxRow = transposed ? i.add(i.add(i.multiply(high, 8), row), pair * 16)
-                              : i.add(i.add(i.multiply(low, 8), row), i.multiply(group.warp, 16));
-    Value boxBytes =
-        transposed ? i.add(i.multiply(group.warp, 32), i.multiply(low, 16)) : i.add(i.multiply(high, 16), pair * 32);
-    Value offset = swizzled(b, loc, i, i.add(i.multiply(boxRow, 128), boxBytes));
+    Value offset = fragment(b, i, pair, transposed ? kStoreRows * 2 : width * 2, transposed);
     i.storeMatrices(i.add(buffer, offset), registers, transposed);
   }
   i.fenceSharedStores();
@@ -94,10 +78,7 @@ void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, 
   OpBuilder then = guard.getThenBodyBuilder();
   Instructions store(then, loc);
   Value rowIndex = mapping.lookupOrDefault(op.getIndices()[0]), column = mapping.lookupOrDefault(op.getIndices()[1]);
-  if (transposed)
-    rowIndex = store.add(rowIndex, pass * 64);
-  else
-    column = store.add(column, pass * 64);
+  (transposed ? rowIndex : column) = store.add(transposed ? rowIndex : column, pass * width);
   store.storeBox(map, column, rowIndex, buffer);
   store.commitStores();
 }
@@ -106,14 +87,17 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   AccType type = op.getValue().getType();
   if (failed(checkAcc(op, type)))
     return failure();
-  if (type.getColumns() % 64 != 0 || !(op.getType()->isBF16() || op.getType()->isF16()))
-    return op.emitError("tiles: stores are of 64, 128, ... columns, to bf16 or f16");
-  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), 64, 64);
+  int64_t width = memory.storeColumns, passes = type.getColumns() / width;
+  if (type.getColumns() % width != 0 || !(op.getType()->isBF16() || op.getType()->isF16()))
+    return op.emitError("tiles: stores are of a multiple of 16 columns, to bf16 or f16");
+  bool transposed = op.getTransposed();
+  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), transposed ? width : kStoreRows,
+                                  transposed ? kStoreRows : width);
   if (failed(map))
     return failure();
   Instructions i(b, op.getLoc());
   Pieces acc = pieces(op.getValue());
-  for (int64_t pass = 0; pass < type.getColumns() / 64; ++pass)
-    storeBox(i, acc, pass, op, *map, b);
+  for (int64_t pass = 0; pass < passes; ++pass)
+    storeBox(i, acc, pass, passes, op, *map, b);
   return success();
 }

@@ -44,6 +44,13 @@ Value Instructions::assembly(Type result, StringRef text, StringRef constraints,
   return result ? made.getRes() : Value();
 }
 
+static SmallVector<Value> unpack(OpBuilder &b, Location loc, Value structure, size_t count) {
+  SmallVector<Value> values;
+  for (size_t n = 0; n < count; ++n)
+    values.push_back(LLVM::ExtractValueOp::create(b, loc, structure, static_cast<int64_t>(n)));
+  return values;
+}
+
 void Instructions::effect(StringRef text, StringRef constraints, ValueRange operands) {
   std::string all = constraints.str() + (constraints.empty() ? "" : ",") + "~{memory}";
   assembly({}, text, all, operands);
@@ -117,6 +124,13 @@ void Instructions::storeMatrices(Value to, ValueRange registers, bool transposed
   effect(text, "r,r,r,r,r", operands);
 }
 
+SmallVector<Value> Instructions::loadMatrices(Value from, bool transposed) {
+  auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getI32Type()));
+  std::string text = std::string("ldmatrix.sync.aligned.m8n8.x4") + (transposed ? ".trans" : "") +
+                     ".shared.b16 {$0, $1, $2, $3}, [$4];";
+  return unpack(b, loc, assembly(structure, text, "=r,=r,=r,=r,r,~{memory}", from), 4);
+}
+
 //===- Products -----------------------------------------------------------===//
 
 void Instructions::setRegisters(int64_t count, bool increase) {
@@ -148,22 +162,16 @@ static std::string tied(size_t count) {
   return text;
 }
 
-static SmallVector<Value> unpack(OpBuilder &b, Location loc, Value structure, size_t count) {
-  SmallVector<Value> values;
-  for (size_t n = 0; n < count; ++n)
-    values.push_back(LLVM::ExtractValueOp::create(b, loc, structure, static_cast<int64_t>(n)));
-  return values;
-}
-
-SmallVector<Value> Instructions::product(ValueRange acc, Value a, Value bTile, Type element) {
+SmallVector<Value> Instructions::product(ValueRange acc, Factor a, Factor bTile, Type element) {
   size_t count = acc.size();
   std::string type = element.isBF16() ? "bf16" : "f16";
+  std::string flags = std::string(a.transposed ? "1" : "0") + ", " + (bTile.transposed ? "1" : "0");
   std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." + type +
                      " {" + numbered(0, count) + "}, $" + std::to_string(2 * count) + ", $" +
-                     std::to_string(2 * count + 1) + ", 1, 1, 1, 0, 0;";
+                     std::to_string(2 * count + 1) + ", 1, 1, 1, " + flags + ";";
   auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
   SmallVector<Value> operands(acc);
-  operands.append({a, bTile});
+  operands.append({a.descriptor, bTile.descriptor});
   return unpack(b, loc, assembly(structure, text, tied(count) + ",l,l", operands), count);
 }
 

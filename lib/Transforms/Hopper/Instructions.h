@@ -45,13 +45,19 @@ public:
   void fenceSharedStores();
   /// Four 8x8 matrices of 16-bit elements, two a register.
   void storeMatrices(mlir::Value to, mlir::ValueRange registers, bool transposed);
+  llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value from, bool transposed);
 
   void setRegisters(int64_t count, bool increase);
   void fenceProducts();
   void commitProducts();
   void waitProducts(int64_t groups);
-  /// Adds one product of 64 x columns x 16; operands are shared memory descriptors. Returns the new accumulators.
-  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, mlir::Value a, mlir::Value b, mlir::Type element);
+  /// An operand of a product: a descriptor of shared memory, with its rows along the contraction where transposed.
+  struct Factor {
+    mlir::Value descriptor;
+    bool transposed;
+  };
+  /// Adds one product of 64 x columns x 16. Returns the new accumulators.
+  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, Factor a, Factor b, mlir::Type element);
   /// The same values, which no instruction may read any earlier.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange values);
   /// Two floats rounded to 16 bits, the first in the lower half.

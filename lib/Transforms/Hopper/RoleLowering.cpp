@@ -74,6 +74,10 @@ LogicalResult RoleLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](MmaOp mma) { return lowerMma(b, mma); })
       .Case([&](MapOp map) { return lowerMap(b, map); })
       .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
+      .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
+      .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
+      .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load); })
+      .Case([&](LoadEntriesOp load) { return lowerLoadEntries(b, load); })
       .Default([&](Operation *other) { return cloneOther(b, *other); });
 }
 
@@ -238,6 +242,13 @@ void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
     previous.push_back(at[Previous]);
     acquiredIn = op->getBlock();
   }
+}
+
+Value RoleLowering::tileAddress(Instructions &i, Value tile, Value place) {
+  Value address = pieces(tile)[0];
+  if (!place)
+    return address;
+  return i.add(address, i.multiply(mapping.lookupOrDefault(place), bytesPerTile(cast<TileType>(tile.getType()))));
 }
 
 /// One arrival a warp at the barriers of the stages before.

@@ -53,13 +53,15 @@ private:
   void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
   void lowerComplete(mlir::OpBuilder &b, CompleteOp op);
   void releasePrevious(Instructions &i);
+  /// Of a tile, or of the tile at `place` of a list.
+  mlir::Value tileAddress(Instructions &i, mlir::Value tile, mlir::Value place);
 
   // Copies
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
-  void storeBox(Instructions &i, llvm::ArrayRef<mlir::Value> acc, int64_t pass, StoreTileOp op, mlir::Value map,
-                mlir::OpBuilder &b);
+  void storeBox(Instructions &i, llvm::ArrayRef<mlir::Value> acc, int64_t pass, int64_t passes, StoreTileOp op,
+                mlir::Value map, mlir::OpBuilder &b);
 
   // Accumulators
   void lowerSplat(mlir::OpBuilder &b, SplatOp op);
@@ -72,6 +74,14 @@ private:
   llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
   void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
 
+  // Reads
+  /// Where, in a box of rows of `line` bytes, this lane's row of 16 accumulator columns is: four matrices of 8x8.
+  mlir::Value fragment(mlir::OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed);
+  llvm::LogicalResult lowerColumns(ColumnsOp op);
+  llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);
+  llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);
+
   const SharedMemory &memory;
   TensorMaps &maps;
   Warpgroup group;
@@ -82,6 +92,9 @@ private:
   llvm::SmallVector<mlir::Value> previous;
   mlir::Block *acquiredIn = nullptr;
 };
+
+/// Bytes of a row of a tile, which are those of its swizzle; 0 where the tensor cores cannot read it.
+int64_t lineBytes(TileType tile);
 
 /// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.
 llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type);

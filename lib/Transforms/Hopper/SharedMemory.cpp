@@ -49,16 +49,23 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
   for (auto &[ring, place] : memory.rings)
     barriers += 2 * barrierBytes * cast<RingOp>(ring).getType().getStages();
   bool stores = false;
-  roles.walk([&](StoreTileOp) { stores = true; });
+  constexpr int64_t leastColumns = 16;
+  roles.walk([&](StoreTileOp store) {
+    stores = true;
+    while (memory.storeColumns > leastColumns && store.getValue().getType().getColumns() % memory.storeColumns != 0)
+      memory.storeColumns /= 2;
+  });
   int64_t consumers = roles.getConsumers(), left = kSharedBytes - memory.bytes - barriers;
   memory.stores = memory.bytes;
-  memory.buffersPerConsumer = stores ? std::min<int64_t>(2, left / (consumers * kStoreBytes)) : 0;
+  while (memory.storeColumns > leastColumns && consumers * memory.storeBytes() > left)
+    memory.storeColumns /= 2;
+  memory.buffersPerConsumer = stores ? std::min<int64_t>(2, left / (consumers * memory.storeBytes())) : 0;
   if (left < 0 || (stores && memory.buffersPerConsumer < 1))
     return roles.emitError("tiles: rings of ")
-           << memory.bytes << " bytes and " << (stores ? consumers * kStoreBytes : 0)
+           << memory.bytes << " bytes and " << (stores ? consumers * memory.storeBytes() : 0)
            << " bytes for stores are more than the " << kSharedBytes - barriers
            << " bytes of shared memory; use fewer stages or smaller tiles";
-  int64_t next = memory.stores + memory.buffersPerConsumer * consumers * kStoreBytes;
+  int64_t next = memory.stores + memory.buffersPerConsumer * consumers * memory.storeBytes();
   for (auto &[ring, place] : memory.rings) {
     int64_t stages = cast<RingOp>(ring).getType().getStages();
     place.full = next;

@@ -9,9 +9,9 @@
 
 namespace lacis::hopper {
 
-constexpr int64_t kSharedBytes = 232448;  // what one block may have
-constexpr int64_t kGroupThreads = 128;    // a warpgroup: the producer, or one consumer
-constexpr int64_t kStoreBytes = 64 * 128; // a box of 64 rows of 128 bytes
+constexpr int64_t kSharedBytes = 232448; // what one block may have
+constexpr int64_t kGroupThreads = 128;   // a warpgroup: the producer, or one consumer
+constexpr int64_t kStoreRows = 64;       // of the accumulator, in a box that is stored
 
 /// Bytes from the start of dynamic shared memory.
 struct RingPlace {
@@ -23,9 +23,11 @@ struct RingPlace {
 struct SharedMemory {
   llvm::MapVector<mlir::Operation *, RingPlace> rings;
   int64_t stores = 0, buffersPerConsumer = 0;
+  int64_t storeColumns = 64; // of the accumulator, in a box of 16-bit elements
   int64_t idle = 0; // a barrier that nobody waits for
   int64_t bytes = 0;
 
+  int64_t storeBytes() const { return kStoreRows * storeColumns * 2; }
   /// Fails, with the sizes, where it does not fit.
   static llvm::FailureOr<SharedMemory> plan(RolesOp roles);
 };

@@ -28,10 +28,37 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
                 busy, worker = heapq.heappop(load)
                 lists[worker].append((panel, tile))
                 heapq.heappush(load, (busy + costs[panel], worker))
+    return _arrays(lists, cost.device)
+
+
+def share_lists(counts: torch.Tensor, cost: torch.Tensor, *, by: int, workers: int) -> dict[str, torch.Tensor]:
+    """Pairs (panel, share) for each worker: shares of `by` neighbours of the `counts` positions of each panel.
+
+    `cost` is float [by + 1], that of a share with so many positions; the heaviest shares go first to the least loaded
+    worker. Returns `pos1` int32 [workers + 1], `crd1` (panel) and `crd2` (share) int32 [shares].
+
+        >>> lists = share_lists(torch.tensor([3, 0, 2]), torch.tensor([0.0, 1.0, 2.0]), by=2, workers=2)
+        >>> lists["pos1"].tolist(), lists["crd1"].tolist(), lists["crd2"].tolist()
+        ([0, 2, 3], [0, 0, 2], [0, 1, 0])
+    """
+    costs = cost.tolist()
+    shares = [
+        (costs[min(by, n - first)], p, first // by) for p, n in enumerate(counts.tolist()) for first in range(0, n, by)
+    ]
+    load = [(0.0, worker) for worker in range(workers)]
+    lists: list[list[tuple[int, int]]] = [[] for _ in range(workers)]
+    for weight, panel, share in sorted(shares, key=lambda entry: -entry[0]):
+        busy, worker = heapq.heappop(load)
+        lists[worker].append((panel, share))
+        heapq.heappush(load, (busy + weight, worker))
+    return _arrays(lists, counts.device)
+
+
+def _arrays(lists: list[list[tuple[int, int]]], device) -> dict[str, torch.Tensor]:
     lengths = torch.tensor([0, *map(len, lists)])
     pairs = torch.tensor([pair for items in lists for pair in items], dtype=torch.int32).reshape(-1, 2)
     arrays = {"pos1": lengths.cumsum(0).int(), "crd1": pairs[:, 0], "crd2": pairs[:, 1]}
-    return {name: array.contiguous().to(cost.device) for name, array in arrays.items()}
+    return {name: array.contiguous().to(device) for name, array in arrays.items()}
 
 
 def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> dict[str, torch.Tensor]:
@@ -75,13 +102,13 @@ def panel_cost(
     """Microseconds that a panel of an execution layout takes for one tile of the dense axis, float [panels].
 
     Every tile costs `cycles` of the tensor cores (at 1.5 GHz) and `tile_bytes`, every step `step_bytes`; a panel
-    costs `fixed` besides. Bytes arrive at 70 KB a microsecond.
+    costs `fixed` besides. Bytes arrive at 70 KB a microsecond. A companion index has one tile in each step.
 
         >>> arrays = {"pos1": torch.tensor([0, 2]), "pos2": torch.tensor([0, 3, 4])}
         >>> panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5).tolist()
         [8.5]
     """
     steps = arrays["pos1"].diff().double()
-    tiles = arrays["pos2"][arrays["pos1"].long()].diff().double()
+    tiles = arrays["pos2"][arrays["pos1"].long()].diff().double() if "pos2" in arrays else steps
     copies = (steps * step_bytes + tiles * tile_bytes) / 70e3
     return torch.maximum(tiles * cycles / 1.5e3, copies) + fixed

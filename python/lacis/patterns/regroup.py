@@ -3,7 +3,8 @@
 
 The layout's format has the levels panel, step, bitmap of tiles, and the tile itself:
 `(i floordiv 384 : dense, j floordiv 64 : compressed, (i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap,
-i mod 64 : dense, j mod 16 : dense)`. A tile is kept where any stored block touches it.
+i mod 64 : dense, j mod 16 : dense)`. A tile is kept where any stored block touches it. The panels are of rows, or,
+for the product with the transpose, of columns: `(j floordiv 128 : dense, i floordiv 64 : compressed, ...)`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ __all__ = ["Regrouped", "exchange_chunks", "regroup"]
 class Regrouped:
     """The arrays of an execution layout by name, and which tile of the grid each position holds.
 
-    `arrays` has `pos1`, `crd1`, `pos2`, `bits2`, with a `link` level `link3`, and `origin`: the group of tile rows
-    that stands at each place, one beyond the last where there is none.
+    `arrays` has `pos1`, `crd1`, `pos2`, `bits2`, with a `link` level `link3`, and `origin`: the group of tile rows (of
+    tile columns, in panels of columns) that stands at each place, one beyond the last where there is none.
     """
 
     structure: Structure
@@ -71,15 +72,15 @@ def regroup(
     format = Format.parse(format) if isinstance(format, str) else format
     if len(structure.format.tile) != 2 or len(format.tile) != 2 or len(structure.shape) != 2:
         raise FormatError(f"an execution layout is of matrices with stored blocks, not '{structure.format}'")
-    if format.levels[0].digits[0].axis == 1:  # the rows are the second axis
+    if format.levels[-2].digits[0].axis == 1:  # the rows of blocks are the second axis
         format = format.permuted([1, 0])
         structure = dataclasses.replace(
             structure, format=structure.format.permuted([1, 0]), shape=structure.shape[::-1]
         )
-    panel, step = format.levels[0].digits[0].div, format.levels[1].digits[0].div
-    rows, columns = format.tile
-    height, width = panel // rows, step // columns
-    present = _present_tiles(structure, rows, columns)
+    (outer,), (inner,) = format.levels[0].digits, format.levels[1].digits
+    height, width = outer.div // format.tile[outer.axis], inner.div // format.tile[inner.axis]
+    present = _present_tiles(structure, *format.tile)
+    present = present.T if outer.axis else present
     count = present.shape[0]
     order = _pair_rows(present) if reorder and height == 2 else torch.arange(count, device=present.device)
     panels, steps = -(-count // height), -(-present.shape[1] // width)
@@ -91,8 +92,9 @@ def regroup(
     origin = torch.full((panels * height,), count, dtype=torch.int32, device=present.device)
     origin[place] = order.int()
     arrays["origin"] = origin
-    tile_rows = origin[at_panel * height + bit // width].long()
-    tile_columns = at_step * width + bit % width
+    tile_rows, tile_columns = origin[at_panel * height + bit // width].long(), at_step * width + bit % width
+    if outer.axis:
+        tile_rows, tile_columns = tile_columns, tile_rows
     if any(level.extent.stands_alone for level in format.levels):
         arrays["link3"] = _links(structure, format, tile_rows, tile_columns)
     return Regrouped(structure, format, arrays, tile_rows, tile_columns)

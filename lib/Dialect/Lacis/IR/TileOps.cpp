@@ -29,7 +29,7 @@ LogicalResult BalanceOp::verify() {
     return emitOpError("needs tensors with a '#lacis.format' encoding");
   if (getTile() < 1 || getRaster() < 1 || getGroups().value_or(1) < 1)
     return emitOpError("tile, raster and groups are at least 1");
-  if (static_cast<bool>(getExtent()) == getGroups().has_value())
+  if (getExtent() && getGroups())
     return emitOpError("lists are 'over' an extent, or of 'groups' for any");
   size_t dense = getGroups() ? 2 : 1;
   ArrayRef<LevelAttr> levels = lists.getLevels();
@@ -72,7 +72,7 @@ LogicalResult RolesOp::verify() {
   if (getProducer().getNumArguments() != 0 || getConsumer().getNumArguments() != 1)
     return emitOpError("the producer takes no argument, the consumer its number");
   auto found = getProducer().walk([](Operation *op) {
-    return isa<MmaOp, CompleteOp, StoreTileOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
+    return isa<MmaOp, CompleteOp, ReadTileOp, StoreTileOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
                                                    : WalkResult::advance();
   });
   if (found.wasInterrupted())
@@ -124,22 +124,29 @@ LogicalResult LoadRunOp::verify() {
 
 //===- Accumulators -------------------------------------------------------===//
 
+/// Rows of a tile are `size` rows or columns of the accumulator; at most `most` transposed tiles stand side by side.
+static bool fitsSide(TileType tile, bool transposed, int64_t size, int64_t most) {
+  if (!transposed)
+    return tile.getRows() == size;
+  return size % tile.getColumns() == 0 && size / tile.getColumns() <= most;
+}
+
 LogicalResult MmaOp::verify() {
   TileType a = getA().getType(), b = getB().getType();
   AccType acc = getAcc().getType();
-  if (b.isList())
-    return emitOpError("b is one tile, not a list");
-  if (a.isList() != static_cast<bool>(getFirst()))
+  if (a.isList() != static_cast<bool>(getFirst()) || b.isList() != static_cast<bool>(getSecond()))
     return emitOpError("a list of tiles, and no other tile, needs the place of the first");
   if (getPresent() && !a.isList())
     return emitOpError("present: a must be a list of tiles");
   if (a.getElementType() != b.getElementType())
     return emitOpError("element types of the tiles must agree");
-  if (a.getRows() != acc.getRows() || b.getRows() != acc.getColumns())
-    return emitOpError("rows of a and b must be the rows and columns of the accumulator");
-  bool fits = getPresent() ? b.getColumns() % a.getColumns() == 0 && b.getColumns() / a.getColumns() <= 32
-                           : a.getColumns() == b.getColumns();
-  return fits ? success() : emitOpError("columns of a and b must agree, or cover b where 'present' is given");
+  if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : a.getCount()) ||
+      !fitsSide(b, getBTransposed(), acc.getColumns(), b.getCount()))
+    return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the "
+                       "columns of transposed ones");
+  int64_t aSteps = a.getDepth(getATransposed()), bSteps = b.getDepth(getBTransposed());
+  bool fits = getPresent() ? bSteps % aSteps == 0 && bSteps / aSteps <= 32 : aSteps == bSteps;
+  return fits ? success() : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");
 }
 
 LogicalResult CompleteOp::verify() {
@@ -174,9 +181,43 @@ LogicalResult ReduceRowsOp::verify() {
   return success();
 }
 
+LogicalResult ColumnsOp::verify() {
+  AccType from = getValue().getType(), to = getResult().getType();
+  if (to.getRows() != from.getRows() || to.getElementType() != from.getElementType())
+    return emitOpError("rows and element type stay what they are");
+  if (static_cast<int64_t>(getFirst()) < 0 || getFirst() + to.getColumns() > static_cast<uint64_t>(from.getColumns()))
+    return emitOpError("columns ") << getFirst() << " to " << getFirst() + to.getColumns() << " of "
+                                   << from.getColumns();
+  return success();
+}
+
+LogicalResult ReadTileOp::verify() {
+  TileType tile = getTile().getType();
+  AccType acc = getAcc().getType();
+  if (tile.isList() != static_cast<bool>(getPlace()))
+    return emitOpError("a list of tiles, and no other tile, needs the place of one");
+  int64_t rows = getTransposed() ? tile.getColumns() : tile.getRows();
+  int64_t columns = getTransposed() ? tile.getRows() : tile.getColumns();
+  return rows == acc.getRows() && columns == acc.getColumns()
+             ? success()
+             : emitOpError("the accumulator has the rows and columns of the tile");
+}
+
+LogicalResult LoadRowsOp::verify() {
+  if (getAcc().getType().getColumns() != 1)
+    return emitOpError("gives an accumulator of one column");
+  auto tensor = dyn_cast<RankedTensorType>(getSource().getType());
+  if (tensor && (tensor.getRank() != 1 || tensor.getEncoding()))
+    return emitOpError("needs a dense vector");
+  if (!tensor && (!getSize() || !getType()))
+    return emitOpError("a pointer needs its size and 'type'");
+  return success();
+}
+
 LogicalResult StoreTileOp::verify() {
-  if (getIndices().size() != 2)
-    return emitOpError("needs row and column");
+  bool packed = elementOf(getTarget()) && formatOf(getTarget());
+  if (getIndices().size() != (packed ? 3 : 2))
+    return emitOpError("needs ") << (packed ? "position, row and column" : "row and column");
   if (!elementOf(getTarget()) && (!getShape() || !getType()))
     return emitOpError("a pointer needs 'shape' and 'type'");
   return success();

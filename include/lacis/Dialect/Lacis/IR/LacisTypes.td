@@ -42,6 +42,8 @@ def Lacis_TileType : Lacis_TileTypeBase<"Tile", "tile"> {
     int64_t getRows() const { return getShape()[getShape().size() - 2]; }
     int64_t getColumns() const { return getShape().back(); }
     int64_t getBytes() const;
+    /// How much of a contraction one tile covers: its columns, or its rows where it is transposed.
+    int64_t getDepth(bool transposed) const { return transposed ? getRows() : getColumns(); }
   }];
 }
 

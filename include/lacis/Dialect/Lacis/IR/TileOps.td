@@ -40,12 +40,14 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
     With `groups` the lists are of no extent: list `raster * (g mod groups) + m - 1` of each worker is what it does of
     group g of the tiles, which has m of them, so lists of any length come from the pattern alone. Their format has one
     axis more, before the others: the list.
+
+    With neither the tiles are of stored positions: `tile` neighbours under one coordinate.
   }];
-  let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile, I64Attr:$raster,
-                       OptionalAttr<I64Attr>:$groups);
+  let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile,
+                       DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $source (`over` $extent^)? `by` $tile `raster` $raster (`groups` $groups^)? attr-dict
+    $source (`over` $extent^)? `by` $tile (`raster` $raster^)? (`groups` $groups^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -130,15 +132,18 @@ def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc
                                    MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Adds the product of two tiles: acc[m, n] += sum over k of a[m, k] * b[n, k].";
   let description = [{
-    `%a[%first]` takes one tile of a list. With `present`, `a` is a list of tiles that cover the columns of `b` one
-    after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
+    A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many
+    transposed ones side by side as m and n have columns for. With `present`, `a` is a list of tiles that cover the
+    k of `b` one after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
     The product is complete only after `lacis.complete`.
   }];
-  let arguments = (ins Lacis_TileType:$a, Optional<Lacis_IndexLike>:$first, Optional<I32>:$present,
-                       Lacis_TileType:$b, Lacis_AccType:$acc);
+  let arguments = (ins Lacis_TileType:$a, Optional<Lacis_IndexLike>:$first, UnitAttr:$aTransposed,
+                       Optional<I32>:$present, Lacis_TileType:$b, Optional<Lacis_IndexLike>:$second,
+                       UnitAttr:$bTransposed, Lacis_AccType:$acc);
   let results = (outs Lacis_AccType:$result);
   let assemblyFormat = [{
-    $a (`[` $first^ `:` type($first) `]`)? (`present` $present^)? `,` $b `into` $acc attr-dict
+    $a (`[` $first^ `:` type($first) `]`)? (`transposed` $aTransposed^)? (`present` $present^)? `,`
+    $b (`[` $second^ `:` type($second) `]`)? (`transposed` $bTransposed^)? `into` $acc attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `into` qualified(type($acc))
   }];
   let hasVerifier = 1;
@@ -172,10 +177,63 @@ def Lacis_ReduceRowsOp : Lacis_Op<"reduce_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Lacis_ColumnsOp : Lacis_Op<"columns", [Pure]> {
+  let summary = "Neighbouring columns of an accumulator, from `first` on.";
+  let arguments = (ins Lacis_AccType:$value, I64Attr:$first);
+  let results = (outs Lacis_AccType:$result);
+  let assemblyFormat = "$value `from` $first attr-dict `:` qualified(type($value)) `to` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def Lacis_ReadTileOp : Lacis_Op<"read_tile", [MemoryEffects<[MemRead]>]> {
+  let summary = "The elements of a tile, as an accumulator.";
+  let description = [{
+    `%list[%n]` reads one tile of a list. `transposed`: acc[m, n] is the tile's [n, m].
+  }];
+  let arguments = (ins Lacis_TileType:$tile, Optional<Lacis_IndexLike>:$place, UnitAttr:$transposed);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = [{
+    $tile (`[` $place^ `:` type($place) `]`)? (`transposed` $transposed^)? attr-dict
+    `:` qualified(type($tile)) `to` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
+  let summary = "One number for each row of an accumulator, from a vector at `[first]`; 0 beyond its end.";
+  let description = [{
+    After the levels are lowered the vector is a pointer to `size` elements of `type`.
+  }];
+  let arguments = (ins AnyType:$source, Lacis_IndexLike:$first, Optional<Lacis_IndexLike>:$size,
+                       OptionalAttr<TypeAttr>:$type);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = [{
+    $source `[` $first `]` (`of` $size^ `:` type($size))? attr-dict `:` type($source) `[` type($first) `]`
+    `to` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
+  let summary = "1 where a stored block has an entry, 0 at its padding, from `[row, column]` on.";
+  let description = [{
+    Reads the bytes of the validity bitmap, `stride` to a row, after the levels are lowered; there is none (`size` is
+    0) where every stored value is an entry.
+  }];
+  let arguments = (ins AnyType:$bitmap, Lacis_IndexLike:$row, Lacis_IndexLike:$column, Lacis_IndexLike:$size,
+                       I64Attr:$stride);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = [{
+    $bitmap `[` $row `,` $column `]` `of` $size `stride` $stride attr-dict
+    `:` type($bitmap) `[` type($row) `,` type($column) `]` `of` type($size) `to` qualified(type($acc))
+  }];
+}
+
 def Lacis_StoreTileOp : Lacis_Op<"store_tile", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rounds an accumulator to the tensor's type and stores it at `[row, column]`.";
   let description = [{
-    What lies outside of the tensor is left out. `transposed`: acc[m, n] goes to `[row + n, column + m]`.
+    Into the values of a sampled output at `[position, row, column]`, where padding becomes 0. What lies outside of
+    the tensor is left out. `transposed`: acc[m, n] goes to `[row + n, column + m]`.
     After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
   }];
   let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$indices,

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Accumulators that are read: from other accumulators, from tiles, and element by element from arrays.
+#include "RoleLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
+  int64_t first = op.getFirst(), count = op.getResult().getType().getColumns();
+  if (first % 8 != 0 || count % 8 != 0)
+    return op.emitError("tiles: columns are taken by eight");
+  setPieces(op.getResult(), ArrayRef(pieces(op.getValue())).slice(first / 2, count / 2));
+  return success();
+}
+
+//===- Tiles --------------------------------------------------------------===//
+
+/// 16-byte chunks are exchanged by the row's number.
+static Value swizzled(OpBuilder &b, Location loc, Instructions &i, Value offset, int64_t line) {
+  Value row = arith::ShRUIOp::create(b, loc, offset, i.constant(3));
+  return arith::XOrIOp::create(b, loc, offset, arith::AndIOp::create(b, loc, row, i.constant(line - 16)));
+}
+
+Value RoleLowering::fragment(OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed) {
+  Location loc = group.lane.getLoc();
+  Value matrix = arith::ShRUIOp::create(b, loc, group.lane, i.constant(3));
+  Value row = arith::AndIOp::create(b, loc, group.lane, i.constant(7));
+  Value low = arith::AndIOp::create(b, loc, matrix, i.constant(1));
+  Value high = arith::ShRUIOp::create(b, loc, matrix, i.constant(1));
+  // A row of the box is a column of the accumulator where it is transposed.
+  Value boxRow = transposed ? i.add(i.add(i.multiply(high, 8), row), pair * 16)
+                            : i.add(i.add(i.multiply(low, 8), row), i.multiply(group.warp, 16));
+  Value bytes =
+      transposed ? i.add(i.multiply(group.warp, 32), i.multiply(low, 16)) : i.add(i.multiply(high, 16), pair * 32);
+  return swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line);
+}
+
+LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
+  Location loc = op.getLoc();
+  TileType tile = op.getTile().getType();
+  AccType acc = op.getAcc().getType();
+  Type element = tile.getElementType();
+  int64_t line = lineBytes(tile);
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  if (!line || acc.getColumns() % 16 != 0 || element.getIntOrFloatBitWidth() != 16)
+    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
+  Instructions i(b, loc);
+  Value address = tileAddress(i, op.getTile(), op.getPlace());
+  auto two = VectorType::get(2, element);
+  Pieces values;
+  for (int64_t pair = 0; pair < acc.getColumns() / 16; ++pair) {
+    Value from = i.add(address, fragment(b, i, pair, line, op.getTransposed()));
+    for (Value word : i.loadMatrices(from, op.getTransposed())) {
+      Value both = LLVM::BitcastOp::create(b, loc, two, word);
+      for (int64_t half : {0, 1}) {
+        Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));
+        values.push_back(arith::ExtFOp::create(b, loc, b.getF32Type(), value));
+      }
+    }
+  }
+  setPieces(op.getAcc(), values);
+  return success();
+}
+
+//===- Arrays -------------------------------------------------------------===//
+
+/// The element at `index`, of `type`; 0 unless `inside`.
+static Value elementOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
+  auto guard = scf::IfOp::create(b, loc, type, inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Value address = LLVM::GEPOp::create(then, loc, array.getType(), type, array, ArrayRef<LLVM::GEPArg>{index});
+  scf::YieldOp::create(then, loc, LLVM::LoadOp::create(then, loc, type, address).getResult());
+  scf::YieldOp::create(otherwise, loc,
+                       arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(type)).getResult());
+  return guard.getResult(0);
+}
+
+/// The row of a thread's first elements.
+static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group) {
+  Value quad = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  return i.add(i.multiply(group.warp, 16), quad);
+}
+
+LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Type element = *op.getType();
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
+  Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
+  Value first = i.add(mapping.lookupOrDefault(op.getFirst()), rowOf(b, loc, i, group));
+  Pieces rows;
+  for (int64_t below : {0, 8}) {
+    Value index = i.add(first, below);
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
+    Value value = elementOr0(b, loc, array, index, element, inside);
+    rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
+  }
+  setPieces(op.getAcc(), rows);
+  return success();
+}
+
+/// Two neighbouring bytes at once, each 0 or 1.
+LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  AccType acc = op.getAcc().getType();
+  int64_t stride = op.getStride();
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  if (stride % 2 != 0)
+    return op.emitError("tiles: the validity bitmap has an even number of columns; got ") << stride;
+  auto wide = [&](Value value) { return arith::ExtSIOp::create(b, loc, b.getI64Type(), value).getResult(); };
+  Value size = mapping.lookupOrDefault(op.getSize());
+  Value array = mapping.lookupOrDefault(op.getBitmap());
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, size, i.constant(0));
+  Value row = i.add(mapping.lookupOrDefault(op.getRow()), rowOf(b, loc, i, group));
+  Value lane = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
+  Value column = i.add(mapping.lookupOrDefault(op.getColumn()), i.multiply(lane, 2));
+  Value first = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, wide(row), i.constant64(stride)).getResult(), wide(column));
+  auto guard = scf::IfOp::create(b, loc, SmallVector<Type>(acc.getColumns() / 2, b.getF32Type()), some,
+                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Instructions inner(then, loc);
+  Value base = LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), array, ArrayRef<LLVM::GEPArg>{first});
+  Pieces values;
+  for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
+    for (int64_t below : {0, 8}) {
+      int32_t offset = static_cast<int32_t>(below * stride + eight);
+      Value address =
+          LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+      constexpr unsigned alignment = 2;
+      Value both = LLVM::LoadOp::create(then, loc, then.getI16Type(), address, alignment);
+      Value word = arith::ExtUIOp::create(then, loc, then.getI32Type(), both);
+      Value low = arith::AndIOp::create(then, loc, word, inner.constant(1));
+      Value high = arith::ShRUIOp::create(then, loc, word, inner.constant(8));
+      values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), low));
+      values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), high));
+    }
+  scf::YieldOp::create(then, loc, values);
+  Value one = arith::ConstantOp::create(otherwise, loc, otherwise.getF32FloatAttr(1.0f));
+  scf::YieldOp::create(otherwise, loc, Pieces(values.size(), one));
+  setPieces(op.getAcc(), guard.getResults());
+  return success();
+}

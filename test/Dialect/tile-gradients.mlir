@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s | lacis-opt | FileCheck %s
+
+// Transposed tiles, parts of accumulators and what an epilogue reads print as they are written.
+
+#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+#lists = #lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>
+!list = !lacis.tile<4x64x64xbf16>
+!tile = !lacis.tile<64x64xbf16>
+!acc = !lacis.acc<64x256xf32>
+!part = !lacis.acc<64x64xf32>
+
+// CHECK-LABEL: func @shares(
+func.func @shares(%w: tensor<?x?xi1, #bsr>) {
+  // CHECK: lacis.balance %{{.*}} by 8 : tensor<?x?xi1, #{{.*}}> to tensor<?x?x?xi1, #{{.*}}>
+  %lists = lacis.balance %w by 8 : tensor<?x?xi1, #bsr> to tensor<?x?x?xi1, #lists>
+  return
+}
+
+// CHECK-LABEL: func @products(
+func.func @products(%a: !tile, %b: !list, %n: index, %present: i32, %acc: !acc, %part: !part) {
+  // CHECK: lacis.mma %{{.*}} transposed, %{{.*}}[%{{.*}} : index] transposed into %{{.*}} : !lacis.tile<64x64xbf16>, !lacis.tile<4x64x64xbf16> into !lacis.acc<64x256xf32>
+  %0 = lacis.mma %a transposed, %b[%n : index] transposed into %acc : !tile, !list into !acc
+  // CHECK: lacis.mma %{{.*}}[%{{.*}} : index] transposed present %{{.*}}, %{{.*}} into %{{.*}} : !lacis.tile<4x64x64xbf16>, !lacis.tile<64x64xbf16> into
+  %1 = lacis.mma %b[%n : index] transposed present %present, %a into %part : !list, !tile into !part
+  // CHECK: lacis.columns %{{.*}} from 192 : !lacis.acc<64x256xf32> to !lacis.acc<64x64xf32>
+  %2 = lacis.columns %0 from 192 : !acc to !part
+  // CHECK: lacis.read_tile %{{.*}}[%{{.*}} : index] transposed : !lacis.tile<4x64x64xbf16> to !lacis.acc<64x64xf32>
+  %3 = lacis.read_tile %b[%n : index] transposed : !list to !part
+  return
+}
+
+// CHECK-LABEL: func @memory(
+func.func @memory(%bias: tensor<?xf32>, %dw: tensor<?x?xbf16, #bsr>, %part: !part, %i: index, %bits: !llvm.ptr, %n: i32) {
+  // CHECK: lacis.load_rows %{{.*}}[%{{.*}}] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>
+  %0 = lacis.load_rows %bias[%i] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>
+  // CHECK: lacis.load_entries %{{.*}}[%{{.*}}, %{{.*}}] of %{{.*}} stride 64 : !llvm.ptr[i32, i32] of i32 to !lacis.acc<64x64xf32>
+  %1 = lacis.load_entries %bits[%n, %n] of %n stride 64 : !llvm.ptr[i32, i32] of i32 to !part
+  // CHECK: lacis.store_tile %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : !lacis.acc<64x64xf32> to tensor<?x?xbf16, #{{.*}}>[index, index, index]
+  lacis.store_tile %part to %dw[%i, %i, %i] : !part to tensor<?x?xbf16, #bsr>[index, index, index]
+  return
+}

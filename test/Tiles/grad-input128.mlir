@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s
+// CHECK: setmaxnreg.inc.sync.aligned.u32 {{.*}}232;
+// CHECK: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 1, 0;
+// CHECK: stmatrix.sync.aligned.m8n8.x4.trans
+// CHECK: setmaxnreg.dec.sync.aligned.u32 {{.*}}40;
+
+// dx[b, j] = sum over i of dy[b, i] w[i, j]: blocks of 128, tiles of 128 features and 256 tokens.
+// The companion index walks the blocks of a column; a block is two stages of 64 of its rows, read transposed.
+
+#bsr = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 128 : compressed, i mod 128 : dense, j mod 128 : dense)>
+#columns = #lacis.format<(i, j) -> (j floordiv 128 : dense, i floordiv 128 : compressed<unique=false>, link,
+                                    i mod 128 : dense, j mod 128 : dense)>
+#lists = #lacis.format<(n, j, b) -> (n : dense, j : compressed<unique=false>, b : singleton)>
+!dy = !lacis.tile<256x64xbf16>
+!w = !lacis.tile<2x64x64xbf16>
+!ring = !lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>
+!acc = !lacis.acc<64x256xf32>
+
+module attributes {lacis.stage = "tiles"} {
+  func.func @grad_input(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.axes = ["i", "j"]},
+                        %dy: tensor<?x?xbf16> {lacis.name = "dy", lacis.axes = ["b", "i"]},
+                        %dx: tensor<?x?xbf16> {lacis.name = "dx", lacis.axes = ["b", "j"], lacis.output})
+      attributes {lacis.kernel} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c64 = arith.constant 64 : index
+    %c128 = arith.constant 128 : index
+    %c256 = arith.constant 256 : index
+    %zero = arith.constant 0.0 : f32
+    %tokens = tensor.dim %dy, %c0 : tensor<?x?xbf16>
+    %columns = lacis.walk %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #columns>
+    %lists = lacis.balance %columns over %tokens by 256 raster 4 : tensor<?x?xbf16, #columns> to tensor<?x?x?xi1, #lists>
+    %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
+    lacis.loop "n" %n to %workers {
+      %ring = lacis.ring : !ring
+      lacis.roles producer {
+        %end = lacis.level_loop "j0" %lists[1] at %n (%p, %j0) iter(%r0 = %ring) -> (!ring) : tensor<?x?x?xi1, #lists> {
+          %r4 = lacis.level_loop "b0" %lists[2] at %p (%q, %b0) iter(%r1 = %r0) -> (!ring) : tensor<?x?x?xi1, #lists> {
+            %b = arith.muli %b0, %c256 : index
+            %r3 = lacis.level_loop "i0" %columns[1] at %j0 (%s, %i0) iter(%r2 = %r1) -> (!ring) : tensor<?x?xbf16, #columns> {
+              %top = arith.muli %i0, %c128 : index
+              %slot = lacis.locate %columns[2] at %s() : tensor<?x?xbf16, #columns>
+              %end = lacis.loop "half" %h to %c2 iter(%r = %r2) -> (!ring) {
+                %row = arith.muli %h, %c64 : index
+                %i = arith.addi %top, %row : index
+                %gs, %ws = lacis.acquire %r : !ring -> !dy, !w
+                lacis.load_tile %dy[%b, %i] to %gs : tensor<?x?xbf16>[index, index] to !dy
+                lacis.load_tile %w[%slot, %row, %c0] to %ws[%c0 : index] : tensor<?x?xbf16, #bsr>[index, index, index] to !w
+                lacis.load_tile %w[%slot, %row, %c64] to %ws[%c1 : index] : tensor<?x?xbf16, #bsr>[index, index, index] to !w
+                %next = lacis.release %r : !ring
+                lacis.yield %next : !ring
+              }
+              lacis.yield %end : !ring
+            }
+            lacis.yield %r3 : !ring
+          }
+          lacis.yield %r4 : !ring
+        }
+        lacis.yield
+      } consumers 2 (%c : index) {
+        %end = lacis.level_loop "j0" %lists[1] at %n (%p, %j0) iter(%r0 = %ring) -> (!ring) : tensor<?x?x?xi1, #lists> {
+          %r6 = lacis.level_loop "b0" %lists[2] at %p (%q, %b0) iter(%r1 = %r0) -> (!ring) : tensor<?x?x?xi1, #lists> {
+            %none = lacis.splat %zero : f32 to !acc
+            %lo, %hi = lacis.bounds %columns[1] at %j0 : tensor<?x?xbf16, #columns>
+            %blocks = arith.subi %hi, %lo : index
+            %stages = arith.addi %blocks, %blocks : index
+            %r4, %sum = lacis.loop "i0" %s to %stages iter(%r2 = %r1, %a = %none) -> (!ring, !acc) {
+              %gs, %ws = lacis.acquire %r2 : !ring -> !dy, !w
+              %more = lacis.mma %ws[%c : index] transposed, %gs into %a : !w, !dy into !acc
+              %next = lacis.release %r2 : !ring
+              lacis.yield %next, %more : !ring, !acc
+            }
+            %r5, %result = lacis.complete %r4, %sum : !ring, !acc -> !ring, !acc
+            %left = arith.muli %j0, %c128 : index
+            %part = arith.muli %c, %c64 : index
+            %j = arith.addi %left, %part : index
+            %b = arith.muli %b0, %c256 : index
+            lacis.store_tile %result to %dx[%b, %j] transposed : !acc to tensor<?x?xbf16>[index, index]
+            lacis.yield %r5 : !ring
+          }
+          lacis.yield %r6 : !ring
+        }
+        lacis.yield
+      }
+      lacis.yield
+    } {bind = "block.x"}
+    return
+  }
+}
