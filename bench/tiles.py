@@ -62,14 +62,14 @@ class Layer:
                 f"(i, j) -> (i floordiv {b} : dense, j floordiv {b} : compressed, i mod {b} : dense, j mod {b} : dense)"
             ),
         )
-        self.shape, self.packed, arrays = weight.shape, packed, {**packed.pattern.storage, "values": packed.values}
+        self.shape, self.packed, arrays = weight.shape, packed, {**packed.pattern.tensors, "values": packed.values}
         self.storage = [arrays[name] for name in self.kernel.storage]
         derived = self._derive(layout, packed, tokens, {d.rule: d.format for d in self.kernel.derived})
         self.storage += [derived[d.rule][d.name] for d in self.kernel.derived]
 
     def _derive(self, layout, packed, tokens, formats):
         """The arrays of each rule that the kernel names, by rule and name."""
-        made, arrays = {}, {}
+        made, arrays = {}, packed.pattern.parts[""].buffers
         for rule, format in sorted(formats.items(), key=lambda item: "balance" in item[0]):  # what is balanced first
             words = rule.split()
             options = dict(zip(words[1::2], map(int, words[2::2])))

@@ -76,7 +76,7 @@ def test_not_a_number_leaves_padding_0(name):
     dy, x = (torch.randn(300, 512, device="cuda").bfloat16() for _ in range(2))
     dy[17, 5] = float("inf")
     layer = tiles.Layer(layout, weight, 300)
-    got, valid = layer(dy, x), layer.packed.pattern.storage["valid"]
+    got, valid = layer(dy, x), layer.packed.pattern.tensors["valid"]
     assert valid.numel() and not got[~valid].any()
     assert not got[valid].isfinite().all()
 

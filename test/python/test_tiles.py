@@ -158,3 +158,25 @@ def test_shares_cover_every_position():
     pairs = sorted(zip(lists["crd1"].tolist(), lists["crd2"].tolist()))
     assert pairs == [(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (3, 0)]
     assert lists["pos1"].tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [tiles.BLOCK128, tiles.BLOCK64, tiles.BLOCK16, tile_epilogue.EPILOGUES["relu"]]
+    + [tile_gradients.INPUT128, tile_gradients.INPUT64, tile_gradients.INPUT16]
+    + [tile_gradients.VALUES128, tile_gradients.VALUES64],
+    ids=lambda layout: layout.file,
+)
+@pytest.mark.parametrize("density", [0.0, 0.5])
+def test_arrays_that_a_kernel_asks_for(layout, density, monkeypatch):
+    """Each is made from the pattern, and the work lists name every panel that has work."""
+    monkeypatch.setattr(tiles, "_processors", lambda: 5)
+    weight, _ = blocks(1000, 712, layout.block, density)
+    layer = tiles.Layer(layout, weight.bfloat16(), 333)
+    assert len(layer.storage) == len(layer.kernel.storage) + len(layer.kernel.derived)
+    lists = {
+        d.name: t
+        for d, t in zip(layer.kernel.derived, layer.storage[len(layer.kernel.storage) :])
+        if "(n, " in d.format
+    }
+    assert len(lists["pos1"]) == 6 and lists["pos1"][-1] == len(lists["crd1"]) == len(lists["crd2"])
