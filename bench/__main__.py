@@ -12,7 +12,17 @@ import torch
 
 from .measure import Case
 
-NAMES = ["cpu_csr", "build", "pack", "cuda_csr", "host_time", "tiles", "tile_gradients", "tile_epilogue"]
+NAMES = [
+    "cpu_csr",
+    "build",
+    "pack",
+    "cuda_csr",
+    "host_time",
+    "tiles",
+    "tile_schedules",
+    "tile_gradients",
+    "tile_epilogue",
+]
 
 
 def table(title: str, cases: list[Case]) -> str:

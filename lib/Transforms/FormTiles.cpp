@@ -41,6 +41,7 @@ private:
   void loadLinked(OpBuilder &at, Value lo, Value count, Value list);
   Value consume(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
   SmallVector<Value> multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
+  Value applyFinish(OpBuilder &at, Value acc, Value row);
   void finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs);
 
   func::FuncOp function;
@@ -48,6 +49,7 @@ private:
   const TileLayout &layout;
   OpBuilder b; // before the nest
   Location loc;
+  Finish after;
   RingType ringType;
   AccType accType;
   llvm::DenseMap<int64_t, Value> constants;
@@ -187,7 +189,33 @@ SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step,
   return results;
 }
 
-/// Rounds and stores what is complete; rows stand where the layout put them.
+/// What follows the sum, element by element.
+Value TileForm::applyFinish(OpBuilder &at, Value acc, Value row) {
+  if (after.steps.empty())
+    return acc;
+  SmallVector<Value> values{acc};
+  auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
+  for (ReadOp vector : after.vectors)
+    values.push_back(LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), row, Value(), TypeAttr()));
+  auto map = MapOp::create(at, loc, accType, values);
+  Block &body = map.getBody().emplaceBlock();
+  IRMapping mapping;
+  mapping.map(nest.product.walk.getResult(0), body.addArgument(at.getF32Type(), loc));
+  for (ReadOp vector : after.vectors)
+    mapping.map(vector.getResult(), body.addArgument(at.getF32Type(), loc));
+  OpBuilder in = OpBuilder::atBlockEnd(&body);
+  for (Operation *step : after.steps) {
+    auto wide = dyn_cast<arith::ExtFOp>(step);
+    if (wide && wide.getIn().getDefiningOp<ReadOp>()) // rows arrive in the type of the sum
+      mapping.map(wide.getOut(), mapping.lookup(wide.getIn()));
+    else if (!isa<ReadOp>(step))
+      in.clone(*step, mapping);
+  }
+  YieldOp::create(in, loc, mapping.lookup(after.result));
+  return map.getResult();
+}
+
+/// Finishes, rounds and stores what is complete; rows stand where the layout put them.
 void TileForm::finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs) {
   Value base = arith::AddIOp::create(
       at, loc, arith::MulIOp::create(at, loc, panel, constant(layout.height)),
@@ -196,7 +224,7 @@ void TileForm::finish(OpBuilder &at, Value consumer, Value panel, Value column, 
     Value place = arith::AddIOp::create(at, loc, base, constant(n));
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
     Value row = arith::MulIOp::create(at, loc, group, constant(layout.rows));
-    StoreTileOp::create(at, loc, acc, nest.product.output, ValueRange{column, row}, at.getUnitAttr(), ArrayAttr(),
+    StoreTileOp::create(at, loc, applyFinish(at, acc, row), nest.product.output, ValueRange{column, row}, at.getUnitAttr(), ArrayAttr(),
                         TypeAttr());
   }
 }
@@ -219,19 +247,11 @@ Value TileForm::consume(OpBuilder &at, Value consumer, Value panel, Value column
 
 //===- Roles --------------------------------------------------------------===//
 
-/// What the nest stores is what it sums up, rounded.
-static LogicalResult checkFinish(Product &product) {
-  Value value = product.write.getValue();
-  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
-    value = rounded.getIn();
-  return value == product.walk.getResult(0)
-             ? success()
-             : product.write.emitError("tiles: what follows the sum has no form on tiles yet; it is a kernel of its own");
-}
-
 LogicalResult TileForm::run() {
-  if (failed(checkFinish(nest.product)))
-    return failure();
+  std::optional<Finish> found = nest.product.finish();
+  if (!found)
+    return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows of a tile");
+  after = *found;
   prepare();
   auto loop = LoopOp::create(b, loc, "n", workers);
   loop.setBind(StringRef("block.x"));

@@ -84,6 +84,21 @@ def test_gradients(block):
     check(packed.values.grad, want, "of the values")
 
 
+@pytest.mark.parametrize("activation", [None, "relu", "gelu", "silu"])
+@pytest.mark.parametrize("block", [(64, 64), (128, 128)], ids=str)
+def test_epilogue(block, activation):
+    w, x = blocked(520, 384, block, 0.5), torch.randn(100, 384, device="cuda").bfloat16()
+    after = lacis.Epilogue(bias=torch.randn(520, device="cuda").bfloat16(), activation=activation)
+    packed = lacis.pack(w, lacis.Bsr(*block))
+    kernel = lacis.compile("ij,bj->bi", packed, x, epilogue=after)
+    assert "lacis.load_rows" in kernel.asm["tiles"]
+    want = x.double() @ w.double().T + after.bias.double()
+    if activation is not None:
+        want = getattr(torch.nn.functional, activation)(want)
+    with torch.no_grad():
+        check(kernel(packed, x), want)
+
+
 def model_of(block, bias=False):
     torch.manual_seed(0)
     layers = [torch.nn.Linear(512, 768, bias=bias), torch.nn.Linear(768, 512, bias=bias)]
@@ -94,15 +109,17 @@ def model_of(block, bias=False):
     return s, s.build()
 
 
+@pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_a_model_by_default(block):
-    s, model = model_of(block)
+def test_a_model_by_default(block, bias):
+    s, model = model_of(block, bias)
     assert "lacis.mma" in s["0.weight"].kernel.asm["tiles"]
     dense = [s[name].packed.to_dense().detach() for name in ("0.weight", "1.weight")]
     for shape in ((3, 100), (700,)):
         x = torch.randn(*shape, 512, device="cuda").bfloat16()
-        hidden = (x.double() @ dense[0].double().T).bfloat16()
-        want = hidden.double() @ dense[1].double().T
+        first, second = (model[n].bias.double() if bias else 0 for n in (0, 1))
+        hidden = (x.double() @ dense[0].double().T + first).bfloat16()
+        want = hidden.double() @ dense[1].double().T + second
         with torch.no_grad():
             check(model(x), want)
         check(model(x).detach(), want)  # with gradients recorded

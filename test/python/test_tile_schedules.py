@@ -52,6 +52,18 @@ def test_ptx_assembles_clean(case):
     assert "lacis.mma" in compiled.stages["tiles"] and "wgmma" in compiled.stages["ptx"]
 
 
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize(
+    "block,activation", [(64, None), (64, "relu"), (64, "gelu"), (128, "silu"), (16, None), (16, "relu")]
+)
+def test_bias_and_activation_are_part_of_the_kernel(block, activation):
+    after = Epilogue(bias=torch.zeros(256, dtype=torch.bfloat16), activation=activation)
+    _, _, text = problem(lacis.Bsr, 256, 384, 64, (block, block), epilogue=after)
+    compiled = _core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
+    assert "lacis.load_rows" in compiled.stages["tiles"]
+    assert len(_core.artifact_info(compiled.artifact)["launches"]) == 1
+
+
 REFUSED = {
     "float32": problem(lacis.Bsr, 128, 128, 8, (64, 64), torch.float32),
     "CSR": problem(lambda *block: lacis.Csr, 128, 128, 8, (64, 64)),
@@ -59,7 +71,10 @@ REFUSED = {
     "rows of no multiple of 16 bytes": problem(lacis.Bsr, 128, 100, 8, (64, 64)),
     "features of no multiple of 16 bytes": problem(lacis.Bsr, 100, 128, 8, (64, 64)),
     "another semiring": problem(lacis.Bsr, 128, 128, 8, (64, 64), semiring="max_plus"),
-    "an activation": problem(lacis.Bsr, 128, 128, 8, (64, 64), epilogue=Epilogue(activation="gelu")),
+    "gelu after slabs": problem(lacis.Bsr, 128, 128, 8, (16, 16), epilogue=Epilogue(activation="gelu")),
+    "a residual": problem(
+        lacis.Bsr, 128, 128, 8, (64, 64), epilogue=Epilogue(residual=torch.zeros(8, 128, dtype=torch.bfloat16))
+    ),
 }
 
 

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -73,6 +75,39 @@ static bool findLetters(Product &product, func::FuncOp function) {
   product.rows = cast<StringAttr>(y[1]).getValue();
   product.depth = cast<StringAttr>(x[1]).getValue();
   return true;
+}
+
+std::optional<Finish> Product::finish() {
+  auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
+  Finish found;
+  found.result = write.getValue();
+  if (auto rounded = found.result.getDefiningOp<arith::TruncFOp>())
+    found.result = rounded.getIn();
+  llvm::SetVector<Operation *> steps;
+  SmallVector<Value> open{found.result};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op == walk || (op && steps.contains(op)))
+      continue;
+    auto read = dyn_cast_or_null<ReadOp>(op);
+    if (read) {
+      auto vector = dyn_cast<BlockArgument>(read.getTensor());
+      ArrayAttr axes = vector ? axesOf(function, vector) : ArrayAttr();
+      if (!axes || axes.size() != 1 || cast<StringAttr>(axes[0]).getValue() != rows || formatOf(vector))
+        return std::nullopt;
+      found.vectors.push_back(read);
+    } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
+      return std::nullopt;
+    } else {
+      llvm::append_range(open, op->getOperands());
+    }
+    steps.insert(op);
+  }
+  found.steps = steps.takeVector();
+  llvm::sort(found.steps, [](Operation *a, Operation *b) {
+    return a->getBlock() == b->getBlock() ? a->isBeforeInBlock(b) : a->getBlock()->getParentOp()->isProperAncestor(b);
+  });
+  return found;
 }
 
 std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {

@@ -9,6 +9,13 @@
 
 namespace lacis {
 
+/// What follows a sum of products before it is stored: arithmetic on the sum and on vectors along its rows.
+struct Finish {
+  mlir::Value result;                          // in the type of the sum
+  llvm::SmallVector<mlir::Operation *> steps;  // in order
+  llvm::SmallVector<ReadOp> vectors;
+};
+
 /// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format.
 struct Product {
   mlir::BlockArgument stored, dense, output;
@@ -20,6 +27,8 @@ struct Product {
   FormatAttr format() const;
   /// The layout's blocks, in the order of the values: rows along m, columns along k; zeros where they lie otherwise.
   std::pair<int64_t, int64_t> block() const;
+  /// What follows the sum; nullopt where it reads more than vectors along the rows.
+  std::optional<Finish> finish();
 };
 
 /// The product of the main nest, or, where it is none, nullopt and `why`.

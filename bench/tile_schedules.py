@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensor cores by the default schedule: forward products with stored blocks, beside cuBLAS and torch's BSR."""
+
+from __future__ import annotations
+
+import lacis
+import torch
+
+from .measure import Case, measure
+
+TITLE = "Block-sparse forward by the default schedule, 8192 tokens, bf16"
+
+
+def blocked(size: int, block: int, sparsity: float) -> torch.Tensor:
+    """A random bf16 matrix on the GPU with whole blocks of zeros."""
+    grid = torch.rand(size // block, size // block, device="cuda") >= sparsity
+    mask = grid.repeat_interleave(block, 0).repeat_interleave(block, 1)
+    return (torch.randn(size, size, device="cuda") * mask).bfloat16()
+
+
+def stages(kernel, capacity: int, count: int):
+    """The kernel's steps with another room for tiles in a stage, and another number of stages."""
+    change = {
+        "regroup": lambda step: lacis.steps.Regroup(step.operand, step.layout, capacity),
+        "pipeline": lambda step: lacis.steps.Pipeline(step.loop, count),
+    }
+    return [change.get(step.mnemonic, lambda step: step)(step) for step in kernel.steps]
+
+
+def case(block: int, sparsity: float, size: int, tokens: int = 8192) -> Case:
+    weight, x = blocked(size, block, sparsity), torch.randn(tokens, size, device="cuda").bfloat16()
+    packed = lacis.pack(weight, lacis.Bsr(block, block))
+    kernel = lacis.compile("ij,bj->bi", packed, x)
+    contenders = {"lacis": lambda: kernel(packed, x)}
+    contenders["torch dense"] = lambda: torch.nn.functional.linear(x, weight)
+    if block >= 16:
+        bsr = weight.to_sparse_bsr((block, block))
+        contenders["torch BSR"] = lambda: torch.nn.functional.linear(x, bsr)
+    others = [(12, 5), (24, 3)] if block < 64 else []
+    for capacity, count in others:
+        other = lacis.compile("ij,bj->bi", packed, x, steps=stages(kernel, capacity, count))
+        contenders[f"{capacity} tiles, {count} stages"] = lambda other=other: other(packed, x)
+    with torch.inference_mode():
+        times = measure(contenders, "cuda", rounds=20, flush=True)
+    return Case(f"{size}², block {block}, {sparsity:.0%} zeros", times)
+
+
+def run() -> list[Case]:
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
+        return []
+    return [case(b, s, n) for n in (8192, 4096) for b in (128, 64, 32, 16) for s in (0.5, 0.75, 0.9)]
