@@ -17,6 +17,7 @@ NAMES = [
     "build",
     "pack",
     "cuda_csr",
+    "graphs",
     "host_time",
     "tiles",
     "tile_schedules",

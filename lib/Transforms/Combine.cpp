@@ -3,6 +3,7 @@
 /// Brings the partial results of a sum together: the lanes of a warp by exchanges of halves.
 #include "Combine.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -59,30 +60,44 @@ static Value neutralOf(OpBuilder &b, Location loc, vector::CombiningKind kind, T
   }
 }
 
+/// The lanes that run with this one: those of its group, and of the groups between them.
+static Value membersOf(OpBuilder &b, Location loc, const LaneGroup &group) {
+  int64_t size = group.trip * group.stride;
+  auto constant = [&](int64_t value) {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))).getResult();
+  };
+  if (size == 32)
+    return constant(-1);
+  Value first = arith::AndIOp::create(b, loc, group.lane, constant(-size));
+  return arith::ShLIOp::create(b, loc, constant((int64_t(1) << size) - 1), first);
+}
+
 /// The value that the lane whose number differs in the bits of `mask` has: 32 bits at a time.
-static Value exchange(OpBuilder &b, Location loc, Value value, int32_t mask) {
+static Value exchange(OpBuilder &b, Location loc, Value value, Value members, Value mask) {
   Type type = value.getType(), i32 = b.getI32Type();
   unsigned bits = type.getIntOrFloatBitWidth();
   if (bits == 32)
-    return gpu::ShuffleOp::create(b, loc, value, mask, /*width=*/32, gpu::ShuffleMode::XOR).getShuffleResult();
+    return NVVM::ShflOp::create(b, loc, type, members, value, mask,
+                                arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(31)), NVVM::ShflKind::bfly,
+                                /*return_value_and_is_valid=*/UnitAttr());
   Type whole = b.getIntegerType(bits);
   Value word = isa<IntegerType>(type) ? value : arith::BitcastOp::create(b, loc, whole, value).getResult();
   Value result;
   if (bits < 32) {
     word = arith::ExtUIOp::create(b, loc, i32, word);
-    result = arith::TruncIOp::create(b, loc, whole, exchange(b, loc, word, mask));
+    result = arith::TruncIOp::create(b, loc, whole, exchange(b, loc, word, members, mask));
   } else {
     Value half = arith::ConstantOp::create(b, loc, b.getIntegerAttr(whole, 32));
     Value low = arith::TruncIOp::create(b, loc, i32, word);
     Value high = arith::TruncIOp::create(b, loc, i32, arith::ShRUIOp::create(b, loc, word, half));
-    low = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, low, mask));
-    high = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, high, mask));
+    low = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, low, members, mask));
+    high = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, high, members, mask));
     result = arith::OrIOp::create(b, loc, low, arith::ShLIOp::create(b, loc, high, half));
   }
   return isa<IntegerType>(type) ? result : arith::BitcastOp::create(b, loc, type, result).getResult();
 }
 
-LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value lane) {
+LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value coordinate, const LaneGroup &group) {
   Location loc = loop.getLoc();
   OpBuilder b(loop);
   SmallVector<vector::CombiningKind> kinds;
@@ -95,14 +110,17 @@ LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value lane) {
     Value carried = loop.getRegionIterArg(number);
     carried.replaceAllUsesWith(neutralOf(b, loc, *kind, carried.getType()));
   }
-  loop.getInductionVar().replaceAllUsesWith(lane);
+  loop.getInductionVar().replaceAllUsesWith(coordinate);
   Operation *yield = loop.getBody()->getTerminator();
   SmallVector<Value> sums(yield->getOperands());
   yield->erase();
   loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBody()->getOperations());
+  Value members = membersOf(b, loc, group);
   for (auto [kind, sum, init, result] : llvm::zip(kinds, sums, loop.getInitArgs(), loop.getResults())) {
-    for (int32_t mask = 16; mask > 0; mask /= 2)
-      sum = vector::makeArithReduction(b, loc, kind, sum, exchange(b, loc, sum, mask));
+    for (int64_t bit = group.trip / 2; bit > 0; bit /= 2) {
+      Value mask = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(bit * group.stride)));
+      sum = vector::makeArithReduction(b, loc, kind, sum, exchange(b, loc, sum, members, mask));
+    }
     result.replaceAllUsesWith(vector::makeArithReduction(b, loc, kind, init, sum));
   }
   loop.erase();

@@ -13,9 +13,16 @@ namespace lacis {
 /// What an operation that adds a value to a sum (or takes the larger, …) does to the lanes of a vector.
 std::optional<mlir::vector::CombiningKind> kindOf(mlir::Operation *combiner);
 
-/// Runs one coordinate of a loop that carries a sum on each lane of a warp: every lane sums from the neutral element,
-/// then the sums of all lanes are exchanged and added in a fixed order.
-llvm::LogicalResult inlineLaneSum(mlir::scf::ForOp loop, mlir::Value lane);
+/// The lanes of a warp that one loop takes: `trip` of them, `stride` apart. Loops that share the warp may leave others
+/// elsewhere, so only these exchange their sums.
+struct LaneGroup {
+  mlir::Value lane; // the number in the warp
+  int64_t trip, stride;
+};
+
+/// Runs one coordinate of a loop that carries a sum on each lane of a group: every lane sums from the neutral element,
+/// then the sums of the group are exchanged and added in a fixed order.
+llvm::LogicalResult inlineLaneSum(mlir::scf::ForOp loop, mlir::Value coordinate, const LaneGroup &group);
 
 } // namespace lacis
 

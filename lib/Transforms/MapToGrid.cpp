@@ -47,11 +47,9 @@ public:
     }
     warps = boundLoops(function, {"warp"});
     lanes = boundLoops(function, {"lane"});
-    FailureOr<int64_t> warp = threadsOf(warps, "warp"), lane = threadsOf(lanes, "lane");
-    if (failed(warp) || failed(lane))
+    FailureOr<int64_t> warp = threadsOf(warps, "warp");
+    if (failed(warp) || failed(checkLanes()))
       return failure();
-    if (!lanes.empty() && *lane != kWarpSize)
-      return lanes.front().emitError("bind: a loop bound to 'lane' runs exactly 32 times");
     bool usesWarps = !warps.empty() || !lanes.empty();
     for (const auto &loops : threads)
       if (!loops.empty() && usesWarps)
@@ -69,6 +67,17 @@ public:
   }
 
 private:
+  /// Loops that share the lanes run 32 times together.
+  LogicalResult checkLanes() {
+    int64_t count = 1;
+    for (scf::ForOp loop : lanes)
+      count *= getConstantIntValue(loop.getUpperBound()).value_or(0);
+    if (lanes.empty() || count == kWarpSize)
+      return success();
+    return lanes.front().emitError("bind: the loops bound to 'lane' run ")
+           << count << " times together; a warp has exactly 32 lanes";
+  }
+
   Attribute record() {
     function->setAttr("lacis.gpu_kernel", b.getUnitAttr());
     function->setAttr("lacis.block", b.getDenseI64ArrayAttr(sizes));
@@ -85,44 +94,58 @@ private:
     return value.getType() == type ? value : arith::ExtUIOp::create(b, loc, type, value).getResult();
   }
 
-  LogicalResult inlineAt(ArrayRef<scf::ForOp> loops, Value value, Location loc) {
-    for (scf::ForOp loop : loops) {
-      Value coordinate = widen(value, loop.getInductionVar().getType(), loc);
-      if (loop.getNumResults() == 0)
-        inlineLoop(loop, coordinate);
-      else if (failed(inlineLaneSum(loop, coordinate)))
-        return failure();
+  /// Each loop that is bound runs at one coordinate, its unit's.
+  struct Unit {
+    scf::ForOp loop;
+    Value coordinate;
+    LaneGroup lanes{};
+  };
+
+  void place(ArrayRef<scf::ForOp> loops, Value value, Location loc) {
+    for (scf::ForOp loop : loops)
+      units.push_back({loop, widen(value, loop.getInductionVar().getType(), loc)});
+  }
+
+  /// The inner of two loops that share the lanes has neighbouring ones.
+  void placeLanes(Value lane, Location loc) {
+    auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); };
+    int64_t stride = kWarpSize;
+    for (scf::ForOp loop : lanes) {
+      int64_t trip = *getConstantIntValue(loop.getUpperBound());
+      stride /= trip;
+      Value digit = stride == 1 ? lane : arith::DivUIOp::create(b, loc, lane, constant(stride)).getResult();
+      if (trip * stride != kWarpSize)
+        digit = arith::RemUIOp::create(b, loc, digit, constant(trip));
+      units.push_back({loop, widen(digit, loop.getInductionVar().getType(), loc), {lane, trip, stride}});
     }
-    return success();
   }
 
   LogicalResult place(Location loc) {
     Type i32 = b.getI32Type();
     auto as32 = [&](Value value) { return arith::IndexCastUIOp::create(b, loc, i32, value).getResult(); };
-    SmallVector<std::pair<scf::ForOp, Value>> units;
     SmallVector<Value> thread(3);
-    for (unsigned axis = 0; axis < 3; ++axis) {
-      auto dimension = static_cast<gpu::Dimension>(axis);
+    for (unsigned axis = 0; axis < 3; ++axis)
       if (axis == 0 || !threads[axis].empty())
-        thread[axis] = as32(gpu::ThreadIdOp::create(b, loc, dimension));
+        thread[axis] = as32(gpu::ThreadIdOp::create(b, loc, static_cast<gpu::Dimension>(axis)));
+    Value size = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(lanes.empty() ? 1 : kWarpSize));
+    place(warps, arith::DivUIOp::create(b, loc, thread[0], size), loc);
+    placeLanes(arith::RemUIOp::create(b, loc, thread[0], size), loc);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      place(threads[axis], thread[axis], loc);
       if (blocks[axis].empty())
         continue;
       // The flat unit has the width of the loops: a grid has fewer than 2^31 blocks.
-      Value block = as32(gpu::BlockIdOp::create(b, loc, dimension));
+      Value block = as32(gpu::BlockIdOp::create(b, loc, static_cast<gpu::Dimension>(axis)));
       Value flat = widen(block, scf::ForOp(blocks[axis].front()).getInductionVar().getType(), loc);
-      for (auto [loop, unit] : llvm::zip(blocks[axis], decodeUnit(b, loc, flat, blocks[axis])))
-        units.push_back({loop, unit});
+      for (auto [loop, coordinate] : llvm::zip(blocks[axis], decodeUnit(b, loc, flat, blocks[axis])))
+        units.push_back({loop, coordinate});
     }
-    Value size = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(lanes.empty() ? 1 : kWarpSize));
-    Value warp = arith::DivUIOp::create(b, loc, thread[0], size);
-    Value lane = arith::RemUIOp::create(b, loc, thread[0], size);
-    if (failed(inlineAt(warps, warp, loc)) || failed(inlineAt(lanes, lane, loc)))
-      return failure();
-    for (unsigned axis = 0; axis < 3; ++axis)
-      if (failed(inlineAt(threads[axis], thread[axis], loc)))
+    for (auto &[loop, coordinate, group] : units) {
+      if (loop.getNumResults() == 0)
+        inlineLoop(loop, coordinate);
+      else if (failed(inlineLaneSum(loop, coordinate, group)))
         return failure();
-    for (auto [loop, unit] : units)
-      inlineLoop(loop, unit);
+    }
     return success();
   }
 
@@ -130,6 +153,7 @@ private:
   OpBuilder b;
   SmallVector<scf::ForOp> blocks[3], threads[3], warps, lanes;
   SmallVector<int64_t> sizes{1, 1, 1};
+  SmallVector<Unit> units;
 };
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {

@@ -39,7 +39,7 @@ func.func @no_unit(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "i",
 
 // -----
 
-// expected-error @+2 {{bind: loop 'i' does not run exactly 32 times, as 'lane' does; split it first}}
+// expected-error @+2 {{bind: loop 'i' does not run 32 times, nor a number of times that with the other loops on lanes divides 32; split it first}}
 // expected-note @+1 {{asked for}}
 func.func @no_warp(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "lane">]} {
   lacis.loop "i" %i to %n {

@@ -89,6 +89,7 @@ def capture_einsum(
         taken,
         result,
         divisible=tuple(classes),
+        uneven=uneven(own, operands[packed]),
         steps=tuple(steps),
         location=location,
         semiring=semiring,
@@ -132,9 +133,15 @@ def check_epilogue(epilogue: Epilogue, output, own, sizes, semiring: str, dtype,
     return epilogue.operands(output, own, sizes, dtype, device)
 
 
+def uneven(letters, operand: PackedTensor | Pattern) -> tuple[str, ...]:
+    """The letters of a packed operand whose coordinates differ much in their number of entries."""
+    pattern = operand if isinstance(operand, Pattern) else operand.pattern
+    return tuple(letter for letter, flag in zip(letters, pattern.uneven) if flag)
+
+
 def _dense_class(size: int) -> int:
-    """What is promised of a size that changes from call to call: whole panels, whole vectors, or nothing."""
-    return next(known for known in (32, 4, 1) if size % known == 0 and (size or known == 1))
+    """What is promised of a size that changes from call to call: whole panels, wide or narrow, vectors, or nothing."""
+    return next(known for known in (128, 32, 4, 1) if size % known == 0 and (size or known == 1))
 
 
 def _sizes(terms, operands) -> dict[str, int]:

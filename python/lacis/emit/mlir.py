@@ -78,6 +78,9 @@ class _Writer:
         words = [f'lacis.name = "{operand.name}"']
         if any(c > 1 for c in classes):
             words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
+        if operand.format is not None and any(letter in self.spec.uneven for letter in operand.indices):
+            flags = ", ".join(str(letter in self.spec.uneven).lower() for letter in operand.indices)
+            words.append(f"lacis.uneven = array<i1: {flags}>")
         return "{" + ", ".join(words) + "}"
 
     def sizes(self) -> None:

@@ -61,6 +61,25 @@ class Pattern:
         """The number of entries."""
         return sum(part.nnz for part in self.parts.values())
 
+    @functools.cached_property
+    def uneven(self) -> tuple[bool, ...]:
+        """For each axis: does one coordinate have so many entries that one warp would work on it when all others rest?
+
+        That is more than four times the mean, more than 256, and more than a 4096th of all entries. Found once, on the
+        device; always False on a CPU, whose ranges of rows are shared out as they come.
+        """
+        if self.device.type == "cpu" or self.nnz == 0:
+            return (False,) * len(self.shape)
+        counts = [torch.zeros(size, dtype=torch.int64, device=self.device) for size in self.shape]
+        for part in self.parts.values():
+            axes, valid = part.coordinates()
+            for count, axis in zip(counts, axes):
+                count.scatter_add_(0, axis[valid].long(), torch.ones_like(axis[valid], dtype=torch.int64))
+        longest = torch.stack([count.max() for count in counts]).tolist()
+        return tuple(
+            length > max(256, 4 * self.nnz / size, self.nnz / 4096) for length, size in zip(longest, self.shape)
+        )
+
     @property
     def storage(self) -> dict[str, torch.Tensor]:
         """Arrays by name, part by part, in level order: `pos1`, `crd1`, or `ell.crd1` in a sum."""

@@ -169,7 +169,8 @@ class EinsumKernel(Kernel):
         kernel = self._kernels.get(name)
         if kernel is not None and spec == kernel.spec:
             return kernel
-        if kernel is None or dataclasses.replace(spec, divisible=kernel.spec.divisible) != kernel.spec:
+        hints = {} if kernel is None else {"divisible": kernel.spec.divisible, "uneven": kernel.spec.uneven}
+        if kernel is None or dataclasses.replace(spec, **hints) != kernel.spec:
             raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
         # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
         present = dict(spec.divisible)

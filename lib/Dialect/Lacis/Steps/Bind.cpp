@@ -18,7 +18,7 @@ static LogicalResult requireFree(LoopOp loop, StringRef unit, Location loc) {
   bool threads = unit.starts_with("thread"), warps = unit == "warp" || unit == "lane";
   outermostLoop(loop)->walk([&](LoopOp other) {
     StringRef has = other == loop ? StringRef() : other.getBind().value_or("");
-    bool clash = !unit.starts_with("block") && has == unit;
+    bool clash = !unit.starts_with("block") && unit != "lane" && has == unit;
     clash |= threads && (has == "warp" || has == "lane");
     clash |= warps && has.starts_with("thread");
     if (clash)
@@ -30,15 +30,25 @@ static LogicalResult requireFree(LoopOp loop, StringRef unit, Location loc) {
                         << *taken.getBind() << "'";
 }
 
-/// The threads that the other loops of the nest are bound to, together.
-static int64_t threadsOf(LoopOp loop) {
+/// The iterations of the loops of the nest that are bound to `unit`, together.
+static int64_t boundTo(LoopOp loop, llvm::function_ref<bool(StringRef)> unit) {
   int64_t count = 1;
   outermostLoop(loop)->walk([&](LoopOp other) {
-    StringRef unit = other.getBind().value_or("");
-    if (unit.starts_with("thread") || unit == "warp" || unit == "lane")
+    if (unit(other.getBind().value_or("")))
       count *= other.getTrip().value_or(1);
   });
   return count;
+}
+
+/// The threads that the other loops of the nest are bound to, together.
+static int64_t threadsOf(LoopOp loop) {
+  return boundTo(loop, [](StringRef unit) { return unit.starts_with("thread") || unit == "warp" || unit == "lane"; });
+}
+
+/// The loops bound to lanes fill a warp, or a part of it that leaves a whole number for others.
+static bool fitsLanes(LoopOp loop, std::optional<int64_t> trip) {
+  int64_t taken = boundTo(loop, [](StringRef unit) { return unit == "lane"; });
+  return trip && *trip > 0 && kLanes % (*trip * taken) == 0;
 }
 
 LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
@@ -55,8 +65,9 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it; only the "
                           << "lanes of a warp bring one sum together";
   std::optional<int64_t> trip = pinTrip(*loop);
-  if (unit == "lane" && trip != kLanes)
-    return emitError(loc) << "bind: loop '" << getLoop() << "' does not run exactly 32 times, as 'lane' does; split it first";
+  if (unit == "lane" && !fitsLanes(*loop, trip))
+    return emitError(loc) << "bind: loop '" << getLoop() << "' does not run 32 times, nor a number of times that with the "
+                          << "other loops on lanes divides 32; split it first";
   if (!unit.starts_with("block") && (!trip || *trip > kThreads))
     return emitError(loc) << "bind: loop '" << getLoop() << "' does not run a known number of times up to 1024, as '"
                           << unit << "' does; split it first";

@@ -4,7 +4,8 @@
 ///
 /// Each lane of the warp holds one 16-byte vector of the output, so an entry of the sparse operand
 /// reads 512 contiguous bytes of the dense one. Column tiles are outermost in the grid: the rows
-/// of one tile share it in the second-level cache.
+/// of one tile share it in the second-level cache. Where tiles are narrower, several rows share a warp.
+/// Rows that differ much in length are walked in equal shares of entries instead.
 #include "DefaultSchedule.h"
 
 using namespace mlir;
@@ -13,29 +14,89 @@ using namespace lacis;
 static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
+/// Entries of a share: enough to hide the search for its first row, few enough to spread the longest row.
+static constexpr int64_t kEntries = 128;
 
 /// A vector of 16 bytes for each lane of a warp.
 static CopyRule copyRule(Nest &nest) { return {kLanes * 16 / outputBytes(nest), kSector, "block.x", "thread.x"}; }
 
-/// Blocks of rows for the warps; the last constant digit is jammed.
-static void scheduleRows(ScheduleBuilder &schedule, StringRef lane) {
-  SmallVector<LoopOp> chain = schedule.getNest().mainChain();
+/// The innermost loop of the main nest that does not run over `lane`, or null.
+static LoopOp rowLoop(Nest &nest, StringRef lane) {
+  SmallVector<LoopOp> chain = nest.mainChain();
   auto rows = llvm::find_if(llvm::reverse(chain), [&](LoopOp loop) { return letterOf(loop.getName()) != lane; });
-  if (rows == llvm::reverse(chain).end())
-    return;
-  std::string name = (*rows).getName().str();
-  std::optional<int64_t> trip = (*rows).getTrip();
-  int64_t jam = !trip || !canJam(*rows) ? 1 : *trip % 4 == 0 ? 4 : *trip % 2 == 0 ? 2 : 1;
+  return rows == llvm::reverse(chain).end() ? LoopOp() : *rows;
+}
+
+/// A loop over the warps of a block, or over `share` parts of each warp.
+static void bindWarps(ScheduleBuilder &schedule, std::string name, int64_t share) {
+  if (share > 1) {
+    schedule.split(name, share);
+    schedule.bind(name + "1", "lane");
+    name += "0";
+  }
+  schedule.bind(name, "warp");
+}
+
+/// A loop of unknown size in tiles for the warps of a block.
+static void scheduleWarps(ScheduleBuilder &schedule, const std::string &name, int64_t share) {
+  schedule.split(name, kWarps * share);
+  bindWarps(schedule, name + "1", share);
+}
+
+/// The columns of a tile over lanes, a vector each.
+static void scheduleColumns(ScheduleBuilder &schedule, const std::string &name, int64_t vector) {
+  schedule.split(name, vector);
+  schedule.vectorize(name + "1", vector);
+  schedule.bind(name + "0", "lane");
+}
+
+/// Blocks of rows for the warps; the last constant digit is jammed.
+static void scheduleRows(ScheduleBuilder &schedule, LoopOp rows) {
+  std::string name = rows.getName().str();
+  std::optional<int64_t> trip = rows.getTrip();
+  int64_t jam = !trip || !canJam(rows) ? 1 : *trip % 4 == 0 ? 4 : *trip % 2 == 0 ? 2 : 1;
   if (jam > 1) {
     schedule.split(name, jam);
     schedule.jam(name + "1");
     name += "0";
     trip = *trip / jam;
   }
-  if (!trip || *trip % kWarps == 0) {
-    schedule.split(name, kWarps);
-    schedule.bind(name + "1", "warp");
+  if (!trip || *trip % kWarps == 0)
+    scheduleWarps(schedule, name, 1);
+}
+
+/// How many rows share a warp whose lanes hold `panel` columns: more than one where fewer columns divide their number.
+static int64_t rowsInWarp(LoopOp columns, int64_t panel) {
+  int64_t known = columns ? knownDivisor(columns.getUpper()) : panel;
+  return known < kLanes || known >= panel || panel % known != 0 ? 1 : panel / known;
+}
+
+/// A warp, or a part of it, for each tile of columns of a row; or of an equal share of the entries of all rows.
+static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
+  Nest &nest = schedule.getNest();
+  CopyRule copy = copyRule(nest);
+  int64_t vector = copy.panel / kLanes;
+  LoopOp rows = rowLoop(nest, lane);
+  int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel) : 1;
+  copy.panel /= share;
+  scheduleCopies(schedule, lane, copy);
+  openLanes(schedule, lane, copy.panel);
+  rows = rowLoop(nest, lane);
+  LevelLoopOp entries = rows && isUneven(nest, letterOf(rows.getName())) ? sharedEntries(rows) : LevelLoopOp();
+  std::string tile = (lane + "1").str();
+  if (entries) {
+    std::string row = rows.getName().str(), name = row + "_" + entries.getName().str();
+    schedule.splitNnz(name, kEntries);
+    scheduleWarps(schedule, name + "0", share);
+    scheduleColumns(schedule, tile, vector);
+    scheduleWarps(schedule, name + "." + row, share);
+    return scheduleColumns(schedule, name + "." + tile, vector);
   }
+  if (share > 1)
+    scheduleWarps(schedule, rows.getName().str(), share);
+  else if (rows)
+    scheduleRows(schedule, rows);
+  scheduleColumns(schedule, tile, vector);
 }
 
 /// A thread owns a coordinate of the innermost loop that has no mark, where no loop of the nest is bound to threads.
@@ -106,23 +167,26 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
   std::string name = sum.getName().str();
   CopyRule copy = copyRule(nest);
   copy.rows = true;
-  bool neighbours = knownDivisor(sum.getUpper()) % (copy.panel / kLanes) == 0;
-  int64_t panel = neighbours || !operandsAcross(nest, name).empty() ? copy.panel : kLanes;
+  int64_t vector = copy.panel / kLanes, share = rowsInWarp(sum, copy.panel);
+  copy.panel /= share;
+  bool neighbours = knownDivisor(sum.getUpper()) % vector == 0;
+  bool vectors = neighbours || !operandsAcross(nest, name).empty();
+  int64_t panel = vectors ? copy.panel : kLanes;
   scheduleCopies(schedule, name, copy);
   schedule.split(name, panel);
   std::string lane = name + "1";
-  if (panel > kLanes) {
-    schedule.split(lane, panel / kLanes);
-    schedule.vectorize(lane + "1", panel / kLanes);
+  if (vectors) {
+    schedule.split(lane, vector);
+    schedule.vectorize(lane + "1", vector);
     lane += "0";
   }
   schedule.reorder({lane, name + "0"});
   schedule.bind(lane, "lane");
   LoopOp entries = nest.mainChain().back();
   std::string units = entries.getName().str();
-  schedule.split(units, 4 * kWarps);
+  schedule.split(units, 4 * kWarps * share);
   schedule.split(units + "1", 4);
-  schedule.bind(units + "10", "warp");
+  bindWarps(schedule, units + "10", share);
   if (LoopOp four = nest.find(units + "11"); four && canJam(four))
     schedule.jam(units + "11");
 }
@@ -139,14 +203,7 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   std::string lane = laneLetter(nest);
   if (lane.empty())
     return scheduleThreads(schedule, nest.mainChain());
-  CopyRule copy = copyRule(nest);
-  int64_t vector = copy.panel / kLanes;
-  scheduleCopies(schedule, lane, copy);
-  openLanes(schedule, lane, copy.panel);
-  scheduleRows(schedule, lane);
-  schedule.split(lane + "1", vector);
-  schedule.vectorize(lane + "11", vector);
-  schedule.bind(lane + "10", "lane");
+  scheduleProduct(schedule, lane);
 }
 
 LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {

@@ -3,6 +3,8 @@
 /// What the default schedules of all targets ask of a nest.
 #include "DefaultSchedule.h"
 
+#include "EntryShares.h"
+
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
@@ -19,6 +21,10 @@ void ScheduleBuilder::add(Attribute step) {
 
 void ScheduleBuilder::split(StringRef loop, int64_t factor) {
   add(SplitStepAttr::get(nest.getFunction().getContext(), loop, factor));
+}
+
+void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
+  add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
 void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
@@ -271,6 +277,26 @@ bool lacis::canJam(LoopOp loop) {
           reached.push_back(result);
     }
   return true;
+}
+
+LevelLoopOp lacis::sharedEntries(LoopOp rows) {
+  LevelLoopOp found;
+  rows->walk([&](LevelLoopOp loop) {
+    if (objectionToShares(rows, loop).empty())
+      found = loop;
+  });
+  return found;
+}
+
+bool lacis::isUneven(Nest &nest, StringRef letter) {
+  func::FuncOp function = nest.getFunction();
+  return llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
+    auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(argument.getArgNumber(), "lacis.uneven");
+    auto axes = axesOf(function, argument.getArgNumber());
+    return flags && llvm::any_of(llvm::zip(flags.asArrayRef(), axes), [&](auto pair) {
+             return std::get<0>(pair) && cast<StringAttr>(std::get<1>(pair)).getValue() == letter;
+           });
+  });
 }
 
 unsigned lacis::outputBytes(Nest &nest) {

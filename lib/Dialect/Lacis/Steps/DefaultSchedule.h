@@ -14,6 +14,7 @@ public:
   ScheduleBuilder(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps) : nest(nest), steps(steps) {}
 
   void split(llvm::StringRef loop, int64_t factor);
+  void splitNnz(llvm::StringRef loop, int64_t factor);
   void reorder(llvm::ArrayRef<std::string> loops);
   /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
@@ -76,6 +77,10 @@ bool canJam(LoopOp loop);
 llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
 /// A step has asked for products of tiles: every loop has a place in them.
 bool isTensorized(Nest &nest);
+/// The loop over entries whose equal shares `split_nnz` can make of the rows `rows`, or null.
+LevelLoopOp sharedEntries(LoopOp rows);
+/// Some coordinates of `letter` are known to have far more entries than most: see `lacis.uneven`.
+bool isUneven(Nest &nest, llvm::StringRef letter);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);
 

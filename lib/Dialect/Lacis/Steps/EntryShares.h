@@ -11,6 +11,9 @@
 
 namespace lacis {
 
+/// Why the entries below `rows` have no equal shares, or nothing.
+std::string objectionToShares(LoopOp rows, LevelLoopOp entries);
+
 /// A nest whose rows are walked share by share, and the nest after it for rows that several shares meet.
 class EntryShares {
 public:

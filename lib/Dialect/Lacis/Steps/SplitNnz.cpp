@@ -33,6 +33,23 @@ static bool isWholeSum(LevelLoopOp entries, Block *body) {
   return parent == body->getParentOp() || parent->getBlock() == body;
 }
 
+std::string lacis::objectionToShares(LoopOp rows, LevelLoopOp entries) {
+  std::string outer = rows.getName().str(), inner = entries.getName().str();
+  SmallVector<LoopOp> chain = perfectChain(outermostLoop(rows));
+  auto row = entries.getParent().getDefiningOp<LocateOp>();
+  bool ordered = entries.getLevel() == 1 && row && row.getLevel() == 0 && row.getDigits().size() == 1 &&
+                 row.getDigits()[0] == rows.getCoordinate() && rows.getNumResults() == 0;
+  if (!ordered || !llvm::is_contained(chain, rows))
+    return "the entries of '" + inner + "' do not lie in the order of loop '" + outer + "'; see walk";
+  auto extent = formatOf(entries.getTensor()).getLevels()[1].getExtent();
+  if (!extent.hasOwner())
+    return "level kind '" + extent.getMnemonic() + "' does not tell the row of a position";
+  Operation *combiner = combinerOf(entries);
+  if (!isWholeSum(entries, chain.back().getBlock()) || !combiner || !isNeutral(combiner, entries.getInits()[0]))
+    return "the entries of '" + inner + "' are not the whole sum of an output element, from its neutral element on";
+  return "";
+}
+
 LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
   auto [rowName, entryName] = getLoop().rsplit('_');
   if (entryName.empty())
@@ -47,21 +64,8 @@ LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "split_nnz: loop '" << entryName << "' does not walk the positions of one level";
   if (getFactor() <= 0)
     return emitError(loc) << "split_nnz: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
-  SmallVector<LoopOp> chain = perfectChain(outermostLoop(*rows));
-  FormatAttr format = formatOf(entries.getTensor());
-  auto row = entries.getParent().getDefiningOp<LocateOp>();
-  bool ordered = entries.getLevel() == 1 && row && row.getLevel() == 0 && row.getDigits().size() == 1 &&
-                 row.getDigits()[0] == rows->getCoordinate() && rows->getNumResults() == 0;
-  if (!ordered || !llvm::is_contained(chain, *rows))
-    return emitError(loc) << "split_nnz: the entries of '" << entryName << "' do not lie in the order of loop '" << rowName
-                          << "'; see walk";
-  if (!format.getLevels()[1].getExtent().hasOwner())
-    return emitError(loc) << "split_nnz: level kind '" << format.getLevels()[1].getExtent().getMnemonic()
-                          << "' does not tell the row of a position";
-  Operation *combiner = combinerOf(entries);
-  if (!isWholeSum(entries, chain.back().getBlock()) || !combiner || !isNeutral(combiner, entries.getInits()[0]))
-    return emitError(loc) << "split_nnz: the entries of '" << entryName << "' are not the whole sum of an output element, "
-                          << "from its neutral element on";
-  EntryShares(*rows, entries, combiner, getFactor(), loc).run();
+  if (std::string why = objectionToShares(*rows, entries); !why.empty())
+    return emitError(loc) << "split_nnz: " << why;
+  EntryShares(*rows, entries, combinerOf(entries), getFactor(), loc).run();
   return success();
 }

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of graphs with features, and products sampled at their edges, beside cuSPARSE through torch."""
+
+from __future__ import annotations
+
+import lacis
+import torch
+
+from .measure import Case, measure
+
+TITLE = "Graphs on the GPU, 200,000 nodes, 4 million edges, float32"
+
+NODES, EDGES = 200_000, 4_000_000
+
+
+def run() -> list[Case]:
+    if not torch.cuda.is_available():
+        return []
+    return [case for name, make in GRAPHS.items() for case in cases(name, make())]
+
+
+def power_law(ordered: bool) -> torch.Tensor:
+    """Out-degrees by a power law whose longest row is about a 400th of all entries."""
+    weight = torch.arange(1, NODES + 1, device="cuda", dtype=torch.float64) ** -0.6
+    return rows_by(weight if ordered else weight[torch.randperm(NODES, device="cuda")])
+
+
+def rows_by(weight: torch.Tensor) -> torch.Tensor:
+    """Rows drawn by weight, columns uniform; edges that are drawn twice count once."""
+    bound = weight.cumsum(0)
+    rows = torch.searchsorted(bound / bound[-1], torch.rand(EDGES, device="cuda", dtype=torch.float64))
+    columns = torch.randint(NODES, (EDGES,), device="cuda")
+    return torch.unique(rows.clamp(max=NODES - 1) * NODES + columns)
+
+
+def one_long_row() -> torch.Tensor:
+    """Uniform rows but one, which holds 2 % of all entries."""
+    weight = torch.ones(NODES, device="cuda", dtype=torch.float64)
+    weight[NODES // 3] = NODES * 0.0204
+    return rows_by(weight)
+
+
+GRAPHS = {
+    "power law, ordered": lambda: power_law(True),
+    "power law, shuffled": lambda: power_law(False),
+    "uniform": lambda: rows_by(torch.ones(NODES, device="cuda", dtype=torch.float64)),
+    "one row of 2 %": one_long_row,
+}
+
+
+def cases(name: str, edges: torch.Tensor) -> list[Case]:
+    """SpMM, SDDMM and the gradient of the values at 32, 128 and 256 features."""
+    index = torch.stack([edges // NODES, edges % NODES])
+    values = torch.randn(edges.numel(), device="cuda")
+    csr = torch.sparse_coo_tensor(index, values, (NODES, NODES), is_coalesced=True).to_sparse_csr()
+    packed = lacis.pack(csr, lacis.Csr)
+    found = []
+    for features in (32, 128, 256):
+        a, b = (torch.randn(NODES, features, device="cuda") for _ in range(2))
+        found.append(spmm(f"{name}, {features}", packed, csr, b))
+        found.append(sddmm(f"{name}, {features}", packed, csr, a, b))
+    return found
+
+
+def spmm(name: str, packed, csr, x) -> Case:
+    kernel = lacis.compile("ij,jk->ik", packed, x)
+    torch.testing.assert_close(kernel(packed, x), csr @ x, rtol=1e-3, atol=1e-2)
+    with torch.inference_mode():
+        times = measure({"lacis": lambda: kernel(packed, x), "cuSPARSE": lambda: csr @ x}, "cuda", rounds=20)
+    return Case(f"product: {name}", times, "1.0× cuSPARSE")
+
+
+def sddmm(name: str, packed, csr, a, b) -> Case:
+    kernel = lacis.compile("ij,ik,jk->ij", packed.pattern, a, b)
+    ones = torch.sparse_csr_tensor(csr.crow_indices(), csr.col_indices(), torch.zeros_like(csr.values()), csr.shape)
+    sampled = lambda: torch.sparse.sampled_addmm(ones, a, b.T, beta=0.0)
+    torch.testing.assert_close(kernel(packed.pattern, a, b).values, sampled().values(), rtol=1e-3, atol=1e-2)
+    with torch.inference_mode():
+        times = measure({"lacis": lambda: kernel(packed.pattern, a, b), "cuSPARSE": sampled}, "cuda", rounds=20)
+    return Case(f"sampled: {name}", times, "1.0× cuSPARSE")
