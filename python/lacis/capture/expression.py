@@ -89,7 +89,7 @@ def capture_einsum(
         taken,
         result,
         divisible=tuple(classes),
-        uneven=uneven(own, operands[packed]),
+        **hints(own, operands[packed]),
         steps=tuple(steps),
         location=location,
         semiring=semiring,
@@ -133,10 +133,17 @@ def check_epilogue(epilogue: Epilogue, output, own, sizes, semiring: str, dtype,
     return epilogue.operands(output, own, sizes, dtype, device)
 
 
-def uneven(letters, operand: PackedTensor | Pattern) -> tuple[str, ...]:
-    """The letters of a packed operand whose coordinates differ much in their number of entries."""
+# With this many coordinates, 512 bytes for each are more than the second-level cache of a GPU holds.
+_LARGE = 1 << 16
+
+
+def hints(letters, operand: PackedTensor | Pattern) -> dict[str, tuple[str, ...]]:
+    """What default schedules are told of a packed operand: see `KernelSpec`."""
     pattern = operand if isinstance(operand, Pattern) else operand.pattern
-    return tuple(letter for letter, flag in zip(letters, pattern.uneven) if flag)
+    uneven = tuple(letter for letter, flag in zip(letters, pattern.uneven) if flag)
+    on_cpu = pattern.device.type == "cpu"
+    large = () if on_cpu else tuple(letter for letter, size in zip(letters, pattern.shape) if size >= _LARGE)
+    return {"uneven": uneven, "large": large}
 
 
 def _dense_class(size: int) -> int:

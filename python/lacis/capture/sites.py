@@ -9,7 +9,7 @@ import torch
 
 from ..errors import ScheduleError
 from ..operators import Operator, find
-from .expression import check_dtype, parse_statement, uneven
+from .expression import check_dtype, hints, parse_statement
 from .spec import KernelSpec, Operand, divisible
 
 # Containers that read the parameters of their layers themselves, past the layers' own forward.
@@ -104,5 +104,5 @@ def kernel_spec(operator: Operator, packed, has_bias: bool, steps=(), location=N
     operands = tuple(Operand(n, t, dtype, f) for n, t, f in zip(operator.operands, terms, formats))
     bias = Operand("bias", tuple(operator.bias), dtype) if has_bias else None
     classes = tuple((letter, divisible(size)) for letter, size in zip(terms[0], packed.shape))
-    y, skewed = Operand("y", output, dtype), uneven(terms[0], packed)
-    return KernelSpec(operator.name, operands, y, bias, classes, tuple(steps), location, uneven=skewed)
+    y, known = Operand("y", output, dtype), hints(terms[0], packed)
+    return KernelSpec(operator.name, operands, y, bias, classes, tuple(steps), location, **known)

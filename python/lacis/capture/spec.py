@@ -28,7 +28,8 @@ class KernelSpec:
     The semiring says what combines (a product) and reduces (a sum). An output with a format is sampled: it has the
     letters of the packed operand, in its order, and is computed at the entries of its pattern only.
     `divisible` gives each letter the largest power of two (at most 128) that its size is known to be a multiple of.
-    `uneven` has the letters of the packed operand some of whose coordinates have far more entries than most.
+    `uneven` has the letters of the packed operand some of whose coordinates have far more entries than most, `large`
+    those with many coordinates: hints, from which default schedules choose.
     `scale` is a number, or an operand without letters or with those of the bias.
     Sizes are no part of it, so layers share kernels; nor is the user's line.
     """
@@ -45,6 +46,7 @@ class KernelSpec:
     activation: str | None = None
     residual: Operand | None = None
     uneven: tuple[str, ...] = ()
+    large: tuple[str, ...] = ()
 
     @property
     def loops(self) -> tuple[str, ...]:

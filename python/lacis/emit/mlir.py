@@ -78,9 +78,10 @@ class _Writer:
         words = [f'lacis.name = "{operand.name}"']
         if any(c > 1 for c in classes):
             words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
-        if operand.format is not None and any(letter in self.spec.uneven for letter in operand.indices):
-            flags = ", ".join(str(letter in self.spec.uneven).lower() for letter in operand.indices)
-            words.append(f"lacis.uneven = array<i1: {flags}>")
+        for name in ("uneven", "large") if operand.format is not None else ():
+            flags = [letter in getattr(self.spec, name) for letter in operand.indices]
+            if any(flags):
+                words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
         return "{" + ", ".join(words) + "}"
 
     def sizes(self) -> None:

@@ -169,8 +169,8 @@ class EinsumKernel(Kernel):
         kernel = self._kernels.get(name)
         if kernel is not None and spec == kernel.spec:
             return kernel
-        hints = {} if kernel is None else {"divisible": kernel.spec.divisible, "uneven": kernel.spec.uneven}
-        if kernel is None or dataclasses.replace(spec, **hints) != kernel.spec:
+        known = {} if kernel is None else {name: getattr(kernel.spec, name) for name in ("divisible", "uneven", "large")}
+        if kernel is None or dataclasses.replace(spec, **known) != kernel.spec:
             raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
         # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
         present = dict(spec.divisible)

@@ -4,7 +4,8 @@
 ///
 /// Each lane of the warp holds one 16-byte vector of the output, so an entry of the sparse operand
 /// reads 512 contiguous bytes of the dense one. Column tiles are outermost in the grid: the rows
-/// of one tile share it in the second-level cache. Where tiles are narrower, several rows share a warp.
+/// of one tile share it in the second-level cache. Tiles are narrower, and several rows share a warp, where
+/// there are few columns, or so many rows of the dense operand that wide tiles of them do not fit into that cache.
 /// Rows that differ much in length are walked in equal shares of entries instead.
 #include "DefaultSchedule.h"
 
@@ -14,8 +15,9 @@ using namespace lacis;
 static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
-/// Entries of a share: enough to hide the search for its first row, few enough to spread the longest row.
-static constexpr int64_t kEntries = 128;
+/// Entries of a share for each column of its tile: enough to hide the search for its first row, few enough to spread
+/// the longest row.
+static constexpr int64_t kEntries = 4;
 
 /// A vector of 16 bytes for each lane of a warp.
 static CopyRule copyRule(Nest &nest) { return {kLanes * 16 / outputBytes(nest), kSector, "block.x", "thread.x"}; }
@@ -65,10 +67,16 @@ static void scheduleRows(ScheduleBuilder &schedule, LoopOp rows) {
     scheduleWarps(schedule, name, 1);
 }
 
-/// How many rows share a warp whose lanes hold `panel` columns: more than one where fewer columns divide their number.
-static int64_t rowsInWarp(LoopOp columns, int64_t panel) {
-  int64_t known = columns ? knownDivisor(columns.getUpper()) : panel;
+/// How many rows share a warp whose lanes hold `panel` columns, in tiles of at most `wanted`: more than one where that
+/// leaves no column over.
+static int64_t rowsInWarp(LoopOp columns, int64_t panel, int64_t wanted) {
+  int64_t known = std::min(columns ? knownDivisor(columns.getUpper()) : panel, wanted);
   return known < kLanes || known >= panel || panel % known != 0 ? 1 : panel / known;
+}
+
+/// Columns of a tile, so that the rows of the dense operand that its entries read stay in the second-level cache.
+static int64_t wantedColumns(Nest &nest, bool uneven, int64_t panel) {
+  return !summedHas(nest, "lacis.large") ? panel : uneven ? 2 * kLanes : kLanes;
 }
 
 /// A warp, or a part of it, for each tile of columns of a row; or of an equal share of the entries of all rows.
@@ -77,16 +85,17 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
   CopyRule copy = copyRule(nest);
   int64_t vector = copy.panel / kLanes;
   LoopOp rows = rowLoop(nest, lane);
-  int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel) : 1;
+  bool uneven = rows && letterHas(nest, letterOf(rows.getName()), "lacis.uneven") && sharedEntries(rows);
+  int64_t wanted = wantedColumns(nest, uneven, copy.panel);
+  int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel, wanted) : 1;
   copy.panel /= share;
   scheduleCopies(schedule, lane, copy);
   openLanes(schedule, lane, copy.panel);
   rows = rowLoop(nest, lane);
-  LevelLoopOp entries = rows && isUneven(nest, letterOf(rows.getName())) ? sharedEntries(rows) : LevelLoopOp();
   std::string tile = (lane + "1").str();
-  if (entries) {
+  if (LevelLoopOp entries = uneven ? sharedEntries(rows) : LevelLoopOp()) {
     std::string row = rows.getName().str(), name = row + "_" + entries.getName().str();
-    schedule.splitNnz(name, kEntries);
+    schedule.splitNnz(name, kEntries * copy.panel);
     scheduleWarps(schedule, name + "0", share);
     scheduleColumns(schedule, tile, vector);
     scheduleWarps(schedule, name + "." + row, share);
@@ -167,7 +176,7 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
   std::string name = sum.getName().str();
   CopyRule copy = copyRule(nest);
   copy.rows = true;
-  int64_t vector = copy.panel / kLanes, share = rowsInWarp(sum, copy.panel);
+  int64_t vector = copy.panel / kLanes, share = rowsInWarp(sum, copy.panel, kLanes);
   copy.panel /= share;
   bool neighbours = knownDivisor(sum.getUpper()) % vector == 0;
   bool vectors = neighbours || !operandsAcross(nest, name).empty();

@@ -288,14 +288,27 @@ LevelLoopOp lacis::sharedEntries(LoopOp rows) {
   return found;
 }
 
-bool lacis::isUneven(Nest &nest, StringRef letter) {
+/// The letters of which `fact` is known.
+static SmallVector<StringRef> lettersWith(Nest &nest, StringRef fact) {
+  SmallVector<StringRef> letters;
   func::FuncOp function = nest.getFunction();
-  return llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
-    auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(argument.getArgNumber(), "lacis.uneven");
-    auto axes = axesOf(function, argument.getArgNumber());
-    return flags && llvm::any_of(llvm::zip(flags.asArrayRef(), axes), [&](auto pair) {
-             return std::get<0>(pair) && cast<StringAttr>(std::get<1>(pair)).getValue() == letter;
-           });
+  for (unsigned number = 0; number < function.getNumArguments(); ++number)
+    if (auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(number, fact))
+      for (auto [flag, axis] : llvm::zip(flags.asArrayRef(), axesOf(function, number)))
+        if (flag)
+          letters.push_back(cast<StringAttr>(axis).getValue());
+  return letters;
+}
+
+bool lacis::letterHas(Nest &nest, StringRef letter, StringRef fact) {
+  return llvm::is_contained(lettersWith(nest, fact), letter);
+}
+
+bool lacis::summedHas(Nest &nest, StringRef fact) {
+  func::FuncOp function = nest.getFunction();
+  ArrayRef<Attribute> kept = axesOf(function, function.getNumArguments() - 1);
+  return llvm::any_of(lettersWith(nest, fact), [&](StringRef letter) {
+    return llvm::none_of(kept, [&](Attribute axis) { return cast<StringAttr>(axis).getValue() == letter; });
   });
 }
 

@@ -79,8 +79,11 @@ llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterf
 bool isTensorized(Nest &nest);
 /// The loop over entries whose equal shares `split_nnz` can make of the rows `rows`, or null.
 LevelLoopOp sharedEntries(LoopOp rows);
-/// Some coordinates of `letter` are known to have far more entries than most: see `lacis.uneven`.
-bool isUneven(Nest &nest, llvm::StringRef letter);
+/// Is `fact` known of a letter of an encoded operand? `lacis.uneven`: some coordinates have far more entries than most;
+/// `lacis.large`: so many coordinates that 32 vectors for each do not fit into the second-level cache of a GPU.
+bool letterHas(Nest &nest, llvm::StringRef letter, llvm::StringRef fact);
+/// Is it known of a letter that the output does not have?
+bool summedHas(Nest &nest, llvm::StringRef fact);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);
 
