@@ -169,7 +169,8 @@ class EinsumKernel(Kernel):
         kernel = self._kernels.get(name)
         if kernel is not None and spec == kernel.spec:
             return kernel
-        known = {} if kernel is None else {name: getattr(kernel.spec, name) for name in ("divisible", "uneven", "large")}
+        hints = () if kernel is None else ("divisible", "uneven", "large")
+        known = {name: getattr(kernel.spec, name) for name in hints}
         if kernel is None or dataclasses.replace(spec, **known) != kernel.spec:
             raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
         # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
