@@ -66,7 +66,8 @@ def spmm(name: str, packed, csr, x) -> Case:
     kernel = lacis.compile("ij,jk->ik", packed, x)
     torch.testing.assert_close(kernel(packed, x), csr @ x, rtol=1e-3, atol=1e-2)
     with torch.inference_mode():
-        times = measure({"lacis": lambda: kernel(packed, x), "cuSPARSE": lambda: csr @ x}, "cuda", rounds=20)
+        contenders = {"lacis": lambda: kernel(packed, x), "cuSPARSE": lambda: csr @ x}
+        times = measure(contenders, "cuda", rounds=20, flush=True)
     return Case(f"product: {name}", times, "1.0× cuSPARSE")
 
 
@@ -76,5 +77,6 @@ def sddmm(name: str, packed, csr, a, b) -> Case:
     sampled = lambda: torch.sparse.sampled_addmm(ones, a, b.T, beta=0.0)
     torch.testing.assert_close(kernel(packed.pattern, a, b).values, sampled().values(), rtol=1e-3, atol=1e-2)
     with torch.inference_mode():
-        times = measure({"lacis": lambda: kernel(packed.pattern, a, b), "cuSPARSE": sampled}, "cuda", rounds=20)
+        contenders = {"lacis": lambda: kernel(packed.pattern, a, b), "cuSPARSE": sampled}
+        times = measure(contenders, "cuda", rounds=20, flush=True)
     return Case(f"sampled: {name}", times, "1.0× cuSPARSE")

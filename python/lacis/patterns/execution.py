@@ -64,8 +64,15 @@ def execution_layout(structure: Structure, text: str) -> Regrouped:
 
 
 def line_bytes(text: str) -> int:
-    """The bytes of a row of tiles whose chunks are exchanged, 0 where none are."""
-    return _options(text.partition("#")[0].split()[1:]).get("lines", 0)
+    """The bytes of a row of tiles whose chunks are exchanged, 0 where none are, as in work lists.
+
+    >>> line_bytes("regroup capacity 12 lines 32 #lacis.format<>")
+    32
+    >>> line_bytes("balance by 256 raster 4 groups 16 of regroup #lacis.format<>")
+    0
+    """
+    word, *options = text.partition("#")[0].split() or [""]
+    return _options(options).get("lines", 0) if word == "regroup" else 0
 
 
 def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[str, torch.Tensor]:
