@@ -41,31 +41,34 @@ def inputs(columns: int, dtype, generator) -> list[torch.Tensor]:
     return found + [draw(columns, 7).T, draw(5, columns + 1)[:, 1:], draw(4, columns, 3).transpose(1, 2)]
 
 
-def layer(w: torch.Tensor, format, bias: torch.Tensor | None = None) -> torch.nn.Module:
-    """A model of one linear layer, built with its weight `w` in `format`."""
+def layer(w: torch.Tensor, format, bias: torch.Tensor | None = None, steps=()) -> torch.nn.Module:
+    """A model of one linear layer, built with its weight `w` in `format`, its loops scheduled by `steps`."""
     linear = torch.nn.Linear(1, 1, bias=bias is not None)
     linear.out_features, linear.in_features = w.shape
     linear.weight = torch.nn.Parameter(w.clone())
     if bias is not None:
         linear.bias = torch.nn.Parameter(bias)
-    model = torch.nn.Sequential(linear).to(DEVICE)
+    model = torch.nn.Sequential(linear).to(DEVICE).eval()  # without the kernels of gradients
     schedule = lacis.create_schedule(model)
-    schedule["0.weight"].set_format(format)
+    handle = schedule["0.weight"].set_format(format)
+    for step in steps:
+        handle.site.record(step)
     return schedule.build()
 
 
-def check(w: torch.Tensor, format, bias: torch.Tensor | None, generator) -> None:
-    """The layer on every input, against float64 dense."""
-    model, results = layer(w, format, bias), []
+def check(w: torch.Tensor, format, bias: torch.Tensor | None, generator, steps=(), repeats: int = 0) -> None:
+    """The layer on every input, against float64 dense; each answer again, bit by bit, `repeats` times."""
+    model, results = layer(w, format, bias, steps), []
     given = inputs(w.shape[1], w.dtype, generator)
     for x in given:
         with torch.no_grad():
             y = model(x.to(DEVICE)).cpu()
+            assert all(torch.equal(model(x.to(DEVICE)).cpu(), y) for _ in range(repeats)), (format, steps)
         assert y.shape == (*x.shape[:-1], w.shape[0]) and y.dtype == w.dtype
         results.append(y.reshape(x.shape[:-1].numel(), w.shape[0]))
     rows = torch.cat([x.reshape(x.shape[:-1].numel(), w.shape[1]) for x in given])
     error = (torch.cat(results).double() - product(rows, w, bias)).abs()
-    what = f"{format}: {tuple(w.shape)} {w.dtype}, bias {bias is not None}"
+    what = f"{format}: {tuple(w.shape)} {w.dtype}, bias {bias is not None}, {list(steps)}"
     assert bool((error <= bound(rows, w, bias)).all()), f"{what}: error {error.max():.3g}"
 
 
@@ -82,9 +85,9 @@ def bound(x, w, bias) -> torch.Tensor:
     return magnitude * accumulate * (length + 2) + magnitude * torch.finfo(w.dtype).eps + 1e-30
 
 
-def check_special(w: torch.Tensor, format, bias: torch.Tensor | None) -> None:
+def check_special(w: torch.Tensor, format, bias: torch.Tensor | None, steps=()) -> None:
     """NaN and infinity reach only the outputs of kept entries."""
-    model, column = layer(w, format, bias), w.shape[1] // 2
+    model, column = layer(w, format, bias, steps), w.shape[1] // 2
     for value in (math.nan, math.inf):
         x = torch.ones(3, w.shape[1], dtype=w.dtype)
         x[1, column] = value
@@ -95,12 +98,12 @@ def check_special(w: torch.Tensor, format, bias: torch.Tensor | None) -> None:
         assert bool((~torch.isfinite(y) == touched).all()), f"{format}: {value} spread"
 
 
-def run(format, dtype, seed: int = 0, shapes=SHAPES, biases=(False, True)) -> None:
+def run(format, dtype, seed: int = 0, shapes=SHAPES, biases=(False, True), steps=(), repeats: int = 0) -> None:
     """All shapes, densities and inputs of one kernel, for each of `biases`; a strided weight; NaN and infinity."""
     generator = torch.Generator().manual_seed(seed)
     for has_bias in biases:
         bias_of = lambda rows: normal(rows, dtype=dtype, generator=generator) if has_bias else None
         for shape, density in itertools.product(shapes, DENSITIES):
-            check(sparse(shape, density, dtype, generator), format, bias_of(shape[0]), generator)
-        check(sparse((23, 17), 0.3, dtype, generator).T, format, bias_of(17), generator)
-        check_special(sparse((33, 39), 0.3, dtype, generator), format, bias_of(33))
+            check(sparse(shape, density, dtype, generator), format, bias_of(shape[0]), generator, steps)
+        check(sparse((23, 17), 0.3, dtype, generator).T, format, bias_of(17), generator, steps, repeats)
+        check_special(sparse((33, 39), 0.3, dtype, generator), format, bias_of(33), steps)

@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import functools
+import os
+
+import hypothesis
+import pytest
 import torch
 from hypothesis import strategies as st
+from lacis.errors import DataError
 from lacis.formats import (
     Bcsc,
     BlockedEll,
@@ -29,6 +35,22 @@ from lacis.formats.kinds.one import One
 from lacis.formats.kinds.stored import Stored
 from lacis.formats.kinds.var import Var
 from lacis.formats.level import Level
+from lacis.packing import pack
+
+LONG = bool(os.environ.get("LACIS_TEST_LONG"))
+
+
+def turns(cases, turn: int, count: int = 1) -> list:
+    """All cases in the long run; here `count` of them, so that callers who count `turn` up share them out."""
+    cases = list(cases)
+    return cases if LONG else [cases[(turn * count + n) % len(cases)] for n in range(count)]
+
+
+def mostly_long(cases, *here) -> list:
+    """Parameters of a test: the cases named `here`, and the others in the long run."""
+    each = lambda case: case if isinstance(case, tuple) else (case,)
+    return [case if case in here else pytest.param(*each(case), marks=pytest.mark.long) for case in cases]
+
 
 BLOCKS = (1, 2, 3, 4, 5, 8, 16)
 FACTORS = (1, 2, 3, 4)
@@ -143,6 +165,51 @@ def sums(draw, rank: int = 2) -> Sum:
 
 def formats_and_sums(rank: int = 2) -> st.SearchStrategy:
     return st.one_of(formats(rank), formats(rank), sums(rank))
+
+
+@functools.lru_cache
+def pool(count: int, rank: int = 2) -> list[Format | Sum]:
+    """`count` formats and sums drawn at random, all different, the same ones in every test that asks."""
+    found: dict[str, Format | Sum] = {}
+
+    @hypothesis.settings(
+        max_examples=3 * count,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(formats_and_sums(rank))
+    def draw(format):
+        if len(found) < count and str(format) not in found and _holds_full_rows(format, rank):
+            found[str(format)] = format
+
+    draw()
+    assert len(found) == count, f"{len(found)} of {count} formats"
+    return list(found.values())
+
+
+# One kernel a format, so 200 of them are shared out among what the suite does with random formats.
+POOL = 2500 if LONG else 200
+SHARES = {"schedules": (1, 3, 5, 7, 9), "layers": (0, 4), "expressions": (2, 6, 8)}  # of ten
+
+
+def share(use: str, shard: int) -> list[tuple[int, Format | Sum]]:
+    """The random formats of one use and of one of four shards, numbered; in the long run all of them."""
+    formats = list(enumerate(pool(POOL)[shard::4]))
+    return [(n, format) for n, format in formats if LONG or n % 10 in SHARES[use]]
+
+
+def _holds_full_rows(format, rank: int) -> bool:
+    """Do the widths in its text, if any, fit a tensor without zeros? Others are refused, by name."""
+    try:
+        pack(torch.ones((33, 39, 5)[:rank]), format)
+        return True
+    except DataError as error:
+        if "width" not in str(error):
+            raise
+        return False
 
 
 SIZES = st.sampled_from((0, 1, 2, 3, 5, 7, 8, 16, 17, 20, 33))

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-
 import conformance
 import expressions
 import hypothesis
@@ -17,10 +15,10 @@ from test_conformance import NAMED
 import lacis
 from lacis.capture import capture_einsum
 from lacis.emit import emit
-from lacis.formats import decompose
+from lacis.formats import Sum, decompose
 from lacis.runtime import ptxas
 
-LONG = bool(os.environ.get("LACIS_TEST_LONG"))
+LONG = strategies.LONG
 CUBES = {
     "csf": lacis.Csf(3),
     "coo": lacis.Format.parse(
@@ -40,30 +38,49 @@ CUBES = {
 
 
 def pairs(formats, chosen):
-    """Format, expression, dtype: a quarter of all pairs with one dtype each; all in the long run."""
-    for n, name in enumerate(formats):
-        for m, expression in enumerate(chosen):
-            if LONG:
-                yield from ((name, expression, dtype) for dtype in conformance.DTYPES)
-            elif (n + m) % 4 == 0:
-                yield name, expression, conformance.DTYPES[(n + m) // 4 % 4]
+    """Format, expression, dtype: each expression once, formats and dtypes in turns; all triples in the long run."""
+    for n, expression in enumerate(chosen):
+        for name in strategies.turns(formats, n):
+            yield from ((name, expression, dtype) for dtype in strategies.turns(conformance.DTYPES, n))
 
 
 def ids(value):
     return str(value).removeprefix("torch.")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name, expression, dtype", list(pairs(NAMED, expressions.MATRIX)), ids=ids)
 def test_matrix(name, expression, dtype):
     expressions.run(expression, NAMED[name], dtype)
 
 
-@pytest.mark.parametrize("name, expression, dtype", list(pairs(CUBES, expressions.CUBE)), ids=ids)
+def random_pairs(shard: int):
+    """Number, format, expression: random formats of the pool, expressions in turns; sums where they are one kernel."""
+    for turn, (n, format) in enumerate(strategies.share("expressions", shard)):
+        whole = [e for e in expressions.MATRIX if not isinstance(format, Sum) or is_one_kernel(e)]
+        yield n, format, whole[(4 * turn + shard) % len(whole)]
+
+
+def is_one_kernel(expression) -> bool:
+    """Is a sum one kernel? Where the output has its letters each part is."""
+    return not {"i", "j"} <= set(expression.split("->")[1])
+
+
+@pytest.mark.parametrize("shard", range(4))
+def test_random_matrix(shard):
+    for n, format, expression in random_pairs(shard):
+        expressions.run(expression, format, conformance.DTYPES[shard], n)
+
+
+@pytest.mark.parametrize("name, expression, dtype", list(pairs(CUBES, expressions.CUBE[:: 1 if LONG else 6])), ids=ids)
 def test_three_axes(name, expression, dtype):
     expressions.run(expression, CUBES[name], dtype, sizes=expressions.SIZES[:4])
 
 
-@pytest.mark.parametrize("expression", ["j,ij->i", "bj,ij->bi", "ij,bi->bj", "jl,kl,ijk->il", "ik,ij,jk->ij"])
+PLACES = ["j,ij->i", "bj,ij->bi", "ij,bi->bj", "jl,kl,ijk->il", "ik,ij,jk->ij"]
+
+
+@pytest.mark.parametrize("expression", strategies.mostly_long(PLACES, "bj,ij->bi"))
 def test_the_packed_operand_at_any_place(expression):
     terms, _ = expressions.split(expression)
     sizes, generator = expressions.SIZES[0], torch.Generator().manual_seed(2)
@@ -80,7 +97,7 @@ def test_the_packed_operand_at_any_place(expression):
     )
 
 
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", strategies.mostly_long(NAMED, "csr"))
 def test_strided_operands(name):
     """Dense operands as they come: transposed, every second, expanded."""
     generator = torch.Generator().manual_seed(3)
@@ -104,10 +121,11 @@ def statements(draw, rank: int):
     return f"{','.join(terms)}->{''.join(output)}"
 
 
-# One kernel an example, eight cases each: 60 here, 1,000 in the long run.
-EXAMPLES = 1000 if LONG else 60
+# One kernel an example, eight cases each.
+EXAMPLES = 1000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shard", range(4))
 def test_random_expression(shard):
     dtype = conformance.DTYPES[shard]
@@ -144,13 +162,8 @@ def ptx(expression, format, dtype) -> str:
     return _core.compile(emit(spec), "cuda:sm_90a", options).stages["ptx"]
 
 
-PTX = [(n, e, d) for m, (n, e, d) in enumerate(pairs({**NAMED}, expressions.MATRIX)) if (LONG or m % 4 == 0)]
-
-
-@pytest.mark.parametrize("name, expression, dtype", PTX, ids=ids)
-def test_ptx(name, expression, dtype):
-    if not expressions.split(expression)[1] or (
-        name in ("sum", "three_parts") and {"i", "j"} <= set(expression.split("->")[1])
-    ):
-        pytest.skip("not one kernel")
-    assert ".visible .entry" in ptx(expression, NAMED[name], dtype)
+@pytest.mark.parametrize("shard", range(4))
+def test_ptx(shard):
+    for _, format, expression in random_pairs(shard):
+        if expressions.split(expression)[1] and (is_one_kernel(expression) or not isinstance(format, Sum)):
+            assert ".visible .entry" in ptx(expression, format, conformance.DTYPES[shard])

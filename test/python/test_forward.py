@@ -104,7 +104,7 @@ def test_other_dtypes_of_the_input_are_refused():
 
 def test_layers_share_kernels():
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(4)))
+    model = torch.nn.Sequential(*(torch.nn.Linear(24, 24) for _ in range(4)))
     s = lacis.create_schedule(model)
     s.match(r".*weight").sparsify(lacis.Magnitude(0.9)).set_format(lacis.Csr)
     s.build()

@@ -1,42 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients over formats drawn at random, in every dtype, against float64 dense."""
 
-import os
-
-import hypothesis
 import pytest
 import strategies
 import torch
 from conformance import DTYPES, sparse
-from hypothesis import strategies as st
+from test_gradients import product
 from torch.autograd import gradcheck, gradgradcheck
 
 import lacis
-from lacis.errors import DataError
 
-EXAMPLES = 1000 if os.environ.get("LACIS_TEST_LONG") else 24  # three kernels each, four with a sum
+EXAMPLES = 1000 if strategies.LONG else 4  # three kernels each, four with a sum
 SHAPES = ((17, 23), (33, 21), (1, 9), (5, 0), (0, 5))
 
 
-def drawn(check, examples):
-    """Run `check(format, seed)` on formats drawn at random, but those whose widths a tensor does not fit."""
-
-    @hypothesis.settings(
-        max_examples=examples,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    @hypothesis.given(format=strategies.formats_and_sums(), seed=st.integers(0, 2**31))
-    def run(format, seed):
-        try:
-            check(format, seed)
-        except DataError as error:
-            hypothesis.assume("width" not in str(error))
-            raise
-
-    run()
+def some(shard: int) -> list:
+    """Formats of the pool for one of four shards."""
+    return strategies.pool(EXAMPLES)[shard::4]
 
 
 def gradients(format, w, x, g):
@@ -54,9 +34,9 @@ def close(found, expected, magnitude, dtype):
     assert bool(((found.double() - expected).abs() <= 2 * unit * magnitude + 1e-30).all())
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: str(d).removeprefix("torch."))
+@pytest.mark.parametrize("dtype", strategies.mostly_long(DTYPES, torch.float64), ids=str)
 def test_random_formats(dtype):
-    def check(format, seed):
+    for seed, format in enumerate(some(DTYPES.index(dtype))):
         generator = torch.Generator().manual_seed(seed)
         draw = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
         for rows, columns in SHAPES:
@@ -68,17 +48,13 @@ def test_random_formats(dtype):
                 close(of_input, c @ a, c.abs() @ a.abs(), dtype)
                 close(of_values, (c.T @ b) * (w != 0), c.abs().T @ b.abs(), dtype)
 
-    drawn(check, EXAMPLES // 4)
-
 
 def test_random_formats_differentiate_twice():
-    def check(format, seed):
+    for seed, format in enumerate(some(1)):
         generator = torch.Generator().manual_seed(seed)
         dense = sparse((7, 5), 0.4, torch.float64, generator).requires_grad_()
         packed = lacis.pack(dense.detach(), format)
         x = torch.randn(3, 5, generator=generator, dtype=torch.float64, requires_grad=True)
-        function = lambda dense, x: lacis.einsum("ij,bj->bi", packed.with_values(packed.pattern.gather(dense)), x)
+        function = product("ij,bj->bi", packed)
         assert gradcheck(function, (dense, x), fast_mode=True)
         assert gradgradcheck(function, (dense, x), fast_mode=True)
-
-    drawn(check, EXAMPLES // 4)

@@ -13,9 +13,9 @@ TARGETS = ["eager", "cpu"]
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.linear1 = torch.nn.Linear(64, 96)
-        self.linear2 = torch.nn.Linear(96, 64)
-        self.linear3 = torch.nn.Linear(64, 32)
+        self.linear1 = torch.nn.Linear(40, 24)
+        self.linear2 = torch.nn.Linear(24, 24)
+        self.linear3 = torch.nn.Linear(24, 8)
 
     def forward(self, x):
         return self.linear3(torch.relu(self.linear2(torch.relu(self.linear1(x)))))
@@ -47,8 +47,8 @@ def test_snippets(target):
     )
     model = s.build()
     dense.linear1.weight.data *= dense.linear1.weight > 0
-    x = torch.randn(5, 64)
+    x = torch.randn(5, 40)
     with torch.no_grad():
         torch.testing.assert_close(model(x), dense(x), rtol=1e-4, atol=1e-5)
     assert s["linear2.weight"].format == sparse.Ell()
-    assert s["linear3.weight"].packed.nnz == 32 * 64
+    assert s["linear3.weight"].packed.nnz == 8 * 24

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import collections
-import os
+import random
+import re
 
 import conformance
 import hypothesis
@@ -16,9 +17,8 @@ from hypothesis import strategies as st
 import lacis
 from lacis import steps
 
-# Legal schedules in this run; the long one draws ten times as many, and repeats each more often.
-LONG = bool(os.environ.get("LACIS_TEST_LONG"))
-SHARDS, LEGAL, REPEATS = 4, (1200 if LONG else 100), (100 if LONG else 3)
+# 100 legal schedules of layers in this run; in the long one more, einsums too, and each repeated more often.
+SHARDS, LEGAL, REPEATS = 4, 1200, (100 if strategies.LONG else 3)
 EXPRESSIONS = {
     "ij,bj->bi": ("b", "i", "j"),
     "ij,jk->ik": ("i", "k", "j"),
@@ -41,7 +41,7 @@ def loops_of(letters, format) -> list[str]:
 
 
 @st.composite
-def one_step(draw, names: list[str]):
+def one_step(draw, names: list[str], operands=("0", "1", "out")):
     """A step on loops that may exist; `names` follows what it does."""
     loop = draw(st.sampled_from(names))
     verb = draw(
@@ -80,9 +80,9 @@ def one_step(draw, names: list[str]):
         names += [f"{rows}_{entries}0", f"{rows}_{entries}.{rows}"]
         return steps.SplitNnz(f"{rows}_{entries}", draw(st.sampled_from((1, 4, 32))))
     if verb == "relayout":
-        return steps.Relayout(draw(st.sampled_from(("0", "1", "out"))))
+        return steps.Relayout(draw(st.sampled_from(operands)))
     if verb == "walk":
-        return steps.Walk("0", *draw(st.permutations("ij"))[: draw(st.integers(1, 2))])
+        return steps.Walk(operands[0], *draw(st.permutations("ij"))[: draw(st.integers(1, 2))])
     if verb == "vectorize":
         return steps.Vectorize(loop, draw(st.sampled_from(FACTORS)))
     if verb == "bind":
@@ -109,19 +109,71 @@ def operands(expression, format):
     return lacis.pack(w.to(conformance.DEVICE), format), x.to(conformance.DEVICE), expected
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_schedules_change_no_number(shard):
-    outcomes = collections.Counter()
-
-    @hypothesis.seed(shard)
-    @hypothesis.settings(
-        max_examples=40 * LEGAL // SHARDS,
+def drawn(examples, seed, *arguments):
+    """A property that `examples` draws must have, the same draws for the same seed."""
+    settings = hypothesis.settings(
+        max_examples=examples,
         deadline=None,
         database=None,
         phases=[hypothesis.Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    @hypothesis.given(schedules())
+
+    def run(check):
+        settings(hypothesis.seed(seed)(hypothesis.given(*arguments)(lambda draw: check(draw))))()
+
+    return run
+
+
+def refused(outcomes, error, chosen):
+    assert "error: " in error.message and "PLEASE submit" not in error.message, chosen
+    outcomes[error.message.split("error: ")[1].split(":")[0]] += 1
+
+
+def loops_in(format, dtype) -> list[str]:
+    """The loops of a linear layer, as a refusal names them."""
+    with pytest.raises(lacis.CompileError) as caught:
+        conformance.layer(torch.ones(17, 23, dtype=dtype), format, steps=[steps.Split("?", 2)])
+    return re.findall(r"'([^']*)'", caught.value.message.split("loops here are")[1])
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_layers_under_schedules(shard):
+    """Half of the random formats, each under a schedule drawn for it."""
+    formats, outcomes = strategies.share("schedules", shard), collections.Counter()
+    for n, format in formats:
+        layer_under_a_schedule(format, conformance.DTYPES[shard], n, outcomes)
+    assert outcomes["legal"] == len(formats) >= 25 and len(outcomes) > 3, outcomes
+
+
+@st.composite
+def layer_schedules(draw, names: list[str]):
+    known = list(names)
+    return [draw(one_step(known, ("w", "x", "y"))) for _ in range(draw(st.integers(1, 5)))]
+
+
+def layer_under_a_schedule(format, dtype, n: int, outcomes) -> None:
+    names, drawn_for_it, has_bias = loops_in(format, dtype), [], n % 4 == 1
+    w, bias = torch.ones(17, 23, dtype=dtype), torch.zeros(17, dtype=dtype) if has_bias else None
+    drawn(60, n, layer_schedules(names))(drawn_for_it.append)
+    random.Random(n).shuffle(drawn_for_it)  # hypothesis begins with the simplest
+    for chosen in drawn_for_it:
+        try:
+            conformance.layer(w, format, bias, chosen)
+        except lacis.CompileError as error:
+            refused(outcomes, error, chosen)
+            continue
+        outcomes["legal"] += 1
+        conformance.run(format, dtype, n, conformance.ODD_SHAPES, (has_bias,), chosen, REPEATS)
+        return
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_schedules_change_no_number(shard):
+    outcomes = collections.Counter()
+
+    @drawn(40 * LEGAL // SHARDS, shard, schedules())
     def draw(schedule):
         if outcomes["legal"] >= LEGAL // SHARDS:
             return
@@ -130,16 +182,13 @@ def test_schedules_change_no_number(shard):
         try:
             kernel = lacis.compile(expression, packed, x, steps=chosen)
         except lacis.CompileError as error:
-            assert "error: " in error.message and "PLEASE submit" not in error.message, chosen
-            outcomes[error.message.split("error: ")[1].split(":")[0]] += 1
-            return
+            return refused(outcomes, error, chosen)
         outcomes["legal"] += 1
         y = kernel(packed, x)
         torch.testing.assert_close(y.double().cpu(), expected, rtol=1e-4, atol=1e-4, msg=lambda m: f"{schedule}: {m}")
         assert all(torch.equal(y, kernel(packed, x)) for _ in range(REPEATS)), chosen
         assert kernel.steps[: len(chosen)] == tuple(chosen)
 
-    draw()
     print(dict(outcomes))
     assert outcomes["legal"] >= LEGAL // SHARDS, outcomes
     assert len(outcomes) > 5, "refusals of many verbs"

@@ -26,7 +26,7 @@ class Ellpack(lacis.Format):
 
 def make_model():
     torch.manual_seed(0)
-    return torch.nn.Sequential(*(torch.nn.Linear(32, 32) for _ in range(6)))
+    return torch.nn.Sequential(*(torch.nn.Linear(24, 24) for _ in range(6)))
 
 
 def record(model):
@@ -36,9 +36,9 @@ def record(model):
     s = lacis.create_schedule(model, target="cpu", deterministic=True)
     s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csc)
     s["1.weight"].sparsify(Positive(0.01)).set_format(Ellpack)
-    s["2.weight"].block(8, 8).set_format(Local, axis=[0, 1]).set_format(lacis.Coo, axis=[2, 3])
-    s["3.weight"].decompose(ell=lacis.Ell(width=3), rest=lacis.Coo)
-    s["4.weight"].sparsify(lacis.BlockMagnitude(0.75)).block(8, 4).set_format(lacis.Bsr)
+    s["2.weight"].block(16, 16).set_format(Local, axis=[0, 1]).set_format(lacis.Coo, axis=[2, 3])
+    s["3.weight"].decompose(ell=lacis.Ell(width=4), rest=lacis.Coo)
+    s["4.weight"].sparsify(lacis.BlockMagnitude(0.75)).block(4, 8).set_format(lacis.Bsr)
     s["5.weight"].set_format(lacis.Bsr(4, 4)).split("b", 8).reorder("b0", "i0", "i1", "b1").vectorize("b1", 8).unroll(
         "j0", 2
     )
@@ -47,7 +47,7 @@ def record(model):
 
 def test_a_schedule_replays_on_a_fresh_model(tmp_path):
     model = make_model()
-    fresh, x = copy.deepcopy(model), torch.randn(5, 32)
+    fresh, x = copy.deepcopy(model), torch.randn(5, 24)
     s = record(model)
     s.save(tmp_path / "a.json")
     again = lacis.load_schedule(tmp_path / "a.json", fresh)

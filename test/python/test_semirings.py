@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from strategies import LONG, mostly_long, turns
 
 import lacis
 
@@ -33,21 +34,24 @@ def maximum(expression, dense, mask, others, combine):
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_the_largest_over_the_entries(expression, semiring, combine, target):
     generator = torch.Generator().manual_seed(3)
-    mask = torch.rand(9, 10, generator=generator) < 0.3
+    mask = torch.rand(9, 11, generator=generator) < 0.3
     mask[4] = False
-    dense = torch.where(mask, torch.randn(9, 10, generator=generator) - 1, 0)
+    dense = torch.where(mask, torch.randn(9, 11, generator=generator) - 1, 0)
     terms = expression.split("->")[0].split(",")
-    sizes = {**dict(zip(terms[0], dense.shape)), "b": 6}
+    sizes = {**dict(zip(terms[0], dense.shape)), "b": 7}
     others = [torch.randn([sizes.get(letter, 5) for letter in term], generator=generator) for term in terms[1:]]
     expected = maximum(expression, dense, mask, others, combine)
     assert expected.isneginf().any() or "ki" in expression or expression in ("ij->j", "ij,i->j")
-    for format in FORMATS:
+    turn = EXPRESSIONS.index(expression)
+    if target == "cpu" and (turn % 2 or (semiring == "max_times" and turn)) and not LONG:
+        return
+    for format in FORMATS if target == "eager" else turns(FORMATS, turn):
         y = lacis.einsum(expression, lacis.pack(dense, format), *others, semiring=semiring, target=target)
         torch.testing.assert_close(y, expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
-@pytest.mark.parametrize("format", FORMATS[:5], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("format", FORMATS[: 5 if LONG else 1], ids=lambda f: f.__name__)
 def test_reachable_nodes(format, target):
     edges = torch.rand(40, 40, generator=torch.Generator().manual_seed(4)) < 0.05
     frontier = torch.zeros(3, 40, dtype=torch.bool)
@@ -65,7 +69,7 @@ def test_nan_wins_and_stays_with_the_entries(target):
     assert y[0] == 3 and y[1].isnan() and y[2] == -math.inf
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", mostly_long([torch.float64, torch.float16, torch.bfloat16], torch.bfloat16))
 def test_other_dtypes(dtype):
     dense, x = torch.randn(8, 6).relu().to(dtype), torch.randn(3, 6).to(dtype)
     packed = lacis.pack(dense, lacis.Csr)

@@ -72,7 +72,10 @@ def both_targets(expression, *operands, steps=()):
     return [compile_kernel(emit(spec), target) for target in ("cpu", "cuda:sm_90a")]
 
 
-@pytest.mark.parametrize("format", strategies.PREDEFINED[:-1] + [strategies.NEST], ids=str)
+GIVEN = strategies.PREDEFINED[:-1] + [strategies.NEST]
+
+
+@pytest.mark.parametrize("format", strategies.mostly_long(GIVEN, strategies.NEST), ids=str)
 def test_the_default_given_back_is_the_same_kernel(format):
     packed, x, _ = problem(format)
     for before in both_targets("ij,bj->bi", packed, x):
@@ -106,7 +109,7 @@ PARTIAL = {
 }
 
 
-@pytest.mark.parametrize("case", PARTIAL)
+@pytest.mark.parametrize("case", strategies.mostly_long(PARTIAL, "tiles"))
 def test_partial_schedules_are_completed(case):
     packed, x, w = problem(batch=7)
     given = PARTIAL[case]
@@ -167,7 +170,7 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("case", WALKS)
+@pytest.mark.parametrize("case", strategies.mostly_long(WALKS, "blocks by columns"))
 def test_walks(case):
     format, expression, axes = WALKS[case]
     packed, _, w = problem(format)
@@ -207,8 +210,11 @@ SHARES = {
 }
 
 
-@pytest.mark.parametrize("format", [lacis.Csr(), lacis.Csc(), lacis.Ell(), lacis.Bsr(4, 8)], ids=str)
-@pytest.mark.parametrize("case", SHARES)
+SHARED = [lacis.Csr(), lacis.Csc(), lacis.Ell(), lacis.Bsr(4, 8)]
+TURNS = [(case, format) for n, case in enumerate(SHARES) for format in strategies.turns(SHARED, n)]
+
+
+@pytest.mark.parametrize("case, format", TURNS, ids=str)
 def test_equal_shares_of_entries(case, format):
     """Empty rows, a full one, rows across shares: finished in the order of the entries, on any number of threads."""
     w = strategies.sparse(32, 48, density=0.2)
@@ -216,7 +222,7 @@ def test_equal_shares_of_entries(case, format):
     w[20] = 1.0
     packed, x = lacis.pack(w, format), torch.randn(48, 9)
     blocked = isinstance(format, lacis.Bsr)
-    for factor in (1, 7, 500):
+    for factor in strategies.turns((1, 7, 500), list(SHARES).index(case)):
         given = [steps.SplitNnz("i_j", factor), *SHARES[case]]
         if blocked:
             given = [parse(step.text().replace("i_j", "i0_j0").replace('"j"', '"j0"')) for step in given]

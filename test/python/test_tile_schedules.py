@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+from strategies import mostly_long, turns
 
 import lacis
 from lacis import _core
@@ -42,7 +43,7 @@ TAKEN = {
 
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
-@pytest.mark.parametrize("case", TAKEN)
+@pytest.mark.parametrize("case", mostly_long(TAKEN, "64, f16", "128 x 64", "8", "16 x 128"))
 def test_ptx_assembles_clean(case):
     """No C75xx and no spill."""
     format, block, dtype = TAKEN[case]
@@ -140,8 +141,11 @@ def walk(kernel, packed, x, rows):
     return y
 
 
-@pytest.mark.parametrize("case", TAKEN)
-@pytest.mark.parametrize("shape", [(200, 328, 300), (64, 64, 1), (128, 8, 1100)])
+SHAPES = [(200, 328, 300), (64, 64, 1), (128, 8, 1100)]
+TURNS = [(case, shape) for n, case in enumerate(TAKEN) for shape in turns(SHAPES, n)]
+
+
+@pytest.mark.parametrize("case, shape", TURNS)
 def test_the_arrays_say_what_the_matrix_says(case, shape):
     format, block, dtype = TAKEN[case]
     packed, x, text = problem(format, *shape, block, dtype)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the kernels that the suite compiles: `make test` makes at most 500 distinct ones.
+
+A kernel is its text at the first stage: the same text for another target is the same kernel, and so is a later stage
+that goes back in. One that a warm cache holds counts too.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import hashlib
+import os
+
+import pytest
+
+LIMIT = 500
+_made: dict[str, str] = {}  # digest of the text -> the test module that asked first
+
+
+def _count(text: str) -> None:
+    from lacis.runtime.keys import without_locations
+
+    if "lacis.stage" in text or text.startswith("; ModuleID"):
+        return
+    digest = hashlib.sha256(without_locations(text).encode()).hexdigest()
+    _made.setdefault(digest, os.environ.get("PYTEST_CURRENT_TEST", "?").partition("::")[0])
+
+
+def _counted(function, text_of):
+    @functools.wraps(function)
+    def run(first, *args, **kwargs):
+        made = function(first, *args, **kwargs)
+        _count(text_of(first))  # what is refused is no kernel
+        return made
+
+    return run
+
+
+def pytest_configure(config):
+    try:
+        from lacis import _core
+        from lacis.runtime import kernels
+    except ImportError:  # nothing is built, so nothing is compiled
+        return
+    _core.compile = _counted(_core.compile, lambda text: text)
+    kernels._make = _counted(kernels._make, lambda request: request.text)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """A worker of pytest-xdist hands over what it counted."""
+    for digest, module in getattr(node, "workeroutput", {}).get("kernels", {}).items():
+        _made.setdefault(digest, module)
+
+
+def _limited() -> bool:
+    import torch
+
+    return not os.environ.get("LACIS_TEST_LONG") and not torch.cuda.is_available()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session):
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["kernels"] = dict(_made)
+    elif len(_made) > LIMIT and _limited():
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"{len(_made)} distinct kernels (make test: at most {LIMIT})")
+    if os.environ.get("LACIS_TEST_KERNELS") or (len(_made) > LIMIT and _limited()):
+        for module, count in collections.Counter(_made.values()).most_common():
+            terminalreporter.write_line(f"{count:5} {module}")
