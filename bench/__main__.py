@@ -22,6 +22,7 @@ NAMES = [
     "tiles",
     "tile_schedules",
     "tile_gradients",
+    "tile_training",
     "tile_epilogue",
 ]
 

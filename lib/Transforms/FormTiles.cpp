@@ -38,8 +38,9 @@ private:
   void forEachItem(OpBuilder at, Value worker, Value ring, Body body);
   void produce(OpBuilder &at, Value panel, Value column, LevelLoopOp steps);
   void load(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles);
-  void loadLinked(OpBuilder &at, Value lo, Value count, Value list);
+  void loadLinked(OpBuilder &in, Value position, Value place, Value list);
   Value consume(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
+  SmallVector<std::pair<Value, Value>> findTiles(OpBuilder &at, Value consumer, Value step, size_t count);
   SmallVector<Value> multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
   Value applyFinish(OpBuilder &at, Value acc, Value row);
   void finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs);
@@ -66,7 +67,8 @@ void TileForm::prepare() {
   Type element = type.getElementType();
   ringType = RingType::get(context, nest.stages,
                            {TileType::get(context, {nest.columns, layout.step}, element),
-                            TileType::get(context, {layout.tilesPerStep(), layout.rows, layout.columns}, element)});
+                            TileType::get(context, {layout.tilesPerStep(), layout.shape().first, layout.shape().second},
+                                          element)});
   accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
   zero = constant(0);
   Value extent = tensor::DimOp::create(b, loc, product.dense, zero);
@@ -116,34 +118,41 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
 /// Starts the loads of one step.
 void TileForm::load(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles) {
   LoadTileOp::create(at, loc, nest.product.dense, ValueRange{column, depth}, tiles[0], Value(), ArrayAttr());
+  if (layout.isFull) {
+    Value first = arith::MulIOp::create(at, loc, step, constant(layout.tilesPerStep()));
+    for (int64_t n = 0; n < layout.tilesPerStep(); ++n)
+      loadLinked(at, arith::AddIOp::create(at, loc, first, constant(n)), constant(n), tiles[1]);
+    return;
+  }
   auto bounds = BoundsOp::create(at, loc, at.getIndexType(), at.getIndexType(), regrouped, 2, step);
   Value count = arith::SubIOp::create(at, loc, bounds.getHi(), bounds.getLo());
-  if (layout.isLinked)
-    loadLinked(at, bounds.getLo(), count, tiles[1]);
-  else
+  if (!layout.isLinked) {
     LoadRunOp::create(at, loc, regrouped, bounds.getLo(), count, tiles[1]);
-}
-
-/// Tiles that lie where the values are: parts of stored blocks, numbered row by row within a block.
-void TileForm::loadLinked(OpBuilder &at, Value lo, Value count, Value list) {
+    return;
+  }
   auto loop = LoopOp::create(at, loc, (nest.consumers.getName() + "_tile").str(), count);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value position = arith::AddIOp::create(in, loc, lo, loop.getCoordinate());
+  Value position = arith::AddIOp::create(in, loc, bounds.getLo(), loop.getCoordinate());
+  loadLinked(in, position, loop.getCoordinate(), tiles[1]);
+  YieldOp::create(in, loc, ValueRange());
+}
+
+/// A tile that lies where the values are: part of a stored block, numbered row by row within the block.
+void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list) {
   Value part = LocateOp::create(in, loc, in.getIndexType(), regrouped, 3, position, ValueRange());
-  auto [height, width] = nest.product.block();
-  int64_t across = width / layout.columns, parts = height / layout.rows * across;
+  StoredBlock block = nest.product.block();
+  auto [tall, wide] = layout.shape();
+  int64_t height = block.transposed ? block.depth : block.rows, width = block.transposed ? block.rows : block.depth;
+  int64_t across = width / wide, parts = height / tall * across;
   Value slot = part, row = zero, column = zero;
   if (parts != 1) {
     slot = arith::DivUIOp::create(in, loc, part, constant(parts));
     Value within = arith::RemUIOp::create(in, loc, part, constant(parts));
     row = arith::MulIOp::create(in, loc, arith::DivUIOp::create(in, loc, within, constant(across)),
-                                constant(layout.rows));
-    column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)),
-                                   constant(layout.columns));
+                                constant(tall));
+    column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)), constant(wide));
   }
-  LoadTileOp::create(in, loc, nest.product.stored, ValueRange{slot, row, column}, list, loop.getCoordinate(),
-                     ArrayAttr());
-  YieldOp::create(in, loc, ValueRange());
+  LoadTileOp::create(in, loc, nest.product.stored, ValueRange{slot, row, column}, list, place, ArrayAttr());
 }
 
 /// One round: a free place of the ring is filled.
@@ -158,34 +167,45 @@ void TileForm::produce(OpBuilder &at, Value panel, Value column, LevelLoopOp ste
 
 //===- Consumers ----------------------------------------------------------===//
 
-/// The products of one step: of each accumulator those tiles of its rows that are stored.
-SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
+/// The first stored tile of each of `count` accumulators, and which of its tiles are stored (null where all are).
+SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value consumer, Value step, size_t count) {
   Type word = at.getI32Type();
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value)));
   };
   int64_t width = layout.width;
   Value who = arith::IndexCastOp::create(at, loc, word, consumer);
-  Value shift = arith::MulIOp::create(at, loc, who, number(width * static_cast<int64_t>(accs.size())));
+  Value shift = arith::MulIOp::create(at, loc, who, number(width * static_cast<int64_t>(count)));
+  SmallVector<std::pair<Value, Value>> own;
+  if (layout.isFull && width == 1) {
+    for (size_t n = 0; n < count; ++n)
+      own.push_back({arith::AddIOp::create(at, loc, shift, number(n)), Value()});
+    return own;
+  }
   Value below = arith::SubIOp::create(at, loc, arith::ShLIOp::create(at, loc, number(1), shift), number(1));
   Value bits = PresenceOp::create(at, loc, word, regrouped, 2, step);
   Value first = math::CtPopOp::create(at, loc, arith::AndIOp::create(at, loc, bits, below));
   Value rest = arith::ShRUIOp::create(at, loc, bits, shift);
-  SmallVector<std::pair<Value, Value>> own; // the first stored tile of each accumulator, and which are stored
-  for (size_t n = 0; n < accs.size(); ++n) {
+  for (size_t n = 0; n < count; ++n) {
     Value mine = arith::AndIOp::create(at, loc, rest, number((int64_t(1) << width) - 1));
     own.push_back({first, mine});
-    if (n + 1 == accs.size())
+    if (n + 1 == count)
       break;
     first = arith::AddIOp::create(at, loc, first, math::CtPopOp::create(at, loc, mine));
     rest = arith::ShRUIOp::create(at, loc, rest, number(width));
   }
+  return own;
+}
+
+/// The products of one step: of each accumulator those tiles of its rows that are stored.
+SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
+  SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+  UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own))
-    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, /*aTransposed=*/UnitAttr(),
-                                    place.second, tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(),
-                                    acc));
+    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
+                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc));
   return results;
 }
 

@@ -28,13 +28,15 @@ LogicalResult TileLayout::read(unsigned m, unsigned k) {
   auto is = [](ArrayRef<Digit> digits, unsigned axis) { return digits.size() == 1 && digits[0].axis == axis; };
   ArrayRef<Digit> bits = digits(2);
   unsigned first = levels.size() - 2;
-  if (levels.size() != (isLinked ? 6u : 5u) || !is(digits(0), m) || !is(digits(1), k) || !is(digits(first), m) ||
-      !is(digits(first + 1), k) || bits.empty() || bits.size() > 2 || bits[0].axis != m)
+  transposed = is(digits(first), k);
+  unsigned down = transposed ? first + 1 : first, across = transposed ? first : first + 1;
+  if (levels.size() != (isLinked ? 6u : 5u) || !is(digits(0), m) || !is(digits(1), k) || !is(digits(down), m) ||
+      !is(digits(across), k) || bits.empty() || bits.size() > 2 || bits[0].axis != m)
     return failure();
   panel = digits(0)[0].div;
   step = digits(1)[0].div;
-  rows = digits(first)[0].mod;
-  columns = digits(first + 1)[0].mod;
+  rows = digits(down)[0].mod;
+  columns = digits(across)[0].mod;
   height = bits[0].mod;
   width = bits.size() == 2 ? bits[1].mod : 1;
   bool sides = bits.size() == 1 || (bits[1].axis == k && bits[1].div == columns);
@@ -95,10 +97,13 @@ static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
     return top->emitError("tiles: the layout has ") << layout.height << " tiles of " << layout.rows
                                                     << " rows in a panel; the loops make "
                                                     << nest.numConsumers() * nest.numParts() << " of " << nest.rows;
-  auto [height, width] = nest.product.block();
-  if (layout.isLinked && (!height || height % layout.rows != 0 || width % layout.columns != 0))
+  StoredBlock block = nest.product.block();
+  if (!block.rows || block.transposed != layout.transposed)
+    return top->emitError("tiles: the rows of a tile lie as those of a stored block, in ") << product.format();
+  if (layout.isLinked && (block.rows % layout.rows != 0 || block.depth % layout.columns != 0))
     return top->emitError("tiles: tiles of ") << layout.rows << " x " << layout.columns
                                               << " that link to the values are parts of stored blocks";
+  layout.isFull = layout.isLinked && block.rows % layout.panel == 0 && block.depth % layout.step == 0;
   return success();
 }
 

@@ -10,14 +10,19 @@ namespace lacis {
 
 /// The execution layout that a nest walks: panels of rows, steps of columns, and in each step the tiles that are
 /// stored: `(m floordiv panel : dense, k floordiv step : compressed, (m floordiv rows mod height,
-/// k floordiv columns mod width) : bitmap, [link,] m mod rows : dense, k mod columns : dense)`.
+/// k floordiv columns mod width) : bitmap, [link,] m mod rows : dense, k mod columns : dense)`, the last two in the order
+/// of the stored blocks.
 struct TileLayout {
   FormatAttr format;
   std::optional<int64_t> capacity; // tiles of a step
   int64_t panel = 0, step = 0, rows = 0, columns = 0, height = 0, width = 1;
-  bool isLinked = false; // tiles are read where the values lie
+  bool isLinked = false;   // tiles are read where the values lie
+  bool isFull = false;     // each step has all its tiles
+  bool transposed = false; // the rows of a tile lie along k
 
   int64_t tilesPerStep() const { return capacity.value_or(height * width); }
+  /// The tile as it lies in memory.
+  std::pair<int64_t, int64_t> shape() const { return transposed ? std::pair(columns, rows) : std::pair(rows, columns); }
   /// Reads the sizes from the format, whose axes have the letters `m` and `k` at these numbers.
   llvm::LogicalResult read(unsigned m, unsigned k);
 };

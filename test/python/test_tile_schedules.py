@@ -119,6 +119,8 @@ def walk(kernel, packed, x, rows):
     bits = layout.format.levels[2].digits
     height, width = bits[0].mod, bits[1].mod if len(bits) == 2 else 1
     step, (down, across) = layout.format.levels[1].digits[0].div, layout.format.tile
+    if layout.format.levels[0].digits[0].axis == 1:  # panels of columns: the product takes the tiles transposed
+        tiles, down, across = tiles.mT, across, down
     y, count = torch.full((len(x), rows), float("nan")), -(-len(x) // by)
     workers = (len(lists["pos2"]) - 1) // (raster * groups)
     for group, worker in ((g, n) for g in range(-(-count // raster)) for n in range(workers)):

@@ -12,6 +12,7 @@ import dataclasses
 import torch
 
 from ..errors import FormatError
+from ..formats import Format
 from .balance import group_lists, panel_cost
 from .copies import copy_tiles
 from .regroup import Regrouped, regroup
@@ -59,8 +60,14 @@ def execution_layout(structure: Structure, text: str) -> Regrouped:
     if word != "regroup" or not mark:
         raise FormatError(f"'{text}' is no execution layout")
     found = format.removesuffix(">")
-    panel = int(found.partition(" floordiv ")[2].split()[0])
-    return regroup(structure, found, capacity=_options(rest).get("capacity"), reorder=structure.format.tile[0] < panel)
+    outer = Format.parse(found).levels[0].digits[0]
+    reorder = _tile_size(structure.format, outer.axis) < outer.div
+    return regroup(structure, found, capacity=_options(rest).get("capacity"), reorder=reorder)
+
+
+def _tile_size(format: Format, axis: int) -> int:
+    """How many coordinates of an axis a stored block or a tile has."""
+    return next((level.digits[0].mod for level in format.levels[-2:] if level.digits[0].axis == axis), 1)
 
 
 def line_bytes(text: str) -> int:
@@ -78,13 +85,12 @@ def line_bytes(text: str) -> int:
 def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[str, torch.Tensor]:
     """The work lists that a text beginning with `balance` names, over the panels of `layout`."""
     options = _options(text.partition(" of ")[0].split()[1:])
-    rows, columns = layout.format.tile
-    step = layout.format.levels[1].digits[0].div
+    (rows, columns), inner = layout.format.tile, layout.format.levels[1].digits[0]
     cost = panel_cost(
         layout.arrays,
         tile_bytes=rows * columns * _HALF,
-        step_bytes=options["by"] * step * _HALF,
-        cycles=columns / 16 * options["by"] / 2,
+        step_bytes=options["by"] * inner.div * _HALF,
+        cycles=_tile_size(layout.format, inner.axis) / 16 * options["by"] / 2,
         fixed=_FIXED,
     )
     on_gpu = structure.device.type == "cuda"

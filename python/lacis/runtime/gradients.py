@@ -70,7 +70,7 @@ class Family:
                 known = set(self.arrays)
                 for array in gradient.kernel.names:
                     array = _in_part(array, slot)
-                    if array not in known and array[2] != VALUES:
+                    if array not in known and (array[1] or array[2] != VALUES):
                         self.companions.append(array)
         return self
 
@@ -78,7 +78,8 @@ class Family:
         """The kernel of one gradient, compiled when first asked for."""
         if slot not in self._gradients:
             kernel = self._load(self.specs[slot])
-            if any(text and name == VALUES for _, text, name in kernel.names):  # copies of values are the forward's
+            copies = any(text and name == VALUES for _, text, name in kernel.names)
+            if copies and self.kernel.spec.sampled:  # its values are what arrives, of which nobody has a copy
                 kernel = self._load(self.specs[slot], plain=True)
             self._gradients[slot] = family(kernel, self._load)
         return self._gradients[slot]

@@ -13,17 +13,18 @@ using namespace lacis;
 
 FormatAttr Product::format() const { return formatOf(stored); }
 
-std::pair<int64_t, int64_t> Product::block() const {
+StoredBlock Product::block() const {
   ArrayRef<LevelAttr> levels = format().getLevels();
   if (format().getAxes().size() != 2 || format().getNumTileLevels() != 2)
-    return {0, 0};
+    return {};
   ArrayRef<Digit> first = levels[levels.size() - 2].getDigits(), last = levels.back().getDigits();
+  if (first.size() != 1 || last.size() != 1 || first[0].div != 1 || last[0].div != 1 || first[0].axis == last[0].axis)
+    return {};
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
   auto axes = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
-  bool ordered = first.size() == 1 && last.size() == 1 && first[0].div == 1 && last[0].div == 1 &&
-                 cast<StringAttr>(axes[first[0].axis]).getValue() == rows &&
-                 cast<StringAttr>(axes[last[0].axis]).getValue() == depth;
-  return ordered ? std::pair(first[0].mod, last[0].mod) : std::pair<int64_t, int64_t>(0, 0);
+  if (cast<StringAttr>(axes[first[0].axis]).getValue() == rows)
+    return {first[0].mod, last[0].mod, false};
+  return {last[0].mod, first[0].mod, true};
 }
 
 /// The argument behind a walk through a companion.

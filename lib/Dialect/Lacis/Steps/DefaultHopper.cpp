@@ -68,7 +68,10 @@ static std::string layoutText(Product &product, func::FuncOp function, const Pan
   else
     out << "(" << m << " floordiv " << kTileRows << " mod " << height << ", " << k << " floordiv " << panel.tile
         << " mod " << width << ") : bitmap, ";
-  out << m << " mod " << kTileRows << " : dense, " << k << " mod " << panel.tile << " : dense)>";
+  if (product.block().transposed)
+    out << k << " mod " << panel.tile << " : dense, " << m << " mod " << kTileRows << " : dense)>";
+  else
+    out << m << " mod " << kTileRows << " : dense, " << k << " mod " << panel.tile << " : dense)>";
   return text;
 }
 
@@ -171,17 +174,17 @@ static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface
     return completeForCuda(nest, steps, untouched);
   SmallVector<LoopOp> chain = nest.mainChain();
   SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
-  auto [height, width] = product->block();
+  StoredBlock block = product->block();
   std::optional<Finish> finish = product->finish();
   bool narrow = finish && llvm::any_of(finish->steps, [](Operation *op) {
                   return op->getDialect()->getNamespace() == "math";
                 });
-  const Panel *panel = panelFor(height, width, narrow);
+  const Panel *panel = panelFor(block.rows, block.depth, narrow);
   func::FuncOp function = nest.getFunction();
   bool halves = isHalf(product->stored.getType()) &&
                 getElementTypeOrSelf(product->stored) == getElementTypeOrSelf(product->dense) &&
                 getElementTypeOrSelf(product->stored) == getElementTypeOrSelf(product->output);
-  if (!panel || !halves || !hasTileLoops(rows, columns, chain, height) || !isAligned(function, product->stored) ||
+  if (!panel || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
       !product->format().getIndexType().isInteger(32) || !finish)
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);

@@ -16,6 +16,12 @@ struct Finish {
   llvm::SmallVector<ReadOp> vectors;
 };
 
+/// Stored blocks as a product takes them.
+struct StoredBlock {
+  int64_t rows = 0, depth = 0; // 0: not dense in these two
+  bool transposed = false;     // neighbours in memory are neighbours along the rows, not along the depth
+};
+
 /// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format.
 struct Product {
   mlir::BlockArgument stored, dense, output;
@@ -25,8 +31,7 @@ struct Product {
   WriteOp write;
 
   FormatAttr format() const;
-  /// The layout's blocks, in the order of the values: rows along m, columns along k; zeros where they lie otherwise.
-  std::pair<int64_t, int64_t> block() const;
+  StoredBlock block() const;
   /// What follows the sum; nullopt where it reads more than vectors along the rows.
   std::optional<Finish> finish();
 };

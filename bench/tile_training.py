@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One layer's training step by the default schedules: forward and both gradients, beside torch's dense layer."""
+
+from __future__ import annotations
+
+import copy
+
+import lacis
+import torch
+
+from .measure import Case, measure
+from .tile_schedules import blocked
+
+TITLE = "Training step of a block-sparse layer by the default schedules, 8192 tokens, bf16"
+TOKENS = 8192
+# What the step must be, in times of the dense layer's.
+MUST = {(64, 0.9): 4.8, (128, 0.75): 3.1, (32, 0.9): 2.2, (16, 0.9): 1.7}
+
+
+def products(block: int, sparsity: float, size: int) -> list[Case]:
+    """The three products, each beside cuBLAS's of the dense weight."""
+    weight = blocked(size, block, sparsity)
+    x, dy = (torch.randn(TOKENS, size, device="cuda").bfloat16() for _ in range(2))
+    packed = lacis.pack(weight, lacis.Bsr(block, block))
+    kernel = lacis.compile("ij,bj->bi", packed, x)
+    of_input, of_values = (kernel.family.gradient(slot).kernel for slot in ("1", "values"))
+    each = {
+        "forward": (lambda: kernel(packed, x), lambda: torch.nn.functional.linear(x, weight)),
+        "gradient of the input": (lambda: of_input.run([dy], packed, x.shape), lambda: dy @ weight),
+        "gradient of the values": (
+            lambda: of_values.run([x, dy], packed, packed.values.shape),
+            lambda: dy.T @ x,
+        ),
+    }
+    cases = []
+    with torch.no_grad():
+        for name, (own, dense) in each.items():
+            times = measure({"lacis": own, "torch dense": dense}, "cuda", rounds=20, flush=True)
+            teraflops = 2 * TOKENS * packed.values.numel() / times["lacis"] / 1e9
+            cases.append(Case(f"{size}², block {block}, {sparsity:.0%} zeros, {name} ({teraflops:.0f} TFLOP/s)", times))
+    return cases
+
+
+def layers(block: int, sparsity: float, size: int):
+    """A sparse layer and the dense one that it came from, in bf16."""
+    dense = torch.nn.Linear(size, size, bias=False, device="cuda", dtype=torch.bfloat16)
+    with torch.no_grad():
+        dense.weight.copy_(blocked(size, block, sparsity))
+    model = torch.nn.Sequential(copy.deepcopy(dense))
+    s = lacis.create_schedule(model)
+    s["0.weight"].block(block, block).sparsify(lacis.BlockMagnitude(sparsity)).set_format(lacis.Bsr)
+    return s.build(), dense
+
+
+def step(layer, x: torch.Tensor, dy: torch.Tensor):
+    """Forward and backward; gradients are made anew, as after `zero_grad()`."""
+
+    def run():
+        y = layer(x)
+        torch.autograd.grad(y, [x, *layer.parameters()], dy)
+
+    return run
+
+
+def training(block: int, sparsity: float, size: int) -> Case:
+    sparse, dense = layers(block, sparsity, size)
+    x, dy = (torch.randn(TOKENS, size, device="cuda").bfloat16() for _ in range(2))
+    x.requires_grad_()
+    contenders = {"lacis": step(sparse, x, dy), "torch dense": step(dense, x, dy)}
+    times = measure(contenders, "cuda", rounds=20, flush=True)
+    must = MUST.get((block, sparsity)) if size == 8192 else None
+    return Case(f"{size}², block {block}, {sparsity:.0%} zeros, training step", times, f"≥ {must}" if must else "")
+
+
+def run() -> list[Case]:
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
+        return []
+    shapes = [(b, s) for b in (128, 64, 32, 16) for s in (0.5, 0.75, 0.9)]
+    cases = [training(b, s, n) for n in (8192, 4096) for b, s in (shapes if n == 8192 else MUST)]
+    return cases + [case for b, s in shapes for case in products(b, s, 8192)]

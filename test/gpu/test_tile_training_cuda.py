@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gradients that the default schedule puts on tensor cores of a Hopper GPU, against float64."""
+
+import pytest
+import torch
+
+import lacis
+
+HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
+FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": lacis.BlockedEll}
+BLOCKS = [(64, 64), (128, 128), (64, 128), (32, 32), (16, 16), (8, 8), (32, 16)]
+SHAPES = [(256, 256, 256), (64, 64, 1), (1000, 712, 333), (2048, 1024, 1025), (8, 2048, 3000)]
+
+
+def blocked(rows, columns, block, sparsity, dtype=torch.bfloat16, entries=1.0):
+    """A random matrix with whole blocks of zeros; `entries` is the share of the other places that is not 0."""
+    grid = torch.rand(-(-rows // block[0]), -(-columns // block[1]), device="cuda") >= sparsity
+    mask = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
+    mask = mask & (torch.rand(rows, columns, device="cuda") < entries)
+    return (torch.randn(rows, columns, device="cuda") * mask).to(dtype)
+
+
+def check(got, want, what=""):
+    error = ((got.double() - want).norm() / want.norm().clamp(min=1e-30)).item()
+    assert error < 6e-3, f"{what}: error {error}"
+
+
+class Problem:
+    """A packed weight, what arrives, the kernels of the gradients, and what they must answer."""
+
+    def __init__(self, format, block, shape, sparsity, dtype=torch.bfloat16, entries=1.0):
+        rows, columns, tokens = shape
+        self.weight = blocked(rows, columns, block, sparsity, dtype, entries)
+        self.x = torch.randn(tokens, columns, device="cuda").to(dtype)
+        self.dy = torch.randn(tokens, rows, device="cuda").to(dtype)
+        self.packed = lacis.pack(self.weight, FORMATS[format](*block))
+        family = lacis.compile("ij,bj->bi", self.packed, self.x).family
+        self.kernels = {slot: family.gradient(slot).kernel for slot in ("1", "values")}
+
+    def input(self):
+        _poison(self.x.shape, self.x.dtype)
+        with torch.no_grad():
+            return self.kernels["1"].run([self.dy], self.packed, self.x.shape)
+
+    def values(self):
+        _poison(self.packed.values.shape, self.x.dtype)
+        with torch.no_grad():
+            return self.kernels["values"].run([self.x, self.dy], self.packed, self.packed.values.shape)
+
+    def check(self):
+        check(self.input(), self.dy.double() @ self.weight.double(), "of the input")
+        got = self.values()
+        check(got, self.packed.pattern.gather(self.dy.double().T @ self.x.double()), "of the values")
+        valid = self.packed.pattern.tensors["valid"]
+        assert not valid.numel() or not got[~valid].any()
+
+
+def _poison(shape, dtype):
+    torch.full(shape, float("nan"), device="cuda", dtype=dtype)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_gradients(format, block, shape):
+    for sparsity in (0.0, 0.75, 1.0):
+        Problem(format, block, shape, sparsity).check()
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_float16_and_partly_filled_blocks(block):
+    problem = Problem("Bsr", block, (1000, 712, 333), 0.5, torch.float16, entries=0.3)
+    assert all("lacis.mma" in kernel.asm["tiles"] for slot, kernel in problem.kernels.items() if slot == "1")
+    problem.check()
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_same_bits(block):
+    problem = Problem("Bsr", block, (2048, 2048, 3000), 0.8)
+    for product in (problem.input, problem.values):
+        first = product()
+        assert all(torch.equal(product(), first) for _ in range(200))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_not_a_number_stays_in_its_token(block):
+    problem = Problem("Bsr", block, (512, 512, 300), 0.5)
+    problem.dy[17, 5], problem.dy[200, 500] = float("nan"), float("inf")
+    bad = ~problem.input().isfinite().all(1)
+    assert set(bad.nonzero().flatten().tolist()) <= {17, 200}
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_one_full_row_and_a_single_block(block):
+    problem = Problem("Bsr", block, (1024, 1024, 500), 1.0)
+    problem.weight[: block[0]] = 1.0
+    problem.weight[512 : 512 + block[0], 256 : 256 + block[1]] = -2.0
+    problem.packed = lacis.pack(problem.weight, lacis.Bsr(*block))
+    problem.check()
+
+
+def model_of(block, dtype=torch.bfloat16, sparsity=0.75):
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(512, 768), torch.nn.GELU(), torch.nn.Linear(768, 512)]
+    model = torch.nn.Sequential(*layers).cuda().to(dtype)
+    s = lacis.create_schedule(model)
+    for name in ("0.weight", "2.weight"):
+        s[name].block(*block).sparsify(lacis.BlockMagnitude(sparsity)).set_format(lacis.Bsr)
+    return s, s.build()
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_a_model_trains_like_the_masked_dense_one(block):
+    s, model = model_of(block)
+    dense = torch.nn.Sequential(torch.nn.Linear(512, 768), torch.nn.GELU(), torch.nn.Linear(768, 512)).cuda().double()
+    for n in (0, 2):
+        dense[n].weight.data.copy_(s[f"{n}.weight"].packed.to_dense())
+        dense[n].bias.data.copy_(model[n].bias)
+    x = torch.randn(300, 512, device="cuda").bfloat16().requires_grad_()
+    y, want = model(x), dense(x.detach().double().requires_grad_())
+    dy = torch.randn_like(y)
+    y.backward(dy)
+    want.backward(dy.double())
+    for n in (0, 2):
+        pattern = s[f"{n}.weight"].packed.pattern
+        found = (model[n].weight.values.grad.double() - pattern.gather(dense[n].weight.grad)).norm()
+        assert found / dense[n].weight.grad.norm() < 2e-2
+        assert (model[n].bias.grad.double() - dense[n].bias.grad).norm() / dense[n].bias.grad.norm() < 2e-2
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_new_patterns_train_without_a_compiler(block):
+    s, model = model_of(block)
+    x = torch.randn(300, 512, device="cuda").bfloat16().requires_grad_()
+    model(x).sum().backward()
+    before = len(lacis.runtime.compile._kernels)
+    weight = blocked(768, 512, block, 0.4)
+    model[0].weight.set_packed(lacis.pack(weight, lacis.Bsr(*block)))
+    x.grad = None
+    y = model[0](x)
+    dy = torch.randn_like(y)
+    y.backward(dy)
+    check(x.grad, dy.double() @ weight.double(), "of the input")
+    assert len(lacis.runtime.compile._kernels) == before
+
+
+@pytest.mark.parametrize("block", [(64, 64), (16, 16)], ids=str)
+def test_a_graph_of_a_training_step(block):
+    _, model = model_of(block)
+    x = torch.randn(256, 512, device="cuda").bfloat16()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, capturable=True)
+
+    def run():
+        optimizer.zero_grad(set_to_none=False)
+        loss = model(x).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        first = [run().item() for _ in range(3)]
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = run()
+    for _ in range(20):
+        graph.replay()
+    assert loss.item() < first[-1]
