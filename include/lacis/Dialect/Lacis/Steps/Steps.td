@@ -4,17 +4,7 @@
 #ifndef LACIS_STEPS_TD
 #define LACIS_STEPS_TD
 
-include "lacis/Dialect/Lacis/IR/LacisDialect.td"
-include "lacis/Dialect/Lacis/IR/StepInterface.td"
-include "mlir/IR/AttrTypeBase.td"
-
-/// `methods` are those of the interface that the step answers itself; `apply` and `namedLoops` always.
-class Lacis_Step<string name, string stepMnemonic, list<string> methods = []>
-    : AttrDef<Lacis_Dialect, name # "Step",
-              [DeclareAttrInterfaceMethods<Lacis_StepInterface, !listconcat(["namedLoops"], methods)>]> {
-  let mnemonic = stepMnemonic;
-  let assemblyFormat = "`<` struct(params) `>`";
-}
+include "lacis/Dialect/Lacis/Steps/StepBase.td"
 
 //===- Shapes -------------------------------------------------------------===//
 
