@@ -19,6 +19,7 @@ NAMES = [
     "cuda_csr",
     "graphs",
     "host_time",
+    "few_tokens",
     "tiles",
     "tile_schedules",
     "tile_gradients",

@@ -254,6 +254,10 @@ int64_t LaunchPlan::evaluateSize(ArrayRef<Factor> size, ArrayRef<uint64_t> value
   int64_t product = 1;
   for (const Factor &factor : size) {
     int64_t whole = factor.arg >= 0 ? int64_t(values[factor.arg]) : evaluateSize(factor.of, values);
+    if (factor.above >= 0 || factor.upto >= 0) {
+      product *= whole > factor.above && (factor.upto < 0 || whole <= factor.upto);
+      continue;
+    }
     product *= (whole + factor.add + factor.div - 1) / factor.div * factor.mul;
   }
   return product;

@@ -239,7 +239,8 @@ Expected<LaunchPlan::Size> PlanBuilder::convert(const Artifact::Size &size) cons
     Expected<LaunchPlan::Size> of = convert(factor.of);
     if (!of)
       return of.takeError();
-    result.push_back({factor.arg, factor.div, factor.mul, factor.add, {of->begin(), of->end()}});
+    result.push_back({factor.arg, factor.div, factor.mul, factor.add, {of->begin(), of->end()}, factor.above,
+                      factor.upto});
   }
   return result;
 }

@@ -17,6 +17,10 @@ static json::Array toJson(const Artifact::Size &size) {
       object["of"] = toJson(factor.of);
     if (factor.add != 0)
       object["add"] = factor.add;
+    if (factor.above >= 0)
+      object["above"] = factor.above;
+    if (factor.upto >= 0)
+      object["upto"] = factor.upto;
     factors.push_back(std::move(object));
   }
   return factors;
@@ -234,7 +238,7 @@ struct HeaderReader {
       std::string where = place + "[" + std::to_string(i) + "]";
       Reader reader((*factors)[i], where, error);
       result.push_back({reader.integer("arg", -1, true), reader.integer("div", 1), reader.integer("mul", 1),
-                        reader.integer("add", 0), {}});
+                        reader.integer("add", 0), {}, reader.integer("above", -1), reader.integer("upto", -1)});
       if (const json::Value *of = reader.find("of", false))
         result.back().of = size(*of, where + ".of");
     }

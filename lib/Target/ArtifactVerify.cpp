@@ -55,6 +55,8 @@ static Error verifySize(const Artifact &artifact, const Artifact::Size &size) {
   for (const Artifact::Factor &factor : size) {
     if (factor.div <= 0 || factor.mul < 0)
       return malformed("a size divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
+    if (factor.above < -1 || factor.upto < -1)
+      return malformed("a condition between " + Twine(factor.above) + " and " + Twine(factor.upto));
     if (factor.arg == -1) {
       if (Error error = verifySize(artifact, factor.of))
         return error;

@@ -219,6 +219,18 @@ ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, in
   return factor(b, indexOf(record), div, 1);
 }
 
+DictionaryAttr KernelArguments::condition(const TensorSource &source, int64_t dim, int64_t above, int64_t upto) {
+  NamedAttrList factor(cast<DictionaryAttr>(sizeOfDim(source, dim)[0]));
+  if (std::optional<int64_t> known = constantDim(source, dim)) {
+    factor.set("mul", b.getI64IntegerAttr(*known > above && (upto < 0 || *known <= upto)));
+    return factor.getDictionary(b.getContext());
+  }
+  for (auto [name, limit] : {std::pair("above", above), {"upto", upto}})
+    if (limit >= 0)
+      factor.set(name, b.getI64IntegerAttr(limit));
+  return factor.getDictionary(b.getContext());
+}
+
 /// ceildiv(product of the factors, div).
 static ArrayAttr dividedProduct(Builder &b, ArrayRef<Attribute> factors, int64_t div) {
   if (div == 1)

@@ -38,6 +38,8 @@ public:
   mlir::Value dim(const TensorSource &source, int64_t dim);
   /// The size of a dimension as one factor.
   mlir::ArrayAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
+  /// A factor that is 1 where above < size of a dimension <= upto (-1: no limit), else 0.
+  mlir::DictionaryAttr condition(const TensorSource &source, int64_t dim, int64_t above, int64_t upto);
   /// How many positions the arrays of a level have room for, as an index.
   mlir::Value positions(mlir::OpBuilder &at, PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
   /// A constant as one factor.

@@ -90,6 +90,35 @@ static void recordLaunches(ModuleOp module, ArrayRef<Attribute> launches) {
   module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
 }
 
+/// The factor of a launch's size that says when the nest runs; null where it always does.
+static Attribute conditionOf(func::FuncOp function) {
+  Attribute condition;
+  function.walk([&](scf::ForOp loop) {
+    if (Attribute own = loop->getAttr("lacis.when"))
+      condition = own;
+  });
+  return condition;
+}
+
+/// The launch, of no size where the condition does not hold.
+static Attribute launchWhere(DictionaryAttr launch, Attribute condition) {
+  Builder b(launch.getContext());
+  NamedAttrList fields(launch);
+  auto with = [&](Attribute size) {
+    SmallVector<Attribute> factors(cast<ArrayAttr>(size).getValue());
+    factors.push_back(condition);
+    return b.getArrayAttr(factors);
+  };
+  if (auto grid = launch.getAs<ArrayAttr>("grid")) {
+    SmallVector<Attribute> axes(grid.getValue());
+    axes[0] = with(axes[0]);
+    fields.set("grid", b.getArrayAttr(axes));
+  } else {
+    fields.set("units", with(launch.get("units")));
+  }
+  return fields.getDictionary(b.getContext());
+}
+
 LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attribute>(func::FuncOp)> map) {
   if (hasReached(module, "target"))
     return success();
@@ -98,10 +127,11 @@ LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attr
     return failure();
   SmallVector<Attribute> launches;
   for (func::FuncOp function : *functions) {
+    Attribute condition = conditionOf(function);
     FailureOr<Attribute> launch = map(function);
     if (failed(launch))
       return failure();
-    launches.push_back(*launch);
+    launches.push_back(condition ? launchWhere(cast<DictionaryAttr>(*launch), condition) : *launch);
   }
   recordLaunches(module, launches);
   return success();

@@ -2,6 +2,7 @@
 /// \file
 /// Loops and positions: lacis loops become scf loops whose bounds and coordinates the levels emit.
 #include "LoopLowering.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -107,6 +108,16 @@ static void annotateUnroll(Operation *loop, std::optional<uint64_t> factor) {
   loop->setAttr("llvm.loop_annotation", parseAttribute(text, loop->getContext()));
 }
 
+/// The condition under which a nest is launched, as a factor of its size; null where there is none.
+DictionaryAttr LoopLowering::conditionOf(LoopOp outermost) {
+  std::optional<Case> found = isa<func::FuncOp>(outermost->getParentOp()) ? caseOf(outermost) : std::nullopt;
+  if (!found)
+    return {};
+  auto function = cast<func::FuncOp>(outermost->getParentOp());
+  return arguments.condition(sourceOf(function.getArgument(found->argument), workspaces), found->axis, found->above,
+                             found->upto);
+}
+
 LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   Location loc = loop.getLoc();
   Type index = arguments.getIndexType();
@@ -121,6 +132,8 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
       return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
     made->setAttr("lacis.size", size);
   }
+  if (DictionaryAttr condition = conditionOf(loop))
+    made->setAttr("lacis.when", condition);
   made->setAttr("lacis.name", loop.getNameAttr());
   annotateUnroll(made, loop.getUnroll());
   mapping.map(loop.getCoordinate(), made.getInductionVar());

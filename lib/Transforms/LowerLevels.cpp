@@ -4,6 +4,7 @@
 #include "LoopLowering.h"
 #include "Stages.h"
 #include "TensorTable.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISLOWERLEVELS
@@ -87,6 +88,16 @@ int64_t packedArgument(func::FuncOp function) {
   return -1;
 }
 
+/// Nests for small sizes have no workspaces: they are for the others, and of no size where those do not run.
+DictionaryAttr conditionOf(WorkspaceOp workspace, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
+  auto function = workspace->getParentOfType<func::FuncOp>();
+  std::optional<Case> others = caseOf(Nest(function).mainChain().front());
+  if (!others)
+    return {};
+  return arguments.condition(sourceOf(function.getArgument(others->argument), workspaces), others->axis, others->above,
+                             others->upto);
+}
+
 /// What the runtime must know: arguments, output, workspaces. Launches are added when nests are mapped.
 DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces,
                             unsigned bits) {
@@ -103,6 +114,8 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
                                              b.getNamedAttr("mul", b.getI64IntegerAttr(value))}));
     };
     constant(std::max(1u, laidOut.getElementTypeBitWidth() / 8));
+    if (DictionaryAttr condition = conditionOf(workspace, arguments, workspaces))
+      factors.push_back(condition);
     for (LevelAttr level : cast<FormatAttr>(laidOut.getEncoding()).getLevels())
       for (Digit digit : level.getDigits()) {
         if (digit.mod) {

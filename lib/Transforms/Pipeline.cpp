@@ -57,6 +57,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.nest<func::FuncOp>().addPass(createLacisTightenLoops());
   verifyStage(pm, "buffers");
 }
 

@@ -55,7 +55,7 @@ def same(size: int) -> dict:
 def csr_header(**changes) -> dict:
     """The header of CSR_LINEAR: y[b, i] = sum over j of w[i, j] x[b, j]."""
     header = {
-        "format_version": 2,
+        "format_version": 3,
         "target": "cpu",
         "kind": "object",
         "args": [

@@ -14,16 +14,21 @@
 namespace lacis {
 
 struct Artifact {
-  static constexpr int64_t currentVersion = 2;
+  static constexpr int64_t currentVersion = 3;
 
   /// One factor of a size: ceildiv(value + add, div) * mul, of argument `arg`, of the product of `of` where that is not
-  /// empty, or the constant `mul` where `arg` is -1.
+  /// empty, or the constant `mul` where `arg` is -1. With a limit it is a condition: 1 where above < value <= upto (-1:
+  /// no limit), else 0.
   struct Factor {
     int64_t arg = -1;
     int64_t div = 1;
     int64_t mul = 1;
     int64_t add = 0;
-    std::vector<Factor> of;
+    std::vector<Factor> of = {};
+    int64_t above = -1;
+    int64_t upto = -1;
+
+    bool isCondition() const { return above >= 0 || upto >= 0; }
   };
   /// The product of its factors.
   using Size = std::vector<Factor>;

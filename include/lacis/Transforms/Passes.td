@@ -55,6 +55,10 @@ def LacisLowerLevels : LacisPass<"lacis-lower-levels", "::mlir::ModuleOp"> {
   let summary = "Explodes encoded tensors into buffers: the one place where levels become loads.";
 }
 
+def LacisTightenLoops : LacisPass<"lacis-tighten-loops"> {
+  let summary = "Loops whose whole body is guarded by a bound of their coordinate stop there, without the guard.";
+}
+
 def LacisMapToRanges : LacisPass<"lacis-map-to-ranges", "::mlir::ModuleOp"> {
   let summary = "One function a nest over a range of parallel units, for threads of a CPU.";
 }

@@ -132,6 +132,22 @@ TEST(LaunchPlan, EmptyProblemsLaunchNothing) {
   EXPECT_TRUE(plan.extent(0, args, values).empty());
 }
 
+TEST(LaunchPlan, LaunchesForOtherSizesAreEmpty) {
+  Artifact artifact = linear();
+  artifact.launches.push_back(artifact.launches[0]);
+  artifact.launches[0].units.push_back({3, 1, 1, 0, {}, /*above=*/-1, /*upto=*/32});
+  artifact.launches[1].units.push_back({3, 1, 1, 0, {}, /*above=*/32, /*upto=*/-1});
+  artifact.workspace[0].push_back({3, 1, 1, 0, {}, /*above=*/-1, /*upto=*/32});
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
+  Tensors tensors;
+  lacis_launch_args &args = tensors.get();
+  ArgumentValues values;
+  plan.evaluate(args, values);
+  EXPECT_TRUE(plan.extent(0, args, values).empty());
+  EXPECT_EQ(plan.extent(1, args, values).units, 2);
+  EXPECT_EQ(plan.workspaceLayout(values).bytes, 0);
+}
+
 /// `linear`, which reads operand 0 in boxes; a work list of 34 positions, the tokens and one, is its grid.
 Artifact boxed() {
   Artifact artifact = linear();

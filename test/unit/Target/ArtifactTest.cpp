@@ -158,7 +158,7 @@ TEST(Artifact, HeadersAreReadStrictly) {
   };
   std::string header = makeArtifact().header();
   EXPECT_TRUE(accepts(header, "ptx", "cubin"));
-  EXPECT_FALSE(accepts(header, "\"format_version\":2", "\"format_version\":1"));
+  EXPECT_FALSE(accepts(header, "\"format_version\":3", "\"format_version\":1"));
   EXPECT_FALSE(accepts(header, "\"index_bits\":32", "\"index_bits\":\"32\""));
   EXPECT_FALSE(accepts(header, "\"index_bits\":32", "\"index_bits\":32,\"more\":1"));
   EXPECT_FALSE(accepts(header, "\"kind\":\"dim\"", "\"kind\":7"));

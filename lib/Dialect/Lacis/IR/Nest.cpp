@@ -64,6 +64,29 @@ Value Nest::findOperand(StringRef name) const {
   return {};
 }
 
+std::optional<Case> lacis::caseOf(LoopOp outermost) {
+  auto function = outermost->getParentOfType<func::FuncOp>();
+  auto cases = function ? function->getAttrOfType<ArrayAttr>("lacis.cases") : ArrayAttr();
+  std::optional<Case> found;
+  int64_t above = -1;
+  for (Attribute attr : cases ? cases.getValue() : ArrayRef<Attribute>()) {
+    auto entry = cast<DictionaryAttr>(attr);
+    auto number = [&](StringRef key) { return entry.getAs<IntegerAttr>(key).getInt(); };
+    StringRef name = entry.getAs<StringAttr>("name").getValue();
+    found = Case{name, static_cast<unsigned>(number("argument")), static_cast<unsigned>(number("axis")), above,
+                 number("upto")};
+    if (outermost.getName().starts_with((name + ".").str()))
+      return found;
+    above = number("upto");
+  }
+  if (found) {
+    found->name = "";
+    found->above = above;
+    found->upto = -1;
+  }
+  return found;
+}
+
 /// The loop that `loop` only passes its carried values on to, or null.
 static LoopOp passedTo(LoopOp loop) {
   Block *body = loop.getBlock();

@@ -210,9 +210,12 @@ static void scheduleMain(ScheduleBuilder &schedule) {
       return scheduleEntries(schedule, sum);
   }
   std::string lane = laneLetter(nest);
-  if (lane.empty())
-    return scheduleThreads(schedule, nest.mainChain());
-  scheduleProduct(schedule, lane);
+  if (!lane.empty()) {
+    scheduleFew(schedule);
+    scheduleProduct(schedule, lane);
+  } else if (isSampled(nest) || !scheduleVector(schedule)) {
+    scheduleThreads(schedule, nest.mainChain());
+  }
 }
 
 LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {

@@ -23,6 +23,10 @@ void ScheduleBuilder::split(StringRef loop, int64_t factor) {
   add(SplitStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
+void ScheduleBuilder::upto(StringRef loop, int64_t most) {
+  add(UptoStepAttr::get(nest.getFunction().getContext(), loop, most));
+}
+
 void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
   add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }

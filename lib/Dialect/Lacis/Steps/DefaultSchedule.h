@@ -14,6 +14,7 @@ public:
   ScheduleBuilder(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps) : nest(nest), steps(steps) {}
 
   void split(llvm::StringRef loop, int64_t factor);
+  void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
   void reorder(llvm::ArrayRef<std::string> loops);
   /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
@@ -75,6 +76,10 @@ void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm
 bool canJam(LoopOp loop);
 /// The default schedule of any GPU: loops on warps and lanes.
 llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
+/// Nests of their own for few vectors, where the main nest sums entries of one operand.
+void scheduleFew(ScheduleBuilder &schedule);
+/// The main nest on lanes, where the output has no vectors of its own; false where it sums no entries.
+bool scheduleVector(ScheduleBuilder &schedule);
 /// A step has asked for products of tiles: every loop has a place in them.
 bool isTensorized(Nest &nest);
 /// The loop over entries whose equal shares `split_nnz` can make of the rows `rows`, or null.

@@ -34,6 +34,17 @@ private:
   mutable mlir::func::FuncOp function;
 };
 
+/// A nest of its own for small sizes of a letter (`upto`): the loops' names begin with `name` and a dot.
+struct Case {
+  llvm::StringRef name;
+  unsigned argument, axis; // whose size decides
+  int64_t above, upto;     // -1: no limit
+};
+
+/// The case that the nest of `outermost` is for, or nothing where it runs for every size. The main nest and the copies
+/// of its operands are for what the others leave.
+std::optional<Case> caseOf(LoopOp outermost);
+
 /// `outermost` and the loops perfectly nested in it, outermost first.
 llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
 

@@ -13,6 +13,12 @@ def Lacis_SplitStep : Lacis_Step<"Split", "split"> {
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);
 }
 
+def Lacis_UptoStep : Lacis_Step<"Upto", "upto"> {
+  let summary = "for b in n  -->  if n <= 8: for upto8.b in n, else: for b in n";
+  let description = "Sizes of `loop` up to `most` get a nest of their own, a copy whose loops' names begin with `upto8.`.";
+  let parameters = (ins StringRefParameter<>:$loop, "int64_t":$most);
+}
+
 def Lacis_SplitNnzStep : Lacis_Step<"SplitNnz", "split_nnz"> {
   let summary = "for i: for j in row(i)  -->  for i_j0 in ceil(entries / factor): for i: for j in its share of row(i)";
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);

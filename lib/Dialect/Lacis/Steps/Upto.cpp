@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for b in n: s  -->  if n <= 8: for upto8.b in n: s  else: for b in n: s
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace lacis;
+
+SmallVector<StringRef> UptoStepAttr::namedLoops() const { return {getLoop()}; }
+
+/// The function's argument and its axis that the bound of the loop is the size of.
+static std::optional<std::pair<unsigned, unsigned>> sizeOf(LoopOp loop) {
+  auto dim = loop.getUpper().getDefiningOp<tensor::DimOp>();
+  auto argument = dim ? dyn_cast<BlockArgument>(dim.getSource()) : BlockArgument();
+  if (!argument || !dim.getConstantIndex())
+    return std::nullopt;
+  return std::pair(argument.getArgNumber(), static_cast<unsigned>(*dim.getConstantIndex()));
+}
+
+static void record(func::FuncOp function, StringRef name, std::pair<unsigned, unsigned> size, int64_t most) {
+  Builder b(function.getContext());
+  SmallVector<Attribute> cases;
+  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.cases"))
+    llvm::append_range(cases, known);
+  cases.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(name)),
+                                       b.getNamedAttr("argument", b.getI64IntegerAttr(size.first)),
+                                       b.getNamedAttr("axis", b.getI64IntegerAttr(size.second)),
+                                       b.getNamedAttr("upto", b.getI64IntegerAttr(most))}));
+  function->setAttr("lacis.cases", b.getArrayAttr(cases));
+}
+
+LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
+  FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "upto", loc);
+  if (failed(loop))
+    return failure();
+  func::FuncOp function = nest.getFunction();
+  auto size = sizeOf(*loop);
+  LoopOp top = nest.mainChain().front();
+  if (!size || outermostLoop(*loop) != top)
+    return emitError(loc) << "upto: loop '" << getLoop() << "' is no whole letter of the main nest; its own size decides";
+  std::optional<Case> rest = caseOf(top); // what the cases before leave
+  if (rest && std::pair(rest->argument, rest->axis) != *size)
+    return emitError(loc) << "upto: another letter than '" << getLoop() << "' has nests for small sizes already";
+  if (int64_t last = rest ? rest->above : 0; getMost() <= last)
+    return emitError(loc) << "upto: " << getMost() << " sizes are none that is left; " << last << " are taken";
+  WalkResult marked = top->walk([](LoopOp inner) { return isMarked(inner) ? WalkResult::interrupt() : WalkResult::advance(); });
+  if (marked.wasInterrupted())
+    return emitError(loc) << "upto: loops of the nest are marked already; say it before other steps";
+  std::string name = ("upto" + Twine(getMost())).str();
+  record(function, name, *size, getMost());
+  OpBuilder b(top);
+  Operation *copy = b.clone(*top);
+  copy->walk([&](Operation *op) {
+    if (auto own = op->getAttrOfType<StringAttr>("name"); own && isa<LoopOp, LevelLoopOp>(op))
+      op->setAttr("name", b.getStringAttr(name + "." + own.getValue()));
+  });
+  return success();
+}
