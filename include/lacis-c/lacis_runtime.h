@@ -91,7 +91,7 @@ LACIS_EXPORT const lacis_signature *lacis_kernel_signature(const lacis_kernel *k
 
 /** Checks `args` and starts every launch of the kernel, in order, on `stream` (or under `parallel_for` on the host,
  *  where NULL means the calling thread). `allocate` is called with `context` at most once, where the kernel needs a
- *  workspace. Returns without waiting for an accelerator. */
+ *  workspace. Returns without waiting for an accelerator, unless the kernel is a checked one. */
 LACIS_EXPORT int lacis_kernel_launch(lacis_kernel *kernel, const lacis_launch_args *args, void *stream,
                                      lacis_parallel_for parallel_for, lacis_allocate allocate, void *context,
                                      char **error);

@@ -69,6 +69,10 @@ Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel
   Expected<const Module *> module = moduleOn(args.output->device);
   if (!module)
     return module.takeError();
+  std::optional<uint64_t> fault = launchPlan.faultAddress(values);
+  if (fault)
+    if (Error error = (*module)->fill(*fault, LaunchPlan::noFault, stream))
+      return error;
   auto maps = launchPlan.tensorMaps(values);
   for (size_t launch = 0; launch < launchPlan.numLaunches(); ++launch) {
     LaunchExtent extent = launchPlan.extent(launch, args, values);
@@ -78,7 +82,10 @@ Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel
     if (Error error = (*module)->run(launch, extent, values, stream, parallelFor))
       return error;
   }
-  return Error::success();
+  if (!fault)
+    return Error::success();
+  Expected<uint64_t> word = (*module)->fetch(*fault, stream);
+  return word ? launchPlan.explainFault(*word, args, values) : word.takeError();
 }
 
 KernelRegistry &KernelRegistry::get() {

@@ -43,6 +43,11 @@ const char *lacis::runtime::dtypeName(int32_t dtype) {
   return dtype >= 0 && dtype < LACIS_DTYPE_OTHER ? names[dtype] : "a dtype that lacis has no kernels for";
 }
 
+int64_t lacis::runtime::dtypeBytes(int32_t dtype) {
+  static const int64_t bytes[] = {0, 2, 2, 4, 8, 1, 1, 2, 4, 8};
+  return dtype >= 0 && dtype < LACIS_DTYPE_OTHER ? bytes[dtype] : 0;
+}
+
 static std::string shapeText(const int64_t *sizes, size_t rank) {
   std::string text = "[";
   for (size_t i = 0; i < rank; ++i)
@@ -117,6 +122,10 @@ const LaunchPlan::Rule &LaunchPlan::ruleOf(Room room, unsigned index) const {
   default:
     return output;
   }
+}
+
+const lacis_tensor_view &LaunchPlan::viewOf(Room room, unsigned index, const lacis_launch_args &args) {
+  return room == Room::Output ? *args.output : room == Room::Storage ? args.storage[index] : args.operands[index];
 }
 
 /// Reads every shared size where it is told.
@@ -200,12 +209,10 @@ void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values)
       continue;
     }
     if (argument.room == Room::Workspace) {
-      values.push_back(0);
+      values.push_back(argument.source == Source::Bytes ? evaluateSize(workspaces[argument.index], values) : 0);
       continue;
     }
-    const lacis_tensor_view &view = argument.room == Room::Output    ? *args.output
-                                    : argument.room == Room::Storage ? args.storage[argument.index]
-                                                                     : args.operands[argument.index];
+    const lacis_tensor_view &view = viewOf(argument.room, argument.index, args);
     switch (argument.source) {
     case Source::Pointer:
       values.push_back(reinterpret_cast<uint64_t>(view.data));
@@ -218,6 +225,9 @@ void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values)
       break;
     case Source::TensorMap:
       values.push_back(0);
+      break;
+    case Source::Bytes:
+      values.push_back(numElements(view) * dtypeBytes(view.dtype));
       break;
     }
   }
@@ -286,7 +296,7 @@ WorkspaceLayout LaunchPlan::workspaceLayout(ArrayRef<uint64_t> values) const {
 
 void LaunchPlan::placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const {
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].room == Room::Workspace)
+    if (arguments[i].room == Room::Workspace && arguments[i].source == Source::Pointer)
       values[i] = reinterpret_cast<uint64_t>(memory) + layout.offsets[arguments[i].index];
 }
 

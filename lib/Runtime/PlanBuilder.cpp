@@ -153,6 +153,20 @@ Error PlanBuilder::addArgument(const Artifact::Argument &arg) {
     plan.arguments.push_back({Source::TensorMap, Room::Output, unsigned(arg.index), 0});
     return Error::success();
   }
+  if (arg.kind == "bytes") {
+    if (arg.index < 0 || size_t(arg.index) >= plan.arguments.size() || plan.arguments[arg.index].source != Source::Pointer)
+      return malformed("bytes of argument " + Twine(arg.index) + ", which is no array");
+    plan.arguments.push_back(plan.arguments[arg.index]);
+    plan.arguments.back().source = Source::Bytes;
+    if (plan.arguments.back().room == Room::Workspace)
+      plan.workspaceContents[plan.arguments.back().index] = {arg.name, std::max<int64_t>(arg.dim, 1)};
+    return Error::success();
+  }
+  if (arg.kind == "fault") { // one workspace more
+    plan.faultArgument = int(plan.arguments.size());
+    plan.arguments.push_back({Source::Pointer, Room::Workspace, unsigned(artifact.workspace.size()), 0});
+    return Error::success();
+  }
   return malformed("argument of kind '" + arg.kind + "'");
 }
 
@@ -280,6 +294,8 @@ Error PlanBuilder::addSizes() {
   for (const Artifact::Size &size : artifact.workspace)
     if (Error error = append(size, plan.workspaces))
       return error;
+  if (plan.faultArgument >= 0)
+    plan.workspaces.push_back({{-1, 1, int64_t(sizeof(uint64_t)), 0, {}}});
   for (const Artifact::Launch &launch : artifact.launches) {
     std::vector<LaunchPlan::Size> sizes;
     for (const Artifact::Size &size : launch.grid)

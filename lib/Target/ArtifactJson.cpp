@@ -33,6 +33,11 @@ static json::Array toJson(const std::vector<Artifact::Size> &sizes) {
   return result;
 }
 
+/// These kinds have a number and no operand.
+static bool isNumbered(const Artifact::Argument &arg) {
+  return arg.kind == "workspace" || arg.kind == "tensor_map" || arg.kind == "bytes";
+}
+
 static json::Value toJson(const Artifact::Argument &arg) {
   json::Object object{{"kind", arg.kind}};
   auto text = [&](StringRef key, const std::string &value) {
@@ -44,11 +49,11 @@ static json::Value toJson(const Artifact::Argument &arg) {
   text("rule", arg.rule);
   text("name", arg.name);
   text("source", arg.source);
-  if (arg.kind == "workspace" || arg.kind == "tensor_map")
+  if (isNumbered(arg))
     object["index"] = arg.index;
-  else if (arg.kind != "output")
+  else if (arg.kind != "output" && arg.kind != "fault")
     object["operand"] = arg.operand;
-  if (arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim")
+  if (arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim" || arg.dim)
     object["dim"] = arg.dim;
   return object;
 }
@@ -256,15 +261,14 @@ struct HeaderReader {
     Reader reader(value, place, error);
     Artifact::Argument arg;
     arg.kind = reader.text("kind", true);
-    bool isNumbered = arg.kind == "workspace" || arg.kind == "tensor_map";
-    arg.operand = reader.integer("operand", 0, arg.kind != "output" && !isNumbered);
+    arg.operand = reader.integer("operand", 0, arg.kind != "output" && arg.kind != "fault" && !isNumbered(arg));
     arg.part = reader.text("part");
     arg.format = reader.text("format", arg.kind == "derived");
     arg.name = reader.text("name", arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived");
     arg.source = reader.text("source");
     arg.dim = reader.integer("dim", 0, arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim");
     arg.rule = reader.text("rule");
-    arg.index = reader.integer("index", 0, isNumbered);
+    arg.index = reader.integer("index", 0, isNumbered(arg));
     return arg;
   }
 

@@ -32,7 +32,7 @@ static bool isTarget(StringRef name) {
 
 static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &arg) {
   static constexpr StringRef kinds[] = {"storage", "storage_dim", "derived",   "operand",   "dim",
-                                        "stride",  "output",      "workspace", "tensor_map"};
+                                        "stride",  "output",      "workspace", "tensor_map", "bytes", "fault"};
   if (!llvm::is_contained(kinds, arg.kind))
     return malformed("argument of kind '" + arg.kind + "'");
   bool mayBeOutput = arg.kind == "dim" || arg.kind == "stride";
@@ -46,6 +46,8 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
     return malformed("workspace " + Twine(arg.index) + " of " + Twine(artifact.workspace.size()));
   if (arg.kind == "tensor_map" && (arg.index < 0 || arg.index >= int64_t(artifact.tensorMaps.size())))
     return malformed("tensor map " + Twine(arg.index) + " of " + Twine(artifact.tensorMaps.size()));
+  if (arg.kind == "bytes" && (arg.index < 0 || arg.index >= int64_t(artifact.args.size())))
+    return malformed("bytes of argument " + Twine(arg.index) + " of " + Twine(artifact.args.size()));
   if (!arg.source.empty() && arg.source != "storage" && arg.source != "derived")
     return malformed("source '" + arg.source + "'");
   return Error::success();

@@ -155,8 +155,9 @@ LogicalResult lowerKernel(func::FuncOp function) {
   unsigned bits = indexBits(function);
   auto kernel = func::FuncOp::create(b, function.getLoc(), function.getName(), b.getFunctionType({}, {}));
   kernel->setAttr("lacis.kernel", b.getUnitAttr());
-  if (Attribute steps = function->getAttr("lacis.steps"))
-    kernel->setAttr("lacis.steps", steps);
+  for (StringRef kept : {"lacis.steps", "lacis.checked"})
+    if (Attribute attribute = function->getAttr(kept))
+      kernel->setAttr(kept, attribute);
   kernel.addEntryBlock();
   SmallVector<WorkspaceOp> workspaces(function.getBody().getOps<WorkspaceOp>());
   KernelArguments arguments(kernel, function, bits);

@@ -58,6 +58,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.nest<func::FuncOp>().addPass(createLacisTightenLoops());
+  pm.addPass(createLacisCheckAccesses());
   verifyStage(pm, "buffers");
 }
 

@@ -55,7 +55,7 @@ KNOBS: dict[str, Knob] = {
         "LACIS_DEBUG",
         _flag,
         bool,
-        "check what packed operands hold before each launch; a layer asks when it is built",
+        "checked kernels: no access outside of an array, operands looked through before each launch",
     ),
     "ptxas": Knob(
         "LACIS_PTXAS",

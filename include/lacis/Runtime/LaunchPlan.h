@@ -8,6 +8,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ public:
 /// The dtype that an artifact spells `text`; LACIS_DTYPE_NONE for the empty text, nothing for an unknown one.
 int32_t parseDtype(llvm::StringRef text);
 const char *dtypeName(int32_t dtype);
+int64_t dtypeBytes(int32_t dtype);
 
 /// A matrix as the copy engine of a device sees it; see Artifact::TensorMap.
 struct TensorMapValue {
@@ -85,8 +88,15 @@ public:
   void placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const;
   LaunchExtent extent(size_t launch, const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
 
+  /// What a fault word holds before the first launch: no access was outside of its array.
+  static constexpr uint64_t noFault = ~uint64_t(0);
+  /// Where the fault word of a checked kernel lies, among `values`; nothing for other kernels.
+  std::optional<uint64_t> faultAddress(llvm::ArrayRef<uint64_t> values) const;
+  /// Says what a fault word tells: the array, the element that was asked for, how many there are.
+  llvm::Error explainFault(uint64_t word, const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
+
 private:
-  enum class Source { Pointer, Size, Stride, TensorMap };
+  enum class Source { Pointer, Size, Stride, TensorMap, Bytes };
   enum class Room { Operand, Storage, Packed, Output, Workspace };
   struct Argument {
     Source source;
@@ -146,6 +156,7 @@ private:
 
   static int64_t evaluateSize(llvm::ArrayRef<Factor> size, llvm::ArrayRef<uint64_t> values);
   const Rule &ruleOf(Room room, unsigned index) const;
+  static const lacis_tensor_view &viewOf(Room room, unsigned index, const lacis_launch_args &args);
   llvm::Error checkCounts(const lacis_launch_args &args) const;
   llvm::Error checkTensor(const Rule &rule, const lacis_tensor_view &view, int32_t device, bool contiguous) const;
   llvm::Error bindSizes(const lacis_launch_args &args, SharedSizes &shared) const;
@@ -161,8 +172,11 @@ private:
   bool outputZero = false;
   int valuesIndex = -1;
   int indexBits = 32;
+  int faultArgument = -1;
   std::vector<Size> outputShape;
   std::vector<Size> workspaces;
+  /// What is in the workspaces of a checked kernel, and the bytes of an element there.
+  std::map<unsigned, std::pair<std::string, int64_t>> workspaceContents;
   std::vector<TensorMap> maps;
   std::vector<Launch> launches;
 };

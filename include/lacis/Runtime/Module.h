@@ -17,6 +17,11 @@ public:
   /// Starts launch number `launch` with the values of all arguments; `values` may be extended by the callee.
   virtual llvm::Error run(size_t launch, const LaunchExtent &extent, ArgumentValues &values, void *stream,
                           lacis_parallel_for parallelFor) const = 0;
+
+  /// Writes a word of the device's memory, in the order of `stream`.
+  virtual llvm::Error fill(uint64_t address, uint64_t word, void *stream) const = 0;
+  /// Reads a word of the device's memory, once all before it on `stream` is done.
+  virtual llvm::Expected<uint64_t> fetch(uint64_t address, void *stream) const = 0;
 };
 
 using ModuleLoader =

@@ -35,7 +35,7 @@ struct Artifact {
 
   /// Where the value of one kernel argument comes from.
   struct Argument {
-    std::string kind;    // storage, storage_dim, derived, operand, dim, stride, output, workspace, tensor_map
+    std::string kind;    // storage, storage_dim, derived, operand, dim, stride, output, workspace, tensor_map, bytes, fault
     int64_t operand = 0; // -1 is the output
     std::string part;    // of a sum; empty otherwise
     std::string format;  // of a derived array
@@ -43,7 +43,7 @@ struct Artifact {
     std::string name;    // of a storage array: pos1, crd1, values
     std::string source;  // of a storage_dim: "derived" where the array is a derived one
     int64_t dim = 0;
-    int64_t index = 0; // of a workspace or a tensor map
+    int64_t index = 0; // of a workspace or a tensor map; of bytes, the argument whose array has them
   };
 
   /// A size that several tensors share, by its letter in the expression where it has one.

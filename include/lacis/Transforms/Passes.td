@@ -59,6 +59,10 @@ def LacisTightenLoops : LacisPass<"lacis-tighten-loops"> {
   let summary = "Loops whose whole body is guarded by a bound of their coordinate stop there, without the guard.";
 }
 
+def LacisCheckAccesses : LacisPass<"lacis-check-accesses", "::mlir::ModuleOp"> {
+  let summary = "Guards every access of a kernel marked `lacis.checked` by the size of its array, and records the first outside.";
+}
+
 def LacisMapToRanges : LacisPass<"lacis-map-to-ranges", "::mlir::ModuleOp"> {
   let summary = "One function a nest over a range of parallel units, for threads of a CPU.";
 }

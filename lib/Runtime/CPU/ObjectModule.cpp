@@ -57,6 +57,12 @@ public:
     return Error::success();
   }
 
+  Error fill(uint64_t address, uint64_t word, void *) const override {
+    *reinterpret_cast<uint64_t *>(address) = word;
+    return Error::success();
+  }
+  Expected<uint64_t> fetch(uint64_t address, void *) const override { return *reinterpret_cast<uint64_t *>(address); }
+
 private:
   std::vector<HostFunction> entries;
 };

@@ -32,7 +32,10 @@ Error Driver::open() {
                   find(library, "cuModuleGetFunction", moduleGetFunction) &&
                   find(library, "cuFuncSetAttribute", functionSetAttribute) &&
                   find(library, "cuFuncGetAttribute", functionGetAttribute) &&
-                  find(library, "cuLaunchKernel", launchKernel) && find(library, "cuGetErrorName", errorName) &&
+                  find(library, "cuLaunchKernel", launchKernel) &&
+                  find(library, "cuMemsetD32Async", memset32) &&
+                  find(library, "cuMemcpyDtoHAsync_v2", copyToHost) &&
+                  find(library, "cuStreamSynchronize", streamSynchronize) && find(library, "cuGetErrorName", errorName) &&
                   find(library, "cuGetErrorString", errorString);
   if (!complete)
     return missing("libcuda.so.1 lacks a function of CUDA 11.8");

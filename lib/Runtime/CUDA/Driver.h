@@ -44,6 +44,9 @@ struct Driver {
   Result (*functionLoad)(Function) = nullptr; // absent before CUDA 12.4
   Result (*launchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,
                          void **, void **) = nullptr;
+  Result (*memset32)(uint64_t, unsigned, size_t, Stream) = nullptr;
+  Result (*copyToHost)(void *, uint64_t, size_t, Stream) = nullptr;
+  Result (*streamSynchronize)(Stream) = nullptr;
   Result (*tensorMapEncode)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,
                             const unsigned *, int, int, int, int) = nullptr; // absent before CUDA 12.0
   Result (*errorName)(Result, const char **) = nullptr;

@@ -29,6 +29,8 @@ public:
 
   Error run(size_t launch, const LaunchExtent &extent, ArgumentValues &values, void *stream,
             lacis_parallel_for) const override;
+  Error fill(uint64_t address, uint64_t word, void *stream) const override;
+  Expected<uint64_t> fetch(uint64_t address, void *stream) const override;
 
 private:
   DriverModule(const Driver &driver, Context context, int32_t device)
@@ -141,6 +143,28 @@ Error DriverModule::run(size_t launch, const LaunchExtent &extent, ArgumentValue
                                       unsigned(extent.grid[2]), entry.block[0], entry.block[1], entry.block[2],
                                       entry.shared, static_cast<Stream>(stream), pointers.data(), nullptr);
   return driver.check(result, "launch");
+}
+
+Error DriverModule::fill(uint64_t address, uint64_t word, void *stream) const {
+  ContextScope scope(driver, context);
+  if (Error error = driver.check(scope.result(), "context of device " + Twine(device)))
+    return error;
+  auto half = [&](uint64_t at, uint64_t bits) { return driver.memset32(at, unsigned(bits), 1, static_cast<Stream>(stream)); };
+  Result result = half(address, word);
+  return driver.check(result ? result : half(address + 4, word >> 32), "fault word");
+}
+
+Expected<uint64_t> DriverModule::fetch(uint64_t address, void *stream) const {
+  ContextScope scope(driver, context);
+  if (Error error = driver.check(scope.result(), "context of device " + Twine(device)))
+    return error;
+  uint64_t word = 0;
+  Result result = driver.copyToHost(&word, address, sizeof(word), static_cast<Stream>(stream));
+  if (result == 0)
+    result = driver.streamSynchronize(static_cast<Stream>(stream));
+  if (Error error = driver.check(result, "a checked kernel (LACIS_DEBUG) waits for the device"))
+    return error;
+  return word;
 }
 
 static const ModuleLoaderRegistration registerPtx("ptx", DriverModule::load);

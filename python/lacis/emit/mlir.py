@@ -49,7 +49,8 @@ class _Writer:
         )
         out = self.output_type(self.element)
         head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
-        head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}}} {{")
+        checked = ", lacis.checked" if spec.checked else ""
+        head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}{checked}}} {{")
         self.sizes()
         total = self.contraction()
         if self.element != self.sum_type or spec.epilogue or (spec.scale, spec.activation) != (None, None):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checked kernels on a GPU: a damaged array raises and nothing is out of bounds; sound ones give the same numbers."""
+
+import lacis
+import pytest
+import torch
+from lacis.runtime import library
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+FORMATS = [lacis.Csr, lacis.Csc, lacis.Coo, lacis.Ell, lacis.Bsr(16, 16)]
+
+
+def operands(format, dtype=torch.float32):
+    torch.manual_seed(0)
+    w = lacis.pack((torch.randn(256, 192) * (torch.rand(256, 192) < 0.2)).to("cuda", dtype), format)
+    return w, torch.randn(33, 192, device="cuda", dtype=dtype)
+
+
+def launched(kernel, w, x):
+    """The launch alone, without a look through the operand."""
+    return library.einsum([x], kernel.arrays(w), (x.shape[0], w.shape[0]), kernel.key, list(w.shape))
+
+
+@pytest.mark.parametrize("format", FORMATS, ids=str)
+def test_damaged_arrays_raise(format, monkeypatch):
+    w, x = operands(format)
+    plain = lacis.compile("ij,bj->bi", w, x)
+    monkeypatch.setenv("LACIS_DEBUG", "1")
+    checked = lacis.compile("ij,bj->bi", w, x)
+    expected = plain(w, x)
+    for array in checked.arrays(w):
+        if array.is_floating_point() or array.dtype == torch.bool or array.numel() == 0:
+            continue
+        for value in (10**6, -(10**6), 2**31 - 1):
+            kept = array.flatten()[-1].clone()
+            array.view(-1)[-1] = value
+            try:
+                launched(checked, w, x)  # a value that no walk meets does no harm
+            except lacis.DataError as error:
+                assert "a checked kernel asked for element" in error.message
+            array.view(-1)[-1] = kept
+        torch.cuda.synchronize()
+        torch.testing.assert_close(launched(checked, w, x), expected, rtol=0, atol=0)
+    coordinates = next(a for a, name in zip(checked.arrays(w), checked.names) if name[2].startswith("crd"))
+    coordinates.fill_(10**6)
+    with pytest.raises(lacis.DataError, match="a checked kernel asked for element"):
+        launched(checked, w, x)
+
+
+def test_a_graph_cannot_be_captured(monkeypatch):
+    monkeypatch.setenv("LACIS_DEBUG", "1")
+    w, x = operands(lacis.Csr)
+    kernel = lacis.compile("ij,bj->bi", w, x)
+    launched(kernel, w, x)
+    with pytest.raises(RuntimeError):
+        with torch.cuda.graph(torch.cuda.CUDAGraph()):
+            launched(kernel, w, x)
+    torch.cuda.synchronize()
+    launched(kernel, w, x)
