@@ -65,31 +65,39 @@ def similarity(model, teacher, batches):
     return torch.cat(cosines).mean().item()
 
 
-def pooled(model, tokens):
-    hidden = model(**tokens).last_hidden_state
-    mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
-    return hidden, torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
+def outputs(model, tokens):
+    """The hidden states after each layer, and the embeddings."""
+    answer = model(**tokens, output_hidden_states=True)
+    mask = tokens["attention_mask"].unsqueeze(-1).to(answer.last_hidden_state.dtype)
+    total = (answer.last_hidden_state * mask).sum(1) / mask.sum(1)
+    return torch.stack(answer.hidden_states[1:]), torch.nn.functional.normalize(total, dim=-1)
 
 
-def distill(model, teacher, batches, steps, rate=5e-4):
+def difference(model, teacher, tokens):
+    """1 - cosine of the embeddings, and the squared distance of each layer's states over that of the teacher's to 0."""
+    with torch.no_grad():
+        states, target = outputs(teacher, tokens)
+    mine, embedding = outputs(model, tokens)
+    mask = tokens["attention_mask"].unsqueeze(-1)
+    apart, size = (((found * mask) ** 2).sum((1, 2, 3)) for found in (mine - states, states))
+    return 1 - (embedding * target).sum(-1).mean() + (apart / size).mean()
+
+
+def distill(model, teacher, batches, steps, rate):
     """Follow the teacher's hidden states and embeddings; returns the losses."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+    model.embeddings.requires_grad_(False)  # they are the teacher's already
+    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(1.0, (n + 1) / 20) * (1 - n / steps))
     losses, start = [], time.perf_counter()
     for step in range(steps):
-        tokens = batches[step % len(batches)]
-        with torch.no_grad():
-            hidden, target = pooled(teacher, tokens)
-        mine, embedding = pooled(model, tokens)
-        mask = tokens["attention_mask"].unsqueeze(-1)
-        loss = 1 - (embedding * target).sum(-1).mean() + ((mine - hidden) * mask).square().mean()
+        loss = difference(model, teacher, batches[step % len(batches)])
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
-        if step % 10 == 0 or step + 1 == steps:
+        if step % 20 == 0 or step + 1 == steps:
             print(f"step {step:4d}  loss {losses[-1]:.4f}  {time.perf_counter() - start:.0f} s", flush=True)
     return losses
 
@@ -111,8 +119,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--sentences", type=int, default=4000)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--rate", type=float, default=1e-3)
+    parser.add_argument("--sentences", type=int, default=6000)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "lacis-training")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -132,7 +141,7 @@ def main():
     print(s["encoder.layer.0.intermediate.dense.weight"].packed)
     print(f"{len(seen)} sentences to train on, {len(unseen)} kept apart")
     print(f"mean cosine on those after pruning: {similarity(model, teacher, test):.3f}")
-    losses = distill(model, teacher, train, options.steps)
+    losses = distill(model, teacher, train, options.steps, options.rate)
     plot(losses, options.out / "loss.png")
     print(f"mean cosine on sentences that were not trained on: {similarity(model, teacher, test):.3f}")
     s.restore()

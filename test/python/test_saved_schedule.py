@@ -63,6 +63,65 @@ def test_a_schedule_replays_on_a_fresh_model(tmp_path):
     assert keys[0] == keys[1]
 
 
+def trained():
+    """A model and a schedule of its gradients and activations."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(40, 24), torch.nn.Tanh(), torch.nn.Linear(24, 8), torch.nn.Linear(8, 8))
+    s = lacis.create_schedule(model, target="cpu")
+    s["0.weight"].sparsify(lacis.Magnitude(0.8)).set_format(lacis.Csr)
+    s["0.weight"].grad.parallel("i_j")
+    s["0:in0"].grad.split("b", 2).parallel("j")
+    s["1:out"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr).split("i", 8)
+    s["3:out"].grad.sparsify(lacis.NM(1, 4)).set_format(lacis.Ell(width=2))
+    return model, s
+
+
+def handles(s):
+    return s["0.weight"].grad, s["0:in0"].grad, s["1:out"], s["3:out"].grad
+
+
+def test_gradients_and_activations_replay(tmp_path):
+    model, s = trained()
+    s.save(tmp_path / "a.json")
+    again = lacis.load_schedule(tmp_path / "a.json", copy.deepcopy(model))
+    again.save(tmp_path / "b.json")
+    lines = (tmp_path / "a.json").read_text().splitlines()
+    assert (tmp_path / "b.json").read_text().splitlines() == lines
+    for section, name in (("parameters", "0.weight"), ("activations", "1:out"), ("gradients", "3:out")):
+        assert f'    "{name}": [' in lines[lines.index(f'  "{section}": {{') :]
+    assert '      {"verb": "parallel", "loop": "j"}' in lines
+    assert [repr(h) for h in handles(s)] == [repr(h) for h in handles(again)]
+    assert [h.steps for h in handles(s)[:2]] == [h.steps for h in handles(again)[:2]]
+
+
+def test_replayed_gradients_are_the_same_kernels(tmp_path):
+    model, s = trained()
+    for handle in handles(s)[2:]:
+        handle.site.steps.clear()
+    s.save(tmp_path / "a.json")
+    again = lacis.load_schedule(tmp_path / "a.json", copy.deepcopy(model))
+    results = []
+    for schedule in (s, again):
+        built, x = schedule.build(), torch.ones(5, 40, requires_grad=True)
+        built(x).sum().backward()
+        results.append([x.grad, *(p.grad for p in built.parameters())])
+    assert all(map(torch.equal, *results))
+    kernels = [[s["0.weight"].kernels[role].key for role in ("grad_values", "grad_input")] for s in (s, again)]
+    assert kernels[0] == kernels[1] and s["0:in0"].grad.kernel.steps[:2] == s["0:in0"].grad.steps
+
+
+def test_two_files_differ_where_the_gradients_do(tmp_path):
+    for name, factor in (("a", 4), ("b", 8)):
+        s = lacis.create_schedule(make_model(), target="cpu")
+        s["0.weight"].set_format(lacis.Csc)
+        s["0:in0"].grad.split("b", factor)
+        s.save(tmp_path / name)
+    a, b = ((tmp_path / name).read_text().splitlines() for name in "ab")
+    assert [pair for pair in zip(a, b) if pair[0] != pair[1]] == [
+        tuple(f'      {{"verb": "split", "loop": "b", "factor": {factor}}}' for factor in (4, 8))
+    ]
+
+
 def test_one_step_is_one_line(tmp_path):
     record(make_model()).save(tmp_path / "a.json")
     lines = (tmp_path / "a.json").read_text().splitlines()

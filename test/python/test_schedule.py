@@ -140,8 +140,6 @@ def test_steps_are_data():
 LATER = {
     "precompute": lambda s: s["0.weight"].precompute("w * x", "j"),
     "horizontal_fuse": lambda s: s["0.weight"].horizontal_fuse("1.weight"),
-    "gradient": lambda s: s["0.weight"].grad.set_format(lacis.Csr),
-    "activation": lambda s: s["1:out"].set_format(lacis.Csr),
     "module": lambda s: s["1"].set_format(lacis.Csr),
 }
 

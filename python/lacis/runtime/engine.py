@@ -9,6 +9,7 @@ from ..errors import ScheduleError, user_location
 from ..schedule import Schedule, Site, saved
 from .build import Built, build_model, swap_in, swap_out
 from .compile import Kernel
+from .edges import Edge, make_edges
 from .gradients import Family
 from .progress import Progress
 from .report import Report, measure
@@ -43,6 +44,8 @@ class ModelEngine:
     def __init__(self, model):
         self.model = model
         self._built: list[Built] | None = None
+        self._edges: dict[str, Edge] = {}
+        self._hooks: list = []
 
     @property
     def built(self) -> bool:
@@ -50,15 +53,20 @@ class ModelEngine:
 
     def build(self, schedule: Schedule, args: tuple, kwargs: dict):
         with Progress("lacis build") as progress:
+            edges = make_edges(self.model, schedule)
             built = build_model(self.model, schedule, progress)
         swap_in(self.model, built)
         self._built = built
+        self._edges = edges
+        self._hooks = [edge.register(self.model) for edge in edges.values()]
         return self.model
 
     def restore(self):
         self._require("restore")
         swap_out(self.model, self._built)
-        self._built = None
+        for hook in self._hooks:
+            hook.remove()
+        self._built, self._edges, self._hooks = None, {}, []
         return self.model
 
     def report(self, args: tuple, kwargs: dict) -> Report:
@@ -73,6 +81,13 @@ class ModelEngine:
 
     def packed(self, site: Site):
         return self._of(site).weight.packed()
+
+    def edge_kernels(self, site: Site) -> dict[str, Kernel]:
+        self._require(f"'{site.name}'")
+        kernels = self._edges[site.name].kernels if site.name in self._edges else {}
+        if not kernels:
+            raise ScheduleError(f"no product has run on '{site.name}' yet; run the model once")
+        return dict(kernels)
 
     def _of(self, site: Site) -> Built:
         self._require(f"'{site.name}'")

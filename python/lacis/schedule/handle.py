@@ -10,7 +10,7 @@ from .site import Site
 from .steps import STEPS
 
 
-class _Verbs:
+class Verbs:
     """Every registered step as a method that records it and returns the handle."""
 
     def __getattr__(self, name: str):
@@ -36,7 +36,7 @@ class _Verbs:
         return self
 
 
-class Handle(_Verbs):
+class Handle(Verbs):
     """One parameter. Verbs return the handle, and raise at once when they contradict an earlier one."""
 
     def __init__(self, schedule, site: Site):
@@ -103,7 +103,7 @@ class Handle(_Verbs):
         return f's["{self.name}"]{verbs}'
 
 
-class GradientHandle(_Verbs):
+class GradientHandle(Verbs):
     """The gradient of a parameter's values, or of a layer's input; its verbs are the steps of loops.
 
     for i: for j: dx[b, j] += dy[b, i] * w[i, j]   -->   its own order, units and copies
@@ -131,7 +131,11 @@ class GradientHandle(_Verbs):
     def _trial(self, step) -> None:
         self._schedule.require_open(step)
         if not step.of_loops:
-            raise NotImplementedError(f"'{self.name}': gradients as sparse tensors are not built yet")
+            raise ScheduleError(
+                f"{step.mnemonic}: '{self.name}' is no operand of a product, and has the entries of its weight; the "
+                "gradient that arrives at a layer is s['path:out'].grad",
+                location=step.location,
+            )
         step.check(self._site.gradients.get(self._key, []))
 
     def _take(self, step) -> None:
@@ -142,7 +146,7 @@ class GradientHandle(_Verbs):
         return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)
 
 
-class Group(_Verbs):
+class Group(Verbs):
     """All handles of a `match`; a verb is recorded for each of them, or for none when one refuses."""
 
     def __init__(self, handles):
@@ -170,7 +174,7 @@ class Group(_Verbs):
         return f"Group({', '.join(handle.name for handle in self._handles)})"
 
 
-class Later(_Verbs):
+class Later(Verbs):
     """A handle that has its place in the language, whose verbs are not built yet."""
 
     def __init__(self, name: str, reason: str):
@@ -182,24 +186,5 @@ class Later(_Verbs):
 
     _trial = _take = lambda self, step: self._record(type(step))
 
-    @property
-    def grad(self) -> Later:
-        return self
-
     def __repr__(self) -> str:
         return f's["{self.name}"]'
-
-
-class Activation(Later):
-    """An edge of the model; the gradient that leaves a layer through its input is a kernel with steps."""
-
-    def __init__(self, schedule, name: str):
-        super().__init__(name, "sparse activations are not built yet")
-        self._schedule = schedule
-
-    @property
-    def grad(self) -> GradientHandle | Later:
-        path, _, edge = self.name.partition(":")
-        if edge != "in0" or f"{path}.weight" not in self._schedule.names.parameters:
-            return Later(f"{self.name}.grad", "sparse gradients are not built yet")
-        return GradientHandle(self._schedule, self._schedule._site(f"{path}.weight"), self.name, f"{self.name}.grad")

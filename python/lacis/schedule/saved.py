@@ -14,6 +14,7 @@ from ..sparsifiers import Sparsifier
 from .steps import STEPS, Step
 
 VERSION = 1
+_GRADIENT = ".grad"
 _OPTIONS = ("target", "deterministic", "allow_dense")
 
 
@@ -25,14 +26,35 @@ def save(schedule, path: str | os.PathLike) -> None:
 
 
 def to_text(schedule) -> str:
-    """The JSON text: the options, then each parameter with its steps in the order they were recorded."""
-    options = "".join(f'  "{name}": {json.dumps(getattr(schedule, name))},\n' for name in _OPTIONS)
-    sites = []
+    """The JSON text: the options, then parameters, activations and gradients, each with its steps as recorded.
+
+    Activations and gradients are there where they have steps.
+    """
+    lines = [f'"lacis": {VERSION}', *(f'"{name}": {json.dumps(getattr(schedule, name))}' for name in _OPTIONS)]
+    for kind, found in _sections(schedule).items():
+        if found or kind == "parameters":
+            named = [_section(name, steps) for name, steps in found.items()]
+            lines.append(f'"{kind}": {{\n' + ",\n".join(named) + "\n  }" if named else f'"{kind}": {{}}')
+    return "{\n" + ",\n".join(f"  {line}" for line in lines) + "\n}\n"
+
+
+def _sections(schedule) -> dict[str, dict[str, list[Step]]]:
+    """What has steps, by kind and name; a gradient has the name of what it is the gradient of."""
+    parameters = {site.name: site.steps for site in schedule.sites if site.steps}
+    activations: dict[str, list[Step]] = {}
+    gradients: dict[str, list[Step]] = {}
+    for site in schedule.edges:
+        of = site.name.removesuffix(_GRADIENT)
+        (activations if of == site.name else gradients)[of] = list(site.steps)
     for site in schedule.sites:
-        steps = ",\n".join(f"      {json.dumps(_of_step(site, step))}" for step in site.steps)
-        sites.append(f"    {json.dumps(site.name)}: [\n{steps}\n    ]")
-    parameters = "{\n" + ",\n".join(sites) + "\n  }" if sites else "{}"
-    return f'{{\n  "lacis": {VERSION},\n{options}  "parameters": {parameters}\n}}\n'
+        for key, steps in site.gradients.items():
+            gradients.setdefault(site.name if key == "values" else key, []).extend(steps)
+    return {"parameters": parameters, "activations": activations, "gradients": gradients}
+
+
+def _section(name: str, steps) -> str:
+    lines = ",\n".join(f"      {json.dumps(_of_step(name, step))}" for step in steps)
+    return f"    {json.dumps(name)}: [\n{lines}\n    ]"
 
 
 def read(path: str | os.PathLike) -> dict:
@@ -54,17 +76,18 @@ def options(content: dict) -> dict:
 
 def replay(schedule, content: dict, location) -> None:
     """Record the steps of a file on a schedule; `location` stands for the line of each."""
-    for name, steps in content["parameters"].items():
-        handle = schedule[name]
-        for fields in steps:
-            handle._take(_to_step(fields, location))
+    for kind in ("parameters", "activations", "gradients"):
+        for name, steps in content.get(kind, {}).items():
+            handle = schedule[name].grad if kind == "gradients" else schedule[name]
+            for fields in steps:
+                handle._take(_to_step(fields, location))
 
 
-def _of_step(site, step: Step) -> dict:
+def _of_step(name: str, step: Step) -> dict:
     try:
         return {"verb": step.mnemonic, **{name: _encode(value) for name, value in step.arguments().items()}}
     except ScheduleError as error:
-        raise ScheduleError(f"save: '{site.name}': {step.mnemonic}: {error.message}", location=step.location) from None
+        raise ScheduleError(f"save: '{name}': {step.mnemonic}: {error.message}", location=step.location) from None
 
 
 def _to_step(fields: dict, location) -> Step:

@@ -8,7 +8,8 @@ import re
 from typing import Any, Protocol
 
 from ..errors import ScheduleError, format_location, user_location
-from .handle import Activation, Group, Handle, Later
+from .edges import Activation
+from .handle import Group, Handle, Later
 from .names import Names
 from .saved import save
 from .site import Site
@@ -31,6 +32,8 @@ class Engine(Protocol):
     def kernels(self, site: Site) -> dict: ...
 
     def packed(self, site: Site) -> Any: ...
+
+    def edge_kernels(self, site: Site) -> dict: ...
 
 
 class Schedule:
@@ -56,6 +59,7 @@ class Schedule:
         self.allow_dense = allow_dense
         self.location = user_location()
         self._sites: dict[str, Site] = {}
+        self._edges: dict[str, Site] = {}
         self._known: Names | None = None
 
     @property
@@ -71,6 +75,17 @@ class Schedule:
         order = {name: n for n, name in enumerate(self.names.parameters)}
         touched = [site for site in self._sites.values() if site.steps or any(site.gradients.values())]
         return sorted(touched, key=lambda site: order.get(site.name, len(order)))
+
+    @property
+    def edges(self) -> list[Site]:
+        """The activations and gradients that are packed, in the model's order."""
+        order = {path: n for n, path in enumerate(self.names.modules)}
+        place = lambda site: (order.get(site.name.partition(":")[0], len(order)), site.name)
+        return sorted((site for site in self._edges.values() if site.steps), key=place)
+
+    def edge(self, name: str) -> Site:
+        """Where the verbs of an edge are recorded; its axes are `b` and `j`, whose sizes a call brings."""
+        return self._edges.setdefault(name, Site((name,), (None, None)))
 
     def __getitem__(self, key: str):
         """The handle of a parameter, a module (`"path"`), or an activation (`"path:out"`, `"path:in0"`)."""
@@ -129,7 +144,7 @@ class Schedule:
         """
         if self.engine.built:
             raise ScheduleError("build: the model is built already; call restore() first")
-        if not self.sites:
+        if not self.sites and not self.edges:
             raise ScheduleError("build: nothing is scheduled", location=self.location)
         self._known = self.names  # those before the swap
         return self.engine.build(self, example, kwargs)

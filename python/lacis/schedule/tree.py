@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A schedule as a tree: the modules on the way to each scheduled parameter, with its verbs."""
+"""A schedule as a tree: the modules on the way to each scheduled parameter or activation, with its verbs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..errors import FormatError, ScheduleError, format_location
 
 
 def tree(schedule) -> str:
-    """What `print(s)` shows. Modules without a scheduled parameter are counted, not listed."""
+    """What `print(s)` shows. Modules without a scheduled parameter or edge are counted, not listed."""
     modules = schedule.names.modules
     children: dict[str, list[str]] = {}
     for path in modules:
@@ -17,6 +17,8 @@ def tree(schedule) -> str:
     for site in schedule.sites:
         for name in site.names:
             scheduled.setdefault(name.rpartition(".")[0], []).append((name, site))
+    for site in schedule.edges:
+        scheduled.setdefault(site.name.partition(":")[0], []).append((site.name, site))
     busy = {""}
     for owner in scheduled:
         while owner:
@@ -47,7 +49,8 @@ def _branch(path, indent, children, scheduled, busy, modules, lines) -> None:
 
 def _site(name, site) -> list[str]:
     tied = f"  = {site.name}" if name != site.name else ""
-    lines = [f"{name.rpartition('.')[2]} {list(site.shape)}{tied}"]
+    edge = name.partition(":")[2]
+    lines = [f":{edge}" if edge else f"{name.rpartition('.')[2]} {list(site.shape)}{tied}"]
     if tied:
         return lines
     lines += [f"  .{step.describe()}  {format_location(step.location)}" for step in site.steps]

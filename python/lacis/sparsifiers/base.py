@@ -23,6 +23,7 @@ class Sparsifier:
     """
 
     needs_block = False  # chooses blocks, whose sizes come from `.block(...)`
+    counts = False  # keeps equally many entries (blocks) of all tensors of one shape
 
     def mask(self, tensor: torch.Tensor) -> torch.Tensor:
         """bool tensor of the shape and device of `tensor`: True where an entry is kept."""

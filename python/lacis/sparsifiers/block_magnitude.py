@@ -19,6 +19,8 @@ class BlockMagnitude(BlockSparsifier):
     [[False, False], [True, True]]
     """
 
+    counts = True
+
     def __init__(self, sparsity: float, norm: float = 2, block=None):
         self.sparsity = check_sparsity(sparsity)
         self.norm = norm

@@ -15,6 +15,8 @@ class BlockRandom(BlockSparsifier):
     8
     """
 
+    counts = True
+
     def __init__(self, sparsity: float, seed: int = 0, block=None):
         self.sparsity = check_sparsity(sparsity)
         self.seed = seed

@@ -14,6 +14,8 @@ class Given(Sparsifier):
     [True, False]
     """
 
+    counts = True
+
     def __init__(self, mask_or_pattern):
         self.source = mask_or_pattern
 

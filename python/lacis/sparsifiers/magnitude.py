@@ -17,6 +17,8 @@ class Magnitude(Sparsifier):
     [[False, True], [True, False]]
     """
 
+    counts = True
+
     def __init__(self, sparsity: float):
         self.sparsity = check_sparsity(sparsity)
 

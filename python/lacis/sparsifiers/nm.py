@@ -21,6 +21,8 @@ class NM(Sparsifier):
     [[False, True, True, False]]
     """
 
+    counts = True
+
     def __init__(self, n: int, m: int):
         if not 0 < n <= m:
             raise DataError(f"n of m needs 0 < n <= m, not {n} of {m}")

@@ -15,6 +15,8 @@ class Random(Sparsifier):
     16
     """
 
+    counts = True
+
     def __init__(self, sparsity: float, seed: int = 0):
         self.sparsity = check_sparsity(sparsity)
         self.seed = seed

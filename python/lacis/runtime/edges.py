@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packs activations and gradients where they pass: hooks of the modules at whose edge they are."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import torch
+
+from ..capture import Epilogue
+from ..errors import DataError, ScheduleError
+from ..packing import PackedTensor, pack
+from ..schedule.edges import check_edge
+from .activation import PackedActivation
+from .call import Call, run
+from .compile import Kernel, load_kernels
+from .reference import reference
+
+
+class Edge:
+    """One edge of a built model: packs what passes, and runs the products on it.
+
+    Copies and files of the model hold it without its kernels, which they find again.
+    """
+
+    def __init__(self, site, target: str):
+        self.name = site.name
+        self.format = site.format()
+        self.sparsifier = site.sparsifier
+        if self.sparsifier is not None and site.block_size is not None:
+            self.sparsifier = self.sparsifier.with_block(site.block_size)
+        self.steps = site.loop_steps
+        self.location = site.location
+        self.target = target
+        self.kernels: dict[str, Kernel] = {}
+
+    @property
+    def is_gradient(self) -> bool:
+        return self.name.endswith(".grad")
+
+    def register(self, model):
+        """Hook it in; answers the hook's handle."""
+        path, _, end = self.name.partition(":")
+        module = model.get_submodule(path)
+        if end.startswith("out"):
+            return module.register_forward_hook(self._on_output)
+        self.argument = int(re.match(r"in(\d+)", end)[1])
+        return module.register_forward_pre_hook(self._on_input)
+
+    def _on_output(self, module, args, output):
+        return self._through(output)
+
+    def _on_input(self, module, args):
+        if self.argument >= len(args):
+            self._refuse(f"the module was called with {len(args)} arguments by position")
+        return (*args[: self.argument], self._through(args[self.argument]), *args[self.argument + 1 :])
+
+    def _through(self, x):
+        if not isinstance(x, torch.Tensor):
+            self._refuse(f"a {type(x).__name__} passes there, which is no tensor")
+        if not x.is_floating_point() or x.ndim == 0:
+            self._refuse(f"a tensor of {x.dtype} with {x.ndim} axes passes there, which has no packed form")
+        if torch.compiler.is_compiling():  # the same numbers, as plain operators
+            return _MaskGradient.apply(x, self) if self.is_gradient else torch.where(self.mask(x), x, 0)
+        if not self.is_gradient:
+            return self.pack(x)
+        if torch.is_grad_enabled() and x.requires_grad:
+            x = x.view_as(x)  # another reader's gradient is not ours
+            x.register_hook(self._on_gradient)
+        return x
+
+    def _on_gradient(self, grad):
+        if grad.requires_grad:
+            self._refuse("a packed gradient cannot be differentiated again; leave create_graph out")
+        with torch.no_grad():
+            return self.pack(grad)
+
+    def _refuse(self, reason: str):
+        raise ScheduleError(f"'{self.name}': {reason}", location=self.location)
+
+    def mask(self, x: torch.Tensor) -> torch.Tensor:
+        """bool of the shape of `x`: its entries."""
+        rows = _rows(x.detach())
+        return (rows != 0 if self.sparsifier is None else self.sparsifier(rows)).reshape(x.shape)
+
+    def pack(self, x: torch.Tensor) -> torch.Tensor:
+        """The entries of a tensor, packed; differentiable in it."""
+        rows = _rows(x.dense() if isinstance(x, PackedActivation) else x)
+        try:
+            packed = pack(rows.detach(), self.format, self.mask(rows))
+        except DataError as error:
+            raise DataError(f"'{self.name}': {error.message}", location=self.location) from None
+        if torch.is_grad_enabled() and x.requires_grad:
+            packed = packed.with_values(packed.pattern.gather(rows))
+        return _Pack.apply(x, packed, self)
+
+    def product(self, expression: str, packed: PackedTensor, *dense, bias=None) -> torch.Tensor:
+        """An einsum with the packed tensor first; the kernels that ran are kept by expression."""
+        steps = self.steps if dense else ()
+        after = None if bias is None else Epilogue(bias, bias_axis=expression[-1])
+        call = Call(expression, (packed, *dense), self.location, steps, epilogue=after)
+        return run(call, self._compute)
+
+    def _compute(self, call: Call):
+        if self.target == "eager":
+            return reference(call)
+        kernels = load_kernels(call, self.target)
+        self.kernels[call.expression] = next(iter(kernels.values()))
+        return call.launch(kernels)
+
+    def __getstate__(self):
+        return {**self.__dict__, "kernels": {}}
+
+
+def _rows(x: torch.Tensor) -> torch.Tensor:
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+class _Pack(torch.autograd.Function):
+    """From a tensor to its packed form. What no product reads takes its gradient this way."""
+
+    @staticmethod
+    def forward(ctx, x, packed, edge):
+        ctx.pattern = packed.pattern
+        ctx.set_materialize_grads(False)
+        return PackedActivation(packed, x.shape, edge)
+
+    @staticmethod
+    def backward(ctx, grad):
+        if grad is None:
+            return None, None, None
+        return torch.where(ctx.pattern.to_mask().reshape(grad.shape), grad, 0), None, None
+
+
+class _MaskGradient(torch.autograd.Function):
+    """The identity, whose gradient keeps its entries; for graphs that torch.compile traces."""
+
+    @staticmethod
+    def forward(ctx, x, edge):
+        ctx.edge = edge
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return torch.where(ctx.edge.mask(grad), grad, 0), None
+
+
+def make_edges(model, schedule) -> dict[str, Edge]:
+    """Everything that can fail about the edges of a schedule; the model is not touched."""
+    packed = {name for site in (*schedule.sites, *schedule.edges) for name in site.names}
+    edges = {}
+    for site in schedule.edges:
+        check_edge(site, packed)
+        if site.name.endswith(".grad") and site.loop_steps:
+            raise ScheduleError(f"'{site.name}' takes no steps of loops", location=site.location)
+        edges[site.name] = Edge(site, schedule.target)
+    return dict(
+        sorted(edges.items(), key=lambda item: not item[1].is_gradient)
+    )  # a gradient is that of the dense tensor
