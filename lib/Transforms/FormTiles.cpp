@@ -4,8 +4,9 @@
 ///
 /// for i: for b: for i1, b1: y = sum over j  -->  for (i, b) in the worker's list: producer: for j: load; consumers:
 /// for j: multiply; store. Both roles walk the same execution layout.
+#include "SampledTiles.h"
 #include "TileNest.h"
-#include "Stages.h"
+#include "TileRoles.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -20,40 +21,32 @@ using namespace lacis;
 
 namespace {
 
-class TileForm {
+class TileForm : TileRoles {
 public:
   TileForm(func::FuncOp function, TileNest &nest)
-      : function(function), nest(nest), layout(nest.layout), b(nest.panels), loc(nest.product.walk.getLoc()) {}
+      : TileRoles(function, nest.panels, nest.product.walk.getLoc()), nest(nest), layout(nest.layout) {}
 
   LogicalResult run();
 
 private:
   using Body = llvm::function_ref<Value(OpBuilder &, Value panel, Value column, Value ring)>;
 
-  Value constant(int64_t value) {
-    Value &known = constants[value];
-    return known ? known : known = arith::ConstantIndexOp::create(b, loc, value).getResult();
-  }
+  void produce(OpBuilder &at, Value worker, Value ring) override;
+  void consume(OpBuilder &at, Value consumer, Value worker, Value ring) override;
   void prepare();
   void forEachItem(OpBuilder at, Value worker, Value ring, Body body);
-  void produce(OpBuilder &at, Value panel, Value column, LevelLoopOp steps);
-  void load(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles);
+  void fill(OpBuilder &at, Value column, LevelLoopOp steps);
+  void loadStep(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles);
   void loadLinked(OpBuilder &in, Value position, Value place, Value list);
-  Value consume(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
+  Value sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
   SmallVector<std::pair<Value, Value>> findTiles(OpBuilder &at, Value consumer, Value step, size_t count);
   SmallVector<Value> multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
   Value applyFinish(OpBuilder &at, Value acc, Value row);
   void finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs);
 
-  func::FuncOp function;
   TileNest &nest;
   const TileLayout &layout;
-  OpBuilder b; // before the nest
-  Location loc;
   Finish after;
-  RingType ringType;
-  AccType accType;
-  llvm::DenseMap<int64_t, Value> constants;
   Value regrouped, lists, workers, tiles, zero;
 };
 
@@ -116,8 +109,8 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
 //===- Producer -----------------------------------------------------------===//
 
 /// Starts the loads of one step.
-void TileForm::load(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles) {
-  LoadTileOp::create(at, loc, nest.product.dense, ValueRange{column, depth}, tiles[0], Value(), ArrayAttr());
+void TileForm::loadStep(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles) {
+  load(at, nest.product.dense, {column, depth}, tiles[0], Value());
   if (layout.isFull) {
     Value first = arith::MulIOp::create(at, loc, step, constant(layout.tilesPerStep()));
     for (int64_t n = 0; n < layout.tilesPerStep(); ++n)
@@ -152,15 +145,15 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
                                 constant(tall));
     column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)), constant(wide));
   }
-  LoadTileOp::create(in, loc, nest.product.stored, ValueRange{slot, row, column}, list, place, ArrayAttr());
+  load(in, nest.product.stored, {slot, row, column}, list, place);
 }
 
 /// One round: a free place of the ring is filled.
-void TileForm::produce(OpBuilder &at, Value panel, Value column, LevelLoopOp steps) {
+void TileForm::fill(OpBuilder &at, Value column, LevelLoopOp steps) {
   OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
   Value depth = arith::MulIOp::create(in, loc, steps.getCoordinates()[0], constant(layout.step));
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), steps.getIterArgs()[0]);
-  load(in, steps.getPosition(), column, depth, tiles.getTiles());
+  loadStep(in, steps.getPosition(), column, depth, tiles.getTiles());
   Value next = ReleaseOp::create(in, loc, ringType, steps.getIterArgs()[0]);
   YieldOp::create(in, loc, next);
 }
@@ -244,12 +237,12 @@ void TileForm::finish(OpBuilder &at, Value consumer, Value panel, Value column, 
     Value place = arith::AddIOp::create(at, loc, base, constant(n));
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
     Value row = arith::MulIOp::create(at, loc, group, constant(layout.rows));
-    StoreTileOp::create(at, loc, applyFinish(at, acc, row), nest.product.output, ValueRange{column, row}, at.getUnitAttr(), ArrayAttr(),
-                        TypeAttr());
+    StoreTileOp::create(at, loc, applyFinish(at, acc, row), nest.product.output, ValueRange{column, row},
+                        at.getUnitAttr(), ArrayAttr(), TypeAttr());
   }
 }
 
-Value TileForm::consume(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
+Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   SmallVector<Value> carried{ring};
   for (int64_t n = 0; n < nest.numParts(); ++n)
@@ -273,35 +266,22 @@ LogicalResult TileForm::run() {
     return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows of a tile");
   after = *found;
   prepare();
-  auto loop = LoopOp::create(b, loc, "n", workers);
-  loop.setBind(StringRef("block.x"));
-  b.setInsertionPoint(loop); // of constants
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value ring = RingOp::create(in, loc, ringType);
-  auto roles = RolesOp::create(in, loc, b.getI64IntegerAttr(nest.numConsumers()));
-  YieldOp::create(in, loc, ValueRange());
-  OpBuilder producer = OpBuilder::atBlockEnd(&roles.getProducer().emplaceBlock());
-  forEachItem(producer, loop.getCoordinate(), ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
+  form(workers, nest.numConsumers());
+  return success();
+}
+
+void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
+  forEachItem(producer, worker, ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
     auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, place);
-    produce(at, panel, column, steps);
+    fill(at, column, steps);
     return steps.getResult(0);
   });
-  YieldOp::create(producer, loc, ValueRange());
-  Block &block = roles.getConsumer().emplaceBlock();
-  Value number = block.addArgument(b.getIndexType(), loc);
-  OpBuilder consumer = OpBuilder::atBlockEnd(&block);
-  forEachItem(consumer, loop.getCoordinate(), ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
-    return consume(at, number, panel, column, place);
+}
+
+void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
+  forEachItem(role, worker, ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
+    return sum(at, consumer, panel, column, place);
   });
-  YieldOp::create(consumer, loc, ValueRange());
-  nest.panels.erase();
-  for (BlockArgument operand : {nest.product.stored, nest.product.dense})
-    for (StringRef mark : {"lacis.regroup", "lacis.staged"})
-      function.removeArgAttr(operand.getArgNumber(), mark);
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
-    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
-      op.erase();
-  return success();
 }
 
 namespace {
@@ -310,6 +290,11 @@ struct FormTiles : lacis::impl::LacisFormTilesBase<FormTiles> {
   void runOnOperation() override {
     if (!isTensorized(getOperation()))
       return;
+    if (isSampledNest(getOperation())) {
+      if (failed(formSampledTiles(getOperation())))
+        signalPassFailure();
+      return;
+    }
     FailureOr<TileNest> nest = readTileNest(getOperation());
     if (failed(nest) || failed(TileForm(getOperation(), *nest).run()))
       signalPassFailure();

@@ -42,7 +42,9 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     std::string rule = ofPositions ? "balance positions " + tiles : "balance by " + tiles + " raster " + raster;
     TensorSource source = derived(from, lists.getType(), rule);
     if (lists.getGroups())
-      source.rule += " groups " + std::to_string(*lists.getGroups()) + " of " + from.rule + " " + from.format;
+      source.rule += " groups " + std::to_string(*lists.getGroups());
+    if (lists.getGroups() || (ofPositions && !from.rule.empty()))
+      source.rule += " of " + from.rule + " " + from.format;
     source.lists = lists.getGroups() ? *lists.getGroups() * lists.getRaster() : 1;
     return source;
   }

@@ -55,6 +55,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
+      .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
       .Case([&](tensor::DimOp dim) {
         auto [source, axis] = dimensionOf(dim, workspaces);
         mapping.map(dim.getResult(), arguments.dim(source, axis));

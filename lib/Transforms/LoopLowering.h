@@ -40,7 +40,9 @@ private:
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   void lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
-  mlir::Value withoutPadding(mlir::OpBuilder &b, StoreTileOp op, mlir::Value value, mlir::ValueRange indices);
+  mlir::Value withoutPadding(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::Value value,
+                             mlir::ValueRange rows, mlir::Value column);
+  llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult cloneConverted(mlir::OpBuilder &b, mlir::Operation &op);
 

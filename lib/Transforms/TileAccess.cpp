@@ -119,14 +119,14 @@ void LoopLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
   mapping.map(op.getAcc(), made.getAcc());
 }
 
-/// `value`, to be stored at `indices` of a sampled output, with 0 at the padding of the stored block.
-Value LoopLowering::withoutPadding(OpBuilder &b, StoreTileOp op, Value value, ValueRange indices) {
-  Location loc = op.getLoc();
-  AccType type = op.getValue().getType();
-  TensorSource source = sourceOf(patternOf(op.getTarget()), workspaces);
-  int64_t columns = formatOf(op.getTarget()).getLevels().back().getDigits()[0].mod;
+/// `value`, whose groups of rows are to be stored at `rows` of a sampled output, with 0 at the padding of the blocks.
+Value LoopLowering::withoutPadding(OpBuilder &b, Location loc, Value target, Value value, ValueRange rows,
+                                   Value column) {
+  auto type = cast<AccType>(value.getType());
+  TensorSource source = sourceOf(patternOf(target), workspaces);
+  int64_t columns = formatOf(target).getLevels().back().getDigits()[0].mod;
   Value bitmap = arguments.array(source, "valid"), size = arguments.arrayDim(source, "valid", 0);
-  Value entries = LoadEntriesOp::create(b, loc, type, bitmap, indices[0], indices[1], size, columns);
+  Value entries = LoadEntriesOp::create(b, loc, type, bitmap, rows, column, size, columns);
   auto map = MapOp::create(b, loc, type, ValueRange{value, entries});
   Block &body = map.getBody().emplaceBlock();
   Type element = type.getElementType();
@@ -146,9 +146,29 @@ LogicalResult LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   SmallVector<Value> indices = flattened(b, op.getLoc(), mapped(op.getIndices()), matrix.blockRows);
   Value value = mapping.lookup(op.getValue());
   if (matrix.blockRows)
-    value = withoutPadding(b, op, value, indices);
+    value = withoutPadding(b, op.getLoc(), op.getTarget(), value, indices[0], indices[1]);
   Type element = cast<RankedTensorType>(op.getTarget().getType()).getElementType();
   StoreTileOp::create(b, op.getLoc(), value, matrix.pointer, indices, op.getTransposedAttr(), matrix.shape,
                       TypeAttr::get(element));
+  return success();
+}
+
+LogicalResult LoopLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+  Location loc = op.getLoc();
+  Matrix matrix = matrixOf(op.getTarget(), arguments, workspaces);
+  int64_t columns = op.getValue().getType().getColumns();
+  if (!matrix.blockRows || matrix.blockRows * static_cast<int64_t>(op.getSlots().size()) !=
+                               op.getValue().getType().getRows() ||
+      formatOf(op.getTarget()).getLevels().back().getDigits()[0].mod != columns)
+    return op.emitError("store_blocks: the groups of rows and the columns are those of a stored block of the target");
+  SmallVector<Value> rows;
+  for (Value slot : mapped(op.getSlots())) {
+    Value height = arith::ConstantOp::create(b, loc, b.getIntegerAttr(slot.getType(), matrix.blockRows));
+    rows.push_back(arith::MulIOp::create(b, loc, slot, height));
+  }
+  Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(rows[0].getType(), 0));
+  Value value = withoutPadding(b, loc, op.getTarget(), mapping.lookup(op.getValue()), rows, zero);
+  Type element = cast<RankedTensorType>(op.getTarget().getType()).getElementType();
+  StoreBlocksOp::create(b, loc, value, matrix.pointer, rows, matrix.shape, TypeAttr::get(element));
   return success();
 }

@@ -34,8 +34,10 @@ func.func @products(%a: !tile, %b: !list, %n: index, %present: i32, %acc: !acc, 
 func.func @memory(%bias: tensor<?xf32>, %dw: tensor<?x?xbf16, #bsr>, %part: !part, %i: index, %bits: !llvm.ptr, %n: i32) {
   // CHECK: lacis.load_rows %{{.*}}[%{{.*}}] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>
   %0 = lacis.load_rows %bias[%i] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>
-  // CHECK: lacis.load_entries %{{.*}}[%{{.*}}, %{{.*}}] of %{{.*}} stride 64 : !llvm.ptr[i32, i32] of i32 to !lacis.acc<64x64xf32>
-  %1 = lacis.load_entries %bits[%n, %n] of %n stride 64 : !llvm.ptr[i32, i32] of i32 to !part
+  // CHECK: lacis.load_entries %{{.*}}[%{{.*}}, %{{.*}}] from %{{.*}} of %{{.*}} stride 64 : !llvm.ptr[i32, i32] from i32 of i32 to !lacis.acc<64x64xf32>
+  %1 = lacis.load_entries %bits[%n, %n] from %n of %n stride 64 : !llvm.ptr[i32, i32] from i32 of i32 to !part
+  // CHECK: lacis.store_blocks %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x64xf32> to tensor<?x?xbf16, #{{.*}}>[i32, i32]
+  lacis.store_blocks %part to %dw[%n, %n] : !part to tensor<?x?xbf16, #bsr>[i32, i32]
   // CHECK: lacis.store_tile %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : !lacis.acc<64x64xf32> to tensor<?x?xbf16, #{{.*}}>[index, index, index]
   lacis.store_tile %part to %dw[%i, %i, %i] : !part to tensor<?x?xbf16, #bsr>[index, index, index]
   return

@@ -16,7 +16,7 @@ func.func @lists(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b"
 
 // -----
 
-// expected-error @+2 {{balance: loop 'i' must be the second of its nest, inside the loop whose rounds differ in work; reorder it}}
+// expected-error @+2 {{balance: loop 'i' must be the second of its nest, inside the loop whose rounds differ in work, or the first and over stored blocks; reorder it}}
 // expected-note @+1 {{asked for}}
 func.func @first(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "i", raster = 4, groups = 16>]} {
   lacis.loop "i" %i to %n {

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @padding(
 // CHECK:         %[[ROWS:.*]] = arith.muli %{{.*}}, %{{.*}} : i32
 // CHECK:         %[[ROW:.*]] = arith.addi %[[ROWS]], %{{.*}} : i32
-// CHECK:         %[[ENTRIES:.*]] = lacis.load_entries %{{.*}}[%[[ROW]], %{{.*}}] of %{{.*}} stride 64
+// CHECK:         %[[ENTRIES:.*]] = lacis.load_entries %{{.*}}[%[[ROW]]] from %{{.*}} of %{{.*}} stride 64
 // CHECK:         %[[KEPT:.*]] = lacis.map %{{.*}}, %[[ENTRIES]] {
 // CHECK:           %[[IS:.*]] = arith.cmpf oeq
 // CHECK:           arith.select %[[IS]]

@@ -112,6 +112,7 @@ def model_of(block, bias=False):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_a_model_by_default(block, bias):
+    torch._dynamo.reset()  # each case compiles the same code anew
     s, model = model_of(block, bias)
     assert "lacis.mma" in s["0.weight"].kernel.asm["tiles"]
     dense = [s[name].packed.to_dense().detach() for name in ("0.weight", "1.weight")]

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of half-type products with dense stored blocks run on tensor cores by the default schedule of sm_90a."""
 
+import dataclasses
+
 import pytest
 import torch
 from strategies import mostly_long, turns
@@ -60,3 +62,86 @@ def test_the_input_arrays_say_what_the_matrix_says(case, shape):
     packed, _, dy, text = gradient("1", format, *shape, block, dtype)
     got = walk(compile_kernel(text, TARGET), packed, dy, shape[1])
     assert torch.equal(got, dy.float() @ packed.to_dense().float())
+
+
+VALUES = {
+    "64": (lacis.Bsr, (64, 64), torch.bfloat16),
+    "128, f16": (lacis.Bsr, (128, 128), torch.float16),
+    "64 x 128": (lacis.Bsr, (64, 128), torch.bfloat16),
+    "128 x 64": (lacis.Bcsc, (128, 64), torch.bfloat16),
+    "Bcsc": (lacis.Bcsc, (64, 64), torch.bfloat16),
+    "BlockedEll": (lacis.BlockedEll, (128, 128), torch.bfloat16),
+    "32": (lacis.Bsr, (32, 32), torch.bfloat16),
+    "16": (lacis.BlockedEll, (16, 16), torch.bfloat16),
+    "32 x 16": (lacis.Bsr, (32, 16), torch.bfloat16),
+    "64 x 16": (lacis.Bcsc, (64, 16), torch.bfloat16),
+}
+VALUES_TURNS = [(case, shape) for n, case in enumerate(VALUES) for shape in turns(SHAPES, n)]
+VALUES_KEPT = [pair for pair in VALUES_TURNS if pair[0] in ("Bcsc", "128, f16", "32")]
+
+
+@needs_ptxas
+@pytest.mark.parametrize("case, shape", mostly_long(VALUES_TURNS, *VALUES_KEPT))
+def test_values_assemble_clean(case, shape):
+    """No C75xx and no spill."""
+    format, block, dtype = VALUES[case]
+    text = gradient("values", format, *shape, block, dtype)[-1]
+    compiled = _core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
+    assert "lacis.mma" in compiled.stages["tiles"] and "wgmma" in compiled.stages["ptx"]
+
+
+def walk_shares(kernel, packed, x, dy):
+    """The loops of a sampled tile kernel over the arrays that its artifact names, in Python."""
+    text = {derived.rule.split()[0]: derived.text for derived in kernel.derived}
+    lists = {d.name: packed.array("", d.text, d.name) for d in kernel.derived if d.text == text["balance"]}
+    layout = packed.pattern.layout(text["regroup"])
+    arrays, (down, across) = layout.arrays, layout.format.tile
+    share, (bits, beside) = int(text["balance"].split()[2]), layout.format.levels[2].digits
+    step, height, width = layout.format.levels[1].digits[0].div, bits.mod, beside.mod
+    dense = torch.zeros(dy.shape[1] + 1024, x.shape[1] + 1024)
+    dense[: dy.shape[1], : x.shape[1]] = dy.float().T @ x.float()
+    found = torch.zeros(packed.values.shape)
+    done = torch.zeros(len(packed.values), dtype=torch.int)
+    for item in range(lists["pos1"][-1]):
+        panel, first = int(lists["crd1"][item]), int(lists["crd2"][item]) * share
+        steps = list(range(arrays["pos1"][panel], arrays["pos1"][panel + 1]))[first : first + share]
+        assert steps
+        for stage in steps:
+            present = [bit for bit in range(height * width) if arrays["bits2"][stage] >> bit & 1]
+            for position, bit in zip(range(arrays["pos2"][stage], arrays["pos2"][stage + 1]), present, strict=True):
+                row = int(arrays["origin"][panel * height + bit // width]) * down
+                column = int(arrays["crd1"][stage]) * step + bit % width * across
+                slot = int(arrays["link3"][position])
+                found[slot] = dense[row : row + down, column : column + across]
+                done[slot] += 1
+    assert (done <= 1).all()
+    valid = packed.pattern.tensors["valid"]
+    return torch.where(valid, found, 0) if valid.numel() else found
+
+
+@pytest.mark.parametrize("case, shape", mostly_long(VALUES_TURNS, *VALUES_KEPT))
+def test_the_values_arrays_say_what_the_matrix_says(case, shape):
+    format, block, dtype = VALUES[case]
+    packed, x, dy, text = gradient("values", format, *shape, block, dtype)
+    got = walk_shares(compile_kernel(text, TARGET), packed, x, dy)
+    assert torch.equal(got, packed.pattern.gather(dy.float().T @ x.float()))
+
+
+def test_steps_given_back_make_the_same_code():
+    packed, x, _, text = gradient("values", lacis.Bcsc, *dict(VALUES_KEPT)["Bcsc"], (64, 64), torch.bfloat16)
+    kernel = compile_kernel(text, TARGET)
+    steps = [lacis.steps.parse(step) for step in kernel.info["steps"]]
+    assert {"regroup", "balance", "bind", "stage", "pipeline", "tensorize"} <= {step.mnemonic for step in steps}
+    spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)
+    again = lambda chosen: emit(dataclasses.replace(gradient_specs(spec)["values"], steps=tuple(chosen)))
+    assert compile_kernel(again(steps), TARGET).code == kernel.code
+    for verb, what in (
+        ("pipeline", "pipeline it"),
+        ("regroup", "regroup it"),
+        ("stage", "is not staged"),
+        ("balance", "balance loop 'i0_j00'"),
+        ("bind", "no loop is bound to 'warpgroup'"),
+        ("jam", "nor jammed"),
+    ):
+        with pytest.raises(lacis.CompileError, match=what):
+            compile_kernel(again(step for step in steps if step.mnemonic != verb), TARGET)

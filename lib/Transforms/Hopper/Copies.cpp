@@ -47,12 +47,11 @@ void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
 
 //===- Stores -------------------------------------------------------------===//
 
-/// Accumulator columns [storeColumns * pass, ...), rounded, as one box: of 64 rows, or of 64 columns where transposed.
-void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, int64_t passes, StoreTileOp op,
-                            Value map, OpBuilder &b) {
-  Location loc = op.getLoc();
+/// A box of 64 rows, or of 64 columns where it is transposed.
+void RoleLowering::storeBox(OpBuilder &b, Location loc, ArrayRef<Value> acc, int64_t pass, int64_t passes,
+                            bool transposed, Type type, Store store) {
+  Instructions i(b, loc);
   int64_t buffers = memory.buffersPerConsumer, width = memory.storeColumns;
-  bool transposed = op.getTransposed();
   Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * memory.storeBytes()),
                        i.multiply(group.consumer, buffers * memory.storeBytes()));
   Value id = i.add(group.consumer, 1);
@@ -68,7 +67,7 @@ void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, 
     int64_t at = 4 * (pass * width / 8 + pair * 2);
     SmallVector<Value> registers;
     for (int64_t n = 0; n < 4; ++n)
-      registers.push_back(i.pack(acc[at + 2 * n], acc[at + 2 * n + 1], *op.getType()));
+      registers.push_back(i.pack(acc[at + 2 * n], acc[at + 2 * n + 1], type));
     Value offset = fragment(b, i, pair, transposed ? kStoreRows * 2 : width * 2, transposed);
     i.storeMatrices(i.add(buffer, offset), registers, transposed);
   }
@@ -76,28 +75,67 @@ void RoleLowering::storeBox(Instructions &i, ArrayRef<Value> acc, int64_t pass, 
   i.synchronize(id, kGroupThreads);
   auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
   OpBuilder then = guard.getThenBodyBuilder();
-  Instructions store(then, loc);
-  Value rowIndex = mapping.lookupOrDefault(op.getIndices()[0]), column = mapping.lookupOrDefault(op.getIndices()[1]);
-  (transposed ? rowIndex : column) = store.add(transposed ? rowIndex : column, pass * width);
-  store.storeBox(map, column, rowIndex, buffer);
-  store.commitStores();
+  Instructions inThen(then, loc);
+  store(inThen, then, buffer);
+  Instructions(then, loc).commitStores();
+}
+
+static LogicalResult checkStore(Operation *op, AccType type, Type element, int64_t width) {
+  if (failed(checkAcc(op, type)))
+    return failure();
+  if (type.getColumns() % width != 0 || !(element.isBF16() || element.isF16()))
+    return op->emitError("tiles: stores are of a multiple of 16 columns, to bf16 or f16");
+  return success();
 }
 
 LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   AccType type = op.getValue().getType();
-  if (failed(checkAcc(op, type)))
-    return failure();
   int64_t width = memory.storeColumns, passes = type.getColumns() / width;
-  if (type.getColumns() % width != 0 || !(op.getType()->isBF16() || op.getType()->isF16()))
-    return op.emitError("tiles: stores are of a multiple of 16 columns, to bf16 or f16");
+  if (failed(checkStore(op, type, *op.getType(), width)))
+    return failure();
   bool transposed = op.getTransposed();
   FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), transposed ? width : kStoreRows,
                                   transposed ? kStoreRows : width);
   if (failed(map))
     return failure();
-  Instructions i(b, op.getLoc());
   Pieces acc = pieces(op.getValue());
   for (int64_t pass = 0; pass < passes; ++pass)
-    storeBox(i, acc, pass, passes, op, *map, b);
+    storeBox(b, op.getLoc(), acc, pass, passes, transposed, *op.getType(),
+             [&](Instructions &store, OpBuilder &, Value buffer) {
+               Value row = mapping.lookupOrDefault(op.getIndices()[0]);
+               Value column = mapping.lookupOrDefault(op.getIndices()[1]);
+               (transposed ? row : column) = store.add(transposed ? row : column, pass * width);
+               store.storeBox(*map, column, row, buffer);
+             });
+  return success();
+}
+
+/// One box of all groups of rows is written to shared memory; each that has a place is stored from there.
+LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+  Location loc = op.getLoc();
+  AccType type = op.getValue().getType();
+  int64_t width = memory.storeColumns, passes = type.getColumns() / width;
+  int64_t rows = type.getRows() / static_cast<int64_t>(op.getSlots().size());
+  if (failed(checkStore(op, type, *op.getType(), width)))
+    return failure();
+  if (rows % 8 != 0)
+    return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
+  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), rows, width);
+  if (failed(map))
+    return failure();
+  Pieces acc = pieces(op.getValue());
+  for (int64_t pass = 0; pass < passes; ++pass)
+    storeBox(b, loc, acc, pass, passes, /*transposed=*/false, *op.getType(),
+             [&](Instructions &store, OpBuilder &then, Value buffer) {
+               for (auto [n, slot] : llvm::enumerate(op.getSlots())) {
+                 Value row = mapping.lookupOrDefault(slot);
+                 Value some = arith::CmpIOp::create(then, loc, arith::CmpIPredicate::sge, row, store.constant(0));
+                 auto guard = scf::IfOp::create(then, loc, some, /*withElseRegion=*/false);
+                 OpBuilder inner = guard.getThenBodyBuilder();
+                 Instructions one(inner, loc);
+                 one.storeBox(*map, one.constant(pass * width), row,
+                              one.add(buffer, static_cast<int64_t>(n) * rows * width * 2));
+               }
+             });
   return success();
 }

@@ -103,6 +103,24 @@ LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
   return success();
 }
 
+/// Of the rows of `op`, those where the thread's first elements and those eight rows below stand.
+static std::pair<Value, Value> entryRows(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group,
+                                         ValueRange firsts) {
+  Value own = rowOf(b, loc, i, group);
+  if (firsts.size() == 1)
+    return {i.add(firsts[0], own), i.add(i.add(firsts[0], own), 8)};
+  int64_t rows = 64 / static_cast<int64_t>(firsts.size());
+  auto found = [&](Value row) -> Value {
+    Value number = arith::DivUIOp::create(b, loc, row, i.constant(rows));
+    Value first = firsts[0];
+    for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
+      first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+    Value within = arith::RemUIOp::create(b, loc, row, i.constant(rows));
+    return arith::MaxSIOp::create(b, loc, i.add(first, within), i.constant(0)); // nobody stores a group without a row
+  };
+  return {found(own), found(i.add(own, 8))};
+}
+
 /// Two neighbouring bytes at once, each 0 or 1.
 LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
   Location loc = op.getLoc();
@@ -117,20 +135,26 @@ LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
   Value size = mapping.lookupOrDefault(op.getSize());
   Value array = mapping.lookupOrDefault(op.getBitmap());
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, size, i.constant(0));
-  Value row = i.add(mapping.lookupOrDefault(op.getRow()), rowOf(b, loc, i, group));
+  SmallVector<Value> firsts;
+  for (Value row : op.getRows())
+    firsts.push_back(mapping.lookupOrDefault(row));
+  auto [upper, lower] = entryRows(b, loc, i, group, firsts);
   Value lane = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
   Value column = i.add(mapping.lookupOrDefault(op.getColumn()), i.multiply(lane, 2));
-  Value first = arith::AddIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, wide(row), i.constant64(stride)).getResult(), wide(column));
+  SmallVector<Value> bases;
+  for (Value row : {upper, lower}) {
+    Value start = arith::MulIOp::create(b, loc, wide(row), i.constant64(stride));
+    Value first = arith::AddIOp::create(b, loc, start, wide(column));
+    bases.push_back(LLVM::GEPOp::create(b, loc, array.getType(), b.getI8Type(), array, ArrayRef<LLVM::GEPArg>{first}));
+  }
   auto guard = scf::IfOp::create(b, loc, SmallVector<Type>(acc.getColumns() / 2, b.getF32Type()), some,
                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
   Instructions inner(then, loc);
-  Value base = LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), array, ArrayRef<LLVM::GEPArg>{first});
   Pieces values;
   for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
-    for (int64_t below : {0, 8}) {
-      int32_t offset = static_cast<int32_t>(below * stride + eight);
+    for (Value base : bases) {
+      int32_t offset = static_cast<int32_t>(eight);
       Value address =
           LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
       constexpr unsigned alignment = 2;

@@ -70,6 +70,7 @@ LogicalResult RoleLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
+      .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
       .Case([&](SplatOp splat) { return lowerSplat(b, splat), success(); })
       .Case([&](MmaOp mma) { return lowerMma(b, mma); })
       .Case([&](MapOp map) { return lowerMap(b, map); })

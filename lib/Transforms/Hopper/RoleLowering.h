@@ -60,8 +60,11 @@ private:
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
-  void storeBox(Instructions &i, llvm::ArrayRef<mlir::Value> acc, int64_t pass, int64_t passes, StoreTileOp op,
-                mlir::Value map, mlir::OpBuilder &b);
+  llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
+  /// Accumulator columns [storeColumns * pass, ...), rounded to `type`, in a buffer, and what one thread then stores.
+  using Store = llvm::function_ref<void(Instructions &store, mlir::OpBuilder &b, mlir::Value buffer)>;
+  void storeBox(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> acc, int64_t pass, int64_t passes,
+                bool transposed, mlir::Type type, Store store);
 
   // Accumulators
   void lowerSplat(mlir::OpBuilder &b, SplatOp op);

@@ -50,9 +50,12 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
     barriers += 2 * barrierBytes * cast<RingOp>(ring).getType().getStages();
   bool stores = false;
   constexpr int64_t leastColumns = 16;
-  roles.walk([&](StoreTileOp store) {
+  roles.walk([&](Operation *op) {
+    if (!isa<StoreTileOp, StoreBlocksOp>(op))
+      return;
     stores = true;
-    while (memory.storeColumns > leastColumns && store.getValue().getType().getColumns() % memory.storeColumns != 0)
+    int64_t columns = cast<AccType>(op->getOperand(0).getType()).getColumns();
+    while (memory.storeColumns > leastColumns && columns % memory.storeColumns != 0)
       memory.storeColumns /= 2;
   });
   int64_t consumers = roles.getConsumers(), left = kSharedBytes - memory.bytes - barriers;

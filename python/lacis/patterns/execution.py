@@ -2,7 +2,8 @@
 """Derived structures of tile kernels by the texts that artifacts give them: a rule, then the text of a format.
 
 `regroup capacity 12 lines 32 #lacis.format<...>` is an execution layout, `balance by 256 raster 4 groups 16 of regroup
-#lacis.format<...> #lacis.format<...>` are work lists over the panels of one.
+#lacis.format<...> #lacis.format<...>` are work lists over the panels of one, `balance positions 8 of regroup ...` over
+shares of 8 steps.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format
-from .balance import group_lists, panel_cost
+from .balance import group_lists, panel_cost, share_lists
 from .copies import copy_tiles
 from .regroup import Regrouped, regroup
 from .structure import Structure
@@ -21,6 +22,7 @@ from .structure import Structure
 # What a panel costs beside its products and copies, in microseconds, by the rows of its tiles' columns.
 _FIXED = 0.6
 _HALF = 2  # bytes of an element
+_ROUND = 64  # elements of the dense axis that a round sums over
 
 
 def is_rule(text: str) -> bool:
@@ -85,6 +87,9 @@ def line_bytes(text: str) -> int:
 def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[str, torch.Tensor]:
     """The work lists that a text beginning with `balance` names, over the panels of `layout`."""
     options = _options(text.partition(" of ")[0].split()[1:])
+    workers = _workers(structure)
+    if "positions" in options:
+        return _shares(layout, options["positions"], workers)
     (rows, columns), inner = layout.format.tile, layout.format.levels[1].digits[0]
     cost = panel_cost(
         layout.arrays,
@@ -93,9 +98,21 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
         cycles=_tile_size(layout.format, inner.axis) / 16 * options["by"] / 2,
         fixed=_FIXED,
     )
-    on_gpu = structure.device.type == "cuda"
-    workers = torch.cuda.get_device_properties(structure.device).multi_processor_count if on_gpu else 1
     return group_lists(cost, workers=workers, raster=options["raster"], groups=options["groups"])
+
+
+def _workers(structure: Structure) -> int:
+    on_gpu = structure.device.type == "cuda"
+    return torch.cuda.get_device_properties(structure.device).multi_processor_count if on_gpu else 1
+
+
+def _shares(layout: Regrouped, by: int, workers: int) -> dict[str, torch.Tensor]:
+    """Work lists of shares of `by` steps; a share takes the time of its products or that of its bytes, per round."""
+    outer, inner = (layout.format.levels[n].digits[0].div for n in (0, 1))
+    n = torch.arange(by + 1, dtype=torch.float64)
+    copies = (n * inner + outer) * _ROUND * _HALF / 70e3
+    products = torch.full_like(n, by * inner / 2 * outer / 64 * _ROUND / 16 / 1.5e3)
+    return share_lists(layout.arrays["pos1"].diff(), torch.maximum(products, copies), by=by, workers=workers)
 
 
 def layout_of_lists(text: str) -> str:

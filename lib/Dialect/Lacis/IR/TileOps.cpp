@@ -72,7 +72,7 @@ LogicalResult RolesOp::verify() {
   if (getProducer().getNumArguments() != 0 || getConsumer().getNumArguments() != 1)
     return emitOpError("the producer takes no argument, the consumer its number");
   auto found = getProducer().walk([](Operation *op) {
-    return isa<MmaOp, CompleteOp, ReadTileOp, StoreTileOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
+    return isa<MmaOp, CompleteOp, ReadTileOp, StoreTileOp, StoreBlocksOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
                                                    : WalkResult::advance();
   });
   if (found.wasInterrupted())
@@ -211,6 +211,16 @@ LogicalResult LoadRowsOp::verify() {
     return emitOpError("needs a dense vector");
   if (!tensor && (!getSize() || !getType()))
     return emitOpError("a pointer needs its size and 'type'");
+  return success();
+}
+
+LogicalResult StoreBlocksOp::verify() {
+  if (getSlots().empty() || getValue().getType().getRows() % getSlots().size() != 0)
+    return emitOpError("the rows of the accumulator are as many groups as there are slots");
+  if (!elementOf(getTarget()) && (!getShape() || !getType()))
+    return emitOpError("a pointer needs 'shape' and 'type'");
+  if (elementOf(getTarget()) && !formatOf(getTarget()))
+    return emitOpError("the target is sampled on a pattern with stored blocks");
   return success();
 }
 

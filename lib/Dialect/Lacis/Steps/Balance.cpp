@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i: for b: s[i, b]  -->  for n in workers: for (i, b) in list(n): s[i, b]: the heaviest rows first.
+#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
@@ -15,9 +16,13 @@ LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
   if (getRaster() < 1 || getGroups() < 1)
     return emitError(loc) << "balance: raster and groups are at least 1";
   SmallVector<LoopOp> chain = perfectChain(outermostLoop(*loop));
-  if (chain.size() < 2 || chain[1] != *loop)
+  bool shares = chain[0] == *loop && isOverPositions(*loop); // of stored blocks: their number is that of the pattern
+  if (!shares && (chain.size() < 2 || chain[1] != *loop))
     return emitError(loc) << "balance: loop '" << getLoop() << "' must be the second of its nest, inside the loop whose "
-                          << "rounds differ in work; reorder it";
+                          << "rounds differ in work, or the first and over stored blocks; reorder it";
+  if (shares && (getRaster() != 1 || getGroups() != 1))
+    return emitError(loc) << "balance: loop '" << getLoop() << "' runs over stored blocks, which have neither raster nor "
+                          << "groups; both are 1";
   Builder b(getContext());
   (*loop)->setAttr("lacis.balance", b.getDictionaryAttr({
                                         b.getNamedAttr("raster", b.getI64IntegerAttr(getRaster())),

@@ -4,9 +4,11 @@
 /// as on any GPU.
 ///
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
-/// slabs of 64 x 16, in panels of 384 rows and 128 columns.
+/// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
+/// blocks: 64 x 512 outputs, or 128 x 256.
 #include "DefaultSchedule.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -43,6 +45,12 @@ static bool isAligned(func::FuncOp function, BlockArgument stored) {
 static bool isHalf(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isF16() || element.isBF16();
+}
+
+static bool sameHalves(ArrayRef<BlockArgument> operands) {
+  return llvm::all_of(operands, [&](BlockArgument operand) {
+    return isHalf(operand.getType()) && getElementTypeOrSelf(operand) == getElementTypeOrSelf(operands[0]);
+  });
 }
 
 /// The panel for stored blocks of this size, or null.
@@ -167,7 +175,102 @@ static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> c
          !columns[0].getTrip();
 }
 
+//===- Sampled products ---------------------------------------------------===//
+
+namespace {
+/// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
+struct SampledPanel {
+  int64_t rows, step, share, stages;
+};
+} // namespace
+
+/// The panel for stored blocks of this size; nullopt where tiles cannot store them.
+static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns) {
+  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
+  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
+    return std::nullopt;
+  constexpr int64_t tall = 128, wide = 256; // a stage has 128 x 256 outputs, or 64 x 512 where blocks have 64 rows
+  int64_t step = std::max<int64_t>(columns, 64);
+  if (rows == 64)
+    return SampledPanel{rows, step, 2 * wide / step, 3};
+  return SampledPanel{tall, step, wide / step, 4};
+}
+
+static std::string sampledLayout(const SampledProduct &product, const SampledPanel &panel) {
+  auto axes = cast<func::FuncOp>(product.pattern.getOwner()->getParentOp())
+                  .getArgAttrOfType<ArrayAttr>(product.pattern.getArgNumber(), "lacis.axes");
+  auto [height, width] = product.block();
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  StringRef m = product.rows, n = product.columns;
+  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
+      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << n << " floordiv " << panel.step
+      << " : compressed, (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
+      << " floordiv " << width << " mod " << panel.step / width << ") : bitmap, link, " << m << " mod " << height
+      << " : dense, " << n << " mod " << width << " : dense)>";
+  return text;
+}
+
+static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &product, const SampledPanel &panel) {
+  func::FuncOp function = schedule.getNest().getFunction();
+  auto nameOf = [&](BlockArgument operand) {
+    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
+  };
+  auto [height, width] = product.block();
+  std::string entries = product.entries.getName().str(), sum = product.sum.getName().str();
+  std::string pattern = nameOf(product.pattern), left = nameOf(product.left), right = nameOf(product.right);
+  std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
+  std::string layout = sampledLayout(product, panel);
+  int64_t share = panel.share * (panel.rows / height) * (panel.step / width);
+  bool splitsBlocks = height == 2 * kTileRows;
+  schedule.split(entries, share);
+  std::string parts = entries + "1", consumers = parts + "0";
+  if (splitsBlocks) {
+    schedule.split(rows, kTileRows);
+    consumers = rows + "0";
+    rows += "1";
+  } else {
+    schedule.split(parts, share / 2);
+    parts += "1";
+  }
+  schedule.split(sum, kStep);
+  schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), std::nullopt);
+  schedule.balance(entries + "0", 1, 1);
+  schedule.bind(consumers, "warpgroup");
+  schedule.jam(parts);
+  schedule.stage(left, "shared");
+  schedule.stage(right, "shared");
+  schedule.pipeline(sum + "0", panel.stages);
+  schedule.tensorize({rows, columns, sum + "1"});
+}
+
+/// Runs a sampled product on tensor cores, if it is one for them.
+static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
+  std::string why;
+  std::optional<SampledProduct> product = sampledProductOf(nest, why);
+  if (!product)
+    return std::nullopt;
+  auto [height, width] = product->block();
+  std::optional<SampledPanel> panel = sampledPanelFor(height, width);
+  auto hasLoop = [&](StringRef letter, int64_t trip) {
+    LoopOp loop = nest.find((letter + "1").str());
+    return loop && loop.getTrip() == trip;
+  };
+  if (!panel || !sameHalves({product->left, product->right, product->output}) ||
+      !isAligned(nest.getFunction(), product->pattern) || !product->format().getIndexType().isInteger(32) ||
+      !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
+    return std::nullopt;
+  ScheduleBuilder schedule(nest, steps);
+  scheduleSampledTiles(schedule, *product, *panel);
+  return schedule.getResult();
+}
+
+//===- All products -------------------------------------------------------===//
+
 static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  if (untouched && isSampled(nest))
+    if (std::optional<LogicalResult> done = completeSampled(nest, steps))
+      return *done;
   std::string why;
   std::optional<Product> product = untouched ? productOf(nest, why) : std::nullopt;
   if (!product)
@@ -181,9 +284,7 @@ static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface
                 });
   const Panel *panel = panelFor(block.rows, block.depth, narrow);
   func::FuncOp function = nest.getFunction();
-  bool halves = isHalf(product->stored.getType()) &&
-                getElementTypeOrSelf(product->stored) == getElementTypeOrSelf(product->dense) &&
-                getElementTypeOrSelf(product->stored) == getElementTypeOrSelf(product->output);
+  bool halves = sameHalves({product->stored, product->dense, product->output});
   if (!panel || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
       !product->format().getIndexType().isInteger(32) || !finish)
     return completeForCuda(nest, steps, untouched);

@@ -2,6 +2,7 @@
 /// \file
 /// for i1: for b1: for j1: y += w * x  -->  y tile += w tile * x tile: loops become one product of tiles.
 #include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 #include "DefaultSchedule.h"
 
@@ -12,10 +13,20 @@ SmallVector<StringRef> TensorizeStepAttr::namedLoops() const {
   return llvm::map_to_vector(getLoops().getAsValueRange<StringAttr>(), [](StringRef name) { return name; });
 }
 
+/// The letters of the rows and of the columns of the main nest's product.
+static std::optional<std::pair<StringRef, StringRef>> sideLetters(Nest &nest, std::string &why) {
+  if (isSampled(nest)) {
+    std::optional<SampledProduct> product = sampledProductOf(nest, why);
+    return product ? std::optional(std::pair(product->rows, product->columns)) : std::nullopt;
+  }
+  std::optional<Product> product = productOf(nest, why);
+  return product ? std::optional(std::pair(product->rows, product->columns)) : std::nullopt;
+}
+
 LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
   std::string why;
-  std::optional<Product> product = productOf(nest, why);
-  if (!product)
+  std::optional<std::pair<StringRef, StringRef>> letters = sideLetters(nest, why);
+  if (!letters)
     return emitError(loc) << "tensorize: the nest is no product of tiles: " << why;
   for (Attribute attr : getLoops()) {
     auto name = dyn_cast<StringAttr>(attr);
@@ -27,7 +38,7 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
     if (!pinTrip(*loop))
       return emitError(loc) << "tensorize: loop " << name << " has no constant trip count; split it first";
     StringRef letter = letterOf(name);
-    StringRef side = letter == product->rows ? "rows" : letter == product->columns ? "columns" : "depth";
+    StringRef side = letter == letters->first ? "rows" : letter == letters->second ? "columns" : "depth";
     (*loop)->setAttr("lacis.tensorize", StringAttr::get(getContext(), side));
     (*loop)->setLoc(loc);
   }

@@ -14,7 +14,8 @@ class Balance(Step):
     """Hand out the rounds of the outermost loop and of `loop`, the second, in work lists, the heaviest rows first.
 
     `raster` neighbouring rounds of `loop` are worked on together, so that they share what they read. The lists are
-    made from the pattern alone, for `groups` times `raster` rounds, and begin anew after them.
+    made from the pattern alone, for `groups` times `raster` rounds, and begin anew after them. Where `loop` is the
+    first and runs over shares of stored blocks, these are handed out; `raster` and `groups` are 1.
 
     for i0: for b0: s[i0, b0]   -->   for n in processors: for (i0, b0) in list(n): s[i0, b0]
     """

@@ -215,17 +215,18 @@ def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
 }
 
 def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
-  let summary = "1 where a stored block has an entry, 0 at its padding, from `[row, column]` on.";
+  let summary = "1 where a stored block has an entry, 0 at its padding, from a row and a column on.";
   let description = [{
     Reads the bytes of the validity bitmap, `stride` to a row, after the levels are lowered; there is none (`size` is
-    0) where every stored value is an entry.
+    0) where every stored value is an entry. With several `rows` the accumulator is as many groups of rows, each from
+    its own; a group whose row is negative is not read.
   }];
-  let arguments = (ins AnyType:$bitmap, Lacis_IndexLike:$row, Lacis_IndexLike:$column, Lacis_IndexLike:$size,
+  let arguments = (ins AnyType:$bitmap, Variadic<Lacis_IndexLike>:$rows, Lacis_IndexLike:$column, Lacis_IndexLike:$size,
                        I64Attr:$stride);
   let results = (outs Lacis_AccType:$acc);
   let assemblyFormat = [{
-    $bitmap `[` $row `,` $column `]` `of` $size `stride` $stride attr-dict
-    `:` type($bitmap) `[` type($row) `,` type($column) `]` `of` type($size) `to` qualified(type($acc))
+    $bitmap `[` $rows `]` `from` $column `of` $size `stride` $stride attr-dict
+    `:` type($bitmap) `[` type($rows) `]` `from` type($column) `of` type($size) `to` qualified(type($acc))
   }];
 }
 
@@ -241,6 +242,21 @@ def Lacis_StoreTileOp : Lacis_Op<"store_tile", [MemoryEffects<[MemRead, MemWrite
   let assemblyFormat = [{
     $value `to` $target `[` $indices `]` (`transposed` $transposed^)? attr-dict
     `:` qualified(type($value)) `to` type($target) `[` type($indices) `]`
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_StoreBlocksOp : Lacis_Op<"store_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Rounds an accumulator and stores groups of its rows, each as a stored block of a sampled output.";
+  let description = [{
+    Group n goes to the slot `slots[n]`, and nowhere where that is negative; all columns are those of the block.
+    Padding becomes 0. After the levels are lowered the tensor is a pointer and the slots are rows behind it: `shape`
+    as in `lacis.load_tile`, `type` its elements.
+  }];
+  let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$slots,
+                       OptionalAttr<ArrayAttr>:$shape, OptionalAttr<TypeAttr>:$type);
+  let assemblyFormat = [{
+    $value `to` $target `[` $slots `]` attr-dict `:` qualified(type($value)) `to` type($target) `[` type($slots) `]`
   }];
   let hasVerifier = 1;
 }

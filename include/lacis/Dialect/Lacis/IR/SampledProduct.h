@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A nest that computes a product of two dense matrices where a pattern has entries.
+#ifndef LACIS_DIALECT_LACIS_IR_SAMPLEDPRODUCT_H
+#define LACIS_DIALECT_LACIS_IR_SAMPLEDPRODUCT_H
+
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+namespace lacis {
+
+/// w[m, n] = sum over k of a[k, m] b[k, n], where w has entries; rows m are those of its stored blocks.
+struct SampledProduct {
+  mlir::BlockArgument pattern, left, right, output; // left is a, with the rows
+  llvm::StringRef rows, columns, depth;             // the letters m, n and k
+  unsigned rowAxis = 0;                             // of the pattern: which axis m is
+  LoopOp entries, sum;                              // over the pattern's positions; over k
+  mlir::TypedAttr initial;
+
+  FormatAttr format() const { return formatOf(output); }
+  /// Rows and columns of a stored block; zeros where it is not dense in both.
+  std::pair<int64_t, int64_t> block() const;
+};
+
+/// The sampled product of the main nest, or, where it is none, nullopt and `why`.
+std::optional<SampledProduct> sampledProductOf(Nest &nest, std::string &why);
+
+/// Does a loop run over the positions of a level, or over shares of them?
+bool isOverPositions(LoopOp loop);
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_SAMPLEDPRODUCT_H

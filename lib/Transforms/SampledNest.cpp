@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Reads the marks of a sampled product that is to become tiles.
+#include "SampledTiles.h"
+
+using namespace mlir;
+using namespace lacis;
+
+bool lacis::isSampledNest(func::FuncOp function) {
+  unsigned last = function.getNumArguments() - 1;
+  return function.getArgAttr(last, "lacis.sample") != nullptr;
+}
+
+/// What the loops of a nest say, all together.
+namespace {
+struct Marks {
+  int64_t entries = 1, rows = 1, columns = 1; // rounds of the loops in a share; sides of a stored block
+  bool consumersHaveRows = false;             // the loop of consumers runs over rows
+};
+} // namespace
+
+static StringRef letters(LoopOp loop) { return loop.getName().rtrim("0123456789"); }
+
+static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
+  LoopOp top = nest.product.entries;
+  SmallVector<LoopOp> chain = loops.mainChain();
+  LoopOp open;
+  top->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
+    bool isEntries = loop != top && llvm::is_contained(chain, loop) && letters(loop) == letters(top);
+    auto side = loop->getAttrOfType<StringAttr>("lacis.tensorize");
+    bool bound = loop.getBind() == StringRef("warpgroup");
+    if (bound) {
+      nest.consumers = loop;
+      marks.consumersHaveRows = !isEntries;
+    }
+    if (isEntries)
+      marks.entries *= loop.getTrip().value_or(1);
+    else if (bound)
+      marks.rows *= *loop.getTrip();
+    if (side)
+      (side.getValue() == "rows"      ? marks.rows
+       : side.getValue() == "columns" ? marks.columns
+                                      : nest.depth) *= *loop.getTrip();
+    bool known = loop == top || loop == nest.product.sum || side || bound || (isEntries && loop.getJam());
+    if (!known && !open)
+      open = loop;
+  });
+  if (!nest.consumers)
+    return top.emitError("tiles: no loop is bound to 'warpgroup'; bind the one whose rounds multiply side by side");
+  if (!top->hasAttr("lacis.balance"))
+    return top.emitError("tiles: nothing says who works on which blocks; balance loop '") << top.getName() << "'";
+  if (open)
+    return open.emitError("tiles: loop '") << open.getName()
+                                           << "' is neither tensorized, nor bound to 'warpgroup', nor jammed";
+  return success();
+}
+
+static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const Marks &marks) {
+  const SampledProduct &product = nest.product;
+  LoopOp top = product.entries;
+  auto mark = function.getArgAttrOfType<DictionaryAttr>(product.pattern.getArgNumber(), "lacis.regroup");
+  if (!mark)
+    return top.emitError("tiles: the pattern is walked in its own layout; regroup it");
+  TileLayout &layout = nest.layout;
+  layout.format = cast<FormatAttr>(mark.get("layout"));
+  if (failed(layout.read(product.rowAxis, 1 - product.rowAxis)) || mark.get("capacity") || !layout.isLinked)
+    return top.emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of blocks, link, and block";
+  auto [height, width] = product.block();
+  if (layout.transposed || layout.rows != height || layout.columns != width || marks.rows != height ||
+      marks.columns != width)
+    return top.emitError("tiles: the tiles of the layout are the stored blocks, of ")
+           << height << " x " << width << ", and so are the loops that are tensorized";
+  nest.rowGroups = layout.panel / 64;
+  bool halves = nest.rowGroups == nest.numConsumers() || (nest.rowGroups == 1 && !marks.consumersHaveRows);
+  if (layout.panel % 64 != 0 || !halves)
+    return top.emitError("tiles: a panel has ") << layout.panel << " rows; 64 of each of " << nest.numConsumers()
+                                                << " consumers, or 64 of all of them";
+  if (marks.entries % layout.tilesPerStep() != 0)
+    return top.emitError("tiles: a share has room for ")
+           << marks.entries << " blocks, and a step of the layout for " << layout.tilesPerStep();
+  nest.share = marks.entries / layout.tilesPerStep();
+  if (!nest.splitsRows() && nest.share % nest.numConsumers() != 0)
+    return top.emitError("tiles: ") << nest.share << " steps of a share are not to be divided by "
+                                    << nest.numConsumers() << " consumers";
+  layout.isFull = layout.tilesPerStep() == 1;
+  if (height > 64 && !layout.isFull)
+    return top.emitError("tiles: stored blocks of more than 64 rows are a step of the layout each");
+  return success();
+}
+
+FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
+  Nest loops(function);
+  SampledNest nest;
+  std::string why;
+  std::optional<SampledProduct> product = sampledProductOf(loops, why);
+  if (!product)
+    return function.emitError("tiles: the nest is no product of tiles: ") << why;
+  nest.product = *product;
+  Marks marks;
+  if (failed(readLoops(nest, loops, marks)))
+    return failure();
+  auto stages = nest.product.sum->getAttrOfType<IntegerAttr>("lacis.pipeline");
+  if (!stages)
+    return nest.product.sum.emitError("tiles: loop '") << nest.product.sum.getName() << "' loads nothing ahead; "
+                                                       << "pipeline it";
+  nest.stages = stages.getInt();
+  for (BlockArgument operand : {nest.product.left, nest.product.right})
+    if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
+      return nest.product.entries.emitError("tiles: operand ")
+             << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
+  if (failed(readLayout(nest, function, marks)))
+    return failure();
+  return nest;
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Turns a sampled product whose loops are marked into roles: the producer gathers what the steps of a share need, the
+/// consumers multiply, and store the blocks of the share where the values lie.
+#include "SampledTiles.h"
+
+#include "TileRoles.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+/// A share: steps [first, first + count) of its panel, which has those in [begin, end).
+struct Share {
+  Value panel, begin, end, first, count;
+};
+
+class SampledForm : TileRoles {
+public:
+  SampledForm(func::FuncOp function, SampledNest &nest)
+      : TileRoles(function, nest.product.entries, nest.product.sum.getLoc()), nest(nest), layout(nest.layout) {}
+
+  void run();
+
+private:
+  using Body = llvm::function_ref<Value(OpBuilder &, const Share &, Value ring)>;
+
+  void produce(OpBuilder &at, Value worker, Value ring) override;
+  void consume(OpBuilder &at, Value consumer, Value worker, Value ring) override;
+  void forEachShare(OpBuilder &at, Value worker, Value ring, Body body);
+  Value fill(OpBuilder &at, const Share &share, Value ring);
+  Value sum(OpBuilder &at, Value consumer, const Share &share, Value ring);
+  void store(OpBuilder &at, Value acc, Value rowGroup, Value step, int64_t column);
+  Value slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value bit);
+  Value part(OpBuilder &at, Value acc, int64_t column);
+
+  int64_t accColumns() { return nest.ownSteps() * layout.step; }
+  Value word(OpBuilder &at, int64_t value) {
+    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+
+  SampledNest &nest;
+  const TileLayout &layout;
+  Value regrouped, lists, rounds, zero;
+};
+
+} // namespace
+
+void SampledForm::run() {
+  MLIRContext *context = function.getContext();
+  auto type = cast<RankedTensorType>(nest.product.pattern.getType());
+  Type element = cast<RankedTensorType>(nest.product.left.getType()).getElementType();
+  auto tiles = [&](int64_t count, int64_t columns) {
+    SmallVector<int64_t> shape{count, nest.depth, columns};
+    return TileType::get(context, ArrayRef(shape).drop_front(count == 1 ? 1 : 0), element);
+  };
+  int64_t left = nest.leftColumns(), right = nest.rightColumns();
+  ringType = RingType::get(context, nest.stages,
+                           {tiles(layout.panel / left, left), tiles(nest.share * layout.step / right, right)});
+  accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
+  zero = constant(0);
+  Value extent = tensor::DimOp::create(b, loc, nest.product.left, zero);
+  rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
+  auto regroupedType = RankedTensorType::get(type.getShape(), type.getElementType(), layout.format);
+  regrouped = RegroupOp::create(b, loc, regroupedType, nest.product.pattern, IntegerAttr());
+  auto format = parseAttribute("#lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>",
+                               context);
+  SmallVector<int64_t> shape(3, ShapedType::kDynamic);
+  lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
+                            b.getI64IntegerAttr(nest.share), b.getI64IntegerAttr(1), IntegerAttr());
+  Value workers = tensor::DimOp::create(b, loc, lists, zero);
+  form(workers, nest.numConsumers());
+}
+
+void SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body body) {
+  std::string name = nest.product.entries.getName().str();
+  Type index = at.getIndexType();
+  auto panels = LevelLoopOp::create(at, loc, name + "_panel", lists, 1, worker, ValueRange(ring));
+  OpBuilder inPanels = OpBuilder::atBlockEnd(panels.getBlock());
+  auto shares = LevelLoopOp::create(inPanels, loc, name, lists, 2, panels.getPosition(),
+                                    ValueRange(panels.getIterArgs()[0]));
+  OpBuilder in = OpBuilder::atBlockEnd(shares.getBlock());
+  Value panel = panels.getCoordinates()[0];
+  auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, panel);
+  Share share{panel, bounds.getLo(), bounds.getHi(), {}, {}};
+  share.first = add(in, share.begin, multiply(in, shares.getCoordinates()[0], nest.share));
+  Value left = arith::SubIOp::create(in, loc, share.end, share.first);
+  share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
+  Value next = body(in, share, shares.getIterArgs()[0]);
+  YieldOp::create(in, loc, next);
+  YieldOp::create(inPanels, loc, shares.getResults());
+}
+
+//===- Producer -----------------------------------------------------------===//
+
+void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
+  forEachShare(producer, worker, ring,
+               [&](OpBuilder &at, const Share &share, Value place) { return fill(at, share, place); });
+}
+
+/// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
+/// looked up once.
+Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
+  Type index = at.getIndexType(), bit = at.getI1Type();
+  int64_t left = nest.leftColumns(), right = nest.rightColumns();
+  SmallVector<Value> rows, columns, some;
+  for (int64_t row = 0; row < layout.panel; row += left) {
+    Value place = add(at, multiply(at, share.panel, layout.height), constant(row / layout.rows));
+    Value group = OriginOp::create(at, loc, index, regrouped, place);
+    rows.push_back(add(at, multiply(at, group, layout.rows), constant(row % layout.rows)));
+  }
+  Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
+  for (int64_t n = 0; n < nest.share; ++n) {
+    Value step = arith::MinSIOp::create(at, loc, add(at, share.first, constant(n)), last);
+    auto found = CoordinateOp::create(at, loc, index, bit, regrouped, 1, share.begin, step);
+    columns.push_back(multiply(at, found.getDigits()[0], layout.step));
+    some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
+  }
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = loop.getIterArgs()[0], depth = multiply(in, loop.getCoordinate(), nest.depth);
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
+  for (auto [n, row] : llvm::enumerate(rows))
+    load(in, nest.product.left, {depth, row}, tiles.getTiles()[0], constant(n));
+  int64_t parts = layout.step / right;
+  for (int64_t n = 0; n < nest.share; ++n) {
+    OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
+    for (int64_t part = 0; part < parts; ++part)
+      load(then, nest.product.right, {depth, add(then, columns[n], constant(part * right))}, tiles.getTiles()[1],
+           constant(n * parts + part));
+  }
+  YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
+  return loop.getResult(0);
+}
+
+//===- Consumers ----------------------------------------------------------===//
+
+void SampledForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
+  forEachShare(role, worker, ring,
+               [&](OpBuilder &at, const Share &share, Value place) { return sum(at, consumer, share, place); });
+}
+
+Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value ring) {
+  Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
+  SmallVector<Value> carried{ring, SplatOp::create(at, loc, accType, initial)};
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, carried);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = loop.getIterArgs()[0];
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
+  Value rowGroup = nest.splitsRows() ? consumer : zero, ownStep = nest.splitsRows() ? zero : consumer;
+  Value row = multiply(in, rowGroup, 64 / nest.leftColumns());
+  Value column = multiply(in, ownStep, accColumns() / nest.rightColumns());
+  auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
+  Value left = tiles.getTiles()[0], right = tiles.getTiles()[1];
+  UnitAttr transposed = in.getUnitAttr();
+  Value more = MmaOp::create(in, loc, accType, left, isList(left) ? row : Value(), transposed, /*present=*/Value(), right,
+                             isList(right) ? column : Value(), transposed, loop.getIterArgs()[1]);
+  Value next = ReleaseOp::create(in, loc, ringType, place);
+  YieldOp::create(in, loc, ValueRange{next, more});
+  auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
+  Value own = add(at, share.first, multiply(at, ownStep, nest.ownSteps()));
+  for (int64_t n = 0; n < nest.ownSteps(); ++n) {
+    Value step = add(at, own, constant(n));
+    Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, step, share.end);
+    OpBuilder then = scf::IfOp::create(at, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+    store(then, done.getResult(1), rowGroup, step, n * layout.step);
+  }
+  return done.getResult(0);
+}
+
+/// The slot of the block whose bit is `bit` in a step; negative where none is stored.
+Value SampledForm::slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value bit) {
+  Type wordType = at.getI32Type(), index = at.getIndexType();
+  if (layout.isFull)
+    return LocateOp::create(at, loc, index, regrouped, 3, step, ValueRange());
+  Value flag = arith::ShLIOp::create(at, loc, word(at, 1), bit);
+  Value below = arith::SubIOp::create(at, loc, flag, word(at, 1));
+  Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ne, arith::AndIOp::create(at, loc, bits, flag),
+                                     word(at, 0));
+  auto guard = scf::IfOp::create(at, loc, wordType, some, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Value before = math::CtPopOp::create(then, loc, arith::AndIOp::create(then, loc, bits, below));
+  Value position = add(then, lo, arith::IndexCastOp::create(then, loc, index, before));
+  Value slot = LocateOp::create(then, loc, index, regrouped, 3, position, ValueRange());
+  scf::YieldOp::create(then, loc, arith::IndexCastOp::create(then, loc, wordType, slot).getResult());
+  scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
+  return guard.getResult(0);
+}
+
+/// The columns of one stored block.
+Value SampledForm::part(OpBuilder &at, Value acc, int64_t column) {
+  auto type = AccType::get(at.getContext(), {64, layout.columns}, at.getF32Type());
+  return type == accType ? acc : ColumnsOp::create(at, loc, type, acc, column).getResult();
+}
+
+/// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
+void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, Value step, int64_t column) {
+  Type index = at.getIndexType();
+  Value bits, lo, row = zero;
+  if (!layout.isFull) {
+    bits = PresenceOp::create(at, loc, at.getI32Type(), regrouped, 2, step);
+    lo = BoundsOp::create(at, loc, index, index, regrouped, 2, step).getLo();
+  }
+  int64_t blocks = std::max<int64_t>(64 / layout.rows, 1); // one below the other
+  Value firstBit = arith::IndexCastOp::create(at, loc, at.getI32Type(), multiply(at, rowGroup, blocks * layout.width));
+  if (layout.rows > 64)
+    row = multiply(at, rowGroup, 64);
+  for (int64_t beside = 0; beside < layout.width; ++beside) {
+    Value own = part(at, acc, column + beside * layout.columns);
+    SmallVector<Value> slots;
+    for (int64_t n = 0; n < blocks; ++n) {
+      Value bit = arith::AddIOp::create(at, loc, firstBit, word(at, n * layout.width + beside));
+      slots.push_back(slotOf(at, step, bits, lo, bit));
+    }
+    if (layout.isFull)
+      StoreTileOp::create(at, loc, own, nest.product.output, ValueRange{slots[0], row, zero}, UnitAttr(), ArrayAttr(),
+                          TypeAttr());
+    else
+      StoreBlocksOp::create(at, loc, own, nest.product.output, slots, ArrayAttr(), TypeAttr());
+  }
+}
+
+LogicalResult lacis::formSampledTiles(func::FuncOp function) {
+  FailureOr<SampledNest> nest = readSampledNest(function);
+  if (failed(nest))
+    return failure();
+  SampledForm(function, *nest).run();
+  return success();
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A product sampled on a pattern, whose loops are marked, becomes roles.
+#ifndef LACIS_LIB_TRANSFORMS_SAMPLEDTILES_H
+#define LACIS_LIB_TRANSFORMS_SAMPLEDTILES_H
+
+#include "TileNest.h"
+#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
+
+namespace lacis {
+
+/// A sampled product with all its marks. A worker's item is a share: neighbouring steps of one panel of the layout.
+struct SampledNest {
+  SampledProduct product;
+  TileLayout layout;
+  LoopOp consumers;       // bound to warpgroups
+  int64_t depth = 1;      // of a stage
+  int64_t stages = 0;
+  int64_t share = 1;      // steps
+  int64_t rowGroups = 1;  // of 64 rows in a panel: each consumer has one, or all have one
+
+  int64_t numConsumers() { return *consumers.getTrip(); }
+  bool splitsRows() const { return rowGroups > 1; }
+  /// Steps that one consumer multiplies.
+  int64_t ownSteps() { return splitsRows() ? share : share / numConsumers(); }
+  /// Columns of a tile of either operand in shared memory.
+  int64_t leftColumns() const { return std::min<int64_t>(layout.rows, 64); }
+  int64_t rightColumns() const { return std::min<int64_t>(layout.step, 64); }
+};
+
+/// Is the function's output sampled on a pattern?
+bool isSampledNest(mlir::func::FuncOp function);
+/// The marks of such a nest, or an error that says which one is missing.
+llvm::FailureOr<SampledNest> readSampledNest(mlir::func::FuncOp function);
+/// for w in entries: w = sum over k of a b  -->  for share in the worker's list: producer: for k: load; consumers:
+/// for k: multiply; store the blocks of the share.
+llvm::LogicalResult formSampledTiles(mlir::func::FuncOp function);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_SAMPLEDTILES_H

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What all nests that become tiles have in common: one producer and its consumers, side by side on each worker.
+#ifndef LACIS_LIB_TRANSFORMS_TILEROLES_H
+#define LACIS_LIB_TRANSFORMS_TILEROLES_H
+
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace lacis {
+
+class TileRoles {
+public:
+  /// The roles stand before `nest`, which they take the place of.
+  TileRoles(mlir::func::FuncOp function, LoopOp nest, mlir::Location loc)
+      : b(nest), loc(loc), function(function), nest(nest) {}
+  virtual ~TileRoles() = default;
+
+protected:
+  /// One role: loops over the worker's items, each of which takes a place in the ring and gives the next.
+  virtual void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) = 0;
+  virtual void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) = 0;
+
+  mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::OpBuilder &at, mlir::Value lhs, mlir::Value rhs) const;
+  mlir::Value multiply(mlir::OpBuilder &at, mlir::Value lhs, int64_t rhs);
+  /// A box of a dense matrix, or of the stored block `{slot, row, column}`; `place` in a list of tiles, or null.
+  void load(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange indices, mlir::Value tile, mlir::Value place) const;
+  /// Makes the roles, and removes the nest and the marks of its operands.
+  void form(mlir::Value workers, int64_t consumers);
+
+  mlir::OpBuilder b; // before the roles
+  mlir::Location loc;
+  mlir::func::FuncOp function;
+  RingType ringType;
+  AccType accType;
+
+private:
+  LoopOp nest;
+  llvm::DenseMap<int64_t, mlir::Value> constants;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILEROLES_H
