@@ -32,3 +32,8 @@ def test_train_bert(tmp_path):
     printed = run("train_bert.py", "--steps", "3", "--batch", "8", "--sentences", "400", "--out", tmp_path)
     assert "mean cosine on sentences that were not trained on" in printed
     assert (tmp_path / "loss.png").stat().st_size > 1000
+
+
+def test_schedule_by_hand():
+    printed = run("schedule_by_hand.py", "--rounds", "3")
+    assert "by hand, 4 steps" in printed and "times as fast" in printed

@@ -7,9 +7,11 @@ import sys
 
 import handmade
 import pytest
+import lacis
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from lacis.errors import Error
+from lacis.errors import DataError, Error
 from lacis.runtime import library
 
 
@@ -172,3 +174,24 @@ threads = [threading.Thread(target=library.register) for _ in range(8)]
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert "Overriding" not in done.stderr
+
+
+def test_fake_results_have_the_dtype_that_the_kernel_answers():
+    w, x = lacis.pack(torch.eye(3).half(), lacis.Csr), torch.ones(3).half()
+    kernel = lacis.compile("ij,k->ijk", w, x)  # sums up in float32, and is rounded afterwards
+    arguments = ([x], kernel.arrays(w), [3, 3, 3], kernel.key, [3, 3], [])
+    assert kernel.family.key == kernel.key and torch.ops.lacis.einsum.default(*arguments).dtype == torch.float32
+    torch.library.opcheck(torch.ops.lacis.einsum.default, arguments, test_utils=("test_schema", "test_faketensor"))
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+        assert lacis.einsum("ij,k->ijk", w, mode.from_tensor(x)).dtype == torch.float16
+
+
+def test_a_call_without_what_its_gradient_walks_says_so():
+    w, x = lacis.pack(torch.eye(3), lacis.Csr), torch.ones(2, 3, requires_grad=True)
+    kernel = lacis.compile("ij,bj->bi", w, x)
+    kernel.family.bind(["1"])
+    y = torch.ops.lacis.einsum.default([x], kernel.arrays(w), [2, 3], kernel.key, [3, 3], [])
+    with pytest.raises(DataError, match=r"walks 'pos\d' of the companion #lacis.format<.*'companions'"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError, match="expected .*, got 2"):
+        torch.ops.lacis.einsum.default([x], kernel.arrays(w)[:2], [2, 3], kernel.key, [3, 3], [])

@@ -14,7 +14,7 @@ import threading
 import torch
 
 from ..capture.gradient import VALUES, gradient_specs
-from ..errors import Error
+from ..errors import DataError, Error
 from . import library
 
 Array = tuple[str, str, str]
@@ -185,6 +185,18 @@ def backward(ctx, grad):
     return of_operands, of_storage, *([None] * len(n) if isinstance(n, list) else None for n in rest)
 
 
+def _require(arrays, names, key: str) -> None:
+    """Raise `DataError` unless the call brought every array that a gradient walks."""
+    missing = [name for name in names if arrays.get(name) is None]
+    if missing:
+        part, format, name = missing[0]
+        whose = f"the companion {format}" if format else "the packed operand"
+        raise DataError(
+            f"einsum: a gradient of kernel {key[:12]} walks '{part + '.' if part else ''}{name}' of {whose}, which the "
+            "call did not bring in 'companions'; lacis.einsum and built modules do"
+        )
+
+
 class _Call:
     """A call that is differentiated: its tensors by slot and by array, and what arrived for its output."""
 
@@ -236,9 +248,11 @@ class _Call:
 
     def _run(self, gradient: Family, arrays, shape):
         operands = [self.dense[operand.name] for operand in gradient.dense]
+        _require(arrays, gradient.kernel.names, self.family.key)
         storage = [arrays[name] for name in gradient.kernel.names]
         companions = []
         if torch.is_grad_enabled():  # someone may differentiate again
             gradient.bind(gradient.asked(operands, storage))
+            _require(arrays, gradient.companions, self.family.key)
             companions = [arrays[name] for name in gradient.companions]
         return library.einsum(operands, storage, list(shape), gradient.key, self.packed_shape, companions)
