@@ -170,3 +170,33 @@ def test_a_graph_of_a_training_step(block):
     for _ in range(20):
         graph.replay()
     assert loss.item() < first[-1]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=str)
+def test_autocast_trains_float32_parameters(block):
+    """Kernels on tensor cores, copies refreshed after each step; float32 gradients; nothing of it in a state dict."""
+    s, model = model_of(block, torch.float32)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    x, target = (torch.randn(256, 512, device="cuda") for _ in range(2))
+    losses = []
+    for n in range(12):
+        dense = s["0.weight"].packed.to_dense().detach()
+        with torch.autocast("cuda", torch.bfloat16):
+            hidden = model[0](x)
+            loss = torch.nn.functional.mse_loss(model[2](model[1](hidden)).float(), target)
+        check(hidden.detach(), x.double() @ dense.double().T + model[0].bias.detach().double(), f"step {n}")
+        optimizer.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] and model[0].weight.values.grad.dtype == torch.float32
+    family = model[0]._casts[torch.bfloat16].family
+    slots = [slot for slot in family.slots if slot != "bias"]
+    tiles = {slot: "lacis.mma" in family.gradient(slot).kernel.asm["tiles"] for slot in slots}
+    assert "lacis.mma" in family.kernel.asm["tiles"] and tiles.pop("values") == (min(block) >= 16)
+    assert all(tiles.values()) and not any("derived" in name for name in model.state_dict())
+    with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+        dense = s["0.weight"].packed.to_dense()
+        check(model[0](x), x.double() @ dense.double().T + model[0].bias.double(), "inference")

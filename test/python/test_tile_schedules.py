@@ -178,6 +178,22 @@ def test_copies_follow_the_values():
     assert not any("derived" in name for name in weight.state_dict())
 
 
+def test_copies_are_in_the_dtype_of_an_autocast_region():
+    packed, _, text = problem(lacis.Bsr, 256, 256, 8, (16, 16))
+    name = next(("", d.text, "values") for d in compile_kernel(text, TARGET).derived if d.name == "values")
+    weight = weight_module(packed.to(torch.float32))
+    (place,) = weight.bind([name], torch.bfloat16)
+    with torch.no_grad():
+        assert torch.equal(weight.tensor(place[1]), packed.array(*name))
+        weight.values.mul_(2)
+        assert torch.equal(weight.tensor(place[1]), 2 * packed.array(*name))
+        other = problem(lacis.Bsr, 256, 256, 8, (16, 16))[0]
+        weight.set_packed(other.to(torch.float32))
+        assert torch.equal(weight.tensor(place[1]), other.array(*name))
+    weight.validate()
+    assert not any("derived" in name for name in weight.state_dict())
+
+
 def test_a_transposed_operand_has_its_rows_in_the_other_axis():
     _, x, _ = problem(lacis.Bsr, 256, 384, 40, (64, 64))
     for block in ((64, 64), (16, 16)):

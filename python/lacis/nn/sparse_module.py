@@ -9,6 +9,7 @@ from .. import knobs
 from ..capture import kernel_spec
 from ..errors import DataError
 from ..operators import OPERATORS
+from .cast import Cast, cast_of
 from .quick import QuickCall
 
 _OWN = set(torch.nn.Module().__dict__)
@@ -33,6 +34,7 @@ class SparseModule(torch.nn.Module):
         self.location = location
         self._key: str | None = None
         self._quick: QuickCall | None = None
+        self._casts: dict[torch.dtype, Cast] = {}  # by the dtype of an autocast region
         self._bound: frozenset[str] = frozenset()
 
     def _take(self, dense, attribute, weight) -> None:
@@ -52,7 +54,8 @@ class SparseModule(torch.nn.Module):
 
     def forward(self, *args):
         if self._quick is not None and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            y = self._quick(self, *args)
+            cast = cast_of(self)
+            y = (self._quick if cast is None else cast.quick)(self, *args)
             if y is not None:
                 return y
         operator = OPERATORS[self.operator]
@@ -64,9 +67,11 @@ class SparseModule(torch.nn.Module):
         self._check(dense)
         if not torch.compiler.is_compiling() and knobs.debug:
             self.weight.validate()
-        storage = self._tensors(self._arrays)
-        companions = self._tensors(self._gradient_arrays(dense, storage)) if torch.is_grad_enabled() else []
-        y = self._launch(dense, storage, shape, self._key, list(self.weight.shape), companions)
+        cast = cast_of(self)
+        storage = self._tensors(self._arrays if cast is None else cast.arrays)
+        companions = self._tensors(self._gradient_arrays(dense, storage, cast)) if torch.is_grad_enabled() else []
+        key = self._key if cast is None else cast.family.key
+        y = self._launch(dense, storage, shape, key, list(self.weight.shape), companions)
         return operator.output(y, *args)
 
     def _tensors(self, places) -> list[torch.Tensor]:
@@ -111,14 +116,16 @@ class SparseModule(torch.nn.Module):
         """Compile the kernels of gradients, of all that can train by default, and make the arrays that they walk."""
         self._bound = self._bound.union(self.slots() if slots is None else slots)
         self._companions = self.weight.bind(self._family.bind(self._bound).companions)
+        for cast in self._casts.values():
+            cast.bind_gradients(self.weight, self._bound)
 
-    def _gradient_arrays(self, dense, storage):
+    def _gradient_arrays(self, dense, storage, cast: Cast | None):
         """Where the arrays are that the gradients of this call walk; their kernels are compiled at the first call."""
         if not torch.compiler.is_compiling():
-            asked = self._family.asked(dense, storage)
+            asked = (self._family if cast is None else cast.family).asked(dense, storage)
             if not self._bound.issuperset(asked):
                 self.bind_gradients(asked)
-        return self._companions
+        return self._companions if cast is None else cast.companions
 
     def train(self, mode: bool = True):
         """As for any module; the kernels of the gradients are compiled before the first step, not in it."""
@@ -138,6 +145,7 @@ class SparseModule(torch.nn.Module):
         after = (self.weight.dtype, self.weight.device)
         if self._key is not None and before != after:
             self._key = self._quick = None
+            self._casts = {}
             if after[1].type in ("cpu", "cuda"):
                 self.bind()
         return self
@@ -147,6 +155,7 @@ class SparseModule(torch.nn.Module):
         for name in ("_family", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
         state["_key"] = state["_quick"] = None
+        state["_casts"] = {}
         return state
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs):

@@ -16,6 +16,9 @@ from ..patterns.structure import Structure
 from .load import load_part
 
 
+_IN = " in "  # between the text of a copy of values and its dtype
+
+
 class PackedPart(torch.nn.Module):
     """The arrays of one format. `valid` marks padding inside stored blocks, None when there is none.
 
@@ -32,7 +35,7 @@ class PackedPart(torch.nn.Module):
         self.register_buffer("valid", structure.valid)
         self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
         self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
-        self._copies: dict[str, tuple[str, TileCopy]] = {}  # buffer of tiles to its pieces' buffer and how it is made
+        self._copies: dict[str, tuple[str, TileCopy]] = {}  # buffer of tiles to its places' buffer and how it is made
         self._copied: dict[str, tuple] = {}  # buffer of tiles to what it was made from
 
     @property
@@ -66,25 +69,42 @@ class PackedPart(torch.nn.Module):
             for name, tensor in self._arrays_of(pattern, text).items():
                 setattr(self, names[name], tensor)
 
-    def _arrays_of(self, pattern: Pattern, text: str) -> dict[str, torch.Tensor]:
-        """The arrays with this text: of a copy of the values the tiles and their pieces, else those of the pattern."""
+    def _arrays_of(self, pattern: Pattern, key: str) -> dict[str, torch.Tensor]:
+        """The arrays of `require`: of a copy of the values the tiles and where they come from, else of the pattern."""
+        text, _, dtype = key.partition(_IN)
         if not line_bytes(text):
             return pattern.derived(text)
-        layout = pattern.layout(text)
-        return {"pieces": layout.pieces, "values": layout.values(self.values.detach(), line_bytes(text))}
+        values = self.values.detach().to(getattr(torch, dtype) if dtype else self.values.dtype)
+        layout, line = pattern.layout(text), line_bytes(text)
+        arrays = {"places": layout.places(line, values.element_size()), "values": layout.values(values, line)}
+        if key in self.derived:
+            self._note_copy(key, pattern)
+        return arrays
 
-    def require(self, text: str) -> None:
-        """Keep the arrays with this text, of a companion or of an execution layout, from now on."""
-        if text in self.derived:
-            return
-        pattern = self.packed().pattern
-        arrays = self._arrays_of(pattern, text)
-        names = {name: f"derived{len(self.derived)}_{name}" for name in arrays}
-        for name, tensor in arrays.items():
-            self.register_buffer(names[name], tensor, persistent=False)
-        self.derived[text] = names
-        if line_bytes(text):
-            self._copies[names["values"]] = names["pieces"], TileCopy.of(pattern.layout(text), text)
+    def _note_copy(self, key: str, pattern: Pattern) -> None:
+        """How the copy is made from now on, which depends on the pattern."""
+        text, _, dtype = key.partition(_IN)
+        names = self.derived[key]
+        copy = TileCopy.of(pattern.layout(text), getattr(torch, dtype) if dtype else None)
+        self._copies[names["values"]] = names["places"], copy
+
+    def require(self, text: str, dtype: torch.dtype | None = None) -> dict[str, str]:
+        """Keep the arrays with this text, of a companion or of an execution layout, from now on; their buffers by name.
+
+        A copy of the values is in `dtype`, in theirs where there is none.
+        """
+        copied = line_bytes(text) > 0
+        key = text if dtype in (None, self.values.dtype) or not copied else f"{text}{_IN}{str(dtype)[len('torch.') :]}"
+        if key not in self.derived:
+            pattern = self.packed().pattern
+            arrays = self._arrays_of(pattern, key)
+            names = {name: f"derived{len(self.derived)}_{name}" for name in arrays}
+            for name, tensor in arrays.items():
+                self.register_buffer(names[name], tensor, persistent=False)
+            self.derived[key] = names
+            if copied:
+                self._note_copy(key, pattern)
+        return self.derived[key]
 
     def tensor(self, name: str) -> torch.Tensor:
         """What a kernel takes by this name; a copy of the values is made again where they have changed.
@@ -93,14 +113,14 @@ class PackedPart(torch.nn.Module):
         """
         if name not in self._copies:
             return getattr(self, name)
-        pieces, copy = self._copies[name]
+        places, copy = self._copies[name]
         values = self.values.detach()
         traced = torch.compiler.is_compiling()
         if traced or (torch.is_grad_enabled() and self.values.requires_grad) or values.is_inference():
-            return copy(values, getattr(self, pieces))
+            return copy(values, getattr(self, places))
         made_from = values._version, values.data_ptr()
         if self._copied.get(name) != made_from:
-            held, tiles = getattr(self, name), copy(values, getattr(self, pieces))
+            held, tiles = getattr(self, name), copy(values, getattr(self, places))
             if held.dtype == tiles.dtype and held.shape == tiles.shape:
                 held.copy_(tiles)  # where a recorded graph reads it
             else:
@@ -149,16 +169,16 @@ class _Weight:
         """The strided weight; differentiable in the values."""
         return self.packed().to_dense()
 
-    def bind(self, arrays) -> list[tuple[str, str]]:
+    def bind(self, arrays, dtype: torch.dtype | None = None) -> list[tuple[str, str]]:
         """Where the tensors are that kernels take: (part, attribute); derived ones are made.
 
-        `arrays` are `(part, text of the companion's format or "", name)`, in the order of the answer.
+        `arrays` are `(part, text of the companion's format or "", name)`, in the order of the answer. Copies of values
+        are in `dtype`, by default in the weight's.
         """
         found = []
         for part, text, name in arrays:
             if text:
-                self._part(part).require(text)
-                name = self._part(part).derived[text][name]
+                name = self._part(part).require(text, dtype)[name]
             found.append((part, "bitmap" if name == "valid" else name))
         return found
 

@@ -7,6 +7,8 @@ are numbered block by block, row by row.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..errors import FormatError
@@ -35,30 +37,81 @@ def piece_numbers(slots: torch.Tensor, block, tile, tile_rows: torch.Tensor, til
     return torch.where(inside & (slot >= 0), number, -1)
 
 
+def unit_size(block, tile, itemsize: int) -> int:
+    """How many neighbours of a row a copy moves at once: what fits into 16 bytes and divides a piece."""
+    return math.gcd(_piece(block, tile)[1], 16 // itemsize)
+
+
+def unit_places(pieces: torch.Tensor, slots: int, block, tile, line: int, itemsize: int) -> torch.Tensor:
+    """Where each unit of the values goes among those of the tiles, one beyond the last for those that go nowhere.
+
+    int64 [slots * units of a block]; `line` as in `copy_tiles`.
+    """
+    unit = unit_size(block, tile, itemsize)
+    narrow = (block[0], block[1] // unit)
+    units = torch.arange(1, slots * narrow[0] * narrow[1] + 1, device=pieces.device).reshape(-1, *narrow)
+    found = _gather(units, pieces, narrow, (tile[0], tile[1] // unit))
+    if line:
+        found = _exchanged(found, 16 // (unit * itemsize))
+    found = found.reshape(-1)
+    at = found.nonzero().reshape(-1)
+    places = torch.full((units.numel(),), found.numel(), device=pieces.device)
+    places[found[at] - 1] = at
+    return places
+
+
+def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block, tile) -> torch.Tensor:
+    """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, by the places of `unit_places`."""
+    itemsize = values.element_size()
+    size = unit_size(block, tile, itemsize) * itemsize
+    word = {1: torch.int8, 2: torch.int16, 4: torch.int32}.get(size, torch.int64)
+    count, words = positions * tile[0] * tile[1] * itemsize // size, max(size // 8, 1)
+    values = values.contiguous()
+    if values.storage_offset() * itemsize % size:
+        values = values.clone()
+    tiles = torch.zeros(count + 1, words, dtype=word, device=values.device)
+    tiles.index_copy_(0, places, values.view(word).reshape(len(places), words))
+    return tiles[:count].view(values.dtype).reshape(positions, *tile)
+
+
 def copy_tiles(values: torch.Tensor, pieces: torch.Tensor, block, tile, line: int = 0) -> torch.Tensor:
     """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, zero where nothing is stored.
+
+    `line` is the number of bytes in a row of a tile whose 16-byte chunks are exchanged, 0 where they are not.
 
     >>> blocks = torch.tensor([[[1, 2], [3, 4]]])
     >>> copy_tiles(blocks, torch.tensor([[[0], [-1]]]), (2, 2), (4, 2)).tolist()
     [[[1, 2], [3, 4], [0, 0], [0, 0]]]
     """
+    if line and line != tile[1] * values.element_size():
+        raise FormatError(f"a row of {tile[1]} elements does not have {line} bytes")
+    places = unit_places(pieces, len(values), block, tile, line, values.element_size())
+    return copy_units(values, places, len(pieces), block, tile)
+
+
+def _gather(values: torch.Tensor, pieces: torch.Tensor, block, tile) -> torch.Tensor:
+    """Stored blocks as tiles, piece by piece."""
     height, width = _piece(block, tile)
     parts = values.reshape(-1, block[0] // height, height, block[1] // width, width)
     parts = parts.transpose(2, 3).reshape(-1, height, width)
-    found = parts[pieces.clamp(min=0)]
-    zero = torch.zeros((), dtype=values.dtype, device=values.device)
-    found = torch.where((pieces >= 0)[..., None, None], found, zero)
-    tiles = found.transpose(2, 3).reshape(-1, *tile)
-    return exchange_chunks(tiles, line) if line else tiles.contiguous()
+    if not len(parts):
+        return torch.zeros(len(pieces), *tile, dtype=values.dtype, device=values.device)
+    found = torch.where((pieces >= 0)[..., None, None], parts[pieces.clamp(min=0)], 0)
+    return found.transpose(2, 3).reshape(-1, *tile)
+
+
+def _exchanged(tiles: torch.Tensor, per_chunk: int) -> torch.Tensor:
+    """Tiles with the chunks of `per_chunk` neighbours of each row exchanged by the row's number."""
+    chunks = tiles.shape[-1] // per_chunk
+    row = torch.arange(tiles.shape[-2], device=tiles.device)
+    order = torch.arange(chunks, device=tiles.device) ^ (row // (8 // chunks) % chunks)[:, None]
+    split = tiles.reshape(*tiles.shape[:-1], chunks, per_chunk)
+    return torch.gather(split, -2, order[..., None].expand_as(split)).reshape(tiles.shape)
 
 
 def exchange_chunks(tiles: torch.Tensor, line: int) -> torch.Tensor:
     """Tiles whose rows have `line` bytes, with the 16-byte chunks of each row exchanged by the row's number."""
     per_chunk = 16 // tiles.element_size()
-    chunks = line // 16
-    if tiles.shape[-1] != per_chunk * chunks:
+    if tiles.shape[-1] != per_chunk * (line // 16):
         raise FormatError(f"a row of {tiles.shape[-1]} elements does not have {line} bytes")
-    row = torch.arange(tiles.shape[-2], device=tiles.device)
-    order = torch.arange(chunks, device=tiles.device) ^ (row // (8 // chunks) % chunks)[:, None]
-    split = tiles.reshape(*tiles.shape[:-1], chunks, per_chunk)
-    return torch.gather(split, -2, order[..., None].expand_as(split)).reshape(tiles.shape)
+    return _exchanged(tiles, per_chunk)

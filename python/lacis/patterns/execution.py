@@ -15,7 +15,7 @@ import torch
 from ..errors import FormatError
 from ..formats import Format
 from .balance import group_lists, panel_cost, share_lists
-from .copies import copy_tiles
+from .copies import copy_units
 from .regroup import Regrouped, regroup
 from .structure import Structure
 
@@ -41,18 +41,19 @@ def without_lines(text: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class TileCopy:
-    """What a copy of values in an execution layout is made by, beside its pieces."""
+    """Makes the copy of values in an execution layout, in `dtype` or their own; `places` are those of `unit_places`."""
 
     block: tuple[int, int]
     tile: tuple[int, int]
-    line: int
+    positions: int
+    dtype: torch.dtype | None = None
 
     @staticmethod
-    def of(layout: Regrouped, text: str) -> TileCopy:
-        return TileCopy(tuple(layout.structure.format.tile), tuple(layout.format.tile), line_bytes(text))
+    def of(layout: Regrouped, dtype: torch.dtype | None = None) -> TileCopy:
+        return TileCopy(tuple(layout.structure.format.tile), tuple(layout.format.tile), len(layout.tile_rows), dtype)
 
-    def __call__(self, values: torch.Tensor, pieces: torch.Tensor) -> torch.Tensor:
-        return copy_tiles(values, pieces, self.block, self.tile, self.line)
+    def __call__(self, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return copy_units(values.to(self.dtype or values.dtype), places, self.positions, self.block, self.tile)
 
 
 def execution_layout(structure: Structure, text: str) -> Regrouped:

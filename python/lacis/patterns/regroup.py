@@ -16,7 +16,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format
-from .copies import copy_tiles, exchange_chunks, piece_numbers
+from .copies import copy_units, exchange_chunks, piece_numbers, unit_places
 from .structure import Structure
 
 __all__ = ["Regrouped", "exchange_chunks", "regroup"]
@@ -35,6 +35,7 @@ class Regrouped:
     arrays: dict[str, torch.Tensor]
     tile_rows: torch.Tensor
     tile_columns: torch.Tensor
+    _places: dict = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     @functools.cached_property
     def pieces(self) -> torch.Tensor:
@@ -48,7 +49,18 @@ class Regrouped:
         `line` is the number of bytes in a row of a tile whose 16-byte chunks are exchanged for the tensor cores:
         32, 64, 128, or 0 for none.
         """
-        return copy_tiles(values, self.pieces, self.structure.format.tile, self.format.tile, line)
+        block, tile = self.structure.format.tile, self.format.tile
+        if line and line != tile[1] * values.element_size():
+            raise FormatError(f"a row of {tile[1]} elements does not have {line} bytes")
+        places = self.places(line, values.element_size())
+        return copy_units(values, places, len(self.tile_rows), block, tile)
+
+    def places(self, line: int, itemsize: int) -> torch.Tensor:
+        """Where the values go in such a copy; see `lacis.patterns.copies.unit_places`. Made once and kept."""
+        if (line, itemsize) not in self._places:
+            slots, block = self.structure.slots, self.structure.format.tile
+            self._places[line, itemsize] = unit_places(self.pieces, slots, block, self.format.tile, line, itemsize)
+        return self._places[line, itemsize]
 
 
 def regroup(

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A layer's kernels in the dtype of an autocast region, with arrays of their own: copies of values in that dtype."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import torch
+
+from .quick import QuickCall
+
+
+@dataclasses.dataclass
+class Cast:
+    """What a `SparseModule` runs under `torch.autocast`: the family of its kernel in the region's dtype.
+
+    The parameter stays in its own dtype and is cast in each call; `arrays` and `companions` say where the kernel's and
+    its gradients' arrays are.
+    """
+
+    dtype: torch.dtype
+    family: object
+    arrays: list[tuple[str, str]]
+    companions: list[tuple[str, str]]
+    quick: QuickCall
+
+    def bind_gradients(self, weight, slots) -> None:
+        """As `SparseModule.bind_gradients`."""
+        self.companions = weight.bind(self.family.bind(slots).companions, self.dtype)
+
+
+def cast_of(module) -> Cast | None:
+    """What the module runs in the present autocast region, compiled at the first call; None where nothing is cast.
+
+    A graph that is being traced takes what is there; without it the operator casts on its own, to a kernel that walks
+    the arrays of the call.
+    """
+    weight = module.weight
+    device = weight.device.type
+    if not torch.is_autocast_enabled(device):
+        return None
+    dtype = torch.get_autocast_dtype(device)
+    if dtype == weight.dtype or weight.dtype == torch.float64:
+        return None
+    found = module._casts.get(dtype)
+    if found is None and not torch.compiler.is_compiling():
+        found = module._casts[dtype] = _make(module, dtype)
+    return found
+
+
+def _make(module, dtype: torch.dtype) -> Cast:
+    from ..operators import OPERATORS
+
+    weight = module.weight
+    kernel = module.loader(module.spec().with_dtype(dtype), module.target, weight.device)
+    family = kernel.scheduled(module.gradient_steps)
+    arrays = weight.bind(kernel.names, dtype)
+    quick = QuickCall(module, OPERATORS[module.operator], kernel, family.key, arrays)
+    cast = Cast(dtype, family, arrays, [], quick)
+    cast.bind_gradients(weight, module._bound)
+    return cast
