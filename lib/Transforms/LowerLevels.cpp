@@ -98,6 +98,14 @@ DictionaryAttr conditionOf(WorkspaceOp workspace, KernelArguments &arguments, Ar
                              others->upto);
 }
 
+/// Roles store every block that has a slot, padding too, so nothing is left where each slot holds a block.
+bool storesEverySlot(func::FuncOp function, FormatAttr format) {
+  bool roles = function.walk([](RolesOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
+  return roles && !prefix.empty() && prefix.back().getCoordinate().isStored() &&
+         !prefix.back().getCoordinate().isPadded() && !prefix.back().getExtent().hasCapacity();
+}
+
 /// What the runtime must know: arguments, output, workspaces. Launches are added when nests are mapped.
 DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces,
                             unsigned bits) {
@@ -135,7 +143,9 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   }
   ArrayAttr shape = outputShape(before, arguments);
   // What no entry sets stays zero.
-  bool startsAsZeros = type.getEncoding() || before.getArgAttr(output.getArgNumber(), "lacis.scatter");
+  auto format = dyn_cast_or_null<FormatAttr>(type.getEncoding());
+  bool startsAsZeros = (type.getEncoding() && !(format && storesEverySlot(before, format))) ||
+                       before.getArgAttr(output.getArgNumber(), "lacis.scatter");
   NamedAttrList record;
   record.set("args", arguments.getRecord());
   record.set("output", b.getDictionaryAttr({

@@ -88,6 +88,8 @@ def test_values_assemble_clean(case, shape):
     text = gradient("values", format, *shape, block, dtype)[-1]
     compiled = _core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
     assert "lacis.mma" in compiled.stages["tiles"] and "wgmma" in compiled.stages["ptx"]
+    padded = format is lacis.BlockedEll  # some slots hold no block, and nobody stores there
+    assert _core.artifact_info(compiled.artifact)["output"]["zero"] == padded
 
 
 def walk_shares(kernel, packed, x, dy):

@@ -65,7 +65,15 @@ def test_bias_and_activation_are_part_of_the_kernel(block, activation):
     assert len(_core.artifact_info(compiled.artifact)["launches"]) == 1
 
 
+def blocks_that_occur_twice(height, width):
+    levels = (
+        f"i floordiv {height} : dense, j floordiv {width} : compressed, i mod {height} : dense, j mod {width} : dense"
+    )
+    return lacis.Format.parse(f"#lacis.format<(i, j) -> ({levels}), multiset>")
+
+
 REFUSED = {
+    "blocks that occur twice": problem(blocks_that_occur_twice, 128, 128, 8, (64, 64)),
     "float32": problem(lacis.Bsr, 128, 128, 8, (64, 64), torch.float32),
     "CSR": problem(lambda *block: lacis.Csr, 128, 128, 8, (64, 64)),
     "blocks that do not nest": problem(lacis.Bsr, 144, 144, 8, (48, 48)),
@@ -79,7 +87,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", mostly_long(REFUSED, *(case for case in REFUSED if case != "blocks that occur twice")))
 def test_what_tiles_cannot_take_runs_in_plain_loops(case):
     compiled = _core.compile(REFUSED[case][2], TARGET, {"stages": True, "to": "ptx"})
     assert "lacis.mma" not in compiled.stages["tiles"] and "wgmma" not in compiled.stages["ptx"]

@@ -42,6 +42,9 @@ static bool isAligned(func::FuncOp function, BlockArgument stored) {
   return true;
 }
 
+/// Layouts and companions have one slot for each block.
+static bool hasDuplicates(BlockArgument stored) { return formatOf(stored).getMultiset(); }
+
 static bool isHalf(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isF16() || element.isBF16();
@@ -256,7 +259,7 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
     LoopOp loop = nest.find((letter + "1").str());
     return loop && loop.getTrip() == trip;
   };
-  if (!panel || !sameHalves({product->left, product->right, product->output}) ||
+  if (!panel || hasDuplicates(product->pattern) || !sameHalves({product->left, product->right, product->output}) ||
       !isAligned(nest.getFunction(), product->pattern) || !product->format().getIndexType().isInteger(32) ||
       !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
     return std::nullopt;
@@ -286,7 +289,7 @@ static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface
   func::FuncOp function = nest.getFunction();
   bool halves = sameHalves({product->stored, product->dense, product->output});
   if (!panel || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
-      !product->format().getIndexType().isInteger(32) || !finish)
+      hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32) || !finish)
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);
   scheduleTiles(schedule, *product, *panel, rows);
