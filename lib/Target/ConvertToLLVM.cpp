@@ -82,8 +82,8 @@ std::unique_ptr<Pass> lacis::createConvertToLLVMPass(PopulateToLLVM populate) {
   return std::make_unique<ConvertToLLVM>(populate);
 }
 
-void lacis::addToLLVMPasses(OpPassManager &pm, HalfTypes half, PopulateToLLVM populate) {
-  pm.addPass(createExpandMathPass());
+void lacis::addToLLVMPasses(OpPassManager &pm, HalfTypes half, ApproximateExp2 exp2, PopulateToLLVM populate) {
+  pm.addPass(createExpandMathPass(exp2));
   arith::ArithExpandOpsPassOptions expand;
   expand.includeBf16 = half == HalfTypes::Emulated;
   if (half == HalfTypes::Emulated) {

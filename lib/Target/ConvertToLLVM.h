@@ -21,8 +21,14 @@ namespace lacis {
 using PopulateToLLVM = void (*)(mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns,
                                 mlir::ConversionTarget &target);
 
+/// How a backend takes 2^x in f32 where `fastmath<afn>` says that an approximation will do.
+enum class ApproximateExp2 {
+  Native,  // one instruction
+  Expanded // arithmetic like that of the exact function
+};
+
 /// Replaces transcendental functions by arithmetic, so that no library is called.
-std::unique_ptr<mlir::Pass> createExpandMathPass();
+std::unique_ptr<mlir::Pass> createExpandMathPass(ApproximateExp2 exp2);
 
 /// Converts every operation of the module to the LLVM dialect, or fails on the first that it cannot.
 std::unique_ptr<mlir::Pass> createConvertToLLVMPass(PopulateToLLVM populate);
@@ -34,7 +40,7 @@ enum class HalfTypes {
 };
 
 /// Both, with upstream's lowerings of structured control flow, vectors and half types around them.
-void addToLLVMPasses(mlir::OpPassManager &pm, HalfTypes half, PopulateToLLVM populate);
+void addToLLVMPasses(mlir::OpPassManager &pm, HalfTypes half, ApproximateExp2 exp2, PopulateToLLVM populate);
 
 /// Dialects of the target stage that every backend takes, and their translations.
 void registerCommonDialects(mlir::DialectRegistry &registry);

@@ -8,6 +8,8 @@
 #ifndef LACIS_LIB_TARGET_MATHFUNCTIONS_H
 #define LACIS_LIB_TARGET_MATHFUNCTIONS_H
 
+#include "ConvertToLLVM.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 
@@ -16,7 +18,7 @@ namespace lacis {
 /// Writes the arithmetic at a builder's place; all values have one type.
 class MathFunctions {
 public:
-  MathFunctions(mlir::OpBuilder &builder, mlir::Location location, mlir::Type type);
+  MathFunctions(mlir::OpBuilder &builder, mlir::Location location, mlir::Type type, ApproximateExp2 native);
 
   mlir::Value exp(mlir::Value x);
   mlir::Value exp2(mlir::Value x);
@@ -27,6 +29,12 @@ public:
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
   mlir::Value erf(mlir::Value x);
+  mlir::Value erfc(mlir::Value x); // 1 - erf(x), with the absolute error of erf
+
+  /// f32 within 2^-13 of the result, as `fastmath<afn>` asks for: half types keep 11 bits.
+  mlir::Value approximateExp(mlir::Value x) { return approximateExp2(mul(x, constant(1.4426950408889634))); }
+  mlir::Value approximateExp2(mlir::Value x);
+  mlir::Value approximateErfc(mlir::Value x);
 
 private:
   using Value = mlir::Value;
@@ -68,6 +76,7 @@ private:
   mlir::Location location;
   mlir::Type type;
   mlir::Type integerType;
+  ApproximateExp2 native;
   bool isDouble;
   int mantissa; // stored bits
   int bias;

@@ -4,6 +4,7 @@
 // RUN: lacis-compile %t/good.mlir --target=cpu --emit=llvm -o - | FileCheck %s --implicit-check-not="call float @"
 // RUN: lacis-compile %t/good.mlir --target=cpu --emit=obj -o %t/good.o
 // RUN: llvm-nm %t/good.o | FileCheck %s --check-prefix=SYMBOLS --implicit-check-not=" U "
+// RUN: lacis-compile %t/approximate.mlir --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s --check-prefix=PTX
 // RUN: not lacis-compile %t/bad.mlir --target=cpu 2>&1 | FileCheck %s --check-prefix=BAD
 
 // CHECK-LABEL: define void @all(
@@ -30,6 +31,26 @@ module attributes {lacis.stage = "target", lacis.artifact = {
     %s = llvm.load %x : !llvm.ptr -> bf16
     %t = math.exp %s : bf16
     llvm.store %t, %y : bf16, !llvm.ptr
+    return
+  }
+}
+// What a half type cannot tell from the exact function is an instruction where there is one.
+// PTX:         ex2.approx
+// PTX:         ex2.approx
+// PTX:         ex2.approx
+// PTX:         div.approx
+//--- approximate.mlir
+module attributes {lacis.stage = "target", lacis.artifact = {
+  args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
+  launches = [{entry = "half", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+  func.func @half(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %y: !llvm.ptr {llvm.noalias})
+      attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} {
+    %v = llvm.load %x : !llvm.ptr -> f32
+    %a = math.exp %v fastmath<afn> : f32
+    %b = math.exp2 %a fastmath<afn> : f32
+    %c = math.erfc %b fastmath<afn> : f32
+    %d = arith.divf %v, %c fastmath<afn> : f32
+    llvm.store %d, %y : f32, !llvm.ptr
     return
   }
 }

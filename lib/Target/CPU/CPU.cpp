@@ -32,7 +32,7 @@ public:
   StringRef getAssemblyStage() const override { return "asm"; }
   void registerDialects(mlir::DialectRegistry &registry) const override { registerCommonDialects(registry); }
   void addPasses(mlir::OpPassManager &pm) const override {
-    addToLLVMPasses(pm, HalfTypes::Emulated, /*populate=*/nullptr);
+    addToLLVMPasses(pm, HalfTypes::Emulated, ApproximateExp2::Expanded, /*populate=*/nullptr);
   }
   Error optimise(llvm::Module &module) const override;
   Expected<Code> emit(llvm::Module &module, bool assembly) const override;

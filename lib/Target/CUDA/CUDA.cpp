@@ -142,7 +142,7 @@ public:
 } // namespace
 
 void CUDA::addPasses(mlir::OpPassManager &pm) const {
-  addToLLVMPasses(pm, HalfTypes::Native, populateGpu);
+  addToLLVMPasses(pm, HalfTypes::Native, ApproximateExp2::Native, populateGpu);
   pm.addNestedPass<mlir::LLVM::LLVMFuncOp>(std::make_unique<MarkKernels>());
 }
 

@@ -24,7 +24,7 @@ def number(value: float, type: str) -> str:
 
 
 class Arithmetic:
-    """Writes operations on one type, each into a new name.
+    """Writes operations on one type, each into a new name; `approximate` where a result is rounded to a half type.
 
     >>> lines = []
     >>> Arithmetic("f32", lines.append).activation("silu", "%x")
@@ -33,9 +33,10 @@ class Arithmetic:
     ('%e0 = arith.negf %x : f32', '%e4 = arith.divf %x, %e3 : f32')
     """
 
-    def __init__(self, type: str, write: Callable[[str], None]):
+    def __init__(self, type: str, write: Callable[[str], None], approximate: bool = False):
         self.type = type
         self.write = write
+        self.approximate = approximate
         self.count = 0
 
     def op(self, text: str, type: str | None = None) -> str:
@@ -53,6 +54,12 @@ class Arithmetic:
     def multiply(self, a: str, b: str) -> str:
         return self.op(f"arith.mulf {a}, {b}")
 
+    def function(self, name: str, x: str) -> str:
+        return self.op(f"math.{name} {x}{' fastmath<afn>' if self.approximate else ''}")
+
+    def divide(self, a: str, b: str) -> str:
+        return self.op(f"arith.divf {a}, {b}{' fastmath<afn>' if self.approximate else ''}")
+
     def activation(self, name: str, x: str) -> str:
         return _ACTIVATIONS[name](self, x)
 
@@ -61,25 +68,35 @@ def _relu(a: Arithmetic, x: str) -> str:
     return a.op(f"arith.maximumf {x}, {a.constant(0.0)}")
 
 
-def _half_times_one_plus(a: Arithmetic, x: str, y: str) -> str:
-    """x * 0.5 * (1 + y)"""
-    return a.multiply(a.multiply(x, a.constant(0.5)), a.add(a.constant(1.0), y))
+def _half_times(a: Arithmetic, x: str, y: str) -> str:
+    return a.multiply(a.multiply(x, a.constant(0.5)), y)
 
 
 def _gelu(a: Arithmetic, x: str) -> str:
-    return _half_times_one_plus(a, x, a.op(f"math.erf {a.multiply(x, a.constant(math.sqrt(0.5)))}"))
+    """x / 2 * (1 + erf(x / sqrt 2)); an approximation of the sum would lose all of a small one, one of erfc does not."""
+    if a.approximate:
+        return _half_times(a, x, a.function("erfc", a.multiply(x, a.constant(-math.sqrt(0.5)))))
+    error = a.function("erf", a.multiply(x, a.constant(math.sqrt(0.5))))
+    return _half_times(a, x, a.add(a.constant(1.0), error))
 
 
 def _gelu_tanh(a: Arithmetic, x: str) -> str:
+    """x / 2 * (1 + tanh(y)), which is x / (1 + exp(-2 y))."""
     cube = a.multiply(a.multiply(x, x), x)
     inner = a.add(x, a.multiply(a.constant(0.044715), cube))
-    return _half_times_one_plus(a, x, a.op(f"math.tanh {a.multiply(a.constant(math.sqrt(2 / math.pi)), inner)}"))
+    if a.approximate:
+        return _divided_by_one_plus_exp(a, x, a.multiply(a.constant(-2 * math.sqrt(2 / math.pi)), inner))
+    hyperbolic = a.function("tanh", a.multiply(a.constant(math.sqrt(2 / math.pi)), inner))
+    return _half_times(a, x, a.add(a.constant(1.0), hyperbolic))
 
 
 def _silu(a: Arithmetic, x: str) -> str:
-    negative = a.op(f"arith.negf {x}")
-    power = a.op(f"math.exp {negative}")
-    return a.op(f"arith.divf {x}, {a.add(a.constant(1.0), power)}")
+    return _divided_by_one_plus_exp(a, x, a.op(f"arith.negf {x}"))
+
+
+def _divided_by_one_plus_exp(a: Arithmetic, x: str, y: str) -> str:
+    power = a.function("exp", y)
+    return a.divide(x, a.add(a.constant(1.0), power))
 
 
 _ACTIVATIONS = {"relu": _relu, "gelu": _gelu, "gelu_tanh": _gelu_tanh, "silu": _silu}

@@ -165,7 +165,7 @@ class _Writer:
 
     def finished(self, value: str) -> str:
         spec = self.spec
-        arithmetic = Arithmetic(self.sum_type, lambda text: self.op("  " + text))
+        arithmetic = Arithmetic(self.sum_type, lambda text: self.op("  " + text), self.element != self.sum_type)
         read = {o.name: self.widened(f"%in_{o.name}", f"%wide_{o.name}", o) for o in spec.epilogue}
         if spec.scale is not None:
             scale = read.get("scale") or arithmetic.constant(spec.scale)
