@@ -92,14 +92,24 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
   return success();
 }
 
+/// Stores a value; where `atomic` names an instruction, combines it with what is there.
+static void store(OpBuilder &b, Location loc, Value value, Value address, StringAttr atomic) {
+  if (!atomic) {
+    LLVM::StoreOp::create(b, loc, value, address);
+    return;
+  }
+  LLVM::AtomicRMWOp::create(b, loc, *LLVM::symbolizeAtomicBinOp(atomic), address, value, LLVM::AtomicOrdering::monotonic);
+}
+
 LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
   Location loc = op.getLoc();
+  auto atomic = op->getAttrOfType<StringAttr>("lacis.atomic");
   DenseAccess access(b, loc, arguments, workspaces, op.getTensor());
   Value base = access.address(mapped(op.getIndices()));
   Value value = mapping.lookup(op.getValue());
   auto vector = dyn_cast<VectorType>(value.getType());
   if (!vector) {
-    LLVM::StoreOp::create(b, loc, value, base);
+    store(b, loc, value, base, atomic);
     return success();
   }
   unsigned axis = *op.getAlong();
@@ -109,22 +119,24 @@ LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
                                        << " are not evenly spaced in the layout of the operand";
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);
-  if (!stride && !count) {
+  if (!stride && !count && !atomic) {
     unsigned alignment = access.alignment(axis, knownMultiple(op.getIndices()[axis]), lanes);
     LLVM::StoreOp::create(b, loc, value, base, alignment);
     return success();
   }
-  if (!stride) {
+  if (!stride && !atomic) {
     unsigned bytes = std::max(1u, vector.getElementTypeBitWidth() / 8);
     LLVM::MaskedStoreOp::create(b, loc, value, base, laneMask(b, loc, count, lanes), bytes);
     return success();
   }
-  auto store = [&](OpBuilder &b, int64_t lane) {
+  if (!stride)
+    stride = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(1));
+  auto storeLane = [&](OpBuilder &b, int64_t lane) {
     Value element = vector::ExtractOp::create(b, loc, value, lane);
-    LLVM::StoreOp::create(b, loc, element, laneAddress(b, loc, vector.getElementType(), base, stride, lane));
+    store(b, loc, element, laneAddress(b, loc, vector.getElementType(), base, stride, lane), atomic);
   };
   if (!count) {
-    forEachLane(b, loc, {}, lanes, store);
+    forEachLane(b, loc, {}, lanes, storeLane);
     return success();
   }
   // Whole vectors store without a test for each lane.
@@ -132,7 +144,7 @@ LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
   Value whole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, count, all);
   auto guard = scf::IfOp::create(b, loc, whole, /*withElseRegion=*/true);
   OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
-  forEachLane(then, loc, {}, lanes, store);
-  forEachLane(otherwise, loc, count, lanes, store);
+  forEachLane(then, loc, {}, lanes, storeLane);
+  forEachLane(otherwise, loc, count, lanes, storeLane);
   return success();
 }

@@ -53,7 +53,8 @@ private:
       if (loop.getBind() && loop->hasAttr("lacis.meets") && !loop->hasAttr("lacis.race"))
         result = loop.emitError("race: iterations of loop '")
                  << loop.getName() << "' meet in one element of the output, and it is bound to '" << *loop.getBind()
-                 << "'; race with the strategy 'order' brings them together";
+                 << "'; race with a strategy brings them together: 'order', or 'atomic' where the sum is all that is "
+                    "written and may depend on timing";
     });
     return result;
   }

@@ -65,6 +65,8 @@ static Value addressOf(Operation *op) {
     return load.getData();
   if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op))
     return store.getData();
+  if (auto atomic = dyn_cast<LLVM::AtomicRMWOp>(op))
+    return atomic.getPtr();
   return {};
 }
 
@@ -105,7 +107,7 @@ std::string AccessChecks::nameOf(BlockArgument workspace) {
     SetVector<Value> read;
     bool fills = false;
     nest.walk([&](Operation *op) {
-      if (addressOf(op) && op->getNumResults())
+      if (isa<LLVM::LoadOp, LLVM::MaskedLoadOp>(op))
         read.insert(arrayOf(addressOf(op)));
       else if (addressOf(op))
         fills |= arrayOf(addressOf(op)) == workspace;
@@ -194,9 +196,10 @@ LogicalResult AccessChecks::guard(Operation *access) {
   Value above = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, place->element, constant(b, loc, 0));
   Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, place->element, last);
   Value inside = arith::AndIOp::create(b, loc, above, below);
-  auto choice = scf::IfOp::create(b, loc, access->getResultTypes(), inside, /*withElseRegion=*/true);
-  access->replaceAllUsesWith(choice);
-  if (access->getNumResults()) { // an if that yields has no terminator yet
+  bool isRead = !access->use_empty();
+  auto choice = scf::IfOp::create(b, loc, isRead ? TypeRange(access->getResultTypes()) : TypeRange(), inside, /*withElseRegion=*/true);
+  if (isRead) {
+    access->replaceAllUsesWith(choice); // an if that yields has no terminator yet
     access->moveBefore(choice.thenBlock(), choice.thenBlock()->end());
     OpBuilder then = OpBuilder::atBlockEnd(choice.thenBlock());
     scf::YieldOp::create(then, loc, access->getResults());

@@ -120,6 +120,22 @@ private:
     }
   }
 
+  /// Lanes that share a sum all have it, and all store it; one of them adds it to what is there.
+  void addOnce(scf::ForOp sum, Value lane) {
+    SmallVector<LLVM::AtomicRMWOp> additions;
+    function.walk([&](LLVM::AtomicRMWOp op) {
+      if (!sum->isProperAncestor(op))
+        additions.push_back(op);
+    });
+    for (LLVM::AtomicRMWOp op : additions) {
+      OpBuilder at(op);
+      Value zero = arith::ConstantOp::create(at, op.getLoc(), at.getIntegerAttr(lane.getType(), 0));
+      Value isFirst = arith::CmpIOp::create(at, op.getLoc(), arith::CmpIPredicate::eq, lane, zero);
+      auto guard = scf::IfOp::create(at, op.getLoc(), isFirst, /*withElseRegion=*/false);
+      op->moveBefore(guard.thenBlock()->getTerminator());
+    }
+  }
+
   LogicalResult place(Location loc) {
     Type i32 = b.getI32Type();
     auto as32 = [&](Value value) { return arith::IndexCastUIOp::create(b, loc, i32, value).getResult(); };
@@ -141,6 +157,8 @@ private:
         units.push_back({loop, coordinate});
     }
     for (auto &[loop, coordinate, group] : units) {
+      if (loop.getNumResults() != 0)
+        addOnce(loop, coordinate);
       if (loop.getNumResults() == 0)
         inlineLoop(loop, coordinate);
       else if (failed(inlineLaneSum(loop, coordinate, group)))

@@ -176,7 +176,9 @@ private:
       places.push_back(scalars.lookupOrDefault(index));
     IntegerAttr axis = b.getI64IntegerAttr(*along);
     if (write) {
-      WriteOp::create(b, op.getLoc(), asVector(write.getValue()), write.getTensor(), places, count, axis);
+      auto made =
+          WriteOp::create(b, op.getLoc(), asVector(write.getValue()), write.getTensor(), places, count, axis);
+      made->setDiscardableAttrs(write->getDiscardableAttrDictionary()); // atomic
       return success();
     }
     auto type = VectorType::get({width}, result.getType());

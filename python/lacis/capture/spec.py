@@ -33,7 +33,7 @@ class KernelSpec:
     `uneven` has the letters of the packed operand some of whose coordinates have far more entries than most, `large`
     those with many coordinates: hints, from which default schedules choose.
     `scale` is a number, or an operand without letters or with those of the bias.
-    A `checked` kernel guards every access, see `LACIS_DEBUG`.
+    A `checked` kernel guards every access, see `LACIS_DEBUG`. A `deterministic` one has no sum that depends on timing.
     Sizes are no part of it, so layers share kernels; nor is the user's line.
     """
 
@@ -50,6 +50,7 @@ class KernelSpec:
     residual: Operand | None = None
     uneven: tuple[str, ...] = ()
     large: tuple[str, ...] = ()
+    deterministic: bool = True
     checked: bool = dataclasses.field(default_factory=lambda: knobs.debug)
 
     @property

@@ -49,8 +49,9 @@ class _Writer:
         )
         out = self.output_type(self.element)
         head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
-        checked = ", lacis.checked" if spec.checked else ""
-        head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}{checked}}} {{")
+        words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}"]
+        words += ["lacis.checked"] * spec.checked + ["lacis.nondeterministic"] * (not spec.deterministic)
+        head.append(f"    attributes {{{', '.join(words)}}} {{")
         self.sizes()
         total = self.contraction()
         if self.element != self.sum_type or spec.epilogue or (spec.scale, spec.activation) != (None, None):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 from .. import knobs
@@ -22,7 +24,18 @@ class SparseModule(torch.nn.Module):
     by `loader(spec, target, device)`, and again when dtype, device or process change.
     """
 
-    def __init__(self, dense, operator: str, weight, target: str, loader, steps=(), location=None, gradient_steps=None):
+    def __init__(
+        self,
+        dense,
+        operator: str,
+        weight,
+        target: str,
+        loader,
+        steps=(),
+        location=None,
+        gradient_steps=None,
+        deterministic: bool = True,
+    ):
         super().__init__()
         self._take(dense, OPERATORS[operator].attribute, weight)
         self.replaced = type(dense).__name__
@@ -30,6 +43,7 @@ class SparseModule(torch.nn.Module):
         self.target = target
         self.loader = loader
         self.steps = tuple(steps)
+        self.deterministic = deterministic
         self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
         self._key: str | None = None
@@ -137,7 +151,8 @@ class SparseModule(torch.nn.Module):
     def spec(self):
         """The specification of the kernel at the present dtype."""
         operator = OPERATORS[self.operator]
-        return kernel_spec(operator, self.weight.packed(), operator.has_bias(self), self.steps, self.location)
+        spec = kernel_spec(operator, self.weight.packed(), operator.has_bias(self), self.steps, self.location)
+        return dataclasses.replace(spec, deterministic=self.deterministic)
 
     def _apply(self, fn, recurse=True):
         before = (self.weight.dtype, self.weight.device)

@@ -40,7 +40,7 @@ def build_model(model, schedule, progress: Progress) -> list[Built]:
     for n, each in enumerate(captured):
         progress.show("packing", n, len(captured))
         with _about(each):
-            built.append(_build_site(each, schedule.target))
+            built.append(_build_site(each, schedule))
     _compile(built, progress)
     return built
 
@@ -69,8 +69,8 @@ def pack_site(captured: Captured) -> PackedTensor:
     return pack(dense, site.format(), mask=mask)
 
 
-def _build_site(captured: Captured, target: str) -> Built:
-    location = captured.site.location
+def _build_site(captured: Captured, schedule) -> Built:
+    location, target = captured.site.location, schedule.target
     resolve_target(target, captured.parameter.device, f"'{captured.name}'", location)
     requires_grad = captured.parameter.requires_grad
     weight = weight_module(pack_site(captured), requires_grad)
@@ -78,9 +78,8 @@ def _build_site(captured: Captured, target: str) -> Built:
     for owner in captured.owners:
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
-        sparse = SparseModule(
-            owner.module, owner.operator.name, weight, target, load_kernel, steps, location, gradients
-        )
+        known = (steps, location, gradients, schedule.deterministic)
+        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, *known)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
 

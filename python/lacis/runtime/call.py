@@ -32,11 +32,13 @@ class Call:
         steps=(),
         semiring="plus_times",
         epilogue: Epilogue | None = None,
+        deterministic: bool = True,
     ):
         self.expression = expression
         self.operands = operands
         self.semiring = semiring
         self.epilogue = epilogue
+        self.deterministic = deterministic
         self.terms, self.output = parse_statement(expression)
         self.packed = packed_operand(operands)
         if len(self.terms) != len(operands):
@@ -55,7 +57,7 @@ class Call:
                 left = expression.partition("->")[0]
                 spec, self.sizes = capture_einsum(f"{left}->{''.join(kept)}", mine, location, steps, semiring)
                 spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
-            self.pieces[name] = (spec, mine)
+            self.pieces[name] = (dataclasses.replace(spec, deterministic=deterministic), mine)
         if epilogue is not None and not self.fused:
             check_epilogue(epilogue, self.output, own, self.sizes, semiring, self.dtype, self.device)
 

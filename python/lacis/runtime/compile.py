@@ -156,7 +156,8 @@ class EinsumKernel(Kernel):
         """
         known = self._call
         epilogue = known.epilogue if epilogue is None else epilogue
-        call = Call(known.expression, operands, self.spec.location, self.spec.steps, known.semiring, epilogue)
+        given = (self.spec.location, self.spec.steps, known.semiring, epilogue, known.deterministic)
+        call = Call(known.expression, operands, *given)
         return run(
             call,
             lambda asked: asked.launch(self._for(asked) if asked is call else load_kernels(asked, self.target)),
@@ -245,7 +246,7 @@ def compile(
 
     Raises `CompileError` with the user's line when the compiler refuses, `DataError` when operands do not fit.
     """
-    call = Call(expression, operands, user_location(), steps, semiring, epilogue)
+    call = Call(expression, operands, user_location(), steps, semiring, epilogue, deterministic)
     if target == "eager":
         raise ScheduleError(
             "compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators"

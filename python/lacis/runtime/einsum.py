@@ -41,6 +41,7 @@ def einsum(
     `semiring`: `"plus_times"`; `"max_plus"` and `"max_times"`, the largest sum or product over the entries, and
     -infinity where there is none (NaN wins, as in `torch.amax`); `"or_and"` on bool operands, False where there is
     no entry. All but the first are forward only: their gradient raises. `epilogue`: see `lacis.Epilogue`.
+    `deterministic`: no result depends on timing; `False` admits steps by which it does (`race` with `"atomic"`).
     `target`: `"auto"` (where the operands lie), `"eager"` (torch's own operators), or as in `lacis.create_schedule`.
 
     Half types are summed in float32. Only entries take part, so NaN and infinity in a dense operand reach the outputs
@@ -51,7 +52,7 @@ def einsum(
         if semiring != "plus_times" or epilogue is not None:
             raise DataError("einsum: semirings and epilogues need one packed operand; see lacis.pack")
         return torch.einsum(expression, *operands)
-    call = Call(expression, operands, user_location(), steps, semiring, epilogue)
+    call = Call(expression, operands, user_location(), steps, semiring, epilogue, deterministic)
     if target == "eager":
         return run(call, reference)
     return run(call, lambda call: call.launch(load_kernels(call, target)))

@@ -157,14 +157,22 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "relayout: the layout of '" << getOperand() << "' must be dense levels over its axes";
   bool isOutput = cast<BlockArgument>(tensor).getArgNumber() + 1 == function.getNumArguments();
   LoopOp main = nest.mainChain().front();
+  // What is added to atomically was set before, in a nest of its own.
+  LoopOp begin;
+  for (LoopOp loop : function.getBody().getOps<LoopOp>())
+    if (isOutput && loop->hasAttr("lacis.begins"))
+      begin = loop;
+  auto isInside = [&](Operation *user) {
+    return main->isProperAncestor(user) || (begin && begin->isProperAncestor(user));
+  };
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : tensor.getUses())
-    if (main->isProperAncestor(use.getOwner()) &&
+    if (isInside(use.getOwner()) &&
         (isOutput ? isa<WriteOp>(use.getOwner()) : isa<ReadOp>(use.getOwner())))
       uses.push_back(&use);
   if (uses.empty())
     return emitError(loc) << "relayout: nothing in the nest touches '" << getOperand() << "'";
-  Copy copy{OpBuilder(main), loc, tensor, isOutput, layout, getOperand(), letters, {}};
+  Copy copy{OpBuilder(begin ? begin : main), loc, tensor, isOutput, layout, getOperand(), letters, {}};
   Value workspace = copy.makeWorkspace();
   for (OpOperand *use : uses)
     use->set(workspace);

@@ -13,7 +13,8 @@ from .step import Step, primitive
 class Race(Step):
     """Say how iterations of `loop` that meet in one output are brought together.
 
-    parallel for i:  y[f(i)] += s   -->   segmented sum over i, then y[...] += once
+    parallel for i:  y[f(i)] += s   -->   parallel for i:  part[i] = s;  y[f] = the parts, in their order    (order)
+                                    -->   parallel for i:  atomically y[f(i)] += s                           (atomic)
     """
 
     mnemonic = "race"
