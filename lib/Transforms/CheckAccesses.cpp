@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Guards every access of a kernel marked `lacis.checked` by the size of its array, and records the first outside.
-#include "lacis/Transforms/Passes.h"
+#include "AccessChecks.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 
@@ -12,49 +12,6 @@ namespace lacis {
 
 using namespace mlir;
 using namespace lacis;
-
-namespace {
-
-/// The low bits of a fault word are the element that was asked for, those above the argument whose array it is.
-constexpr int64_t kIndexBits = 48;
-
-/// Where an access begins: an argument, and how many elements behind it.
-struct Place {
-  BlockArgument array;
-  Value element;
-};
-
-class AccessChecks {
-public:
-  AccessChecks(func::FuncOp kernel, ArrayAttr arguments)
-      : kernel(kernel), entry(kernel.getBody()), records(arguments.getValue()) {}
-
-  LogicalResult run();
-  /// What all arguments are, with those that were added.
-  ArrayRef<Attribute> getRecords() const { return records; }
-
-private:
-  Value constant(OpBuilder &b, Location loc, int64_t value) {
-    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value));
-  }
-  Value addArgument(Type type, StringRef kind, ArrayRef<NamedAttribute> fields = {});
-  StringRef kindOf(Value array) const;
-  std::string nameOf(BlockArgument workspace);
-  Value bytesOf(BlockArgument array, Type element);
-  FailureOr<Place> placeOf(OpBuilder &b, Operation *access, Value address, Type element);
-  LogicalResult guard(Operation *access);
-  void record(OpBuilder &b, Location loc, const Place &place, Value extent);
-  void limit(scf::ForOp loop);
-
-  func::FuncOp kernel;
-  OpBuilder entry;
-  Value fault, longest;
-  llvm::MapVector<Value, Value> bytes;       // by array
-  llvm::DenseMap<Value, std::string> names; // of workspaces
-  SmallVector<Attribute> records;
-};
-
-} // namespace
 
 static Value addressOf(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op))
@@ -80,10 +37,6 @@ static Value maskOf(Operation *access) {
     return load.getMask();
   auto store = dyn_cast<LLVM::MaskedStoreOp>(access);
   return store ? store.getMask() : Value();
-}
-
-static int64_t bytesOfElement(Type type) {
-  return std::max(1u, getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
 }
 
 /// What an address points into.
@@ -145,6 +98,10 @@ Value AccessChecks::bytesOf(BlockArgument array, Type element) {
   return bytes[array] = addArgument(entry.getI64Type(), "bytes", fields);
 }
 
+Value AccessChecks::extentOf(OpBuilder &b, Location loc, BlockArgument array, Type element) {
+  return arith::DivUIOp::create(b, loc, bytesOf(array, element), constant(b, loc, bytesOfElement(element)));
+}
+
 FailureOr<Place> AccessChecks::placeOf(OpBuilder &b, Operation *access, Value address, Type element) {
   Location loc = access->getLoc();
   Value total = constant(b, loc, 0);
@@ -191,13 +148,14 @@ LogicalResult AccessChecks::guard(Operation *access) {
     count = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, lanes);
     wanted = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, count, constant(b, loc, 0));
   }
-  Value extent = arith::DivUIOp::create(b, loc, bytesOf(place->array, type), constant(b, loc, bytesOfElement(type)));
+  Value extent = extentOf(b, loc, place->array, type);
   Value last = arith::SubIOp::create(b, loc, extent, count);
   Value above = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, place->element, constant(b, loc, 0));
   Value below = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, place->element, last);
   Value inside = arith::AndIOp::create(b, loc, above, below);
   bool isRead = !access->use_empty();
-  auto choice = scf::IfOp::create(b, loc, isRead ? TypeRange(access->getResultTypes()) : TypeRange(), inside, /*withElseRegion=*/true);
+  TypeRange types = isRead ? TypeRange(access->getResultTypes()) : TypeRange();
+  auto choice = scf::IfOp::create(b, loc, types, inside, /*withElseRegion=*/true);
   if (isRead) {
     access->replaceAllUsesWith(choice); // an if that yields has no terminator yet
     access->moveBefore(choice.thenBlock(), choice.thenBlock()->end());
@@ -240,11 +198,13 @@ void AccessChecks::limit(scf::ForOp loop) {
 }
 
 LogicalResult AccessChecks::run() {
-  SmallVector<Operation *> accesses;
+  SmallVector<Operation *> accesses, tiles;
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](Operation *op) {
     if (addressOf(op))
       accesses.push_back(op);
+    if (isTileAccess(op))
+      tiles.push_back(op);
     auto loop = dyn_cast<scf::ForOp>(op);
     if (loop && (isLoaded(loop.getLowerBound()) || isLoaded(loop.getUpperBound())))
       loops.push_back(loop);
@@ -256,6 +216,8 @@ LogicalResult AccessChecks::run() {
   for (Operation *access : accesses)
     if (failed(guard(access)))
       return failure();
+  for (Operation *tile : tiles)
+    guardTileAccess(tile);
   longest = constant(entry, kernel.getLoc(), 0);
   for (auto &[array, size] : bytes)
     longest = arith::MaxSIOp::create(entry, kernel.getLoc(), longest, size);

@@ -47,6 +47,32 @@ def test_damaged_arrays_raise(format, monkeypatch):
         launched(checked, w, x)
 
 
+@pytest.mark.skipif(
+    torch.cuda.is_available() and torch.cuda.get_device_capability() != (9, 0), reason="no tensor cores of sm_90a"
+)
+@pytest.mark.parametrize("block", [16, 64])
+def test_kernels_for_tensor_cores(block, monkeypatch):
+    torch.manual_seed(0)
+    blocks = torch.rand(512 // block, 512 // block) < 0.3
+    dense = torch.randn(512, 512) * blocks.repeat_interleave(block, 0).repeat_interleave(block, 1)
+    w = lacis.pack(dense.to("cuda", torch.bfloat16), lacis.Bsr(block, block))
+    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    expected = lacis.compile("ij,bj->bi", w, x)(w, x)
+    monkeypatch.setenv("LACIS_DEBUG", "1")
+    checked = lacis.compile("ij,bj->bi", w, x)
+    assert "tiles" in checked.stages and "lacis.checked" in checked.text
+    torch.testing.assert_close(launched(checked, w, x), expected, rtol=0, atol=0)
+    for array, name in zip(checked.arrays(w), checked.names):
+        if not name[2].startswith("crd") or array.numel() == 0:
+            continue
+        kept = array.clone()
+        array.fill_(10**5)
+        with pytest.raises(lacis.DataError, match="a checked kernel asked for element"):
+            launched(checked, w, x)
+        array.copy_(kept)
+        torch.testing.assert_close(launched(checked, w, x), expected, rtol=0, atol=0)
+
+
 def test_a_graph_cannot_be_captured(monkeypatch):
     monkeypatch.setenv("LACIS_DEBUG", "1")
     w, x = operands(lacis.Csr)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The guards of what a checked kernel copies in tiles: places come from the pattern, so they may lie outside.
+#include "AccessChecks.h"
+#include "Addressing.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// A number of the kernel's arguments, as the artifact says it.
+Value AccessChecks::sizeOf(OpBuilder &b, Location loc, ArrayAttr factors) {
+  Value product = constant(b, loc, 1);
+  for (auto factor : factors.getAsRange<DictionaryAttr>()) {
+    auto number = [&](StringRef key) {
+      auto value = factor.getAs<IntegerAttr>(key);
+      return value ? value.getInt() : 0;
+    };
+    auto of = factor.getAs<ArrayAttr>("of");
+    Value whole = number("arg") >= 0 ? Value(kernel.getArgument(number("arg"))) : constant(b, loc, 1);
+    if (of)
+      whole = sizeOf(b, loc, of);
+    whole = arith::AddIOp::create(b, loc, whole, constant(b, loc, number("add")));
+    whole = arith::CeilDivUIOp::create(b, loc, whole, constant(b, loc, number("div")));
+    product = arith::MulIOp::create(b, loc, product, whole);
+    product = arith::MulIOp::create(b, loc, product, constant(b, loc, number("mul")));
+  }
+  return product;
+}
+
+/// 0 <= value < size
+Value AccessChecks::within(OpBuilder &b, Location loc, Value value, Value size) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, value, size);
+}
+
+static Value wide(OpBuilder &b, Value value) {
+  return castInteger(b, value.getLoc(), value, b.getI64Type());
+}
+
+/// A copy of tiles that would begin outside is none; what it would begin with is recorded.
+void AccessChecks::guardTile(Operation *copy, Value array, Type element, Value first, Value inside) {
+  OpBuilder b(copy);
+  Location loc = copy->getLoc();
+  Place place{cast<BlockArgument>(array), first};
+  Value extent = extentOf(b, loc, place.array, element);
+  auto choice = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/true);
+  copy->moveBefore(choice.thenBlock()->getTerminator());
+  OpBuilder otherwise = OpBuilder::atBlockBegin(choice.elseBlock());
+  record(otherwise, loc, place, extent);
+}
+
+/// A box begins inside its matrix, and goes to a tile that there is.
+void AccessChecks::guardLoadTile(LoadTileOp load) {
+  OpBuilder b(load);
+  Location loc = load.getLoc();
+  TileType tile = load.getTile().getType();
+  ArrayAttr shape = *load.getShape();
+  Value rows = sizeOf(b, loc, cast<ArrayAttr>(shape[0])), columns = sizeOf(b, loc, cast<ArrayAttr>(shape[1]));
+  Value row = wide(b, load.getIndices()[0]), column = wide(b, load.getIndices()[1]);
+  Value inside = arith::AndIOp::create(b, loc, within(b, loc, row, rows), within(b, loc, column, columns));
+  if (load.getPlace())
+    inside = arith::AndIOp::create(b, loc, inside,
+                                   within(b, loc, wide(b, load.getPlace()), constant(b, loc, tile.getCount())));
+  Value first = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, row, columns), column);
+  guardTile(load, load.getSource(), tile.getElementType(), first, inside);
+}
+
+/// A run of tiles lies inside its array, and fits the list it goes to.
+void AccessChecks::guardLoadRun(LoadRunOp load) {
+  OpBuilder b(load);
+  Location loc = load.getLoc();
+  TileType tile = load.getTile().getType();
+  Type element = tile.getElementType();
+  int64_t elements = tile.getRows() * tile.getColumns();
+  Value position = wide(b, load.getPosition()), count = wide(b, load.getCount());
+  Value tiles = arith::DivUIOp::create(b, loc, bytesOf(cast<BlockArgument>(load.getSource()), element),
+                                       constant(b, loc, elements * bytesOfElement(element)));
+  Value most = arith::SubIOp::create(b, loc, tiles, count), one = constant(b, loc, 1);
+  Value fits = within(b, loc, count, constant(b, loc, tile.getCount() + 1));
+  Value lies = within(b, loc, position, arith::AddIOp::create(b, loc, most, one));
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, count, tiles);
+  Value inside = arith::AndIOp::create(b, loc, arith::AndIOp::create(b, loc, fits, lies), some);
+  Value first = arith::MulIOp::create(b, loc, position, constant(b, loc, elements));
+  guardTile(load, load.getSource(), element, first, inside);
+}
+
+/// Rows behind the end are known to be none; those before the beginning are made none.
+void AccessChecks::guardRows(Operation *load, Value array, Type element, Value first, OpOperand &size) {
+  OpBuilder b(load);
+  Location loc = load->getLoc();
+  Place place{cast<BlockArgument>(array), first};
+  Value extent = extentOf(b, loc, place.array, element);
+  Type type = size.get().getType();
+  Value none = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
+  Value lies = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, first, constant(b, loc, 0));
+  if (isa<LoadEntriesOp>(load)) { // the bitmap is that of stored blocks alone, or there is none
+    lies = within(b, loc, first, extent);
+    Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, size.get(), none);
+    lies = arith::OrIOp::create(b, loc, lies, isNone);
+  }
+  Value outside = arith::XOrIOp::create(b, loc, lies, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  OpBuilder then = scf::IfOp::create(b, loc, outside, /*withElseRegion=*/false).getThenBodyBuilder();
+  record(then, loc, place, extent);
+  size.set(arith::SelectOp::create(b, loc, lies, size.get(), none));
+}
+
+void AccessChecks::guardTileAccess(Operation *op) {
+  OpBuilder b(op);
+  if (auto load = dyn_cast<LoadTileOp>(op))
+    return guardLoadTile(load);
+  if (auto load = dyn_cast<LoadRunOp>(op))
+    return guardLoadRun(load);
+  if (auto load = dyn_cast<LoadRowsOp>(op))
+    return guardRows(load, load.getSource(), *load.getType(), wide(b, load.getFirst()), load.getSizeMutable()[0]);
+  auto load = cast<LoadEntriesOp>(op);
+  Value stride = constant(b, op->getLoc(), load.getStride());
+  Value first = arith::MulIOp::create(b, op->getLoc(), wide(b, load.getRow()), stride);
+  first = arith::AddIOp::create(b, op->getLoc(), first, wide(b, load.getColumn()));
+  guardRows(load, load.getBitmap(), b.getI8Type(), first, load.getSizeMutable());
+}
