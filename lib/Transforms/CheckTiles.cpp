@@ -7,6 +7,9 @@
 using namespace mlir;
 using namespace lacis;
 
+/// Boxes that begin this little past an edge are what padding asks for; a copy engine leaves them out.
+static constexpr int64_t kSlack = 256;
+
 /// A number of the kernel's arguments, as the artifact says it.
 Value AccessChecks::sizeOf(OpBuilder &b, Location loc, ArrayAttr factors) {
   Value product = constant(b, loc, 1);
@@ -48,7 +51,7 @@ void AccessChecks::guardTile(Operation *copy, Value array, Type element, Value f
   record(otherwise, loc, place, extent);
 }
 
-/// A box begins inside its matrix, and goes to a tile that there is.
+/// A box begins inside its matrix or just behind it, and goes to a tile that there is.
 void AccessChecks::guardLoadTile(LoadTileOp load) {
   OpBuilder b(load);
   Location loc = load.getLoc();
@@ -56,7 +59,10 @@ void AccessChecks::guardLoadTile(LoadTileOp load) {
   ArrayAttr shape = *load.getShape();
   Value rows = sizeOf(b, loc, cast<ArrayAttr>(shape[0])), columns = sizeOf(b, loc, cast<ArrayAttr>(shape[1]));
   Value row = wide(b, load.getIndices()[0]), column = wide(b, load.getIndices()[1]);
-  Value inside = arith::AndIOp::create(b, loc, within(b, loc, row, rows), within(b, loc, column, columns));
+  auto near = [&](Value value, Value size) {
+    return within(b, loc, value, arith::AddIOp::create(b, loc, size, constant(b, loc, kSlack)));
+  };
+  Value inside = arith::AndIOp::create(b, loc, near(row, rows), near(column, columns));
   if (load.getPlace())
     inside = arith::AndIOp::create(b, loc, inside,
                                    within(b, loc, wide(b, load.getPlace()), constant(b, loc, tile.getCount())));
@@ -92,8 +98,8 @@ void AccessChecks::guardRows(Operation *load, Value array, Type element, Value f
   Type type = size.get().getType();
   Value none = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
   Value lies = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, first, constant(b, loc, 0));
-  if (isa<LoadEntriesOp>(load)) { // the bitmap is that of stored blocks alone, or there is none
-    lies = within(b, loc, first, extent);
+  if (isa<LoadEntriesOp>(load)) { // rows before the beginning are not read; of no bitmap none is
+    lies = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, first, extent);
     Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, size.get(), none);
     lies = arith::OrIOp::create(b, loc, lies, isNone);
   }
@@ -113,7 +119,9 @@ void AccessChecks::guardTileAccess(Operation *op) {
     return guardRows(load, load.getSource(), *load.getType(), wide(b, load.getFirst()), load.getSizeMutable()[0]);
   auto load = cast<LoadEntriesOp>(op);
   Value stride = constant(b, op->getLoc(), load.getStride());
-  Value first = arith::MulIOp::create(b, op->getLoc(), wide(b, load.getRow()), stride);
-  first = arith::AddIOp::create(b, op->getLoc(), first, wide(b, load.getColumn()));
-  guardRows(load, load.getBitmap(), b.getI8Type(), first, load.getSizeMutable());
+  for (Value row : load.getRows()) {
+    b.setInsertionPoint(op);
+    Value first = arith::MulIOp::create(b, op->getLoc(), wide(b, row), stride);
+    guardRows(load, load.getBitmap(), b.getI8Type(), first, load.getSizeMutable());
+  }
 }
