@@ -70,7 +70,8 @@ def peers(function, sparse) -> dict[str, float]:
 def cold(function, weight, size: int) -> float:
     """Microseconds of one product, of a graph of products on copies of the weight that fill the cache several times."""
     weights = [weight] + [copied(weight) for _ in range(-(-COLD // size))]
-    function(weight)
+    for each in weights:
+        function(each)  # what is known of an operand is found in its first call
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         kept = [function(each) for each in weights]

@@ -6,8 +6,7 @@
 using namespace mlir;
 using namespace lacis;
 
-/// A number that divides `value` wherever it is computed from coordinates and constants.
-static int64_t knownMultiple(Value value) {
+int64_t lacis::knownMultiple(Value value) {
   if (auto constant = getConstantIntValue(value))
     return *constant == 0 ? int64_t(1) << 30 : std::abs(*constant);
   Operation *op = value.getDefiningOp();

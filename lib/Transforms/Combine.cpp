@@ -97,32 +97,116 @@ static Value exchange(OpBuilder &b, Location loc, Value value, Value members, Va
   return isa<IntegerType>(type) ? result : arith::BitcastOp::create(b, loc, type, result).getResult();
 }
 
-LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value coordinate, const LaneGroup &group) {
-  Location loc = loop.getLoc();
-  OpBuilder b(loop);
+namespace {
+/// What one unit sums up by itself, and how the sums of all are brought together.
+struct OwnSums {
   SmallVector<vector::CombiningKind> kinds;
+  SmallVector<Value> values;
+};
+} // namespace
+
+/// The body of the loop at one coordinate, in its place: it sums from the neutral elements.
+static FailureOr<OwnSums> inlineSum(scf::ForOp loop, Value coordinate) {
+  OpBuilder b(loop);
+  OwnSums sums;
   for (unsigned number = 0; number < loop.getNumResults(); ++number) {
     Operation *combiner = combinerOf(loop, number);
     std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
+    if (loop->hasAttr("lacis.adds"))
+      kind = vector::CombiningKind::ADD;
     if (!kind)
-      return loop.emitError("bind: the rounds of this loop are not added up by one operation, so lanes cannot share them");
-    kinds.push_back(*kind);
+      return loop.emitError("bind: the rounds of this loop are not added up by one operation, so units cannot share them");
+    sums.kinds.push_back(*kind);
     Value carried = loop.getRegionIterArg(number);
-    carried.replaceAllUsesWith(neutralOf(b, loc, *kind, carried.getType()));
+    carried.replaceAllUsesWith(neutralOf(b, loop.getLoc(), *kind, carried.getType()));
   }
   loop.getInductionVar().replaceAllUsesWith(coordinate);
   Operation *yield = loop.getBody()->getTerminator();
-  SmallVector<Value> sums(yield->getOperands());
+  sums.values.assign(yield->operand_begin(), yield->operand_end());
   yield->erase();
   loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBody()->getOperations());
+  return sums;
+}
+
+LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value coordinate, const LaneGroup &group) {
+  Location loc = loop.getLoc();
+  OpBuilder b(loop);
+  FailureOr<OwnSums> own = inlineSum(loop, coordinate);
+  if (failed(own))
+    return failure();
   Value members = membersOf(b, loc, group);
-  for (auto [kind, sum, init, result] : llvm::zip(kinds, sums, loop.getInitArgs(), loop.getResults())) {
+  for (auto [kind, sum, init, result] : llvm::zip(own->kinds, own->values, loop.getInitArgs(), loop.getResults())) {
     for (int64_t bit = group.trip / 2; bit > 0; bit /= 2) {
       Value mask = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(bit * group.stride)));
       sum = vector::makeArithReduction(b, loc, kind, sum, exchange(b, loc, sum, members, mask));
     }
     result.replaceAllUsesWith(vector::makeArithReduction(b, loc, kind, init, sum));
   }
+  loop.erase();
+  return success();
+}
+
+/// Shared memory of a kernel, of so many bytes.
+static Value sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
+  constexpr unsigned space = 3, alignment = 16;
+  auto module = function->getParentOfType<ModuleOp>();
+  std::string name;
+  for (unsigned number = 0; number == 0 || module.lookupSymbol(name); ++number)
+    name = (function.getName() + "_sums" + Twine(number)).str();
+  OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
+  LLVM::GlobalOp::create(top, function.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
+                         alignment, space);
+  return LLVM::AddressOfOp::create(b, function.getLoc(), LLVM::LLVMPointerType::get(b.getContext(), space), name);
+}
+
+LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane, int64_t warps) {
+  constexpr int64_t lanes = 32, mostBytes = 48 * 1024, widest = 8;
+  Location loc = loop.getLoc();
+  int64_t bytes = warps * lanes * widest * loop.getNumResults();
+  bool narrow = llvm::all_of(loop.getResultTypes(), [](Type type) { return type.getIntOrFloatBitWidth() <= 32; });
+  int64_t width = narrow ? widest / 2 : widest;
+  bytes = bytes / widest * width;
+  for (Value result : loop.getResults())
+    for (Operation *user : result.getUsers())
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        return loop.emitError("bind: the sum of this loop is carried on, so warps cannot share it");
+  if (bytes > mostBytes)
+    return loop.emitError("bind: ") << loop.getNumResults() << " sums of " << warps << " warps are " << bytes
+                                    << " bytes of shared memory, more than " << mostBytes;
+  OpBuilder b(loop);
+  FailureOr<OwnSums> own = inlineSum(loop, coordinate);
+  if (failed(own))
+    return failure();
+  auto constant = [&](OpBuilder &at, int64_t value) {
+    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value))).getResult();
+  };
+  Value array = sharedArray(b, loop->getParentOfType<func::FuncOp>(), bytes);
+  auto place = [&](OpBuilder &at, int64_t number, Value warp) { // (sum, warp, lane)
+    Value row = arith::AddIOp::create(at, loc, constant(at, number * warps), warp);
+    Value index = arith::AddIOp::create(at, loc, arith::MulIOp::create(at, loc, row, constant(at, lanes)), lane);
+    Type element = at.getIntegerType(static_cast<unsigned>(8 * width));
+    return LLVM::GEPOp::create(at, loc, array.getType(), element, array, ValueRange{index}).getResult();
+  };
+  Value warp = coordinate.getType().isInteger(32) ? coordinate
+                                                  : arith::TruncIOp::create(b, loc, b.getI32Type(), coordinate).getResult();
+  for (auto [number, sum] : llvm::enumerate(own->values))
+    LLVM::StoreOp::create(b, loc, sum, place(b, static_cast<int64_t>(number), warp));
+  NVVM::BarrierOp::create(b, loc);
+  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, warp, constant(b, 0));
+  auto guard = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
+  Block *then = guard.thenBlock(), *block = loop->getBlock();
+  OpBuilder first = OpBuilder::atBlockBegin(then);
+  for (auto [number, kind, init, result] : llvm::enumerate(own->kinds, loop.getInitArgs(), loop.getResults())) {
+    Value total = init;
+    for (int64_t other = 0; other < warps; ++other) {
+      Value address = place(first, static_cast<int64_t>(number), constant(first, other));
+      total = vector::makeArithReduction(first, loc, kind, total, LLVM::LoadOp::create(first, loc, result.getType(), address));
+    }
+    result.replaceAllUsesWith(total);
+  }
+  then->getOperations().splice(std::prev(then->end()), block->getOperations(), std::next(loop->getIterator()),
+                               std::prev(block->end()));
   loop.erase();
   return success();
 }

@@ -24,6 +24,10 @@ struct LaneGroup {
 /// then the sums of the group are exchanged and added in a fixed order.
 llvm::LogicalResult inlineLaneSum(mlir::scf::ForOp loop, mlir::Value coordinate, const LaneGroup &group);
 
+/// Runs one coordinate of a loop that carries a sum on each of `warps` warps: they leave their sums in shared memory, and
+/// the first adds them in their order and does all that follows in the block.
+llvm::LogicalResult inlineWarpSum(mlir::scf::ForOp loop, mlir::Value coordinate, mlir::Value lane, int64_t warps);
+
 } // namespace lacis
 
 #endif // LACIS_LIB_TRANSFORMS_COMBINE_H

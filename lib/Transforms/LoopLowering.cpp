@@ -133,6 +133,8 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
       return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
     made->setAttr("lacis.size", size);
   }
+  if (Attribute adds = loop->getAttr("lacis.adds"))
+    made->setAttr("lacis.adds", adds);
   if (DictionaryAttr condition = conditionOf(loop))
     made->setAttr("lacis.when", condition);
   made->setAttr("lacis.name", loop.getNameAttr());

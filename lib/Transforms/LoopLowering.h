@@ -65,6 +65,8 @@ private:
 /// The digits of a level's coordinate, first most significant.
 llvm::SmallVector<mlir::Value> splitDigits(mlir::OpBuilder &b, mlir::Location loc, StorageLevel &level,
                                            llvm::ArrayRef<Digit> digits, mlir::Value crd);
+/// A number that divides `value` wherever it is computed from coordinates and constants.
+int64_t knownMultiple(mlir::Value value);
 /// lane < count, for each lane.
 mlir::Value laneMask(mlir::OpBuilder &b, mlir::Location loc, mlir::Value count, int64_t lanes);
 

@@ -145,7 +145,8 @@ private:
         thread[axis] = as32(gpu::ThreadIdOp::create(b, loc, static_cast<gpu::Dimension>(axis)));
     Value size = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(lanes.empty() ? 1 : kWarpSize));
     place(warps, arith::DivUIOp::create(b, loc, thread[0], size), loc);
-    placeLanes(arith::RemUIOp::create(b, loc, thread[0], size), loc);
+    warpLane = arith::RemUIOp::create(b, loc, thread[0], size);
+    placeLanes(warpLane, loc);
     for (unsigned axis = 0; axis < 3; ++axis) {
       place(threads[axis], thread[axis], loc);
       if (blocks[axis].empty())
@@ -161,6 +162,10 @@ private:
         addOnce(loop, coordinate);
       if (loop.getNumResults() == 0)
         inlineLoop(loop, coordinate);
+      else if (llvm::is_contained(warps, loop)) {
+        if (failed(inlineWarpSum(loop, coordinate, warpLane, *getConstantIntValue(loop.getUpperBound()))))
+          return failure();
+      }
       else if (failed(inlineLaneSum(loop, coordinate, group)))
         return failure();
     }
@@ -172,6 +177,7 @@ private:
   SmallVector<scf::ForOp> blocks[3], threads[3], warps, lanes;
   SmallVector<int64_t> sizes{1, 1, 1};
   SmallVector<Unit> units;
+  Value warpLane; // the thread's number in its warp
 };
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {

@@ -45,7 +45,9 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
 }
 
 void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
-  pm.nest<func::FuncOp>().addPass(createLacisFormTiles());
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(createLacisFormTiles());
+  functions.addPass(createLacisFormWarpTiles());
   verifyStage(pm, "tiles");
 }
 

@@ -83,15 +83,19 @@ TensorSource LoopLowering::valuesOf(Value tensor) {
   return source;
 }
 
-/// A run of elements begins at any element: a vector is aligned as one of them, a scalar (0) by its type.
-static unsigned runAlignment(Type type) {
+/// A run of elements begins at any element of which `multiple` are known to lie before it: a vector is aligned so, up to
+/// the 16 bytes of an array, a scalar (0) by its type.
+static unsigned runAlignment(Type type, int64_t multiple = 1) {
   auto vector = dyn_cast<VectorType>(type);
-  return vector ? std::max(1u, vector.getElementTypeBitWidth() / 8) : 0;
+  if (!vector)
+    return 0;
+  unsigned bytes = std::max(1u, vector.getElementTypeBitWidth() / 8);
+  return std::min<unsigned>(16, bytes * std::gcd<int64_t>(multiple, vector.getDimSize(0)));
 }
 
 Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value position, Type type) {
   Value address = elementAddress(b, loc, array, position, getElementTypeOrSelf(type));
-  return LLVM::LoadOp::create(b, loc, type, address, runAlignment(type));
+  return LLVM::LoadOp::create(b, loc, type, address, runAlignment(type, knownMultiple(position)));
 }
 
 void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {

@@ -50,3 +50,14 @@ func.func @no_product(%n: index) attributes {lacis.steps = [#lacis.tensorize<loo
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{tensorize: no kind "wmma"; there is 'mma', of one warp}}
+// expected-note @+1 {{asked for}}
+func.func @kind(%n: index) attributes {lacis.steps = [#lacis.tensorize<loops = ["i"], kind = "wmma">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

@@ -43,6 +43,12 @@ def LacisFormTiles : LacisPass<"lacis-form-tiles"> {
   let summary = "Turns a nest whose loops are marked for tensor cores into roles that load and multiply tiles.";
 }
 
+def LacisFormWarpTiles : LacisPass<"lacis-form-warp-tiles"> {
+  let summary = "Turns loops that are tensorized for a warp into its lanes, which read and multiply pieces of tiles.";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
 def LacisVectorizeLoops : LacisPass<"lacis-vectorize-loops"> {
   let summary = "Turns loops marked `vectorize` into vector operations; the loops inside stay scalar.";
 }

@@ -152,7 +152,7 @@ void lacis::passOnRaces(LoopOp from, LoopOp to) {
 
 bool lacis::isMarked(LoopOp loop) {
   return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll() ||
-         loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize");
+         loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize") || loop->hasAttr("lacis.mma");
 }
 
 SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {

@@ -61,9 +61,9 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
     llvm::interleaveComma(kUnits, diagnostic, [&](StringRef known) { diagnostic << "'" << known << "'"; });
     return diagnostic;
   }
-  if (loop->getNumResults() != 0 && (unit != "lane" || !combinerOf(*loop)))
+  if (loop->getNumResults() != 0 && ((unit != "lane" && unit != "warp") || !combinerOf(*loop)))
     return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it; only the "
-                          << "lanes of a warp bring one sum together";
+                          << "lanes of a warp and the warps of a block bring one sum together";
   std::optional<int64_t> trip = pinTrip(*loop);
   if (unit == "lane" && !fitsLanes(*loop, trip))
     return emitError(loc) << "bind: loop '" << getLoop() << "' does not run 32 times, nor a number of times that with the "

@@ -5,13 +5,20 @@
 /// With few columns there is nothing for the lanes to hold: each takes every 32nd entry of a row and multiplies it by
 /// all vectors, which stand in registers; the lanes add up their sums. Nothing is copied, one launch does it all. How
 /// many vectors there are is known at the launch, so each limit gets a nest of its own.
+///
+/// Blocks of half types are bound by their bytes up to 32 vectors: warps share them, and multiply them where they lie.
 #include "DefaultSchedule.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace lacis;
 
 /// Up to so many vectors have nests of their own: a gather of their elements costs less than copying them to panels.
 static constexpr int64_t kFew[] = {1, 4};
+/// Stored blocks of half types are multiplied by tensor cores, in tiles of 8 vectors: one, or four.
+static constexpr int64_t kFewBlocks[] = {8, 32};
 static constexpr int64_t kWarps = 4, kLanes = 32;
 
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
@@ -57,38 +64,120 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
   return true;
 }
 
-/// The nest for up to `most` vectors, whose elements are the loop `lane`.
-static void scheduleCase(ScheduleBuilder &schedule, StringRef lane, StringRef rows, StringRef entries, int64_t most) {
+/// The first steps of the nest for up to `most` vectors: those that stand together in its loop `lane`1, innermost.
+static std::string openCase(ScheduleBuilder &schedule, StringRef lane, int64_t most) {
   schedule.upto(lane, most);
   std::string prefix = ("upto" + Twine(most) + ".").str(), vectors = prefix + lane.str();
-  if (most > 1) {
-    schedule.split(vectors, most);
-    std::vector<std::string> order{vectors + "0"};
-    for (LoopOp loop : perfectChain(outermostLoop(schedule.getNest().find(vectors + "0"))))
-      if (!loop.getName().starts_with(vectors))
-        order.push_back(loop.getName().str());
-    order.push_back(vectors + "1");
-    schedule.reorder(order);
-    schedule.jam(vectors + "1");
+  if (most == 1)
+    return prefix;
+  schedule.split(vectors, most);
+  std::vector<std::string> order{vectors + "0"};
+  for (LoopOp loop : perfectChain(outermostLoop(schedule.getNest().find(vectors + "0"))))
+    if (!loop.getName().starts_with(vectors))
+      order.push_back(loop.getName().str());
+  order.push_back(vectors + "1");
+  schedule.reorder(order);
+  return prefix;
+}
+
+/// Entries of a row on lanes, each multiplied by all vectors.
+static void scheduleEntries(ScheduleBuilder &schedule, StringRef lane, StringRef rows, StringRef entries) {
+  for (int64_t most : kFew) {
+    if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most)
+      continue;
+    std::string prefix = openCase(schedule, lane, most);
+    if (most > 1)
+      schedule.jam(prefix + lane.str() + "1");
+    scheduleLanes(schedule, prefix + rows.str(), prefix + entries.str(), lanesFor(schedule.getNest(), rows));
   }
-  std::string row = prefix + rows.str();
-  scheduleLanes(schedule, row, prefix + entries.str(), lanesFor(schedule.getNest(), rows));
+}
+
+namespace {
+/// A nest over stored blocks of a half type: `height` x `width` of them, which the loops `row` and `depth` run over.
+struct Blocks {
+  std::string grid, row, walk, depth;
+  int64_t height, width;
+};
+} // namespace
+
+/// The stored blocks that a warp can multiply where they lie, or nothing.
+static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
+  SmallVector<LoopOp> rows(llvm::make_filter_range(chain, [&](LoopOp loop) { return loop != vectors; }));
+  SmallVector<Operation *> sums;
+  bool guarded = false;
+  LoopOp(chain.front())->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    guarded |= isa<scf::IfOp>(op);
+    if (isa<LoopOp, LevelLoopOp>(op) && op->getNumResults() != 0)
+      sums.push_back(op);
+  });
+  auto walk = sums.empty() ? LevelLoopOp() : dyn_cast<LevelLoopOp>(sums[0]);
+  auto depth = sums.size() == 2 ? dyn_cast<LoopOp>(sums[1]) : LoopOp();
+  if (guarded || rows.size() != 2 || rows[0].getTrip() || !rows[1].getTrip() || !walk || !depth || !depth.getTrip() ||
+      walk.getUnroll() || walk->hasAttr("lacis.pipeline") || depth.getUnroll())
+    return std::nullopt;
+  ValueOp value;
+  ReadOp read;
+  depth->walk([&](ValueOp op) { value = op; });
+  depth->walk([&](ReadOp op) { read = op; });
+  auto place = value ? value.getPosition().getDefiningOp<LocateOp>() : LocateOp();
+  auto index = read ? read.getIndices().back().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+  bool along = place && place.getDigits().size() == 1 && place.getDigits()[0] == depth.getCoordinate() && index &&
+               llvm::is_contained(index->getOperands(), depth.getCoordinate());
+  auto add = dyn_cast_or_null<arith::AddFOp>(combinerOf(depth));
+  bool products = add && llvm::any_of(add->getOperands(), [](Value v) { return v.getDefiningOp<arith::MulFOp>(); });
+  if (!along || !products || value.getType() != read.getType() || !(value.getType().isF16() || value.getType().isBF16()))
+    return std::nullopt;
+  auto fits = [](int64_t size) { return size == 16 || size % 32 == 0; };
+  Blocks found{rows[0].getName().str(), rows[1].getName().str(), walk.getName().str(), depth.getName().str(),
+               *rows[1].getTrip(), *depth.getTrip()};
+  return fits(found.height) && fits(found.width) ? std::optional(found) : std::nullopt;
+}
+
+/// Warps share the blocks of up to 32 rows and add their sums up; each multiplies tiles that it reads from memory.
+static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Blocks &blocks) {
+  constexpr int64_t warps = 8, tile = 32, inFlight = 64;
+  for (int64_t most : kFewBlocks) {
+    if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most)
+      continue;
+    std::string prefix = openCase(schedule, lane, most);
+    std::string row = prefix + blocks.row, depth = prefix + blocks.depth, walk = prefix + blocks.walk;
+    schedule.bind(prefix + lane.str() + "0", "block.x");
+    schedule.bind(prefix + blocks.grid, "block.x");
+    if (blocks.height > tile) {
+      schedule.split(row, tile);
+      schedule.bind(row + "0", "block.x");
+      row += "1";
+    }
+    schedule.splitNnz(walk, warps);
+    schedule.reorder({walk + "1", walk + "0"});
+    schedule.bind(walk + "1", "warp");
+    if (blocks.width > tile) {
+      schedule.split(depth, tile);
+      schedule.unroll(depth + "0", std::min<int64_t>(blocks.width, inFlight) / tile);
+      depth += "1";
+    }
+    schedule.tensorize({row, prefix + lane.str() + "1", depth}, "mma");
+    if (blocks.width < inFlight)
+      schedule.unroll(walk + "0", inFlight / std::max(blocks.width, std::min(blocks.height, tile)));
+  }
 }
 
 void lacis::scheduleFew(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
   std::string lane = laneLetter(nest);
   LoopOp vectors = lane.empty() || isSampled(nest) ? LoopOp() : nest.find(lane);
+  if (!vectors || knownSize(vectors.getUpper()))
+    return;
+  SmallVector<LoopOp> chain = nest.mainChain();
+  if (std::optional<Blocks> blocks = blocksOf(chain, vectors))
+    return scheduleBlocks(schedule, lane, *blocks);
   LoopOp rows;
-  for (LoopOp loop : nest.mainChain())
+  for (LoopOp loop : chain)
     if (loop != vectors)
       rows = loop;
-  LevelLoopOp entries = entryLoop(nest.mainChain().front());
-  if (!vectors || knownSize(vectors.getUpper()) || !rows || rows.getTrip() || !entries ||
-      letterHas(nest, letterOf(rows.getName()), "lacis.uneven"))
+  LevelLoopOp entries = entryLoop(chain.front());
+  if (!rows || rows.getTrip() || !entries || letterHas(nest, letterOf(rows.getName()), "lacis.uneven"))
     return;
   std::string row = rows.getName().str(), entry = entries.getName().str();
-  for (int64_t most : kFew)
-    if (knownDivisor(vectors.getUpper()) <= most)
-      scheduleCase(schedule, lane, row, entry, most);
+  scheduleEntries(schedule, lane, row, entry);
 }

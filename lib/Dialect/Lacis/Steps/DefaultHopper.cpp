@@ -292,6 +292,7 @@ static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface
       hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32) || !finish)
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);
+  scheduleFew(schedule);
   scheduleTiles(schedule, *product, *panel, rows);
   return schedule.getResult();
 }

@@ -74,10 +74,11 @@ void ScheduleBuilder::pipeline(StringRef loop, int64_t stages) {
   add(PipelineStepAttr::get(nest.getFunction().getContext(), loop, stages));
 }
 
-void ScheduleBuilder::tensorize(ArrayRef<std::string> loops) {
+void ScheduleBuilder::tensorize(ArrayRef<std::string> loops, StringRef kind) {
   MLIRContext *context = nest.getFunction().getContext();
   SmallVector<StringRef> names(loops.begin(), loops.end());
-  add(TensorizeStepAttr::get(context, Builder(context).getStrArrayAttr(names)));
+  add(TensorizeStepAttr::get(context, Builder(context).getStrArrayAttr(names),
+                             kind.empty() ? StringAttr() : StringAttr::get(context, kind)));
 }
 
 bool lacis::isTensorized(Nest &nest) {

@@ -27,7 +27,7 @@ public:
   void balance(llvm::StringRef loop, int64_t raster, int64_t groups);
   void stage(llvm::StringRef operand, llvm::StringRef place);
   void pipeline(llvm::StringRef loop, int64_t stages);
-  void tensorize(llvm::ArrayRef<std::string> loops);
+  void tensorize(llvm::ArrayRef<std::string> loops, llvm::StringRef kind = "");
 
   Nest &getNest() { return nest; }
   llvm::LogicalResult getResult() const { return llvm::success(ok); }

@@ -23,7 +23,42 @@ static std::optional<std::pair<StringRef, StringRef>> sideLetters(Nest &nest, st
   return product ? std::optional(std::pair(product->rows, product->columns)) : std::nullopt;
 }
 
+/// Does the argument of the function that is the output, or has a format, have the letter?
+static bool hasLetter(func::FuncOp function, StringRef letter, bool isOutput) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
+    bool last = argument.getArgNumber() + 1 == function.getNumArguments();
+    if (axes && type && (isOutput ? last : type.getEncoding() != nullptr) &&
+        llvm::is_contained(axes.getAsValueRange<StringAttr>(), letter))
+      return true;
+  }
+  return false;
+}
+
+/// The loops of a tile that one warp multiplies, wherever they stand.
+static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
+  for (StringRef name : loops.getAsValueRange<StringAttr>()) {
+    FailureOr<LoopOp> loop = nest.requireFree(name, "tensorize", loc);
+    if (failed(loop))
+      return failure();
+    if (!pinTrip(*loop))
+      return emitError(loc) << "tensorize: loop '" << name << "' has no constant trip count; split it first";
+    StringRef letter = letterOf(name.rsplit('.').second.empty() ? name : name.rsplit('.').second);
+    bool kept = hasLetter(nest.getFunction(), letter, /*isOutput=*/true);
+    bool stored = hasLetter(nest.getFunction(), letter, /*isOutput=*/false);
+    StringRef side = !kept ? "depth" : stored ? "rows" : "columns";
+    (*loop)->setAttr("lacis.mma", StringAttr::get(loc.getContext(), side));
+    (*loop)->setLoc(loc);
+  }
+  return success();
+}
+
 LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
+  if (getKind() && getKind().getValue() != "mma")
+    return emitError(loc) << "tensorize: no kind " << getKind() << "; there is 'mma', of one warp";
+  if (getKind())
+    return markForWarp(getLoops(), nest, loc);
   std::string why;
   std::optional<std::pair<StringRef, StringRef>> letters = sideLetters(nest, why);
   if (!letters)

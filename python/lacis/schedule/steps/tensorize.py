@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from .step import Variadic, primitive
+from .step import HERE, Variadic, primitive
 
 
 @primitive
@@ -17,5 +17,9 @@ class Tensorize(Variadic):
     """
 
     mnemonic = "tensorize"
-    loops: tuple
+    kind: str | None = None  # "mma": the tile of one warp, read from memory; else of warpgroups, staged
+    loops: tuple = ()
     ready = True
+
+    def __init__(self, *loops, kind=None, location=HERE, **named):
+        super().__init__(kind, *loops, location=location, **named)

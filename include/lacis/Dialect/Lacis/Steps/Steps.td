@@ -97,7 +97,8 @@ def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
 
 def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize"> {
   let summary = "The loops become the rows, columns and depth of one product of tiles.";
-  let parameters = (ins "::mlir::ArrayAttr":$loops);
+  let description = "Of warpgroups, which `stage` and `pipeline` feed; with `kind = \"mma\"` of one warp, which reads them from memory.";
+  let parameters = (ins "::mlir::ArrayAttr":$loops, OptionalParameter<"::mlir::StringAttr">:$kind);
 }
 
 //===- Facts --------------------------------------------------------------===//

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: lacis-opt %s -lacis-map-to-grid | FileCheck %s
+
+// Four warps leave their sums in shared memory; the first adds them in their order and writes.
+// CHECK:       llvm.mlir.global internal @sum_0_sums0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<512 x i8>
+// CHECK-LABEL: func.func @sum_0(
+// CHECK:         %[[PART:.*]] = arith.addf
+// CHECK:         llvm.store %[[PART]], %{{.*}} : f32, !llvm.ptr<3>
+// CHECK:         nvvm.barrier
+// CHECK:         scf.if
+// CHECK-COUNT-4:   llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK:           llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr
+#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
+#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
+    output = {dtype = "f32", shape = []}, workspace = []}} {
+  func.func @sum(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c2 = arith.constant 2 : i32
+    %c4 = arith.constant 4 : i32
+    %c32 = arith.constant 32 : i32
+    scf.for %row = %c0 to %c2 step %c1 : i32 {
+      scf.for %lane = %c0 to %c32 step %c1 : i32 {
+        %sum = scf.for %warp = %c0 to %c4 step %c1 iter_args(%acc = %start) -> (f32) : i32 {
+          %at = llvm.getelementptr %x[%warp] : (!llvm.ptr, i32) -> !llvm.ptr, f32
+          %v = llvm.load %at : !llvm.ptr -> f32
+          %next = arith.addf %acc, %v : f32
+          scf.yield %next : f32
+        } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+        %to = llvm.getelementptr %y[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, f32
+        llvm.store %sum, %to : f32, !llvm.ptr
+      } {lacis.bind = "lane", lacis.name = "l", lacis.size = #lanes}
+    } {lacis.bind = "block.x", lacis.name = "i", lacis.size = #one}
+    return
+  }
+}
