@@ -115,6 +115,24 @@ def test_gather_gives_a_place_that_is_there_twice_one_value():
         packed.pattern.gather(torch.ones(2, 2))
 
 
+def test_packing_finds_uneven_axes_and_a_captured_graph_refuses_what_waits(monkeypatch):
+    dense = torch.zeros(600, 500)
+    dense[3] = 1
+    capturing = lambda answer: monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: answer)
+    monkeypatch.setattr(Pattern, "device", property(lambda self: torch.device("cuda")))
+    capturing(False)
+    pattern = pack(dense, Csr).pattern
+    lazy = Pattern(pattern.format, pattern.parts)
+    assert lazy.uneven == Pattern.from_mask(dense != 0, Coo).uneven == (True, False)
+    capturing(True)
+    assert pattern.uneven == (True, False) and pattern.transpose().uneven == (False, True)
+    assert pack(dense, decompose(ell=Ell(width=3), rest=Coo)).pattern.uneven == (True, False)
+    with pytest.raises(DataError, match="while a CUDA graph is captured.*once before the capture"):
+        Pattern(pattern.format, pattern.parts).uneven  # noqa: B018
+    with pytest.raises(DataError, match="link.*while a CUDA graph is captured"):
+        pattern.derived(str(companion(Csr(), [1])))
+
+
 def test_refusals():
     with pytest.raises(DataError, match="must be a bool tensor"):
         Pattern.from_mask(torch.ones(2, 2), Csr)

@@ -11,6 +11,7 @@ from ..formats import Sum, as_format
 from .pattern import Pattern
 from .split import accepted
 from .structure import Structure, build_structure
+from .uneven import uneven_axes
 
 
 @dataclasses.dataclass
@@ -44,7 +45,10 @@ def build_pattern(format, shape, axes, distinct: bool) -> tuple[Pattern, dict[st
             mine, left = _among(left, accept), _among(left, ~accept)
         structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct)
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
-    return Pattern(format, _one_width(structures)), filled
+    pattern = Pattern(format, _one_width(structures))
+    if pattern.device.type != "cpu":
+        pattern.uneven = uneven_axes(shape, axes)
+    return pattern, filled
 
 
 def _at(axes, index):

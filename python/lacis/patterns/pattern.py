@@ -10,10 +10,12 @@ import torch
 
 from ..errors import DataError, FormatError
 from ..formats import Format, Sum
+from .capturing import refuse_capture
 from .derived import companion_arrays
 from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
 from .regroup import Regrouped
 from .structure import Structure
+from .uneven import uneven_axes
 
 
 class Pattern:
@@ -63,22 +65,20 @@ class Pattern:
 
     @functools.cached_property
     def uneven(self) -> tuple[bool, ...]:
-        """For each axis: does one coordinate have so many entries that one warp would work on it when all others rest?
+        """For each axis: does one coordinate have far more entries than most? See `uneven_axes`.
 
-        That is more than four times the mean, more than 256, and more than a 4096th of all entries. Found once, on the
-        device; always False on a CPU, whose ranges of rows are shared out as they come.
+        Packing finds it, for the default schedule asks. Always False on a CPU, whose ranges of rows are shared out as
+        they come.
         """
-        if self.device.type == "cpu" or self.nnz == 0:
+        if self.device.type == "cpu":
             return (False,) * len(self.shape)
-        counts = [torch.zeros(size, dtype=torch.int64, device=self.device) for size in self.shape]
+        refuse_capture(self.device, "what the default schedule is told of a pattern")
+        entries: list[list[torch.Tensor]] = [[] for _ in self.shape]
         for part in self.parts.values():
             axes, valid = part.coordinates()
-            for count, axis in zip(counts, axes):
-                count.scatter_add_(0, axis[valid].long(), torch.ones_like(axis[valid], dtype=torch.int64))
-        longest = torch.stack([count.max() for count in counts]).tolist()
-        return tuple(
-            length > max(256, 4 * self.nnz / size, self.nnz / 4096) for length, size in zip(longest, self.shape)
-        )
+            for found, axis in zip(entries, axes):
+                found.append(axis[valid])
+        return uneven_axes(self.shape, [torch.cat(found) for found in entries])
 
     @property
     def storage(self) -> dict[str, torch.Tensor]:
@@ -107,6 +107,7 @@ class Pattern:
         """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
         key = (str(format_text), part)
         if key not in self._derived:
+            refuse_capture(self.device, f"'{format_text}' of a pattern")
             self._derived[key] = self._derive(*key)
         return self._derived[key]
 
@@ -121,6 +122,7 @@ class Pattern:
         """The execution layout with this text, made once and kept; see `lacis.patterns.execution`."""
         key = (without_lines(text), part)
         if key not in self._layouts:
+            refuse_capture(self.device, f"'{text}' of a pattern")
             self._layouts[key] = execution_layout(self.part(part), key[0])
         return self._layouts[key]
 
@@ -187,7 +189,10 @@ class Pattern:
         for name, part in self.parts.items():
             fmt = part.format.permuted(place)
             parts[name] = dataclasses.replace(part, format=fmt, shape=shape)
-        return Pattern(self.format.permuted(place), parts)
+        pattern = Pattern(self.format.permuted(place), parts)
+        if "uneven" in self.__dict__:
+            pattern.uneven = tuple(self.uneven[axis] for axis in order)
+        return pattern
 
     def to(self, device) -> "Pattern":
         """The pattern on another device."""

@@ -18,6 +18,7 @@ from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, parse
 from . import library
 from .call import Call, run
@@ -221,6 +222,7 @@ def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
     if kernel is None:
         from .kernels import compile_kernel
 
+        refuse_capture(device, f"the kernel of '{spec.name}'")
         loaded = compile_kernel(emit(spec), target, device=device if device.type == "cuda" else None)
         with _lock:
             kernel = _kernels.setdefault(where, Kernel(spec, loaded, device))

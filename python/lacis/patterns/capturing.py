@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What cannot happen while a CUDA graph is captured is refused before the device is asked for it."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import DataError
+
+
+def refuse_capture(device: torch.device, what: str) -> None:
+    """Raise `DataError` where the present stream of a CUDA device captures a graph; `what` needs the host."""
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        raise DataError(
+            f"{what} cannot be made while a CUDA graph is captured, for the host waits for it; make the same call "
+            "once before the capture"
+        )
