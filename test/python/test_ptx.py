@@ -7,7 +7,7 @@ import conformance
 import pytest
 import strategies
 import torch
-from test_conformance import NAMED, has_bias
+from test_conformance import CASES, NAMED, has_bias
 
 import lacis
 from lacis.capture import kernel_spec
@@ -28,8 +28,7 @@ def assemble(format, dtype, bias: bool, target: str, strict: bool = False) -> st
     return _core.compile(emit(spec), target, options).stages["ptx"]
 
 
-@pytest.mark.parametrize("dtype", conformance.DTYPES, ids=lambda d: str(d).removeprefix("torch."))
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name, dtype", CASES, ids=lambda each: str(each).removeprefix("torch."))
 def test_named_format(name, dtype):
     for bias in has_bias(name, dtype):
         text = assemble(NAMED[name], dtype, bias, "cuda:sm_90a", strict=True)

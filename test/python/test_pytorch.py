@@ -10,6 +10,7 @@ import textwrap
 import lacis
 import pytest
 import torch
+from strategies import mostly_long
 from torch._dynamo.utils import counters
 from training import SHAPE, build, gathered, masked, values
 
@@ -25,7 +26,7 @@ def grads(model, x):
     return {name: p.grad.clone() for name, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", mostly_long([torch.bfloat16, torch.float16], torch.bfloat16))
 def test_autocast(dtype):
     model, _ = build("nest")
     twin = masked(model)

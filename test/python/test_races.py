@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strategies of `race`: shares of rows that meet give the numbers of the default schedule, refused where they would not."""
+"""Strategies of `race`: shares of rows that meet give the numbers of the default schedule, or are refused."""
 
 import lacis
 import pytest

@@ -9,6 +9,7 @@ import sys
 import conformance
 import pytest
 import torch
+from strategies import mostly_long
 
 import lacis
 from lacis import _core
@@ -34,7 +35,7 @@ def code(text):
 
 
 @pytest.mark.parametrize("target", END)
-@pytest.mark.parametrize("format", [lacis.Csc(), lacis.Bsr(16, 16)], ids=["csc", "bsr"])
+@pytest.mark.parametrize("format", mostly_long([lacis.Csc(), lacis.Bsr(16, 16)], lacis.Bsr(16, 16)), ids=str)
 def test_every_stage(format, target, tmp_path):
     def end(text, **options):
         return code(_core.compile(text, target, {"stages": True, **options}).stages[END[target]])

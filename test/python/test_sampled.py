@@ -57,7 +57,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
-@pytest.mark.parametrize("name", mostly_long(FORMATS, "csc", "nest", "sum"))
+@pytest.mark.parametrize("name", mostly_long(FORMATS, "nest", "sum"))
 def test_a_pattern_is_sampled(name, target):
     kept = mask(SIZES["i"], SIZES["j"])
     pattern = lacis.Pattern.from_mask(kept, FORMATS[name])
@@ -72,7 +72,7 @@ def test_a_pattern_is_sampled(name, target):
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
-@pytest.mark.parametrize("name", mostly_long(FORMATS, "coo", "ell", "bsr"))
+@pytest.mark.parametrize("name", mostly_long(FORMATS, "coo", "bsr"))
 def test_values_take_part(name, target):
     kept = mask(SIZES["i"], SIZES["j"])
     w = torch.where(kept, torch.randn(9, 11, generator=torch.Generator().manual_seed(7)), 0)
@@ -112,7 +112,7 @@ def test_other_dtypes(dtype, target):
 def test_only_the_entries_meet_nan(target):
     a, b = torch.ones(2, 3), torch.ones(2, 3)
     a[0, 0] = math.nan
-    for format in (lacis.Csr, lacis.Bsr(2, 2)):
+    for format in turns((lacis.Csr, lacis.Bsr(2, 2)), 1):
         pattern = lacis.Pattern.from_mask(torch.tensor([[True, False], [True, True]]), format)
         result = lacis.einsum("ij,ik,jk->ij", pattern, a, b, target=target)
         dense = result.to_dense()

@@ -43,7 +43,7 @@ def test_the_largest_over_the_entries(expression, semiring, combine, target):
     expected = maximum(expression, dense, mask, others, combine)
     assert expected.isneginf().any() or "ki" in expression or expression in ("ij->j", "ij,i->j")
     turn = EXPRESSIONS.index(expression)
-    if target == "cpu" and (turn % 2 or (semiring == "max_times" and turn)) and not LONG:
+    if target == "cpu" and (turn % 3 or (semiring == "max_times" and turn)) and not LONG:
         return
     for format in FORMATS if target == "eager" else turns(FORMATS, turn):
         y = lacis.einsum(expression, lacis.pack(dense, format), *others, semiring=semiring, target=target)

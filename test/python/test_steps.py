@@ -75,7 +75,7 @@ def both_targets(expression, *operands, steps=()):
 GIVEN = strategies.PREDEFINED[:-1] + [strategies.NEST]
 
 
-@pytest.mark.parametrize("format", strategies.mostly_long(GIVEN, strategies.NEST), ids=str)
+@pytest.mark.parametrize("format", strategies.mostly_long(GIVEN), ids=str)
 def test_the_default_given_back_is_the_same_kernel(format):
     packed, x, _ = problem(format)
     for before in both_targets("ij,bj->bi", packed, x):
@@ -151,7 +151,7 @@ def test_a_step_that_is_not_built_says_so():
 
 
 def test_the_verbs_of_a_handle_reach_the_kernel():
-    model = torch.nn.Sequential(torch.nn.Linear(48, 32))
+    model = torch.nn.Sequential(torch.nn.Linear(48, 32)).eval()
     x = torch.randn(5, 48)
     expected = model(x)
     s = lacis.create_schedule(model)
@@ -230,8 +230,9 @@ def test_equal_shares_of_entries(case, format):
         y = kernel(packed, x)
         torch.testing.assert_close(y, w @ x)
         assert all(torch.equal(y, kernel(packed, x)) for _ in range(5))
-    spec, _ = capture_einsum("ij,jk->ik", [packed, x], None, kernel.steps[:1])
-    assert len(compile_kernel(emit(spec), "cuda:sm_90a").info["launches"]) == 2
+    if not SHARES[case]:
+        spec, _ = capture_einsum("ij,jk->ik", [packed, x], None, given)
+        assert len(compile_kernel(emit(spec), "cuda:sm_90a").info["launches"]) == 2
 
 
 def test_a_race_needs_a_strategy():

@@ -41,13 +41,20 @@ TAKEN = {
     "16 x 128": (lacis.Bsr, (16, 128), torch.bfloat16),
 }
 
+SHAPES = [(200, 328, 300), (64, 64, 1), (128, 8, 1100)]
+HERE = ("64, f16", "128", "Bcsc", "8", "32 x 16")
+TURNS = mostly_long(
+    [(case, shape) for n, case in enumerate(TAKEN) for shape in turns(SHAPES, n)],
+    *((case, SHAPES[n % 3]) for n, case in enumerate(TAKEN) if case in HERE),
+)
+
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
-@pytest.mark.parametrize("case", mostly_long(TAKEN, "64, f16", "128 x 64", "8", "16 x 128"))
-def test_ptx_assembles_clean(case):
+@pytest.mark.parametrize("case, shape", TURNS)
+def test_ptx_assembles_clean(case, shape):
     """No C75xx and no spill."""
     format, block, dtype = TAKEN[case]
-    _, _, text = problem(format, 256, 384, 64, block, dtype)
+    _, _, text = problem(format, *shape, block, dtype)
     options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
     compiled = _core.compile(text, TARGET, options)
     assert "lacis.mma" in compiled.stages["tiles"] and "wgmma" in compiled.stages["ptx"]
@@ -55,7 +62,10 @@ def test_ptx_assembles_clean(case):
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 @pytest.mark.parametrize(
-    "block,activation", [(64, None), (64, "relu"), (64, "gelu"), (128, "silu"), (16, None), (16, "relu")]
+    "block, activation",
+    mostly_long(
+        [(64, None), (64, "relu"), (64, "gelu"), (128, "silu"), (16, None), (16, "relu")], (64, "gelu"), (16, "relu")
+    ),
 )
 def test_bias_and_activation_are_part_of_the_kernel(block, activation):
     after = Epilogue(bias=torch.zeros(256, dtype=torch.bfloat16), activation=activation)
@@ -88,7 +98,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", mostly_long(REFUSED, *(case for case in REFUSED if case != "blocks that occur twice")))
+@pytest.mark.parametrize(
+    "case", mostly_long(REFUSED, "float32", "blocks that do not nest", "gelu after slabs", "a residual")
+)
 def test_what_tiles_cannot_take_runs_in_plain_loops(case):
     compiled = _core.compile(REFUSED[case][2], TARGET, {"stages": True, "to": "ptx"})
     assert "lacis.mma" not in compiled.stages["tiles"] and "wgmma" not in compiled.stages["ptx"]
@@ -150,10 +162,6 @@ def walk(kernel, packed, x, rows):
                 found = y[begin : begin + by, row : row + down]
                 found.copy_(total[place * down :].T[: found.shape[0], : found.shape[1]])
     return y
-
-
-SHAPES = [(200, 328, 300), (64, 64, 1), (128, 8, 1100)]
-TURNS = [(case, shape) for n, case in enumerate(TAKEN) for shape in turns(SHAPES, n)]
 
 
 @pytest.mark.parametrize("case, shape", TURNS)

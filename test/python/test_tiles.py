@@ -37,7 +37,7 @@ SLABS = (
 
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
-@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.mlir")))
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.mlir") if path.stem != "checked"))
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
 def test_ptx_assembles_clean(name, dtype):
     """No C75xx and no spill."""

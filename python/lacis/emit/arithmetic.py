@@ -73,7 +73,7 @@ def _half_times(a: Arithmetic, x: str, y: str) -> str:
 
 
 def _gelu(a: Arithmetic, x: str) -> str:
-    """x / 2 * (1 + erf(x / sqrt 2)); an approximation of the sum would lose all of a small one, one of erfc does not."""
+    """x / 2 * (1 + erf(x / sqrt 2)); approximated, a small sum would be lost, erfc is not."""
     if a.approximate:
         return _half_times(a, x, a.function("erfc", a.multiply(x, a.constant(-math.sqrt(0.5)))))
     error = a.function("erf", a.multiply(x, a.constant(math.sqrt(0.5))))
