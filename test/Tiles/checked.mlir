@@ -14,8 +14,8 @@
 // CHECK:         llvm.atomicrmw umin
 
 // LIST:         scf.if
-// LIST-NEXT:      lacis.load_run
-// LIST:         } else {
+// LIST:           lacis.load_run
+// LIST-NEXT:    } else {
 // LIST:           llvm.atomicrmw umin
 
 // PTX:         cp.async.bulk.tensor.2d.shared::cluster.global

@@ -23,17 +23,18 @@ static std::optional<std::pair<StringRef, StringRef>> sideLetters(Nest &nest, st
   return product ? std::optional(std::pair(product->rows, product->columns)) : std::nullopt;
 }
 
-/// Does the argument of the function that is the output, or has a format, have the letter?
+/// Has the argument of the function that is the output (the last tensor), or one that has a format, the letter?
 static bool hasLetter(func::FuncOp function, StringRef letter, bool isOutput) {
-  for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
+  auto tensors = llvm::make_filter_range(function.getArguments(), [](BlockArgument argument) {
+    return isa<RankedTensorType>(argument.getType());
+  });
+  SmallVector<BlockArgument> arguments(tensors);
+  return llvm::any_of(arguments, [&](BlockArgument argument) {
     auto axes = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
-    bool last = argument.getArgNumber() + 1 == function.getNumArguments();
-    if (axes && type && (isOutput ? last : type.getEncoding() != nullptr) &&
-        llvm::is_contained(axes.getAsValueRange<StringAttr>(), letter))
-      return true;
-  }
-  return false;
+    bool isStored = cast<RankedTensorType>(argument.getType()).getEncoding() != nullptr;
+    return axes && (isOutput ? argument == arguments.back() : isStored) &&
+           llvm::is_contained(axes.getAsValueRange<StringAttr>(), letter);
+  });
 }
 
 /// The loops of a tile that one warp multiplies, wherever they stand.
