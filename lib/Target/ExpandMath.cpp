@@ -70,8 +70,7 @@ public:
                  Expand<math::Log1pOp, &MathFunctions::log1p>, Expand<math::TanhOp, &MathFunctions::tanh>,
                  Expand<math::ErfOp, &MathFunctions::erf>, Expand<math::ErfcOp, &MathFunctions::erfc>,
                  Approximate<math::ExpOp, &MathFunctions::approximateExp>,
-                 Approximate<math::Exp2Op, &MathFunctions::approximateExp2>,
-                 Approximate<math::ErfcOp, &MathFunctions::approximateErfc>>(&getContext(), exp2);
+                 Approximate<math::Exp2Op, &MathFunctions::approximateExp2>>(&getContext(), exp2);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     if (getOperation()->walk([&](Operation *op) { return refuseLibraryCalls(op); }).wasInterrupted())
       signalPassFailure();

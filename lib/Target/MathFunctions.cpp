@@ -47,11 +47,6 @@ static constexpr double erfLargeDouble[] = {
     -2.37276178676315808e-17, 2.07184957445762539e-17,  7.95415950552728652e-18,  -5.09527760266909521e-18,
     6.32552058871849272e-19};
 
-// log2(erfc(x)), 0 <= x <= 6, to 2^-14; falls for ever, so that beyond 6 it is small and at infinity 0
-static constexpr double log2OfErfc[] = {-6.616502937555405e-05, -1.626773234349713,   -0.921248208668189,
-                                        -0.14734898382608036,   0.030953026239491855, -0.004339037369704731,
-                                        0.000354742593622045,   -1.2645031824489372e-05};
-
 MathFunctions::MathFunctions(OpBuilder &builder, Location location, Type type, ApproximateExp2 native)
     : builder(builder), location(location), type(type), native(native) {
   isDouble = getElementTypeOrSelf(type).isF64();
@@ -182,12 +177,6 @@ Value MathFunctions::approximateExp2(Value x) {
   if (native == ApproximateExp2::Expanded)
     return exp2(x);
   return math::Exp2Op::create(builder, location, x, arith::FastMathFlags::afn);
-}
-
-/// 2^polynomial of |x|, so that small results keep their relative error; 2 minus it below 0.
-Value MathFunctions::approximateErfc(Value x) {
-  Value tail = approximateExp2(polynomial(math::AbsFOp::create(builder, location, x), log2OfErfc));
-  return select(compare(CmpFPredicate::OLT, x, 0), sub(constant(2), tail), tail);
 }
 
 //===- logarithms ---------------------------------------------------------===//

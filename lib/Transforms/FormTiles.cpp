@@ -40,9 +40,14 @@ private:
   void loadLinked(OpBuilder &in, Value position, Value place, Value list);
   Value sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
   SmallVector<std::pair<Value, Value>> findTiles(OpBuilder &at, Value consumer, Value step, size_t count);
-  SmallVector<Value> multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
-  Value applyFinish(OpBuilder &at, Value acc, Value row);
-  void finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs);
+  SmallVector<Value> multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
+  /// Where one accumulator of a consumer stands in the output, and the vectors that follow the sum, at its rows.
+  struct Part {
+    Value row;
+    SmallVector<Value> vectors;
+  };
+  SmallVector<Part> locate(OpBuilder &at, Value consumer, Value panel);
+  Value applyFinish(OpBuilder &at, Value acc, const Part &part);
 
   TileNest &nest;
   const TileLayout &layout;
@@ -191,7 +196,7 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 }
 
 /// The products of one step: of each accumulator those tiles of its rows that are stored.
-SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
+SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
   UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
@@ -203,13 +208,11 @@ SmallVector<Value> TileForm::multiply(OpBuilder &at, Value consumer, Value step,
 }
 
 /// What follows the sum, element by element.
-Value TileForm::applyFinish(OpBuilder &at, Value acc, Value row) {
+Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part) {
   if (after.steps.empty())
     return acc;
   SmallVector<Value> values{acc};
-  auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
-  for (ReadOp vector : after.vectors)
-    values.push_back(LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), row, Value(), TypeAttr()));
+  llvm::append_range(values, part.vectors);
   auto map = MapOp::create(at, loc, accType, values);
   Block &body = map.getBody().emplaceBlock();
   IRMapping mapping;
@@ -228,21 +231,25 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, Value row) {
   return map.getResult();
 }
 
-/// Finishes, rounds and stores what is complete; rows stand where the layout put them.
-void TileForm::finish(OpBuilder &at, Value consumer, Value panel, Value column, ValueRange accs) {
-  Value base = arith::AddIOp::create(
-      at, loc, arith::MulIOp::create(at, loc, panel, constant(layout.height)),
-      arith::MulIOp::create(at, loc, consumer, constant(static_cast<int64_t>(accs.size()))));
-  for (auto [n, acc] : llvm::enumerate(accs)) {
-    Value place = arith::AddIOp::create(at, loc, base, constant(n));
-    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
-    Value row = arith::MulIOp::create(at, loc, group, constant(layout.rows));
-    StoreTileOp::create(at, loc, applyFinish(at, acc, row), nest.product.output, ValueRange{column, row},
-                        at.getUnitAttr(), ArrayAttr(), TypeAttr());
+/// Rows stand where the layout put them. Before the sum, so that nothing waits for these loads after it.
+SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Value panel) {
+  auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
+  int64_t count = nest.numParts();
+  Value base = add(at, multiply(at, panel, layout.height), multiply(at, consumer, count));
+  SmallVector<Part> parts;
+  for (int64_t n = 0; n < count; ++n) {
+    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
+    Part part{multiply(at, group, layout.rows), {}};
+    for (ReadOp vector : after.vectors)
+      part.vectors.push_back(
+          LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
+    parts.push_back(part);
   }
+  return parts;
 }
 
 Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
+  SmallVector<Part> parts = locate(at, consumer, panel);
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   SmallVector<Value> carried{ring};
   for (int64_t n = 0; n < nest.numParts(); ++n)
@@ -250,11 +257,13 @@ Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Va
   auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, carried);
   OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
   auto args = llvm::to_vector_of<Value>(steps.getIterArgs());
-  SmallVector<Value> next = multiply(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
+  SmallVector<Value> next = multiplyStep(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
   next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
   YieldOp::create(in, loc, next);
   auto done = CompleteOp::create(at, loc, steps.getResultTypes(), steps.getResults());
-  finish(at, consumer, panel, column, done.getResults().drop_front());
+  for (auto [acc, part] : llvm::zip(done.getResults().drop_front(), parts))
+    StoreTileOp::create(at, loc, applyFinish(at, acc, part), nest.product.output, ValueRange{column, part.row},
+                        at.getUnitAttr(), ArrayAttr(), TypeAttr());
   return done.getResult(0);
 }
 

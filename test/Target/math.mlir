@@ -35,10 +35,10 @@ module attributes {lacis.stage = "target", lacis.artifact = {
   }
 }
 // What a half type cannot tell from the exact function is an instruction where there is one.
-// PTX:         ex2.approx
-// PTX:         ex2.approx
-// PTX:         ex2.approx
-// PTX:         div.approx
+// PTX:         ex2.approx.ftz.f32
+// PTX:         ex2.approx.ftz.f32
+// PTX:         rcp.approx.ftz.f32
+// PTX-NEXT:    mul.f32
 //--- approximate.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
@@ -48,8 +48,7 @@ module attributes {lacis.stage = "target", lacis.artifact = {
     %v = llvm.load %x : !llvm.ptr -> f32
     %a = math.exp %v fastmath<afn> : f32
     %b = math.exp2 %a fastmath<afn> : f32
-    %c = math.erfc %b fastmath<afn> : f32
-    %d = arith.divf %v, %c fastmath<afn> : f32
+    %d = arith.divf %v, %b fastmath<afn> : f32
     llvm.store %d, %y : f32, !llvm.ptr
     return
   }

@@ -20,12 +20,12 @@
 // CHECK:                   lacis.load_tile {{.*}} to !lacis.tile<2x64x64xbf16>
 // CHECK:                   lacis.release
 // CHECK:           } consumers 2
+// CHECK:                 lacis.origin %[[PAIRS]]
 // CHECK:                 lacis.splat {{.*}} to !lacis.acc<64x256xf32>
 // CHECK:                 lacis.level_loop "j0" %[[PAIRS]][1]
 // CHECK:                   lacis.presence %[[PAIRS]][2]
 // CHECK:                   lacis.mma
 // CHECK:                 lacis.complete
-// CHECK:                 lacis.origin %[[PAIRS]]
 // CHECK:                 lacis.store_tile {{.*}} transposed
 // CHECK:         {bind = "block.x"}
 

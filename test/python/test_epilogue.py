@@ -49,6 +49,8 @@ def test_activations_are_torchs(activation, target):
         y = run(lacis.Epilogue(activation=activation), torch.eye(1, dtype=dtype), x[:, None], target=target)[:, 0]
         # torch's vectorised gelu makes NaN of infinity, its own formula does not.
         expected = torch.where(x.isinf(), FORMULAS[activation](x), ACTIVATIONS[activation](x))
+        if dtype == torch.float16 and activation == "gelu":  # approximated, it has the limit there
+            expected = torch.where(x == -math.inf, 0.0, expected)
         if target == "eager":
             y = torch.where(x.isinf(), expected, y)
         assert torch.equal(y.isnan(), expected.isnan())

@@ -8,9 +8,12 @@
 
 #include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -98,8 +101,46 @@ void CUDA::registerDialects(mlir::DialectRegistry &registry) const {
 
 //===- operations ---------------------------------------------------------===//
 
+namespace {
+
+/// `fastmath<afn>` on f32, where the processor has an instruction that flushes what is smaller than a normal number.
+template <typename Op> bool isApproximate(Op op) {
+  return op.getType().isF32() && bitEnumContainsAll(op.getFastmath(), mlir::arith::FastMathFlags::afn);
+}
+
+struct ApproximateExp2ToNVVM : mlir::ConvertOpToLLVMPattern<mlir::math::Exp2Op> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  llvm::LogicalResult matchAndRewrite(mlir::math::Exp2Op op, OpAdaptor operands,
+                                      mlir::ConversionPatternRewriter &rewriter) const override {
+    if (!isApproximate(op))
+      return mlir::failure();
+    rewriter.replaceOpWithNewOp<mlir::LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.ex2.approx.ftz"), operands.getOperand());
+    return mlir::success();
+  }
+};
+
+struct ApproximateDivisionToNVVM : mlir::ConvertOpToLLVMPattern<mlir::arith::DivFOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  llvm::LogicalResult matchAndRewrite(mlir::arith::DivFOp op, OpAdaptor operands,
+                                      mlir::ConversionPatternRewriter &rewriter) const override {
+    if (!isApproximate(op))
+      return mlir::failure();
+    mlir::Value inverse =
+        mlir::NVVM::RcpApproxFtzF32Op::create(rewriter, op.getLoc(), op.getType(), operands.getRhs());
+    rewriter.replaceOpWithNewOp<mlir::LLVM::FMulOp>(op, operands.getLhs(), inverse);
+    return mlir::success();
+  }
+};
+
+} // namespace
+
 static void populateGpu(mlir::LLVMTypeConverter &converter, mlir::RewritePatternSet &patterns,
                         mlir::ConversionTarget &target) {
+  constexpr unsigned beforeOthers = 3;
+  patterns.add<ApproximateExp2ToNVVM, ApproximateDivisionToNVVM>(converter, beforeOthers);
   mlir::configureGpuToNVVMTypeConverter(converter);
   mlir::populateGpuToNVVMConversionPatterns(converter, patterns);
   target.addIllegalDialect<mlir::gpu::GPUDialect>();

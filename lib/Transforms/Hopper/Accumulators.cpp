@@ -153,26 +153,46 @@ void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
   setPieces(op.getAcc(), Pieces(columns == 1 ? 2 : columns / 2, value));
 }
 
-/// Element `n` of a thread; of a single column, the number of its row.
-static Value elementOf(ArrayRef<Value> acc, AccType type, size_t n) {
-  return type.getColumns() == 1 ? acc[n % 4 / 2] : acc[n];
+/// Only stores read the result, in its own block.
+static bool isForStores(MapOp op) {
+  return op.getResult().getType().getColumns() != 1 && llvm::all_of(op->getUsers(), [&](Operation *user) {
+           auto map = dyn_cast<MapOp>(user);
+           return user->getBlock() == op->getBlock() &&
+                  (map ? op->hasOneUse() && isForStores(map) : isa<StoreTileOp, StoreBlocksOp>(user));
+         });
+}
+
+bool hopper::waitsForStore(Value acc) {
+  auto map = acc.getDefiningOp<MapOp>();
+  return map && isForStores(map);
+}
+
+Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
+  if (waitsForStore(acc))
+    return mapped(b, acc.getDefiningOp<MapOp>(), n);
+  return cast<AccType>(acc.getType()).getColumns() == 1 ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
+}
+
+/// The arithmetic on element `n`.
+Value RoleLowering::mapped(OpBuilder &b, MapOp op, size_t n) {
+  Block &body = op.getBody().front();
+  for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
+    mapping.map(argument, element(b, value, n));
+  for (Operation &inner : body.without_terminator())
+    b.clone(inner, mapping);
+  return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 
 LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
-  if (type.getColumns() != 1 && failed(checkAcc(op, type)))
+  bool isColumn = type.getColumns() == 1;
+  if (!isColumn && failed(checkAcc(op, type)))
     return failure();
-  Block &body = op.getBody().front();
+  if (waitsForStore(op.getResult()))
+    return success();
   Pieces results;
-  size_t count = type.getColumns() == 1 ? 2 : type.getColumns() / 2;
-  for (size_t n = 0; n < count; ++n) {
-    for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
-      mapping.map(argument, type.getColumns() == 1 ? pieces(value)[n]
-                                                   : elementOf(pieces(value), cast<AccType>(value.getType()), n));
-    for (Operation &inner : body.without_terminator())
-      b.clone(inner, mapping);
-    results.push_back(mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
-  }
+  for (int64_t n = 0, count = isColumn ? 2 : type.getColumns() / 2; n < count; ++n)
+    results.push_back(mapped(b, op, isColumn ? 2 * n : n));
   setPieces(op.getResult(), results);
   return success();
 }

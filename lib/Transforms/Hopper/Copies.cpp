@@ -47,11 +47,26 @@ void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
 
 //===- Stores -------------------------------------------------------------===//
 
+/// The part of `pass` in a buffer, after what is left to compute.
+void RoleLowering::writeBox(OpBuilder b, Value acc, int64_t pass, bool transposed, Type type, Value buffer) {
+  Instructions i(b, acc.getLoc());
+  int64_t width = memory.storeColumns;
+  for (int64_t pair = 0; pair < width / 16; ++pair) {
+    int64_t at = 4 * (pass * width / 8 + pair * 2);
+    SmallVector<Value> registers;
+    for (int64_t n = 0; n < 8; n += 2)
+      registers.push_back(i.pack(element(b, acc, at + n), element(b, acc, at + n + 1), type));
+    Value offset = fragment(b, i, pair, transposed ? kStoreRows * 2 : width * 2, transposed);
+    i.storeMatrices(i.add(buffer, offset), registers, transposed);
+  }
+}
+
 /// A box of 64 rows, or of 64 columns where it is transposed.
-void RoleLowering::storeBox(OpBuilder &b, Location loc, ArrayRef<Value> acc, int64_t pass, int64_t passes,
-                            bool transposed, Type type, Store store) {
+void RoleLowering::storeBox(OpBuilder &b, Value acc, int64_t pass, bool transposed, Type type, Store store) {
+  Location loc = acc.getLoc();
   Instructions i(b, loc);
   int64_t buffers = memory.buffersPerConsumer, width = memory.storeColumns;
+  int64_t passes = cast<AccType>(acc.getType()).getColumns() / width;
   Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * memory.storeBytes()),
                        i.multiply(group.consumer, buffers * memory.storeBytes()));
   Value id = i.add(group.consumer, 1);
@@ -63,13 +78,11 @@ void RoleLowering::storeBox(OpBuilder &b, Location loc, ArrayRef<Value> acc, int
     Instructions(then, loc).waitStores(inTurns ? buffers - 1 : 0, /*read=*/true);
   }
   i.synchronize(id, kGroupThreads);
-  for (int64_t pair = 0; pair < width / 16; ++pair) {
-    int64_t at = 4 * (pass * width / 8 + pair * 2);
-    SmallVector<Value> registers;
-    for (int64_t n = 0; n < 4; ++n)
-      registers.push_back(i.pack(acc[at + 2 * n], acc[at + 2 * n + 1], type));
-    Value offset = fragment(b, i, pair, transposed ? kStoreRows * 2 : width * 2, transposed);
-    i.storeMatrices(i.add(buffer, offset), registers, transposed);
+  if (waitsForStore(acc)) { // a branch keeps the assembler from mixing the arithmetic of all parts: few values live
+    auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
+    writeBox(apart.getThenBodyBuilder(), acc, pass, transposed, type, buffer);
+  } else {
+    writeBox(b, acc, pass, transposed, type, buffer);
   }
   i.fenceSharedStores();
   i.synchronize(id, kGroupThreads);
@@ -98,9 +111,8 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
                                   transposed ? kStoreRows : width);
   if (failed(map))
     return failure();
-  Pieces acc = pieces(op.getValue());
   for (int64_t pass = 0; pass < passes; ++pass)
-    storeBox(b, op.getLoc(), acc, pass, passes, transposed, *op.getType(),
+    storeBox(b, op.getValue(), pass, transposed, *op.getType(),
              [&](Instructions &store, OpBuilder &, Value buffer) {
                Value row = mapping.lookupOrDefault(op.getIndices()[0]);
                Value column = mapping.lookupOrDefault(op.getIndices()[1]);
@@ -123,9 +135,8 @@ LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), rows, width);
   if (failed(map))
     return failure();
-  Pieces acc = pieces(op.getValue());
   for (int64_t pass = 0; pass < passes; ++pass)
-    storeBox(b, loc, acc, pass, passes, /*transposed=*/false, *op.getType(),
+    storeBox(b, op.getValue(), pass, /*transposed=*/false, *op.getType(),
              [&](Instructions &store, OpBuilder &then, Value buffer) {
                for (auto [n, slot] : llvm::enumerate(op.getSlots())) {
                  Value row = mapping.lookupOrDefault(slot);

@@ -56,6 +56,11 @@ void Instructions::effect(StringRef text, StringRef constraints, ValueRange oper
   assembly({}, text, all, operands);
 }
 
+Value Instructions::opaqueTrue() {
+  Value bytes = assembly(b.getI32Type(), "mov.u32 $0, %dynamic_smem_size;", "=r", {});
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bytes, constant(0));
+}
+
 //===- Barriers -----------------------------------------------------------===//
 
 void Instructions::initBarrier(Value barrier, int64_t arrivals) {

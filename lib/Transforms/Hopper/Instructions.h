@@ -23,6 +23,8 @@ public:
   mlir::Value threadId();
   /// The value of lane 0, known to be the same in the whole warp.
   mlir::Value uniform(mlir::Value value);
+  /// True, which no compiler knows.
+  mlir::Value opaqueTrue();
   mlir::Value shuffleXor(mlir::Value value, int64_t lanes);
 
   void initBarrier(mlir::Value barrier, int64_t arrivals);

@@ -29,11 +29,13 @@ Value RoleLowering::fragment(OpBuilder &b, Instructions &i, int64_t pair, int64_
   Value row = arith::AndIOp::create(b, loc, group.lane, i.constant(7));
   Value low = arith::AndIOp::create(b, loc, matrix, i.constant(1));
   Value high = arith::ShRUIOp::create(b, loc, matrix, i.constant(1));
-  // A row of the box is a column of the accumulator where it is transposed.
-  Value boxRow = transposed ? i.add(i.add(i.multiply(high, 8), row), pair * 16)
-                            : i.add(i.add(i.multiply(low, 8), row), i.multiply(group.warp, 16));
-  Value bytes =
-      transposed ? i.add(i.multiply(group.warp, 32), i.multiply(low, 16)) : i.add(i.multiply(high, 16), pair * 32);
+  if (transposed) { // a row of the box is a column of the accumulator; 16 rows further all is exchanged alike
+    Value boxRow = i.add(i.multiply(high, 8), row);
+    Value bytes = i.add(i.multiply(group.warp, 32), i.multiply(low, 16));
+    return i.add(swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line), pair * 16 * line);
+  }
+  Value boxRow = i.add(i.add(i.multiply(low, 8), row), i.multiply(group.warp, 16));
+  Value bytes = i.add(i.multiply(high, 16), pair * 32);
   return swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line);
 }
 

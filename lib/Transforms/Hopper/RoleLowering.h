@@ -63,8 +63,8 @@ private:
   llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
   /// Accumulator columns [storeColumns * pass, ...), rounded to `type`, in a buffer, and what one thread then stores.
   using Store = llvm::function_ref<void(Instructions &store, mlir::OpBuilder &b, mlir::Value buffer)>;
-  void storeBox(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<mlir::Value> acc, int64_t pass, int64_t passes,
-                bool transposed, mlir::Type type, Store store);
+  void writeBox(mlir::OpBuilder b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, mlir::Value buffer);
+  void storeBox(mlir::OpBuilder &b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, Store store);
 
   // Accumulators
   void lowerSplat(mlir::OpBuilder &b, SplatOp op);
@@ -75,6 +75,9 @@ private:
   Pieces choose(mlir::OpBuilder &b, MmaOp op, int64_t low, int64_t high, mlir::Value found, mlir::Value present,
                 Pieces acc, mlir::Value a, mlir::Value bTile);
   llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
+  /// Element `n` of a thread; of a single column, the number of its row. Computed here if its map waits for a store.
+  mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n);
+  mlir::Value mapped(mlir::OpBuilder &b, MapOp op, size_t n);
   void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
 
   // Reads
@@ -98,6 +101,9 @@ private:
 
 /// Bytes of a row of a tile, which are those of its swizzle; 0 where the tensor cores cannot read it.
 int64_t lineBytes(TileType tile);
+
+/// The accumulator is a map that stores compute part by part, so that few values live at once.
+bool waitsForStore(mlir::Value acc);
 
 /// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.
 llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type);

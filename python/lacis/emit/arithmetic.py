@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def number(value: float, type: str) -> str:
@@ -24,7 +24,7 @@ def number(value: float, type: str) -> str:
 
 
 class Arithmetic:
-    """Writes operations on one type, each into a new name; `approximate` where a result is rounded to a half type.
+    """Writes operations on one type, each into a new name; approximated where a result is rounded to the type `half`.
 
     >>> lines = []
     >>> Arithmetic("f32", lines.append).activation("silu", "%x")
@@ -33,10 +33,10 @@ class Arithmetic:
     ('%e0 = arith.negf %x : f32', '%e4 = arith.divf %x, %e3 : f32')
     """
 
-    def __init__(self, type: str, write: Callable[[str], None], approximate: bool = False):
+    def __init__(self, type: str, write: Callable[[str], None], half: str | None = None):
         self.type = type
         self.write = write
-        self.approximate = approximate
+        self.half = half
         self.count = 0
 
     def op(self, text: str, type: str | None = None) -> str:
@@ -55,10 +55,10 @@ class Arithmetic:
         return self.op(f"arith.mulf {a}, {b}")
 
     def function(self, name: str, x: str) -> str:
-        return self.op(f"math.{name} {x}{' fastmath<afn>' if self.approximate else ''}")
+        return self.op(f"math.{name} {x}{' fastmath<afn>' if self.half else ''}")
 
     def divide(self, a: str, b: str) -> str:
-        return self.op(f"arith.divf {a}, {b}{' fastmath<afn>' if self.approximate else ''}")
+        return self.op(f"arith.divf {a}, {b}{' fastmath<afn>' if self.half else ''}")
 
     def activation(self, name: str, x: str) -> str:
         return _ACTIVATIONS[name](self, x)
@@ -72,10 +72,30 @@ def _half_times(a: Arithmetic, x: str, y: str) -> str:
     return a.multiply(a.multiply(x, a.constant(0.5)), y)
 
 
+# log2 of the normal distribution's tail beyond x >= 0, to 2^-11.4 and 2^-18.2 up to 6; falls for ever
+_LOG2_OF_TAIL = {
+    "bf16": (-1.00053179, -1.14439976, -0.472785635, -0.0428327485, 0.00446760799, -0.000201684487),
+    "f16": (
+        *(-0.999995295, -1.15125104, -0.458464397, -0.0539600663),
+        *(0.00850788970, -0.000930524569, 6.15982619e-05, -1.834981e-06),
+    ),
+}
+_END_OF_TAIL = 16.0
+
+
+def _polynomial(a: Arithmetic, x: str, coefficients: Sequence[float]) -> str:
+    result = a.constant(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        result = a.add(a.multiply(result, x), a.constant(coefficient))
+    return result
+
+
 def _gelu(a: Arithmetic, x: str) -> str:
-    """x / 2 * (1 + erf(x / sqrt 2)); approximated, a small sum would be lost, erfc is not."""
-    if a.approximate:
-        return _half_times(a, x, a.function("erfc", a.multiply(x, a.constant(-math.sqrt(0.5)))))
+    """x / 2 * (1 + erf(x / sqrt 2)); approximated, max(x, 0) - |x| * tail(|x|), which keeps small results."""
+    if a.half:
+        size = a.op(f"arith.minimumf {a.op(f'math.absf {x}')}, {a.constant(_END_OF_TAIL)}")
+        tail = a.function("exp2", _polynomial(a, size, _LOG2_OF_TAIL[a.half]))
+        return a.op(f"arith.subf {_relu(a, x)}, {a.multiply(size, tail)}")
     error = a.function("erf", a.multiply(x, a.constant(math.sqrt(0.5))))
     return _half_times(a, x, a.add(a.constant(1.0), error))
 
@@ -84,7 +104,7 @@ def _gelu_tanh(a: Arithmetic, x: str) -> str:
     """x / 2 * (1 + tanh(y)), which is x / (1 + exp(-2 y))."""
     cube = a.multiply(a.multiply(x, x), x)
     inner = a.add(x, a.multiply(a.constant(0.044715), cube))
-    if a.approximate:
+    if a.half:
         return _divided_by_one_plus_exp(a, x, a.multiply(a.constant(-2 * math.sqrt(2 / math.pi)), inner))
     hyperbolic = a.function("tanh", a.multiply(a.constant(math.sqrt(2 / math.pi)), inner))
     return _half_times(a, x, a.add(a.constant(1.0), hyperbolic))

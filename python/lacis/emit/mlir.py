@@ -166,7 +166,8 @@ class _Writer:
 
     def finished(self, value: str) -> str:
         spec = self.spec
-        arithmetic = Arithmetic(self.sum_type, lambda text: self.op("  " + text), self.element != self.sum_type)
+        half = self.element if self.element != self.sum_type else None
+        arithmetic = Arithmetic(self.sum_type, lambda text: self.op("  " + text), half)
         read = {o.name: self.widened(f"%in_{o.name}", f"%wide_{o.name}", o) for o in spec.epilogue}
         if spec.scale is not None:
             scale = read.get("scale") or arithmetic.constant(spec.scale)

@@ -24,8 +24,6 @@ struct Panel {
 };
 
 constexpr int64_t kTileRows = 64, kStep = 64, kGroups = 16;
-/// With functions like erf after the sum there is room for half the columns: nothing may spill.
-constexpr Panel kNarrowBlocks{128, 128, 64, 2, 6, 8, std::nullopt};
 constexpr Panel kBlocks{128, 256, 64, 2, 4, 4, std::nullopt}, kSlabs{384, 128, 16, 3, 4, 8, 16};
 
 } // namespace
@@ -57,12 +55,12 @@ static bool sameHalves(ArrayRef<BlockArgument> operands) {
 }
 
 /// The panel for stored blocks of this size, or null.
-static const Panel *panelFor(int64_t rows, int64_t columns, bool narrow) {
+static const Panel *panelFor(int64_t rows, int64_t columns) {
   auto nests = [](int64_t block, int64_t tile) { return block % tile == 0 || tile % block == 0; };
   if ((rows == 64 || rows == 128) && columns % 64 == 0)
-    return narrow ? &kNarrowBlocks : &kBlocks;
+    return &kBlocks;
   bool small = rows >= 8 && columns >= 8 && rows <= 128 && nests(rows, kTileRows) && nests(columns, kSlabs.tile);
-  return small && !narrow ? &kSlabs : nullptr;
+  return small ? &kSlabs : nullptr;
 }
 
 static std::string layoutText(Product &product, func::FuncOp function, const Panel &panel) {
@@ -281,15 +279,11 @@ static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface
   SmallVector<LoopOp> chain = nest.mainChain();
   SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
   StoredBlock block = product->block();
-  std::optional<Finish> finish = product->finish();
-  bool narrow = finish && llvm::any_of(finish->steps, [](Operation *op) {
-                  return op->getDialect()->getNamespace() == "math";
-                });
-  const Panel *panel = panelFor(block.rows, block.depth, narrow);
+  const Panel *panel = panelFor(block.rows, block.depth);
   func::FuncOp function = nest.getFunction();
   bool halves = sameHalves({product->stored, product->dense, product->output});
   if (!panel || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
-      hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32) || !finish)
+      hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32) || !product->finish())
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);
   scheduleFew(schedule);
