@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PTX of every layer of the conformance suite, assembled where an assembler is found; no GPU is needed."""
+"""PTX of every layer of the conformance suite, assembled where an assembler is found; no GPU is needed.
+
+Layers under random schedules are assembled where they run, in test_random_schedules.py.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ from lacis.operators import OPERATORS
 from lacis.runtime import ptxas
 
 
-def assemble(format, dtype, bias: bool, target: str, strict: bool = False) -> str:
+def assemble(format, dtype, bias: bool, target: str, strict: bool = False, steps=()) -> str:
     """The PTX of a linear layer; `strict` refuses spills and warnings of the assembler."""
     from lacis import _core
 
     w = conformance.sparse((17, 23), 0.3, dtype, torch.Generator().manual_seed(0))
-    spec = kernel_spec(OPERATORS["linear"], lacis.pack(w, format), bias)
+    spec = kernel_spec(OPERATORS["linear"], lacis.pack(w, format), bias, steps)
     options = {"stages": True}
     if ptxas.find():
         options |= {"ptxas": ptxas.find(), "check_ptxas": strict}

@@ -13,6 +13,7 @@ import pytest
 import strategies
 import torch
 from hypothesis import strategies as st
+from test_ptx import assemble
 
 import lacis
 from lacis import steps
@@ -144,6 +145,7 @@ def test_layers_under_schedules(shard):
     for n, format in formats:
         layer_under_a_schedule(format, conformance.DTYPES[shard], n, outcomes)
     assert outcomes["legal"] == len(formats) >= 25 and len(outcomes) > 3, outcomes
+    assert outcomes["assembled"] >= len(formats) // 2, outcomes
 
 
 @st.composite
@@ -165,7 +167,17 @@ def layer_under_a_schedule(format, dtype, n: int, outcomes) -> None:
             continue
         outcomes["legal"] += 1
         conformance.run(format, dtype, n, conformance.ODD_SHAPES, (has_bias,), chosen, REPEATS)
+        assemble_under_a_schedule(format, dtype, has_bias, chosen, outcomes)
         return
+
+
+def assemble_under_a_schedule(format, dtype, has_bias: bool, chosen, outcomes) -> None:
+    """The same steps for a GPU: assembled, or refused with a message."""
+    try:
+        assemble(format, dtype, has_bias, "cuda:sm_90a", steps=chosen)
+        outcomes["assembled"] += 1
+    except lacis.CompileError as error:
+        refused(outcomes, error, chosen)
 
 
 @pytest.mark.long
