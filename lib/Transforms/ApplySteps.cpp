@@ -3,6 +3,7 @@
 /// Applies the recorded steps, then the default ones that are missing, and records them all.
 #include "Stages.h"
 #include "lacis/Dialect/Lacis/IR/StepInterface.h"
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Transforms/Passes.h"
 
 namespace lacis {
@@ -42,19 +43,22 @@ private:
       llvm::interleaveComma(nest.names(), note, [&](StringRef name) { note << "'" << name << "'"; });
       return failure(); // on to whoever shows it
     });
+    auto nests = [&] { return llvm::range_size(nest.getFunction().getBody().getOps<LoopOp>()); };
+    auto before = nests();
     untouched &= !touchesMain(step, nest);
-    return step.apply(nest, loc);
+    LogicalResult result = step.apply(nest, loc);
+    untouched &= nests() == before;
+    return result;
   }
 
   /// Parallel units whose iterations meet in one element of the output say how they are brought together.
-  static LogicalResult checkRaces(func::FuncOp function) {
+  static LogicalResult checkRaces(Nest &nest) {
     LogicalResult result = success();
-    function.walk([&](LoopOp loop) {
+    nest.getFunction().walk([&](LoopOp loop) {
       if (loop.getBind() && loop->hasAttr("lacis.meets") && !loop->hasAttr("lacis.race"))
         result = loop.emitError("race: iterations of loop '")
                  << loop.getName() << "' meet in one element of the output, and it is bound to '" << *loop.getBind()
-                 << "'; race with a strategy brings them together: 'order', or 'atomic' where the sum is all that is "
-                    "written and may depend on timing";
+                 << "'; race with a strategy brings them together; here would do " << strategiesFor(loop, nest);
     });
     return result;
   }
@@ -74,7 +78,7 @@ private:
       return function.emitError("no default schedule for target '") << target << "'";
     if (failed(complete(nest, steps, untouched)))
       return failure();
-    if (failed(checkRaces(function)))
+    if (failed(checkRaces(nest)))
       return failure();
     SmallVector<Attribute> all(steps.begin(), steps.end());
     function->setAttr("lacis.steps", Builder(&getContext()).getArrayAttr(all));

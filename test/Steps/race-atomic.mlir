@@ -36,7 +36,7 @@ func.func @rows(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32> {lacis.name = "y"},
 // -----
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-// expected-error @+2 {{race: with 'atomic' the sum depends on which part arrives first; 'order' would do, or deterministic=False}}
+// expected-error @+2 {{race: with 'atomic' the sum depends on which part arrives first, and only deterministic=False allows that; 'order', 'private' would do}}
 // expected-note @+1 {{asked for}}
 func.func @timing(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
     attributes {lacis.steps = [#lacis.split_nnz<loop = "i_j", factor = 4>, #lacis.race<loop = "i_j0", strategy = "atomic">]} {

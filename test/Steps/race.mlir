@@ -13,7 +13,7 @@ func.func @order(%n: index)
 
 // -----
 
-// expected-error @+1 {{race: iterations of loop 'i' meet in one element of the output, and it is bound to 'parallel'; race with a strategy brings them together: 'order', or 'atomic' where the sum is all that is written and may depend on timing}}
+// expected-error @+1 {{race: iterations of loop 'i' meet in one element of the output, and it is bound to 'parallel'; race with a strategy brings them together; here would do 'order'}}
 func.func @none(%n: index) attributes {lacis.steps = [#lacis.parallel<loop = "i">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
@@ -34,7 +34,7 @@ func.func @needless(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i"
 
 // -----
 
-// expected-error @+2 {{race: no strategy 'luck' has code; there are 'order', 'atomic'}}
+// expected-error @+2 {{race: no strategy 'luck' has code; there are 'atomic', 'order', 'private'}}
 // expected-note @+1 {{asked for}}
 func.func @luck(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "luck">]} {
   lacis.loop "i" %i to %n {

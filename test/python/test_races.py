@@ -18,20 +18,43 @@ def problem(format=lacis.Csr, dtype=torch.float32):
     return a, lacis.pack(a, format), torch.randn(16, 40).to(DEVICE, dtype)
 
 
+def bound(loop, unit):
+    return [steps.Parallel(loop) if unit == "parallel" else steps.Bind(loop, unit)]
+
+
 def shares(strategy, loop="i_j", factor=16):
     return [steps.SplitNnz(loop, factor), steps.Race(f"{loop}0", strategy)]
 
 
-@pytest.mark.parametrize("strategy", ["order", "atomic"])
+@pytest.mark.parametrize("strategy", ["order", "private", "atomic"])
 def test_parts_of_rows_are_brought_together(strategy):
     a, w, x = problem()
-    kernel = lacis.compile("ij,bj->bi", w, x, steps=shares(strategy), deterministic=False)
+    deterministic = strategy != "atomic"
+    kernel = lacis.compile("ij,bj->bi", w, x, steps=shares(strategy), deterministic=deterministic)
+    exact, first = x.double() @ a.double().T, kernel(w, x)
     for _ in range(20):
-        torch.testing.assert_close(kernel(w, x), x @ a.T)
-    ordered = strategy == "order"
-    assert ordered == ("lacis.workspace" in kernel.asm["loops"])
+        y = kernel(w, x)
+        torch.testing.assert_close(y.double(), exact, rtol=1e-5, atol=1e-5)
+        assert torch.equal(y, first) or not deterministic
+    assert deterministic == ("lacis.workspace" in kernel.asm["loops"])
 
 
+def test_units_of_a_sum_keep_it_in_private_copies():
+    a, w, _ = problem()
+    left, right = (torch.randn(size, 64).to(DEVICE) for size in a.shape)
+    unit = "block.y" if DEVICE == "cuda" else "parallel"
+    own = [steps.Split("k", 16), steps.Race("k0", "private"), *bound("k0", unit)]
+    kernel = lacis.compile("ij,ik,jk->ij", w.pattern, left, right, steps=own)
+    exact, first = torch.where(a != 0, left.double() @ right.double().T, 0), kernel(w.pattern, left, right).to_dense()
+    torch.testing.assert_close(first.double(), exact, rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(first, kernel(w.pattern, left, right).to_dense()) for _ in range(20))
+    with pytest.raises(lacis.CompileError, match="loop 'k0' carries a sum.*'private' would do"):
+        lacis.compile("ij,ik,jk->ij", w.pattern, left, right, steps=[own[0], own[2]])
+    with pytest.raises(lacis.CompileError, match="'order' is for shares of entries.*; 'private' would do"):
+        lacis.compile("ij,ik,jk->ij", w.pattern, left, right, steps=[own[0], steps.Race("k0", "order")])
+
+
+@pytest.mark.long
 def test_atomic_parts_of_blocks_in_float64():
     a, w, x = problem(lacis.Bsr(4, 4), torch.float64)
     kernel = lacis.compile("ij,bj->bi", w, x, steps=shares("atomic", "i0_j0", 3), deterministic=False)
@@ -48,7 +71,7 @@ def test_a_largest_value_needs_no_leave():
 
 def test_what_depends_on_timing_or_follows_the_sum_is_refused():
     _, w, x = problem()
-    with pytest.raises(lacis.CompileError, match="depends on which part arrives first; 'order' would do"):
+    with pytest.raises(lacis.CompileError, match="depends on which part arrives first.*; 'order', 'private' would do"):
         lacis.compile("ij,bj->bi", w, x, steps=shares("atomic"))
     relu = lacis.Epilogue(activation="relu")
     with pytest.raises(lacis.CompileError, match="nothing can follow the sum"):

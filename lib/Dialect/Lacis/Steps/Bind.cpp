@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i: s[i]  -->  s[blockIdx.x]: the loop runs on a unit of a GPU.
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
@@ -63,7 +64,8 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
   }
   if (loop->getNumResults() != 0 && ((unit != "lane" && unit != "warp") || !combinerOf(*loop)))
     return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it; only the "
-                          << "lanes of a warp and the warps of a block bring one sum together";
+                          << "lanes of a warp and the warps of a block bring one sum together; race with a strategy makes "
+                          << "its iterations units: " << strategiesFor(*loop, nest) << " would do";
   std::optional<int64_t> trip = pinTrip(*loop);
   if (unit == "lane" && !fitsLanes(*loop, trip))
     return emitError(loc) << "bind: loop '" << getLoop() << "' does not run 32 times, nor a number of times that with the "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i: s[i]  -->  parallel for i: s[i], over the threads of a CPU or the blocks of a GPU.
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
@@ -13,7 +14,8 @@ LogicalResult ParallelStepAttr::apply(Nest &nest, Location loc) const {
   if (failed(loop))
     return failure();
   if (loop->getNumResults() != 0)
-    return emitError(loc) << "parallel: loop '" << getLoop() << "' carries a sum; two threads would race for it";
+    return emitError(loc) << "parallel: loop '" << getLoop() << "' carries a sum; two threads would race for it; race with "
+                          << "a strategy makes its iterations units: " << strategiesFor(*loop, nest) << " would do";
   loop->setBind("parallel");
   (*loop)->setLoc(loc);
   return success();

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// parallel for i: y[f(i)] += s  -->  parts of a sum, brought together in their order or as they arrive.
-#include "RaceStrategies.h"
+/// parallel for i: y[f(i)] += s  -->  parts of a sum, brought together by a strategy.
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
 using namespace lacis;
 
-/// The ways there are; each rewrites a nest whose shares leave parts in a workspace.
-static const struct {
-  StringRef name;
-  LogicalResult (*apply)(LoopOp shares, Nest &nest, Location loc);
-} kStrategies[] = {
-    {"order", [](LoopOp, Nest &, Location) { return success(); }}, // as the nest was made
-    {"atomic", addAtomically},
-};
+/// Another loop over the same parts that says already how they are brought together, or null.
+static LoopOp decidedBy(LoopOp loop) {
+  LoopOp found;
+  outermostLoop(loop)->walk([&](LoopOp other) {
+    if (other != loop && other->hasAttr("lacis.meets") && other->hasAttr("lacis.race"))
+      found = other;
+  });
+  return found;
+}
 
 SmallVector<StringRef> RaceStepAttr::namedLoops() const { return {getLoop()}; }
 
@@ -21,18 +23,25 @@ LogicalResult RaceStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.require(getLoop(), "race", loc);
   if (failed(loop))
     return failure();
-  const auto *strategy = llvm::find_if(kStrategies, [&](const auto &known) { return known.name == getStrategy(); });
-  if (strategy == std::end(kStrategies)) {
-    auto diagnostic = emitError(loc) << "race: no strategy '" << getStrategy() << "' has code; there are ";
-    llvm::interleaveComma(kStrategies, diagnostic, [&](const auto &known) { diagnostic << "'" << known.name << "'"; });
-    return diagnostic;
-  }
-  if (!(*loop)->hasAttr("lacis.meets"))
+  const RaceStrategy *strategy = findRaceStrategy(getStrategy());
+  if (!strategy)
+    return emitError(loc) << "race: no strategy '" << getStrategy() << "' has code; there are " << raceStrategyNames();
+  if (!meetInOutput(*loop))
     return emitError(loc) << "race: iterations of loop '" << getLoop() << "' do not meet in one output";
-  if (auto known = (*loop)->getAttrOfType<StringAttr>("lacis.race"); known && known != getStrategy())
-    return emitError(loc) << "race: loop '" << getLoop() << "' has the strategy " << known << " already";
-  if (failed(strategy->apply(*loop, nest, loc)))
-    return failure();
-  (*loop)->setAttr("lacis.race", StringAttr::get(getContext(), getStrategy()));
+  auto mark = StringAttr::get(getContext(), getStrategy());
+  if (auto known = (*loop)->getAttrOfType<StringAttr>("lacis.race"))
+    return known == mark
+               ? success()
+               : emitError(loc) << "race: loop '" << getLoop() << "' has the strategy " << known << " already";
+  LoopOp decided = decidedBy(*loop);
+  if (decided && decided->getAttr("lacis.race") != mark && !strategy->inGroups)
+    return emitError(loc) << "race: the parts of loop '" << getLoop() << "' are those of loop '" << decided.getName()
+                          << "', which has the strategy " << decided->getAttr("lacis.race") << " already";
+  if (!decided || strategy->inGroups) {
+    if (std::string why = strategy->objection(*loop, nest); !why.empty())
+      return emitError(loc) << "race: " << why << "; " << strategiesFor(*loop, nest) << " would do";
+    strategy->apply(*loop, nest, loc);
+  }
+  nest.find(getLoop())->setAttr("lacis.race", mark);
   return success();
 }

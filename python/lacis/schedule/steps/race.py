@@ -13,8 +13,9 @@ from .step import Step, primitive
 class Race(Step):
     """Say how iterations of `loop` that meet in one output are brought together.
 
-    parallel for i:  y[f(i)] += s   -->   parallel for i:  part[i] = s;  y[f] = the parts, in their order    (order)
-                                    -->   parallel for i:  atomically y[f(i)] += s                           (atomic)
+    parallel for i:  y[f(i)] += s   -->   parallel for i:  part[i] = s;  y[f] = the parts, in their order      (order)
+                                    -->   parallel for i:  copy[i, f] = s;  y[f] = the copies, in their order  (private)
+                                    -->   parallel for i:  atomically y[f(i)] += s                             (atomic)
     """
 
     mnemonic = "race"

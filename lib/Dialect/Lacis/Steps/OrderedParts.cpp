@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// share: part[share] = s; after: y[i] = the parts, in their order: as `split_nnz` makes the nest.
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static std::string objection(LoopOp loop, Nest &) {
+  return loop->hasAttr("lacis.meets") ? "" : "'order' is for shares of entries, which leave parts of rows";
+}
+
+static const bool registered = registerRaceStrategy({"order", objection, [](LoopOp, Nest &, Location) {}});

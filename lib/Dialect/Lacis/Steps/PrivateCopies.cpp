@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// unit k: y[i] += s  -->  unit k: copy[k, i] = s; after: y[i] = the copies, in the order of k
+///
+/// Of a loop that carries a sum each iteration becomes a unit of its own. A share of entries keeps its parts of rows at
+/// the rows' own places in its copy.
+#include "ShareParts.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Copies that are known to be larger are refused; others are allocated by the launch, which says so where it cannot.
+static constexpr int64_t kMostBytes = int64_t(1) << 30;
+
+/// A dense tensor of that element type with one axis for each size.
+static WorkspaceOp makeWorkspace(OpBuilder &b, Location loc, Type element, ArrayRef<Value> sizes) {
+  std::string axes, levels;
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    std::string name = ("l" + Twine(axis)).str(), comma = axis == 0 ? "" : ", ";
+    axes += comma + name;
+    levels += comma + name + " : dense";
+  }
+  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
+  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+  return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), sizes);
+}
+
+/// Why copies of so many elements are too large, or nothing.
+static std::string objectionToSize(Type element, ArrayRef<Value> sizes) {
+  int64_t bytes = std::max(1u, element.getIntOrFloatBitWidth() / 8);
+  for (Value size : sizes) {
+    std::optional<int64_t> known = knownSize(size);
+    if (!known)
+      return ""; // the launch knows
+    if (llvm::MulOverflow(bytes, *known, bytes))
+      bytes = std::numeric_limits<int64_t>::max();
+  }
+  if (bytes <= kMostBytes)
+    return "";
+  return "'private' copies of the output would take " + std::to_string(bytes) + " bytes, more than " +
+         std::to_string(kMostBytes);
+}
+
+//===- A loop that carries a sum ------------------------------------------===//
+
+/// The loop's units, and the loops around it: an element of a copy for each of their coordinates.
+static SmallVector<Value> sizesOfCopies(LoopOp loop) {
+  SmallVector<Value> sizes{loop.getUpper()};
+  for (LoopOp around : perfectChain(outermostLoop(loop)))
+    sizes.push_back(around.getUpper());
+  return sizes;
+}
+
+static std::string objectionToSum(LoopOp loop) {
+  std::string quoted = "'" + loop.getName().str() + "'";
+  LoopOp top = outermostLoop(loop);
+  Operation *combiner = combinerOf(loop);
+  if (!combiner || !arith::getNeutralElement(combiner))
+    return "the rounds of loop " + quoted + " are not added up by one operation that has a neutral element";
+  if (isMarked(loop))
+    return "loop " + quoted + " is marked already";
+  Operation *around = loop->getParentOp();
+  while (isa<scf::IfOp>(around) && around->getNumResults() == 0)
+    around = around->getParentOp();
+  SmallVector<LoopOp> chain = perfectChain(top);
+  if (around != chain.back() || llvm::any_of(loop->getUsers(), [](Operation *user) { return isa<YieldOp>(user); }))
+    return "loop " + quoted + " is not the outermost that carries its sum";
+  for (Value size : sizesOfCopies(loop))
+    if (Operation *made = size.getDefiningOp(); !made || (top->isAncestor(made) && !getConstantIntValue(size)))
+      return "how many units loop " + quoted + " has is not known before the launch";
+  if (std::optional<Case> known = caseOf(top); known && !known->name.empty())
+    return "a nest for a few vectors keeps nothing between launches";
+  return objectionToSize(loop.getResultTypes()[0], sizesOfCopies(loop));
+}
+
+static SmallVector<Value> placeOf(Value unit, LoopOp top) {
+  SmallVector<Value> indices{unit};
+  for (LoopOp around : perfectChain(top))
+    indices.push_back(around.getCoordinate());
+  return indices;
+}
+
+/// A copy of the nest, after it, in which the loop adds up the copies.
+static void addCopies(LoopOp loop, WorkspaceOp copies) {
+  LoopOp top = outermostLoop(loop);
+  Location loc = loop.getLoc();
+  OpBuilder after(top->getContext());
+  after.setInsertionPointAfter(top);
+  IRMapping mapping;
+  auto nest = cast<LoopOp>(after.clone(*top, mapping));
+  auto own = cast<LoopOp>(mapping.lookup(loop.getResult(0)).getDefiningOp());
+  nest->walk([&](Operation *op) {
+    if (auto name = op->getAttrOfType<StringAttr>("name"); name && isa<LoopOp, LevelLoopOp>(op))
+      op->setAttr("name", after.getStringAttr(loop.getName() + "." + name.getValue()));
+  });
+  OpBuilder b(own);
+  auto sum = LoopOp::create(b, loc, own.getName(), own.getUpper(), own.getInits());
+  OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
+  Value part = ReadOp::create(body, loc, loop.getResultTypes()[0], copies, placeOf(sum.getCoordinate(), nest), Value(),
+                              IntegerAttr());
+  Operation *added = body.clone(*combinerOf(loop));
+  added->setOperands({sum.getIterArgs()[0], part});
+  YieldOp::create(body, loc, added->getResults());
+  own.replaceAllUsesWith(sum);
+  own.erase();
+}
+
+/// Each iteration sums from the neutral element and keeps its sum in its copy; what follows the sum is for the nest
+/// after.
+static void keepInCopies(LoopOp loop, WorkspaceOp copies) {
+  Location loc = loop.getLoc();
+  OpBuilder b(loop);
+  Value neutral = arith::ConstantOp::create(b, loc, *arith::getNeutralElement(combinerOf(loop)));
+  LoopOp top = outermostLoop(loop);
+  while (loop->getNextNode() != loop->getBlock()->getTerminator())
+    loop->getBlock()->getTerminator()->getPrevNode()->erase();
+  auto units = LoopOp::create(b, loc, loop.getName(), loop.getUpper());
+  units->setAttr("lacis.meets", b.getUnitAttr());
+  loop.getCoordinate().replaceAllUsesWith(units.getCoordinate());
+  loop.getIterArgs()[0].replaceAllUsesWith(neutral);
+  Value own = loop.getBlock()->getTerminator()->getOperand(0);
+  loop.getBlock()->getTerminator()->erase();
+  units.getBlock()->getOperations().splice(units.getBlock()->end(), loop.getBlock()->getOperations());
+  OpBuilder body = OpBuilder::atBlockEnd(units.getBlock());
+  WriteOp::create(body, loc, own, copies, placeOf(units.getCoordinate(), top), Value(), IntegerAttr());
+  YieldOp::create(body, loc);
+  loop.erase();
+}
+
+//===- Shares of entries --------------------------------------------------===//
+
+/// The number of the row whose parts the nest after the shares adds up, or null.
+static Value finishedRow(ShareParts &parts) {
+  SmallVector<Value> makers{parts.sum.getUpper()};
+  for (size_t next = 0; next < makers.size(); ++next) {
+    Operation *maker = makers[next].getDefiningOp();
+    if (auto row = dyn_cast_or_null<LocateOp>(maker))
+      return row.getDigits()[0];
+    if (maker)
+      llvm::append_range(makers, maker->getOperands());
+  }
+  return {};
+}
+
+static SmallVector<Value> sizesOfShares(ShareParts &parts) {
+  SmallVector<Value> sizes(parts.workspace().getSizes());
+  sizes[1] = parts.firstRow().getParents();
+  return sizes;
+}
+
+static std::string objectionToShares(LoopOp shares) {
+  std::optional<ShareParts> parts = partsOf(outermostLoop(shares));
+  if (!parts || !finishedRow(*parts))
+    return "'private' keeps what a loop carries, or the parts of rows of shares; there are none here";
+  return objectionToSize(parts->part.getValue().getType(), sizesOfShares(*parts));
+}
+
+/// Each share keeps the part of a row at (share, row, …): the nest after reads it there.
+static void keepAtRows(LoopOp shares) {
+  ShareParts parts = *partsOf(outermostLoop(shares));
+  WorkspaceOp before = parts.workspace();
+  OpBuilder b(before);
+  Value row = finishedRow(parts);
+  WorkspaceOp copies = makeWorkspace(b, before.getLoc(), parts.part.getValue().getType(), sizesOfShares(parts));
+  parts.part.getIndicesMutable()[1].assign(parts.row);
+  parts.read.getIndicesMutable()[1].assign(row);
+  before.getResult().replaceAllUsesWith(copies.getResult());
+  before.erase();
+}
+
+//===----------------------------------------------------------------------===//
+
+static std::string objection(LoopOp loop, Nest &) {
+  return loop.getNumResults() != 0 ? objectionToSum(loop) : objectionToShares(loop);
+}
+
+static void keepPrivate(LoopOp loop, Nest &, Location loc) {
+  if (loop.getNumResults() == 0)
+    return keepAtRows(loop);
+  OpBuilder b(outermostLoop(loop));
+  SmallVector<Value> sizes = sizesOfCopies(loop);
+  for (Value &size : sizes)
+    if (auto known = getConstantIntValue(size)) // it may stand inside the nest
+      size = arith::ConstantIndexOp::create(b, loc, *known);
+  WorkspaceOp copies = makeWorkspace(b, loc, loop.getResultTypes()[0], sizes);
+  addCopies(loop, copies);
+  keepInCopies(loop, copies);
+}
+
+static const bool registered = registerRaceStrategy({"private", objection, keepPrivate});
