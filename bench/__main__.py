@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import pathlib
 import platform
+import statistics
 
 import torch
 
@@ -36,7 +38,13 @@ def table(title: str, cases: list[Case]) -> str:
         cells = [case.name, *(f"{case.times[peer]:.3f}" if peer in case.times else "" for peer in peers)]
         cells += [f"{case.ratio(peer):.2f}" if peer in case.times else "" for peer in peers[1:]] + [case.must]
         lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    means = [geometric_mean([case.ratio(peer) for case in cases if peer in case.times]) for peer in peers[1:]]
+    cells = ["geometric mean", *("" for _ in peers), *(f"{mean:.2f}" for mean in means), ""]
+    return "\n".join([*lines, f"| {' | '.join(cells)} |"])
+
+
+def geometric_mean(ratios: list[float]) -> float:
+    return statistics.geometric_mean(ratios) if ratios else math.nan
 
 
 def machine() -> str:
