@@ -21,12 +21,17 @@ static const struct {
     {"cuda", [] { return createLacisMapToGrid(); }},
 };
 
-/// How tiles become instructions, by the beginning of the target's name. An architecture adds a line.
+/// How tiles become instructions, by the first of these that the target's name begins with. An architecture adds a
+/// line; a block has 163 KB of shared memory, or 99 KB.
 static const struct {
-  StringRef target;
+  StringLiteral target;
   std::unique_ptr<Pass> (*create)();
 } kTileLowerings[] = {
     {"cuda:sm_90a", [] { return createLacisLowerTilesHopper(); }},
+    {"cuda:sm_86", [] { return createLacisLowerTilesAmpere({101376}); }},
+    {"cuda:sm_89", [] { return createLacisLowerTilesAmpere({101376}); }},
+    {"cuda:sm_12", [] { return createLacisLowerTilesAmpere({101376}); }},
+    {"cuda:sm_", [] { return createLacisLowerTilesAmpere({166912}); }},
 };
 
 static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
@@ -71,9 +76,9 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   // Last: general passes would move instructions between asynchronous products.
-  for (const auto &lowering : kTileLowerings)
-    if (target.starts_with(lowering.target))
-      pm.addPass(lowering.create());
+  auto fits = [&](const auto &lowering) { return target.starts_with(lowering.target); };
+  if (const auto *lowering = llvm::find_if(kTileLowerings, fits); lowering != std::end(kTileLowerings))
+    pm.addPass(lowering->create());
   verifyStage(pm, "target");
 }
 

@@ -15,7 +15,7 @@
 // CHECK:         wgmma.mma_async.sync.aligned.m64n64k16{{.*}}, 1, 1, 1, 1, 0;{{.*}} %[[A2]], %[[B2]] :
 // CHECK:         arith.addi %[[A2]], %c128_i64
 // CHECK:         arith.addi %[[B2]], %c2_i64
-// CHECK:         ldmatrix.sync.aligned.m8n8.x4.trans
+// CHECK:         nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<col>
 // CHECK:         scf.if
 // CHECK:           llvm.load %{{.*}} : !llvm.ptr -> bf16
 !ring = !lacis.ring<2, <64x64xbf16>, <2x64x64xbf16>>

@@ -85,4 +85,11 @@ def LacisLowerTilesHopper : LacisPass<"lacis-lower-tiles-hopper", "::mlir::Modul
                            "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
+def LacisLowerTilesAmpere : LacisPass<"lacis-lower-tiles-ampere", "::mlir::ModuleOp"> {
+  let summary = "Roles and tiles from sm_80 on: warps, asynchronous copies behind barriers, products of a warp.";
+  let options = [Option<"shared", "shared", "int64_t", "166912", "bytes of shared memory that one block may have">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
 #endif // LACIS_TRANSFORMS_PASSES_TD

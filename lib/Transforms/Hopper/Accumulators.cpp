@@ -18,11 +18,6 @@ LogicalResult hopper::checkAcc(Operation *op, AccType type) {
 
 //===- Products -----------------------------------------------------------===//
 
-int64_t hopper::lineBytes(TileType tile) {
-  int64_t bytes = tile.getColumns() * tile.getElementType().getIntOrFloatBitWidth() / 8;
-  return bytes == 32 || bytes == 64 || bytes == 128 ? bytes : 0;
-}
-
 namespace {
 
 /// How the tensor cores step through a tile; addresses are in units of 16 bytes.

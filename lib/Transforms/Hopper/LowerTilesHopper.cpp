@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Roles become warpgroups: the first loads, each of the others is a consumer.
-#include "../Stages.h"
 #include "RoleLowering.h"
 
 namespace lacis {
@@ -46,16 +45,15 @@ public:
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group, registers)) || failed(lowerConsumer(consumer, group, registers)))
       return failure();
-    finish();
+    finishRoles(function, roles, llvm::to_vector(llvm::make_first_range(memory.rings)),
+                kGroupThreads * (roles.getConsumers() + 1), memory.bytes);
     return success();
   }
 
 private:
-  Value sharedMemory(OpBuilder &b);
   Warpgroup enter(OpBuilder &b);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group, Registers registers);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers);
-  void finish();
 
   func::FuncOp function;
   ModuleOp module;
@@ -67,27 +65,12 @@ private:
 
 } // namespace
 
-/// The address of dynamic shared memory, which every kernel of the module names alike.
-Value KernelLowering::sharedMemory(OpBuilder &b) {
-  constexpr StringLiteral name = "lacis_shared";
-  Location loc = roles.getLoc();
-  auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
-  constexpr unsigned space = 3, alignment = 1024;
-  if (!module.lookupSymbol(name)) {
-    OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
-    LLVM::GlobalOp::create(top, loc, bytes, /*isConstant=*/false, LLVM::Linkage::External, name, Attribute(), alignment,
-                           space);
-  }
-  Value address = LLVM::AddressOfOp::create(b, loc, LLVM::LLVMPointerType::get(b.getContext(), space), name);
-  return LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), address);
-}
-
 /// Who the thread is; one thread prepares the barriers, and all wait for it.
 Warpgroup KernelLowering::enter(OpBuilder &b) {
   Location loc = roles.getLoc();
   Instructions i(b, loc);
   Warpgroup group;
-  group.shared = sharedMemory(b);
+  group.shared = sharedMemory(b, module, loc);
   thread = i.threadId();
   number = i.uniform(arith::ShRUIOp::create(b, loc, thread, i.constant(7)));
   Value warp = i.uniform(arith::ShRUIOp::create(b, loc, thread, i.constant(5)));
@@ -134,45 +117,13 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
   return success();
 }
 
-/// Removes what has been lowered, and records threads and bytes of the launch.
-void KernelLowering::finish() {
-  Builder b(module.getContext());
-  int64_t threads = kGroupThreads * (roles.getConsumers() + 1);
-  function->setAttr("lacis.block", b.getDenseI64ArrayAttr({threads, 1, 1}));
-  function->setAttr("lacis.blocks_per_processor", b.getI64IntegerAttr(1));
-  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>("lacis.artifact"));
-  SmallVector<Attribute> launches;
-  for (Attribute entry : cast<ArrayAttr>(artifact.get("launches"))) {
-    NamedAttrList launch(cast<DictionaryAttr>(entry));
-    if (cast<StringAttr>(launch.get("entry")).getValue() == function.getName()) {
-      launch.set("block", b.getI64ArrayAttr({threads, 1, 1}));
-      launch.set("shared", b.getI64IntegerAttr(memory.bytes));
-    }
-    launches.push_back(launch.getDictionary(b.getContext()));
-  }
-  artifact.set("launches", b.getArrayAttr(launches));
-  module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
-  roles.erase();
-  for (auto &[ring, place] : memory.rings)
-    ring->erase();
-}
-
 namespace {
 
 struct LowerTilesHopper : lacis::impl::LacisLowerTilesHopperBase<LowerTilesHopper> {
   void runOnOperation() override {
-    if (hasReached(getOperation(), "target"))
-      return;
-    for (auto function : getOperation().getOps<func::FuncOp>()) {
-      SmallVector<RolesOp> found;
-      function.walk([&](RolesOp roles) { found.push_back(roles); });
-      if (found.size() > 1) {
-        found[1].emitError("tiles: a kernel has roles once");
-        return signalPassFailure();
-      }
-      if (!found.empty() && failed(KernelLowering(function, found.front()).run()))
-        return signalPassFailure();
-    }
+    auto lower = [](func::FuncOp function, RolesOp roles) { return KernelLowering(function, roles).run(); };
+    if (failed(lowerRolesOf(getOperation(), lower)))
+      signalPassFailure();
   }
 };
 

@@ -1,54 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Rewrites the body of one role: a value of a tile type becomes several machine values.
+/// What the operations of a role become on sm_90a.
 #ifndef LACIS_LIB_TRANSFORMS_HOPPER_ROLELOWERING_H
 #define LACIS_LIB_TRANSFORMS_HOPPER_ROLELOWERING_H
 
+#include "../Roles/RoleBody.h"
 #include "Instructions.h"
 #include "SharedMemory.h"
 #include "TensorMaps.h"
 
 namespace lacis::hopper {
 
-/// What all roles of a kernel know.
-struct Warpgroup {
-  mlir::Value shared;   // address of dynamic shared memory
-  mlir::Value consumer; // its number
-  mlir::Value warp;     // within the warpgroup
-  mlir::Value lane;
-};
-
-class RoleLowering {
+class RoleLowering : public RoleBody {
 public:
   RoleLowering(const SharedMemory &memory, TensorMaps &maps, Warpgroup group, bool isProducer)
-      : memory(memory), maps(maps), group(group), isProducer(isProducer) {}
-
-  void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
-  /// All operations of `block` but its terminator.
-  llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::Block &block);
+      : RoleBody(isProducer), memory(memory), maps(maps), group(group) {}
 
 private:
-  using Pieces = llvm::SmallVector<mlir::Value>;
   /// The pieces of a place in a ring, in order.
   enum Place { Stage, Parity, Previous };
 
-  Pieces pieces(mlir::Value value);
-  Pieces pieces(mlir::ValueRange values);
-  void setPieces(mlir::Value before, mlir::ValueRange after);
-  /// Hands `all`, the pieces of several values one after another, to them.
-  void distribute(mlir::ValueRange before, mlir::ValueRange all);
-
-  llvm::LogicalResult lowerOperation(mlir::OpBuilder &b, mlir::Operation &op);
-  llvm::LogicalResult lowerFor(mlir::OpBuilder &b, mlir::scf::ForOp loop);
-  llvm::SmallVector<mlir::LLVM::LoadOp> earlyLoads(mlir::scf::ForOp loop);
-  mlir::Value loadAt(mlir::OpBuilder &b, mlir::LLVM::LoadOp load, mlir::Value counter, mlir::Value first,
-                     mlir::Value end);
-  llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
-  llvm::LogicalResult cloneOther(mlir::OpBuilder &b, mlir::Operation &op);
+  size_t countPieces(mlir::Type type) const override;
+  std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
 
   // Rings
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
-  void lowerRing(mlir::OpBuilder &b, RingOp op);
+  void lowerRing(mlir::OpBuilder &b, RingOp op) override;
   void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
   void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
   void lowerComplete(mlir::OpBuilder &b, CompleteOp op);
@@ -91,16 +68,10 @@ private:
   const SharedMemory &memory;
   TensorMaps &maps;
   Warpgroup group;
-  bool isProducer;
-  mlir::IRMapping mapping;
-  llvm::DenseMap<mlir::Value, Pieces> split;
   /// Barriers of the stages before those acquired last: free when the products that read them are complete.
   llvm::SmallVector<mlir::Value> previous;
   mlir::Block *acquiredIn = nullptr;
 };
-
-/// Bytes of a row of a tile, which are those of its swizzle; 0 where the tensor cores cannot read it.
-int64_t lineBytes(TileType tile);
 
 /// The accumulator is a map that stores compute part by part, so that few values live at once.
 bool waitsForStore(mlir::Value acc);

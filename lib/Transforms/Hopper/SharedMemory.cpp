@@ -7,28 +7,6 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::hopper;
 
-RingOp hopper::ringOf(Value place) {
-  while (true) {
-    if (auto argument = dyn_cast<BlockArgument>(place)) {
-      auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      place = loop.getTiedLoopInit(argument)->get();
-      continue;
-    }
-    unsigned number = cast<OpResult>(place).getResultNumber();
-    Operation *op = place.getDefiningOp();
-    if (auto ring = dyn_cast<RingOp>(op))
-      return ring;
-    if (auto release = dyn_cast<ReleaseOp>(op))
-      place = release.getRing();
-    else if (auto complete = dyn_cast<CompleteOp>(op))
-      place = complete.getValues()[number];
-    else if (auto loop = dyn_cast<scf::ForOp>(op))
-      place = loop.getInits()[number];
-    else
-      place = cast<scf::IfOp>(op).thenYield().getOperand(number);
-  }
-}
-
 FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
   constexpr int64_t alignment = 1024, barrierBytes = 8;
   SharedMemory memory;

@@ -4,7 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H
 #define LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H
 
-#include "lacis/Transforms/Passes.h"
+#include "../Roles/RoleBody.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace lacis::hopper {
@@ -24,19 +24,13 @@ struct SharedMemory {
   llvm::MapVector<mlir::Operation *, RingPlace> rings;
   int64_t stores = 0, buffersPerConsumer = 0;
   int64_t storeColumns = 64; // of the accumulator, in a box of 16-bit elements
-  int64_t idle = 0; // a barrier that nobody waits for
+  int64_t idle = 0;          // a barrier that nobody waits for
   int64_t bytes = 0;
 
   int64_t storeBytes() const { return kStoreRows * storeColumns * 2; }
   /// Fails, with the sizes, where it does not fit.
   static llvm::FailureOr<SharedMemory> plan(RolesOp roles);
 };
-
-/// Bytes of a tile, or of one tile of a list.
-inline int64_t bytesPerTile(TileType tile) { return tile.getBytes() / tile.getCount(); }
-
-/// The ring that a value is a place of.
-RingOp ringOf(mlir::Value place);
 
 } // namespace lacis::hopper
 

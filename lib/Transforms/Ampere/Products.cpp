@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Products of tiles in shared memory, and arithmetic on accumulators that lie over the warps of a consumer.
+#include "../Addressing.h"
+#include "RoleLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::ampere;
+
+//===- Fragments ----------------------------------------------------------===//
+
+namespace {
+
+/// Where a lane reads its row of the four 8x8 matrices that make 16 x 16 elements of a tile, or of transposed tiles
+/// side by side: along the rows or columns of the accumulator, and along the contraction.
+class Fragments {
+public:
+  /// `side`: the first row or column of this warp. `isLeft`: an operand's matrices come in the order that its
+  /// registers have in the instruction.
+  Fragments(Instructions &i, OpBuilder &b, Location loc, TileType tile, bool transposed, bool isLeft, Value base,
+            Value side, Value lane)
+      : i(i), b(b), loc(loc), tile(tile), line(lineBytes(tile)), transposed(transposed), base(base), side(side) {
+    auto bit = [&](int64_t shift) { return band(shr(lane, shift), 1); };
+    bool rowsFirst = isLeft != transposed;
+    Value low = bit(3), high = bit(4);
+    laneRow = i.add(band(lane, 7), i.multiply(rowsFirst ? low : high, 8));
+    laneChunk = i.multiply(rowsFirst ? high : low, kChunk);
+    Value offset = i.multiply(laneRow, line);
+    exchange = band(shr(offset, 3), line - kChunk);
+    lineOffset = offset;
+  }
+
+  /// The registers of rows or columns [16 n, 16 n + 16) of this warp, and of step `step` of the contraction.
+  SmallVector<Value> load(int64_t n, int64_t step) {
+    Value &known = starts[transposed ? n : step];
+    if (!known)
+      known = transposed ? transposedStart(n) : start(step);
+    return i.loadMatrices(i.add(known, 16 * line * (transposed ? step : n)), transposed);
+  }
+
+private:
+  /// A step is 32 bytes of each row.
+  Value start(int64_t step) {
+    Value row = i.add(base, i.add(lineOffset, i.multiply(side, line)));
+    return i.add(row, bxor(bxor(laneChunk, exchange), 32 * step));
+  }
+
+  /// A step is 16 rows; neighbours along the side stand in one row, or in the next tile.
+  Value transposedStart(int64_t n) {
+    int64_t columns = tile.getColumns();
+    Value place = i.add(side, 16 * n);
+    Value number = arith::DivUIOp::create(b, loc, place, i.constant(columns));
+    Value within = i.multiply(arith::RemUIOp::create(b, loc, place, i.constant(columns)), 2);
+    Value chunk = arith::XOrIOp::create(b, loc, i.add(within, laneChunk), exchange);
+    return i.add(i.add(base, i.multiply(number, bytesPerTile(tile))), i.add(lineOffset, chunk));
+  }
+
+  Value band(Value value, int64_t mask) { return arith::AndIOp::create(b, loc, value, i.constant(mask)); }
+  Value shr(Value value, int64_t bits) { return arith::ShRUIOp::create(b, loc, value, i.constant(bits)); }
+  Value bxor(Value x, Value y) { return arith::XOrIOp::create(b, loc, x, y); }
+  Value bxor(Value x, int64_t y) { return y == 0 ? x : bxor(x, i.constant(y)); }
+
+  Instructions &i;
+  OpBuilder &b;
+  Location loc;
+  TileType tile;
+  int64_t line;
+  bool transposed;
+  Value base, side, laneRow, laneChunk, exchange, lineOffset;
+  llvm::SmallDenseMap<int64_t, Value> starts;
+};
+
+} // namespace
+
+//===- Products -----------------------------------------------------------===//
+
+/// All products of tile `a` with the part of `bTile` that begins `slab` tiles into the contraction.
+RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, Value a, Value bTile, int64_t slab) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Share share = shareOf(op.getAcc().getType());
+  TileType aType = op.getA().getType(), bType = op.getB().getType();
+  Value zero = i.constant(0);
+  Fragments left(i, b, loc, aType, op.getATransposed(), /*isLeft=*/true, a,
+                 byRows ? i.multiply(group.warp, share.rows) : zero, group.lane);
+  Fragments right(i, b, loc, bType, op.getBTransposed(), /*isLeft=*/false, bTile,
+                  byRows ? zero : i.multiply(group.warp, share.columns), group.lane);
+  int64_t steps = aType.getDepth(op.getATransposed()) / 16;
+  for (int64_t step = 0; step < steps; ++step) {
+    SmallVector<SmallVector<Value>> rows;
+    for (int64_t row = 0; row < share.tall(); ++row)
+      rows.push_back(left.load(row, step));
+    for (int64_t pair = 0; pair < share.wide() / 2; ++pair) {
+      SmallVector<Value> columns = right.load(pair, slab * steps + step);
+      for (int64_t row = 0; row < share.tall(); ++row)
+        for (int64_t half : {0, 1})
+          i.product(MutableArrayRef(acc).slice(4 * (row * share.wide() + 2 * pair + half), 4), rows[row],
+                    ValueRange(columns).slice(2 * half, 2), aType.getElementType());
+    }
+  }
+  return acc;
+}
+
+/// Warps read rows of 32, 64 or 128 bytes, and 16 elements of the contraction at once.
+static LogicalResult checkOperand(MmaOp op, TileType tile, bool transposed) {
+  bool isHalf = tile.getElementType().isBF16() || tile.getElementType().isF16();
+  if (lineBytes(tile) && isHalf && tile.getDepth(transposed) % 16 == 0 && (transposed || tile.getRows() % 16 == 0))
+    return success();
+  return op.emitError(
+             "tiles: a product is of bf16 or f16 tiles whose rows have 16, 32 or 64 elements, with 16 elements "
+             "of the contraction, and 16 rows, or a multiple; got ")
+         << tile;
+}
+
+LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  if (failed(checkAcc(op, op.getAcc().getType())) ||
+      failed(checkOperand(op, op.getA().getType(), op.getATransposed())) ||
+      failed(checkOperand(op, op.getB().getType(), op.getBTransposed())))
+    return failure();
+  Value a = tileAddress(i, op.getA(), op.getFirst()), bTile = tileAddress(i, op.getB(), op.getSecond());
+  Pieces acc = pieces(op.getAcc());
+  if (!op.getPresent()) {
+    setPieces(op.getResult(), products(b, op, acc, a, bTile, 0));
+    return success();
+  }
+  TileType aType = op.getA().getType();
+  int64_t count = op.getB().getType().getDepth(op.getBTransposed()) / aType.getDepth(op.getATransposed());
+  Value present = mapping.lookupOrDefault(op.getPresent());
+  for (int64_t slab = 0; slab < count; ++slab) {
+    Value bit = arith::AndIOp::create(b, loc, present, i.constant(int64_t(1) << slab));
+    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit, i.constant(0));
+    auto guard = scf::IfOp::create(b, loc, TypeRange(ValueRange(acc)), some, /*addThenBlock=*/true,
+                                   /*addElseBlock=*/true);
+    OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+    scf::YieldOp::create(then, loc, products(then, op, acc, a, bTile, slab));
+    scf::YieldOp::create(otherwise, loc, acc);
+    acc = Pieces(guard.getResults());
+    Value next = i.add(a, bytesPerTile(aType));
+    a = arith::SelectOp::create(b, loc, some, next, a);
+  }
+  setPieces(op.getResult(), acc);
+  return success();
+}
+
+//===- Arithmetic ---------------------------------------------------------===//
+
+LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
+  AccType type = op.getResult().getType();
+  bool isColumn = type.getColumns() == 1;
+  if (!isColumn && failed(checkAcc(op, type)))
+    return failure();
+  Share share = shareOf(type);
+  Block &body = op.getBody().front();
+  Pieces results;
+  for (size_t n = 0; n < countPieces(type); ++n) {
+    for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments())) {
+      bool isRow = !isColumn && cast<AccType>(value.getType()).getColumns() == 1;
+      mapping.map(argument, pieces(value)[isRow ? share.rowOf(n) : n]);
+    }
+    for (Operation &inner : body.without_terminator())
+      b.clone(inner, mapping);
+    results.push_back(mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
+  }
+  setPieces(op.getResult(), results);
+  return success();
+}
+
+/// Within a thread, then across the four threads that share a row; a warp holds whole rows.
+void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  auto combine = [&](Value x, Value y) -> Value {
+    if (op.getKind() == "sum")
+      return arith::AddFOp::create(b, loc, x, y);
+    return LLVM::MaximumOp::create(b, loc, x, y); // one instruction, and NaN stays NaN
+  };
+  AccType type = cast<AccType>(op.getValue().getType());
+  Share share = shareOf(type);
+  Pieces values = pieces(op.getValue()), rows(2 * share.tall());
+  for (auto [n, value] : llvm::enumerate(values)) {
+    Value &row = rows[type.getColumns() == 1 ? n : share.rowOf(n)];
+    row = row ? combine(row, value) : value;
+  }
+  if (type.getColumns() != 1)
+    for (Value &row : rows)
+      for (int64_t distance : {1, 2})
+        row = combine(row, i.shuffleXor(row, distance));
+  setPieces(op.getResult(), rows);
+}
+
+LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
+  AccType from = cast<AccType>(op.getValue().getType()), to = op.getResult().getType();
+  Share share = shareOf(from), part = shareOf(to);
+  int64_t first = op.getFirst();
+  if (first % 8 != 0 || to.getColumns() % 8 != 0)
+    return op.emitError("tiles: columns are taken by eight");
+  Pieces all = pieces(op.getValue()), own;
+  for (int64_t row = 0; row < share.tall(); ++row)
+    llvm::append_range(own, ArrayRef(all).slice(4 * (row * share.wide() + first / 8), 4 * part.wide()));
+  setPieces(op.getResult(), own);
+  return success();
+}
+
+/// The element at `index`, of `type`; 0 unless `inside`.
+static Value elementOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
+  auto guard = scf::IfOp::create(b, loc, type, inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Value address = LLVM::GEPOp::create(then, loc, array.getType(), type, array, ArrayRef<LLVM::GEPArg>{index});
+  scf::YieldOp::create(then, loc, LLVM::LoadOp::create(then, loc, type, address).getResult());
+  scf::YieldOp::create(otherwise, loc,
+                       arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(type)).getResult());
+  return guard.getResult(0);
+}
+
+LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Type element = *op.getType();
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
+  Share share = shareOf(op.getAcc().getType());
+  Value array = mapping.lookupOrDefault(op.getSource()), size = wide(b, op.getSize());
+  Value own = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  if (byRows)
+    own = i.add(own, i.multiply(group.warp, share.rows));
+  Value first = arith::AddIOp::create(b, loc, wide(b, op.getFirst()), castInteger(b, loc, own, b.getI64Type()));
+  Pieces rows;
+  for (int64_t row = 0; row < share.rows; row += 8) {
+    Value index = arith::AddIOp::create(b, loc, first, i.constant64(row));
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
+    Value value = elementOr0(b, loc, array, index, element, inside);
+    rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
+  }
+  setPieces(op.getAcc(), rows);
+  return success();
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the operations of a role become on sm_80: copies by the threads of two warps, products by the warps of a
+/// consumer.
+#ifndef LACIS_LIB_TRANSFORMS_AMPERE_ROLELOWERING_H
+#define LACIS_LIB_TRANSFORMS_AMPERE_ROLELOWERING_H
+
+#include "../Roles/RoleBody.h"
+#include "Instructions.h"
+#include "SharedMemory.h"
+
+namespace lacis::ampere {
+
+/// The part of an accumulator that one of the four warps holds, in products of 16 x 8. Element p of product
+/// (row, column) is piece 4 * (row * wide + column) + p: 0 and 1 are neighbours in a row, 2 and 3 those eight rows
+/// below.
+struct Share {
+  int64_t rows = 0, columns = 0; // of a warp
+  bool byRows = false;           // the warps have different rows, else different columns
+
+  int64_t tall() const { return rows / 16; }
+  int64_t wide() const { return columns / 8; }
+  /// The element of a single column that belongs to piece `n`.
+  size_t rowOf(size_t n) const { return n / 4 / wide() * 2 + n % 4 / 2; }
+};
+
+/// Rows and columns of a matrix behind a pointer.
+struct Matrix {
+  mlir::Value pointer, rows, columns; // i64
+};
+
+class RoleLowering : public RoleBody {
+public:
+  /// `byRows`: rows of accumulators are added up, or columns of them taken, so that a warp holds whole rows.
+  RoleLowering(const SharedMemory &memory, Warpgroup group, bool isProducer, bool byRows, mlir::func::FuncOp kernel)
+      : RoleBody(isProducer), memory(memory), group(group), byRows(byRows), kernel(kernel) {}
+
+private:
+  /// The pieces of a place in a ring, in order.
+  enum Place { Stage, Parity };
+
+  size_t countPieces(mlir::Type type) const override;
+  std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
+
+  Share shareOf(AccType type) const;
+  llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type) const;
+
+  // Rings
+  mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
+  void lowerRing(mlir::OpBuilder &b, RingOp op) override;
+  void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
+  void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
+  void lowerComplete(CompleteOp op);
+  mlir::Value tileAddress(Instructions &i, mlir::Value tile, mlir::Value place);
+
+  // Copies
+  Matrix matrixOf(mlir::Value pointer, mlir::ArrayAttr shape);
+  mlir::Value wide(mlir::OpBuilder &b, mlir::Value value);
+  void copyTile(mlir::OpBuilder &b, mlir::Location loc, TileType tile, mlir::Value to, const Matrix &matrix,
+                mlir::Value row, mlir::Value column);
+  llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
+  llvm::LogicalResult lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
+
+  // Accumulators
+  llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
+  Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, int64_t slab);
+  llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
+  void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
+  llvm::LogicalResult lowerColumns(ColumnsOp op);
+  llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+
+  // Stores
+  llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
+
+  const SharedMemory &memory;
+  Warpgroup group; // of a producer: `lane` is the number of the thread among those that copy
+  const bool byRows;
+  mlir::func::FuncOp kernel;
+  llvm::DenseMap<mlir::Value, Matrix> matrices;
+};
+
+} // namespace lacis::ampere
+
+#endif // LACIS_LIB_TRANSFORMS_AMPERE_ROLELOWERING_H

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where rings and barriers of one kernel lie in shared memory.
+#ifndef LACIS_LIB_TRANSFORMS_AMPERE_SHAREDMEMORY_H
+#define LACIS_LIB_TRANSFORMS_AMPERE_SHAREDMEMORY_H
+
+#include "../Roles/RoleBody.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace lacis::ampere {
+
+constexpr int64_t kWarps = 4, kLanes = 32;         // of a consumer, of a warp
+constexpr int64_t kCopyThreads = 64;               // of the producer
+constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
+
+/// Bytes from the start of dynamic shared memory.
+struct RingPlace {
+  int64_t begin = 0, stageBytes = 0;
+  int64_t full = 0, empty = 0;      // the first of `stages` barriers
+  llvm::SmallVector<int64_t> tiles; // within a stage
+};
+
+struct SharedMemory {
+  llvm::MapVector<mlir::Operation *, RingPlace> rings;
+  int64_t bytes = 0;
+
+  /// Fails, with the sizes, where it is more than `limit`.
+  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit);
+};
+
+} // namespace lacis::ampere
+
+#endif // LACIS_LIB_TRANSFORMS_AMPERE_SHAREDMEMORY_H

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Rewrites the body of one role, whatever the machine: a value of a tile type becomes several machine values.
+#ifndef LACIS_LIB_TRANSFORMS_ROLES_ROLEBODY_H
+#define LACIS_LIB_TRANSFORMS_ROLES_ROLEBODY_H
+
+#include "lacis/Transforms/Passes.h"
+
+namespace lacis {
+
+/// What all roles of a kernel know; four warps are a consumer.
+struct Warpgroup {
+  mlir::Value shared;   // address of dynamic shared memory
+  mlir::Value consumer; // its number
+  mlir::Value warp;     // within the consumer
+  mlir::Value lane;
+};
+
+class RoleBody {
+public:
+  explicit RoleBody(bool isProducer) : isProducer(isProducer) {}
+  virtual ~RoleBody() = default;
+
+  void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
+  /// All operations of `block` but its terminator.
+  llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::Block &block);
+
+protected:
+  using Pieces = llvm::SmallVector<mlir::Value>;
+
+  /// How many machine values a value of a tile type has: f32 of an accumulator, i32 of a place in a ring.
+  virtual size_t countPieces(mlir::Type type) const = 0;
+  /// The first place of a ring.
+  virtual void lowerRing(mlir::OpBuilder &b, RingOp op) = 0;
+  /// An operation on tiles; nullopt for any other.
+  virtual std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) = 0;
+
+  Pieces pieces(mlir::Value value);
+  Pieces pieces(mlir::ValueRange values);
+  void setPieces(mlir::Value before, mlir::ValueRange after);
+  /// Hands `all`, the pieces of several values one after another, to them.
+  void distribute(mlir::ValueRange before, mlir::ValueRange all);
+  /// The place in a ring that `value` is, which may be the first.
+  Pieces placeOf(mlir::OpBuilder &b, mlir::Value value);
+
+  const bool isProducer;
+  mlir::IRMapping mapping;
+
+private:
+  llvm::LogicalResult lowerFor(mlir::OpBuilder &b, mlir::scf::ForOp loop);
+  llvm::SmallVector<mlir::LLVM::LoadOp> earlyLoads(mlir::scf::ForOp loop);
+  mlir::Value loadAt(mlir::OpBuilder &b, mlir::LLVM::LoadOp load, mlir::Value counter, mlir::Value first,
+                     mlir::Value end);
+  llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
+  llvm::LogicalResult cloneOther(mlir::OpBuilder &b, mlir::Operation &op);
+
+  llvm::DenseMap<mlir::Value, Pieces> split;
+};
+
+/// The ring that a value is a place of.
+RingOp ringOf(mlir::Value place);
+/// The address of dynamic shared memory, which every kernel of the module names alike; i32.
+mlir::Value sharedMemory(mlir::OpBuilder &b, mlir::ModuleOp module, mlir::Location loc);
+/// Records threads and bytes of the launch, one block on a processor, and removes roles and rings.
+void finishRoles(mlir::func::FuncOp function, RolesOp roles, llvm::ArrayRef<mlir::Operation *> rings, int64_t threads,
+                 int64_t bytes);
+/// Runs `lower` on the roles of each kernel that has them.
+llvm::LogicalResult lowerRolesOf(mlir::ModuleOp module,
+                                 llvm::function_ref<llvm::LogicalResult(mlir::func::FuncOp, RolesOp)> lower);
+
+/// Bytes of a tile, or of one tile of a list.
+inline int64_t bytesPerTile(TileType tile) { return tile.getBytes() / tile.getCount(); }
+/// Bytes of a row of a tile whose 16-byte chunks are exchanged by the row's number: 32, 64 or 128; else 0.
+int64_t lineBytes(TileType tile);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_ROLES_ROLEBODY_H
