@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one call costs the host: the operator and a built layer beside `nn.Linear` and a Triton kernel, at no work."""
+"""What one call costs the host: a built layer and its operators beside `nn.Linear` and a Triton kernel, at no work."""
 
 from __future__ import annotations
 
@@ -30,17 +30,23 @@ def case(device: str) -> Case:
 
 
 def layer(device: str, x: torch.Tensor) -> dict:
-    """The built layer, and the operator that it calls with the same tensors."""
+    """The built layer; the operator that it calls, bound to its tensors; and the one that takes all of them anew."""
     model = torch.nn.Sequential(torch.nn.Linear(16, 16, device=device))
     schedule = lacis.create_schedule(model)
     schedule["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
     schedule.build()
     built, kernel = model[0], schedule["0.weight"].kernel
-    storage = kernel.arrays(schedule["0.weight"].packed)
-    tensors, sizes = [x, built.bias, *storage], [2, *x.shape[:-1], 16, 16, 16]
-    operator = torch.ops.lacis.einsum.inference
-    torch.testing.assert_close(operator(tensors, sizes, kernel.key), built(x))
-    return {"lacis": lambda: built(x), "operator": lambda: operator(tensors, sizes, kernel.key)}
+    others, key = [built.bias, *kernel.arrays(schedule["0.weight"].packed)], kernel.key
+    call = kernel.bind(others, key, [16, 16], 1, [16])
+    tensors, sizes = [x, *others], [2, *x.shape[:-1], 16, 16, 16]
+    bound, lists = torch.ops.lacis.einsum.bound, torch.ops.lacis.einsum.inference
+    torch.testing.assert_close(bound(x, call.number), built(x))
+    torch.testing.assert_close(lists(tensors, sizes, key), built(x))
+    return {
+        "lacis": lambda: built(x),
+        "operator": lambda: bound(x, call.number),
+        "operator, with lists": lambda: lists(tensors, sizes, key),
+    }
 
 
 def triton(device: str, x: torch.Tensor) -> dict:

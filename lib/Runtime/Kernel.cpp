@@ -24,23 +24,25 @@ Expected<std::unique_ptr<Kernel>> Kernel::create(Artifact artifact) {
 }
 
 Expected<const Module *> Kernel::moduleOn(int32_t device) {
-  {
-    std::shared_lock<std::shared_mutex> lock(mutex);
-    auto found = modules.find(device);
-    if (found != modules.end())
-      return found->second.get();
-  }
-  std::unique_lock<std::shared_mutex> lock(mutex);
-  std::unique_ptr<Module> &slot = modules[device];
-  if (slot)
-    return slot.get();
+  size_t place = size_t(device) + 1; // the host is -1
+  if (place < known.size())
+    if (const Module *module = known[place].load(std::memory_order_acquire))
+      return module;
+  return loadOn(device);
+}
+
+Expected<const Module *> Kernel::loadOn(int32_t device) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = modules.find(device);
+  if (found != modules.end())
+    return found->second.get();
   Expected<std::unique_ptr<Module>> loaded = loadModule(artifact, device);
-  if (!loaded) {
-    modules.erase(device);
+  if (!loaded)
     return loaded.takeError();
-  }
-  slot = std::move(*loaded);
-  return slot.get();
+  const Module *module = modules.emplace(device, std::move(*loaded)).first->second.get();
+  if (size_t place = size_t(device) + 1; place < known.size())
+    known[place].store(module, std::memory_order_release);
+  return module;
 }
 
 Error Kernel::load(int32_t device) { return moduleOn(device).takeError(); }

@@ -7,6 +7,8 @@
 #include "lacis/Runtime/Module.h"
 #include "lacis/Target/Artifact.h"
 #include "llvm/ADT/StringMap.h"
+#include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -35,13 +37,16 @@ private:
   Kernel(Artifact artifact, LaunchPlan plan);
   llvm::Error placeWorkspaces(const Allocator &allocator, ArgumentValues &values) const;
   llvm::Expected<const Module *> moduleOn(int32_t device);
+  llvm::Expected<const Module *> loadOn(int32_t device);
 
   Artifact artifact;
   LaunchPlan launchPlan;
   std::vector<int32_t> operandRanks;
   lacis_signature callSignature = {};
-  std::shared_mutex mutex;
+  std::mutex mutex;
   std::map<int32_t, std::unique_ptr<Module>> modules;
+  /// The same for the host and the first devices, for launches, which wait for nobody.
+  std::array<std::atomic<const Module *>, 17> known = {};
 };
 
 /// All kernels of the process. Kernels are never removed: a launch may be under way, a graph may hold the code.

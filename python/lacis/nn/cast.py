@@ -7,8 +7,6 @@ import dataclasses
 
 import torch
 
-from .quick import QuickCall
-
 
 @dataclasses.dataclass
 class Cast:
@@ -22,7 +20,6 @@ class Cast:
     family: object
     arrays: list[tuple[str, str]]
     companions: list[tuple[str, str]]
-    quick: QuickCall
 
     def bind_gradients(self, weight, slots) -> None:
         """As `SparseModule.bind_gradients`."""
@@ -49,13 +46,10 @@ def cast_of(module) -> Cast | None:
 
 
 def _make(module, dtype: torch.dtype) -> Cast:
-    from ..operators import OPERATORS
-
     weight = module.weight
     kernel = module.loader(module.spec().with_dtype(dtype), module.target, weight.device)
     family = kernel.scheduled(module.gradient_steps)
     arrays = weight.bind(kernel.names, dtype)
-    quick = QuickCall(module, OPERATORS[module.operator], kernel, family.key, arrays)
-    cast = Cast(dtype, family, arrays, [], quick)
+    cast = Cast(dtype, family, arrays, [])
     cast.bind_gradients(weight, module._bound)
     return cast

@@ -3,64 +3,71 @@
 
 from __future__ import annotations
 
+import weakref
 
-class _Attributes:
-    """What a module computes, looked up like what it holds."""
+import torch
 
-    def __init__(self, module):
-        self.module = module
+_dispatch_modes = torch._C._len_torch_dispatch_stack
 
-    def __getitem__(self, name):
-        return getattr(self.module, name)
+
+class QuickCall:
+    """Calls the kernel of one `SparseModule` on its input, with all other tensors bound beforehand.
+
+    It looks where these are found in each call, so that new values and patterns are seen, and binds again where one is
+    another tensor. A call answers None, and leaves it to the module's slower way, where the weight was replaced, a
+    tensor is computed (a parametrization), another mode looks at every operator, or the kernel refuses the input.
+    """
+
+    def __init__(self, module, operator, kernel, places):
+        weight = getattr(module, operator.attribute)
+        parts = [(weight._modules, name, weight._part(name)) for name, _ in weight._named_parts() if name]
+        self._owners = [(module._modules, operator.attribute, weight), *parts]
+        self._places = [(module, name) for name in operator.extras(module)]
+        self._places += [(weight._part(part), name) for part, name in places]
+        self._copies = [(weight._part(part), name) for part, name in places if name in weight._part(part)._copies]
+        self._looked_at = [(holder, name) for holder, name, _ in self._owners]
+        for owner, name in self._places:
+            self._looked_at.append((_holder(owner, name), "valid" if name == "bitmap" else name))
+        self._kernel, self._key, self._packed_shape = kernel.bind, kernel.key, list(weight.shape)
+        self._run, self._shape = kernel.bound(), operator.shape_rule(module)
+        self._otherwise = weakref.WeakMethod(module.general)
+        self._bound: tuple = (), None  # where its tensors were found, with them, and the call
+
+    def __call__(self, x):
+        if _dispatch_modes():
+            return None
+        for part, name in self._copies:
+            part.tensor(name)  # made again where the values have changed
+        known, call = self._bound
+        try:
+            for holder, name, tensor in known:
+                if holder[name] is not tensor:
+                    call = None
+            if call is None:
+                call = self._bind()
+            return None if call is None else self._run(x, call.number)
+        except (KeyError, RuntimeError):
+            return None
+
+    def _bind(self):
+        """The call on the tensors that the module has now; None where the weight was replaced."""
+        self.release()
+        if any(holder[name] is not owner for holder, name, owner in self._owners):
+            return None
+        known = tuple((holder, name, holder[name]) for holder, name in self._looked_at)
+        tensors = [getattr(owner, name) for owner, name in self._places]
+        call = self._kernel(tensors, self._key, self._packed_shape, *self._shape, otherwise=self._general)
+        self._bound = known, call
+        return call
+
+    def _general(self, x):
+        return self._otherwise()(x)
+
+    def release(self) -> None:
+        """Let go of the tensors until the next call."""
+        self._bound = (), None
 
 
 def _holder(module, name):
     """The dictionary that holds a module's tensor; assignments to the module go there, too."""
-    for holder in (module._parameters, module._buffers):
-        if holder.get(name) is not None:
-            return holder
-    return _Attributes(module)
-
-
-class QuickCall:
-    """Calls the kernel of one `SparseModule` through the overload that records no gradients.
-
-    It keeps where tensors are found, never a tensor, so new values and patterns are seen. A call answers None, and
-    leaves it to the module's slower way, when the weight was replaced or the operator does not know the input.
-    """
-
-    __slots__ = ("operator", "run", "refusal", "key", "packed_shape", "owners", "places", "copies")
-
-    def __init__(self, module, operator, kernel, key: str, places):
-        weight = getattr(module, operator.attribute)
-        self.operator = operator
-        self.run = kernel.inference()
-        self.refusal = kernel.refusal
-        self.key = key
-        self.packed_shape = list(weight.shape)
-        parts = [(weight._modules, name, part) for name, part in weight._named_parts() if name]
-        self.owners = [(module._modules, operator.attribute, weight), *parts]
-        self.places = [(_holder(module, name), name) for name in operator.extras(module)]
-        self.places += [(_holder(weight._part(part), name), name) for part, name in places]
-        self.copies = [(weight._part(part), name) for part, name in places if name in weight._part(part)._copies]
-
-    def __call__(self, module, *args):
-        for holder, name, owner in self.owners:
-            if holder.get(name) is not owner:
-                return None
-        sizes = self.operator.quick(module, *args)
-        if sizes is None:
-            return None
-        sizes += self.packed_shape
-        tensors = [args[0]]
-        for part, name in self.copies:
-            part.tensor(name)  # made again where the values have changed
-        try:
-            for holder, name in self.places:
-                tensors.append(holder[name])
-            return self.run(tensors, sizes, self.key)
-        except KeyError:  # a parametrization computes it now
-            return None
-        except RuntimeError as error:
-            module._check(tensors[: 1 + len(self.operator.extras(module))])
-            raise self.refusal(error) from error
+    return module._parameters if name in module._parameters else module._buffers

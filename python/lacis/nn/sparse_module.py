@@ -67,11 +67,16 @@ class SparseModule(torch.nn.Module):
         self.add_module(attribute, weight)
 
     def forward(self, *args):
-        if self._quick is not None and not torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            cast = cast_of(self)
-            y = (self._quick if cast is None else cast.quick)(self, *args)
-            if y is not None:
+        quick = self._quick
+        if quick is not None and not torch.compiler.is_dynamo_compiling():
+            if torch.is_grad_enabled():
+                quick.release()
+            elif len(args) == 1 and (y := quick(args[0])) is not None:
                 return y
+        return self.general(*args)
+
+    def general(self, *args):
+        """`forward` in every mode, which says what is wrong with its arguments."""
         operator = OPERATORS[self.operator]
         if self.target == "eager":
             return operator.eager(self.weight.to_dense(), self, *args)
@@ -110,9 +115,7 @@ class SparseModule(torch.nn.Module):
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
         self._key = self._family.key
-        self._quick = (
-            None if knobs.debug else QuickCall(self, OPERATORS[self.operator], kernel, self._key, self._arrays)
-        )
+        self._quick = None if knobs.debug else QuickCall(self, OPERATORS[self.operator], kernel, self._arrays)
         self.bind_gradients(self._bound)
         return kernel
 

@@ -35,13 +35,8 @@ class Linear(Operator):
         dense = [flat] if module.bias is None else [flat, module.bias]
         return dense, (flat.shape[0], module.out_features)
 
-    def quick(self, module, x):
-        shape = x.shape
-        if len(shape) < 2 or shape[-1] != module.in_features:
-            return None
-        sizes = [len(shape), *shape]
-        sizes[-1] = module.out_features
-        return sizes
+    def shape_rule(self, module):
+        return 1, [module.out_features]
 
     def output(self, y, x):
         return y.reshape(*x.shape[:-1], y.shape[-1])

@@ -40,13 +40,12 @@ class Operator:
         """Names of the module's tensors among the dense operands, in order; they come after the input."""
         return ("bias",) if self.has_bias(module) else ()
 
-    def quick(self, module, *args) -> list[int] | None:
-        """The rank and the sizes of the answer of a call in inference, which hands over the first argument as it is.
+    def shape_rule(self, module) -> tuple[int, list[int]]:
+        """How many of the input's last sizes an answer has others for, and these.
 
-        Where input and answer have more dimensions than the kernel, their leading ones are taken as one. None leaves
-        the call to `inputs`.
+        Input and answer may have more leading dimensions than the kernel, which takes them as one, or lack that one.
         """
-        return None
+        raise NotImplementedError
 
     def output(self, y: torch.Tensor, *args) -> torch.Tensor:
         """What the module answers, from what the kernel answers."""

@@ -21,6 +21,8 @@ from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, parse
 from . import library
+from .bound import BoundCall
+from .bound import run as run_bound
 from .call import Call, run
 from .gradients import Family, family
 
@@ -34,8 +36,8 @@ class Kernel:
     """
 
     launch = staticmethod(library.einsum)
-    inference = staticmethod(library.inference)
-    refusal = staticmethod(library.refusal)
+    bind = BoundCall
+    bound = staticmethod(run_bound)
 
     def __init__(self, spec: KernelSpec, loaded, device: torch.device):
         self.spec = spec

@@ -24,15 +24,15 @@ def _library_path() -> str:
 
 def _fake(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
     like = operands[0] if operands else next(s for s in storage if s.is_floating_point())
-    return like.new_empty(shape, dtype=_output_dtype(kernel_key, like))
+    return like.new_empty(shape, dtype=output_dtype(kernel_key, like))
 
 
 def _fake_inference(tensors, sizes, kernel_key):
     like = next(tensor for tensor in tensors if tensor.is_floating_point())
-    return like.new_empty(sizes[1 : 1 + sizes[0]], dtype=_output_dtype(kernel_key, like))
+    return like.new_empty(sizes[1 : 1 + sizes[0]], dtype=output_dtype(kernel_key, like))
 
 
-def _output_dtype(kernel_key: str, operand: torch.Tensor) -> torch.dtype:
+def output_dtype(kernel_key: str, operand: torch.Tensor) -> torch.dtype:
     """What the kernel answers: some sum half types up in float32. One from another process answers in its operands'."""
     from .gradients import find_family
 
@@ -55,10 +55,11 @@ def _register() -> None:
     torch.ops.load_library(_library_path())
     torch.library.register_fake("lacis::einsum", _fake)
     torch.library.register_fake("lacis::einsum.inference", _fake_inference)
-    from . import autocast, gradients
+    from . import autocast, bound, gradients
 
     torch.library.register_autograd("lacis::einsum", gradients.backward, setup_context=gradients.setup_context)
     autocast.register()
+    bound.register()
     if knobs.kernel_path:
         from lacis import _core
 

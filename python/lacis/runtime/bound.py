@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls in inference that are bound to all their tensors but the first one, see python/ops/bound.h."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+
+import torch
+
+_calls: weakref.WeakValueDictionary[int, BoundCall] = weakref.WeakValueDictionary()
+
+
+class BoundCall:
+    """A kernel on given tensors: `run(x, call.number)` gives it the first operand.
+
+    `tensors` are its other dense operands and its storage; they are kept as long as this object, and what they hold
+    is looked at in each call. The output has the shape of the first operand, whose `dropped` last sizes `tail`
+    replaces. `otherwise(x)` is what runs in an autocast region.
+    """
+
+    def __init__(self, tensors, key: str, packed_shape, dropped: int, tail, otherwise=None):
+        self.key, self.dropped, self.tail, self.otherwise = key, dropped, list(tail), otherwise
+        self.number = torch.ops.lacis.bind(tensors, key, list(packed_shape), dropped, self.tail)
+        weakref.finalize(self, torch.ops.lacis.unbind, self.number).atexit = False
+        _calls[self.number] = self
+
+
+@functools.cache
+def run():
+    """The overload of a bound call as torch calls it: `(x, number)`."""
+    overload = torch.ops.lacis.einsum.bound
+    return getattr(overload, "_op", overload)  # without the layer of Python in between, where torch has it
+
+
+def register() -> None:
+    """The fake kernel, and what runs in an autocast region; no gradients are recorded, and nothing looks for them."""
+    library = torch.library.Library("lacis", "IMPL")
+    for device, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
+        library.impl("einsum.bound", _autocast(device, getattr(torch._C.DispatchKey, key)), key)
+    library.impl("einsum.bound", torch.library.fallthrough_kernel, "Autograd")
+    torch.library.register_fake("lacis::einsum.bound", _fake)
+    _libraries.append(library)
+
+
+_libraries: list[torch.library.Library] = []  # each takes its kernels along when it dies
+
+
+def _fake(x, number):
+    from .library import output_dtype
+
+    call = _calls[number]
+    return x.new_empty([*x.shape[: x.ndim - call.dropped], *call.tail], dtype=output_dtype(call.key, x))
+
+
+def _autocast(device: str, key):
+    def bound(x, number):
+        call = _calls[number]
+        if call.otherwise is not None:
+            return call.otherwise(x)
+        from .gradients import find_family
+
+        family = find_family(call.key)
+        with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
+            return run()(x if family is None else x.to(family.kernel.spec.dtype), number)
+
+    return bound

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Calls in inference that are bound to all their tensors but one: what a layer does again and again.
+#ifndef LACIS_PYTHON_OPS_BOUND_H
+#define LACIS_PYTHON_OPS_BOUND_H
+
+#include "stack.h"
+
+namespace lacis::ops {
+
+/// bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail) -> int: the number of a call of
+/// a kernel on `tensors`, which are its dense operands but the first, and its storage. Its output has the shape of the
+/// first operand, whose `dropped` last sizes `tail` replaces. The tensors are kept until `unbind`; what they hold is
+/// looked at in each call.
+void bind(StableIValue *stack, uint64_t, uint64_t);
+
+/// einsum.bound(Tensor operand, int call) -> Tensor: such a call. It refuses grad mode, as einsum.inference does.
+void einsumBound(StableIValue *stack, uint64_t, uint64_t);
+
+/// unbind(int call) -> (): gives the tensors back; a call that is under way ends first.
+void unbind(StableIValue *stack, uint64_t, uint64_t);
+
+} // namespace lacis::ops
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Lends tensors to the core, allocates through torch, and starts the kernel on torch's stream or threads.
+#include "launch.h"
+#include <algorithm>
+
+using namespace lacis::ops;
+
+static void checkCore(int status, char *error) {
+  if (status == LACIS_DONE)
+    return;
+  std::string text = error ? error : "unknown error";
+  lacis_string_free(error);
+  if (status == LACIS_REFUSED)
+    refuseData(text);
+  throw std::runtime_error("lacis kernel: " + text);
+}
+
+FoundKernel::FoundKernel(std::string_view key) {
+  char *error = nullptr;
+  checkCore(lacis_kernel_find(key.data(), key.size(), &kernel, &error), error);
+  signature = lacis_kernel_signature(kernel);
+}
+
+/// Leading dimensions that a kernel takes as one: a batch of sequences is a batch of tokens.
+class Folding {
+public:
+  /// `view`, which is contiguous, with its first dimensions taken together so that `rank` are left; one that lacks
+  /// just one gets it, of size 1, if it may.
+  void fold(lacis_tensor_view &view, int32_t rank, bool mayLack) {
+    if (rank < 1 || view.ndim == rank || view.ndim + mayLack < rank || rank > kMaxRank || used == kept.size())
+      return;
+    auto &[sizes, strides] = kept[used++];
+    int32_t extra = view.ndim - rank;
+    if (extra < 0)
+      return unfold(view, sizes, strides);
+    sizes[0] = 1;
+    for (int32_t d = 0; d <= extra; ++d)
+      sizes[0] *= view.sizes[d];
+    for (int32_t d = 1; d < rank; ++d)
+      sizes[d] = view.sizes[d + extra];
+    for (int32_t d = 0; d < rank; ++d)
+      strides[d] = view.strides[d + extra];
+    view.sizes = sizes.data();
+    view.strides = strides.data();
+    view.ndim = rank;
+  }
+
+private:
+  using Numbers = std::array<int64_t, kMaxRank>;
+
+  static void unfold(lacis_tensor_view &view, Numbers &sizes, Numbers &strides) {
+    sizes[0] = 1;
+    strides[0] = view.ndim ? view.sizes[0] * view.strides[0] : 1;
+    std::copy(view.sizes, view.sizes + view.ndim, sizes.begin() + 1);
+    std::copy(view.strides, view.strides + view.ndim, strides.begin() + 1);
+    view.sizes = sizes.data();
+    view.strides = strides.data();
+    ++view.ndim;
+  }
+
+  std::array<std::pair<Numbers, Numbers>, 6> kept;
+  size_t used = 0;
+};
+
+/// Lends memory for one launch; torch takes it back in the order of the stream.
+struct Workspace {
+  Place place;
+  OwnedTensor memory;
+
+  static void *get(int64_t bytes, void *context) {
+    auto *self = static_cast<Workspace *>(context);
+    try {
+      self->memory = allocate(&bytes, 1, aoti_torch_dtype_uint8(), self->place);
+      void *data = nullptr;
+      checkTorch(aoti_torch_get_data_ptr(self->memory.get(), &data), "data pointer");
+      return data;
+    } catch (const std::exception &) {
+      return nullptr;
+    }
+  }
+};
+
+namespace {
+
+/// The views of a call's tensors, and the copies that some of them are of.
+class Views {
+public:
+  Views(const Call &call, const Place &place) : place(place), many(call.numOthers < kUsual ? 0 : call.numOthers + 1) {
+    data = many.empty() ? few.data() : many.data();
+  }
+
+  /// Kernels read dense operands in row-major order, 16 bytes at a time: those that are not so are copied. The arrays
+  /// of the packed one must be contiguous, and are copied where they begin elsewhere.
+  void take(size_t index, AtenTensorHandle tensor, bool isOperand) {
+    lacis_tensor_view &seen = data[index] = view(tensor);
+    bool contiguous = isContiguous(seen);
+    if ((contiguous && isAligned(seen)) || (!contiguous && !isOperand))
+      return;
+    OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), toTorch(seen.dtype), place);
+    checkTorch(aoti_torch_copy_(copy.get(), tensor, /*non_blocking=*/1), "copy of an operand");
+    seen = view(copy.get());
+    copies.push_back(std::move(copy));
+  }
+
+  lacis_tensor_view *data;
+
+private:
+  const Place &place;
+  std::array<lacis_tensor_view, kUsual> few;
+  std::vector<lacis_tensor_view> many;
+  std::vector<OwnedTensor> copies;
+};
+
+} // namespace
+
+OwnedTensor lacis::ops::launch(const FoundKernel &found, const Call &call) {
+  const lacis_signature &signature = *found.signature;
+  Place place = placeOf(call.first);
+  OwnedTensor output = allocate(call.shape, call.rank, toTorch(signature.output_dtype), place);
+  if (signature.zero_output)
+    checkTorch(aoti_torch_zero_(output.get()), "zeros");
+  lacis_tensor_view outputView = view(output.get());
+  Folding folding;
+  folding.fold(outputView, signature.output_rank, call.mayLackLeading);
+  Views views(call, place);
+  for (size_t i = 0; i <= call.numOthers; ++i) {
+    bool isOperand = i < call.numOperands;
+    views.take(i, i ? call.others[i - 1] : call.first, isOperand);
+    if (isOperand && i < signature.num_operands)
+      folding.fold(views.data[i], signature.operand_ranks[i], i == 0 && call.mayLackLeading);
+  }
+  lacis_launch_args args = {};
+  args.operands = views.data;
+  args.num_operands = call.numOperands;
+  args.storage = views.data + call.numOperands;
+  args.num_storage = call.numOthers + 1 - call.numOperands;
+  args.packed_sizes = call.packedShape;
+  args.num_packed_sizes = call.packedRank;
+  args.output = &outputView;
+  Workspace workspace{place, OwnedTensor()};
+  char *error = nullptr;
+  checkCore(lacis_kernel_launch(found.kernel, &args, currentStream(place), torch_parallel_for, Workspace::get,
+                                &workspace, &error),
+            error);
+  return output;
+}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls in inference that are bound to their tensors: what they see, keep, refuse, and leave to other modes."""
+
+import copy
+import gc
+import threading
+import weakref
+
+import pytest
+import torch
+from test_forward import build, reference
+from torch.fx.experimental.proxy_tensor import make_fx
+
+import lacis
+from lacis.runtime.bound import BoundCall, run
+
+
+def bound(layer) -> BoundCall:
+    return layer._quick._bound[1]
+
+
+@pytest.fixture
+def model():
+    model, _ = build()
+    return model.eval()
+
+
+def test_one_binding_serves_until_a_tensor_is_another(model):
+    layer, x = model[0], torch.randn(3, 40)
+    with torch.inference_mode():
+        model(x)
+        first = bound(layer)
+        model(torch.randn(2, 3, 40))
+        assert bound(layer) is first
+    layer.weight.values.data = layer.weight.values.data * 2  # the same Parameter
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), reference(model, x))
+        assert bound(layer) is first
+        layer.bias = torch.nn.Parameter(torch.randn(24))
+        torch.testing.assert_close(model(x), reference(model, x))
+        assert bound(layer) is not first
+
+
+def test_training_keeps_no_tensors_of_inference(model):
+    layer, x = model[0], torch.randn(3, 40)
+    with torch.no_grad():
+        model(x)
+    crd = weakref.ref(layer.weight.crd1)
+    model(x)
+    assert bound(layer) is None
+    layer.weight.set_packed(lacis.pack(layer.weight.to_dense().flip(0).detach(), layer.weight.format))
+    gc.collect()
+    assert crd() is None
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), reference(model, x))
+
+
+def test_a_number_means_nothing_after_its_call_is_gone(model):
+    layer, x = model[0], torch.randn(3, 40)
+    with torch.no_grad():
+        model(x)
+        number = bound(layer).number
+        expected = model(x)
+        assert torch.equal(torch.ops.lacis.einsum.bound(x, number), expected)
+        with pytest.raises(RuntimeError, match="at least 1"):
+            torch.ops.lacis.einsum.bound(x[0, 0], number)
+    with pytest.raises(RuntimeError, match="no_grad"):
+        torch.ops.lacis.einsum.bound(x, number)
+    layer._quick.release()
+    with torch.no_grad(), pytest.raises(RuntimeError, match="not bound in this process"):
+        torch.ops.lacis.einsum.bound(x, number)
+
+
+def test_other_modes_see_the_functional_operator(model):
+    layer, x = model[0], torch.randn(3, 40)
+    with torch.no_grad():
+        expected = model(x)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert model(x).dtype == torch.bfloat16
+            assert torch.ops.lacis.einsum.bound(x, bound(layer).number).dtype == torch.bfloat16
+        graph = make_fx(model)(x)
+        assert "bound" not in graph.code
+        assert torch.equal(graph(x), expected)
+        with torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            fake = mode.from_tensor(x)
+            assert model(fake).shape == expected.shape
+            found = torch.ops.lacis.einsum.bound(fake, bound(layer).number)
+            assert found.shape == expected.shape and found.dtype == expected.dtype
+        swapped = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        swapped["0.bias"] += 1
+        other = torch.func.functional_call(model, swapped, (x,))
+        torch.testing.assert_close(other, expected + 1)
+        assert torch.equal(model(x), expected)
+        torch.testing.assert_close(torch.func.vmap(model)(x[:, None])[:, 0], expected)
+
+
+def test_copies_and_threads_have_calls_of_their_own(model):
+    layer, x = model[0], torch.randn(3, 40)
+    with torch.no_grad():
+        expected = model(x)
+        twin = copy.deepcopy(model)
+        with torch.no_grad():
+            twin[0].bias += 1
+        torch.testing.assert_close(twin(x), expected + 1)
+    failures = []
+
+    def work():
+        with torch.no_grad():
+            for n in range(200):
+                if n % 10 == 0:
+                    layer._quick.release()
+                if not torch.equal(model(x), expected):
+                    failures.append(n)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_opcheck(model):
+    with torch.no_grad():
+        model(torch.randn(3, 40))
+        arguments = torch.randn(2, 3, 40), bound(model[0]).number
+        torch.library.opcheck(torch.ops.lacis.einsum.bound, arguments, test_utils=("test_schema", "test_faketensor"))
+        assert run()(*arguments).shape == (2, 3, 24)
