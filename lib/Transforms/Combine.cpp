@@ -3,7 +3,6 @@
 /// Brings the partial results of a sum together: the lanes of a warp by exchanges of halves.
 #include "Combine.h"
 
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -60,8 +59,7 @@ static Value neutralOf(OpBuilder &b, Location loc, vector::CombiningKind kind, T
   }
 }
 
-/// The lanes that run with this one: those of its group, and of the groups between them.
-static Value membersOf(OpBuilder &b, Location loc, const LaneGroup &group) {
+Value lacis::membersOf(OpBuilder &b, Location loc, const LaneGroup &group) {
   int64_t size = group.trip * group.stride;
   auto constant = [&](int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))).getResult();
@@ -72,26 +70,28 @@ static Value membersOf(OpBuilder &b, Location loc, const LaneGroup &group) {
   return arith::ShLIOp::create(b, loc, constant((int64_t(1) << size) - 1), first);
 }
 
-/// The value that the lane whose number differs in the bits of `mask` has: 32 bits at a time.
-static Value exchange(OpBuilder &b, Location loc, Value value, Value members, Value mask) {
+Value lacis::exchange(OpBuilder &b, Location loc, Value value, Value members, Value offset, NVVM::ShflKind kind) {
   Type type = value.getType(), i32 = b.getI32Type();
   unsigned bits = type.getIntOrFloatBitWidth();
-  if (bits == 32)
-    return NVVM::ShflOp::create(b, loc, type, members, value, mask,
-                                arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(31)), NVVM::ShflKind::bfly,
+  auto other = [&](Value part) { return exchange(b, loc, part, members, offset, kind); };
+  if (bits == 32) { // the lanes of a warp are in reach: from 0, or up to 31
+    int32_t clamp = kind == NVVM::ShflKind::up ? 0 : 31;
+    return NVVM::ShflOp::create(b, loc, type, members, value, offset,
+                                arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(clamp)), kind,
                                 /*return_value_and_is_valid=*/UnitAttr());
+  }
   Type whole = b.getIntegerType(bits);
   Value word = isa<IntegerType>(type) ? value : arith::BitcastOp::create(b, loc, whole, value).getResult();
   Value result;
   if (bits < 32) {
     word = arith::ExtUIOp::create(b, loc, i32, word);
-    result = arith::TruncIOp::create(b, loc, whole, exchange(b, loc, word, members, mask));
+    result = arith::TruncIOp::create(b, loc, whole, other(word));
   } else {
     Value half = arith::ConstantOp::create(b, loc, b.getIntegerAttr(whole, 32));
     Value low = arith::TruncIOp::create(b, loc, i32, word);
     Value high = arith::TruncIOp::create(b, loc, i32, arith::ShRUIOp::create(b, loc, word, half));
-    low = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, low, members, mask));
-    high = arith::ExtUIOp::create(b, loc, whole, exchange(b, loc, high, members, mask));
+    low = arith::ExtUIOp::create(b, loc, whole, other(low));
+    high = arith::ExtUIOp::create(b, loc, whole, other(high));
     result = arith::OrIOp::create(b, loc, low, arith::ShLIOp::create(b, loc, high, half));
   }
   return isa<IntegerType>(type) ? result : arith::BitcastOp::create(b, loc, type, result).getResult();

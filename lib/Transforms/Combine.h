@@ -6,6 +6,8 @@
 
 #include "lacis/Transforms/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 #include <optional>
 
 namespace lacis {
@@ -19,6 +21,18 @@ struct LaneGroup {
   mlir::Value lane; // the number in the warp
   int64_t trip, stride;
 };
+
+/// The lanes that run with this one: those of its group, and of the groups between them.
+mlir::Value membersOf(mlir::OpBuilder &b, mlir::Location loc, const LaneGroup &group);
+
+/// The value that another of the members has: of the lane whose number differs in the bits of `offset` (`bfly`), or is
+/// smaller by it (`up`).
+mlir::Value exchange(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Value members, mlir::Value offset,
+                     mlir::NVVM::ShflKind kind = mlir::NVVM::ShflKind::bfly);
+
+/// Runs one coordinate of a loop that carries a segmented sum (`lacis.scan`) on each lane of a group: what a lane carries
+/// on is its own value where a segment begins in it, else that of the lane before and its own.
+llvm::LogicalResult inlineLaneScan(mlir::scf::ForOp loop, mlir::Value coordinate, const LaneGroup &group);
 
 /// Runs one coordinate of a loop that carries a sum on each lane of a group: every lane sums from the neutral element,
 /// then the sums of the group are exchanged and added in a fixed order.

@@ -133,8 +133,9 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
       return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
     made->setAttr("lacis.size", size);
   }
-  if (Attribute adds = loop->getAttr("lacis.adds"))
-    made->setAttr("lacis.adds", adds);
+  for (StringRef kept : {"lacis.adds", "lacis.scan"})
+    if (Attribute fact = loop->getAttr(kept))
+      made->setAttr(kept, fact);
   if (DictionaryAttr condition = conditionOf(loop))
     made->setAttr("lacis.when", condition);
   made->setAttr("lacis.name", loop.getNameAttr());

@@ -158,10 +158,15 @@ private:
         units.push_back({loop, coordinate});
     }
     for (auto &[loop, coordinate, group] : units) {
-      if (loop.getNumResults() != 0)
+      bool scans = loop->hasAttr("lacis.scan");
+      if (loop.getNumResults() != 0 && !scans)
         addOnce(loop, coordinate);
       if (loop.getNumResults() == 0)
         inlineLoop(loop, coordinate);
+      else if (scans) {
+        if (failed(inlineLaneScan(loop, coordinate, group)))
+          return failure();
+      }
       else if (llvm::is_contained(warps, loop)) {
         if (failed(inlineWarpSum(loop, coordinate, warpLane, *getConstantIntValue(loop.getUpperBound()))))
           return failure();

@@ -34,7 +34,7 @@ func.func @needless(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i"
 
 // -----
 
-// expected-error @+2 {{race: no strategy 'luck' has code; there are 'atomic', 'order', 'private'}}
+// expected-error @+2 {{race: no strategy 'luck' has code; there are 'atomic', 'order', 'private', 'segment'}}
 // expected-note @+1 {{asked for}}
 func.func @luck(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "luck">]} {
   lacis.loop "i" %i to %n {

@@ -30,4 +30,43 @@ def test_lanes_that_share_a_sum_add_it_once():
     torch.testing.assert_close(kernel(w, vector), a @ vector)
 
 
+COLUMNS = [steps.Split("b", 4), steps.Reorder("b0", "i", "b1")]
+EIGHT = [
+    *COLUMNS,
+    steps.SplitNnz("i_j", 2),
+    steps.Split("i_j0", 8),
+    steps.Split("i_j00", 4),
+    steps.Reorder("b0", "i_j000", "i_j001", "b1", "i_j01"),
+    steps.Race("i_j01", "segment"),
+    steps.Bind("i_j01", "lane"),
+    steps.Race("i_j001", "order"),
+    steps.Bind("i_j001", "lane"),
+]
+
+
+@pytest.mark.parametrize("columns", [steps.Jam("b1"), steps.Vectorize("b1", 4)], ids=lambda step: step.mnemonic)
+@pytest.mark.parametrize("batch", [16, 13])
+def test_eight_lanes_carry_the_segments_of_four_columns(columns, batch):
+    a, w, x = test_races.problem()
+    x = x[:batch].contiguous()
+    kernel = lacis.compile("ij,bj->bi", w, x, steps=[*EIGHT, columns])
+    first = kernel(w, x)
+    torch.testing.assert_close(first.double(), x.double() @ a.double().T, rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(first, kernel(w, x)) for _ in range(20))
+
+
+@pytest.mark.parametrize("entries", [1, 8])
+def test_a_warp_carries_segments_of_long_and_short_rows(entries):
+    torch.manual_seed(1)
+    lengths = torch.tensor([0, 3000, 1, 2, 0, 0, 700, 5, 33, 257, 0]).repeat(40)
+    a = torch.where(torch.arange(3000) < lengths[:, None], torch.randn(len(lengths), 3000), 0).cuda()
+    w, x = lacis.pack(a, lacis.Csr), torch.randn(3000).cuda()
+    warp = [steps.SplitNnz("i_j", entries), steps.Split("i_j0", 32), steps.Race("i_j01", "segment")]
+    blocks = [steps.Split("i_j00", 4), steps.Race("i_j001", "order"), steps.Bind("i_j001", "warp")]
+    kernel = lacis.compile("ij,j->i", w, x, steps=[*warp, steps.Bind("i_j01", "lane"), *blocks])
+    first = kernel(w, x)
+    torch.testing.assert_close(first.double(), a.double() @ x.double(), rtol=1e-5, atol=1e-3)
+    assert all(torch.equal(first, kernel(w, x)) for _ in range(20))
+
+
 from test_races import *  # noqa: E402, F403

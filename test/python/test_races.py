@@ -23,10 +23,13 @@ def bound(loop, unit):
 
 
 def shares(strategy, loop="i_j", factor=16):
+    if strategy == "segment":  # four shares are a group
+        group = [steps.SplitNnz(loop, factor // 4), steps.Split(f"{loop}0", 4)]
+        return [*group, steps.Race(f"{loop}01", strategy)]
     return [steps.SplitNnz(loop, factor), steps.Race(f"{loop}0", strategy)]
 
 
-@pytest.mark.parametrize("strategy", ["order", "private", "atomic"])
+@pytest.mark.parametrize("strategy", ["order", "private", "segment", "atomic"])
 def test_parts_of_rows_are_brought_together(strategy):
     a, w, x = problem()
     deterministic = strategy != "atomic"
@@ -59,6 +62,20 @@ def test_atomic_parts_of_blocks_in_float64():
     a, w, x = problem(lacis.Bsr(4, 4), torch.float64)
     kernel = lacis.compile("ij,bj->bi", w, x, steps=shares("atomic", "i0_j0", 3), deterministic=False)
     torch.testing.assert_close(kernel(w, x), x @ a.T, rtol=1e-12, atol=1e-12)
+
+
+def test_a_group_is_of_known_number_and_innermost():
+    _, w, x = problem()
+    given = shares("segment")
+    with pytest.raises(lacis.CompileError, match="is none; split it and take the inner loop; 'order', 'private'"):
+        lacis.compile("ij,bj->bi", w, x, steps=[given[0], steps.Race("i_j0", "segment")])
+    outside = [*given[:2], steps.Reorder("i_j00", "i_j01", "b"), given[2]]
+    with pytest.raises(lacis.CompileError, match="'i_j01' is not the innermost around the rows of a share"):
+        lacis.compile("ij,bj->bi", w, x, steps=outside)
+    with pytest.raises(lacis.CompileError, match="'i_j01' is marked already"):
+        lacis.compile("ij,bj->bi", w, x, steps=[*given, steps.Vectorize("i_j01", 4)])
+    with pytest.raises(lacis.CompileError, match="'i_j01' has the strategy .segment. already"):
+        lacis.compile("ij,bj->bi", w, x, steps=[*given, steps.Race("i_j01", "private")])
 
 
 def test_a_largest_value_needs_no_leave():

@@ -152,7 +152,8 @@ void lacis::passOnRaces(LoopOp from, LoopOp to) {
 
 bool lacis::isMarked(LoopOp loop) {
   return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll() ||
-         loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize") || loop->hasAttr("lacis.mma");
+         loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize") || loop->hasAttr("lacis.mma") ||
+         loop->hasAttr("lacis.scan");
 }
 
 SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {

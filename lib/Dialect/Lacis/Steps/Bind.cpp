@@ -53,10 +53,12 @@ static bool fitsLanes(LoopOp loop, std::optional<int64_t> trip) {
 }
 
 LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
-  FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "bind", loc);
+  StringRef unit = getUnit();
+  LoopOp scan = nest.find(getLoop());
+  bool scans = scan && scan->hasAttr("lacis.scan") && !scan.getBind() && unit == "lane"; // the one mark it can have
+  FailureOr<LoopOp> loop = scans ? scan : nest.requireFree(getLoop(), "bind", loc);
   if (failed(loop))
     return failure();
-  StringRef unit = getUnit();
   if (!llvm::is_contained(kUnits, unit)) {
     auto diagnostic = emitError(loc) << "bind: no unit '" << unit << "'; units are ";
     llvm::interleaveComma(kUnits, diagnostic, [&](StringRef known) { diagnostic << "'" << known << "'"; });

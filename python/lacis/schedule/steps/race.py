@@ -15,6 +15,7 @@ class Race(Step):
 
     parallel for i:  y[f(i)] += s   -->   parallel for i:  part[i] = s;  y[f] = the parts, in their order      (order)
                                     -->   parallel for i:  copy[i, f] = s;  y[f] = the copies, in their order  (private)
+                                    -->   for i, carrying c:  c = (y[f] begins ? 0 : c) + s                    (segment)
                                     -->   parallel for i:  atomically y[f(i)] += s                             (atomic)
     """
 
