@@ -47,12 +47,16 @@ private:
     SmallVector<Value> vectors;
   };
   SmallVector<Part> locate(OpBuilder &at, Value consumer, Value panel);
-  Value applyFinish(OpBuilder &at, Value acc, const Part &part);
+  Value applyFinish(OpBuilder &at, Value acc, const Part &part, Value residual);
+  void store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual);
+  Value loadResidual(OpBuilder &at, Value panel, Value column, Value ring);
+  Value pass(OpBuilder &at, Value consumers, Value ring);
+  Value finishWithResidual(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done);
 
   TileNest &nest;
   const TileLayout &layout;
   Finish after;
-  Value regrouped, lists, workers, tiles, zero;
+  Value regrouped, lists, workers, tiles, zero, residualRows;
 };
 
 } // namespace
@@ -71,6 +75,8 @@ void TileForm::prepare() {
   zero = constant(0);
   Value extent = tensor::DimOp::create(b, loc, product.dense, zero);
   tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
+  if (after.residual)
+    residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1));
   auto capacity = layout.capacity ? b.getI64IntegerAttr(*layout.capacity) : IntegerAttr();
   auto regroupedType = RankedTensorType::get(type.getShape(), element, layout.format);
   regrouped = RegroupOp::create(b, loc, regroupedType, product.stored, capacity);
@@ -163,6 +169,21 @@ void TileForm::fill(OpBuilder &at, Value column, LevelLoopOp steps) {
   YieldOp::create(in, loc, next);
 }
 
+/// The parts of the residual, each in the place of a dense tile; a panel may lack rows.
+Value TileForm::loadResidual(OpBuilder &at, Value panel, Value column, Value ring) {
+  auto loop = LoopOp::create(at, loc, "part", constant(layout.height), ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = add(in, multiply(in, panel, layout.height), loop.getCoordinate());
+  Value group = OriginOp::create(in, loc, in.getIndexType(), regrouped, place);
+  Value row = multiply(in, group, layout.rows);
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), loop.getIterArgs()[0]);
+  Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, residualRows);
+  OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+  load(then, after.residual.getTensor(), {column, row}, tiles.getTiles()[0], Value());
+  YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
+  return loop.getResult(0);
+}
+
 //===- Consumers ----------------------------------------------------------===//
 
 /// The first stored tile of each of `count` accumulators, and which of its tiles are stored (null where all are).
@@ -208,21 +229,26 @@ SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value s
 }
 
 /// What follows the sum, element by element.
-Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part) {
+Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value residual) {
   if (after.steps.empty())
     return acc;
   SmallVector<Value> values{acc};
   llvm::append_range(values, part.vectors);
+  SmallVector<ReadOp> reads = after.vectors;
+  if (residual) {
+    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), at.getUnitAttr()));
+    reads.push_back(after.residual);
+  }
   auto map = MapOp::create(at, loc, accType, values);
   Block &body = map.getBody().emplaceBlock();
   IRMapping mapping;
   mapping.map(nest.product.walk.getResult(0), body.addArgument(at.getF32Type(), loc));
-  for (ReadOp vector : after.vectors)
-    mapping.map(vector.getResult(), body.addArgument(at.getF32Type(), loc));
+  for (ReadOp read : reads)
+    mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
   OpBuilder in = OpBuilder::atBlockEnd(&body);
   for (Operation *step : after.steps) {
     auto wide = dyn_cast<arith::ExtFOp>(step);
-    if (wide && wide.getIn().getDefiningOp<ReadOp>()) // rows arrive in the type of the sum
+    if (wide && wide.getIn().getDefiningOp<ReadOp>()) // they arrive in the type of the sum
       mapping.map(wide.getOut(), mapping.lookup(wide.getIn()));
     else if (!isa<ReadOp>(step))
       in.clone(*step, mapping);
@@ -248,6 +274,36 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Valu
   return parts;
 }
 
+void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
+  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output,
+                      ValueRange{column, part.row}, at.getUnitAttr(), ArrayAttr(), TypeAttr());
+}
+
+/// Takes the stages of `consumers` others from the ring and gives them back as they are.
+Value TileForm::pass(OpBuilder &at, Value consumers, Value ring) {
+  auto loop = LoopOp::create(at, loc, "part", consumers, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = loop.getIterArgs()[0];
+  for (int64_t n = 0; n < nest.numParts(); ++n) {
+    AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
+    place = ReleaseOp::create(in, loc, ringType, place);
+  }
+  YieldOp::create(in, loc, place);
+  return loop.getResult(0);
+}
+
+/// Each part of the residual arrives in a stage of its own, after the steps. A consumer lets those of the others pass,
+/// and finishes and stores its own while the stage is there.
+Value TileForm::finishWithResidual(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done) {
+  Value ring = pass(at, consumer, done[0]);
+  for (auto [acc, part] : llvm::zip(done.drop_front(), parts)) {
+    auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+    store(at, acc, part, column, tiles.getTiles()[0]);
+    ring = ReleaseOp::create(at, loc, ringType, ring);
+  }
+  return pass(at, arith::SubIOp::create(at, loc, constant(nest.numConsumers() - 1), consumer), ring);
+}
+
 Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, panel);
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
@@ -261,9 +317,10 @@ Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Va
   next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
   YieldOp::create(in, loc, next);
   auto done = CompleteOp::create(at, loc, steps.getResultTypes(), steps.getResults());
+  if (after.residual)
+    return finishWithResidual(at, consumer, parts, column, done.getResults());
   for (auto [acc, part] : llvm::zip(done.getResults().drop_front(), parts))
-    StoreTileOp::create(at, loc, applyFinish(at, acc, part), nest.product.output, ValueRange{column, part.row},
-                        at.getUnitAttr(), ArrayAttr(), TypeAttr());
+    store(at, acc, part, column, /*residual=*/Value());
   return done.getResult(0);
 }
 
@@ -274,6 +331,9 @@ LogicalResult TileForm::run() {
   if (!found)
     return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows of a tile");
   after = *found;
+  if (after.residual && layout.rows != layout.step)
+    return nest.product.write.emitError("tiles: a residual takes the place of a dense tile, ")
+           << layout.step << " columns wide; tiles have " << layout.rows << " rows";
   prepare();
   form(workers, nest.numConsumers());
   return success();
@@ -283,7 +343,7 @@ void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
   forEachItem(producer, worker, ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
     auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, place);
     fill(at, column, steps);
-    return steps.getResult(0);
+    return after.residual ? loadResidual(at, panel, column, steps.getResult(0)) : steps.getResult(0);
   });
 }
 

@@ -127,10 +127,16 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
     return nest.product.walk.emitError("tiles: loop '") << nest.product.walk.getName() << "' loads nothing ahead; "
                                                         << "pipeline it";
   nest.stages = stages.getInt();
-  for (BlockArgument operand : {nest.product.stored, nest.product.dense})
-    if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
+  SmallVector<Value> operands{nest.product.stored, nest.product.dense};
+  std::optional<Finish> finish = nest.product.finish();
+  if (finish && finish->residual)
+    operands.push_back(finish->residual.getTensor());
+  for (Value operand : operands) {
+    unsigned number = cast<BlockArgument>(operand).getArgNumber();
+    if (!function.getArgAttr(number, "lacis.staged"))
       return chain.front().emitError("tiles: operand ")
-             << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
+             << function.getArgAttr(number, "lacis.name") << " is not staged in 'shared'";
+  }
   if (failed(readLayout(nest, function)))
     return failure();
   return nest;

@@ -62,17 +62,18 @@ def test_ptx_assembles_clean(case, shape):
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 @pytest.mark.parametrize(
-    "block, activation",
+    "block, activation, adds",
     mostly_long(
-        [(64, "relu"), (64, "gelu"), (128, "silu"), (16, "relu"), (16, "gelu"), (16, "silu")],
-        *[(64, "gelu"), (128, "silu"), (16, "silu")],
+        [(64, "relu", 0), (64, "gelu", 0), (128, "silu", 1), (32, None, 1), (16, "silu", 0), (16, "gelu", 1)],
+        *[(64, "gelu", 0), (128, "silu", 1), (16, "gelu", 1)],
     ),
 )
-def test_bias_and_activation_are_part_of_the_kernel(block, activation):
-    after = Epilogue(bias=torch.zeros(256, dtype=torch.bfloat16), activation=activation)
+def test_bias_activation_and_residual_are_part_of_the_kernel(block, activation, adds):
+    bias, residual = torch.zeros(256, dtype=torch.bfloat16), torch.zeros(64, 256, dtype=torch.bfloat16)
+    after = Epilogue(bias=bias, activation=activation, residual=residual if adds else None)
     _, _, text = problem(lacis.Bsr, 256, 384, 64, (block, block), epilogue=after)
     compiled = _core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
-    assert "lacis.load_rows" in compiled.stages["tiles"]
+    assert "lacis.load_rows" in compiled.stages["tiles"] and ("lacis.read_tile" in compiled.stages["tiles"]) == adds
     launches = _core.artifact_info(compiled.artifact)["launches"]
     assert [launch["grid"][0][-1].get("above") for launch in launches] == [None, 32], "one for up to 32 tokens"
 
@@ -92,9 +93,6 @@ REFUSED = {
     "rows of no multiple of 16 bytes": problem(lacis.Bsr, 128, 100, 8, (64, 64)),
     "features of no multiple of 16 bytes": problem(lacis.Bsr, 100, 128, 8, (64, 64)),
     "another semiring": problem(lacis.Bsr, 128, 128, 8, (64, 64), semiring="max_plus"),
-    "a residual": problem(
-        lacis.Bsr, 128, 128, 8, (64, 64), epilogue=Epilogue(residual=torch.zeros(8, 128, dtype=torch.bfloat16))
-    ),
 }
 
 

@@ -148,23 +148,44 @@ void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
   setPieces(op.getAcc(), Pieces(columns == 1 ? 2 : columns / 2, value));
 }
 
-/// Only stores read the result, in its own block.
-static bool isForStores(MapOp op) {
-  return op.getResult().getType().getColumns() != 1 && llvm::all_of(op->getUsers(), [&](Operation *user) {
-           auto map = dyn_cast<MapOp>(user);
-           return user->getBlock() == op->getBlock() &&
-                  (map ? op->hasOneUse() && isForStores(map) : isa<StoreTileOp, StoreBlocksOp>(user));
-         });
+/// The stores that read what `op` makes, by way of other maps or at once; false where anything else reads it.
+static bool findStores(Operation *op, SmallVectorImpl<Operation *> &stores) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    if (user->getBlock() != op->getBlock())
+      return false;
+    if (isa<MapOp>(user))
+      return op->hasOneUse() && findStores(user, stores);
+    stores.push_back(user);
+    return isa<MapOp>(op) && isa<StoreTileOp, StoreBlocksOp>(user);
+  });
+}
+
+/// No stage of a ring is given back between `op` and the stores.
+static bool keepsStages(Operation *op, ArrayRef<Operation *> stores) {
+  for (size_t left = stores.size(); left != 0; op = op->getNextNode()) {
+    if (isa<ReleaseOp>(op))
+      return false;
+    left -= llvm::is_contained(stores, op);
+  }
+  return true;
 }
 
 bool hopper::waitsForStore(Value acc) {
-  auto map = acc.getDefiningOp<MapOp>();
-  return map && isForStores(map);
+  Operation *op = acc.getDefiningOp();
+  if (!isa_and_nonnull<MapOp, ReadTileOp>(op) || cast<AccType>(acc.getType()).getColumns() == 1)
+    return false;
+  SmallVector<Operation *> stores;
+  return findStores(op, stores) && !stores.empty() && (isa<MapOp>(op) || keepsStages(op, stores));
 }
 
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
-  if (waitsForStore(acc))
-    return mapped(b, acc.getDefiningOp<MapOp>(), n);
+  if (waitsForStore(acc)) {
+    if (auto map = acc.getDefiningOp<MapOp>())
+      return mapped(b, map, n);
+    if (n % 8 == 0) // elements are asked for in order
+      setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
+    return pieces(acc)[n % 8];
+  }
   return cast<AccType>(acc.getType()).getColumns() == 1 ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
 }
 

@@ -40,7 +40,6 @@ Value RoleLowering::fragment(OpBuilder &b, Instructions &i, int64_t pair, int64_
 }
 
 LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
-  Location loc = op.getLoc();
   TileType tile = op.getTile().getType();
   AccType acc = op.getAcc().getType();
   Type element = tile.getElementType();
@@ -49,22 +48,29 @@ LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
     return failure();
   if (!line || acc.getColumns() % 16 != 0 || element.getIntOrFloatBitWidth() != 16)
     return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
-  Instructions i(b, loc);
-  Value address = tileAddress(i, op.getTile(), op.getPlace());
-  auto two = VectorType::get(2, element);
   Pieces values;
-  for (int64_t pair = 0; pair < acc.getColumns() / 16; ++pair) {
-    Value from = i.add(address, fragment(b, i, pair, line, op.getTransposed()));
-    for (Value word : i.loadMatrices(from, op.getTransposed())) {
-      Value both = LLVM::BitcastOp::create(b, loc, two, word);
-      for (int64_t half : {0, 1}) {
-        Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));
-        values.push_back(arith::ExtFOp::create(b, loc, b.getF32Type(), value));
-      }
-    }
-  }
+  for (int64_t pair = 0; pair < acc.getColumns() / 16 && !waitsForStore(op.getAcc()); ++pair)
+    llvm::append_range(values, readPair(b, op, pair));
   setPieces(op.getAcc(), values);
   return success();
+}
+
+RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t pair) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getTile().getType();
+  auto two = VectorType::get(2, tile.getElementType());
+  Value address = tileAddress(i, op.getTile(), op.getPlace());
+  Value from = i.add(address, fragment(b, i, pair, lineBytes(tile), op.getTransposed()));
+  Pieces values;
+  for (Value word : i.loadMatrices(from, op.getTransposed())) {
+    Value both = LLVM::BitcastOp::create(b, loc, two, word);
+    for (int64_t half : {0, 1}) {
+      Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));
+      values.push_back(arith::ExtFOp::create(b, loc, b.getF32Type(), value));
+    }
+  }
+  return values;
 }
 
 //===- Arrays -------------------------------------------------------------===//

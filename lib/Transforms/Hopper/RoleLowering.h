@@ -62,6 +62,8 @@ private:
   mlir::Value fragment(mlir::OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed);
   llvm::LogicalResult lowerColumns(ColumnsOp op);
   llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);
+  /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
+  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
   llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
   llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);
 
@@ -73,7 +75,7 @@ private:
   mlir::Block *acquiredIn = nullptr;
 };
 
-/// The accumulator is a map that stores compute part by part, so that few values live at once.
+/// The accumulator is a map, or a tile that a map reads, which stores compute part by part: few values live at once.
 bool waitsForStore(mlir::Value acc);
 
 /// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.

@@ -80,6 +80,7 @@ static bool findLetters(Product &product, func::FuncOp function) {
 
 std::optional<Finish> Product::finish() {
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
+  auto letter = StringAttr::get(function.getContext(), rows);
   Finish found;
   found.result = write.getValue();
   if (auto rounded = found.result.getDefiningOp<arith::TruncFOp>())
@@ -92,11 +93,16 @@ std::optional<Finish> Product::finish() {
       continue;
     auto read = dyn_cast_or_null<ReadOp>(op);
     if (read) {
-      auto vector = dyn_cast<BlockArgument>(read.getTensor());
-      ArrayAttr axes = vector ? axesOf(function, vector) : ArrayAttr();
-      if (!axes || axes.size() != 1 || cast<StringAttr>(axes[0]).getValue() != rows || formatOf(vector))
+      auto operand = dyn_cast<BlockArgument>(read.getTensor());
+      ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
+      bool isResidual = axes == axesOf(function, output) && !found.residual &&
+                        getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
+      if (!axes || formatOf(operand) || (!isResidual && (axes.size() != 1 || axes[0] != letter)))
         return std::nullopt;
-      found.vectors.push_back(read);
+      if (isResidual)
+        found.residual = read;
+      else
+        found.vectors.push_back(read);
     } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
       return std::nullopt;
     } else {

@@ -163,6 +163,8 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Pan
     schedule.jam(part);
   schedule.stage(stored, "shared");
   schedule.stage(dense, "shared");
+  if (ReadOp residual = product.finish()->residual)
+    schedule.stage(nameOf(cast<BlockArgument>(residual.getTensor())), "shared");
   schedule.pipeline(walk, panel.stages);
   llvm::append_range(tile, cut.rows);
   tile.push_back(column + "1");

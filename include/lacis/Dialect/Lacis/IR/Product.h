@@ -9,11 +9,13 @@
 
 namespace lacis {
 
-/// What follows a sum of products before it is stored: arithmetic on the sum and on vectors along its rows.
+/// What follows a sum of products before it is stored: arithmetic on the sum, on vectors along its rows, and on the same
+/// element of a residual.
 struct Finish {
   mlir::Value result;                          // in the type of the sum
   llvm::SmallVector<mlir::Operation *> steps;  // in order
   llvm::SmallVector<ReadOp> vectors;
+  ReadOp residual;                             // or null
 };
 
 /// Stored blocks as a product takes them.
@@ -32,7 +34,8 @@ struct Product {
 
   FormatAttr format() const;
   StoredBlock block() const;
-  /// What follows the sum; nullopt where it reads more than vectors along the rows.
+  /// What follows the sum; nullopt where it reads more than vectors along the rows and one residual in the type of the
+  /// dense operand.
   std::optional<Finish> finish();
 };
 
