@@ -27,6 +27,7 @@ NAMES = [
     "tile_gradients",
     "tile_training",
     "tile_epilogue",
+    "cost_model",
 ]
 
 

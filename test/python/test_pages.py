@@ -9,6 +9,8 @@ import pytest
 PAGES = pathlib.Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["activations.md", "expressions.md", "knobs.md", "operators.md", "training.md"])
+@pytest.mark.parametrize(
+    "page", ["activations.md", "cost-model.md", "expressions.md", "knobs.md", "operators.md", "training.md"]
+)
 def test_page(page):
     assert doctest.testfile(str(PAGES / page), module_relative=False).failed == 0

@@ -50,6 +50,8 @@ class SparseModule(torch.nn.Module):
         self._quick: QuickCall | None = None
         self._casts: dict[torch.dtype, Cast] = {}  # by the dtype of an autocast region
         self._bound: frozenset[str] = frozenset()
+        self.runs_dense = False  # the dense product is faster, and may take its place
+        self._dense: tuple = None, None  # a dense copy of the weight, after what it was made from
 
     def _take(self, dense, attribute, weight) -> None:
         """Attributes, tensors and hooks of the dense module, the weight apart; hooks are shared, not copied."""
@@ -67,7 +69,7 @@ class SparseModule(torch.nn.Module):
         self.add_module(attribute, weight)
 
     def forward(self, *args):
-        quick = self._quick
+        quick = None if self.runs_dense else self._quick
         if quick is not None and not torch.compiler.is_dynamo_compiling():
             if torch.is_grad_enabled():
                 quick.release()
@@ -78,8 +80,8 @@ class SparseModule(torch.nn.Module):
     def general(self, *args):
         """`forward` in every mode, which says what is wrong with its arguments."""
         operator = OPERATORS[self.operator]
-        if self.target == "eager":
-            return operator.eager(self.weight.to_dense(), self, *args)
+        if self.target == "eager" or (self.runs_dense and not torch.compiler.is_compiling()):
+            return operator.eager(self._dense_weight(), self, *args)
         if self._key is None:
             self.bind()
         dense, shape = operator.inputs(self, *args)
@@ -92,6 +94,24 @@ class SparseModule(torch.nn.Module):
         key = self._key if cast is None else cast.family.key
         y = self._launch(dense, storage, shape, key, list(self.weight.shape), companions)
         return operator.output(y, *args)
+
+    def _dense_weight(self) -> torch.Tensor:
+        """The dense weight: recorded by autograd, or a copy that is kept until the values change."""
+        parts = self.weight._parts()
+        recorded = torch.is_grad_enabled() and self.weight.requires_grad
+        if not self.runs_dense or recorded or any(part.values.is_inference() for part in parts):
+            self._dense = None, None
+            return self.weight.to_dense()
+        made_from = [(part.revision, part.values._version, part.values.data_ptr()) for part in parts]
+        if self._dense[0] != made_from:
+            self._dense = made_from, self.weight.to_dense().detach()
+        return self._dense[1]
+
+    @property
+    def derived_bytes(self) -> int:
+        """Bytes beside the weight itself: companions, work lists, copies of values, a dense copy."""
+        copy = self._dense[1]
+        return self.weight.derived_bytes + (0 if copy is None else copy.numel() * copy.element_size())
 
     def _tensors(self, places) -> list[torch.Tensor]:
         weight = self.weight
@@ -163,7 +183,7 @@ class SparseModule(torch.nn.Module):
         after = (self.weight.dtype, self.weight.device)
         if self._key is not None and before != after:
             self._key = self._quick = None
-            self._casts = {}
+            self._casts, self._dense = {}, (None, None)
             if after[1].type in ("cpu", "cuda"):
                 self.bind()
         return self
@@ -173,7 +193,7 @@ class SparseModule(torch.nn.Module):
         for name in ("_family", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
         state["_key"] = state["_quick"] = None
-        state["_casts"] = {}
+        state["_casts"], state["_dense"] = {}, (None, None)
         return state
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs):

@@ -37,6 +37,7 @@ class PackedPart(torch.nn.Module):
         self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
         self._copies: dict[str, tuple[str, TileCopy]] = {}  # buffer of tiles to its places' buffer and how it is made
         self._copied: dict[str, tuple] = {}  # buffer of tiles to what it was made from
+        self.revision = 0  # counts the patterns that it had
 
     @property
     def structure(self) -> Structure:
@@ -64,6 +65,7 @@ class PackedPart(torch.nn.Module):
     def refresh(self) -> None:
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
+        self.revision += 1
         self._copied.clear()
         for text, names in self.derived.items():
             for name, tensor in self._arrays_of(pattern, text).items():
@@ -168,6 +170,12 @@ class _Weight:
     def to_dense(self) -> torch.Tensor:
         """The strided weight; differentiable in the values."""
         return self.packed().to_dense()
+
+    @property
+    def derived_bytes(self) -> int:
+        """Bytes of all derived arrays, those of gradients and of autocast regions included."""
+        names = [(part, name) for part in self._parts() for held in part.derived.values() for name in held.values()]
+        return sum(getattr(part, name).numel() * getattr(part, name).element_size() for part, name in names)
 
     def bind(self, arrays, dtype: torch.dtype | None = None) -> list[tuple[str, str]]:
         """Where the tensors are that kernels take: (part, attribute); derived ones are made.

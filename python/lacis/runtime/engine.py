@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ..errors import ScheduleError, user_location
 from ..schedule import Schedule, Site, saved
 from .build import Built, build_model, swap_in, swap_out
+from .choice import choose_dense, tokens_seen
 from .compile import Kernel
 from .edges import Edge, make_edges
 from .gradients import Family
@@ -55,6 +56,8 @@ class ModelEngine:
         with Progress("lacis build") as progress:
             edges = make_edges(self.model, schedule)
             built = build_model(self.model, schedule, progress)
+        if schedule.allow_dense:
+            choose_dense(built, tokens_seen(self.model, built, args, kwargs))
         swap_in(self.model, built)
         self._built = built
         self._edges = edges
@@ -106,6 +109,10 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
 
     `target` is `"auto"` (where each parameter lies when built), `"cpu"`, `"cuda"`, `"cuda:sm_90a"` or `"eager"`
     (torch's own operators, no compiler).
+
+    `deterministic`: no result depends on timing. `allow_dense`: a layer runs the dense product, on a dense copy of its
+    weight, where the cost model predicts that this is faster for the tokens of `build(*example)` (1024 without one);
+    the report names it. What the weight stores, trains and saves stays the same.
 
     >>> import torch, lacis
     >>> model = torch.nn.Sequential(torch.nn.Linear(4, 2))

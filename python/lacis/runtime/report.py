@@ -11,13 +11,17 @@ import time
 import torch
 
 from ..operators import OPERATORS
+from .choice import path_of, predictions
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     """One layer. `label` is the format as the schedule has it, `format` its text.
 
-    `ms` and `dense_ms` are medians on the layer's own input, None when it was not called.
+    `bytes` is what the weight stores, `derived_bytes` what kernels keep beside it (companions, work lists, copies of
+    values, a dense copy). `path` is how it ran: `loops`, `tiles` (tensor cores), `few` (tokens), `dense` (which the
+    schedule allowed) or `eager`. `ms` and `dense_ms` are medians on the layer's own input, `predicted_ms` and
+    `dense_predicted_ms` what the cost model says; None when it was not called, or nothing like it was measured.
     """
 
     name: str
@@ -26,15 +30,21 @@ class Row:
     format: str
     density: float
     bytes: int
+    derived_bytes: int
     dense_bytes: int
     padding: float
+    path: str
     ms: float | None
+    predicted_ms: float | None
     dense_ms: float | None
+    dense_predicted_ms: float | None
 
     @property
     def faster(self) -> str:
         if self.ms is None:
             return "-"
+        if self.path == "dense":
+            return "dense"
         return "sparse" if self.ms < self.dense_ms else "dense"
 
 
@@ -46,18 +56,22 @@ class Report:
 
     @property
     def total(self) -> Row:
-        """Sums; density and padding are weighted by size."""
+        """Sums, of times where all layers that were called have them; density and padding are weighted by size."""
+        timed = [row for row in self.rows if row.ms is not None]
         rows = self.rows
         dense = sum(r.dense_bytes for r in rows) or 1
-        timed = [r for r in rows if r.ms is not None]
         return Row(
             "total", "", "", "",
             sum(r.density * r.dense_bytes for r in rows) / dense,
             sum(r.bytes for r in rows),
+            sum(r.derived_bytes for r in rows),
             sum(r.dense_bytes for r in rows),
             sum(r.padding * r.bytes for r in rows) / (sum(r.bytes for r in rows) or 1),
-            sum(r.ms for r in timed) if timed else None,
-            sum(r.dense_ms for r in timed) if timed else None,
+            "",
+            _sum(r.ms for r in timed),
+            _sum(r.predicted_ms for r in timed),
+            _sum(r.dense_ms for r in timed),
+            _sum(r.dense_predicted_ms for r in timed),
         )  # fmt: skip
 
     def to_dict(self) -> dict:
@@ -83,13 +97,19 @@ class Report:
         table = Table(title="sparse layers")
         for column in ("name", "operator", "format"):
             table.add_column(column, overflow="fold")
-        for column in ("density", "stored", "dense", "padding", "ms", "dense ms", "faster"):
+        times = ("ms", "predicted", "dense ms", "dense predicted")
+        for column in ("density", "stored", "derived", "dense", "padding", "path", *times, "faster"):
             table.add_column(column, justify="right")
         for row in self.rows:
             table.add_row(*_cells(row))
         table.add_section()
         table.add_row(*_cells(self.total))
         return table
+
+
+def _sum(times) -> float | None:
+    times = list(times)
+    return sum(times) if times and None not in times else None
 
 
 def _plain(row: Row) -> dict:
@@ -99,8 +119,9 @@ def _plain(row: Row) -> dict:
 def _cells(row: Row) -> list[str]:
     time_of = lambda ms: "-" if ms is None else f"{ms:.3f}"
     return [
-        row.name, row.operator, row.label, f"{row.density:.1%}", _size(row.bytes), _size(row.dense_bytes),
-        f"{row.padding:.1%}", time_of(row.ms), time_of(row.dense_ms), row.faster,
+        row.name, row.operator, row.label, f"{row.density:.1%}", _size(row.bytes), _size(row.derived_bytes),
+        _size(row.dense_bytes), f"{row.padding:.1%}", row.path, time_of(row.ms), time_of(row.predicted_ms),
+        time_of(row.dense_ms), time_of(row.dense_predicted_ms), row.faster,
     ]  # fmt: skip
 
 
@@ -137,18 +158,21 @@ def _record(model, built, args, kwargs) -> dict[int, tuple]:
 def _row(name: str, label: str, sparse, inputs) -> Row:
     packed = sparse.weight.packed()
     ms = dense_ms = None
+    path, predicted = "", (None, None)
     if inputs is not None:
         operator, dense = OPERATORS[sparse.operator], sparse.weight.to_dense().detach()
         with torch.no_grad():
             ms, dense_ms = _alternate(
                 lambda: sparse.forward(*inputs), lambda: operator.eager(dense, sparse, *inputs), packed.device
             )
+            tokens = operator.inputs(sparse, *inputs)[1][0]
+        path, predicted = path_of(sparse, tokens), predictions(sparse, tokens)
     size = packed.values if isinstance(packed.values, torch.Tensor) else next(iter(packed.values.values()))
     numel = max(packed.shape.numel(), 1)
     return Row(
-        name, sparse.operator, label, str(packed.format), packed.nnz / numel, packed.nbytes,
+        name, sparse.operator, label, str(packed.format), packed.nnz / numel, packed.nbytes, sparse.derived_bytes,
         packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0,
-        ms, dense_ms,
+        path, ms, predicted[0], dense_ms, predicted[1],
     )  # fmt: skip
 
 

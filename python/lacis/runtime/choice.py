@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which way a built layer takes, what the cost model says of it, and where that lets the dense product run instead."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..capture.cost import Work, predict
+from .compile import resolve_target
+
+USUAL_TOKENS = 1024
+"""What the choice is made for where `build` got no example."""
+
+
+def work_of(layer, tokens: int) -> Work:
+    """The product of a built linear layer; a sum is taken for its first part's blocks."""
+    parts = layer.weight._parts()
+    tile = [size for size in parts[0].values.shape[1:]] or [1]
+    block = (tile[0], tile[-1]) if len(tile) > 1 else (1, tile[0])
+    stored = sum(part.values.numel() for part in parts)
+    return Work(*layer.weight.shape, tokens, stored, block, layer.weight.dtype)
+
+
+def path_of(layer, tokens: int) -> str:
+    """`dense`, `few` (a nest of its own for few tokens), `tiles` (tensor cores), `loops`, or `eager`."""
+    if layer.runs_dense:
+        return "dense"
+    if layer.target == "eager":
+        return "eager"
+    steps = layer.family().kernel.steps
+    if any(step.mnemonic == "upto" and tokens <= step.most for step in steps):
+        return "few"
+    return "tiles" if any(step.mnemonic == "tensorize" and step.kind is None for step in steps) else "loops"
+
+
+def predictions(layer, tokens: int) -> tuple[float | None, float | None]:
+    """Milliseconds of the layer as it runs and of the dense one, None where the model knows nothing of the kind."""
+    target = resolve_target(layer.target, layer.weight.device)
+    work = work_of(layer, tokens)
+    return predict(work, target, path_of(layer, tokens)), predict(work, target, "dense")
+
+
+def choose_dense(built, tokens: dict[int, int]) -> None:
+    """Let those layers run dense of which the model says that this is faster; `tokens` by the replaced module's id."""
+    for each in built:
+        for original, layer in each.modules:
+            own, dense = predictions(layer, tokens.get(id(original), USUAL_TOKENS))
+            layer.runs_dense = own is not None and dense is not None and dense < own
+
+
+def tokens_seen(model, built, args: tuple, kwargs: dict) -> dict[int, int]:
+    """How many tokens each module that will be replaced gets when the model runs on an example; no example, none."""
+    seen: dict[int, int] = {}
+    if not args and not kwargs:
+        return seen
+    note = lambda module, inputs: seen.__setitem__(id(module), math.prod(inputs[0].shape[:-1]))
+    hooks = [original.register_forward_pre_hook(note) for each in built for original, _ in each.modules]
+    try:
+        with torch.no_grad():
+            model(*args, **kwargs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return seen
