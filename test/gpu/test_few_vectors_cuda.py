@@ -71,10 +71,11 @@ def test_a_layer_decodes_and_prefills_with_one_kernel():
             close(model(x), x, weight, model[0].bias)
 
 
-@pytest.mark.parametrize("size, launches", [(1, 1), (4, 1), (5, 2)])
+@pytest.mark.parametrize("size, launches", [(1, 1), (4, 1), (5, 3)])
 def test_few_vectors_are_one_launch_without_a_workspace(size, launches):
-    """From five vectors on they are copied first, in a launch and a workspace of their own."""
-    packed, x = lacis.pack(sparse(256, 512, torch.float32), lacis.Csr), torch.randn(size, 512, device="cuda")
+    """From five vectors on they, and the output, are copied, in launches and a workspace of their own."""
+    even = torch.randn(256, 512, device="cuda") * (torch.rand(256, 512, device="cuda") < 0.1)
+    packed, x = lacis.pack(even, lacis.Csr), torch.randn(size, 512, device="cuda")
     kernel = lacis.compile("ij,bj->bi", packed, x)
     with torch.no_grad():
         kernel(packed, x)
@@ -85,7 +86,7 @@ def test_few_vectors_are_one_launch_without_a_workspace(size, launches):
             kernel(packed, x)
             torch.cuda.synchronize()
     launched = [event.name for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
-    assert allocated == launches, "the output, and a workspace where copies are made"
+    assert allocated == min(launches, 2), "the output, and a workspace where copies are made"
     assert not launched or len(launched) == launches, launched  # none where the machine lets nobody look
 
 

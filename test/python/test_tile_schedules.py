@@ -189,6 +189,8 @@ def test_copies_follow_the_values():
         assert torch.equal(weight.tensor(place[1]), first.half())
     weight.values.data.mul_(3)  # which torch does not count
     assert torch.equal(weight.tensor(place[1]), 3 * first.half())  # but a call with gradients makes its own copy
+    made = torch.compile(lambda: weight.tensor(place[1]), fullgraph=True, backend="aot_eager")()
+    assert torch.equal(made, 3 * first.half())
     weight.validate()
     assert not any("derived" in name for name in weight.state_dict())
 

@@ -18,7 +18,7 @@ public:
   virtual llvm::Error run(size_t launch, const LaunchExtent &extent, ArgumentValues &values, void *stream,
                           lacis_parallel_for parallelFor) const = 0;
 
-  /// Writes a word of the device's memory, in the order of `stream`.
+  /// Writes a word of the device's memory, in the order of `stream`, if what it will hold can be fetched there.
   virtual llvm::Error fill(uint64_t address, uint64_t word, void *stream) const = 0;
   /// Reads a word of the device's memory, once all before it on `stream` is done.
   virtual llvm::Expected<uint64_t> fetch(uint64_t address, void *stream) const = 0;

@@ -35,7 +35,8 @@ Error Driver::open() {
                   find(library, "cuLaunchKernel", launchKernel) &&
                   find(library, "cuMemsetD32Async", memset32) &&
                   find(library, "cuMemcpyDtoHAsync_v2", copyToHost) &&
-                  find(library, "cuStreamSynchronize", streamSynchronize) && find(library, "cuGetErrorName", errorName) &&
+                  find(library, "cuStreamSynchronize", streamSynchronize) &&
+                  find(library, "cuStreamIsCapturing", streamIsCapturing) && find(library, "cuGetErrorName", errorName) &&
                   find(library, "cuGetErrorString", errorString);
   if (!complete)
     return missing("libcuda.so.1 lacks a function of CUDA 11.8");

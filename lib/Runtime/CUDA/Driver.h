@@ -47,6 +47,7 @@ struct Driver {
   Result (*memset32)(uint64_t, unsigned, size_t, Stream) = nullptr;
   Result (*copyToHost)(void *, uint64_t, size_t, Stream) = nullptr;
   Result (*streamSynchronize)(Stream) = nullptr;
+  Result (*streamIsCapturing)(Stream, int *) = nullptr; // 0 says no
   Result (*tensorMapEncode)(void *, int, unsigned, void *, const uint64_t *, const uint64_t *, const unsigned *,
                             const unsigned *, int, int, int, int) = nullptr; // absent before CUDA 12.0
   Result (*errorName)(Result, const char **) = nullptr;

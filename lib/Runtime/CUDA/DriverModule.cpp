@@ -149,6 +149,12 @@ Error DriverModule::fill(uint64_t address, uint64_t word, void *stream) const {
   ContextScope scope(driver, context);
   if (Error error = driver.check(scope.result(), "context of device " + Twine(device)))
     return error;
+  int capturing = 0;
+  if (Error error = driver.check(driver.streamIsCapturing(static_cast<Stream>(stream), &capturing), "stream"))
+    return error;
+  if (capturing)
+    return llvm::createStringError("a checked kernel (LACIS_DEBUG) waits for the device, which a CUDA graph cannot "
+                                   "record; capture without LACIS_DEBUG");
   auto half = [&](uint64_t at, uint64_t bits) { return driver.memset32(at, unsigned(bits), 1, static_cast<Stream>(stream)); };
   Result result = half(address, word);
   return driver.check(result ? result : half(address + 4, word >> 32), "fault word");

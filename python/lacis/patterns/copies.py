@@ -67,7 +67,7 @@ def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block
     word = {1: torch.int8, 2: torch.int16, 4: torch.int32}.get(size, torch.int64)
     count, words = positions * tile[0] * tile[1] * itemsize // size, max(size // 8, 1)
     values = values.contiguous()
-    if values.storage_offset() * itemsize % size:
+    if torch.compiler.is_compiling() or values.storage_offset() * itemsize % size:  # a graph knows no offsets
         values = values.clone()
     tiles = torch.zeros(count + 1, words, dtype=word, device=values.device)
     tiles.index_copy_(0, places, values.view(word).reshape(len(places), words))
