@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
-// RUN: lacis-compile %s --target=cuda:sm_90 --emit=tiles -o - | FileCheck %s --check-prefix=PLAIN
+// RUN: sed 's/-> tensor<?x?xbf16> {/-> tensor<?x?xbf16> attributes {lacis.plain} {/' %s | lacis-compile - --target=cuda:sm_90a --emit=tiles -o - | FileCheck %s --check-prefix=PLAIN
+// RUN: lacis-compile %s --target=cuda:sm_80 --emit=tiles -o - | FileCheck %s --check-prefix=LARGE
+// RUN: lacis-compile %s --target=cuda:sm_89 --emit=tiles -o - | FileCheck %s --check-prefix=SMALL
 // PLAIN-NOT: lacis.mma
+// LARGE:     lacis.ring : !lacis.ring<3, <256x64xbf16>, <2x64x64xbf16>>
+// SMALL:     lacis.ring : !lacis.ring<3, <128x64xbf16>, <2x64x64xbf16>>
 
 // The default schedule of sm_90a turns a product with stored blocks of 64 into roles over pairs of block rows.
 // CHECK-LABEL: func.func @product(

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-lower-tiles-ampere=shared=101376 | FileCheck %s
 
-// Roles become warps that meet at barriers: two copy chunks of 16 bytes, those outside as zeros, and arrive when their
+// Roles become warps that meet at barriers: four copy chunks of 16 bytes, those outside as zeros, and arrive when their
 // copies are there; four read matrices and add products to registers, and give the stage back.
 // CHECK-LABEL: func @product(
 // CHECK-SAME:    %[[X:[^:]*]]: !llvm.ptr, %[[N:[^:]*]]: i64
-// CHECK-SAME:    lacis.block = array<i64: 192, 1, 1>, lacis.blocks_per_processor = 1
+// CHECK-SAME:    lacis.block = array<i64: 256, 1, 1>, lacis.blocks_per_processor = 1
 #size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
 module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i64}, {dim = 0 : i64, kind = "dim", operand = 0 : i64}],
                                      launches = [{block = [1], entry = "product", shared = 0 : i64}]}} {
@@ -26,7 +26,7 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
       // CHECK:       %[[SIZE:.*]] = arith.select %[[INSIDE]]
       // CHECK:       llvm.getelementptr %[[X]]
       // CHECK:       nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = {{ *}}cg, %[[SIZE]]
-      // CHECK-COUNT-7: nvvm.cp.async.shared.global
+      // CHECK-COUNT-3: nvvm.cp.async.shared.global
       // CHECK-NOT:   nvvm.cp.async.shared.global
       // CHECK:       cp.async.mbarrier.arrive.noinc
       %end = scf.for %i = %c0 to %rounds step %c1 iter_args(%r = %ring) -> (!lacis.ring<2, <64x64xbf16>>) : i32 {

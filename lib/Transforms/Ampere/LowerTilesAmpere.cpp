@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Roles become warps: four for each consumer, and two that copy.
+/// Roles become warps: four for each consumer, and four that copy.
 #include "RoleLowering.h"
 
 namespace lacis {

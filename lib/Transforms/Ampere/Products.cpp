@@ -147,23 +147,42 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
 
 //===- Arithmetic ---------------------------------------------------------===//
 
+Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &share) {
+  if (waitsForStore(acc)) {
+    if (auto map = acc.getDefiningOp<MapOp>())
+      return mapped(b, map, n, share);
+    int64_t product = static_cast<int64_t>(n) / 4, row = product / share.wide(), column = product % share.wide();
+    Pieces &pair = pairs[{row, column / 2}];
+    if (pair.empty())
+      pair = readPair(b, acc.getDefiningOp<ReadTileOp>(), row, column / 2 * 2);
+    return pair[4 * (column % 2) + n % 4];
+  }
+  return pieces(acc)[cast<AccType>(acc.getType()).getColumns() == 1 ? share.rowOf(n) : n];
+}
+
+/// The arithmetic on piece `n`.
+Value RoleLowering::mapped(OpBuilder &b, MapOp op, size_t n, const Share &share) {
+  Block &body = op.getBody().front();
+  for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
+    mapping.map(argument, element(b, value, n, share));
+  for (Operation &inner : body.without_terminator())
+    b.clone(inner, mapping);
+  return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
+}
+
 LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
   bool isColumn = type.getColumns() == 1;
   if (!isColumn && failed(checkAcc(op, type)))
     return failure();
+  if (waitsForStore(op.getResult()))
+    return success();
+  loadRowsOf(b, op.getResult());
   Share share = shareOf(type);
-  Block &body = op.getBody().front();
   Pieces results;
-  for (size_t n = 0; n < countPieces(type); ++n) {
-    for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments())) {
-      bool isRow = !isColumn && cast<AccType>(value.getType()).getColumns() == 1;
-      mapping.map(argument, pieces(value)[isRow ? share.rowOf(n) : n]);
-    }
-    for (Operation &inner : body.without_terminator())
-      b.clone(inner, mapping);
-    results.push_back(mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
-  }
+  for (size_t n = 0; n < countPieces(type); ++n) // of a column, the first piece of each row in products of 16 x 8
+    results.push_back(
+        mapped(b, op, isColumn ? n / 2 * 4 + n % 2 * 2 : n, isColumn ? Share{share.rows, 8, byRows} : share));
   setPieces(op.getResult(), results);
   return success();
 }
@@ -179,6 +198,7 @@ void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
   };
   AccType type = cast<AccType>(op.getValue().getType());
   Share share = shareOf(type);
+  loadRowsOf(b, op.getValue());
   Pieces values = pieces(op.getValue()), rows(2 * share.tall());
   for (auto [n, value] : llvm::enumerate(values)) {
     Value &row = rows[type.getColumns() == 1 ? n : share.rowOf(n)];
@@ -215,12 +235,60 @@ static Value elementOr0(OpBuilder &b, Location loc, Value array, Value index, Ty
   return guard.getResult(0);
 }
 
-LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+/// Registers come in the order of a left operand, whose contraction runs along the columns of the accumulator.
+RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t row, int64_t column) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getTile().getType();
+  Share share = shareOf(op.getAcc().getType());
+  Value address = tileAddress(i, op.getTile(), op.getPlace()), side = i.constant(0);
+  if (byRows)
+    side = i.multiply(group.warp, share.rows);
+  else
+    address = i.add(address, i.multiply(group.warp, share.columns * lineBytes(tile)));
+  Fragments fragments(i, b, loc, tile, /*transposed=*/true, /*isLeft=*/true, address, side, group.lane);
+  auto two = VectorType::get(2, tile.getElementType());
+  Pieces values;
+  for (Value word : fragments.load(row, column / 2)) {
+    Value both = LLVM::BitcastOp::create(b, loc, two, word);
+    for (int64_t half : {0, 1}) {
+      Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));
+      values.push_back(arith::ExtFOp::create(b, loc, b.getF32Type(), value));
+    }
+  }
+  return values;
+}
+
+LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
+  AccType acc = op.getAcc().getType();
+  TileType tile = op.getTile().getType();
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  if (!op.getTransposed() || !lineBytes(tile) || tile.getElementType().getIntOrFloatBitWidth() != 16)
+    return op.emitError("tiles: bf16 or f16 tiles whose rows have 16, 32 or 64 elements are read transposed; got ")
+           << tile;
+  if (waitsForStore(op.getAcc()))
+    return success();
+  Share share = shareOf(acc);
+  Pieces values;
+  for (int64_t row = 0; row < share.tall(); ++row)
+    for (int64_t column = 0; column < share.wide(); column += 2)
+      llvm::append_range(values, readPair(b, op, row, column));
+  setPieces(op.getAcc(), values);
+  return success();
+}
+
+LogicalResult RoleLowering::checkLoadRows(LoadRowsOp op) {
+  Type element = *op.getType();
+  if (element.isF32() || element.isBF16() || element.isF16())
+    return success();
+  return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
+}
+
+void RoleLowering::loadRows(OpBuilder &b, LoadRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   Type element = *op.getType();
-  if (!element.isF32() && !element.isBF16() && !element.isF16())
-    return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
   Share share = shareOf(op.getAcc().getType());
   Value array = mapping.lookupOrDefault(op.getSource()), size = wide(b, op.getSize());
   Value own = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
@@ -235,5 +303,12 @@ LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
     rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
   }
   setPieces(op.getAcc(), rows);
-  return success();
+}
+
+void RoleLowering::loadRowsOf(OpBuilder &b, Value acc) {
+  if (auto map = acc.getDefiningOp<MapOp>())
+    for (Value value : map.getValues())
+      loadRowsOf(b, value);
+  else if (auto load = acc.getDefiningOp<LoadRowsOp>())
+    loadRows(b, load);
 }

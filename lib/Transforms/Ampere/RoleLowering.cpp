@@ -49,7 +49,8 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](MapOp map) { return lowerMap(b, map); })
       .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
       .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
-      .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load); })
+      .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
+      .Case([&](LoadRowsOp load) { return checkLoadRows(load); })
       .Default([](Operation *) { return std::nullopt; });
 }
 

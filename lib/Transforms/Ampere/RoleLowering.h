@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the operations of a role become on sm_80: copies by the threads of two warps, products by the warps of a
+/// What the operations of a role become on sm_80: copies by the threads of four warps, products by the warps of a
 /// consumer.
 #ifndef LACIS_LIB_TRANSFORMS_AMPERE_ROLELOWERING_H
 #define LACIS_LIB_TRANSFORMS_AMPERE_ROLELOWERING_H
@@ -8,6 +8,8 @@
 #include "../Roles/RoleBody.h"
 #include "Instructions.h"
 #include "SharedMemory.h"
+
+#include <map>
 
 namespace lacis::ampere {
 
@@ -65,18 +67,30 @@ private:
   llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
   Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, int64_t slab);
   llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
+  /// Piece `n`; of a single column, the number of its row. Computed here if its map waits for a store.
+  mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share);
+  mlir::Value mapped(mlir::OpBuilder &b, MapOp op, size_t n, const Share &share);
   void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
   llvm::LogicalResult lowerColumns(ColumnsOp op);
-  llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);
+  /// The pieces of product (row, column) and of the one beside it; `column` is even.
+  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column);
+  /// A number for each row is loaded where it is needed first: no registers wait through a sum.
+  llvm::LogicalResult checkLoadRows(LoadRowsOp op);
+  void loadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
 
   // Stores
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
+  /// Words of two pieces each, for the stores of one line or of eight columns.
+  Pieces wordsOf(mlir::OpBuilder &b, StoreTileOp op, int64_t line);
 
   const SharedMemory &memory;
   Warpgroup group; // of a producer: `lane` is the number of the thread among those that copy
   const bool byRows;
   mlir::func::FuncOp kernel;
   llvm::DenseMap<mlir::Value, Matrix> matrices;
+  std::map<std::pair<int64_t, int64_t>, Pieces> pairs; // that one line of a store has read
 };
 
 } // namespace lacis::ampere

@@ -10,7 +10,7 @@
 namespace lacis::ampere {
 
 constexpr int64_t kWarps = 4, kLanes = 32;         // of a consumer, of a warp
-constexpr int64_t kCopyThreads = 64;               // of the producer
+constexpr int64_t kCopyThreads = 128;              // of the producer: registers go to four warps at a time
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 
 /// Bytes from the start of dynamic shared memory.

@@ -59,45 +59,50 @@ private:
 
 } // namespace
 
+RoleLowering::Pieces RoleLowering::wordsOf(OpBuilder &b, StoreTileOp op, int64_t line) {
+  Instructions i(b, op.getLoc());
+  Share share = shareOf(op.getValue().getType());
+  bool transposed = op.getTransposed();
+  Pieces words;
+  pairs.clear();
+  for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
+    auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);
+    int64_t first = 4 * (eight / 2 * share.wide() + across) + eight % 2 * 2;
+    Value low = element(b, op.getValue(), first, share), high = element(b, op.getValue(), first + 1, share);
+    Value word = i.pack(low, high, *op.getType());
+    words.push_back(transposed ? i.transposeMatrix(word) : word);
+  }
+  return words;
+}
+
 LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   AccType type = op.getValue().getType();
-  Type element = *op.getType();
   if (failed(checkAcc(op, type)))
     return failure();
-  if (!element.isBF16() && !element.isF16())
-    return op.emitError("tiles: stores are to bf16 or f16; got ") << element;
+  if (!op.getType()->isBF16() && !op.getType()->isF16())
+    return op.emitError("tiles: stores are to bf16 or f16; got ") << *op.getType();
+  loadRowsOf(b, op.getValue());
   Share share = shareOf(type);
-  Pieces acc = pieces(op.getValue());
   Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getTarget()), *op.getShape());
-  bool transposed = op.getTransposed();
   auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
   auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
+  bool transposed = op.getTransposed();
   Value member = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
-  Value line = wideOf(arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
+  Value own = wideOf(arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
   Value warp = wideOf(i.multiply(group.warp, byRows ? share.rows : share.columns));
-  Value row = add(wide(b, op.getIndices()[0]), line), column = wide(b, op.getIndices()[1]);
+  Value row = add(wide(b, op.getIndices()[0]), own), column = wide(b, op.getIndices()[1]);
   (byRows != transposed ? row : column) = add(byRows != transposed ? row : column, warp);
-  NeighbourStore lines(b, loc, i, matrix, member);
-  auto word = [&](int64_t down, int64_t across, int64_t half) {
-    int64_t first = 4 * (down * share.wide() + across) + 2 * half;
-    return i.pack(acc[first], acc[first + 1], element);
-  };
-  if (transposed) { // eight columns of the accumulator are eight lines, its rows are neighbours
-    for (int64_t across = 0; across < share.wide(); ++across) {
-      SmallVector<Value> words;
-      for (int64_t eight = 0; eight < 2 * share.tall(); ++eight)
-        words.push_back(i.transposeMatrix(word(eight / 2, across, eight % 2)));
-      lines.store(words, add(row, i.constant64(8 * across)), column);
-    }
-    return success();
-  }
-  for (int64_t eight = 0; eight < 2 * share.tall(); ++eight) {
-    SmallVector<Value> words;
-    for (int64_t across = 0; across < share.wide(); ++across)
-      words.push_back(word(eight / 2, across, eight % 2));
-    lines.store(words, add(row, i.constant64(8 * eight)), column);
+  // Eight lines at a time; where it is transposed, they are columns of the accumulator, and its rows are neighbours.
+  for (int64_t line = 0; line < (transposed ? share.wide() : 2 * share.tall()); ++line) {
+    // A branch keeps the assembler from mixing the arithmetic of all lines: few values live.
+    auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
+    OpBuilder at = apart.getThenBodyBuilder();
+    Instructions inner(at, loc);
+    Pieces words = wordsOf(at, op, line);
+    Value place = arith::AddIOp::create(at, loc, row, inner.constant64(8 * line));
+    NeighbourStore(at, loc, inner, matrix, member).store(words, place, column);
   }
   return success();
 }

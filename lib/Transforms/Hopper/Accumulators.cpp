@@ -148,36 +148,6 @@ void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
   setPieces(op.getAcc(), Pieces(columns == 1 ? 2 : columns / 2, value));
 }
 
-/// The stores that read what `op` makes, by way of other maps or at once; false where anything else reads it.
-static bool findStores(Operation *op, SmallVectorImpl<Operation *> &stores) {
-  return llvm::all_of(op->getUsers(), [&](Operation *user) {
-    if (user->getBlock() != op->getBlock())
-      return false;
-    if (isa<MapOp>(user))
-      return op->hasOneUse() && findStores(user, stores);
-    stores.push_back(user);
-    return isa<MapOp>(op) && isa<StoreTileOp, StoreBlocksOp>(user);
-  });
-}
-
-/// No stage of a ring is given back between `op` and the stores.
-static bool keepsStages(Operation *op, ArrayRef<Operation *> stores) {
-  for (size_t left = stores.size(); left != 0; op = op->getNextNode()) {
-    if (isa<ReleaseOp>(op))
-      return false;
-    left -= llvm::is_contained(stores, op);
-  }
-  return true;
-}
-
-bool hopper::waitsForStore(Value acc) {
-  Operation *op = acc.getDefiningOp();
-  if (!isa_and_nonnull<MapOp, ReadTileOp>(op) || cast<AccType>(acc.getType()).getColumns() == 1)
-    return false;
-  SmallVector<Operation *> stores;
-  return findStores(op, stores) && !stores.empty() && (isa<MapOp>(op) || keepsStages(op, stores));
-}
-
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
   if (waitsForStore(acc)) {
     if (auto map = acc.getDefiningOp<MapOp>())

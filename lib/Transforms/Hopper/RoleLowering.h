@@ -75,9 +75,6 @@ private:
   mlir::Block *acquiredIn = nullptr;
 };
 
-/// The accumulator is a map, or a tile that a map reads, which stores compute part by part: few values live at once.
-bool waitsForStore(mlir::Value acc);
-
 /// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.
 llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type);
 

@@ -279,3 +279,33 @@ int64_t lacis::lineBytes(TileType tile) {
   int64_t bytes = tile.getColumns() * tile.getElementType().getIntOrFloatBitWidth() / 8;
   return bytes == 32 || bytes == 64 || bytes == 128 ? bytes : 0;
 }
+
+/// The stores that read what `op` makes, by way of other maps or at once; false where anything else reads it.
+static bool findStores(Operation *op, SmallVectorImpl<Operation *> &stores) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    if (user->getBlock() != op->getBlock())
+      return false;
+    if (isa<MapOp>(user))
+      return op->hasOneUse() && findStores(user, stores);
+    stores.push_back(user);
+    return isa<MapOp>(op) && isa<StoreTileOp, StoreBlocksOp>(user);
+  });
+}
+
+/// No stage of a ring is given back between `op` and the stores.
+static bool keepsStages(Operation *op, ArrayRef<Operation *> stores) {
+  for (size_t left = stores.size(); left != 0; op = op->getNextNode()) {
+    if (isa<ReleaseOp>(op))
+      return false;
+    left -= llvm::is_contained(stores, op);
+  }
+  return true;
+}
+
+bool lacis::waitsForStore(Value acc) {
+  Operation *op = acc.getDefiningOp();
+  if (!isa_and_nonnull<MapOp, ReadTileOp>(op) || cast<AccType>(acc.getType()).getColumns() == 1)
+    return false;
+  SmallVector<Operation *> stores;
+  return findStores(op, stores) && !stores.empty() && (isa<MapOp>(op) || keepsStages(op, stores));
+}

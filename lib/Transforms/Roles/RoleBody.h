@@ -73,6 +73,9 @@ inline int64_t bytesPerTile(TileType tile) { return tile.getBytes() / tile.getCo
 /// Bytes of a row of a tile whose 16-byte chunks are exchanged by the row's number: 32, 64 or 128; else 0.
 int64_t lineBytes(TileType tile);
 
+/// The accumulator is a map, or a tile that a map reads, which stores compute part by part: few values live at once.
+bool waitsForStore(mlir::Value acc);
+
 } // namespace lacis
 
 #endif // LACIS_LIB_TRANSFORMS_ROLES_ROLEBODY_H

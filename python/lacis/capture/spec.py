@@ -34,6 +34,7 @@ class KernelSpec:
     those with many coordinates: hints, from which default schedules choose.
     `scale` is a number, or an operand without letters or with those of the bias.
     A `checked` kernel guards every access, see `LACIS_DEBUG`. A `deterministic` one has no sum that depends on timing.
+    A `plain` one leaves tensor cores, and the structures that they walk, aside.
     Sizes are no part of it, so layers share kernels; nor is the user's line.
     """
 
@@ -52,6 +53,7 @@ class KernelSpec:
     large: tuple[str, ...] = ()
     deterministic: bool = True
     checked: bool = dataclasses.field(default_factory=lambda: knobs.debug)
+    plain: bool = False
 
     @property
     def loops(self) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ class _Writer:
         head.append(f"func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = {json.dumps(spec.output.name)}}})")
         words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}"]
         words += ["lacis.checked"] * spec.checked + ["lacis.nondeterministic"] * (not spec.deterministic)
+        words += ["lacis.plain"] * spec.plain
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         self.sizes()
         total = self.contraction()

@@ -96,7 +96,7 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
         layout.arrays,
         tile_bytes=rows * columns * _HALF,
         step_bytes=options["by"] * inner.div * _HALF,
-        cycles=_tile_size(layout.format, inner.axis) / 16 * options["by"] / 2,
+        cycles=rows * columns / 1024 * options["by"] / 2,
         fixed=_FIXED,
     )
     return group_lists(cost, workers=workers, raster=options["raster"], groups=options["groups"])

@@ -102,7 +102,7 @@ class Kernel:
         """The kernels of its gradients, by slot, scheduled by the steps of each."""
 
         def load(spec: KernelSpec, plain: bool = False) -> Kernel:
-            return load_kernel(spec, without_tiles(self.target) if plain else self.target, self.device)
+            return load_kernel(dataclasses.replace(spec, plain=True) if plain else spec, self.target, self.device)
 
         return family(self, load, steps)
 
@@ -204,11 +204,6 @@ def resolve_target(target: str, device: torch.device, what: str = "target", loca
             )
         return f"cuda:sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
     return target
-
-
-def without_tiles(target: str) -> str:
-    """The same architecture without what is its own alone: `cuda:sm_90` for `cuda:sm_90a`."""
-    return target.removesuffix("a") if target.startswith("cuda:sm_") else target
 
 
 _lock = threading.Lock()

@@ -1,193 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The default schedule of sm_90a: products of half types whose stored blocks are dense run on tensor cores, all else
-/// as on any GPU.
+/// The sizes of tiles on sm_90a.
 ///
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
 /// blocks: 64 x 512 outputs, or 128 x 256.
-#include "DefaultSchedule.h"
-#include "lacis/Dialect/Lacis/IR/Product.h"
-#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
-
-#include "mlir/AsmParser/AsmParser.h"
+#include "DefaultTiles.h"
 
 using namespace mlir;
 using namespace lacis;
 
-namespace {
-
-/// A panel of rows and how it is walked.
-struct Panel {
-  int64_t rows, columns, tile, consumers, stages, raster; // `tile`: columns of a stored tile of 64 rows
-  std::optional<int64_t> capacity;
-};
-
-constexpr int64_t kTileRows = 64, kStep = 64, kGroups = 16;
-constexpr Panel kBlocks{128, 256, 64, 2, 4, 4, std::nullopt}, kSlabs{384, 128, 16, 3, 4, 8, 16};
-
-} // namespace
-
-/// Sizes that are multiples of 8: the copy engine reads rows of 16 bytes at a time.
-static bool isAligned(func::FuncOp function, BlockArgument stored) {
-  auto type = cast<RankedTensorType>(stored.getType());
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
-  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
-    if (divisor % 8 != 0)
-      return false;
-  }
-  return true;
-}
-
-/// Layouts and companions have one slot for each block.
-static bool hasDuplicates(BlockArgument stored) { return formatOf(stored).getMultiset(); }
-
-static bool isHalf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isF16() || element.isBF16();
-}
-
-static bool sameHalves(ArrayRef<BlockArgument> operands) {
-  return llvm::all_of(operands, [&](BlockArgument operand) {
-    return isHalf(operand.getType()) && getElementTypeOrSelf(operand) == getElementTypeOrSelf(operands[0]);
-  });
-}
-
-/// The panel for stored blocks of this size, or null.
-static const Panel *panelFor(int64_t rows, int64_t columns) {
+static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
+  constexpr TilePanel blocks{128, 256, 64, 64, 2, 4, 4, /*isLinked=*/true};
+  constexpr TilePanel slabs{384, 128, 64, 16, 3, 4, 8, /*isLinked=*/false, /*capacity=*/16};
   auto nests = [](int64_t block, int64_t tile) { return block % tile == 0 || tile % block == 0; };
   if ((rows == 64 || rows == 128) && columns % 64 == 0)
-    return &kBlocks;
-  bool small = rows >= 8 && columns >= 8 && rows <= 128 && nests(rows, kTileRows) && nests(columns, kSlabs.tile);
-  return small ? &kSlabs : nullptr;
+    return blocks;
+  if (rows >= 8 && columns >= 8 && rows <= 128 && nests(rows, slabs.tileRows) && nests(columns, slabs.tile))
+    return slabs;
+  return std::nullopt;
 }
 
-static std::string layoutText(Product &product, func::FuncOp function, const Panel &panel) {
-  auto axes = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes");
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  StringRef m = product.rows, k = product.depth;
-  int64_t height = panel.rows / kTileRows, width = kStep / panel.tile;
-  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
-      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << kStep
-      << " : compressed" << (panel.capacity ? "<unique=false>" : "") << ", ";
-  if (width == 1)
-    out << m << " floordiv " << kTileRows << " mod " << height << " : bitmap, link, ";
-  else
-    out << "(" << m << " floordiv " << kTileRows << " mod " << height << ", " << k << " floordiv " << panel.tile
-        << " mod " << width << ") : bitmap, ";
-  if (product.block().transposed)
-    out << k << " mod " << panel.tile << " : dense, " << m << " mod " << kTileRows << " : dense)>";
-  else
-    out << m << " mod " << kTileRows << " : dense, " << k << " mod " << panel.tile << " : dense)>";
-  return text;
-}
-
-namespace {
-/// A loop over rows: how many rows one of its rounds is, and how many rounds there are (0: unknown).
-struct RowLoop {
-  std::string name;
-  int64_t unit, rounds;
-};
-
-/// The loops over rows, by what they become.
-struct RowLoops {
-  std::string panels, consumers;
-  std::vector<std::string> parts, rows;
-};
-} // namespace
-
-/// Cuts the rows at the sizes of panel, consumer and tile.
-static RowLoops cutRows(ScheduleBuilder &schedule, const Panel &panel, SmallVector<RowLoop> loops) {
-  const int64_t each = panel.rows / panel.consumers;
-  for (int64_t size : {panel.rows, each, kTileRows}) {
-    auto *cut = llvm::find_if(loops, [&](const RowLoop &loop) {
-      return loop.unit < size && (loop.rounds == 0 || size < loop.unit * loop.rounds);
-    });
-    if (cut == loops.end())
-      continue;
-    int64_t factor = size / cut->unit;
-    RowLoop inner{cut->name + "1", cut->unit, factor};
-    schedule.split(cut->name, factor);
-    *cut = {cut->name + "0", size, cut->rounds / factor};
-    loops.insert(std::next(cut), inner);
-  }
-  RowLoops found;
-  for (RowLoop &loop : loops) {
-    if (loop.unit >= panel.rows)
-      found.panels = loop.name;
-    else if (loop.unit >= each)
-      found.consumers = loop.name;
-    else
-      (loop.unit >= kTileRows ? found.parts : found.rows).push_back(loop.name);
-  }
-  return found;
-}
-
-/// The loops over the digits of `letter` in the chain.
-static SmallVector<LoopOp> loopsOf(ArrayRef<LoopOp> chain, StringRef letter) {
-  SmallVector<LoopOp> found;
-  for (LoopOp loop : chain)
-    if (letterOf(loop.getName()) == letter)
-      found.push_back(loop);
-  return found;
-}
-
-static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Panel &panel,
-                          MutableArrayRef<LoopOp> rows) {
-  func::FuncOp function = schedule.getNest().getFunction();
-  auto nameOf = [&](BlockArgument operand) {
-    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
-  };
-  std::string column = product.columns.str(), walk = product.walk.getName().str();
-  std::string stored = nameOf(product.stored), dense = nameOf(product.dense);
-  std::string layout = layoutText(product, function, panel);
-  LoopOp depth;
-  product.walk->walk([&](LoopOp loop) { depth = loop; });
-  std::vector<std::string> tile;
-  if (depth)
-    tile.push_back(depth.getName().str());
-  int64_t block = *rows[1].getTrip();
-  RowLoops cut = cutRows(schedule, panel, {{rows[0].getName().str(), block, 0}, {rows[1].getName().str(), 1, block}});
-  schedule.split(column, panel.columns);
-  std::vector<std::string> order{cut.panels, column + "0", cut.consumers};
-  llvm::append_range(order, cut.parts);
-  llvm::append_range(order, cut.rows);
-  order.push_back(column + "1");
-  schedule.reorder(order);
-  schedule.regroup(stored, cast<FormatAttr>(parseAttribute(layout, function.getContext())), panel.capacity);
-  schedule.balance(column + "0", panel.raster, kGroups);
-  schedule.bind(cut.consumers, "warpgroup");
-  for (const std::string &part : cut.parts)
-    schedule.jam(part);
-  schedule.stage(stored, "shared");
-  schedule.stage(dense, "shared");
-  if (ReadOp residual = product.finish()->residual)
-    schedule.stage(nameOf(cast<BlockArgument>(residual.getTensor())), "shared");
-  schedule.pipeline(walk, panel.stages);
-  llvm::append_range(tile, cut.rows);
-  tile.push_back(column + "1");
-  schedule.tensorize(tile);
-}
-
-/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one.
-static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
-                         int64_t block) {
-  return rows.size() == 2 && columns.size() == 1 && chain.size() == 3 && rows[1].getTrip() == block &&
-         !columns[0].getTrip();
-}
-
-//===- Sampled products ---------------------------------------------------===//
-
-namespace {
-/// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
-struct SampledPanel {
-  int64_t rows, step, share, stages;
-};
-} // namespace
-
-/// The panel for stored blocks of this size; nullopt where tiles cannot store them.
 static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns) {
   auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
   if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
@@ -199,98 +32,8 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return SampledPanel{tall, step, wide / step, 4};
 }
 
-static std::string sampledLayout(const SampledProduct &product, const SampledPanel &panel) {
-  auto axes = cast<func::FuncOp>(product.pattern.getOwner()->getParentOp())
-                  .getArgAttrOfType<ArrayAttr>(product.pattern.getArgNumber(), "lacis.axes");
-  auto [height, width] = product.block();
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  StringRef m = product.rows, n = product.columns;
-  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
-      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << n << " floordiv " << panel.step
-      << " : compressed, (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
-      << " floordiv " << width << " mod " << panel.step / width << ") : bitmap, link, " << m << " mod " << height
-      << " : dense, " << n << " mod " << width << " : dense)>";
-  return text;
+static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  return completeWithTiles(nest, steps, untouched, {panelFor, sampledPanelFor});
 }
 
-static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &product, const SampledPanel &panel) {
-  func::FuncOp function = schedule.getNest().getFunction();
-  auto nameOf = [&](BlockArgument operand) {
-    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
-  };
-  auto [height, width] = product.block();
-  std::string entries = product.entries.getName().str(), sum = product.sum.getName().str();
-  std::string pattern = nameOf(product.pattern), left = nameOf(product.left), right = nameOf(product.right);
-  std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
-  std::string layout = sampledLayout(product, panel);
-  int64_t share = panel.share * (panel.rows / height) * (panel.step / width);
-  bool splitsBlocks = height == 2 * kTileRows;
-  schedule.split(entries, share);
-  std::string parts = entries + "1", consumers = parts + "0";
-  if (splitsBlocks) {
-    schedule.split(rows, kTileRows);
-    consumers = rows + "0";
-    rows += "1";
-  } else {
-    schedule.split(parts, share / 2);
-    parts += "1";
-  }
-  schedule.split(sum, kStep);
-  schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), std::nullopt);
-  schedule.balance(entries + "0", 1, 1);
-  schedule.bind(consumers, "warpgroup");
-  schedule.jam(parts);
-  schedule.stage(left, "shared");
-  schedule.stage(right, "shared");
-  schedule.pipeline(sum + "0", panel.stages);
-  schedule.tensorize({rows, columns, sum + "1"});
-}
-
-/// Runs a sampled product on tensor cores, if it is one for them.
-static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps) {
-  std::string why;
-  std::optional<SampledProduct> product = sampledProductOf(nest, why);
-  if (!product)
-    return std::nullopt;
-  auto [height, width] = product->block();
-  std::optional<SampledPanel> panel = sampledPanelFor(height, width);
-  auto hasLoop = [&](StringRef letter, int64_t trip) {
-    LoopOp loop = nest.find((letter + "1").str());
-    return loop && loop.getTrip() == trip;
-  };
-  if (!panel || hasDuplicates(product->pattern) || !sameHalves({product->left, product->right, product->output}) ||
-      !isAligned(nest.getFunction(), product->pattern) || !product->format().getIndexType().isInteger(32) ||
-      !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
-    return std::nullopt;
-  ScheduleBuilder schedule(nest, steps);
-  scheduleSampledTiles(schedule, *product, *panel);
-  return schedule.getResult();
-}
-
-//===- All products -------------------------------------------------------===//
-
-static LogicalResult completeForHopper(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  if (untouched && isSampled(nest))
-    if (std::optional<LogicalResult> done = completeSampled(nest, steps))
-      return *done;
-  std::string why;
-  std::optional<Product> product = untouched ? productOf(nest, why) : std::nullopt;
-  if (!product)
-    return completeForCuda(nest, steps, untouched);
-  SmallVector<LoopOp> chain = nest.mainChain();
-  SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
-  StoredBlock block = product->block();
-  const Panel *panel = panelFor(block.rows, block.depth);
-  func::FuncOp function = nest.getFunction();
-  bool halves = sameHalves({product->stored, product->dense, product->output});
-  if (!panel || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
-      hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32) || !product->finish())
-    return completeForCuda(nest, steps, untouched);
-  ScheduleBuilder schedule(nest, steps);
-  scheduleFew(schedule);
-  scheduleTiles(schedule, *product, *panel, rows);
-  return schedule.getResult();
-}
-
-static const bool registered = (registerDefaultSchedule("cuda:sm_90a", completeForHopper), true);
+static const bool registered = (registerDefaultSchedule("cuda:sm_90a", complete), true);

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The sizes of tiles on sm_80 and every later architecture that has none of its own.
+///
+/// Panels have 128 rows, and as many columns as leave room for three stages. Blocks are multiplied where they lie, in
+/// tiles of up to 64 x 64; others through copies in tiles of 32 x 16.
+#include "DefaultTiles.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static TilePanel panelOf(int64_t columns, int64_t tileRows, int64_t tile, bool isLinked) {
+  constexpr int64_t rows = 128, consumers = 2, stages = 3, raster = 4;
+  return {rows, columns, tileRows, tile, consumers, stages, raster, isLinked};
+}
+
+template <int64_t Columns> static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
+  constexpr int64_t most = 64, least = 16;
+  if (rows == 0 || columns == 0 || 2 * most % rows != 0)
+    return std::nullopt;
+  auto divides = [](int64_t size) { return size == least || size == 2 * least || size % most == 0; };
+  if (divides(rows) && divides(columns))
+    return panelOf(Columns, std::min(rows, most), std::min(columns, most), /*isLinked=*/true);
+  auto nests = [](int64_t size) { return size % least == 0 || size == 8; };
+  if (nests(rows) && nests(columns))
+    return panelOf(Columns, 2 * least, least, /*isLinked=*/false);
+  return std::nullopt;
+}
+
+static std::optional<SampledPanel> sampledPanelFor(int64_t, int64_t) { return std::nullopt; }
+
+/// A block has 163 KB of shared memory, or 99 KB.
+static constexpr TileSizes kLarge{panelFor<256>, sampledPanelFor}, kSmall{panelFor<128>, sampledPanelFor};
+
+static LogicalResult completeLarge(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  return completeWithTiles(nest, steps, untouched, kLarge);
+}
+
+static LogicalResult completeSmall(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  return completeWithTiles(nest, steps, untouched, kSmall);
+}
+
+static const bool registered = [] {
+  registerDefaultSchedule("cuda:sm_", completeLarge);
+  for (StringRef small : {"cuda:sm_86", "cuda:sm_89", "cuda:sm_12"})
+    registerDefaultSchedule(small, completeSmall);
+  return true;
+}();

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The default schedule of tensor cores: products of half types whose stored blocks are dense become tiles, of the
+/// sizes that an architecture has for them; all else runs as on any GPU.
+#include "DefaultTiles.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static constexpr int64_t kStep = 64, kGroups = 16;
+
+/// Sizes that are multiples of 8: the copy engine reads rows of 16 bytes at a time.
+static bool isAligned(func::FuncOp function, BlockArgument stored) {
+  auto type = cast<RankedTensorType>(stored.getType());
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
+    if (divisor % 8 != 0)
+      return false;
+  }
+  return true;
+}
+
+/// Layouts and companions have one slot for each block.
+static bool hasDuplicates(BlockArgument stored) { return formatOf(stored).getMultiset(); }
+
+static bool isHalf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isF16() || element.isBF16();
+}
+
+static bool sameHalves(ArrayRef<BlockArgument> operands) {
+  return llvm::all_of(operands, [&](BlockArgument operand) {
+    return isHalf(operand.getType()) && getElementTypeOrSelf(operand) == getElementTypeOrSelf(operands[0]);
+  });
+}
+
+static std::string layoutText(Product &product, func::FuncOp function, const TilePanel &panel) {
+  auto axes = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes");
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  StringRef m = product.rows, k = product.depth;
+  int64_t height = panel.rows / panel.tileRows, width = kStep / panel.tile;
+  StringRef link = panel.isLinked ? "link, " : "";
+  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
+      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << kStep << " : compressed"
+      << (panel.capacity ? "<unique=false>" : "") << ", ";
+  if (width == 1)
+    out << m << " floordiv " << panel.tileRows << " mod " << height << " : bitmap, " << link;
+  else
+    out << "(" << m << " floordiv " << panel.tileRows << " mod " << height << ", " << k << " floordiv " << panel.tile
+        << " mod " << width << ") : bitmap, " << link;
+  if (product.block().transposed)
+    out << k << " mod " << panel.tile << " : dense, " << m << " mod " << panel.tileRows << " : dense)>";
+  else
+    out << m << " mod " << panel.tileRows << " : dense, " << k << " mod " << panel.tile << " : dense)>";
+  return text;
+}
+
+namespace {
+/// A loop over rows: how many rows one of its rounds is, and how many rounds there are (0: unknown).
+struct RowLoop {
+  std::string name;
+  int64_t unit, rounds;
+};
+
+/// The loops over rows, by what they become.
+struct RowLoops {
+  std::string panels, consumers;
+  std::vector<std::string> parts, rows;
+};
+} // namespace
+
+/// Cuts the rows at the sizes of panel, consumer and tile.
+static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, SmallVector<RowLoop> loops) {
+  const int64_t each = panel.rows / panel.consumers;
+  for (int64_t size : {panel.rows, each, panel.tileRows}) {
+    auto *cut = llvm::find_if(loops, [&](const RowLoop &loop) {
+      return loop.unit < size && (loop.rounds == 0 || size < loop.unit * loop.rounds);
+    });
+    if (cut == loops.end())
+      continue;
+    int64_t factor = size / cut->unit;
+    RowLoop inner{cut->name + "1", cut->unit, factor};
+    schedule.split(cut->name, factor);
+    *cut = {cut->name + "0", size, cut->rounds / factor};
+    loops.insert(std::next(cut), inner);
+  }
+  RowLoops found;
+  for (RowLoop &loop : loops) {
+    if (loop.unit >= panel.rows)
+      found.panels = loop.name;
+    else if (loop.unit >= each)
+      found.consumers = loop.name;
+    else
+      (loop.unit >= panel.tileRows ? found.parts : found.rows).push_back(loop.name);
+  }
+  return found;
+}
+
+/// The loops over the digits of `letter` in the chain.
+static SmallVector<LoopOp> loopsOf(ArrayRef<LoopOp> chain, StringRef letter) {
+  SmallVector<LoopOp> found;
+  for (LoopOp loop : chain)
+    if (letterOf(loop.getName()) == letter)
+      found.push_back(loop);
+  return found;
+}
+
+static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
+                          MutableArrayRef<LoopOp> rows) {
+  func::FuncOp function = schedule.getNest().getFunction();
+  auto nameOf = [&](BlockArgument operand) {
+    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
+  };
+  std::string column = product.columns.str(), walk = product.walk.getName().str();
+  std::string stored = nameOf(product.stored), dense = nameOf(product.dense);
+  std::string layout = layoutText(product, function, panel);
+  LoopOp depth;
+  product.walk->walk([&](LoopOp loop) { depth = loop; });
+  std::vector<std::string> tile;
+  if (depth)
+    tile.push_back(depth.getName().str());
+  int64_t block = *rows[1].getTrip();
+  RowLoops cut = cutRows(schedule, panel, {{rows[0].getName().str(), block, 0}, {rows[1].getName().str(), 1, block}});
+  schedule.split(column, panel.columns);
+  std::vector<std::string> order{cut.panels, column + "0", cut.consumers};
+  llvm::append_range(order, cut.parts);
+  llvm::append_range(order, cut.rows);
+  order.push_back(column + "1");
+  schedule.reorder(order);
+  schedule.regroup(stored, cast<FormatAttr>(parseAttribute(layout, function.getContext())), panel.capacity);
+  schedule.balance(column + "0", panel.raster, kGroups);
+  schedule.bind(cut.consumers, "warpgroup");
+  for (const std::string &part : cut.parts)
+    schedule.jam(part);
+  schedule.stage(stored, "shared");
+  schedule.stage(dense, "shared");
+  if (ReadOp residual = product.finish()->residual)
+    schedule.stage(nameOf(cast<BlockArgument>(residual.getTensor())), "shared");
+  schedule.pipeline(walk, panel.stages);
+  llvm::append_range(tile, cut.rows);
+  tile.push_back(column + "1");
+  schedule.tensorize(tile);
+}
+
+/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one.
+static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
+                         int64_t block) {
+  return rows.size() == 2 && columns.size() == 1 && chain.size() == 3 && rows[1].getTrip() == block &&
+         !columns[0].getTrip();
+}
+
+//===- Sampled products ---------------------------------------------------===//
+
+static std::string sampledLayout(const SampledProduct &product, const SampledPanel &panel) {
+  auto axes = cast<func::FuncOp>(product.pattern.getOwner()->getParentOp())
+                  .getArgAttrOfType<ArrayAttr>(product.pattern.getArgNumber(), "lacis.axes");
+  auto [height, width] = product.block();
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  StringRef m = product.rows, n = product.columns;
+  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
+      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << n << " floordiv " << panel.step
+      << " : compressed, (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
+      << " floordiv " << width << " mod " << panel.step / width << ") : bitmap, link, " << m << " mod " << height
+      << " : dense, " << n << " mod " << width << " : dense)>";
+  return text;
+}
+
+static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &product, const SampledPanel &panel) {
+  func::FuncOp function = schedule.getNest().getFunction();
+  auto nameOf = [&](BlockArgument operand) {
+    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
+  };
+  auto [height, width] = product.block();
+  std::string entries = product.entries.getName().str(), sum = product.sum.getName().str();
+  std::string pattern = nameOf(product.pattern), left = nameOf(product.left), right = nameOf(product.right);
+  std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
+  std::string layout = sampledLayout(product, panel);
+  int64_t share = panel.share * (panel.rows / height) * (panel.step / width);
+  constexpr int64_t half = 64; // rows of a consumer
+  bool splitsBlocks = height == 2 * half;
+  schedule.split(entries, share);
+  std::string parts = entries + "1", consumers = parts + "0";
+  if (splitsBlocks) {
+    schedule.split(rows, half);
+    consumers = rows + "0";
+    rows += "1";
+  } else {
+    schedule.split(parts, share / 2);
+    parts += "1";
+  }
+  schedule.split(sum, kStep);
+  schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), std::nullopt);
+  schedule.balance(entries + "0", 1, 1);
+  schedule.bind(consumers, "warpgroup");
+  schedule.jam(parts);
+  schedule.stage(left, "shared");
+  schedule.stage(right, "shared");
+  schedule.pipeline(sum + "0", panel.stages);
+  schedule.tensorize({rows, columns, sum + "1"});
+}
+
+/// Runs a sampled product on tensor cores, if it is one for them.
+static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps,
+                                                    const TileSizes &sizes) {
+  std::string why;
+  std::optional<SampledProduct> product = sampledProductOf(nest, why);
+  if (!product)
+    return std::nullopt;
+  auto [height, width] = product->block();
+  std::optional<SampledPanel> panel = sizes.sampled(height, width);
+  auto hasLoop = [&](StringRef letter, int64_t trip) {
+    LoopOp loop = nest.find((letter + "1").str());
+    return loop && loop.getTrip() == trip;
+  };
+  if (!panel || hasDuplicates(product->pattern) || !sameHalves({product->left, product->right, product->output}) ||
+      !isAligned(nest.getFunction(), product->pattern) || !product->format().getIndexType().isInteger(32) ||
+      !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
+    return std::nullopt;
+  ScheduleBuilder schedule(nest, steps);
+  scheduleSampledTiles(schedule, *product, *panel);
+  return schedule.getResult();
+}
+
+//===- All products -------------------------------------------------------===//
+
+LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
+                                       const TileSizes &sizes) {
+  if (nest.getFunction()->hasAttr("lacis.plain"))
+    return completeForCuda(nest, steps, untouched);
+  if (untouched && isSampled(nest))
+    if (std::optional<LogicalResult> done = completeSampled(nest, steps, sizes))
+      return *done;
+  std::string why;
+  std::optional<Product> product = untouched ? productOf(nest, why) : std::nullopt;
+  if (!product)
+    return completeForCuda(nest, steps, untouched);
+  SmallVector<LoopOp> chain = nest.mainChain();
+  SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
+  StoredBlock block = product->block();
+  std::optional<TilePanel> panel = sizes.panel(block.rows, block.depth);
+  func::FuncOp function = nest.getFunction();
+  bool halves = sameHalves({product->stored, product->dense, product->output});
+  std::optional<Finish> finish = product->finish();
+  bool fits = panel && finish && (!finish->residual || panel->tileRows == kStep); // it arrives in a dense tile's place
+  if (!fits || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
+      hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32))
+    return completeForCuda(nest, steps, untouched);
+  ScheduleBuilder schedule(nest, steps);
+  scheduleFew(schedule);
+  scheduleTiles(schedule, *product, *panel, rows);
+  return schedule.getResult();
+}

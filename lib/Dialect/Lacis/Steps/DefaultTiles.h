@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the default schedules of architectures with tensor cores share, and the sizes in which they differ.
+#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
+#define LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
+
+#include "DefaultSchedule.h"
+
+namespace lacis {
+
+/// A panel of rows and how it is walked: `consumers` have the same number of tiles of rows each; `columns` of the dense
+/// operand are multiplied at once.
+struct TilePanel {
+  int64_t rows, columns;
+  int64_t tileRows, tile; // the rows and columns of a stored tile
+  int64_t consumers, stages, raster;
+  bool isLinked; // tiles are read where the values lie, not from a copy
+  std::optional<int64_t> capacity = std::nullopt;
+};
+
+/// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
+struct SampledPanel {
+  int64_t rows, step, share, stages;
+};
+
+/// The sizes for stored blocks of so many rows and columns; nullopt where tiles cannot take them.
+struct TileSizes {
+  std::optional<TilePanel> (*panel)(int64_t rows, int64_t columns);
+  std::optional<SampledPanel> (*sampled)(int64_t rows, int64_t columns);
+};
+
+/// The default schedule of a GPU with tiles of these sizes.
+llvm::LogicalResult completeWithTiles(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched,
+                                      const TileSizes &sizes);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
