@@ -70,9 +70,10 @@ def test_not_a_number_stays_in_its_token(block):
     assert set(bad.nonzero().flatten().tolist()) <= {17, 200}
 
 
+@pytest.mark.parametrize("sparsity", [0.5, 0.75, 0.9])
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
-def test_gradients(block):
-    w, x = blocked(256, 384, block, 0.5), torch.randn(100, 384, device="cuda").bfloat16()
+def test_gradients(block, sparsity):
+    w, x = blocked(256, 384, block, sparsity), torch.randn(100, 384, device="cuda").bfloat16()
     packed = lacis.pack(w, lacis.Bsr(*block))
     packed = packed.with_values(packed.values.detach().requires_grad_())
     x.requires_grad_()

@@ -92,6 +92,16 @@ def test_values_assemble_clean(case, shape):
     assert _core.artifact_info(compiled.artifact)["output"]["zero"] == padded
 
 
+@needs_ptxas
+@pytest.mark.parametrize("case", mostly_long(["32", "16"], "32"))
+def test_few_blocks_take_small_steps(case):
+    packed, x, _ = problem(VALUES[case][0], 256, 256, 64, VALUES[case][1], torch.bfloat16)
+    spec = dataclasses.replace(capture_einsum("ij,bj->bi", [packed, x], None)[0], eighths=1)
+    text = emit(gradient_specs(spec)["values"])
+    compiled = _core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
+    assert "i floordiv 64 : dense, j floordiv 32 : compressed" in compiled.stages["tiles"]
+
+
 def walk_shares(kernel, packed, x, dy):
     """The loops of a sampled tile kernel over the arrays that its artifact names, in Python."""
     text = {derived.rule.split()[0]: derived.text for derived in kernel.derived}

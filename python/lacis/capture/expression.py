@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 
 import torch
@@ -137,13 +138,15 @@ def check_epilogue(epilogue: Epilogue, output, own, sizes, semiring: str, dtype,
 _LARGE = 1 << 16
 
 
-def hints(letters, operand: PackedTensor | Pattern) -> dict[str, tuple[str, ...]]:
+def hints(letters, operand: PackedTensor | Pattern) -> dict:
     """What default schedules are told of a packed operand: see `KernelSpec`."""
     pattern = operand if isinstance(operand, Pattern) else operand.pattern
     uneven = tuple(letter for letter, flag in zip(letters, pattern.uneven) if flag)
     on_cpu = pattern.device.type == "cpu"
     large = () if on_cpu else tuple(letter for letter, size in zip(letters, pattern.shape) if size >= _LARGE)
-    return {"uneven": uneven, "large": large}
+    slots, size = sum(math.prod(part.values_shape) for part in pattern.parts.values()), math.prod(pattern.shape)
+    eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
+    return {"uneven": uneven, "large": large, "eighths": eighths}
 
 
 def _dense_class(size: int) -> int:

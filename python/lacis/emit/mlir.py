@@ -15,6 +15,7 @@ from .steps import function_location, steps_attribute
 # Bool is a byte in memory, 0 or 1.
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
 _SUM_TYPES = {"f64": "f64", "i8": "i8"}
+_FEW_EIGHTHS = 2  # stored: more make no difference to a default schedule
 
 
 def emit(spec: KernelSpec) -> str:
@@ -85,6 +86,9 @@ class _Writer:
             flags = [letter in getattr(self.spec, name) for letter in operand.indices]
             if any(flags):
                 words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
+        sampled = operand.format is not None and self.spec.sampled and self.element != self.sum_type
+        if sampled and self.spec.eighths <= _FEW_EIGHTHS:
+            words.append(f"lacis.eighths = {self.spec.eighths} : i64")
         return "{" + ", ".join(words) + "}"
 
     def sizes(self) -> None:

@@ -27,7 +27,7 @@ template <int64_t Columns> static std::optional<TilePanel> panelFor(int64_t rows
   return std::nullopt;
 }
 
-static std::optional<SampledPanel> sampledPanelFor(int64_t, int64_t) { return std::nullopt; }
+static std::optional<SampledPanel> sampledPanelFor(int64_t, int64_t, int64_t) { return std::nullopt; }
 
 /// A block has 163 KB of shared memory, or 99 KB.
 static constexpr TileSizes kLarge{panelFor<256>, sampledPanelFor}, kSmall{panelFor<128>, sampledPanelFor};

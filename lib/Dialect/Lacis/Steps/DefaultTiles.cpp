@@ -214,7 +214,8 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
   if (!product)
     return std::nullopt;
   auto [height, width] = product->block();
-  std::optional<SampledPanel> panel = sizes.sampled(height, width);
+  auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->pattern.getArgNumber(), "lacis.eighths");
+  std::optional<SampledPanel> panel = sizes.sampled(height, width, eighths ? eighths.getInt() : 8);
   auto hasLoop = [&](StringRef letter, int64_t trip) {
     LoopOp loop = nest.find((letter + "1").str());
     return loop && loop.getTrip() == trip;

@@ -23,10 +23,11 @@ struct SampledPanel {
   int64_t rows, step, share, stages;
 };
 
-/// The sizes for stored blocks of so many rows and columns; nullopt where tiles cannot take them.
+/// The sizes for stored blocks of so many rows and columns, which fill so many eighths of the matrix; nullopt where tiles
+/// cannot take them.
 struct TileSizes {
   std::optional<TilePanel> (*panel)(int64_t rows, int64_t columns);
-  std::optional<SampledPanel> (*sampled)(int64_t rows, int64_t columns);
+  std::optional<SampledPanel> (*sampled)(int64_t rows, int64_t columns, int64_t eighths);
 };
 
 /// The default schedule of a GPU with tiles of these sizes.
