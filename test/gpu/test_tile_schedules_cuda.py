@@ -51,6 +51,19 @@ def test_same_bits(block):
         assert all(torch.equal(kernel(packed, x), first) for _ in range(200))
 
 
+@pytest.mark.parametrize("block, sparsity, room", [(16, 0.5, 24), (16, 0.9, 16), (32, 0.5, 24), (32, 0.9, 12)])
+def test_stages_have_room_for_the_density_of_the_pattern(block, sparsity, room):
+    w, x = blocked(1000, 712, (block, block), sparsity), torch.randn(333, 712, device="cuda").bfloat16()
+    packed = lacis.pack(w, lacis.Bsr(block, block))
+    kernel = lacis.compile("ij,bj->bi", packed, x)
+    assert [step.capacity for step in kernel.steps if step.mnemonic == "regroup"] == [room]
+    with torch.no_grad():
+        for rest in (w, w.flip(0), blocked(1000, 712, (block, block), 0.0)):
+            found = kernel(lacis.pack(rest, lacis.Bsr(block, block)), x)
+            check(found, x.double() @ rest.double().T)
+            assert torch.equal(kernel(lacis.pack(rest, lacis.Bsr(block, block)), x), found)
+
+
 def test_any_number_of_tokens_by_one_kernel():
     """The work lists are of no number of tokens, and begin anew after their last group."""
     w = blocked(512, 512, (64, 64), 0.5)

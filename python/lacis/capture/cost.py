@@ -96,7 +96,8 @@ def slabs(work: Work) -> int | None:
     timed = _TILES.get(min(work.block), {})
     if None in timed or work.dtype not in HALVES or not timed:
         return None
-    best = min(timed, key=lambda count: (_curve(timed[count], work.kept), abs(count - _USUAL_SLABS)))
+    kept = min(max(work.kept, _KEPT[0]), _KEPT[-1])  # where the curves are measured
+    best = min(timed, key=lambda count: (_curve(timed[count], kept), abs(count - _USUAL_SLABS)))
     return None if best == _USUAL_SLABS else best
 
 

@@ -10,8 +10,10 @@ import re
 import torch
 
 from ..errors import DataError
+from ..formats import Sum
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from .cost import Work, slabs
 from .epilogue import Epilogue
 from .semirings import find_semiring
 from .spec import KernelSpec, Operand, divisible
@@ -146,7 +148,17 @@ def hints(letters, operand: PackedTensor | Pattern) -> dict:
     large = () if on_cpu else tuple(letter for letter, size in zip(letters, pattern.shape) if size >= _LARGE)
     slots, size = sum(math.prod(part.values_shape) for part in pattern.parts.values()), math.prod(pattern.shape)
     eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
-    return {"uneven": uneven, "large": large, "eighths": eighths}
+    return {"uneven": uneven, "large": large, "eighths": eighths, "slabs": None if on_cpu else _slabs(operand)}
+
+
+def _slabs(operand: PackedTensor | Pattern) -> int | None:
+    """What the cost model says of small stored blocks, for the density that they have now."""
+    if not isinstance(operand, PackedTensor) or isinstance(operand.format, Sum) or operand.ndim != 2:
+        return None
+    tile = operand.pattern.part().format.tile
+    if len(tile) != 2:
+        return None
+    return slabs(Work(*operand.shape, 0, operand.slots, tuple(tile), operand.dtype))
 
 
 def _dense_class(size: int) -> int:

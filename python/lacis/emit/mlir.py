@@ -89,6 +89,8 @@ class _Writer:
         sampled = operand.format is not None and self.spec.sampled and self.element != self.sum_type
         if sampled and self.spec.eighths <= _FEW_EIGHTHS:
             words.append(f"lacis.eighths = {self.spec.eighths} : i64")
+        if operand.format is not None and not self.spec.sampled and self.spec.slabs is not None:
+            words.append(f"lacis.slabs = {self.spec.slabs} : i64")
         return "{" + ", ".join(words) + "}"
 
     def sizes(self) -> None:

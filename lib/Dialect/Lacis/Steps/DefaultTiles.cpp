@@ -231,6 +231,18 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
 
 //===- All products -------------------------------------------------------===//
 
+/// The panel with as much room for tiles in a stage as `lacis.slabs` of the operand says, and the stages that fit then.
+static TilePanel withRoom(TilePanel panel, func::FuncOp function, BlockArgument stored) {
+  constexpr int64_t sharedBytes = 200 * 1024, elementBytes = 2, most = 24;
+  auto slabs = function.getArgAttrOfType<IntegerAttr>(stored.getArgNumber(), "lacis.slabs");
+  if (!panel.capacity || !slabs || slabs.getInt() < 1 || slabs.getInt() > most)
+    return panel;
+  panel.capacity = slabs.getInt();
+  int64_t elements = *panel.capacity * panel.tileRows * panel.tile + panel.columns * kStep;
+  panel.stages = sharedBytes / (elements * elementBytes);
+  return panel;
+}
+
 LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
                                        const TileSizes &sizes) {
   if (nest.getFunction()->hasAttr("lacis.plain"))
@@ -255,6 +267,6 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);
   scheduleFew(schedule);
-  scheduleTiles(schedule, *product, *panel, rows);
+  scheduleTiles(schedule, *product, withRoom(*panel, function, product->stored), rows);
   return schedule.getResult();
 }
