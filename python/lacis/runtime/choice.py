@@ -51,11 +51,15 @@ def choose_dense(built, tokens: dict[int, int]) -> None:
 
 
 def tokens_seen(model, built, args: tuple, kwargs: dict) -> dict[int, int]:
-    """How many tokens each module that will be replaced gets when the model runs on an example; no example, none."""
+    """How many tokens each module that will be replaced gets when the model runs on an example: the most, if often."""
     seen: dict[int, int] = {}
     if not args and not kwargs:
         return seen
-    note = lambda module, inputs: seen.__setitem__(id(module), math.prod(inputs[0].shape[:-1]))
+
+    def note(module, inputs) -> None:
+        if inputs:  # else the call is by keyword
+            seen[id(module)] = max(seen.get(id(module), 0), math.prod(inputs[0].shape[:-1]))
+
     hooks = [original.register_forward_pre_hook(note) for each in built for original, _ in each.modules]
     try:
         with torch.no_grad():
