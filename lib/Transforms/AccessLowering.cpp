@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Reads and writes of dense tensors: scalars, contiguous vectors, and vectors across rows.
+#include "Combine.h"
 #include "LoopLowering.h"
 
 using namespace mlir;
@@ -51,9 +52,20 @@ static void forEachLane(OpBuilder &b, Location loc, Value count, int64_t lanes,
   }
 }
 
+/// A workspace inside of a nest is a tile in shared memory; others are arguments.
+void LoopLowering::lowerWorkspace(OpBuilder &b, WorkspaceOp op) {
+  if (!op->hasAttr("lacis.place"))
+    return;
+  int64_t bytes = std::max(1u, cast<RankedTensorType>(op.getType()).getElementTypeBitWidth() / 8);
+  for (Value size : op.getSizes())
+    bytes *= *getConstantIntValue(size);
+  auto kernel = b.getInsertionBlock()->getParentOp()->getParentOfType<func::FuncOp>();
+  mapping.map(op.getResult(), sharedArray(b, kernel, bytes));
+}
+
 LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
   Location loc = op.getLoc();
-  DenseAccess access(b, loc, arguments, workspaces, op.getTensor());
+  DenseAccess access(b, loc, arguments, workspaces, op.getTensor(), mapping.lookupOrNull(op.getTensor()));
   Value base = access.address(mapped(op.getIndices()));
   auto vector = dyn_cast<VectorType>(op.getType());
   if (!vector) {
@@ -103,7 +115,7 @@ static void store(OpBuilder &b, Location loc, Value value, Value address, String
 LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
   Location loc = op.getLoc();
   auto atomic = op->getAttrOfType<StringAttr>("lacis.atomic");
-  DenseAccess access(b, loc, arguments, workspaces, op.getTensor());
+  DenseAccess access(b, loc, arguments, workspaces, op.getTensor(), mapping.lookupOrNull(op.getTensor()));
   Value base = access.address(mapped(op.getIndices()));
   Value value = mapping.lookup(op.getValue());
   auto vector = dyn_cast<VectorType>(value.getType());

@@ -144,7 +144,8 @@ Value DenseAccess::address(ValueRange indices) {
     if (!position)
       position = integerConstant(b, loc, b.getI64Type(), 0);
   }
-  return elementAddress(b, loc, arguments.pointer(source), position, type().getElementType());
+  Value base = tile ? tile : arguments.pointer(source);
+  return elementAddress(b, loc, base, position, type().getElementType());
 }
 
 unsigned DenseAccess::alignment(unsigned axis, int64_t multiple, unsigned lanes) {

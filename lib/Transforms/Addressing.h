@@ -38,9 +38,9 @@ private:
 class DenseAccess {
 public:
   DenseAccess(mlir::OpBuilder &b, mlir::Location loc, KernelArguments &arguments,
-              llvm::ArrayRef<WorkspaceOp> workspaces, mlir::Value tensor)
+              llvm::ArrayRef<WorkspaceOp> workspaces, mlir::Value tensor, mlir::Value tile = {})
       : b(b), loc(loc), arguments(arguments), source(sourceOf(tensor, workspaces)),
-        workspaces(workspaces), tensor(tensor) {}
+        workspaces(workspaces), tensor(tensor), tile(tile) {}
 
   /// `indices` in the kernel's index type.
   mlir::Value address(mlir::ValueRange indices);
@@ -65,6 +65,7 @@ private:
   TensorSource source;
   llvm::ArrayRef<WorkspaceOp> workspaces;
   mlir::Value tensor;
+  mlir::Value tile; // where a tile of the tensor's elements lies, in shared memory
 };
 
 /// A signed integer in another width.

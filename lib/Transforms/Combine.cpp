@@ -146,13 +146,12 @@ LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value coordinate, const Lane
   return success();
 }
 
-/// Shared memory of a kernel, of so many bytes.
-static Value sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
+Value lacis::sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
   constexpr unsigned space = 3, alignment = 16;
   auto module = function->getParentOfType<ModuleOp>();
   std::string name;
   for (unsigned number = 0; number == 0 || module.lookupSymbol(name); ++number)
-    name = (function.getName() + "_sums" + Twine(number)).str();
+    name = (function.getName() + "_shared" + Twine(number)).str();
   OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
   LLVM::GlobalOp::create(top, function.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),

@@ -38,6 +38,9 @@ llvm::LogicalResult inlineLaneScan(mlir::scf::ForOp loop, mlir::Value coordinate
 /// then the sums of the group are exchanged and added in a fixed order.
 llvm::LogicalResult inlineLaneSum(mlir::scf::ForOp loop, mlir::Value coordinate, const LaneGroup &group);
 
+/// Shared memory of a kernel, of so many bytes.
+mlir::Value sharedArray(mlir::OpBuilder &b, mlir::func::FuncOp function, int64_t bytes);
+
 /// Runs one coordinate of a loop that carries a sum on each of `warps` warps: they leave their sums in shared memory, and
 /// the first adds them in their order and does all that follows in the block.
 llvm::LogicalResult inlineWarpSum(mlir::scf::ForOp loop, mlir::Value coordinate, mlir::Value lane, int64_t warps);

@@ -30,7 +30,8 @@ LogicalResult LoopLowering::lower(OpBuilder &b, Block &block) {
 
 LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case<PartOp, WalkOp, WorkspaceOp, RegroupOp, BalanceOp>([](auto) { return success(); })
+      .Case<PartOp, WalkOp, RegroupOp, BalanceOp>([](auto) { return success(); })
+      .Case([&](WorkspaceOp workspace) { return lowerWorkspace(b, workspace), success(); })
       .Case([&](LoopOp loop) { return lowerLoop(b, loop); })
       .Case([&](LevelLoopOp loop) { return lowerLevelLoop(b, loop); })
       .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })

@@ -24,6 +24,7 @@ private:
                                                                 StorageLevel &level, mlir::Value lo,
                                                                 mlir::Value position, mlir::ValueRange carried);
   llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
+  void lowerWorkspace(mlir::OpBuilder &b, WorkspaceOp op);
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
   void lowerOwner(mlir::OpBuilder &b, OwnerOp op);
   void lowerBounds(mlir::OpBuilder &b, BoundsOp op);

@@ -157,6 +157,8 @@ private:
       for (auto [loop, coordinate] : llvm::zip(blocks[axis], decodeUnit(b, loc, flat, blocks[axis])))
         units.push_back({loop, coordinate});
     }
+    for (scf::ForOp loop : boundLoops(function, {"threads"}))
+      shareOut(loop, thread, loc);
     for (auto &[loop, coordinate, group] : units) {
       bool scans = loop->hasAttr("lacis.scan");
       if (loop.getNumResults() != 0 && !scans)
@@ -175,6 +177,23 @@ private:
         return failure();
     }
     return success();
+  }
+
+  /// All threads of the block take turns at the iterations of a loop.
+  void shareOut(scf::ForOp loop, ArrayRef<Value> thread, Location loc) {
+    auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); };
+    Value number = thread[0];
+    int64_t count = sizes[0];
+    for (unsigned axis : {1, 2}) {
+      if (thread[axis])
+        number = arith::AddIOp::create(b, loc, number, arith::MulIOp::create(b, loc, thread[axis], constant(count)));
+      count *= sizes[axis];
+    }
+    Type type = loop.getInductionVar().getType();
+    loop.setLowerBound(widen(number, type, loc));
+    loop.setStep(arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, count)));
+    loop->removeAttr("lacis.bind");
+    loop->removeAttr("lacis.size");
   }
 
   func::FuncOp function;

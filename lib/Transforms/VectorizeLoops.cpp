@@ -184,7 +184,9 @@ private:
     auto type = VectorType::get({width}, result.getType());
     Value tensor = scalars.lookupOrDefault(cast<ReadOp>(op).getTensor());
     Value active = isPadded(tensor) ? Value() : count;
-    vectors[result] = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
+    auto made = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
+    made->setDiscardableAttrs(op.getDiscardableAttrDictionary()); // staged
+    vectors[result] = made;
     return success();
   }
 

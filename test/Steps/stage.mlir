@@ -43,3 +43,39 @@ func.func @place(%x: tensor<?xbf16> {lacis.name = "x"}, %n: index) attributes {l
   }
   return
 }
+
+// -----
+
+// In the rounds of a loop: what is read there is marked.
+// CHECK-LABEL: func.func @rounds(
+// CHECK:         lacis.loop "k0"
+// CHECK:           lacis.read %arg0[%{{.*}}] {lacis.staged = "k0"}
+// CHECK:         } {lacis.stages}
+func.func @rounds(%x: tensor<?xf32> {lacis.name = "x"}, %y: tensor<?xf32>)
+    attributes {lacis.steps = [#lacis.split<loop = "k", factor = 32>, #lacis.stage<operand = "x", place = "shared", loop = "k0">]} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %m = tensor.dim %x, %c0 : tensor<?xf32>
+  %n = tensor.dim %y, %c0 : tensor<?xf32>
+  lacis.loop "b" %b to %n {
+    %s = lacis.loop "k" %k to %m iter(%acc = %zero) -> (f32) {
+      %v = lacis.read %x[%k] : tensor<?xf32> -> f32
+      %r = arith.addf %acc, %v : f32
+      lacis.yield %r : f32
+    }
+    lacis.write %s to %y[%b] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{stage: nothing in loop "b" reads 'x'}}
+// expected-note @+1 {{asked for}}
+func.func @unread(%x: tensor<?xf32> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.stage<operand = "x", place = "shared", loop = "b">]} {
+  lacis.loop "b" %b to %n {
+    lacis.yield
+  }
+  return
+}

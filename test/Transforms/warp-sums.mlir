@@ -2,7 +2,7 @@
 // RUN: lacis-opt %s -lacis-map-to-grid | FileCheck %s
 
 // Four warps leave their sums in shared memory; the first adds them in their order and writes.
-// CHECK:       llvm.mlir.global internal @sum_0_sums0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<512 x i8>
+// CHECK:       llvm.mlir.global internal @sum_0_shared0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<512 x i8>
 // CHECK-LABEL: func.func @sum_0(
 // CHECK:         %[[PART:.*]] = arith.addf
 // CHECK:         llvm.store %[[PART]], %{{.*}} : f32, !llvm.ptr<3>

@@ -57,6 +57,13 @@ def LacisUnrollAndJam : LacisPass<"lacis-unroll-and-jam"> {
   let summary = "Replicates loops marked `jam`, sharing the loops inside.";
 }
 
+def LacisStageOperands : LacisPass<"lacis-stage-operands"> {
+  let summary = "Threads of a block load tiles of operands into shared memory at the loops marked for it.";
+  let options = [Option<"target", "target", "std::string", "\"cuda\"", "the target: cpu, cuda, cuda:sm_90a">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
 def LacisLowerLevels : LacisPass<"lacis-lower-levels", "::mlir::ModuleOp"> {
   let summary = "Explodes encoded tensors into buffers: the one place where levels become loads.";
 }

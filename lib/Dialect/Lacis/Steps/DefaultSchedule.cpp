@@ -67,7 +67,7 @@ void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups) {
 }
 
 void ScheduleBuilder::stage(StringRef operand, StringRef place) {
-  add(StageStepAttr::get(nest.getFunction().getContext(), operand, place));
+  add(StageStepAttr::get(nest.getFunction().getContext(), operand, place, StringAttr()));
 }
 
 void ScheduleBuilder::pipeline(StringRef loop, int64_t stages) {

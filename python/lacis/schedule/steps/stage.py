@@ -11,12 +11,15 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Stage(Step):
-    """Load tiles of `operand` into `place` (`shared`) before they are multiplied.
+    """Load tiles of `operand` into `place` (`shared`): in the rounds of `loop`, by all threads of a block.
 
-    for j:  y += w[j] * x[j]   -->   t = x[tile]; for j:  y += w[j] * t[j]
+    for k0: for k1:  y += x[k0, k1]   -->   for k0:  t = x[k0, :]; for k1:  y += t[k1]
+
+    Without a loop, for the tiles that `tensorize` multiplies.
     """
 
     mnemonic = "stage"
     operand: str
     place: str
+    loop: str | None = None
     ready = True

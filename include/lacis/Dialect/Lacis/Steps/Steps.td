@@ -68,7 +68,7 @@ def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll"> {
 }
 
 def Lacis_RaceStep : Lacis_Step<"Race", "race"> {
-  let summary = "How iterations of the loop that meet in one output are brought together: order.";
+  let summary = "How iterations of the loop that meet in one output are brought together: by a strategy.";
   let parameters = (ins StringRefParameter<>:$loop, StringRefParameter<>:$strategy);
 }
 
@@ -87,7 +87,9 @@ def Lacis_BalanceStep : Lacis_Step<"Balance", "balance"> {
 
 def Lacis_StageStep : Lacis_Step<"Stage", "stage"> {
   let summary = "Tiles of the operand are loaded into shared memory before they are multiplied.";
-  let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$place);
+  let description = "In the rounds of `loop`, by all threads of a block; without it for the loops that `tensorize` marks.";
+  let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$place,
+                        OptionalParameter<"::mlir::StringAttr">:$loop);
 }
 
 def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
