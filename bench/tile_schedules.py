@@ -36,7 +36,7 @@ def case(block: int, sparsity: float, size: int, tokens: int = 8192) -> Case:
     if block >= 16:
         bsr = weight.to_sparse_bsr((block, block))
         contenders["torch BSR"] = lambda: torch.nn.functional.linear(x, bsr)
-    others = [(12, 5), (24, 3)] if block < 64 else []
+    others = [(12, 5), (16, 4), (24, 3)] if block < 64 else []
     for capacity, count in others:
         other = lacis.compile("ij,bj->bi", packed, x, steps=stages(kernel, capacity, count))
         contenders[f"{capacity} tiles, {count} stages"] = lambda other=other: other(packed, x)
