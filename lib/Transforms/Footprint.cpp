@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Which elements of a dense tensor the threads of a block read in one round of a loop.
+/// Which elements of a dense tensor the threads of a block, or one of them, read in one round of a loop.
 #include "Footprint.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,9 +22,10 @@ bool Footprint::isCommon(Value value) const {
   }
   Operation *owner = argument.getOwner()->getParentOp();
   if (auto loop = dyn_cast<LoopOp>(owner))
-    return argument == loop.getCoordinate() && owner->isAncestor(round) && !isOnThreads(loop);
+    return argument == loop.getCoordinate() && owner->isAncestor(round) && (ofThread || !isOnThreads(loop));
   if (auto walk = dyn_cast<LevelLoopOp>(owner))
-    return argument.getArgNumber() <= walk.getNumDigits() && owner->isAncestor(round) && isCommon(walk.getParent());
+    return argument.getArgNumber() <= walk.getNumDigits() && owner->isAncestor(round) &&
+           (ofThread || isCommon(walk.getParent()));
   return isa<func::FuncOp>(owner);
 }
 
@@ -97,8 +98,7 @@ Value Footprint::begin(OpBuilder &b, const IndexRange &range) const {
   return sum;
 }
 
-/// Both values are made in the same way.
-static bool isSame(Value a, Value b) {
+bool lacis::isSameValue(Value a, Value b) {
   if (a == b)
     return true;
   Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
@@ -106,7 +106,7 @@ static bool isSame(Value a, Value b) {
          x->getNumRegions() == 0 && x->getNumOperands() == y->getNumOperands() &&
          cast<OpResult>(a).getResultNumber() == cast<OpResult>(b).getResultNumber() &&
          llvm::all_of(llvm::zip(x->getOperands(), y->getOperands()),
-                      [](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
+                      [](auto pair) { return isSameValue(std::get<0>(pair), std::get<1>(pair)); });
 }
 
 bool lacis::haveSameBegin(const IndexRange &a, const IndexRange &b) {
@@ -114,7 +114,7 @@ bool lacis::haveSameBegin(const IndexRange &a, const IndexRange &b) {
     return false;
   SmallVector<std::pair<Value, int64_t>> rest(b.common);
   for (auto [value, times] : a.common) {
-    auto *same = llvm::find_if(rest, [&](auto &term) { return term.second == times && isSame(term.first, value); });
+    auto *same = llvm::find_if(rest, [&](auto &term) { return term.second == times && isSameValue(term.first, value); });
     if (same == rest.end())
       return false;
     rest.erase(same);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Which elements of a dense tensor the threads of a block read in one round of a loop.
+/// Which elements of a dense tensor the threads of a block, or one of them, read in one round of a loop.
 #ifndef LACIS_LIB_TRANSFORMS_FOOTPRINT_H
 #define LACIS_LIB_TRANSFORMS_FOOTPRINT_H
 
@@ -18,9 +18,9 @@ struct IndexRange {
 
 class Footprint {
 public:
-  explicit Footprint(mlir::Operation *round) : round(round) {}
+  explicit Footprint(mlir::Operation *round, bool ofThread = false) : round(round), ofThread(ofThread) {}
 
-  /// All threads of a block have the same value in a round.
+  /// The value is the same in a whole round, for all threads of a block or for the one.
   bool isCommon(mlir::Value value) const;
   /// The range of an index, or nothing where it is not known.
   std::optional<IndexRange> rangeOf(mlir::Value index) const;
@@ -35,7 +35,11 @@ private:
   std::optional<int64_t> tripInRound(mlir::Value value) const;
 
   mlir::Operation *round;
+  bool ofThread;
 };
+
+/// Both values are made in the same way.
+bool isSameValue(mlir::Value a, mlir::Value b);
 
 /// Both ranges have the same common part.
 bool haveSameBegin(const IndexRange &a, const IndexRange &b);

@@ -60,6 +60,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisVectorizeLoops());
   functions.addPass(createLacisUnrollAndJam());
+  functions.addPass(createLacisHoldOperands());
   functions.addPass(createLacisStageOperands({target.str()}));
   pm.addPass(createLacisLowerLevels());
   pm.addPass(createCanonicalizerPass());

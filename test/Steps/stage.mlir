@@ -35,7 +35,7 @@ func.func @output(%n: index, %y: tensor<?xbf16> {lacis.name = "y", lacis.output}
 
 // -----
 
-// expected-error @+2 {{stage: no place 'cache'; tiles lie in 'shared'}}
+// expected-error @+2 {{stage: no place 'cache'; tiles lie in 'shared', single elements in a 'register'}}
 // expected-note @+1 {{asked for}}
 func.func @place(%x: tensor<?xbf16> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.stage<operand = "x", place = "cache">]} {
   lacis.loop "b" %b to %n {
@@ -74,6 +74,17 @@ func.func @rounds(%x: tensor<?xf32> {lacis.name = "x"}, %y: tensor<?xf32>)
 // expected-error @+2 {{stage: nothing in loop "b" reads 'x'}}
 // expected-note @+1 {{asked for}}
 func.func @unread(%x: tensor<?xf32> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.stage<operand = "x", place = "shared", loop = "b">]} {
+  lacis.loop "b" %b to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{stage: a register is loaded in the rounds of a loop; name it}}
+// expected-note @+1 {{asked for}}
+func.func @register(%x: tensor<?xf32> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.stage<operand = "x", place = "register">]} {
   lacis.loop "b" %b to %n {
     lacis.yield
   }

@@ -57,6 +57,11 @@ def LacisUnrollAndJam : LacisPass<"lacis-unroll-and-jam"> {
   let summary = "Replicates loops marked `jam`, sharing the loops inside.";
 }
 
+def LacisHoldOperands : LacisPass<"lacis-hold-operands"> {
+  let summary = "A thread loads what it reads of operands once a round of the loops marked for it, into registers.";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def LacisStageOperands : LacisPass<"lacis-stage-operands"> {
   let summary = "Threads of a block load tiles of operands into shared memory at the loops marked for it.";
   let options = [Option<"target", "target", "std::string", "\"cuda\"", "the target: cpu, cuda, cuda:sm_90a">];

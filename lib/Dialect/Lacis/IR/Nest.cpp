@@ -153,7 +153,7 @@ void lacis::passOnRaces(LoopOp from, LoopOp to) {
 bool lacis::isMarked(LoopOp loop) {
   return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll() ||
          loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize") || loop->hasAttr("lacis.mma") ||
-         loop->hasAttr("lacis.scan") || loop->hasAttr("lacis.stages");
+         loop->hasAttr("lacis.scan") || loop->hasAttr("lacis.stages") || loop->hasAttr("lacis.holds");
 }
 
 SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {

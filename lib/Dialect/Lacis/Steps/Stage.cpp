@@ -10,6 +10,11 @@ SmallVector<StringRef> StageStepAttr::namedLoops() const {
   return getLoop() ? SmallVector<StringRef>{getLoop().getValue()} : SmallVector<StringRef>{};
 }
 
+/// Where elements lie, and how the loop in whose rounds they are loaded and the reads of them are marked.
+static const struct Place {
+  StringRef name, loop, read;
+} kPlaces[] = {{"shared", "lacis.stages", "lacis.staged"}, {"register", "lacis.holds", "lacis.held"}};
+
 /// The read is of the operand, or of a copy that a nest named after it makes.
 static bool reads(ReadOp read, Value operand, StringRef name) {
   if (read.getTensor() == operand)
@@ -22,7 +27,8 @@ static bool reads(ReadOp read, Value operand, StringRef name) {
 }
 
 /// Marks the loop, and the reads whose elements are loaded at its rounds.
-static LogicalResult markLoop(Nest &nest, Value operand, StringRef name, StringAttr at, Location loc) {
+static LogicalResult markLoop(Nest &nest, Value operand, StringRef name, const Place &place, StringAttr at,
+                              Location loc) {
   SmallVector<Operation *> loops = nest.findAll(at);
   if (loops.empty())
     return emitError(loc) << "stage: no loop named " << at;
@@ -35,10 +41,10 @@ static LogicalResult markLoop(Nest &nest, Value operand, StringRef name, StringA
     loop->walk([&](ReadOp read) {
       if (!reads(read, operand, name))
         return;
-      read->setAttr("lacis.staged", at);
+      read->setAttr(place.read, at);
       found = true;
     });
-    loop->setAttr("lacis.stages", UnitAttr::get(loc.getContext()));
+    loop->setAttr(place.loop, UnitAttr::get(loc.getContext()));
     loop->setLoc(loc);
   }
   if (!found)
@@ -52,10 +58,14 @@ LogicalResult StageStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "stage: no operand named '" << getOperand() << "'";
   if (nest.getFunction().getArgAttr(operand.getArgNumber(), "lacis.output"))
     return emitError(loc) << "stage: '" << getOperand() << "' is the output; tiles of operands are loaded";
-  if (getPlace() != "shared")
-    return emitError(loc) << "stage: no place '" << getPlace() << "'; tiles lie in 'shared'";
+  const Place *place = llvm::find_if(kPlaces, [&](const Place &known) { return known.name == getPlace(); });
+  if (place == std::end(kPlaces))
+    return emitError(loc) << "stage: no place '" << getPlace()
+                          << "'; tiles lie in 'shared', single elements in a 'register'";
   if (getLoop())
-    return markLoop(nest, operand, getOperand(), getLoop(), loc);
+    return markLoop(nest, operand, getOperand(), *place, getLoop(), loc);
+  if (place != kPlaces)
+    return emitError(loc) << "stage: a register is loaded in the rounds of a loop; name it";
   nest.getFunction().setArgAttr(operand.getArgNumber(), "lacis.staged", StringAttr::get(getContext(), getPlace()));
   return success();
 }

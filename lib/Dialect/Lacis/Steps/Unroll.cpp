@@ -30,7 +30,7 @@ LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
     if (auto coordinate = dyn_cast<LoopOp>(loop); coordinate && isMarked(coordinate))
       return emitError(loc) << "unroll: loop '" << getLoop() << "' is marked already, and stays no loop";
     loop->setAttr("unroll", IntegerAttr::get(IntegerType::get(loop->getContext(), 64), *factor));
-    if (!loop->hasAttr("lacis.stages")) // that mark can still fail
+    if (!loop->hasAttr("lacis.stages") && !loop->hasAttr("lacis.holds")) // that mark can still fail
       loop->setLoc(loc);
   }
   return success();

@@ -11,11 +11,12 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Stage(Step):
-    """Load tiles of `operand` into `place` (`shared`): in the rounds of `loop`, by all threads of a block.
+    """Load what the rounds of `loop` read of `operand` into `place`, before it is used.
 
-    for k0: for k1:  y += x[k0, k1]   -->   for k0:  t = x[k0, :]; for k1:  y += t[k1]
+    for k0: for k1:  y += x[k0, k1]   -->   for k0:  t = x[k0, :]; for k1:  y += t[k1]   (shared, by a block)
+    for j: for k:  y += x[j] * z[k]   -->   for j:  t = x[j]; for k:  y += t * z[k]      (register)
 
-    Without a loop, for the tiles that `tensorize` multiplies.
+    Without a loop, `shared`: tiles that `tensorize` multiplies.
     """
 
     mnemonic = "stage"
