@@ -4,7 +4,7 @@
 // RUN: lacis-compile %s --target=cuda:sm_80 --emit=tiles -o - | FileCheck %s --check-prefix=LARGE
 // RUN: lacis-compile %s --target=cuda:sm_89 --emit=tiles -o - | FileCheck %s --check-prefix=SMALL
 // PLAIN-NOT: lacis.mma
-// LARGE:     lacis.ring : !lacis.ring<3, <256x64xbf16>, <2x64x64xbf16>>
+// LARGE:     lacis.ring : !lacis.ring<4, <192x64xbf16>, <2x64x64xbf16>>
 // SMALL:     lacis.ring : !lacis.ring<3, <128x64xbf16>, <2x64x64xbf16>>
 
 // The default schedule of sm_90a turns a product with stored blocks of 64 into roles over pairs of block rows.

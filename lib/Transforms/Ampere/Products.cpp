@@ -157,6 +157,8 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &shar
       pair = readPair(b, acc.getDefiningOp<ReadTileOp>(), row, column / 2 * 2);
     return pair[4 * (column % 2) + n % 4];
   }
+  if (auto found = entries.find(acc); found != entries.end())
+    return found->second[static_cast<int64_t>(n) / 4 % share.wide() * 2 + n % 2];
   return pieces(acc)[cast<AccType>(acc.getType()).getColumns() == 1 ? share.rowOf(n) : n];
 }
 
@@ -177,6 +179,8 @@ LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
     return failure();
   if (waitsForStore(op.getResult()))
     return success();
+  if (llvm::any_of(op.getValues(), [](Value value) { return value.getDefiningOp<LoadEntriesOp>(); }))
+    return op.emitError("tiles: only what is stored, and nothing else, may read entries");
   loadRowsOf(b, op.getResult());
   Share share = shareOf(type);
   Pieces results;

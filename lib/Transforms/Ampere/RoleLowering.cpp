@@ -41,6 +41,8 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
+      .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
+      .Case([&](LoadEntriesOp) { return success(); }) // where a store needs them
       .Case([&](SplatOp splat) {
         Value value = mapping.lookupOrDefault(splat.getValue());
         return setPieces(splat.getAcc(), Pieces(countPieces(splat.getAcc().getType()), value)), success();

@@ -81,9 +81,15 @@ private:
   void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
 
   // Stores
+  mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed);
+  void loadEntriesOf(mlir::OpBuilder &b, mlir::Value acc, int64_t line);
+  Pieces wordsOf(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, int64_t line, bool transposed);
+  /// Eight lines of the matrix at a time; where it is transposed they are columns of the accumulator, whose rows are
+  /// neighbours. `firsts`: of its groups of rows.
+  void storeLines(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, const Matrix &matrix,
+                  mlir::ValueRange firsts, mlir::Value column, bool transposed);
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
-  /// Words of two pieces each, for the stores of one line or of eight columns.
-  Pieces wordsOf(mlir::OpBuilder &b, StoreTileOp op, int64_t line);
+  llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
 
   const SharedMemory &memory;
   Warpgroup group; // of a producer: `lane` is the number of the thread among those that copy
@@ -91,6 +97,7 @@ private:
   mlir::func::FuncOp kernel;
   llvm::DenseMap<mlir::Value, Matrix> matrices;
   std::map<std::pair<int64_t, int64_t>, Pieces> pairs; // that one line of a store has read
+  llvm::DenseMap<mlir::Value, Pieces> entries;         // likewise
 };
 
 } // namespace lacis::ampere

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Stores of accumulators: the lanes of a quad bring neighbours together, 16 bytes each, and store them.
+#include "../Addressing.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -59,50 +60,138 @@ private:
 
 } // namespace
 
-RoleLowering::Pieces RoleLowering::wordsOf(OpBuilder &b, StoreTileOp op, int64_t line) {
-  Instructions i(b, op.getLoc());
-  Share share = shareOf(op.getValue().getType());
-  bool transposed = op.getTransposed();
+/// The row of this lane in line `line` of `acc`: `firsts` are those of its groups of rows; -1 where there is none.
+Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_t line, bool transposed) {
+  Location loc = group.lane.getLoc();
+  Instructions i(b, loc);
+  Share share = shareOf(acc);
+  auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
+  auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
+  Value own = i.constant(8 * line);
+  if (byRows != transposed)
+    own = i.add(own, i.multiply(group.warp, byRows ? share.rows : share.columns));
+  Value lane = wideOf(arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
+  if (firsts.size() == 1)
+    return add(add(firsts[0], wideOf(own)), lane);
+  int64_t rows = acc.getRows() / static_cast<int64_t>(firsts.size());
+  Value number = arith::DivUIOp::create(b, loc, own, i.constant(rows)), first = firsts[0];
+  for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
+    first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+  Value row = add(add(first, wideOf(arith::RemUIOp::create(b, loc, own, i.constant(rows)))), lane);
+  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, first, i.constant64(0));
+  return arith::SelectOp::create(b, loc, none, i.constant64(-1), row);
+}
+
+/// What load_entries says of one line: pairs of neighbouring bytes, each 0 or 1; 1 where there is no bitmap.
+void RoleLowering::loadEntriesOf(OpBuilder &b, Value acc, int64_t line) {
+  if (auto map = acc.getDefiningOp<MapOp>())
+    for (Value value : map.getValues())
+      loadEntriesOf(b, value, line);
+  auto op = acc.getDefiningOp<LoadEntriesOp>();
+  if (!op)
+    return;
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Share share = shareOf(op.getAcc().getType());
+  auto firsts = llvm::map_to_vector(op.getRows(), [&](Value row) { return wide(b, row); });
+  Value row = lineRow(b, op.getAcc().getType(), firsts, line, /*transposed=*/false);
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, wide(b, op.getSize()), i.constant64(0));
+  some = arith::AndIOp::create(b, loc, some,
+                               arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, i.constant64(0)));
+  Value column = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
+  if (!byRows)
+    column = i.add(column, i.multiply(group.warp, share.columns));
+  column = arith::AddIOp::create(b, loc, wide(b, op.getColumn()), castInteger(b, loc, column, b.getI64Type()));
+  Value first = arith::MulIOp::create(b, loc, row, i.constant64(static_cast<int64_t>(op.getStride())));
+  first = arith::AddIOp::create(b, loc, first, column);
+  SmallVector<Type> types(2 * share.wide(), b.getF32Type());
+  auto guard = scf::IfOp::create(b, loc, types, some, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Value array = mapping.lookupOrDefault(op.getBitmap());
+  Value base = LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), array, ArrayRef<LLVM::GEPArg>{first});
+  Instructions inner(then, loc);
+  Pieces values;
+  for (int32_t across = 0; across < share.wide(); ++across) {
+    Value address =
+        LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), base, ArrayRef<LLVM::GEPArg>{8 * across});
+    Value both = LLVM::LoadOp::create(then, loc, then.getI16Type(), address, /*alignment=*/2);
+    Value word = arith::ExtUIOp::create(then, loc, then.getI32Type(), both);
+    Value low = arith::AndIOp::create(then, loc, word, inner.constant(1));
+    Value high = arith::ShRUIOp::create(then, loc, word, inner.constant(8));
+    values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), low));
+    values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), high));
+  }
+  scf::YieldOp::create(then, loc, values);
+  Value one = arith::ConstantOp::create(otherwise, loc, otherwise.getF32FloatAttr(1.0f));
+  scf::YieldOp::create(otherwise, loc, Pieces(values.size(), one));
+  entries[acc] = Pieces(guard.getResults());
+}
+
+/// Words of two pieces each, of one line: eight columns of the accumulator where it is transposed, else eight rows.
+RoleLowering::Pieces RoleLowering::wordsOf(OpBuilder &b, Value acc, Type element, int64_t line, bool transposed) {
+  Instructions i(b, acc.getLoc());
+  Share share = shareOf(cast<AccType>(acc.getType()));
   Pieces words;
   pairs.clear();
+  loadEntriesOf(b, acc, line);
   for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
     auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);
     int64_t first = 4 * (eight / 2 * share.wide() + across) + eight % 2 * 2;
-    Value low = element(b, op.getValue(), first, share), high = element(b, op.getValue(), first + 1, share);
-    Value word = i.pack(low, high, *op.getType());
+    Value low = this->element(b, acc, first, share), high = this->element(b, acc, first + 1, share);
+    Value word = i.pack(low, high, element);
     words.push_back(transposed ? i.transposeMatrix(word) : word);
   }
   return words;
 }
 
-LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
-  Location loc = op.getLoc();
+void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matrix &matrix, ValueRange firsts,
+                              Value column, bool transposed) {
+  Location loc = acc.getLoc();
   Instructions i(b, loc);
-  AccType type = op.getValue().getType();
-  if (failed(checkAcc(op, type)))
-    return failure();
-  if (!op.getType()->isBF16() && !op.getType()->isF16())
-    return op.emitError("tiles: stores are to bf16 or f16; got ") << *op.getType();
-  loadRowsOf(b, op.getValue());
+  AccType type = cast<AccType>(acc.getType());
   Share share = shareOf(type);
-  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getTarget()), *op.getShape());
-  auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
-  auto add = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
-  bool transposed = op.getTransposed();
+  loadRowsOf(b, acc);
   Value member = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
-  Value own = wideOf(arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
-  Value warp = wideOf(i.multiply(group.warp, byRows ? share.rows : share.columns));
-  Value row = add(wide(b, op.getIndices()[0]), own), column = wide(b, op.getIndices()[1]);
-  (byRows != transposed ? row : column) = add(byRows != transposed ? row : column, warp);
-  // Eight lines at a time; where it is transposed, they are columns of the accumulator, and its rows are neighbours.
+  if (byRows == transposed) {
+    Value warp = i.multiply(group.warp, byRows ? share.rows : share.columns);
+    column = arith::AddIOp::create(b, loc, column, castInteger(b, loc, warp, b.getI64Type()));
+  }
   for (int64_t line = 0; line < (transposed ? share.wide() : 2 * share.tall()); ++line) {
     // A branch keeps the assembler from mixing the arithmetic of all lines: few values live.
     auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
     OpBuilder at = apart.getThenBodyBuilder();
     Instructions inner(at, loc);
-    Pieces words = wordsOf(at, op, line);
-    Value place = arith::AddIOp::create(at, loc, row, inner.constant64(8 * line));
-    NeighbourStore(at, loc, inner, matrix, member).store(words, place, column);
+    Pieces words = wordsOf(at, acc, element, line, transposed);
+    NeighbourStore(at, loc, inner, matrix, member).store(words, lineRow(at, type, firsts, line, transposed), column);
   }
+}
+
+static LogicalResult checkStore(Operation *op, Type element) {
+  if (element.isBF16() || element.isF16())
+    return success();
+  return op->emitError("tiles: stores are to bf16 or f16; got ") << element;
+}
+
+LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+  if (failed(checkAcc(op, op.getValue().getType())) || failed(checkStore(op, *op.getType())))
+    return failure();
+  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getTarget()), *op.getShape());
+  storeLines(b, op.getValue(), *op.getType(), matrix, wide(b, op.getIndices()[0]), wide(b, op.getIndices()[1]),
+             op.getTransposed());
+  return success();
+}
+
+/// Groups of rows, each where its slot is.
+LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+  AccType type = op.getValue().getType();
+  if (failed(checkAcc(op, type)) || failed(checkStore(op, *op.getType())))
+    return failure();
+  int64_t rows = type.getRows() / static_cast<int64_t>(op.getSlots().size());
+  if (rows % 8 != 0)
+    return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
+  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getTarget()), *op.getShape());
+  auto firsts = llvm::map_to_vector(op.getSlots(), [&](Value row) { return wide(b, row); });
+  storeLines(b, op.getValue(), *op.getType(), matrix, firsts, Instructions(b, op.getLoc()).constant64(0),
+             /*transposed=*/false);
   return success();
 }

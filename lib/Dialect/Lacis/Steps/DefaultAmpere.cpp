@@ -2,42 +2,58 @@
 /// \file
 /// The sizes of tiles on sm_80 and every later architecture that has none of its own.
 ///
-/// Panels have 128 rows, and as many columns as leave room for three stages. Blocks are multiplied where they lie, in
-/// tiles of up to 64 x 64; others through copies in tiles of 32 x 16.
+/// Panels have 128 rows. Blocks are multiplied where they lie, in tiles of up to 64 x 64; others through copies in
+/// tiles of 32 x 16.
 #include "DefaultTiles.h"
 
 using namespace mlir;
 using namespace lacis;
 
-static TilePanel panelOf(int64_t columns, int64_t tileRows, int64_t tile, bool isLinked) {
-  constexpr int64_t rows = 128, consumers = 2, stages = 3, raster = 4;
-  return {rows, columns, tileRows, tile, consumers, stages, raster, isLinked};
+/// Columns of the dense operand that are multiplied at once, and stages: what shared memory and registers have room
+/// for.
+struct TileRoom {
+  int64_t columns, stages;
+};
+
+/// A block has 163 KB of shared memory, or 99 KB.
+static constexpr TileRoom kLarge{192, 4}, kSmall{128, 3};
+
+static TilePanel panelOf(const TileRoom &room, int64_t tileRows, int64_t tile, bool isLinked) {
+  constexpr int64_t rows = 128, consumers = 2, raster = 4;
+  return {rows, room.columns, tileRows, tile, consumers, room.stages, raster, isLinked};
 }
 
-template <int64_t Columns> static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
+template <const TileRoom &room> static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
   constexpr int64_t most = 64, least = 16;
   if (rows == 0 || columns == 0 || 2 * most % rows != 0)
     return std::nullopt;
   auto divides = [](int64_t size) { return size == least || size == 2 * least || size % most == 0; };
   if (divides(rows) && divides(columns))
-    return panelOf(Columns, std::min(rows, most), std::min(columns, most), /*isLinked=*/true);
+    return panelOf(room, std::min(rows, most), std::min(columns, most), /*isLinked=*/true);
   auto nests = [](int64_t size) { return size % least == 0 || size == 8; };
   if (nests(rows) && nests(columns))
-    return panelOf(Columns, 2 * least, least, /*isLinked=*/false);
+    return panelOf(room, 2 * least, least, /*isLinked=*/false);
   return std::nullopt;
 }
 
-static std::optional<SampledPanel> sampledPanelFor(int64_t, int64_t, int64_t) { return std::nullopt; }
-
-/// A block has 163 KB of shared memory, or 99 KB.
-static constexpr TileSizes kLarge{panelFor<256>, sampledPanelFor}, kSmall{panelFor<128>, sampledPanelFor};
+/// Shares of 128 rows, or of 64 and twice the columns where blocks have 64 rows.
+template <const TileRoom &room>
+static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns, int64_t) {
+  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
+  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
+    return std::nullopt;
+  int64_t step = std::max<int64_t>(columns, 64);
+  if (rows == 64)
+    return SampledPanel{rows, step, room.columns / step * 2, 2};
+  return SampledPanel{128, step, room.columns / step, 3};
+}
 
 static LogicalResult completeLarge(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, kLarge);
+  return completeWithTiles(nest, steps, untouched, {panelFor<kLarge>, sampledPanelFor<kLarge>});
 }
 
 static LogicalResult completeSmall(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, kSmall);
+  return completeWithTiles(nest, steps, untouched, {panelFor<kSmall>, sampledPanelFor<kSmall>});
 }
 
 static const bool registered = [] {
