@@ -31,7 +31,8 @@ def case(block: int, sparsity: float, size: int, tokens: int = 8192) -> Case:
     weight, x = blocked(size, block, sparsity), torch.randn(tokens, size, device="cuda").bfloat16()
     packed = lacis.pack(weight, lacis.Bsr(block, block))
     kernel = lacis.compile("ij,bj->bi", packed, x)
-    contenders = {"lacis": lambda: kernel(packed, x)}
+    older = lacis.compile("ij,bj->bi", packed, x, target="cuda:sm_90")  # by cp.async and mma.sync, as from sm_80 on
+    contenders = {"lacis": lambda: kernel(packed, x), "lacis, sm_90": lambda: older(packed, x)}
     contenders["torch dense"] = lambda: torch.nn.functional.linear(x, weight)
     if block >= 16:
         bsr = weight.to_sparse_bsr((block, block))

@@ -25,7 +25,7 @@ BLOCKS = {
 }
 SHAPE = (200, 328, 300)
 TURNS = [(case, target) for case in BLOCKS for target in ("cuda:sm_80", "cuda:sm_86", "cuda:sm_89")]
-KEPT = [("BlockedEll, 32", "cuda:sm_80"), ("128, f16", "cuda:sm_89"), ("8", "cuda:sm_86")]
+KEPT = [("BlockedEll, 32", "cuda:sm_80"), ("128, f16", "cuda:sm_89")]
 
 
 def assemble(text, target):
@@ -62,7 +62,7 @@ EPILOGUES = [(block, what) for block in (64, 32, 16) for what in ("relu", "gelu"
 
 
 @needs_ptxas
-@pytest.mark.parametrize("block, what", mostly_long(EPILOGUES[:-5] + EPILOGUES[-4:-1], (32, "gelu"), (64, "residual")))
+@pytest.mark.parametrize("block, what", mostly_long(EPILOGUES[:-5] + EPILOGUES[-4:-1], (64, "residual")))
 def test_bias_and_activation_are_part_of_the_kernel(block, what):
     residual = torch.zeros(300, 200, dtype=torch.bfloat16) if what == "residual" else None
     after = Epilogue(
