@@ -24,7 +24,7 @@ namespace {
 class TileForm : TileRoles {
 public:
   TileForm(func::FuncOp function, TileNest &nest)
-      : TileRoles(function, nest.panels, nest.product.walk.getLoc()), nest(nest), layout(nest.layout) {}
+      : TileRoles(function, nest.panels, nest.product.walk->getLoc()), nest(nest), layout(nest.layout) {}
 
   LogicalResult run();
 
@@ -35,8 +35,9 @@ private:
   void consume(OpBuilder &at, Value consumer, Value worker, Value ring) override;
   void prepare();
   void forEachItem(OpBuilder at, Value worker, Value ring, Body body);
-  void fill(OpBuilder &at, Value column, LevelLoopOp steps);
-  void loadStep(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles);
+  void fill(OpBuilder &at, Value panel, Value column, LevelLoopOp steps);
+  void loadStep(OpBuilder &at, Value step, Value list);
+  void loadMatrix(OpBuilder &in, Value panel, Value depth, Value list);
   void loadLinked(OpBuilder &in, Value position, Value place, Value list);
   Value sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
   SmallVector<std::pair<Value, Value>> findTiles(OpBuilder &at, Value consumer, Value step, size_t count);
@@ -56,7 +57,7 @@ private:
   TileNest &nest;
   const TileLayout &layout;
   Finish after;
-  Value regrouped, lists, workers, tiles, zero, residualRows;
+  Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows;
 };
 
 } // namespace
@@ -75,6 +76,8 @@ void TileForm::prepare() {
   zero = constant(0);
   Value extent = tensor::DimOp::create(b, loc, product.dense, zero);
   tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
+  if (product.block().isMatrix)
+    matrixRows = tensor::DimOp::create(b, loc, product.output, constant(1));
   if (after.residual)
     residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1));
   auto capacity = layout.capacity ? b.getI64IntegerAttr(*layout.capacity) : IntegerAttr();
@@ -119,25 +122,24 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
 
 //===- Producer -----------------------------------------------------------===//
 
-/// Starts the loads of one step.
-void TileForm::loadStep(OpBuilder &at, Value step, Value column, Value depth, ValueRange tiles) {
-  load(at, nest.product.dense, {column, depth}, tiles[0], Value());
+/// Starts the loads of the stored tiles of one step.
+void TileForm::loadStep(OpBuilder &at, Value step, Value list) {
   if (layout.isFull) {
     Value first = arith::MulIOp::create(at, loc, step, constant(layout.tilesPerStep()));
     for (int64_t n = 0; n < layout.tilesPerStep(); ++n)
-      loadLinked(at, arith::AddIOp::create(at, loc, first, constant(n)), constant(n), tiles[1]);
+      loadLinked(at, arith::AddIOp::create(at, loc, first, constant(n)), constant(n), list);
     return;
   }
   auto bounds = BoundsOp::create(at, loc, at.getIndexType(), at.getIndexType(), regrouped, 2, step);
   Value count = arith::SubIOp::create(at, loc, bounds.getHi(), bounds.getLo());
   if (!layout.isLinked) {
-    LoadRunOp::create(at, loc, regrouped, bounds.getLo(), count, tiles[1]);
+    LoadRunOp::create(at, loc, regrouped, bounds.getLo(), count, list);
     return;
   }
   auto loop = LoopOp::create(at, loc, (nest.consumers.getName() + "_tile").str(), count);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value position = arith::AddIOp::create(in, loc, bounds.getLo(), loop.getCoordinate());
-  loadLinked(in, position, loop.getCoordinate(), tiles[1]);
+  loadLinked(in, position, loop.getCoordinate(), list);
   YieldOp::create(in, loc, ValueRange());
 }
 
@@ -159,12 +161,27 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
   load(in, nest.product.stored, {slot, row, column}, list, place);
 }
 
+/// The tiles of a dense matrix, whose panels stand in its order; the last may lack rows.
+void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
+  for (int64_t n = 0; n < layout.tilesPerStep(); ++n) {
+    Value row = add(in, multiply(in, panel, layout.panel), constant(n * layout.rows));
+    Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, matrixRows);
+    OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+    load(then, nest.product.stored, {zero, layout.transposed ? depth : row, layout.transposed ? row : depth}, list,
+         constant(n));
+  }
+}
+
 /// One round: a free place of the ring is filled.
-void TileForm::fill(OpBuilder &at, Value column, LevelLoopOp steps) {
+void TileForm::fill(OpBuilder &at, Value panel, Value column, LevelLoopOp steps) {
   OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
   Value depth = arith::MulIOp::create(in, loc, steps.getCoordinates()[0], constant(layout.step));
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), steps.getIterArgs()[0]);
-  loadStep(in, steps.getPosition(), column, depth, tiles.getTiles());
+  load(in, nest.product.dense, {column, depth}, tiles.getTiles()[0], Value());
+  if (nest.product.block().isMatrix)
+    loadMatrix(in, panel, depth, tiles.getTiles()[1]);
+  else
+    loadStep(in, steps.getPosition(), tiles.getTiles()[1]);
   Value next = ReleaseOp::create(in, loc, ringType, steps.getIterArgs()[0]);
   YieldOp::create(in, loc, next);
 }
@@ -242,7 +259,7 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
   auto map = MapOp::create(at, loc, accType, values);
   Block &body = map.getBody().emplaceBlock();
   IRMapping mapping;
-  mapping.map(nest.product.walk.getResult(0), body.addArgument(at.getF32Type(), loc));
+  mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
   for (ReadOp read : reads)
     mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
   OpBuilder in = OpBuilder::atBlockEnd(&body);
@@ -310,7 +327,7 @@ Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Va
   SmallVector<Value> carried{ring};
   for (int64_t n = 0; n < nest.numParts(); ++n)
     carried.push_back(SplatOp::create(at, loc, accType, initial));
-  auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, carried);
+  auto steps = LevelLoopOp::create(at, loc, nest.product.walkName(), regrouped, 1, panel, carried);
   OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
   auto args = llvm::to_vector_of<Value>(steps.getIterArgs());
   SmallVector<Value> next = multiplyStep(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
@@ -341,8 +358,8 @@ LogicalResult TileForm::run() {
 
 void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
   forEachItem(producer, worker, ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
-    auto steps = LevelLoopOp::create(at, loc, nest.product.walk.getName(), regrouped, 1, panel, place);
-    fill(at, column, steps);
+    auto steps = LevelLoopOp::create(at, loc, nest.product.walkName(), regrouped, 1, panel, place);
+    fill(at, panel, column, steps);
     return after.residual ? loadResidual(at, panel, column, steps.getResult(0)) : steps.getResult(0);
   });
 }

@@ -66,6 +66,14 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
     return {arguments.pointer(source), b.getArrayAttr({arguments.sizeOfDim(source, 0), arguments.sizeOfDim(source, 1)}),
             0};
   ArrayRef<LevelAttr> levels = format.getLevels();
+  bool isMatrix = levels.size() == 2 && llvm::all_of(levels, [](LevelAttr level) {
+                    return level.getExtent().coversDomain() && !level.getCoordinate().isStored() &&
+                           level.getDigits().size() == 1 && level.getDigits()[0].mod == 0;
+                  });
+  if (isMatrix && source.kind != TensorSource::Output) {
+    auto size = [&](LevelAttr level) { return arguments.sizeOfDim(source, level.getDigits()[0].axis); };
+    return {arguments.array(source, "values"), b.getArrayAttr({size(levels[0]), size(levels[1])}), 0};
+  }
   if (levels.size() < 2 || !levels.back().isStaticDense() || !levels[levels.size() - 2].isStaticDense())
     return {};
   int64_t rows = levels[levels.size() - 2].getDigits()[0].mod;
@@ -83,10 +91,10 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
   return {arguments.pointer(source), b.getArrayAttr({b.getArrayAttr(factors), columns}), rows};
 }
 
-/// Position, row and column of a stored block become row and column.
+/// Position, row and column of a stored block become row and column; a matrix is one block.
 static SmallVector<Value> flattened(OpBuilder &b, Location loc, SmallVector<Value> indices, int64_t blockRows) {
   if (!blockRows)
-    return indices;
+    return SmallVector<Value>(ArrayRef(indices).take_back(2));
   Value rows = arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), blockRows));
   Value first = arith::MulIOp::create(b, loc, indices[0], rows);
   return {arith::AddIOp::create(b, loc, first, indices[1]), indices[2]};

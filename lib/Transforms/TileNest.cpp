@@ -98,11 +98,13 @@ static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
                                                     << " rows in a panel; the loops make "
                                                     << nest.numConsumers() * nest.numParts() << " of " << nest.rows;
   StoredBlock block = nest.product.block();
-  if (!block.rows || block.transposed != layout.transposed)
+  if ((!block.rows && !block.isMatrix) || block.transposed != layout.transposed)
     return top->emitError("tiles: the rows of a tile lie as those of a stored block, in ") << product.format();
   if (layout.isLinked && (block.rows % layout.rows != 0 || block.depth % layout.columns != 0))
     return top->emitError("tiles: tiles of ") << layout.rows << " x " << layout.columns
                                               << " that link to the values are parts of stored blocks";
+  if (block.isMatrix && !layout.isLinked)
+    return top->emitError("tiles: a dense matrix is read where it lies; let the layout link to the values");
   layout.isFull = layout.isLinked && block.rows % layout.panel == 0 && block.depth % layout.step == 0;
   return success();
 }
@@ -124,7 +126,7 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   nest.groups = balance.getAs<IntegerAttr>("groups").getInt();
   auto stages = nest.product.walk->getAttrOfType<IntegerAttr>("lacis.pipeline");
   if (!stages)
-    return nest.product.walk.emitError("tiles: loop '") << nest.product.walk.getName() << "' loads nothing ahead; "
+    return nest.product.walk->emitError("tiles: loop '") << nest.product.walkName() << "' loads nothing ahead; "
                                                         << "pipeline it";
   nest.stages = stages.getInt();
   SmallVector<Value> operands{nest.product.stored, nest.product.dense};

@@ -98,6 +98,21 @@ def test_gradients(block, sparsity):
     check(packed.values.grad, want, "of the values")
 
 
+@pytest.mark.parametrize("shape", [(520, 384, 300), (1000, 712, 333), (64, 64, 1)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_dense_matrix(shape, dtype):
+    rows, columns, tokens = shape
+    w, x = torch.randn(rows, columns, device="cuda").to(dtype), torch.randn(tokens, columns, device="cuda").to(dtype)
+    packed = lacis.pack(w, lacis.Dense)
+    assert "lacis.mma" in lacis.compile("ij,bj->bi", packed, x).asm["tiles"]
+    x.requires_grad_()
+    y = lacis.einsum("ij,bj->bi", packed, x)
+    check(y.detach(), x.detach().double() @ w.double().T)
+    grad = torch.randn_like(y)
+    y.backward(grad)
+    check(x.grad, grad.double() @ w.double(), "gradient of the input")
+
+
 @pytest.mark.parametrize("adds", [False, True], ids=["", "residual"])
 @pytest.mark.parametrize("activation", [None, "relu", "gelu", "silu"])
 @pytest.mark.parametrize("block", [(128, 128), (64, 64), (32, 32), (16, 16)], ids=str)

@@ -8,8 +8,10 @@ from strategies import mostly_long, turns
 import lacis
 from lacis import _core
 from lacis.capture import Epilogue, capture_einsum
+from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
 from lacis.nn import weight_module
+from lacis.patterns.regroup import regroup
 from lacis.runtime import ptxas
 from lacis.runtime.kernels import compile_kernel
 
@@ -168,6 +170,23 @@ def test_the_arrays_say_what_the_matrix_says(case, shape):
     packed, x, text = problem(format, *shape, block, dtype)
     got = walk(compile_kernel(text, TARGET), packed, x, shape[0])
     assert torch.equal(got, x.float() @ packed.to_dense().float().T)
+
+
+@pytest.mark.parametrize("slot", mostly_long(["", "1"], ""))
+def test_a_dense_matrix_is_read_where_it_lies(slot):
+    """Its layout has the steps of one in which every block is stored, and needs no copy and no links."""
+    w, x = torch.randint(-3, 4, (328, 200)).bfloat16(), torch.zeros(300, 200).bfloat16()
+    packed = lacis.pack(w, lacis.Dense, mask=torch.ones(w.shape, dtype=torch.bool))
+    spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)
+    kernel = compile_kernel(emit(gradient_specs(spec)[slot] if slot else spec), TARGET)
+    text = next(derived.text for derived in kernel.derived if derived.rule.startswith("regroup"))
+    arrays = packed.pattern.layout(text).arrays
+    blocks = lacis.pack(w, lacis.Bsr(64, 64), mask=torch.ones(w.shape, dtype=torch.bool))
+    wanted = regroup(blocks.pattern.parts[""], text[text.index("#lacis.format<") + 14 : -1]).arrays
+    assert all(torch.equal(array, wanted[name]) for name, array in arrays.items()) and "link3" not in arrays
+    assert not {"link3", "values"} & {derived.name for derived in kernel.derived}
+    if ptxas.find():
+        _core.compile(emit(spec), TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
 
 
 def test_copies_follow_the_values():

@@ -64,12 +64,12 @@ def execution_layout(structure: Structure, text: str) -> Regrouped:
         raise FormatError(f"'{text}' is no execution layout")
     found = format.removesuffix(">")
     outer = Format.parse(found).levels[0].digits[0]
-    reorder = _tile_size(structure.format, outer.axis) < outer.div
+    reorder = 0 < _tile_size(structure.format, outer.axis) < outer.div
     return regroup(structure, found, capacity=_options(rest).get("capacity"), reorder=reorder)
 
 
 def _tile_size(format: Format, axis: int) -> int:
-    """How many coordinates of an axis a stored block or a tile has."""
+    """How many coordinates of an axis a stored block or a tile has; 0 of a matrix without blocks."""
     return next((level.digits[0].mod for level in format.levels[-2:] if level.digits[0].axis == axis), 1)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 
 import torch
 
@@ -66,7 +67,7 @@ class Regrouped:
 def regroup(
     structure: Structure, format: Format | str, *, capacity: int | None = None, reorder: bool = False
 ) -> Regrouped:
-    """The execution layout `format` of `structure`, whose stored blocks are matrices.
+    """The execution layout `format` of `structure`, whose stored blocks are matrices, or which is a dense matrix.
 
     A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
     brings those with many common columns together where a panel has two; else they keep their places.
@@ -82,7 +83,8 @@ def regroup(
         ([0, 1], [3], [0, 1])
     """
     format = Format.parse(format) if isinstance(format, str) else format
-    if len(structure.format.tile) != 2 or len(format.tile) != 2 or len(structure.shape) != 2:
+    tiled = len(structure.format.tile) == 2 or _is_matrix(structure)
+    if not tiled or len(format.tile) != 2 or len(structure.shape) != 2:
         raise FormatError(f"an execution layout is of matrices with stored blocks, not '{structure.format}'")
     if format.levels[-2].digits[0].axis == 1:  # the rows of blocks are the second axis
         format = format.permuted([1, 0])
@@ -107,7 +109,7 @@ def regroup(
     tile_rows, tile_columns = origin[at_panel * height + bit // width].long(), at_step * width + bit % width
     if outer.axis:
         tile_rows, tile_columns = tile_columns, tile_rows
-    if any(level.extent.stands_alone for level in format.levels):
+    if any(level.extent.stands_alone for level in format.levels) and not _is_matrix(structure):
         arrays["link3"] = _links(structure, format, tile_rows, tile_columns)
     return Regrouped(structure, format, arrays, tile_rows, tile_columns)
 
@@ -134,8 +136,16 @@ def _slot_grid(structure: Structure) -> torch.Tensor:
     return grid
 
 
+def _is_matrix(structure: Structure) -> bool:
+    """Is every place of the matrix stored, row by row? Its tiles lie there, and need no links."""
+    return not structure.buffers and not structure.format.tile and structure.slots == math.prod(structure.shape)
+
+
 def _present_tiles(structure: Structure, rows: int, columns: int) -> torch.Tensor:
     """Which tiles of the matrix a stored block touches; bool [tile rows, tile columns]."""
+    if _is_matrix(structure):
+        grid = -(-structure.shape[0] // rows), -(-structure.shape[1] // columns)
+        return torch.ones(grid, dtype=torch.bool, device=structure.device)
     height, width = structure.format.tile
     if rows % height and height % rows or columns % width and width % columns:
         raise FormatError(f"tiles of {rows}x{columns} and stored blocks of {height}x{width} do not nest")

@@ -13,8 +13,29 @@ using namespace lacis;
 
 FormatAttr Product::format() const { return formatOf(stored); }
 
+StringRef Product::walkName() const {
+  auto loop = dyn_cast<LoopOp>(walk);
+  return loop ? loop.getName() : cast<LevelLoopOp>(walk).getName();
+}
+
+/// Every coordinate of both axes has a place.
+static bool isMatrix(FormatAttr format) {
+  return format.getAxes().size() == 2 && format.getLevels().size() == 2 &&
+         llvm::all_of(format.getLevels(), [](LevelAttr level) {
+           ArrayRef<Digit> digits = level.getDigits();
+           return level.getExtent().coversDomain() && !level.getCoordinate().isStored() && digits.size() == 1 &&
+                  digits[0].div == 1 && digits[0].mod == 0;
+         });
+}
+
 StoredBlock Product::block() const {
   ArrayRef<LevelAttr> levels = format().getLevels();
+  if (isMatrix(format())) {
+    auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
+    auto axes = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
+    bool transposed = cast<StringAttr>(axes[levels[0].getDigits()[0].axis]).getValue() != rows;
+    return {0, 0, transposed, /*isMatrix=*/true};
+  }
   if (format().getAxes().size() != 2 || format().getNumTileLevels() != 2)
     return {};
   ArrayRef<Digit> first = levels[levels.size() - 2].getDigits(), last = levels.back().getDigits();
@@ -126,16 +147,24 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {
     return why = "there is no nest", std::nullopt;
   LoopOp top = chain.front();
   unsigned walks = 0, writes = 0;
-  top->walk([&](Operation *op) {
+  LoopOp sum; // the outermost one, where nothing is walked
+  top->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto write = dyn_cast<WriteOp>(op))
       product.write = write, ++writes;
-    if (auto walk = dyn_cast<LevelLoopOp>(op))
-      product.walk = walk, ++walks;
+    if (isa<LevelLoopOp>(op))
+      product.walk = op, ++walks;
+    auto loop = dyn_cast<LoopOp>(op);
+    if (loop && loop.getNumResults() == 1 && !sum)
+      sum = loop;
   });
-  if (walks != 1 || writes != 1 || product.walk.getNumResults() != 1 || product.write.getTensor() != product.output)
+  if (walks == 0 && sum)
+    product.walk = sum, ++walks;
+  if (walks != 1 || writes != 1 || product.walk->getNumResults() != 1 || product.write.getTensor() != product.output)
     return why = "it has not one loop over the positions of a level, under an output of its own", std::nullopt;
   Attribute initial;
-  if (!matchPattern(product.walk.getInits()[0], m_Constant(&initial)) || !findFactors(product))
+  Value start = isa<LoopOp>(product.walk) ? cast<LoopOp>(product.walk).getInits()[0]
+                                          : cast<LevelLoopOp>(product.walk).getInits()[0];
+  if (!matchPattern(start, m_Constant(&initial)) || !findFactors(product))
     return why = "it does not sum products of a stored and a dense element", std::nullopt;
   product.initial = cast<TypedAttr>(initial);
   if (!findLetters(product, function))

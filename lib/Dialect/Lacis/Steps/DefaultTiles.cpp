@@ -117,16 +117,22 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   auto nameOf = [&](BlockArgument operand) {
     return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
   };
-  std::string column = product.columns.str(), walk = product.walk.getName().str();
+  std::string column = product.columns.str(), walk = product.walkName().str();
   std::string stored = nameOf(product.stored), dense = nameOf(product.dense);
   std::string layout = layoutText(product, function, panel);
   LoopOp depth;
-  product.walk->walk([&](LoopOp loop) { depth = loop; });
+  product.walk->walk([&](LoopOp loop) {
+    if (loop != product.walk)
+      depth = loop;
+  });
   std::vector<std::string> tile;
   if (depth)
     tile.push_back(depth.getName().str());
-  int64_t block = *rows[1].getTrip();
-  RowLoops cut = cutRows(schedule, panel, {{rows[0].getName().str(), block, 0}, {rows[1].getName().str(), 1, block}});
+  int64_t block = rows.size() == 1 ? 1 : *rows[1].getTrip();
+  SmallVector<RowLoop> found{{rows[0].getName().str(), block, 0}};
+  if (rows.size() == 2)
+    found.push_back({rows[1].getName().str(), 1, block});
+  RowLoops cut = cutRows(schedule, panel, found);
   schedule.split(column, panel.columns);
   std::vector<std::string> order{cut.panels, column + "0", cut.consumers};
   llvm::append_range(order, cut.parts);
@@ -148,9 +154,12 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   schedule.tensorize(tile);
 }
 
-/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one.
+/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one. A matrix
+/// has no blocks.
 static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
                          int64_t block) {
+  if (block == 0)
+    return rows.size() == 1 && columns.size() == 1 && chain.size() == 2 && !rows[0].getTrip() && !columns[0].getTrip();
   return rows.size() == 2 && columns.size() == 1 && chain.size() == 3 && rows[1].getTrip() == block &&
          !columns[0].getTrip();
 }
@@ -257,7 +266,9 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
   SmallVector<LoopOp> chain = nest.mainChain();
   SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
   StoredBlock block = product->block();
-  std::optional<TilePanel> panel = sizes.panel(block.rows, block.depth);
+  constexpr int64_t largest = 128; // a matrix goes like blocks of this size
+  std::optional<TilePanel> panel =
+      block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.depth);
   func::FuncOp function = nest.getFunction();
   bool halves = sameHalves({product->stored, product->dense, product->output});
   std::optional<Finish> finish = product->finish();

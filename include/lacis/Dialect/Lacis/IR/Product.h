@@ -22,17 +22,19 @@ struct Finish {
 struct StoredBlock {
   int64_t rows = 0, depth = 0; // 0: not dense in these two
   bool transposed = false;     // neighbours in memory are neighbours along the rows, not along the depth
+  bool isMatrix = false;       // all of a dense matrix, of no fixed size: rows and depth are 0
 };
 
 /// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format.
 struct Product {
   mlir::BlockArgument stored, dense, output;
   llvm::StringRef rows, columns, depth; // the letters m, n and k
-  LevelLoopOp walk;                     // that finds k
+  mlir::Operation *walk = nullptr;      // the outermost loop over k
   mlir::TypedAttr initial;
   WriteOp write;
 
   FormatAttr format() const;
+  llvm::StringRef walkName() const;
   StoredBlock block() const;
   /// What follows the sum; nullopt where it reads more than vectors along the rows and one residual in the type of the
   /// dense operand.
