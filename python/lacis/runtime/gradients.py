@@ -158,12 +158,16 @@ def _values_slot(array: Array) -> str | None:
 
 
 def setup_context(ctx, inputs, output) -> None:
-    """Keep what the gradients that are asked for multiply, and no more."""
+    """`keep` for a call of the operator."""
     operands, storage, _, key, packed_shape, companions = inputs
-    tensors = [*operands, *storage]
+    keep(ctx, [*operands, *storage], companions, key, packed_shape, ctx.needs_input_grad)
+
+
+def keep(ctx, tensors, companions, key: str, packed_shape, needs) -> None:
+    """Keep what the gradients that are asked for multiply, and no more; `needs` says by tensor which are."""
     found = find_family(key)
     bias = found.bias if found else None
-    asked = [n for n in range(len(tensors)) if ctx.needs_input_grad[n] and n != bias]
+    asked = [n for n in range(len(tensors)) if needs[n] and n != bias]
     ctx.kept = [n for n in range(len(tensors)) if n != bias and any(n != other for other in asked)]
     ctx.key, ctx.packed_shape = key, packed_shape
     ctx.shapes = [tuple(tensor.shape) for tensor in tensors]
@@ -171,8 +175,14 @@ def setup_context(ctx, inputs, output) -> None:
 
 
 def backward(ctx, grad):
-    """Gradients of the dense operands and of the values, by the kernels of the family; None where nobody asked."""
+    """`differentiate` for a call of the operator."""
     needs_operands, needs_storage, *rest = ctx.needs_input_grad
+    found = differentiate(ctx, grad, needs_operands, needs_storage)
+    return *found, *([None] * len(n) if isinstance(n, list) else None for n in rest)
+
+
+def differentiate(ctx, grad, needs_operands, needs_storage) -> tuple[list, list]:
+    """Gradients of the dense operands and of the values, by the kernels of the family; None where nobody asked."""
     found = find_family(ctx.key)
     if found is None:
         raise BackwardError(
@@ -181,8 +191,7 @@ def backward(ctx, grad):
         )
     call = _Call(found, ctx, grad)
     of_operands = [call.of_operand(n) if need else None for n, need in enumerate(needs_operands)]
-    of_storage = [call.of_array(n) if need else None for n, need in enumerate(needs_storage)]
-    return of_operands, of_storage, *([None] * len(n) if isinstance(n, list) else None for n in rest)
+    return of_operands, [call.of_array(n) if need else None for n, need in enumerate(needs_storage)]
 
 
 def _require(arrays, names, key: str) -> None:

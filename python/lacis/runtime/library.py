@@ -67,7 +67,7 @@ def _register() -> None:
 
 
 def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
-    """Runs the kernel `kernel_key`; without gradients through the overload that costs no autograd.
+    """Runs the kernel `kernel_key`, through the overload for inference where nobody looks on.
 
     `companions` are the arrays that its gradients walk, see `lacis.runtime.gradients`. `register` must have been
     called. Traced graphs get the overload that is right in either mode.
@@ -75,11 +75,23 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
     if torch.compiler.is_compiling():
         return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
     try:
-        if torch.is_grad_enabled():
+        tensors, sizes = [*operands, *storage], [len(shape), *shape, *packed_shape]
+        if not torch.is_grad_enabled():
+            return inference()(tensors, sizes, kernel_key)
+        recorded = _recorded()
+        if not recorded.may_record(tensors[0].device):
             return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
-        return inference()([*operands, *storage], [len(shape), *shape, *packed_shape], kernel_key)
+        numbers = len(operands), len(storage)
+        return recorded.Recorded.apply(inference(), kernel_key, sizes, *numbers, *tensors, *companions)
     except RuntimeError as error:
         raise refusal(error) from error
+
+
+@functools.cache
+def _recorded():
+    from . import recorded
+
+    return recorded
 
 
 @functools.cache
