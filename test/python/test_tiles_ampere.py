@@ -4,7 +4,7 @@
 import pytest
 import torch
 from strategies import mostly_long
-from test_tile_gradients import gradient, walk_shares
+from test_tile_gradients import gradient
 from test_tile_schedules import problem, walk
 
 import lacis
@@ -51,13 +51,6 @@ def test_gradient_of_the_input_assembles_clean(case, target):
     assemble(gradient("1", format, *SHAPE, block, dtype)[-1], target)
 
 
-@needs_ptxas
-@pytest.mark.parametrize("case, target", mostly_long([t for t in TURNS if t[0] not in ("8", "16 x 128")], *KEPT[1:2]))
-def test_gradient_of_the_values_assembles_clean(case, target):
-    format, block, dtype = BLOCKS[case]
-    assemble(gradient("values", format, *SHAPE, block, dtype)[-1], target)
-
-
 EPILOGUES = [(block, what) for block in (64, 32, 16) for what in ("relu", "gelu", "silu", "residual")]
 
 
@@ -87,11 +80,3 @@ def test_the_input_arrays_say_what_the_matrix_says(case, target):
     packed, _, dy, text = gradient("1", format, *SHAPE, block, dtype)
     got = walk(compile_kernel(text, target), packed, dy, SHAPE[1])
     assert torch.equal(got, dy.float() @ packed.to_dense().float())
-
-
-@pytest.mark.parametrize("case, target", mostly_long([t for t in TURNS if t[0] not in ("8", "16 x 128")], *KEPT[1:2]))
-def test_the_values_arrays_say_what_the_matrix_says(case, target):
-    format, block, dtype = BLOCKS[case]
-    packed, x, dy, text = gradient("values", format, *SHAPE, block, dtype)
-    got = walk_shares(compile_kernel(text, target), packed, x, dy)
-    assert torch.equal(got, packed.pattern.gather(dy.float().T @ x.float()))
