@@ -13,7 +13,7 @@ import lacis
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 SHAPES = ((17, 23), (1, 9), (33, 1), (0, 5), (5, 0))
 ALIGNED = (48, 64)  # sizes of another divisibility class, so kernels of their own
-ODD_SHAPES = ((17, 23), (33, 21))
+ODD_SHAPES = ((17, 23), (33, 21), (1, 9), (33, 1))
 DENSITIES = (0.0, 0.2, 1.0)
 BATCHES = (0, 1, 33)
 
@@ -82,7 +82,8 @@ def bound(x, w, bias) -> torch.Tensor:
     accumulate = torch.finfo(torch.float64 if w.dtype == torch.float64 else torch.float32).eps
     length = max(1, w.shape[1]) + (bias is not None)
     magnitude = product(x.abs(), w.abs(), None if bias is None else bias.abs())
-    return magnitude * accumulate * (length + 2) + magnitude * torch.finfo(w.dtype).eps + 1e-30
+    own = torch.finfo(w.dtype)
+    return magnitude * (accumulate * (length + 2) + own.eps) + own.tiny * own.eps + 1e-30  # the last of a denormal
 
 
 def check_special(w: torch.Tensor, format, bias: torch.Tensor | None, steps=()) -> None:
