@@ -3,12 +3,12 @@
 
 import pytest
 import torch
+from test_tile_schedules_cuda import FORMATS, check
 
 import lacis
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
-FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": lacis.BlockedEll}
 BLOCKS = [(64, 64), (128, 128), (64, 128), (32, 32), (16, 16), (8, 8), (32, 16)]
 SHAPES = [(256, 256, 256), (64, 64, 1), (1000, 712, 333), (2048, 1024, 1025), (8, 2048, 3000)]
 
@@ -19,11 +19,6 @@ def blocked(rows, columns, block, sparsity, dtype=torch.bfloat16, entries=1.0):
     mask = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
     mask = mask & (torch.rand(rows, columns, device="cuda") < entries)
     return (torch.randn(rows, columns, device="cuda") * mask).to(dtype)
-
-
-def check(got, want, what=""):
-    error = ((got.double() - want).norm() / want.norm().clamp(min=1e-30)).item()
-    assert error < 6e-3, f"{what}: error {error}"
 
 
 class Problem:

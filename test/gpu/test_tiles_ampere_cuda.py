@@ -3,27 +3,16 @@
 
 import pytest
 import torch
+from test_tile_schedules_cuda import FORMATS, blocked, check
 
 import lacis
 
 MAJOR = torch.cuda.get_device_capability()[0] if torch.cuda.is_available() else 0
 pytestmark = pytest.mark.skipif(MAJOR < 8, reason="needs a GPU of compute capability 8.0 or more")
 TARGET = f"cuda:sm_{MAJOR}0"  # on a Hopper GPU without what is Hopper's alone
-FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": lacis.BlockedEll}
 BLOCKS = [(64, 64), (128, 128), (128, 64), (32, 32), (16, 16), (8, 8), (32, 16), (16, 128)]
 
 SHAPES = [(256, 256, 256), (64, 64, 33), (1000, 712, 333), (2048, 1024, 1025), (8, 2048, 5000)]
-
-
-def blocked(rows, columns, block, sparsity, dtype=torch.bfloat16):
-    grid = torch.rand(-(-rows // block[0]), -(-columns // block[1]), device="cuda") >= sparsity
-    mask = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
-    return (torch.randn(rows, columns, device="cuda") * mask).to(dtype)
-
-
-def check(got, want, what=""):
-    error = ((got.double() - want).norm() / want.norm().clamp(min=1e-30)).item()
-    assert error < 6e-3, f"{what}: error {error}"
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)

@@ -2,6 +2,7 @@
 /// \file
 /// Products of tiles in shared memory, and arithmetic on accumulators that lie over the warps of a consumer.
 #include "../Addressing.h"
+#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -150,7 +151,7 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &share) {
   if (waitsForStore(acc)) {
     if (auto map = acc.getDefiningOp<MapOp>())
-      return mapped(b, map, n, share);
+      return applyMap(b, map, [&](Value value) { return element(b, value, n, share); });
     int64_t product = static_cast<int64_t>(n) / 4, row = product / share.wide(), column = product % share.wide();
     Pieces &pair = pairs[{row, column / 2}];
     if (pair.empty())
@@ -160,16 +161,6 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &shar
   if (auto found = entries.find(acc); found != entries.end())
     return found->second[static_cast<int64_t>(n) / 4 % share.wide() * 2 + n % 2];
   return pieces(acc)[cast<AccType>(acc.getType()).getColumns() == 1 ? share.rowOf(n) : n];
-}
-
-/// The arithmetic on piece `n`.
-Value RoleLowering::mapped(OpBuilder &b, MapOp op, size_t n, const Share &share) {
-  Block &body = op.getBody().front();
-  for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
-    mapping.map(argument, element(b, value, n, share));
-  for (Operation &inner : body.without_terminator())
-    b.clone(inner, mapping);
-  return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 
 LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
@@ -183,10 +174,13 @@ LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
     return op.emitError("tiles: only what is stored, and nothing else, may read entries");
   loadRowsOf(b, op.getResult());
   Share share = shareOf(type);
+  if (isColumn)
+    share = Share{share.rows, 8, byRows};
   Pieces results;
-  for (size_t n = 0; n < countPieces(type); ++n) // of a column, the first piece of each row in products of 16 x 8
-    results.push_back(
-        mapped(b, op, isColumn ? n / 2 * 4 + n % 2 * 2 : n, isColumn ? Share{share.rows, 8, byRows} : share));
+  for (size_t n = 0; n < countPieces(type); ++n) { // of a column, the first piece of each row in products of 16 x 8
+    size_t piece = isColumn ? n / 2 * 4 + n % 2 * 2 : n;
+    results.push_back(applyMap(b, op, [&](Value value) { return element(b, value, piece, share); }));
+  }
   setPieces(op.getResult(), results);
   return success();
 }
@@ -226,17 +220,6 @@ LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
     llvm::append_range(own, ArrayRef(all).slice(4 * (row * share.wide() + first / 8), 4 * part.wide()));
   setPieces(op.getResult(), own);
   return success();
-}
-
-/// The element at `index`, of `type`; 0 unless `inside`.
-static Value elementOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
-  auto guard = scf::IfOp::create(b, loc, type, inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  Value address = LLVM::GEPOp::create(then, loc, array.getType(), type, array, ArrayRef<LLVM::GEPArg>{index});
-  scf::YieldOp::create(then, loc, LLVM::LoadOp::create(then, loc, type, address).getResult());
-  scf::YieldOp::create(otherwise, loc,
-                       arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(type)).getResult());
-  return guard.getResult(0);
 }
 
 /// Registers come in the order of a left operand, whose contraction runs along the columns of the accumulator.

@@ -4,8 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_AMPERE_SHAREDMEMORY_H
 #define LACIS_LIB_TRANSFORMS_AMPERE_SHAREDMEMORY_H
 
-#include "../Roles/RoleBody.h"
-#include "llvm/ADT/MapVector.h"
+#include "../Roles/Rings.h"
 
 namespace lacis::ampere {
 
@@ -14,14 +13,8 @@ constexpr int64_t kCopyThreads = 128;              // of the producer: registers
 constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
 
 /// Bytes from the start of dynamic shared memory.
-struct RingPlace {
-  int64_t begin = 0, stageBytes = 0;
-  int64_t full = 0, empty = 0;      // the first of `stages` barriers
-  llvm::SmallVector<int64_t> tiles; // within a stage
-};
-
 struct SharedMemory {
-  llvm::MapVector<mlir::Operation *, RingPlace> rings;
+  Rings rings;
   int64_t bytes = 0;
 
   /// Fails, with the sizes, where it is more than `limit`.

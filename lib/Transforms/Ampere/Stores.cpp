@@ -2,6 +2,7 @@
 /// \file
 /// Stores of accumulators: the lanes of a quad bring neighbours together, 16 bytes each, and store them.
 #include "../Addressing.h"
+#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -109,18 +110,9 @@ void RoleLowering::loadEntriesOf(OpBuilder &b, Value acc, int64_t line) {
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
   Value array = mapping.lookupOrDefault(op.getBitmap());
   Value base = LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), array, ArrayRef<LLVM::GEPArg>{first});
-  Instructions inner(then, loc);
   Pieces values;
-  for (int32_t across = 0; across < share.wide(); ++across) {
-    Value address =
-        LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), base, ArrayRef<LLVM::GEPArg>{8 * across});
-    Value both = LLVM::LoadOp::create(then, loc, then.getI16Type(), address, /*alignment=*/2);
-    Value word = arith::ExtUIOp::create(then, loc, then.getI32Type(), both);
-    Value low = arith::AndIOp::create(then, loc, word, inner.constant(1));
-    Value high = arith::ShRUIOp::create(then, loc, word, inner.constant(8));
-    values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), low));
-    values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), high));
-  }
+  for (int32_t across = 0; across < share.wide(); ++across)
+    llvm::append_range(values, entryPair(then, loc, base, 8 * across));
   scf::YieldOp::create(then, loc, values);
   Value one = arith::ConstantOp::create(otherwise, loc, otherwise.getF32FloatAttr(1.0f));
   scf::YieldOp::create(otherwise, loc, Pieces(values.size(), one));

@@ -151,22 +151,12 @@ void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
   if (waitsForStore(acc)) {
     if (auto map = acc.getDefiningOp<MapOp>())
-      return mapped(b, map, n);
+      return applyMap(b, map, [&](Value value) { return element(b, value, n); });
     if (n % 8 == 0) // elements are asked for in order
       setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
     return pieces(acc)[n % 8];
   }
   return cast<AccType>(acc.getType()).getColumns() == 1 ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
-}
-
-/// The arithmetic on element `n`.
-Value RoleLowering::mapped(OpBuilder &b, MapOp op, size_t n) {
-  Block &body = op.getBody().front();
-  for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
-    mapping.map(argument, element(b, value, n));
-  for (Operation &inner : body.without_terminator())
-    b.clone(inner, mapping);
-  return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 
 LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
@@ -178,7 +168,7 @@ LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
     return success();
   Pieces results;
   for (int64_t n = 0, count = isColumn ? 2 : type.getColumns() / 2; n < count; ++n)
-    results.push_back(mapped(b, op, isColumn ? 2 * n : n));
+    results.push_back(applyMap(b, op, [&](Value value) { return element(b, value, isColumn ? 2 * n : n); }));
   setPieces(op.getResult(), results);
   return success();
 }

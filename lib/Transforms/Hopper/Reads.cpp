@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Accumulators that are read: from other accumulators, from tiles, and element by element from arrays.
+#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -75,17 +76,6 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
 
 //===- Arrays -------------------------------------------------------------===//
 
-/// The element at `index`, of `type`; 0 unless `inside`.
-static Value elementOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
-  auto guard = scf::IfOp::create(b, loc, type, inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  Value address = LLVM::GEPOp::create(then, loc, array.getType(), type, array, ArrayRef<LLVM::GEPArg>{index});
-  scf::YieldOp::create(then, loc, LLVM::LoadOp::create(then, loc, type, address).getResult());
-  scf::YieldOp::create(otherwise, loc,
-                       arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(type)).getResult());
-  return guard.getResult(0);
-}
-
 /// The row of a thread's first elements.
 static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group) {
   Value quad = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
@@ -158,21 +148,10 @@ LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
   auto guard = scf::IfOp::create(b, loc, SmallVector<Type>(acc.getColumns() / 2, b.getF32Type()), some,
                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  Instructions inner(then, loc);
   Pieces values;
   for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
-    for (Value base : bases) {
-      int32_t offset = static_cast<int32_t>(eight);
-      Value address =
-          LLVM::GEPOp::create(then, loc, array.getType(), then.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
-      constexpr unsigned alignment = 2;
-      Value both = LLVM::LoadOp::create(then, loc, then.getI16Type(), address, alignment);
-      Value word = arith::ExtUIOp::create(then, loc, then.getI32Type(), both);
-      Value low = arith::AndIOp::create(then, loc, word, inner.constant(1));
-      Value high = arith::ShRUIOp::create(then, loc, word, inner.constant(8));
-      values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), low));
-      values.push_back(arith::UIToFPOp::create(then, loc, then.getF32Type(), high));
-    }
+    for (Value base : bases)
+      llvm::append_range(values, entryPair(then, loc, base, static_cast<int32_t>(eight)));
   scf::YieldOp::create(then, loc, values);
   Value one = arith::ConstantOp::create(otherwise, loc, otherwise.getF32FloatAttr(1.0f));
   scf::YieldOp::create(otherwise, loc, Pieces(values.size(), one));

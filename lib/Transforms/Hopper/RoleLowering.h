@@ -54,7 +54,6 @@ private:
   llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
   /// Element `n` of a thread; of a single column, the number of its row. Computed here if its map waits for a store.
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n);
-  mlir::Value mapped(mlir::OpBuilder &b, MapOp op, size_t n);
   void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
 
   // Reads

@@ -8,24 +8,9 @@ using namespace lacis;
 using namespace lacis::hopper;
 
 FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
-  constexpr int64_t alignment = 1024, barrierBytes = 8;
   SharedMemory memory;
-  auto visit = [&](AcquireOp acquire) {
-    RingOp ring = ringOf(acquire.getRing());
-    if (!memory.rings.insert({ring, RingPlace()}).second)
-      return;
-    RingPlace &place = memory.rings[ring];
-    place.begin = memory.bytes;
-    for (TileType tile : ring.getType().getTiles()) {
-      place.tiles.push_back(place.stageBytes);
-      place.stageBytes += llvm::alignTo(tile.getBytes(), alignment);
-    }
-    memory.bytes += place.stageBytes * ring.getType().getStages();
-  };
-  roles.walk(visit);
-  int64_t barriers = barrierBytes;
-  for (auto &[ring, place] : memory.rings)
-    barriers += 2 * barrierBytes * cast<RingOp>(ring).getType().getStages();
+  memory.bytes = placeStages(roles, memory.rings);
+  int64_t barriers = countBarrierBytes(memory.rings) + kBarrierBytes;
   bool stores = false;
   constexpr int64_t leastColumns = 16;
   roles.walk([&](Operation *op) {
@@ -46,14 +31,8 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
            << memory.bytes << " bytes and " << (stores ? consumers * memory.storeBytes() : 0)
            << " bytes for stores are more than the " << kSharedBytes - barriers
            << " bytes of shared memory; use fewer stages or smaller tiles";
-  int64_t next = memory.stores + memory.buffersPerConsumer * consumers * memory.storeBytes();
-  for (auto &[ring, place] : memory.rings) {
-    int64_t stages = cast<RingOp>(ring).getType().getStages();
-    place.full = next;
-    place.empty = next + barrierBytes * stages;
-    next += 2 * barrierBytes * stages;
-  }
-  memory.idle = next;
-  memory.bytes = next + barrierBytes;
+  memory.idle = placeBarriers(memory.rings,
+                              memory.stores + memory.buffersPerConsumer * consumers * memory.storeBytes());
+  memory.bytes = memory.idle + kBarrierBytes;
   return memory;
 }

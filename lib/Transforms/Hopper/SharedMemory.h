@@ -4,8 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H
 #define LACIS_LIB_TRANSFORMS_HOPPER_SHAREDMEMORY_H
 
-#include "../Roles/RoleBody.h"
-#include "llvm/ADT/MapVector.h"
+#include "../Roles/Rings.h"
 
 namespace lacis::hopper {
 
@@ -14,14 +13,8 @@ constexpr int64_t kGroupThreads = 128;   // a warpgroup: the producer, or one co
 constexpr int64_t kStoreRows = 64;       // of the accumulator, in a box that is stored
 
 /// Bytes from the start of dynamic shared memory.
-struct RingPlace {
-  int64_t begin = 0, stageBytes = 0;
-  int64_t full = 0, empty = 0;      // the first of `stages` barriers
-  llvm::SmallVector<int64_t> tiles; // within a stage
-};
-
 struct SharedMemory {
-  llvm::MapVector<mlir::Operation *, RingPlace> rings;
+  Rings rings;
   int64_t stores = 0, buffersPerConsumer = 0;
   int64_t storeColumns = 64; // of the accumulator, in a box of 16-bit elements
   int64_t idle = 0;          // a barrier that nobody waits for

@@ -44,6 +44,15 @@ void RoleBody::distribute(ValueRange before, ValueRange all) {
   }
 }
 
+Value RoleBody::applyMap(OpBuilder &b, MapOp op, llvm::function_ref<Value(Value)> element) {
+  Block &body = op.getBody().front();
+  for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
+    mapping.map(argument, element(value));
+  for (Operation &inner : body.without_terminator())
+    b.clone(inner, mapping);
+  return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
+}
+
 RoleBody::Pieces RoleBody::placeOf(OpBuilder &b, Value value) {
   if (auto ring = value.getDefiningOp<RingOp>(); ring && !split.count(value))
     lowerRing(b, ring);

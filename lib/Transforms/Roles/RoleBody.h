@@ -43,6 +43,9 @@ protected:
   /// The place in a ring that `value` is, which may be the first.
   Pieces placeOf(mlir::OpBuilder &b, mlir::Value value);
 
+  /// The arithmetic of a map on what `element` takes of its values.
+  mlir::Value applyMap(mlir::OpBuilder &b, MapOp op, llvm::function_ref<mlir::Value(mlir::Value)> element);
+
   const bool isProducer;
   mlir::IRMapping mapping;
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from ..errors import FormatError, ScheduleError
 from ..formats import Sum
-from .handle import GradientHandle, Verbs
+from .handle import GradientHandle, SiteVerbs
 from .site import Site
 
 
-class Activation(Verbs):
+class Activation(SiteVerbs):
     """What a module answers (`path:out`) or takes (`path:in0`): packed as it passes, for the next product.
 
     Its leading axes are one, `b`, and its last one is `j`; formats and sparsifiers see this matrix. Steps of loops are
@@ -26,16 +26,6 @@ class Activation(Verbs):
         return self._schedule.edge(self.name)
 
     @property
-    def steps(self) -> tuple:
-        """The records, in order."""
-        return tuple(self.site.steps)
-
-    @property
-    def format(self):
-        """The format that the verbs say together."""
-        return self.site.format()
-
-    @property
     def grad(self) -> ActivationGradient:
         """The gradient that passes here on its way back."""
         return ActivationGradient(self._schedule, self.name)
@@ -49,14 +39,6 @@ class Activation(Verbs):
     def kernels(self) -> dict:
         """The kernels that ran on it, by expression; raises `ScheduleError` before the first."""
         return self._schedule.engine.edge_kernels(self.site)
-
-    def _trial(self, step) -> None:
-        self._schedule.require_open(step)
-        self.site.trial(step)
-
-    def _take(self, step) -> None:
-        self._trial(step)
-        self.site.record(step)
 
     def __repr__(self) -> str:
         return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)

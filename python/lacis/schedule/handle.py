@@ -36,7 +36,29 @@ class Verbs:
         return self
 
 
-class Handle(Verbs):
+class SiteVerbs(Verbs):
+    """Verbs that are recorded at a site, `self.site` of the schedule `self._schedule`."""
+
+    @property
+    def steps(self) -> tuple:
+        """The records, in order."""
+        return tuple(self.site.steps)
+
+    @property
+    def format(self):
+        """The format that the verbs say together."""
+        return self.site.format()
+
+    def _trial(self, step) -> None:
+        self._schedule.require_open(step)
+        self.site.trial(step)
+
+    def _take(self, step) -> None:
+        self._trial(step)
+        self.site.record(step)
+
+
+class Handle(SiteVerbs):
     """One parameter. Verbs return the handle, and raise at once when they contradict an earlier one."""
 
     def __init__(self, schedule, site: Site):
@@ -50,16 +72,6 @@ class Handle(Verbs):
     @property
     def shape(self) -> tuple[int, ...]:
         return self.site.shape
-
-    @property
-    def steps(self) -> tuple:
-        """The records, in order."""
-        return tuple(self.site.steps)
-
-    @property
-    def format(self):
-        """The format that the verbs say together."""
-        return self.site.format()
 
     @property
     def grad(self) -> GradientHandle:
@@ -89,14 +101,6 @@ class Handle(Verbs):
     def packed(self):
         """The packed tensor over the arrays of the built model."""
         return self._schedule.engine.packed(self.site)
-
-    def _trial(self, step) -> None:
-        self._schedule.require_open(step)
-        self.site.trial(step)
-
-    def _take(self, step) -> None:
-        self._trial(step)
-        self.site.record(step)
 
     def __repr__(self) -> str:
         verbs = "".join(f".{step.describe()}" for step in self.site.steps)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where the stages and barriers of rings lie in shared memory.
+#include "Rings.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Of the barriers that say full, or of those that say empty.
+static int64_t sideBytes(Operation *ring) { return kBarrierBytes * cast<RingOp>(ring).getType().getStages(); }
+
+int64_t lacis::placeStages(RolesOp roles, Rings &rings) {
+  constexpr int64_t alignment = 1024;
+  int64_t bytes = 0;
+  roles.walk([&](AcquireOp acquire) {
+    RingOp ring = ringOf(acquire.getRing());
+    if (!rings.insert({ring, RingPlace()}).second)
+      return;
+    RingPlace &place = rings[ring];
+    place.begin = bytes;
+    for (TileType tile : ring.getType().getTiles()) {
+      place.tiles.push_back(place.stageBytes);
+      place.stageBytes += llvm::alignTo(tile.getBytes(), alignment);
+    }
+    bytes += place.stageBytes * ring.getType().getStages();
+  });
+  return bytes;
+}
+
+int64_t lacis::countBarrierBytes(const Rings &rings) {
+  int64_t bytes = 0;
+  for (auto &[ring, place] : rings)
+    bytes += 2 * sideBytes(ring);
+  return bytes;
+}
+
+int64_t lacis::placeBarriers(Rings &rings, int64_t begin) {
+  for (auto &[ring, place] : rings) {
+    place.full = begin;
+    place.empty = begin + sideBytes(ring);
+    begin += 2 * sideBytes(ring);
+  }
+  return begin;
+}
