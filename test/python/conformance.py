@@ -13,7 +13,7 @@ import lacis
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 SHAPES = ((17, 23), (1, 9), (33, 1), (0, 5), (5, 0))
 ALIGNED = (48, 64)  # sizes of another divisibility class, so kernels of their own
-ODD_SHAPES = ((17, 23), (33, 21), (1, 9), (33, 1))
+ODD_SHAPES = ((17, 23), (33, 21), (1, 9), (33, 1), (0, 5), (5, 0))
 DENSITIES = (0.0, 0.2, 1.0)
 BATCHES = (0, 1, 33)
 
