@@ -58,11 +58,6 @@ def test_bias_activation_and_residual(name, shape, dtype):
     tile_epilogue.check(name, *shape, 0.5, dtype)
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_same_bits(name):
-    tile_gradients.check(LAYOUTS[name], 4096, 2048, 2048, 0.8, repeats=200)
-
-
 @pytest.mark.parametrize("name", VALUES)
 def test_padding_of_partly_filled_blocks_stays_0(name):
     tile_gradients.check(VALUES[name], 1000, 712, 333, 0.5, entries=0.3)
@@ -79,15 +74,6 @@ def test_not_a_number_leaves_padding_0(name):
     got, valid = layer(dy, x), layer.packed.pattern.tensors["valid"]
     assert valid.numel() and not got[~valid].any()
     assert not got[valid].isfinite().all()
-
-
-@pytest.mark.parametrize("name", INPUT)
-def test_not_a_number_stays_in_its_token(name):
-    layout = INPUT[name]
-    weight, dy = tiles.blocked(512, 512, layout.block, 0.5), torch.randn(300, 512, device="cuda").bfloat16()
-    dy[17, 5], dy[200, 500] = float("nan"), float("inf")
-    bad = ~tiles.Layer(layout, weight, 300)(dy).isfinite().all(1)
-    assert set(bad.nonzero().flatten().tolist()) <= {17, 200}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

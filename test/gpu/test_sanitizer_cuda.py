@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""compute-sanitizer over every family of kernels, each on one small problem: nothing to report."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import families
+import pytest
+import torch
+
+TOOL = shutil.which("compute-sanitizer")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"),
+    pytest.mark.skipif(TOOL is None, reason="no compute-sanitizer"),
+]
+OURS = ("einsum", "forward_", "grad_input_", "grad_values_")  # torch's kernels are not looked at
+
+
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
+def test_nothing_to_report(tool):
+    chosen = [option for name in OURS for option in ("--kernel-regex", f"kns={name}")]
+    program = [sys.executable, str(pathlib.Path(families.__file__))]
+    found = subprocess.run(
+        [TOOL, "--tool", tool, "--error-exitcode", "9", *chosen, *program],
+        env=os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"},  # each tensor is an allocation, with bounds
+        capture_output=True,
+        text=True,
+    )
+    if "Device not supported" in found.stdout:
+        pytest.skip("compute-sanitizer does not support this device")
+    assert found.returncode == 0, found.stdout[-10000:] + found.stderr[-2000:]
+    assert all(name in found.stdout.splitlines() for name in families.small())
+    assert "SUMMARY: 0 " in found.stdout, found.stdout[-1000:]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every family of tile kernels a thousand times on poisoned memory: right, bit-equal, and NaN stays in its token."""
+
+import families
+import poison
+import pytest
+import torch
+
+pytestmark = pytest.mark.skipif(families.CAPABILITY < (8, 0), reason="needs a GPU of compute capability 8.0 or more")
+ALL, FEW = (families.families(), families.few()) if families.CAPABILITY >= (8, 0) else ({}, {})
+RUNS = 1000
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def right(found, want):
+    error = ((found.double() - want).norm() / want.norm()).item()
+    assert error < 6e-3, f"error {error}"
+
+
+def stress(problem) -> None:
+    """Every run finds NaN in its output, its workspace and its shared memory; none waits for the host."""
+    with torch.no_grad():
+        problem.run()  # makes the arrays that it walks
+        with poison.allocations():
+            poison.shared_memory()
+            first = problem.run()
+            right(first, problem.want)
+            bits, differs = first.view(torch.int16), torch.zeros((), device="cuda", dtype=torch.bool)
+            for _ in range(RUNS):
+                poison.shared_memory()
+                differs |= (problem.run().view(torch.int16) != bits).any()
+    assert not differs, f"{RUNS} runs differ"
+
+
+def test_poison_is_what_the_next_launch_finds():
+    left = 0.0
+    for _ in range(50):  # other processes may take turns on the same GPU
+        poison.shared_memory()
+        left = max(left, poison.left_in_shared_memory())
+    assert left > 0.9
+    with poison.allocations():
+        assert torch.empty(100, device="cuda").isnan().all()
+    assert not torch.zeros(100, device="cuda").isnan().any()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_thousand_runs(name):
+    slow = "sum" in name or name.startswith("dw") and ("sm_80" in name or "8x8" in name)  # by plain loops
+    stress(ALL[name](*(512, 512, 1000) if slow else (2048, 2048, 3000)))
+
+
+@pytest.mark.parametrize("tokens", [1, 8, 32])
+@pytest.mark.parametrize("name", FEW)
+def test_a_thousand_runs_of_few_tokens(name, tokens):
+    stress(FEW[name](2048, 2048, tokens))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_not_a_number_stays_in_its_token(name):
+    """In its feature, in a gradient of values, which sums over tokens."""
+    problem = ALL[name](1024, 1024, 300, sparsity=0.5)
+    problem.given[17, 5], problem.given[200, 500] = float("nan"), float("inf")
+    with torch.no_grad():
+        found = problem.run()
+    assert problem.spoiled_lines(found) <= ({5, 500} if "dw" in name else {17, 200})
+    assert not found.isfinite().all()
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_not_a_number_stays_in_one_of_few_tokens(name):
+    problem = FEW[name](1024, 1024, 9, sparsity=0.5)
+    problem.given[3, 5], problem.given[8, 500] = float("nan"), float("inf")
+    with torch.no_grad():
+        found = problem.run()
+    assert problem.spoiled_lines(found) <= {3, 8} and not found.isfinite().all()
