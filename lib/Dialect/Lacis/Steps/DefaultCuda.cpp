@@ -13,6 +13,8 @@ using namespace mlir;
 using namespace lacis;
 
 static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
+/// Warps of a block whose rows, walked side by side, find what they read of a dense operand in the first-level cache.
+static constexpr int64_t kManyWarps = 32;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
 /// Entries of a share for each column of its tile: enough to hide the search for its first row, few enough to spread
@@ -40,8 +42,8 @@ static void bindWarps(ScheduleBuilder &schedule, std::string name, int64_t share
 }
 
 /// A loop of unknown size in tiles for the warps of a block.
-static void scheduleWarps(ScheduleBuilder &schedule, const std::string &name, int64_t share) {
-  schedule.split(name, kWarps * share);
+static void scheduleWarps(ScheduleBuilder &schedule, const std::string &name, int64_t share, int64_t warps = kWarps) {
+  schedule.split(name, warps * share);
   bindWarps(schedule, name + "1", share);
 }
 
@@ -53,7 +55,7 @@ static void scheduleColumns(ScheduleBuilder &schedule, const std::string &name, 
 }
 
 /// Blocks of rows for the warps; the last constant digit is jammed.
-static void scheduleRows(ScheduleBuilder &schedule, LoopOp rows) {
+static void scheduleRows(ScheduleBuilder &schedule, LoopOp rows, int64_t warps) {
   std::string name = rows.getName().str();
   std::optional<int64_t> trip = rows.getTrip();
   int64_t jam = !trip || !canJam(rows) ? 1 : *trip % 4 == 0 ? 4 : *trip % 2 == 0 ? 2 : 1;
@@ -64,7 +66,7 @@ static void scheduleRows(ScheduleBuilder &schedule, LoopOp rows) {
     trip = *trip / jam;
   }
   if (!trip || *trip % kWarps == 0)
-    scheduleWarps(schedule, name, 1);
+    scheduleWarps(schedule, name, 1, trip ? kWarps : warps);
 }
 
 /// How many rows share a warp whose lanes hold `panel` columns, in tiles of at most `wanted`: more than one where that
@@ -89,6 +91,7 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
   int64_t wanted = wantedColumns(nest, uneven, copy.panel);
   int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel, wanted) : 1;
   copy.panel /= share;
+  bool isRead = operandsAcross(nest, lane).empty() && !summedHas(nest, "lacis.large");
   scheduleCopies(schedule, lane, copy);
   openLanes(schedule, lane, copy.panel);
   rows = rowLoop(nest, lane);
@@ -104,7 +107,7 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
   if (share > 1)
     scheduleWarps(schedule, rows.getName().str(), share);
   else if (rows)
-    scheduleRows(schedule, rows);
+    scheduleRows(schedule, rows, isRead ? kManyWarps : kWarps);
   scheduleColumns(schedule, tile, vector);
 }
 
@@ -127,10 +130,10 @@ static void scheduleThreads(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain) {
   schedule.bind(name + "1", "thread.x");
 }
 
-/// Four entries at once: their loads are in flight together.
-static void unrollEntries(ScheduleBuilder &schedule) {
+/// Some entries at once: their loads are in flight together.
+static void unrollEntries(ScheduleBuilder &schedule, Operation *root, int64_t rounds) {
   SmallVector<std::string> names;
-  schedule.getNest().getFunction().walk([&](Operation *loop) {
+  root->walk([&](Operation *loop) {
     auto dense = dyn_cast<LoopOp>(loop); // over all coordinates of a dense level
     bool walks = isa<LevelLoopOp>(loop) || (dense && dense.getNumResults() != 0 && !dense.getTrip() && !isMarked(dense));
     if (!walks || loop->hasAttr("unroll"))
@@ -141,7 +144,7 @@ static void unrollEntries(ScheduleBuilder &schedule) {
       names.push_back(name.str());
   });
   for (const std::string &name : names)
-    schedule.unroll(name, 4);
+    schedule.unroll(name, rounds);
 }
 
 /// The threads of a block compute a stored block of the output, four rows each.
@@ -200,7 +203,8 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
     schedule.jam(units + "11");
 }
 
-/// The whole default of a main nest that no step has changed.
+/// The whole default of a main nest that no step has changed. Its lanes have vectors of their own in flight, so fewer
+/// entries at once than elsewhere leave room for more warps.
 static void scheduleMain(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
   if (isSampled(nest)) {
@@ -211,8 +215,10 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   }
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
+    int64_t rounds = operandsAcross(nest, lane).empty() ? 2 : 3;
     scheduleFew(schedule);
     scheduleProduct(schedule, lane);
+    unrollEntries(schedule, nest.mainChain().front(), rounds);
   } else if (isSampled(nest) || !scheduleVector(schedule)) {
     scheduleThreads(schedule, nest.mainChain());
   }
@@ -230,7 +236,7 @@ LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> 
     scheduleThreads(schedule, chain);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "block.x");
-  unrollEntries(schedule);
+  unrollEntries(schedule, nest.getFunction(), 4);
   return schedule.getResult();
 }
 
