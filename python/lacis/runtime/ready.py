@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of a kernel in inference that are like one before: bound to their packed operand, they look up little."""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+
+from .. import knobs
+from ..packing import PackedTensor
+from .bound import BoundCall
+from .bound import run as run_bound
+
+_dispatch_modes = torch._C._len_torch_dispatch_stack
+_MOST = 16  # shapes of the dense operand that are kept for one packed operand
+
+
+class ReadyCalls:
+    """The calls of one einsum's kernel on a packed and a dense operand, by packed operand and shape of the dense one.
+
+    They hold the arrays of a packed operand no longer than it lives and has these values. What is not like before, or
+    not inference alone (a gradient, autocast, a mode that looks at every operator), is left to the way that looks at
+    all of it.
+    """
+
+    def __init__(self, call, kernels):
+        self._known: weakref.WeakKeyDictionary[PackedTensor, tuple] = weakref.WeakKeyDictionary()
+        self._packed, self._run = call.packed, run_bound()
+        operands = call.operands
+        self._able = len(operands) == 2 and isinstance(operands[call.packed], PackedTensor) and call.epilogue is None
+        self._able = self._able and call.fused and not call.by_entry and call.dtype != torch.bool
+        self._able = self._able and not kernels[""].derived  # copies of values are looked after by each launch
+
+    def run(self, operands) -> torch.Tensor | None:
+        """The result, or None where nothing is ready for these operands."""
+        if not self._able or not self._is_plain(operands):
+            return None
+        packed, dense = operands[self._packed], operands[1 - self._packed]
+        values, calls = self._known.get(packed, (None, None))
+        call = calls.get(dense.shape) if values is packed._values else None
+        if call is None:
+            return None
+        try:
+            return self._run(dense, call.number)
+        except RuntimeError:  # the other way says what is wrong
+            return None
+
+    def keep(self, operands, kernel, result) -> None:
+        """Make the call that just ran ready to run again."""
+        if not self._able or not self._is_plain(operands):
+            return
+        packed, dense = operands[self._packed], operands[1 - self._packed]
+        values, calls = self._known.get(packed, (None, {}))
+        if values is not packed._values or len(calls) >= _MOST:
+            calls = {}
+        calls[dense.shape] = BoundCall(kernel.arrays(packed), kernel.key, packed.shape, dense.ndim, result.shape)
+        self._known[packed] = packed._values, calls
+
+    def _is_plain(self, operands) -> bool:
+        """Are these tensors in inference that nobody but torch's own dispatcher looks at?"""
+        return (
+            len(operands) == 2
+            and not torch.is_grad_enabled()
+            and type(operands[1 - self._packed]) is torch.Tensor
+            and type(operands[self._packed]) is PackedTensor
+            and not _dispatch_modes()
+            and not torch._C._is_any_autocast_enabled()
+            and not torch.compiler.is_compiling()
+            and not knobs.debug
+        )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of a kernel that are like one before: what they see, keep, and leave to the way that looks at everything."""
+
+import gc
+import weakref
+
+import lacis
+import pytest
+import torch
+from lacis.runtime.ready import ReadyCalls
+from torch.fx.experimental.proxy_tensor import make_fx
+
+
+@pytest.fixture
+def packed():
+    return lacis.pack(torch.randn(24, 40).relu(), lacis.Csr)
+
+
+@pytest.fixture
+def kernel(packed):
+    return lacis.compile("ij,bj->bi", packed, torch.randn(16, 40))
+
+
+def counted(monkeypatch) -> list:
+    """What the quick way answered, call by call."""
+    answers, run = [], ReadyCalls.run
+    monkeypatch.setattr(ReadyCalls, "run", lambda *given: answers.append(run(*given)) or answers[-1])
+    return answers
+
+
+def test_the_second_call_is_ready_and_sees_new_values(packed, kernel, monkeypatch):
+    answers = counted(monkeypatch)
+    with torch.inference_mode():
+        for size, ready in ((16, False), (16, True), (8, False), (16, True), (8, True)):
+            x = torch.randn(size, 40)
+            torch.testing.assert_close(kernel(packed, x), x @ packed.to_dense().T)
+            assert (answers[-1] is not None) == ready
+        packed.values.mul_(2)
+        torch.testing.assert_close(kernel(packed, x), x @ packed.to_dense().T)
+        assert answers[-1] is not None
+        packed.values = packed.values + 1
+        torch.testing.assert_close(kernel(packed, x), x @ packed.to_dense().T)
+        assert answers[-1] is None
+        other = packed.with_values(packed.values * 3)
+        torch.testing.assert_close(kernel(other, x), x @ other.to_dense().T)
+        assert answers[-1] is None
+
+
+def test_it_keeps_no_operand_alive(packed, kernel):
+    twin = lacis.pack(packed.to_dense(), lacis.Csr)
+    crd, x = weakref.ref(twin.storage["crd1"]), torch.randn(16, 40)
+    with torch.no_grad():
+        kernel(twin, x), kernel(twin, x)
+    del twin
+    gc.collect()
+    assert crd() is None
+
+
+def test_other_modes_take_the_other_way(packed, kernel):
+    x = torch.randn(16, 40)
+    with torch.no_grad():
+        expected = kernel(packed, x)
+        torch.testing.assert_close(kernel(packed, x), expected)
+        assert "bound" not in make_fx(lambda x: kernel(packed, x))(x).code
+        with pytest.raises(lacis.DataError, match="'j' is 40 long, but 41"):
+            kernel(packed, torch.randn(16, 41))
+        with pytest.raises(lacis.Error):
+            kernel(packed, x.double())
+        torch.testing.assert_close(kernel(packed, x.T.contiguous().T), expected)
+    y = kernel(packed, x.requires_grad_())
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, packed.to_dense().sum(0).expand(16, 40))
