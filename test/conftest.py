@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the kernels that the suite compiles: `make test` makes at most 500 distinct ones.
+"""Counts the kernels that the suite compiles, at most 500 distinct ones in `make test`, and the cases that it draws.
 
 A kernel is its text at the first stage: the same text for another target is the same kernel, and so is a later stage
 that goes back in. One that a warm cache holds counts too.
@@ -13,6 +13,7 @@ import hashlib
 import os
 
 import pytest
+import tally
 
 LIMIT = 500
 _made: dict[str, str] = {}  # digest of the text -> the test module that asked first
@@ -50,8 +51,10 @@ def pytest_configure(config):
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
     """A worker of pytest-xdist hands over what it counted."""
-    for digest, module in getattr(node, "workeroutput", {}).get("kernels", {}).items():
+    output = getattr(node, "workeroutput", {})
+    for digest, module in output.get("kernels", {}).items():
         _made.setdefault(digest, module)
+    tally.counts.update(output.get("drawn", {}))
 
 
 def _limited() -> bool:
@@ -64,12 +67,13 @@ def _limited() -> bool:
 def pytest_sessionfinish(session):
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["kernels"] = dict(_made)
+        output["kernels"], output["drawn"] = dict(_made), dict(tally.counts)
     elif len(_made) > LIMIT and _limited():
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(tally.line())
     terminalreporter.write_line(f"{len(_made)} distinct kernels (make test: at most {LIMIT})")
     if os.environ.get("LACIS_TEST_KERNELS") or (len(_made) > LIMIT and _limited()):
         for module, count in collections.Counter(_made.values()).most_common():

@@ -22,7 +22,7 @@ OURS = ("einsum", "forward_", "grad_input_", "grad_values_")  # torch's kernels 
 
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])
 def test_nothing_to_report(tool):
-    chosen = [option for name in OURS for option in ("--kernel-regex", f"kns={name}")]
+    chosen = [option for name in OURS for option in ("--kernel-name", f"kns={name}")]
     program = [sys.executable, str(pathlib.Path(families.__file__))]
     found = subprocess.run(
         [TOOL, "--tool", tool, "--error-exitcode", "9", *chosen, *program],

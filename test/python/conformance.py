@@ -21,6 +21,11 @@ BATCHES = (0, 1, 33)
 DEVICE = "cpu"  # test/gpu runs the same suite on "cuda"
 
 
+def dtype_of(shard: int) -> torch.dtype:
+    """The dtype that the random cases of a shard have."""
+    return DTYPES[shard % len(DTYPES)]
+
+
 def normal(*shape, dtype, generator) -> torch.Tensor:
     return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
 

@@ -40,10 +40,10 @@ def test_named_format(name, dtype):
             assert ".target sm_80" in assemble(NAMED[name], dtype, bias, "cuda:sm_80", strict=True)
 
 
-@pytest.mark.parametrize("shard", range(4))
+@pytest.mark.parametrize("shard", range(strategies.SHARDS))
 def test_random_format(shard):
     """The random formats that the conformance suite runs under the default schedule."""
     for n, format in strategies.share("layers", shard):
-        assemble(format, conformance.DTYPES[shard], n % 4 == 0, "cuda:sm_90a")
+        assemble(format, conformance.dtype_of(shard), n % 4 == 0, "cuda:sm_90a")
         if n % 8 == 0:
-            assemble(format, conformance.DTYPES[shard], True, "cuda:sm_80")
+            assemble(format, conformance.dtype_of(shard), True, "cuda:sm_80")
