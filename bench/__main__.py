@@ -27,6 +27,8 @@ NAMES = [
     "tile_gradients",
     "tile_training",
     "tile_epilogue",
+    "tile_variants",
+    "real_layers",
     "cost_model",
 ]
 

@@ -17,27 +17,31 @@ TOKENS = 8192
 MUST = {(64, 0.9): 4.8, (128, 0.75): 3.1, (32, 0.9): 2.2, (16, 0.9): 1.7}
 
 
-def products(block: int, sparsity: float, size: int) -> list[Case]:
-    """The three products, each beside cuBLAS's of the dense weight."""
+PRODUCTS = ("forward", "gradient of the input", "gradient of the values")
+
+
+def products(block: int, sparsity: float, size: int, tokens: int = TOKENS, names=PRODUCTS) -> list[Case]:
+    """The products of these names, each beside cuBLAS's of the dense weight."""
     weight = blocked(size, block, sparsity)
-    x, dy = (torch.randn(TOKENS, size, device="cuda").bfloat16() for _ in range(2))
+    x, dy = (torch.randn(tokens, size, device="cuda").bfloat16() for _ in range(2))
     packed = lacis.pack(weight, lacis.Bsr(block, block))
     kernel = lacis.compile("ij,bj->bi", packed, x)
-    of_input, of_values = (kernel.family.gradient(slot).kernel for slot in ("1", "values"))
+    gradient = lambda slot: kernel.family.gradient(slot).kernel
     each = {
         "forward": (lambda: kernel(packed, x), lambda: torch.nn.functional.linear(x, weight)),
-        "gradient of the input": (lambda: of_input.run([dy], packed, x.shape), lambda: dy @ weight),
+        "gradient of the input": (lambda: gradient("1").run([dy], packed, x.shape), lambda: dy @ weight),
         "gradient of the values": (
-            lambda: of_values.run([x, dy], packed, packed.values.shape),
+            lambda: gradient("values").run([x, dy], packed, packed.values.shape),
             lambda: dy.T @ x,
         ),
     }
-    cases = []
+    cases, words = [], f"{size}², " + f"{tokens} tokens, " * (tokens != TOKENS) + f"block {block}, {sparsity:.0%} zeros"
     with torch.no_grad():
-        for name, (own, dense) in each.items():
+        for name in names:
+            own, dense = each[name]
             times = measure({"lacis": own, "torch dense": dense}, "cuda", rounds=20, flush=True)
-            teraflops = 2 * TOKENS * packed.values.numel() / times["lacis"] / 1e9
-            cases.append(Case(f"{size}², block {block}, {sparsity:.0%} zeros, {name} ({teraflops:.0f} TFLOP/s)", times))
+            teraflops = 2 * tokens * packed.values.numel() / times["lacis"] / 1e9
+            cases.append(Case(f"{words}, {name} ({teraflops:.0f} TFLOP/s)", times))
     return cases
 
 
