@@ -47,7 +47,8 @@ def test_products_and_gradients(shard):
         tally.counts[f"blocks {where}"] += 1
 
 
-def check(format, block, rows, columns, tokens, sparsity, dtype, target) -> lacis.runtime.compile.Kernel:
+def check(format, block, rows, columns, tokens, sparsity, dtype, target):
+    """The kernel of the product, which and whose gradients are right on poisoned memory."""
     w = families.blocked(rows, columns, block, sparsity, dtype)
     w *= torch.rand_like(w.float()) < 0.9  # zeros inside of blocks, padding as far as gradients go
     packed = lacis.pack(w, format)
