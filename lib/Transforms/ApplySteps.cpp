@@ -35,6 +35,33 @@ private:
            }));
   }
 
+  /// The parts of a sum that have every loop of the step that exists under no name of its own.
+  static SmallVector<StringRef> partsFor(StepInterface step, Nest &nest) {
+    SmallVector<StringRef> found, open;
+    llvm::copy_if(step.namedLoops(), std::back_inserter(open),
+                  [&](StringRef name) { return !name.empty() && nest.findAll(name).empty(); });
+    if (!open.empty())
+      llvm::copy_if(nest.parts(), std::back_inserter(found), [&](StringRef part) {
+        return llvm::all_of(open, [&](StringRef name) { return !nest.findAll(nameInPart(part, name)).empty(); });
+      });
+    return found;
+  }
+
+  /// A loop that every part of a sum has is named once for all.
+  static LogicalResult applyToParts(StepInterface step, Nest &nest, Location loc) {
+    SmallVector<StringRef> parts = partsFor(step, nest);
+    if (parts.empty())
+      return step.apply(nest, loc);
+    LogicalResult result = success();
+    for (StringRef part : parts) {
+      nest.setPart(part);
+      if (succeeded(result))
+        result = step.apply(nest, loc);
+    }
+    nest.setPart("");
+    return result;
+  }
+
   /// One step; what it refuses is told with what was asked and the loops that exist.
   LogicalResult applyAt(StepInterface step, Nest &nest, Location loc) {
     ScopedDiagnosticHandler tell(&getContext(), [&](Diagnostic &diagnostic) {
@@ -46,7 +73,7 @@ private:
     auto nests = [&] { return llvm::range_size(nest.getFunction().getBody().getOps<LoopOp>()); };
     auto before = nests();
     untouched &= !touchesMain(step, nest);
-    LogicalResult result = step.apply(nest, loc);
+    LogicalResult result = applyToParts(step, nest, loc);
     untouched &= nests() == before;
     return result;
   }

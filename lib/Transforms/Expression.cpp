@@ -47,6 +47,14 @@ bool lacis::mayPad(Value tensor) {
   return formatOf(tensor).getLevels().back().getExtent().coversDomain();
 }
 
+/// What the names of loops begin with in a product with a part of a sum.
+static std::string prefixIn(linalg::GenericOp generic) {
+  std::string found;
+  for (Value operand : generic.getInputs())
+    found += prefixOf(operand);
+  return found;
+}
+
 static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); }
 
 void Expression::setSample(Value pattern, Value position) {
@@ -102,7 +110,7 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
   for (Letter &letter : letters) {
     if (letter.coordinate)
       continue;
-    auto loop = LoopOp::create(b, generic.getLoc(), letter.name, letter.size, carried);
+    auto loop = LoopOp::create(b, generic.getLoc(), prefixIn(generic) + letter.name, letter.size, carried);
     OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
     letter.coordinate = loop.getCoordinate();
     FailureOr<Value> next = accumulate(inner, generic, letters, stored, loop.getIterArgs()[0]);

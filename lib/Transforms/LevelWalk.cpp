@@ -35,6 +35,13 @@ bool lacis::needsGuard(Value size, int64_t div, unsigned count) {
   return count > 1 || div > 1 ? knownDivisor(size) % div != 0 : false;
 }
 
+std::string lacis::prefixOf(Value tensor) {
+  if (auto walk = tensor.getDefiningOp<WalkOp>())
+    tensor = walk.getSource();
+  auto part = tensor.getDefiningOp<PartOp>();
+  return part ? (part.getName() + ".").str() : "";
+}
+
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
     : loc(loc), tensor(tensor),
       format(formatOf(tensor)), axes(axes) {}
@@ -53,7 +60,7 @@ std::string LevelWalk::loopName(unsigned number) const {
     for (Digit digit : format.getLevels()[number].getDigits())
       name += (name.empty() ? "" : "_") + nameOf(digit);
   } while (++number < format.getLevels().size() && format.getLevels()[number].getExtent().followsParent());
-  return name;
+  return prefixOf(tensor) + name;
 }
 
 std::string LevelWalk::nameOf(Digit digit) const {
@@ -139,7 +146,7 @@ LevelWalk::Values LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned w
   Value upper = digit.mod ? constant(b, loc, digit.mod) : axes[digit.axis]->size;
   if (!digit.mod && digit.div != 1)
     upper = arith::CeilDivUIOp::create(b, loc, upper, constant(b, loc, digit.div));
-  auto loop = LoopOp::create(b, loc, nameOf(digit), upper, carried);
+  auto loop = LoopOp::create(b, loc, prefixOf(tensor) + nameOf(digit), upper, carried);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   known.push_back(loop.getCoordinate());
   Values result = emitDense(inner, number, which + 1, parent, known, Values(loop.getIterArgs()), body);

@@ -54,6 +54,9 @@ private:
   llvm::SmallVector<Letter *> axes;
 };
 
+/// `ell.` where the tensor is, or walks, the part `ell` of a sum; else nothing.
+std::string prefixOf(mlir::Value tensor);
+
 /// `value < size` unless the digits cannot exceed the size.
 bool needsGuard(mlir::Value size, int64_t div, unsigned count);
 

@@ -62,7 +62,7 @@ def test_steps_that_come_later_say_so():
             "ij,j->i",
             lacis.pack(torch.ones(2, 2), lacis.Csr),
             torch.ones(2),
-            steps=[lacis.steps.HorizontalFuse("j")],
+            steps=[lacis.steps.Precompute("w * x", "j")],
         )
 
 

@@ -37,7 +37,9 @@ def record(model):
     s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csc)
     s["1.weight"].sparsify(Positive(0.01)).set_format(Ellpack)
     s["2.weight"].block(16, 16).set_format(Local, axis=[0, 1]).set_format(lacis.Coo, axis=[2, 3])
-    s["3.weight"].decompose(ell=lacis.Ell(width=4), rest=lacis.Coo)
+    sum = s["3.weight"].decompose(ell=lacis.Ell(width=4), rest=lacis.Coo)
+    sum.part("ell").split_nnz("j", 4).unroll("j1")
+    sum.part("rest").unroll("j", 2)
     s["4.weight"].sparsify(lacis.BlockMagnitude(0.75)).block(4, 8).set_format(lacis.Bsr)
     s["5.weight"].set_format(lacis.Bsr(4, 4)).split("b", 8).reorder("b0", "i0", "i1", "b1").vectorize("b1", 8).unroll(
         "j0", 2

@@ -129,6 +129,27 @@ def test_a_block_makes_a_sum_of_blocks(s):
     assert format.parts == {"ell": lacis.BlockedEll(8, 8, width=2), "rest": lacis.Bcsc(8, 8)}
 
 
+def test_steps_of_a_part_name_its_loops(s):
+    handle = s["0.weight"].decompose(ell=lacis.Ell(width=2), rest=lacis.Coo)
+    part = handle.part("ell").split_nnz("j", 4).reorder("j1", "j0").unroll("upto4.j", 2)
+    assert part.steps == handle.steps[1:]
+    assert part.steps[:2] == (lacis.steps.SplitNnz("ell.j", 4), lacis.steps.Reorder("ell.j1", "ell.j0"))
+    assert part.steps[2:] == (lacis.steps.Unroll("upto4.ell.j", 2),)
+    assert handle.part("rest").steps == () and '.reorder("ell.j1", "ell.j0")' in str(s)
+    with pytest.raises(lacis.ScheduleError, match="relayout: it names no loop of its own, say it of the whole param"):
+        part.relayout("x")
+    with pytest.raises(lacis.ScheduleError, match="no part 'middle'; its parts are ell, rest"):
+        handle.part("middle")
+
+
+def test_a_loop_that_a_part_lacks_is_refused_at_its_line():
+    model = make_model()
+    s = lacis.create_schedule(model, target="cpu")
+    s["0.weight"].decompose(ell=lacis.Ell(width=2), rest=lacis.Coo).part("rest").split("i", 4)
+    with pytest.raises(lacis.CompileError, match=r"test_schedule.py:\d+:0: error: split: no loop named 'rest.i'"):
+        s.build()
+
+
 def test_steps_are_data():
     split = lacis.steps.Split("i", 32)
     assert split == lacis.steps.Split(loop="i", factor=32) and hash(split) == hash(lacis.steps.Split("i", 32))
@@ -139,7 +160,6 @@ def test_steps_are_data():
 
 LATER = {
     "precompute": lambda s: s["0.weight"].precompute("w * x", "j"),
-    "horizontal_fuse": lambda s: s["0.weight"].horizontal_fuse("1.weight"),
     "module": lambda s: s["1"].set_format(lacis.Csr),
 }
 

@@ -27,6 +27,8 @@ RECORDS = [
     steps.Jam("i1"),
     steps.Unroll("j"),
     steps.Unroll("j", 4),
+    steps.HorizontalFuse(),
+    steps.HorizontalFuse("ell", "rest"),
     steps.Walk("w", "i", "j"),
     steps.Specialize(b=128, i=3),
 ]
@@ -146,8 +148,8 @@ def test_lines_are_no_part_of_the_key():
 
 def test_a_step_that_is_not_built_says_so():
     packed, x, _ = problem()
-    with pytest.raises(NotImplementedError, match="'horizontal_fuse' is not built yet"):
-        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.HorizontalFuse("j")])
+    with pytest.raises(NotImplementedError, match="'precompute' is not built yet"):
+        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.Precompute("w * x", "j")])
 
 
 def test_the_verbs_of_a_handle_reach_the_kernel():

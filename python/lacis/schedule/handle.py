@@ -78,14 +78,17 @@ class Handle(SiteVerbs):
         """The gradient of the values, which is a kernel with steps of its own."""
         return GradientHandle(self._schedule, self.site, "values", f"{self.name}.grad")
 
-    def part(self, name: str) -> Later:
-        """A part of a sum, which takes loop steps of its own."""
+    def part(self, name: str) -> Part:
+        """A part of a sum, whose loops take steps of their own; raises `ScheduleError` for a name that is no part.
+
+        s["w"].part("ell").unroll("j", 8)   -->   s["w"].unroll("ell.j", 8)
+        """
         format = self.site.format()
         parts = getattr(format, "parts", None)
         if parts is None or name not in parts:
             known = f"its parts are {', '.join(parts)}" if parts else "it is not a sum, see decompose()"
             raise ScheduleError(f"'{self.name}' has no part '{name}'; {known}")
-        return Later(f"{self.name}, part {name}", "loop steps of a part are not built yet")
+        return Part(self, name)
 
     @property
     def kernel(self):
@@ -105,6 +108,32 @@ class Handle(SiteVerbs):
     def __repr__(self) -> str:
         verbs = "".join(f".{step.describe()}" for step in self.site.steps)
         return f's["{self.name}"]{verbs}'
+
+
+class Part(Verbs):
+    """A part of a sum; its verbs are recorded at the parameter, with the names of the part's own loops.
+
+    The loops over rows and columns, which all parts share, belong to the parameter.
+    """
+
+    def __init__(self, handle: Handle, part: str):
+        self._handle = handle
+        self._part = part
+        self.name = f"{handle.name}, part {part}"
+
+    @property
+    def steps(self) -> tuple:
+        """The records of this part, in order, as the parameter has them."""
+        return tuple(step for step in self._handle.steps if self._part in step.parts_named())
+
+    def _trial(self, step) -> None:
+        self._handle._trial(step.of_part(self._part))
+
+    def _take(self, step) -> None:
+        self._handle._take(step.of_part(self._part))
+
+    def __repr__(self) -> str:
+        return f's["{self._handle.name}"].part("{self._part}")'
 
 
 class GradientHandle(Verbs):

@@ -17,7 +17,6 @@ class Site:
     names: tuple[str, ...]
     shape: tuple[int, ...]
     steps: list[Step] = dataclasses.field(default_factory=list)
-    parts: dict[str, list[Step]] = dataclasses.field(default_factory=dict)
     gradients: dict[str, list[Step]] = dataclasses.field(default_factory=dict)  # by "values", or "path:in0"
 
     @property

@@ -11,10 +11,26 @@
 using namespace mlir;
 using namespace lacis;
 
+static StringRef loopName(Operation *op) {
+  return isa<LoopOp, LevelLoopOp>(op) ? op->getAttrOfType<StringAttr>("name").getValue() : "";
+}
+
+bool Nest::isCalled(Operation *loop, StringRef name) const {
+  StringRef own = loopName(loop);
+  return !own.empty() && (own == name || (!part.empty() && own == nameInPart(part, name)));
+}
+
+SmallVector<StringRef> Nest::parts() const {
+  SmallVector<StringRef> found;
+  for (PartOp part : function.getBody().getOps<PartOp>())
+    found.push_back(part.getName());
+  return found;
+}
+
 LoopOp Nest::find(StringRef name) const {
   LoopOp found;
   function.walk([&](LoopOp loop) {
-    if (loop.getName() == name)
+    if (isCalled(loop, name))
       found = loop;
   });
   return found;
@@ -23,7 +39,7 @@ LoopOp Nest::find(StringRef name) const {
 SmallVector<Operation *> Nest::findAll(StringRef name) const {
   SmallVector<Operation *> found;
   function.walk([&](Operation *op) {
-    if (isa<LoopOp, LevelLoopOp>(op) && op->getAttrOfType<StringAttr>("name").getValue() == name)
+    if (isCalled(op, name))
       found.push_back(op);
   });
   return found;
@@ -32,10 +48,8 @@ SmallVector<Operation *> Nest::findAll(StringRef name) const {
 SmallVector<StringRef> Nest::names() const {
   SmallVector<StringRef> found;
   function.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (!isa<LoopOp, LevelLoopOp>(op))
-      return;
-    StringRef name = op->getAttrOfType<StringAttr>("name").getValue();
-    if (!llvm::is_contained(found, name))
+    StringRef name = loopName(op);
+    if (!name.empty() && !llvm::is_contained(found, name))
       found.push_back(name);
   });
   return found;
@@ -226,6 +240,11 @@ std::optional<int64_t> lacis::pinTrip(LoopOp loop) {
     loop.getUpperMutable().assign(arith::ConstantIndexOp::create(b, loop.getLoc(), *trip));
   }
   return trip;
+}
+
+std::string lacis::nameInPart(StringRef part, StringRef loop) {
+  size_t letters = loop.rfind('.') + 1; // behind the name of a copy
+  return (loop.take_front(letters) + part + "." + loop.drop_front(letters)).str();
 }
 
 std::string lacis::digitName(StringRef letter, unsigned digit, unsigned count) {

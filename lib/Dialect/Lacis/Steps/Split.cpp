@@ -74,12 +74,13 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
                            .getResult()
                      : arith::CeilDivUIOp::create(b, loc, size, factor).getResult();
   bool guarded = knownDivisor(size) % getFactor() != 0;
+  std::string name = loop.getName().str();
   if (loop.getNumResults() != 0)
-    return splitCarried(loop, getLoop(), blocks, factor, guarded), success();
+    return splitCarried(loop, name, blocks, factor, guarded), success();
   b.setInsertionPoint(loop);
-  auto outer = LoopOp::create(b, loop.getLoc(), (getLoop() + "0").str(), blocks);
+  auto outer = LoopOp::create(b, loop.getLoc(), name + "0", blocks);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
-  auto inner = LoopOp::create(inOuter, loop.getLoc(), (getLoop() + "1").str(), factor);
+  auto inner = LoopOp::create(inOuter, loop.getLoc(), name + "1", factor);
   YieldOp::create(inOuter, loop.getLoc());
   passOnRaces(loop, outer);
   passOnRaces(loop, inner);

@@ -128,6 +128,9 @@ LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
   auto entries = found.size() == 1 ? dyn_cast<LevelLoopOp>(found[0]) : LevelLoopOp();
   if (!entries)
     return emitError(loc) << "split_nnz: loop '" << entryName << "' does not walk the positions of one level";
+  if (rows->getName() == rowName && entries.getName() != entryName)
+    return emitError(loc) << "split_nnz: loop '" << rowName << "' is that of all parts of a sum; the entries of one part, '"
+                          << entries.getName() << "', are cut below it";
   if (std::string why = objectionToShares(*rows, entries); !why.empty())
     return emitError(loc) << "split_nnz: " << why;
   EntryShares(*rows, entries, combinerOf(entries), getFactor(), loc).run();

@@ -11,10 +11,14 @@ from .step import Variadic, primitive
 @primitive
 @dataclasses.dataclass(frozen=True, init=False)
 class HorizontalFuse(Variadic):
-    """Run the parts of a sum side by side in one launch.
+    """Make the parts of a sum the iterations of one loop, `ell_rest`, so that units run them side by side.
 
-    for ell: s; for rest: t   -->   parallel { for ell: s } { for rest: t }
+    Without names all parts are meant. The loop carries the sum: the lanes of a warp and the warps of a block (`bind`)
+    bring the parts together in their order, other units under a strategy of `race`.
+
+    for i:  s += ell;  s += rest   -->   for i: for ell_rest in 2:  s += part(ell_rest)
     """
 
     mnemonic = "horizontal_fuse"
     parts: tuple
+    ready = True

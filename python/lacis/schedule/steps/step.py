@@ -41,6 +41,27 @@ class Step:
             location=self.location,
         )
 
+    def of_part(self, part: str) -> Step:
+        """The same said of the loops of a part of a sum: `ell.j` for `j`.
+
+        Raises `ScheduleError` when this says nothing of loops.
+        """
+        fields = {name: value for name in _LOOPS if (value := getattr(self, name, None))}
+        if not fields:
+            reason = "it names no loop of its own, say it of the whole parameter"
+            raise ScheduleError(f"{self.mnemonic}: {reason}", location=self.location)
+        within = {
+            name: _in_part(part, value) if isinstance(value, str) else tuple(_in_part(part, loop) for loop in value)
+            for name, value in fields.items()
+        }
+        return dataclasses.replace(self, **within)
+
+    def parts_named(self) -> set[str]:
+        """The parts of a sum whose loops are named with them."""
+        values = [getattr(self, name, None) or () for name in _LOOPS]
+        loops = [loop for value in values for loop in ((value,) if isinstance(value, str) else value)]
+        return {loop.split(".")[-2] for loop in loops if "." in loop}
+
     def arguments(self) -> dict:
         """The fields, by name; those that have their default are left out."""
         fields = [f for f in dataclasses.fields(self) if f.name != "location"]
@@ -55,6 +76,15 @@ class Step:
         """The step as an attribute of the dialect: `#lacis.split<loop = "i", factor = 32>`."""
         fields = ", ".join(f"{name} = {_attribute(value)}" for name, value in self.arguments().items())
         return f"#lacis.{self.mnemonic}<{fields}>" if fields else f"#lacis.{self.mnemonic}"
+
+
+_LOOPS = ("loop", "loops", "outer", "inner")  # the fields that name loops, in every verb
+
+
+def _in_part(part: str, loop: str) -> str:
+    """The part's name stands before the letters, behind that of a copy of the nest."""
+    copy, dot, letters = loop.rpartition(".")
+    return f"{copy}{dot}{part}.{letters}"
 
 
 def _word(value) -> str:

@@ -17,7 +17,7 @@ public:
   mlir::func::FuncOp getFunction() const { return function; }
   /// The loop of that name, or null.
   LoopOp find(llvm::StringRef name) const;
-  /// Every loop of that name, over coordinates or positions: parts of a sum have loops of one name.
+  /// Every loop of that name, over coordinates or positions.
   llvm::SmallVector<mlir::Operation *> findAll(llvm::StringRef name) const;
   /// The names of all loops, outermost first.
   llvm::SmallVector<llvm::StringRef> names() const;
@@ -29,8 +29,15 @@ public:
   mlir::Value findOperand(llvm::StringRef name) const;
   /// The main nest, not one that copies an operand: its loop at the top, and the loops perfectly nested in it.
   llvm::SmallVector<LoopOp> mainChain() const;
+  /// The parts of the sum that the nest is over, in their order; their own loops are called `part.j`.
+  llvm::SmallVector<llvm::StringRef> parts() const;
+  /// A name that no loop has means the loop of this part from now on; of none again for an empty one.
+  void setPart(llvm::StringRef name) { part = name; }
 
 private:
+  bool isCalled(mlir::Operation *loop, llvm::StringRef name) const;
+
+  llvm::StringRef part;
   mutable mlir::func::FuncOp function;
 };
 
@@ -77,6 +84,9 @@ std::optional<int64_t> knownSize(mlir::Value size);
 
 /// The trip count when its size is known; the loop's bound is that constant from now on.
 std::optional<int64_t> pinTrip(LoopOp loop);
+
+/// The name of a loop of a part of a sum: `ell.j`, `upto4.ell.j` of `upto4.j`.
+std::string nameInPart(llvm::StringRef part, llvm::StringRef loop);
 
 /// The name of digit `digit` of `count` digits of the axis `letter`: i, or i0 i1, or i0 i10 i11.
 std::string digitName(llvm::StringRef letter, unsigned digit, unsigned count);

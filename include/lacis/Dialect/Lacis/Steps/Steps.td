@@ -40,6 +40,11 @@ def Lacis_RelayoutStep : Lacis_Step<"Relayout", "relayout"> {
   let parameters = (ins StringRefParameter<>:$operand, OptionalParameter<"::mlir::Attribute">:$layout);
 }
 
+def Lacis_HorizontalFuseStep : Lacis_Step<"HorizontalFuse", "horizontal_fuse"> {
+  let summary = "for i: s of ell; s of rest  -->  for i: for ell_rest in 2: s of this part";
+  let parameters = (ins "::mlir::ArrayAttr":$parts);
+}
+
 //===- Marks --------------------------------------------------------------===//
 
 def Lacis_ParallelStep : Lacis_Step<"Parallel", "parallel"> {
