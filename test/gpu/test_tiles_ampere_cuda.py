@@ -33,6 +33,27 @@ def test_einsum(format, block, shape, dtype):
         check(got, x.double() @ w.double().T, sparsity)
 
 
+SAMPLED = [block for block in BLOCKS if block != (8, 8)]
+
+
+@pytest.mark.parametrize("block", SAMPLED, ids=str)
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("shape", [(1000, 712, 333), (256, 2048, 1025), (64, 64, 8)])
+@pytest.mark.parametrize("entries", [1.0, 0.3])
+def test_sampled(format, block, shape, entries):
+    rows, columns, tokens = shape
+    w = blocked(rows, columns, block, 0.5) * (torch.rand(rows, columns, device="cuda") < entries)
+    pattern = lacis.pack(w, FORMATS[format](*block)).pattern
+    dy, x = (torch.randn(tokens, size, device="cuda").bfloat16() for size in (rows, columns))
+    kernel = lacis.compile("ij,bi,bj->ij", pattern, dy, x, target=TARGET)
+    assert "lacis.mma" in kernel.asm["tiles"]
+    got = kernel(pattern, dy, x).values
+    assert all(torch.equal(kernel(pattern, dy, x).values, got) for _ in range(30))
+    want = pattern.gather(dy.double().T @ x.double())
+    check(got, want)
+    assert not got[want == 0].any()
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_gradients(block):
     w, x = blocked(256, 384, block, 0.5), torch.randn(100, 384, device="cuda").bfloat16()

@@ -4,7 +4,7 @@
 import pytest
 import torch
 from strategies import mostly_long
-from test_tile_gradients import gradient
+from test_tile_gradients import gradient, walk_shares
 from test_tile_schedules import problem, walk
 
 import lacis
@@ -25,6 +25,7 @@ BLOCKS = {
 }
 SHAPE = (200, 328, 300)
 TURNS = [(case, target) for case in BLOCKS for target in ("cuda:sm_80", "cuda:sm_86", "cuda:sm_89")]
+SAMPLED = [turn for turn in TURNS if turn[0] != "8"]
 KEPT = [("BlockedEll, 32", "cuda:sm_80"), ("128, f16", "cuda:sm_89")]
 
 
@@ -49,6 +50,13 @@ def test_forward_assembles_clean(case, target):
 def test_gradient_of_the_input_assembles_clean(case, target):
     format, block, dtype = BLOCKS[case]
     assemble(gradient("1", format, *SHAPE, block, dtype)[-1], target)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("case, target", mostly_long(SAMPLED))
+def test_gradient_of_the_values_assembles_clean(case, target):
+    format, block, dtype = BLOCKS[case]
+    assemble(gradient("values", format, *SHAPE, block, dtype)[-1], target)
 
 
 EPILOGUES = [(block, what) for block in (64, 32, 16) for what in ("relu", "gelu", "silu", "residual")]
@@ -80,3 +88,11 @@ def test_the_input_arrays_say_what_the_matrix_says(case, target):
     packed, _, dy, text = gradient("1", format, *SHAPE, block, dtype)
     got = walk(compile_kernel(text, target), packed, dy, SHAPE[1])
     assert torch.equal(got, dy.float() @ packed.to_dense().float())
+
+
+@pytest.mark.parametrize("case, target", mostly_long(SAMPLED))
+def test_the_values_arrays_say_what_the_matrix_says(case, target):
+    format, block, dtype = BLOCKS[case]
+    packed, x, dy, text = gradient("values", format, *SHAPE, block, dtype)
+    got = walk_shares(compile_kernel(text, target), packed, x, dy)
+    assert torch.equal(got, packed.pattern.gather(dy.float().T @ x.float()))

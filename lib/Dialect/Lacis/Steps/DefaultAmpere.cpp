@@ -36,15 +36,24 @@ template <const TileRoom &room> static std::optional<TilePanel> panelFor(int64_t
   return std::nullopt;
 }
 
-/// Sampled products run in plain loops by default; their steps may be given.
-static std::optional<SampledPanel> noSampledPanel(int64_t, int64_t, int64_t) { return std::nullopt; }
+/// Shares of 128 rows, or of 64 and twice the columns where blocks have 64 rows.
+template <const TileRoom &room>
+static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns, int64_t) {
+  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
+  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
+    return std::nullopt;
+  int64_t step = std::max<int64_t>(columns, 64);
+  if (rows == 64)
+    return SampledPanel{rows, step, room.columns / step * 2, 2};
+  return SampledPanel{128, step, room.columns / step, 3};
+}
 
 static LogicalResult completeLarge(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, {panelFor<kLarge>, noSampledPanel});
+  return completeWithTiles(nest, steps, untouched, {panelFor<kLarge>, sampledPanelFor<kLarge>});
 }
 
 static LogicalResult completeSmall(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, {panelFor<kSmall>, noSampledPanel});
+  return completeWithTiles(nest, steps, untouched, {panelFor<kSmall>, sampledPanelFor<kSmall>});
 }
 
 static const bool registered = [] {
