@@ -16,7 +16,7 @@ SPARSITIES = (0.75, 0.9)
 # Kernels of a profile by what they are for: the first pattern that their name holds.
 KINDS = {
     "attention": "flash|fmha|sdpa|attention",
-    "linears": "einsum|nvjet|gemm|gemv|cublas|xmma|splitk",
+    "linears": "^(linear|einsum)_|nvjet|gemm|gemv|cublas|xmma|splitk",
 }
 
 

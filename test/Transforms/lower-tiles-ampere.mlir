@@ -45,7 +45,6 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
       // CHECK-COUNT-4: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<row>
       // CHECK:       nvvm.ldmatrix
       // CHECK-COUNT-8: nvvm.mma.sync {{.*}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
-      // CHECK:       nvvm.bar.warp.sync
       // CHECK:       mbarrier.arrive
       %end, %sum = scf.for %i = %c0 to %rounds step %c1 iter_args(%r = %ring, %a = %acc) -> (!lacis.ring<2, <64x64xbf16>>, !lacis.acc<64x64xf32>) : i32 {
         %t = lacis.acquire %r : !lacis.ring<2, <64x64xbf16>> -> !lacis.tile<64x64xbf16>

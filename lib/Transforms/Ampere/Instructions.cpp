@@ -21,8 +21,6 @@ void Instructions::arriveWhenCopied(Value barrier) {
 
 void Instructions::waitCopies() { effect("cp.async.wait_all;", "", {}); }
 
-void Instructions::synchronizeWarp() { NVVM::SyncWarpOp::create(b, loc, constant(-1)); }
-
 void Instructions::copyChunk(Value to, Value from, Value size) {
   auto pointer = [&](unsigned space) { return LLVM::LLVMPointerType::get(b.getContext(), space); };
   Value target = LLVM::IntToPtrOp::create(b, loc, pointer(3), to);

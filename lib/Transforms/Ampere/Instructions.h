@@ -19,7 +19,6 @@ public:
   /// One arrival of this thread, once its copies so far are there.
   void arriveWhenCopied(mlir::Value barrier);
   void waitCopies();
-  void synchronizeWarp();
   /// Starts to copy 16 bytes of global memory, `size` of them read and the others zero.
   void copyChunk(mlir::Value to, mlir::Value from, mlir::Value size);
   /// The transpose of an 8x8 matrix of 16-bit elements that lies over the warp.

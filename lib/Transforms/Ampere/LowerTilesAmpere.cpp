@@ -69,7 +69,7 @@ Warpgroup KernelLowering::enter(OpBuilder &b) {
   for (auto &[ring, place] : memory.rings)
     for (int64_t stage = 0; stage < cast<RingOp>(ring).getType().getStages(); ++stage) {
       first.initBarrier(first.add(group.shared, place.full + 8 * stage), kCopyThreads);
-      first.initBarrier(first.add(group.shared, place.empty + 8 * stage), kWarps * roles.getConsumers());
+      first.initBarrier(first.add(group.shared, place.empty + 8 * stage), kGroupThreads * roles.getConsumers());
     }
   i.synchronize();
   return group;

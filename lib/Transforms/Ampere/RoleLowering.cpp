@@ -78,18 +78,16 @@ void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
     setPieces(tile, i.add(begin, offset));
 }
 
-/// Filled when the copies of each thread are there; free when each warp has read what it multiplies.
+/// Filled when the copies of each thread are there; free when each thread has read what it multiplies.
 void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = placeOf(b, op.getRing());
-  if (isProducer) {
+  if (isProducer)
     i.arriveWhenCopied(barrier(i, place.full, at[Stage]));
-  } else {
-    i.synchronizeWarp();
-    i.arriveIf(i.equal(group.lane, 0), barrier(i, place.empty, at[Stage]));
-  }
+  else
+    i.arrive(barrier(i, place.empty, at[Stage]));
   Value last = i.equal(at[Stage], op.getRing().getType().getStages() - 1);
   Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
   Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));

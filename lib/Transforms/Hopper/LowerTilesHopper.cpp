@@ -86,7 +86,7 @@ Warpgroup KernelLowering::enter(OpBuilder &b) {
       init(place.full + 8 * stage, 1);
       init(place.empty + 8 * stage, kGroupThreads / 32 * roles.getConsumers()); // one a warp
     }
-  init(memory.idle, 1);
+  init(memory.idle, kMostArrivals);
   first.fenceBarrierInit();
   i.synchronize();
   return group;
