@@ -59,6 +59,7 @@ private:
   void finishCode(const Artifact &record);
   bool refuse(const llvm::Twine &message);
   bool refuse(Error error) { return refuse(llvm::toString(std::move(error))); }
+  bool refuseReported(StringRef step);
   bool fail(Error error);
 
   StringRef text;
@@ -85,6 +86,11 @@ bool Compilation::refuse(const llvm::Twine &message) {
   if (lines.back() != '\n')
     result.diagnostics += '\n';
   return false;
+}
+
+/// Refuses with what the step reported.
+bool Compilation::refuseReported(StringRef step) {
+  return refuse(diagnostics->hasErrors() ? diagnostics->text() : "the step '" + step.str() + "' failed without a word");
 }
 
 bool Compilation::fail(Error error) {
@@ -132,7 +138,7 @@ bool Compilation::parse() {
   module = mlir::parseSourceString<mlir::ModuleOp>(text, config, options.file);
   if (module)
     return true;
-  return refuse(diagnostics->hasErrors() ? diagnostics->text() : "no module in the text");
+  return refuseReported("parse");
 }
 
 /// Runs the passes of every stage after the text's own, up to the target stage or the one asked for.
@@ -147,7 +153,7 @@ bool Compilation::advance() {
     mlir::PassManager pm(context.get());
     current->build(pm, targetName);
     if (mlir::failed(pm.run(*module)))
-      return refuse(diagnostics->hasErrors() ? diagnostics->text() : "stage '" + current->name.str() + "' failed");
+      return refuseReported(current->name);
     log.record(current->name, *module);
   }
   return true;
@@ -160,10 +166,10 @@ bool Compilation::translate() {
   mlir::PassManager pm(context.get());
   target->addPasses(pm);
   if (mlir::failed(pm.run(*module)))
-    return refuse(diagnostics->hasErrors() ? diagnostics->text() : "the conversion to LLVM failed");
+    return refuseReported("convert");
   llvmModule = mlir::translateModuleToLLVMIR(*module, llvmContext, record->launches.front().entry);
   if (!llvmModule)
-    return refuse(diagnostics->hasErrors() ? diagnostics->text() : "the translation to LLVM IR failed");
+    return refuseReported("translate");
   attachArtifact(*llvmModule, *record);
   return true;
 }

@@ -44,7 +44,7 @@ llvm::Expected<Artifact> Artifact::parse(StringRef bytes) {
   if (!bytes.starts_with(magic))
     return llvm::createStringError("not an artifact");
   if (bytes.size() < prefixSize + digestSize)
-    return llvm::createStringError("artifact cut short at %zu bytes", bytes.size());
+    return llvm::createStringError("artifact cut short at " + llvm::Twine(bytes.size()) + " bytes");
   StringRef content = bytes.drop_back(digestSize);
   if (digest(content) != bytes.take_back(digestSize))
     return llvm::createStringError("damaged artifact: the digest does not agree with the content");

@@ -74,8 +74,7 @@ static llvm::OptimizationLevel passLevel(unsigned optLevel) {
 /// LLVM only warns about names that it does not know, and goes on with another processor.
 static Error checkProcessor(const llvm::Target &target, const llvm::Triple &triple, StringRef cpu, StringRef features) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(target.createMCSubtargetInfo(triple, "", ""));
-  if (!info)
-    return llvm::createStringError("LLVM has no description of '" + triple.str() + "'");
+  assert(info && "LLVM describes the processors that it has a target for");
   if (!info->isCPUStringValid(cpu))
     return llvm::createStringError("no processor '" + cpu + "' for " + triple.str());
   llvm::SmallVector<StringRef> words;
@@ -102,8 +101,7 @@ Expected<std::unique_ptr<llvm::TargetMachine>> lacis::createMachine(const llvm::
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast; // products and sums fuse into fma, nothing else is relaxed
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt, codeGenLevel(optLevel)));
-  if (!machine)
-    return llvm::createStringError("LLVM has no code generator for '" + triple.str() + "'");
+  assert(machine && "LLVM was built with the targets that Lacis has");
   return machine;
 }
 
@@ -152,7 +150,7 @@ Expected<std::string> lacis::emitModule(llvm::Module &module, llvm::TargetMachin
   library.disableAllFunctions();
   passes.add(new llvm::TargetLibraryInfoWrapperPass(library));
   if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return llvm::createStringError("this target cannot print such a file");
+    llvm_unreachable("a target prints the files that it is asked for");
   passes.run(module);
   if (Error error = errors.take())
     return error;

@@ -9,7 +9,7 @@ using namespace lacis;
 std::string lacis::letterName(linalg::GenericOp generic, unsigned dim) {
   if (auto names = generic->getAttrOfType<ArrayAttr>("lacis.loops"))
     if (dim < names.size())
-      return cast<StringAttr>(names[dim]).str();
+      return isa<StringAttr>(names[dim]) ? cast<StringAttr>(names[dim]).str() : "";
   return std::string(1, static_cast<char>('a' + dim % 26)); // a generic without names
 }
 
@@ -69,10 +69,13 @@ FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value>
     return arith::ConstantOp::create(b, tensor.getLoc(), b.getZeroAttr(elementOf(tensor))).getResult();
   if (auto generic = tensor.getDefiningOp<linalg::GenericOp>())
     return evaluate(b, generic, coordinates);
-  if (isa<BlockArgument>(tensor) && !formatOf(tensor))
+  if (isa<BlockArgument>(tensor) && !cast<RankedTensorType>(tensor.getType()).getEncoding())
     return ReadOp::create(b, tensor.getLoc(), elementOf(tensor), tensor, coordinates, Value(), IntegerAttr())
         .getResult();
-  return emitError(tensor.getLoc()) << "this tensor is neither an argument nor a product that can be fused";
+  if (isa<BlockArgument>(tensor))
+    return emitError(tensor.getLoc()) << "one operand with a format is added up, or has the output's pattern; others are dense";
+  return tensor.getDefiningOp()->emitError("'") << tensor.getDefiningOp()->getName() << "' cannot be fused: operands are "
+                                                << "arguments, or made by 'linalg.generic' or 'linalg.fill'";
 }
 
 /// The value of one element of the generic's result.

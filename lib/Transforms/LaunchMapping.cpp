@@ -16,7 +16,7 @@ static bool isNest(Operation &op) {
 static FailureOr<SmallVector<func::FuncOp>> outlineNests(ModuleOp module) {
   auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
   if (kernels.size() != 1 || !module->hasAttr("lacis.artifact"))
-    return module.emitError("expected one kernel at the buffers stage");
+    return module.emitError("a launch is made of one kernel at the buffers stage");
   func::FuncOp kernel = kernels.front();
   unsigned nests = llvm::count_if(kernel.getBody().front(), isNest);
   SmallVector<func::FuncOp> functions;

@@ -68,7 +68,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
 /// Scalar and vector arithmetic stays; indices get the kernel's width.
 LogicalResult LoopLowering::cloneConverted(OpBuilder &b, Operation &op) {
   if (op.getNumRegions() != 0)
-    return op.emitError("this operation has no place inside a nest");
+    return op.emitError("'") << op.getName() << "' has no place inside a nest";
   if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && constant.getType().isIndex()) {
     int64_t value = cast<IntegerAttr>(constant.getValue()).getInt();
     Type type = arguments.getIndexType();

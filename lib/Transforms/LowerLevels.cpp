@@ -161,6 +161,9 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
 }
 
 LogicalResult lowerKernel(func::FuncOp function) {
+  auto types = function.getArgumentTypes();
+  if (types.empty() || !llvm::all_of(types, llvm::IsaPred<RankedTensorType>))
+    return function.emitError("a kernel takes tensors, the last of them its output");
   OpBuilder b(function);
   unsigned bits = indexBits(function);
   auto kernel = func::FuncOp::create(b, function.getLoc(), function.getName(), b.getFunctionType({}, {}));

@@ -22,7 +22,7 @@ FailureOr<int64_t> threadsOf(ArrayRef<scf::ForOp> loops, StringRef unit) {
     return 1;
   scf::ForOp loop = loops.back();
   if (loops.size() > 1)
-    return loop.emitError("bind: two loops are bound to '") << unit << "'";
+    return loop.emitError("bind: two loops are bound to '") << unit << "', which has one size; fuse them";
   auto size = getConstantIntValue(loop.getUpperBound());
   if (!size || *size > 1024)
     return loop.emitError("bind: a loop bound to '") << unit << "' needs a constant size up to 1024";
@@ -53,7 +53,7 @@ public:
     bool usesWarps = !warps.empty() || !lanes.empty();
     for (const auto &loops : threads)
       if (!loops.empty() && usesWarps)
-        return scf::ForOp(loops.front()).emitError("bind: 'thread' excludes 'warp' and 'lane'");
+        return scf::ForOp(loops.front()).emitError("bind: a nest has loops on 'thread.x', or on 'warp' and 'lane', not both");
     if (usesWarps)
       sizes[0] = *warp * (lanes.empty() ? 1 : kWarpSize);
     Attribute launch = record();

@@ -87,7 +87,8 @@ struct VerifyStage : lacis::impl::LacisVerifyStageBase<VerifyStage> {
   void runOnOperation() override {
     const auto *found = llvm::find_if(kStages, [&](const auto &entry) { return entry.stage == stage; });
     if (found == std::end(kStages)) {
-      getOperation()->emitError("no stage named '") << stage << "'";
+      auto diagnostic = getOperation()->emitError("no stage named '") << stage << "'; there are ";
+      llvm::interleaveComma(kStages, diagnostic, [&](const auto &entry) { diagnostic << "'" << entry.stage << "'"; });
       return signalPassFailure();
     }
     if (hasReached(getOperation(), stage))

@@ -35,3 +35,8 @@ func.func private @aos(tensor<?x?xf32, #aos>)
 #slice = #sparse_tensor.encoding<{ map = (d0 : #sparse_tensor<slice(0, 4, 1)>, d1 : #sparse_tensor<slice(0, 4, 2)>) -> (d0 : dense, d1 : compressed) }>
 // expected-error @below {{a format has no slices and no explicit or implicit values}}
 func.func private @slice(tensor<?x?xf32, #slice>)
+// -----
+#wide = #sparse_tensor.encoding<{ map = (d0, d1, d2, d3, d4, d5, d6, d7, d8, d9, d10, d11, d12, d13, d14, d15, d16, d17, d18, d19, d20, d21, d22, d23, d24, d25, d26) ->
+    (d0 : dense, d1 : dense, d2 : dense, d3 : dense, d4 : dense, d5 : dense, d6 : dense, d7 : dense, d8 : dense, d9 : dense, d10 : dense, d11 : dense, d12 : dense, d13 : dense, d14 : dense, d15 : dense, d16 : dense, d17 : dense, d18 : dense, d19 : dense, d20 : dense, d21 : dense, d22 : dense, d23 : dense, d24 : dense, d25 : dense, d26 : dense) }>
+// expected-error @below {{a format has at most 26 axes here, not 27}}
+func.func private @wide(tensor<?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?x?xf32, #wide>)

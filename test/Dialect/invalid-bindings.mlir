@@ -23,3 +23,6 @@
 // -----
 // expected-error @below {{the digits of axis 'r' leave a gap below 'r floordiv 32': add a level over 'r mod 32'}}
 #a = #lacis.format<(i, j) let r = rank(i by nnz) -> (r floordiv 32 : dense, j : compressed)>
+// -----
+// expected-error @below {{a binding is written inside '#lacis.format'}}
+#a = #lacis.affine<d0 - d1>

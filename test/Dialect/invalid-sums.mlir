@@ -41,3 +41,9 @@
 #sum = #lacis.sum<a = #ell when fits, b = #ell>
 // expected-error @below {{the format has 2 axes, the tensor has rank 1}}
 func.func private @rank(tensor<?xf32, #sum>)
+// -----
+// expected-error @below {{a sum needs at least one part}}
+#s = #lacis.sum<>
+// -----
+// expected-error @below {{a rule is written inside '#lacis.sum'}}
+#s = #lacis.compare<fits>

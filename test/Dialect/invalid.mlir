@@ -33,6 +33,12 @@
 // expected-error @below {{a block of 1073741824 * 16 is too large: blocks end at 2147483647}}
 #a = #lacis.format<(i) -> (i floordiv 1073741824 mod 16 : dense)>
 // -----
+// expected-error @below {{expected the name of an axis}}
+#a = #lacis.format<(i, j) -> (3 : dense, j : dense)>
+// -----
+// expected-error @below {{block sizes multiply beyond 64 bits}}
+#a = #lacis.format<(i) -> (i floordiv 4294967296 floordiv 4294967296 : dense)>
+// -----
 // expected-error @below {{no axis named 'k'; the names here are 'i', 'j'}}
 #a = #lacis.format<(i, j) -> (i : dense, k : dense)>
 // -----

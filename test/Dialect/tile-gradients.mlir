@@ -30,6 +30,14 @@ func.func @products(%a: !tile, %b: !list, %n: index, %present: i32, %acc: !acc, 
   return
 }
 
+// CHECK-LABEL: func @run(
+func.func @run(%w: tensor<?x?xbf16, #bsr>, %list: !list, %n: index) {
+  %own = lacis.regroup %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #bsr>
+  // CHECK: lacis.load_run %{{.*}} at %{{.*}} count %{{.*}} to %{{.*}} : tensor<?x?xbf16, #{{.*}}>, index, index to !lacis.tile<4x64x64xbf16>
+  lacis.load_run %own at %n count %n to %list : tensor<?x?xbf16, #bsr>, index, index to !lacis.tile<4x64x64xbf16>
+  return
+}
+
 // CHECK-LABEL: func @memory(
 func.func @memory(%bias: tensor<?xf32>, %dw: tensor<?x?xbf16, #bsr>, %part: !part, %i: index, %bits: !llvm.ptr, %n: i32) {
   // CHECK: lacis.load_rows %{{.*}}[%{{.*}}] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>

@@ -24,6 +24,9 @@
 // expected-error @below {{level kind 'compressed' takes no argument 'unique=3}}
 #a = #lacis.level<d0 : compressed<unique=3>>
 // -----
+// expected-error @below {{expected an integer, '?', or 'name=value' as argument of a level kind}}
+#a = #lacis.level<d0 : compressed<"unique">>
+// -----
 // expected-error @below {{argument 'unique' is given twice}}
 #a = #lacis.level<d0 : compressed<unique=false, unique=true>>
 // -----

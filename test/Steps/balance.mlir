@@ -35,3 +35,16 @@ func.func @none(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "i",
   }
   return
 }
+
+// -----
+
+#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+// expected-error @+2 {{balance: loop 'e' runs over stored blocks, which have neither raster nor groups; both are 1}}
+// expected-note @+1 {{asked for}}
+func.func @shares(%w: tensor<?x?xi1, #bsr>) attributes {lacis.steps = [#lacis.balance<loop = "e", raster = 4, groups = 1>]} {
+  %n = lacis.positions %w[1] : tensor<?x?xi1, #bsr>
+  lacis.loop "e" %e to %n {
+    lacis.yield
+  }
+  return
+}

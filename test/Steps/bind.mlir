@@ -88,3 +88,15 @@ func.func @taken() attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "th
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{bind: loop 'i' runs 8 times; a block has up to 7 warpgroups that multiply}}
+// expected-note @+1 {{asked for}}
+func.func @groups() attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "warpgroup">]} {
+  %c8 = arith.constant 8 : index
+  lacis.loop "i" %i to %c8 {
+    lacis.yield
+  }
+  return
+}

@@ -34,3 +34,21 @@ func.func @other_way(%n: index) attributes {lacis.steps = [#lacis.fuse<outer = "
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{fuse: the size of loop 'j' or 'i' is computed inside the nest; only loops whose sizes are known before it are fused}}
+// expected-note @+1 {{asked for}}
+func.func @sizes(%n: index) attributes {lacis.steps = [#lacis.fuse<outer = "i", inner = "j">]} {
+  lacis.loop "k" %k to %n {
+    %m = arith.addi %k, %k : index
+    lacis.loop "i" %i to %m {
+      lacis.loop "j" %j to %n {
+        lacis.yield
+      }
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// RUN: sed 's/parts = \[\]/parts = ["rest", "ell"]/' %s | not lacis-opt - -split-input-file -lacis-apply-steps 2>&1 | FileCheck %s --check-prefix=ORDER
+// ORDER: error: horizontal_fuse: part 'ell' does not follow part 'rest' in the nest; neighbours run side by side, in their order
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps | FileCheck %s
 
 // The second part carries on the sum of the first; as iterations of one loop both begin with what the loop carries.
@@ -63,6 +65,33 @@ func.func @no_part(%w: tensor<?x?xf32, #sum>) attributes {lacis.steps = [#lacis.
 // expected-error @+2 {{horizontal_fuse: side by side run two parts of a sum, or more, see decompose}}
 // expected-note @+1 {{asked for}}
 func.func @no_sum(%n: index) attributes {lacis.steps = [#lacis.horizontal_fuse<parts = []>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{horizontal_fuse: no part "ell" of a sum; no operand is one, see decompose}}
+// expected-note @+1 {{asked for}}
+func.func @dense(%n: index) attributes {lacis.steps = [#lacis.horizontal_fuse<parts = ["ell"]>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+#sum = #lacis.sum<left = #csr when i lt 9, rest = #csr>
+
+// expected-error @+2 {{horizontal_fuse: part 'left' is not one loop that carries the sum}}
+// expected-note @+1 {{asked for}}
+func.func @no_loops(%w: tensor<?x?xf32, #sum>, %n: index) attributes {lacis.steps = [#lacis.horizontal_fuse<parts = []>]} {
+  %left = lacis.part "left" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
+  %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
     lacis.yield
   }

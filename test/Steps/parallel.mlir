@@ -12,7 +12,7 @@ func.func @shared(%n: index) attributes {lacis.steps = [#lacis.parallel<loop = "
 
 // -----
 
-// expected-error @+2 {{parallel: loop 'j' carries a sum; two threads would race for it}}
+// expected-error @+2 {{parallel: loop 'j' carries a sum; two threads would race for it; race with a strategy makes its iterations units: none would do}}
 // expected-note @+1 {{asked for #lacis.parallel<loop = "j">; loops here are 'i', 'j'}}
 func.func @sum(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.parallel<loop = "j">]} {
   %zero = arith.constant 0.0 : f32
@@ -31,6 +31,21 @@ func.func @sum(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.p
 // expected-error @+1 {{bind: a CPU has no 'block.x'; use parallel}}
 func.func @gpu_unit(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "block.x">]} {
   lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error @+2 {{parallel: loop 'j' walks the positions of a level, not coordinates}}
+// expected-note @+1 {{asked for}}
+func.func @level(%w: tensor<?x?xf32, #csr>, %n: index) attributes {lacis.steps = [#lacis.parallel<loop = "j">]} {
+  lacis.loop "i" %i to %n {
+    lacis.level_loop "j" %w[1] at %i (%p, %j) : tensor<?x?xf32, #csr> {
+      lacis.yield
+    }
     lacis.yield
   }
   return

@@ -54,3 +54,21 @@ func.func @no_loop(%w: tensor<?x?xf32, #sum>, %n: index)
   }
   return
 }
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+#sum = #lacis.sum<rest = #csr>
+
+// expected-error @+2 {{split_nnz: loop 'i' is that of all parts of a sum; the entries of one part, 'rest.j', are cut below it}}
+// expected-note @+1 {{asked for}}
+func.func @one_part(%w: tensor<?x?xf32, #sum>, %n: index) attributes {lacis.steps = [#lacis.split_nnz<loop = "i_j", factor = 8>]} {
+  %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
+  lacis.loop "i" %i to %n {
+    lacis.level_loop "rest.j" %rest[1] at %i (%p, %j) : tensor<?x?xf32, #csr> {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

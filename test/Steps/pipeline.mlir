@@ -41,3 +41,15 @@ func.func @no_sum(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{pipeline: 1 stages leave nothing to load ahead; take 2 or more}}
+// expected-note @+1 {{asked for}}
+func.func @stages(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "j", stages = 1>]} {
+  %zero = arith.constant 0.0 : f32
+  %s = lacis.loop "j" %j to %n iter(%acc = %zero) -> (f32) {
+    lacis.yield %acc : f32
+  }
+  return
+}

@@ -58,7 +58,7 @@ func.func @timing(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
 // -----
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-// expected-error @+2 {{race: 'atomic' adds to the output itself, so nothing can follow the sum}}
+// expected-error @+2 {{race: 'atomic' adds to the output itself, so nothing can follow the sum (a bias, an activation, a rounding)}}
 // expected-note @+1 {{asked for}}
 func.func @rounded(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf16>, %n: index)
     attributes {lacis.nondeterministic, lacis.steps = [#lacis.split_nnz<loop = "i_j", factor = 4>, #lacis.race<loop = "i_j0", strategy = "atomic">]} {

@@ -42,3 +42,39 @@ func.func @luck(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", st
   } {lacis.meets}
   return
 }
+
+// -----
+
+// expected-error @+2 {{race: loop 'i' has the strategy "order" already}}
+// expected-note @+1 {{asked for}}
+func.func @twice(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "order">, #lacis.race<loop = "i", strategy = "private">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  } {lacis.meets}
+  return
+}
+
+// -----
+
+// expected-error @+2 {{race: the parts of loop 'j' are those of loop 'i', which has the strategy "order" already}}
+// expected-note @+1 {{asked for}}
+func.func @parts(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "order">, #lacis.race<loop = "j", strategy = "private">]} {
+  lacis.loop "i" %i to %n {
+    lacis.loop "j" %j to %n {
+      lacis.yield
+    } {lacis.meets}
+    lacis.yield
+  } {lacis.meets}
+  return
+}
+
+// -----
+
+// expected-error @+2 {{race: 'private' keeps what a loop carries, or the parts of rows of shares; there are none here; 'order' would do}}
+// expected-note @+1 {{asked for}}
+func.func @kept(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "private">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  } {lacis.meets}
+  return
+}

@@ -48,3 +48,15 @@ func.func @layout(%w: tensor<?x?xbf16, #csr> {lacis.name = "w"}, %n: index) attr
   }
   return
 }
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error @+2 {{regroup: a capacity of 0 tiles holds none}}
+// expected-note @+1 {{asked for}}
+func.func @capacity(%w: tensor<?x?xbf16, #csr> {lacis.name = "w"}, %n: index) attributes {lacis.steps = [#lacis.regroup<operand = "w", layout = #csr, capacity = 0>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

@@ -58,3 +58,14 @@ func.func @encoded(%w: tensor<?x?xf32, #sparse> {lacis.name = "w"}, %n: index) a
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{relayout: nothing in the nest reads or writes 'x'}}
+// expected-note @+1 {{asked for}}
+func.func @untouched(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]}, %n: index) attributes {lacis.steps = [#lacis.relayout<operand = "x">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

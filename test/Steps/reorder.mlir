@@ -27,3 +27,35 @@ func.func @twice(%n: index) attributes {lacis.steps = [#lacis.reorder<loops = ["
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{reorder: no loop is named}}
+// expected-note @+1 {{asked for}}
+func.func @none(%n: index) attributes {lacis.steps = [#lacis.reorder<loops = []>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{reorder: the loops are not perfectly nested in 'j'}}
+// expected-note @+1 {{asked for}}
+func.func @siblings(%n: index) attributes {lacis.steps = [#lacis.reorder<loops = ["j", "i"]>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  lacis.loop "j" %j to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'loops': a list of names in quotes}}
+func.func @number() attributes {lacis.steps = [#lacis.reorder<loops = [3]>]} {
+  return
+}

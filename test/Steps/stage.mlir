@@ -90,3 +90,14 @@ func.func @register(%x: tensor<?xf32> {lacis.name = "x"}, %n: index) attributes 
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{stage: loop "b1" stays no loop, so it has no rounds}}
+// expected-note @+1 {{asked for}}
+func.func @no_rounds(%x: tensor<?xf32> {lacis.name = "x"}, %n: index) attributes {lacis.steps = [#lacis.split<loop = "b", factor = 4>, #lacis.vectorize<loop = "b1", width = 4>, #lacis.stage<operand = "x", place = "shared", loop = "b1">]} {
+  lacis.loop "b" %b to %n {
+    lacis.yield
+  }
+  return
+}

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// DEFINE: %{none} = not lacis-opt - -split-input-file -lacis-apply-steps=target=cuda 2>&1 | FileCheck %s
+// RUN: sed 's/arith.mulf/arith.divf/' %s | %{none} --check-prefix=FACTORS
+// RUN: sed 's/"b", "j"/"j", "b"/' %s | %{none} --check-prefix=LETTERS
+// FACTORS: error: tensorize: the nest is no product of tiles: it does not sum products of a stored and a dense element
+// LETTERS: error: tensorize: the nest is no product of tiles: it is no product of matrices 'mk,nk->nm', whose first has a format
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda | FileCheck %s
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
@@ -42,7 +47,7 @@ func.func @tile(%w: tensor<?x?xbf16, #bsr> {lacis.axes = ["i", "j"], lacis.name 
 
 // -----
 
-// expected-error @+2 {{tensorize: the nest is no product of tiles: it has not one loop over the positions of a level}}
+// expected-error @+2 {{tensorize: the nest is no product of tiles: it has not one loop over the positions of a level, under an output of its own}}
 // expected-note @+1 {{asked for}}
 func.func @no_product(%n: index) attributes {lacis.steps = [#lacis.tensorize<loops = ["i"]>]} {
   lacis.loop "i" %i to %n {
@@ -56,6 +61,17 @@ func.func @no_product(%n: index) attributes {lacis.steps = [#lacis.tensorize<loo
 // expected-error @+2 {{tensorize: no kind "wmma"; there is 'mma', of one warp}}
 // expected-note @+1 {{asked for}}
 func.func @kind(%n: index) attributes {lacis.steps = [#lacis.tensorize<loops = ["i"], kind = "wmma">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{tensorize: loop 'i' has no constant trip count; split it first}}
+// expected-note @+1 {{asked for}}
+func.func @trip(%n: index) attributes {lacis.steps = [#lacis.tensorize<loops = ["i"], kind = "mma">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
   }

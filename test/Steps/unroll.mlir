@@ -54,3 +54,14 @@ func.func @no_factor(%n: index) attributes {lacis.steps = [#lacis.unroll<loop = 
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{unroll: loop 'i' is marked already, and stays no loop}}
+// expected-note @+1 {{asked for}}
+func.func @marked(%n: index) attributes {lacis.steps = [#lacis.parallel<loop = "i">, #lacis.unroll<loop = "i", factor = 4>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

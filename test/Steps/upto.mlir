@@ -49,3 +49,37 @@ func.func @part(%y: tensor<?xf32>) attributes {lacis.steps = [#lacis.split<loop 
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{upto: another letter than 'i' has nests for small sizes already}}
+// expected-note @+1 {{asked for}}
+func.func @letters(%y: tensor<?x?xf32>) attributes {lacis.steps = [#lacis.upto<loop = "b", most = 1>, #lacis.upto<loop = "i", most = 4>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %y, %c0 : tensor<?x?xf32>
+  %m = tensor.dim %y, %c1 : tensor<?x?xf32>
+  lacis.loop "b" %b to %n {
+    lacis.loop "i" %i to %m {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{upto: loops of the nest are marked already; say it before other steps}}
+// expected-note @+1 {{asked for}}
+func.func @marked(%y: tensor<?x?xf32>) attributes {lacis.steps = [#lacis.parallel<loop = "i">, #lacis.upto<loop = "b", most = 4>]} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x?xf32>
+  lacis.loop "b" %b to %n {
+    lacis.loop "i" %i to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

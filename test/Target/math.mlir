@@ -10,7 +10,7 @@
 // CHECK-LABEL: define void @all(
 // CHECK:       fmul <8 x float>
 // SYMBOLS:     T all
-// BAD:         train.py:7:2: error: 'math.sin' has no code without a library
+// BAD:         train.py:7:2: error: 'math.sin' has no code without a library; write it with exp, log, tanh, erf or sqrt
 
 //--- good.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {

@@ -5,10 +5,12 @@
 // RUN: lacis-compile %s --target=cuda:sm_90a --ptxas=%ptxas --check-ptxas --emit=artifact -o - | FileCheck %s
 // RUN: not lacis-compile %s --target=cuda:sm_90a --ptxas=%ptxas --ptxas-options=--no-such-option 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REFUSED
+// RUN: not lacis-compile %s --target=cuda:sm_90a --ptxas=/bin/true 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not lacis-compile %s --target=cuda:sm_90a --ptxas=%t.none 2>&1 | FileCheck %s --check-prefix=NONE
 
 // CHECK: "kind":"cubin"
-// REFUSED: error: {{.*}}ptxas failed
+// REFUSED: error: {{.*}}ptxas failed ({{[0-9]+}}): {{.*}}no-such-option
+// NOTHING: error: /bin/true wrote nothing
 // REFUSED: note: repeat it with: lacis-compile
 // NONE: error: {{.*}}.none failed
 module attributes {lacis.stage = "target", lacis.artifact = {

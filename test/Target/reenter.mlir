@@ -7,6 +7,8 @@
 // RUN: not lacis-compile %t/copy-*.llvm.ll --target=cuda:sm_80 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not lacis-compile %s --target=cuda:sm_90a --emit=loops 2>&1 | FileCheck %s --check-prefix=PAST
 // OTHER: error: the LLVM IR was made for target 'cuda:sm_90a', not for 'cuda:sm_80'
+// RUN: not lacis-compile %t/copy-*.llvm.ll --target=cuda:sm_90a --emit=loops 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: lacis-compile: --emit: this kernel has no stage 'loops'
 // PAST: error: the text is past stage 'loops'
 
 module attributes {lacis.stage = "target", lacis.artifact = {

@@ -102,3 +102,14 @@ module attributes {lacis.artifact = {args = [{kind = "dim", operand = 1 : i64, d
     return
   }
 }
+
+// -----
+
+module attributes {lacis.artifact = {args = [{kind = "operand", operand = 1 : i64}]}} {
+  func.func @other_size(%x: !llvm.ptr) -> f64 attributes {lacis.kernel, lacis.checked} {
+    %p = llvm.getelementptr %x[1] : (!llvm.ptr) -> !llvm.ptr, f32
+    // expected-error @+1 {{check: an access to elements of another size than its array has}}
+    %v = llvm.load %p : !llvm.ptr -> f64
+    return %v : f64
+  }
+}

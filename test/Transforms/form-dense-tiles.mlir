@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
+// RUN: sed 's/-> tensor<?x?xbf16> {/-> tensor<?x?xbf16> attributes {lacis.steps = #steps} {/' %s | not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_90a" 2>&1 | FileCheck %s --check-prefix=COPIED
+// COPIED: error: tiles: a dense matrix is read where it lies; let the layout link to the values
 
 // A dense matrix goes the same way: its tiles are boxes of the matrix, and every step has both.
 // CHECK-LABEL: func.func @product(
@@ -21,6 +23,12 @@
 // CHECK:                 lacis.store_tile {{.*}} transposed
 // CHECK:         {bind = "block.x"}
 
+#copied = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, i mod 64 : dense, j mod 64 : dense)>
+#steps = [#lacis.split<loop = "i", factor = 128>, #lacis.split<loop = "i1", factor = 64>, #lacis.split<loop = "b", factor = 256>,
+          #lacis.reorder<loops = ["i0", "b0", "i10", "i11", "b1"]>, #lacis.regroup<operand = "w", layout = #copied>,
+          #lacis.balance<loop = "b0", raster = 4, groups = 16>, #lacis.bind<loop = "i10", unit = "warpgroup">,
+          #lacis.stage<operand = "w", place = "shared">, #lacis.stage<operand = "x", place = "shared">,
+          #lacis.pipeline<loop = "j", stages = 4>, #lacis.tensorize<loops = ["i11", "b1"]>]
 #matrix = #lacis.format<(i, j) -> (i : dense, j : dense)>
 func.func @product(%w: tensor<?x?xbf16, #matrix> {lacis.name = "w", lacis.divisible = array<i64: 8, 8>},
                    %x: tensor<?x?xbf16> {lacis.name = "x"}) -> tensor<?x?xbf16> {

@@ -69,7 +69,7 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
 
 func.func @large(%rounds: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<3, <256x64xbf16>, <2x64x64xbf16>>
-  // expected-error@+1 {{rings of 147456 bytes are more than the 101328 bytes of shared memory; use fewer stages or smaller tiles}}
+  // expected-error@+1 {{tiles: rings of 147456 bytes are more than the 101328 bytes of shared memory; use fewer stages or smaller tiles}}
   lacis.roles producer {
     lacis.yield
   } consumers 1 (%c : i32) {
@@ -86,7 +86,7 @@ func.func @narrow(%zero: f32) attributes {lacis.gpu_kernel} {
     lacis.yield
   } consumers 1 (%c : i32) {
     %acc = lacis.splat %zero : f32 to !lacis.acc<64x32xf32>
-    // expected-error@+1 {{a consumer holds up to 16384 float32 numbers, in a multiple of 16 rows and of 64 columns; got '!lacis.acc<64x32xf32>'}}
+    // expected-error@+1 {{tiles: a consumer holds up to 16384 float32 numbers, in a multiple of 16 rows and of 64 columns; got '!lacis.acc<64x32xf32>'}}
     %0 = lacis.map %acc {
     ^bb0(%e: f32):
       lacis.yield %e : f32

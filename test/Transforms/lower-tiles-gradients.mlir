@@ -52,7 +52,7 @@ func.func @depth(%zero: f32) attributes {lacis.gpu_kernel} {
   } consumers 1 (%c : i32) {
     %acc = lacis.splat %zero : f32 to !lacis.acc<64x64xf32>
     %t = lacis.acquire %ring : !lacis.ring<2, <8x64xbf16>> -> !lacis.tile<8x64xbf16>
-    // expected-error@+1 {{a product has 16 elements of the contraction, and 8 rows, or a multiple; got '!lacis.tile<8x64xbf16>'}}
+    // expected-error@+1 {{tiles: a product has 16 elements of the contraction, and 8 rows, or a multiple; got '!lacis.tile<8x64xbf16>'}}
     %0 = lacis.mma %t transposed, %t transposed into %acc : !lacis.tile<8x64xbf16>, !lacis.tile<8x64xbf16> into !lacis.acc<64x64xf32>
     lacis.yield
   }

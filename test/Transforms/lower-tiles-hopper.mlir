@@ -62,7 +62,7 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
 
 func.func @large(%rounds: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<5, <256x64xbf16>, <256x64xbf16>>
-  // expected-error@+1 {{rings of 327680 bytes and 0 bytes for stores are more than the 232360 bytes of shared memory; use fewer stages or smaller tiles}}
+  // expected-error@+1 {{tiles: rings of 327680 bytes and 0 bytes for stores are more than the 232360 bytes of shared memory; use fewer stages or smaller tiles}}
   lacis.roles producer {
     lacis.yield
   } consumers 1 (%c : i32) {
@@ -79,7 +79,7 @@ func.func @tall(%zero: f32) attributes {lacis.gpu_kernel} {
     lacis.yield
   } consumers 1 (%c : i32) {
     %acc = lacis.splat %zero : f32 to !lacis.acc<128x64xf32>
-    // expected-error@+1 {{a consumer holds 64 rows of up to 256 float32 columns, a multiple of 8; got '!lacis.acc<128x64xf32>'}}
+    // expected-error@+1 {{tiles: a consumer holds 64 rows of up to 256 float32 columns, a multiple of 8; got '!lacis.acc<128x64xf32>'}}
     %0 = lacis.map %acc {
     ^bb0(%e: f32):
       lacis.yield %e : f32

@@ -53,3 +53,27 @@ func.func @ones(%w: tensor<?x?xf32, #csr>, %x: tensor<?xf32>) -> tensor<?x?xf32>
   } -> tensor<?x?xf32>
   return %y : tensor<?x?xf32>
 }
+
+// -----
+
+// Nor can anything be added to it elsewhere.
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+#map = affine_map<(i, j) -> (i, j)>
+func.func @added(%w: tensor<?x?xf32, #csr>, %x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %init = linalg.fill ins(%zero : f32) outs(%x : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %dense = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"], lacis.loops = ["i", "j"]}
+      ins(%w : tensor<?x?xf32, #csr>) outs(%init : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<?x?xf32>
+  // expected-error @+1 {{an output with every letter of a sparse operand is zero elsewhere; nothing is added to it}}
+  %y = linalg.generic {indexing_maps = [#map, #map, #map], iterator_types = ["parallel", "parallel"], lacis.loops = ["i", "j"]}
+      ins(%dense, %x : tensor<?x?xf32>, tensor<?x?xf32>) outs(%init : tensor<?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  } -> tensor<?x?xf32>
+  return %y : tensor<?x?xf32>
+}

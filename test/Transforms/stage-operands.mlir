@@ -92,3 +92,21 @@ func.func @large(%x: tensor<?x?xf32>, %y: tensor<?xf32>) {
   } {bind = "block.x", lacis.stages}
   return
 }
+
+// -----
+
+func.func @on_threads(%x: tensor<?x?xf32>, %n: index) {
+  %c16 = arith.constant 16 : index
+  // expected-error @+1 {{stage: loop 'b' runs on 'thread.x'; the threads of a block load together, in a loop that all of them run}}
+  lacis.loop "b" %b to %c16 {
+    lacis.yield
+  } {bind = "thread.x", lacis.stages}
+  return
+}
+
+// -----
+
+// expected-error @+1 {{stage: no loop is tensorized, for which tiles of "x" would be loaded; name the loop in whose rounds they are: stage("x", "shared", loop)}}
+func.func @no_tiles(%x: tensor<?x?xf32> {lacis.name = "x", lacis.staged = "shared"}) {
+  return
+}

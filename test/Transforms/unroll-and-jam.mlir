@@ -35,7 +35,7 @@ func.func @rows(%x: tensor<?xf32>, %y: tensor<?xf32>, %i0: index, %n: index) {
 func.func @one_place(%y: tensor<?xf32>, %n: index) {
   %c2 = arith.constant 2 : index
   %zero = arith.constant 0.0 : f32
-  // expected-error @+1 {{all copies of loop 'i' write one element}}
+  // expected-error @+1 {{jam: all copies of loop 'i' write one element}}
   lacis.loop "i" %i to %c2 {
     lacis.write %zero to %y[%n] : f32 to tensor<?xf32>
     lacis.yield

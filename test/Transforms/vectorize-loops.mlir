@@ -33,7 +33,7 @@ func.func @scale(%x: tensor<?x?xf32>, %y: tensor<?xf32>, %b0: index, %n: index) 
 func.func @bounds(%x: tensor<?xf32>, %y: tensor<?xf32>) {
   %c4 = arith.constant 4 : index
   %zero = arith.constant 0.0 : f32
-  // expected-error @+1 {{the bounds of a loop inside depend on the lanes of 'b'}}
+  // expected-error @+1 {{vectorize: the bounds of a loop inside depend on the lanes of 'b'}}
   lacis.loop "b" %b to %c4 {
     %sum = lacis.loop "j" %j to %b iter(%acc = %zero) -> (f32) {
       lacis.yield %acc : f32

@@ -1,5 +1,14 @@
-// RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-verify-stage=stage=lacis
+// SPDX-License-Identifier: Apache-2.0
+// RUN: split-file %s %t
+// RUN: lacis-opt %t/lacis.mlir -split-input-file -verify-diagnostics -lacis-verify-stage=stage=lacis
+// RUN: lacis-opt %t/loops.mlir -split-input-file -verify-diagnostics -lacis-verify-stage=stage=loops
+// RUN: lacis-opt %t/buffers.mlir -split-input-file -verify-diagnostics -lacis-verify-stage=stage=buffers
+// RUN: lacis-opt %t/target.mlir -verify-diagnostics -lacis-verify-stage=stage=target
+// RUN: lacis-opt %t/none.mlir -verify-diagnostics -lacis-verify-stage=stage=sparse
 
+// What each stage promises.
+
+//--- lacis.mlir
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @drops(%n: index) -> tensor<?x?xf32, #csr> {
   // expected-error @+1 {{'tensor.empty' would change or drop a format}}
@@ -15,3 +24,51 @@ func.func @too_late(%n: index) {
   %w = lacis.workspace(%n) : tensor<?xf32, #panels>
   return
 }
+
+//--- loops.mlir
+func.func @algebra(%zero: f32, %x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @+1 {{'linalg.fill' has not become a loop}}
+  %y = linalg.fill ins(%zero : f32) outs(%x : tensor<?xf32>) -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}
+
+// -----
+
+func.func @memory(%x: !llvm.ptr) -> f32 {
+  // expected-error @+1 {{'llvm.load' belongs to a later stage than the loops}}
+  %y = llvm.load %x : !llvm.ptr -> f32
+  return %y : f32
+}
+
+// -----
+
+func.func @roles() {
+  // expected-error @+1 {{'lacis.ring' belongs to a later stage than the loops}}
+  %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
+  return
+}
+
+//--- buffers.mlir
+func.func @levels(%n: index) {
+  // expected-error @+1 {{'lacis.lanes' is left after its stage}}
+  %first = lacis.lanes %n : vector<8xi1>
+  return
+}
+
+// -----
+
+func.func @tensors(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // expected-error @+1 {{a tensor is left after the levels were lowered}}
+  return %x : tensor<?xf32>
+}
+
+//--- target.mlir
+func.func @tiles() {
+  // expected-error @+1 {{'lacis.ring': this target has no lowering of tiles}}
+  %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
+  return
+}
+
+//--- none.mlir
+// expected-error @+1 {{no stage named 'sparse'; there are 'lacis', 'loops', 'tiles', 'buffers', 'target'}}
+module {}

@@ -26,11 +26,12 @@ def unvalidated(kernel, w):
     return library.einsum([X], kernel.arrays(w), (5, 24), kernel.key, list(w.shape))
 
 
+WHY = "a position or coordinate of the packed operand, or of what was derived from it, does not fit, see its '.validate"
 DAMAGE = [
     ("crd1", 3, 40, "copy of operand 1: a checked kernel asked for element 1280 of 1280"),
     ("crd1", 3, -1, "copy of operand 1: a checked kernel asked for element -32 of 1280"),
     ("crd1", 7, 2**31 - 1, "copy of operand 1: a checked kernel asked for element 68719476704 of 1280"),
-    ("pos1", 5, 2**31 - 1, r"crd1: a checked kernel asked for element 289 of 289 \(shape \[289\]\)"),
+    ("pos1", 5, 2**31 - 1, r"crd1: a checked kernel asked for element 289 of 289 \(shape \[289\]\); " + WHY),
     ("pos1", 5, -(2**31), "crd1: a checked kernel asked for element -2147483648 of 289"),
     ("pos1", 24, 300, "crd1: a checked kernel asked for element 289 of 289"),
 ]

@@ -33,7 +33,7 @@ def check(text):
 def run(text, cache, preload):
     """`check` in a process that loads a core of choice."""
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
-    environment |= {"LACIS_CACHE_DIR": str(cache), **preload}
+    environment |= {"LACIS_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join(sys.path), **preload}
     command = [sys.executable, __file__, text]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
 

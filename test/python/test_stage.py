@@ -33,7 +33,8 @@ def test_an_element_stays_in_a_register_while_a_loop_runs():
 def test_what_cannot_be_staged_is_refused():
     refused("change within a round of loop .j. .axis 0.; a register holds", steps.Stage("2", "register", "j"))
     refused("stage: a register is loaded in the rounds of a loop; name it", steps.Stage("1", "register"))
-    refused("'shared' is the memory that a block of a GPU has; there is none on 'cpu'", steps.Stage("1", "shared", "j"))
+    nowhere = "stage: 'shared' is the memory that a block of a GPU has; there is none on 'cpu'"
+    refused(nowhere, steps.Stage("1", "shared", "j"))
     refused("no loop is tensorized, for which tiles of .1. would be loaded", steps.Stage("1", "shared"))
     refused("stage: '0' has a format; tiles of dense operands are loaded", steps.Stage("0", "shared", "j"))
     refused("stage: no loop named .q.", steps.Stage("1", "shared", "q"))

@@ -61,6 +61,7 @@ struct WorkspaceLayout {
 
 class LaunchPlan {
 public:
+  /// `artifact` is one that `Artifact::verify` accepts.
   static llvm::Expected<LaunchPlan> create(const Artifact &artifact);
 
   int32_t outputDtype() const { return output.dtype; }

@@ -17,20 +17,14 @@ using sparse_tensor::SparseTensorEncodingAttr;
 
 static constexpr StringRef kAxisNames = "ijklmnopqrstuvwxyzabcdefgh";
 
-/// `d`, `d floordiv c` or `d mod c`.
-static std::optional<Digit> digitOf(AffineExpr expr) {
+/// `d`, `d floordiv c` or `d mod c`: an encoding has no other levels.
+static Digit digitOf(AffineExpr expr) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
     return Digit{dim.getPosition(), 1, 0};
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  auto dim = binary ? dyn_cast<AffineDimExpr>(binary.getLHS()) : nullptr;
-  auto size = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS()) : nullptr;
-  if (!dim || !size || size.getValue() <= 0)
-    return std::nullopt;
-  if (expr.getKind() == AffineExprKind::FloorDiv)
-    return Digit{dim.getPosition(), size.getValue(), 0};
-  if (expr.getKind() == AffineExprKind::Mod)
-    return Digit{dim.getPosition(), 1, size.getValue()};
-  return std::nullopt;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  unsigned axis = cast<AffineDimExpr>(binary.getLHS()).getPosition();
+  int64_t size = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  return expr.getKind() == AffineExprKind::FloorDiv ? Digit{axis, size, 0} : Digit{axis, 1, size};
 }
 
 /// Width 0 is upstream's word for the machine's.
@@ -43,11 +37,7 @@ static LevelAttr importLevel(SparseTensorEncodingAttr encoding, unsigned number,
   MLIRContext *context = encoding.getContext();
   const LevelWords *words =
       llvm::find_if(kLevelWords, [&](const LevelWords &words) { return words.format == type.getLvlFmt(); });
-  std::optional<Digit> digit = digitOf(encoding.getDimToLvl().getResult(number));
-  if (words == std::end(kLevelWords) || !digit) {
-    emitError() << "level " << number << " of " << encoding << " has no counterpart in a format";
-    return {};
-  }
+  assert(words != std::end(kLevelWords) && "every level of an encoding has words");
   if (type.isa<LevelFormat::Singleton>() && !type.isa<LevelPropNonDefault::SoA>()) {
     emitError() << "level " << number << " of " << encoding << " interleaves its coordinates: add 'soa'";
     return {};
@@ -62,7 +52,7 @@ static LevelAttr importLevel(SparseTensorEncodingAttr encoding, unsigned number,
   }
   if (words->extent.starts_with("var"))
     arguments.addWidth("pos", widthOf(context, encoding.getPosWidth()));
-  return LevelAttr::getByName(context, *digit, words->extent, words->coordinate, arguments);
+  return LevelAttr::getByName(context, digitOf(encoding.getDimToLvl().getResult(number)), words->extent, words->coordinate, arguments);
 }
 
 static Attribute importEncoding(Attribute attr, EmitError emitError) {
@@ -71,6 +61,10 @@ static Attribute importEncoding(Attribute attr, EmitError emitError) {
     return attr;
   if (!encoding.getDimSlices().empty() || encoding.getExplicitVal() || encoding.getImplicitVal()) {
     emitError() << "a format has no slices and no explicit or implicit values: " << encoding;
+    return {};
+  }
+  if (encoding.getDimRank() > kAxisNames.size()) {
+    emitError() << "a format has at most " << kAxisNames.size() << " axes here, not " << encoding.getDimRank();
     return {};
   }
   SmallVector<StringAttr> axes;

@@ -165,7 +165,7 @@ public:
       return;
     auto block = llvm::dyn_cast_or_null<mlir::DenseI64ArrayAttr>(function->removeAttr("lacis.block"));
     if (!block || block.size() != 3) {
-      function.emitError("a GPU kernel needs 'lacis.block', three extents");
+      function.emitError("a GPU kernel needs 'lacis.block', the three extents of its blocks");
       return signalPassFailure();
     }
     mlir::Builder builder(&getContext());

@@ -214,7 +214,7 @@ LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
   Share share = shareOf(from), part = shareOf(to);
   int64_t first = op.getFirst();
   if (first % 8 != 0 || to.getColumns() % 8 != 0)
-    return op.emitError("tiles: columns are taken by eight");
+    return op.emitError("tiles: columns are taken by eight, from a multiple of eight");
   Pieces all = pieces(op.getValue()), own;
   for (int64_t row = 0; row < share.tall(); ++row)
     llvm::append_range(own, ArrayRef(all).slice(4 * (row * share.wide() + first / 8), 4 * part.wide()));

@@ -97,7 +97,8 @@ static LogicalResult checkStore(Operation *op, AccType type, Type element, int64
   if (failed(checkAcc(op, type)))
     return failure();
   if (type.getColumns() % width != 0 || !(element.isBF16() || element.isF16()))
-    return op->emitError("tiles: stores are of a multiple of 16 columns, to bf16 or f16");
+    return op->emitError("tiles: stores are of a multiple of 16 columns, to bf16 or f16; got ")
+           << type << " to " << element;
   return success();
 }
 

@@ -11,7 +11,7 @@ using namespace lacis::hopper;
 LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
   int64_t first = op.getFirst(), count = op.getResult().getType().getColumns();
   if (first % 8 != 0 || count % 8 != 0)
-    return op.emitError("tiles: columns are taken by eight");
+    return op.emitError("tiles: columns are taken by eight, from a multiple of eight");
   setPieces(op.getResult(), ArrayRef(pieces(op.getValue())).slice(first / 2, count / 2));
   return success();
 }

@@ -46,23 +46,28 @@ TEST(Compile, StagesAndArtifact) {
 }
 
 TEST(Compile, RefusalsKeepTheProcess) {
-  const char *inputs[][3] = {{"func.func @f( {", "cpu", nullptr},
-                             {"", "cpu", nullptr},
-                             {"\x01\xff", "cpu", nullptr},
-                             {"; ModuleID = 'x'\ndefine", "cpu", nullptr},
-                             {"; ModuleID = 'x'\n", "cpu", nullptr},
-                             {"module {}", "cpu", nullptr},
-                             {kernel, "tpu", nullptr},
-                             {kernel, "", nullptr},
-                             {kernel, "cuda:sm_90a", "{\"colour\": 1}"},
-                             {kernel, "cuda:sm_90a", "{\"opt_level\": 9}"},
-                             {kernel, "cuda:sm_90a", "[]"},
-                             {kernel, "cuda:sm_90a", "{"},
-                             {nullptr, "cpu", nullptr}};
-  for (const auto &input : inputs) {
-    Outcome outcome = compile(input[0], input[1], input[2]);
-    EXPECT_EQ(outcome.status, LACIS_REFUSED) << (input[0] ? input[0] : "null");
-    EXPECT_TRUE(contains(outcome.diagnostics, "error: ")) << (input[0] ? input[0] : "null");
+  const char *inputs[][4] = {
+      {"func.func @f( {", "cpu", nullptr, "expected"},
+      {"\x01\xff", "cpu", nullptr, "unexpected character"},
+      {"; ModuleID = 'x'\ndefine", "cpu", nullptr, "expected type"},
+      {"; ModuleID = 'x'\n", "cpu", nullptr, "the LLVM IR has no '!lacis.artifact'"},
+      {"; ModuleID = 'x'\n!lacis.artifact = !{!0}\n!0 = !{!1}\n!1 = !{}", "cpu", nullptr,
+       "'!lacis.artifact' is no text"},
+      {"", "cpu", nullptr, "a module holds one kernel, not 0"},
+      {"module attributes {lacis.stage = \"target\"} {}", "cpu", nullptr,
+       "the module has no 'lacis.artifact' attribute, which tells a launcher about arguments and launches"},
+      {kernel, "tpu", nullptr, "no target 'tpu'"},
+      {kernel, "", nullptr, "no target ''"},
+      {kernel, "cuda:sm_90a", "{\"colour\": 1}", "no option 'colour' with value '1'"},
+      {kernel, "cuda:sm_90a", "{\"opt_level\": 9}", "no option 'opt_level' with value '9'"},
+      {kernel, "cuda:sm_90a", "[]", "the options are no JSON object"},
+      {kernel, "cuda:sm_90a", "{", "Expected object key"},
+      {nullptr, "cpu", nullptr, "error: no text or no target"}};
+  for (const auto &[text, target, options, message] : inputs) {
+    Outcome outcome = compile(text, target, options);
+    EXPECT_EQ(outcome.status, LACIS_REFUSED) << message;
+    EXPECT_TRUE(contains(outcome.diagnostics, "error: ")) << message;
+    EXPECT_TRUE(contains(outcome.diagnostics, message)) << message << " in " << outcome.diagnostics;
     EXPECT_EQ(outcome.artifact, "");
   }
 }

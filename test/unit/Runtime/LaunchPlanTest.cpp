@@ -184,31 +184,39 @@ TEST(LaunchPlan, DescribesMatricesForTheCopyEngine) {
   EXPECT_EQ(plan.extent(0, args, values).grid[0], 32);
 }
 
-TEST(LaunchPlan, RefusesAMatrixThatDoesNotExist) {
-  Artifact artifact = boxed();
-  artifact.tensorMaps.clear();
-  EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("tensor map 0"), std::string::npos);
+/// What a plan says of an artifact that `change` has made wrong.
+template <typename Change> std::string objection(Change change) {
+  Artifact artifact = linear();
+  change(artifact);
+  EXPECT_EQ(text(artifact.verify()), "");
+  llvm::Expected<LaunchPlan> plan = LaunchPlan::create(artifact);
+  std::string all = plan ? "" : text(plan.takeError());
+  llvm::StringRef rest = all;
+  EXPECT_TRUE(rest.empty() || rest.consume_front("malformed artifact: ")) << all;
+  return rest.str();
 }
 
-TEST(LaunchPlan, RefusesAStrideOfThePackedOperand) {
-  Artifact artifact = linear();
-  artifact.args[4] = argument("stride", 1, 0);
-  EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("only sizes of the packed operand"),
-            std::string::npos);
-}
-
-TEST(LaunchPlan, RefusesASizeThatIsNoDimension) {
-  Artifact artifact = linear();
-  artifact.launches[0].units = {{0, 1, 1}};
-  EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("is no dimension"), std::string::npos);
+TEST(LaunchPlan, RefusesRecordsThatContradictThemselves) {
+  EXPECT_EQ(objection([](Artifact &) {}), "");
+  EXPECT_EQ(objection([](Artifact &a) { a.output.dtype = "f8"; }), "output dtype 'f8'");
+  EXPECT_EQ(objection([](Artifact &a) { a.tensors[0].dtype = "f8"; }), "dtype 'f8'");
+  EXPECT_EQ(objection([](Artifact &a) { a.args[7] = argument("storage", 2, 0, "values"); }), "storage of two operands");
+  EXPECT_EQ(objection([](Artifact &a) { a.args[5] = argument("stride", 1, 0); }),
+            "only sizes of the packed operand exist");
+  EXPECT_EQ(objection([](Artifact &a) { a.args[7] = argument("bytes", 0), a.args[7].index = 3; }),
+            "bytes of argument 3, which is no array");
+  EXPECT_EQ(objection([](Artifact &a) { a.tensors[2].name = "pos1"; }), "an array 'pos1' that no argument reads");
+  EXPECT_EQ(objection([](Artifact &a) { a.tensors[0].dims.pop_back(); }), "operand 0 of rank 1");
+  EXPECT_EQ(objection([](Artifact &a) { a.tensors[2].dims = {{{{3, 2, 1}}, 0}}; }), "no dimension tells the size ''");
 }
 
 /// What a plan says of tensors that `change` has made wrong.
 template <typename Change> std::string refusal(Change change, Artifact artifact = linear()) {
   LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
   Tensors tensors;
+  lacis_launch_args &args = tensors.get();
   change(tensors);
-  return text(plan.check(tensors.get()));
+  return text(plan.check(args));
 }
 
 TEST(LaunchPlan, RefusesSizesThatContradictEachOther) {
@@ -246,18 +254,56 @@ TEST(LaunchPlan, RefusesFewerValuesThanEntries) {
             "values: expected at least size 10 in dimension 0 (as operand 1 has entries), got 7");
 }
 
-TEST(LaunchPlan, RefusesASizeThatNoDimensionTells) {
-  Artifact artifact = linear();
-  artifact.tensors[2].dims = {{{{3, 2, 1}}, 0}};
-  EXPECT_NE(text(LaunchPlan::create(artifact).takeError()).find("no dimension tells the size"), std::string::npos);
+TEST(LaunchPlan, RefusesTensorsOfAnotherKind) {
+  EXPECT_EQ(refusal([](Tensors &) {}), "");
+  EXPECT_EQ(refusal([](Tensors &t) { t.args.num_operands = 1; }), "expected 2 dense operands, got 1");
+  EXPECT_EQ(refusal([](Tensors &t) { t.args.num_storage = 0; }), "expected 1 storage tensors (values), got 0");
+  EXPECT_EQ(refusal([](Tensors &t) { t.args.num_packed_sizes = 1; }),
+            "expected the 2 sizes of the packed operand, got 1");
+  EXPECT_EQ(refusal([](Tensors &t) { t.operands[1].device = 0; }),
+            "operand 2: the tensors of a launch lie on different devices");
+  EXPECT_EQ(refusal([](Tensors &t) { t.operands[0].dtype = LACIS_F16; }), "operand 0: expected dtype f32, got f16");
+  EXPECT_EQ(refusal([](Tensors &t) { t.operands[0].ndim = 1; }), "operand 0: expected 2 dimensions, got 1");
+  EXPECT_EQ(refusal([](Tensors &t) { t.xStrides = {1, 33}; }), "operand 0: expected a contiguous tensor");
 }
 
-TEST(LaunchPlan, RefusesTensorsOfTwoDevices) {
+/// `linear`, whose record tells no shapes.
+Artifact shapeless() {
+  Artifact artifact = linear();
+  artifact.tensors.clear();
+  artifact.sizes.clear();
+  return artifact;
+}
+
+TEST(LaunchPlan, RefusesTensorsWithoutADimensionThatItReads) {
+  EXPECT_EQ(refusal([](Tensors &t) { t.operands[0].ndim = 1; }, shapeless()),
+            "operand 0: expected at least 2 dimensions, got 1");
+}
+
+TEST(LaunchPlan, RefusesAFaultThatNoKernelWrites) {
   LaunchPlan plan = llvm::cantFail(LaunchPlan::create(linear()));
   Tensors tensors;
-  lacis_launch_args &args = tensors.get();
-  tensors.operands[1].device = 0;
-  EXPECT_EQ(text(plan.check(args)), "operand 2: the tensors of a launch lie on different devices");
+  EXPECT_EQ(text(plan.explainFault(~uint64_t(0) - 1, tensors.get(), {})),
+            "the fault word of a checked kernel holds what no kernel writes");
+}
+
+TEST(LaunchPlan, RefusesSizesThatItCannotCount) {
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(shapeless()));
+  auto refusal = [&](auto change) {
+    Tensors tensors;
+    lacis_launch_args &args = tensors.get();
+    change(tensors);
+    ArgumentValues values;
+    plan.evaluate(args, values);
+    return text(plan.checkValues(args, values));
+  };
+  constexpr int64_t many = int64_t(1) << 31;
+  EXPECT_EQ(refusal([](Tensors &) {}), "");
+  EXPECT_EQ(refusal([](Tensors &t) { t.ySizes[0] = 34; }), "output: expected shape [33, 20], got [34, 20]");
+  EXPECT_EQ(refusal([](Tensors &t) { t.packed[0] = many; }),
+            "a dimension of 2147483648 needs a kernel with 64-bit indices");
+  EXPECT_EQ(refusal([](Tensors &t) { t.valueSizes[0] = many; }),
+            "values: 2147483648 slots need a kernel with 64-bit indices");
 }
 
 } // namespace

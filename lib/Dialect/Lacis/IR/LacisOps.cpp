@@ -257,7 +257,9 @@ LogicalResult PartOp::verify() {
       return format == cast<RankedTensorType>(getResult().getType()).getEncoding()
                  ? success()
                  : emitOpError("part '") << getName() << "' has format " << format;
-  return emitOpError("no part named '") << getName() << "'";
+  auto diagnostic = emitOpError("no part named '") << getName() << "'; the parts here are ";
+  llvm::interleaveComma(sum.getNames(), diagnostic, [&](StringAttr name) { diagnostic << "'" << name.getValue() << "'"; });
+  return diagnostic;
 }
 
 LogicalResult WalkOp::verify() {
@@ -281,9 +283,10 @@ static LogicalResult verifyAccess(Operation *op, Value tensor, ValueRange indice
   if (static_cast<bool>(vector) != along.has_value())
     return op->emitOpError("a vector access names its axis with 'along', a scalar one does not");
   if (along && *along >= static_cast<uint64_t>(type.getRank()))
-    return op->emitOpError("axis ") << *along << " does not exist";
+    return op->emitOpError("axis ") << *along << " does not exist: the tensor has " << type.getRank();
   if (getElementTypeOrSelf(value) != type.getElementType())
-    return op->emitOpError("element types must agree");
+    return op->emitOpError("element types must agree: ") << getElementTypeOrSelf(value) << " and "
+                                                         << type.getElementType();
   return success();
 }
 

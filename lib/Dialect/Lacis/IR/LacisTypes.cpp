@@ -86,7 +86,7 @@ void AccType::print(AsmPrinter &printer) const { printShaped(printer, getShape()
 
 LogicalResult AccType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element) {
   if (shape.size() != 2 || shape[0] < 1 || shape[1] < 1)
-    return emitError() << "an accumulator has rows and columns";
+    return emitError() << "an accumulator has rows and columns, at least one of each";
   if (!isa<FloatType>(element))
     return emitError() << "an accumulator holds floating-point numbers, not " << element;
   return success();
@@ -95,7 +95,6 @@ LogicalResult AccType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type
 LogicalResult RingType::verify(EmitError emitError, int64_t stages, ArrayRef<TileType> tiles) {
   if (stages < 2)
     return emitError() << "a ring has at least 2 stages, not " << stages;
-  if (tiles.empty())
-    return emitError() << "a stage of a ring holds at least one tile";
+  assert(!tiles.empty() && "a stage of a ring holds at least one tile");
   return success();
 }

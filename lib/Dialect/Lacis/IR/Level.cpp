@@ -8,11 +8,10 @@ using namespace lacis;
 
 LogicalResult LevelAttr::verify(EmitError emitError, ArrayRef<Digit> digits, ExtentInterface extent,
                                 CoordinateInterface coordinate) {
-  if (!extent || !coordinate)
-    return emitError() << "a level needs an extent and a coordinate";
-  if (digits.empty() != extent.isLink())
-    return emitError() << (digits.empty() ? "a level needs a digit of an axis; only 'link' has none"
-                                          : "'link' has no digits: write 'link' alone");
+  assert(extent && coordinate && "a level has an extent and a coordinate");
+  assert((!digits.empty() || extent.isLink()) && "only 'link' has no digits");
+  if (!digits.empty() && extent.isLink())
+    return emitError() << "'link' has no digits: write 'link' alone";
   for (const Digit &digit : digits) {
     if (digit.div < 1 || digit.mod < 0)
       return emitError() << "a block size must be positive, not " << (digit.div < 1 ? digit.div : digit.mod);

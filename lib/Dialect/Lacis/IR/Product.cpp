@@ -143,12 +143,9 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {
   Product product;
   product.output = function.getArguments().back();
   SmallVector<LoopOp> chain = nest.mainChain();
-  if (chain.empty())
-    return why = "there is no nest", std::nullopt;
-  LoopOp top = chain.front();
   unsigned walks = 0, writes = 0;
   LoopOp sum; // the outermost one, where nothing is walked
-  top->walk<WalkOrder::PreOrder>([&](Operation *op) {
+  auto look = [&](Operation *op) {
     if (auto write = dyn_cast<WriteOp>(op))
       product.write = write, ++writes;
     if (isa<LevelLoopOp>(op))
@@ -156,7 +153,9 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {
     auto loop = dyn_cast<LoopOp>(op);
     if (loop && loop.getNumResults() == 1 && !sum)
       sum = loop;
-  });
+  };
+  if (!chain.empty())
+    chain.front()->walk<WalkOrder::PreOrder>(look);
   if (walks == 0 && sum)
     product.walk = sum, ++walks;
   if (walks != 1 || writes != 1 || product.walk->getNumResults() != 1 || product.write.getTensor() != product.output)

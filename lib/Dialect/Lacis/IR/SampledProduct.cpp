@@ -92,7 +92,7 @@ std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &w
   auto pattern = function.getArgAttrOfType<IntegerAttr>(product.output.getArgNumber(), "lacis.sample");
   SmallVector<LoopOp> chain = nest.mainChain();
   if (!pattern || chain.empty() || !formatOf(product.output))
-    return why = "its output is not sampled on a pattern", std::nullopt;
+    return std::nullopt; // who asks why has seen the pattern
   product.pattern = function.getArgument(pattern.getInt());
   product.entries = chain.front();
   SmallVector<SetOp> sets;

@@ -15,7 +15,7 @@ LogicalResult RegroupOp::verify() {
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
     return emitOpError("shape and element type stay what they are");
   if (getCapacity() && *getCapacity() < 1)
-    return emitOpError("capacity: at least 1");
+    return emitOpError("a capacity is at least 1");
   return success();
 }
 
@@ -30,7 +30,7 @@ LogicalResult BalanceOp::verify() {
   if (getTile() < 1 || getRaster() < 1 || getGroups().value_or(1) < 1)
     return emitOpError("tile, raster and groups are at least 1");
   if (getExtent() && getGroups())
-    return emitOpError("lists are 'over' an extent, or of 'groups' for any");
+    return emitOpError("lists are 'over' an extent or of 'groups', not both");
   size_t dense = getGroups() ? 2 : 1;
   ArrayRef<LevelAttr> levels = lists.getLevels();
   bool isList = levels.size() == dense + 2 && lists.getAxes().size() == levels.size() &&
@@ -101,7 +101,8 @@ static Type elementOf(Value source) {
 LogicalResult LoadTileOp::verify() {
   auto tensor = dyn_cast<RankedTensorType>(getSource().getType());
   if (tensor && tensor.getElementType() != getTile().getType().getElementType())
-    return emitOpError("element types must agree");
+    return emitOpError("element types must agree: ") << tensor.getElementType() << " and "
+                                                     << getTile().getType().getElementType();
   size_t wanted = tensor && tensor.getEncoding() ? 3 : tensor ? tensor.getRank() : 2;
   if (getIndices().size() != wanted)
     return emitOpError("needs ") << wanted
@@ -139,7 +140,8 @@ LogicalResult MmaOp::verify() {
   if (getPresent() && !a.isList())
     return emitOpError("present: a must be a list of tiles");
   if (a.getElementType() != b.getElementType())
-    return emitOpError("element types of the tiles must agree");
+    return emitOpError("element types of the tiles must agree: ") << a.getElementType() << " and "
+                                                                  << b.getElementType();
   if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : a.getCount()) ||
       !fitsSide(b, getBTransposed(), acc.getColumns(), b.getCount()))
     return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the "

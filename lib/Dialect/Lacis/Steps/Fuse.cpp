@@ -20,7 +20,8 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
                           << "'; reorder them first";
   LoopOp outermost = outermostLoop(*outer);
   if (placeForSizes(*outer) != outermost || placeForSizes(*inner) != outermost)
-    return emitError(loc) << "fuse: the size of loop '" << getInner() << "' or '" << getOuter() << "' is found in the nest";
+    return emitError(loc) << "fuse: the size of loop '" << getInner() << "' or '" << getOuter() << "' is computed inside "
+                          << "the nest; only loops whose sizes are known before it are fused";
   OpBuilder top(outermost); // sizes stand before the nest
   Value size = arith::MulIOp::create(top, loc, outer->getUpper(), inner->getUpper());
   OpBuilder at(*outer);

@@ -171,7 +171,7 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
         (isOutput ? isa<WriteOp>(use.getOwner()) : isa<ReadOp>(use.getOwner())))
       uses.push_back(&use);
   if (uses.empty())
-    return emitError(loc) << "relayout: nothing in the nest touches '" << getOperand() << "'";
+    return emitError(loc) << "relayout: nothing in the nest reads or writes '" << getOperand() << "'";
   Copy copy{OpBuilder(begin ? begin : main), loc, tensor, isOutput, layout, getOperand(), letters, {}};
   Value workspace = copy.makeWorkspace();
   for (OpOperand *use : uses)

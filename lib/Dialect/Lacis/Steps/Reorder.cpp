@@ -34,10 +34,7 @@ SmallVector<StringRef> ReorderStepAttr::namedLoops() const {
 
 LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<LoopOp> loops;
-  for (Attribute attr : getLoops()) {
-    auto name = dyn_cast<StringAttr>(attr);
-    if (!name)
-      return emitError(loc) << "reorder: " << attr << " is no name of a loop";
+  for (StringAttr name : getLoops().getAsRange<StringAttr>()) {
     FailureOr<LoopOp> loop = nest.require(name, "reorder", loc);
     if (failed(loop))
       return failure();

@@ -119,10 +119,9 @@ std::string Segments::analyse() {
   auto met = parts.rows.getUpper().getDefiningOp<arith::AddIOp>();
   auto distance = met ? met.getLhs().getDefiningOp<arith::SubIOp>() : arith::SubIOp();
   lastRow = distance ? distance.getLhs().getDefiningOp<OwnerOp>() : OwnerOp();
-  if (!within || !size || !bounds || !some || !sum || !lastRow || !shareOfPart() || !canHoist(sum.getInits()[0]))
+  if (!within || !size || !bounds || !some || !sum || !lastRow || !shareOfPart() || !canHoist(sum.getInits()[0]) ||
+      !collectGuards(parts.rows, units) || !collectGuards(some, parts.rows))
     return no + "has shares that another step has changed";
-  if (!collectGuards(parts.rows, units) || !collectGuards(some, parts.rows))
-    return no + "has shares under more than guards";
   Value shares = parts.workspace().getSizes()[0];
   llvm::erase_if(guards, [&](scf::IfOp guard) { // a share past the end has no entries
     auto inside = guard.getCondition().getDefiningOp<arith::CmpIOp>();

@@ -37,14 +37,20 @@ static bool hasLetter(func::FuncOp function, StringRef letter, bool isOutput) {
   });
 }
 
+/// A loop that no other step has marked and whose count is a constant.
+static FailureOr<LoopOp> freeTile(StringRef name, Nest &nest, Location loc) {
+  FailureOr<LoopOp> loop = nest.requireFree(name, "tensorize", loc);
+  if (succeeded(loop) && !pinTrip(*loop))
+    return emitError(loc) << "tensorize: loop '" << name << "' has no constant trip count; split it first";
+  return loop;
+}
+
 /// The loops of a tile that one warp multiplies, wherever they stand.
 static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
   for (StringRef name : loops.getAsValueRange<StringAttr>()) {
-    FailureOr<LoopOp> loop = nest.requireFree(name, "tensorize", loc);
+    FailureOr<LoopOp> loop = freeTile(name, nest, loc);
     if (failed(loop))
       return failure();
-    if (!pinTrip(*loop))
-      return emitError(loc) << "tensorize: loop '" << name << "' has no constant trip count; split it first";
     StringRef letter = letterOf(name.rsplit('.').second.empty() ? name : name.rsplit('.').second);
     bool kept = hasLetter(nest.getFunction(), letter, /*isOutput=*/true);
     bool stored = hasLetter(nest.getFunction(), letter, /*isOutput=*/false);
@@ -64,15 +70,10 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
   std::optional<std::pair<StringRef, StringRef>> letters = sideLetters(nest, why);
   if (!letters)
     return emitError(loc) << "tensorize: the nest is no product of tiles: " << why;
-  for (Attribute attr : getLoops()) {
-    auto name = dyn_cast<StringAttr>(attr);
-    if (!name)
-      return emitError(loc) << "tensorize: " << attr << " is no name of a loop";
-    FailureOr<LoopOp> loop = nest.requireFree(name, "tensorize", loc);
+  for (StringRef name : namedLoops()) {
+    FailureOr<LoopOp> loop = freeTile(name, nest, loc);
     if (failed(loop))
       return failure();
-    if (!pinTrip(*loop))
-      return emitError(loc) << "tensorize: loop " << name << " has no constant trip count; split it first";
     StringRef letter = letterOf(name);
     StringRef side = letter == letters->first ? "rows" : letter == letters->second ? "columns" : "depth";
     (*loop)->setAttr("lacis.tensorize", StringAttr::get(getContext(), side));

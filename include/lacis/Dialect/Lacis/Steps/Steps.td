@@ -6,6 +6,12 @@
 
 include "lacis/Dialect/Lacis/Steps/StepBase.td"
 
+def Lacis_Names : AttrConstraint<
+    CPred<"::llvm::all_of($_self, [](::mlir::Attribute name) { return ::llvm::isa<::mlir::StringAttr>(name); })">,
+    "a list of names in quotes"> {
+  string cppType = "::mlir::ArrayAttr";
+}
+
 //===- Shapes -------------------------------------------------------------===//
 
 def Lacis_SplitStep : Lacis_Step<"Split", "split"> {
@@ -31,7 +37,7 @@ def Lacis_FuseStep : Lacis_Step<"Fuse", "fuse"> {
 
 def Lacis_ReorderStep : Lacis_Step<"Reorder", "reorder"> {
   let summary = "for i: for j  -->  for j: for i";
-  let parameters = (ins "::mlir::ArrayAttr":$loops);
+  let parameters = (ins Lacis_Names:$loops);
 }
 
 def Lacis_RelayoutStep : Lacis_Step<"Relayout", "relayout"> {
@@ -105,14 +111,14 @@ def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
 def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize"> {
   let summary = "The loops become the rows, columns and depth of one product of tiles.";
   let description = "Of warpgroups, which `stage` and `pipeline` feed; with `kind = \"mma\"` of one warp, which reads them from memory.";
-  let parameters = (ins "::mlir::ArrayAttr":$loops, OptionalParameter<"::mlir::StringAttr">:$kind);
+  let parameters = (ins Lacis_Names:$loops, OptionalParameter<"::mlir::StringAttr">:$kind);
 }
 
 //===- Facts --------------------------------------------------------------===//
 
 def Lacis_WalkStep : Lacis_Step<"Walk", "walk", ["getWalk", "comesFirst"]> {
   let summary = "The operand is walked by these axes first: in its own order, or through its companion index.";
-  let parameters = (ins StringRefParameter<>:$operand, "::mlir::ArrayAttr":$axes);
+  let parameters = (ins StringRefParameter<>:$operand, Lacis_Names:$axes);
 }
 
 def Lacis_SpecializeStep : Lacis_Step<"Specialize", "specialize", ["comesFirst"]> {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Small artifacts that tests change and read.
+#ifndef LACIS_TEST_UNIT_TARGET_ARTIFACTS_H
+#define LACIS_TEST_UNIT_TARGET_ARTIFACTS_H
+
+#include "lacis/Target/Artifact.h"
+
+namespace lacis {
+
+inline Artifact makeArtifact() {
+  Artifact artifact;
+  artifact.target = "cuda:sm_90a";
+  artifact.kind = "ptx";
+  Artifact::Argument storage, dim, output, workspace;
+  storage.kind = "storage";
+  storage.name = "pos1";
+  storage.part = "ell";
+  dim.kind = "dim";
+  dim.operand = 1;
+  output.kind = "output";
+  workspace.kind = "workspace";
+  artifact.args = {storage, dim, output, workspace};
+  Artifact::Tensor pos;
+  pos.part = "ell";
+  pos.name = "pos1";
+  pos.dtype = "i32";
+  pos.shaped = true;
+  pos.dims = {{{{0, 16, 1}}, 1}};
+  artifact.sizes = {{"i", 8, -1}};
+  artifact.tensors = {pos};
+  artifact.output = {"f32", {{{1, 16, 2}, {-1, 1, 3}}}};
+  artifact.workspace = {{{-1, 1, 64}}};
+  Artifact::Launch launch;
+  launch.entry = "linear_0";
+  launch.grid = {{{1, 32, 1}}, {}, {}};
+  launch.block = {128, 1, 1};
+  launch.shared = 1024;
+  artifact.launches = {launch};
+  artifact.code = std::string("code\0with zeros", 15);
+  return artifact;
+}
+
+/// `makeArtifact`, which also reads the array of argument 0 in boxes.
+inline Artifact makeBoxed() {
+  Artifact artifact = makeArtifact();
+  Artifact::Argument map;
+  map.kind = "tensor_map";
+  artifact.args.push_back(map);
+  Artifact::TensorMap box;
+  box.shape = {{{-1, 1, 64}}, {{1, 1, 1, -1}}};
+  box.box = {64, 256};
+  box.swizzle = 128;
+  box.dtype = "bf16";
+  artifact.tensorMaps = {box};
+  return artifact;
+}
+
+} // namespace lacis
+
+#endif // LACIS_TEST_UNIT_TARGET_ARTIFACTS_H
