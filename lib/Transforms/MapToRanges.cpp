@@ -13,14 +13,14 @@ using namespace lacis;
 
 namespace {
 
-/// Appends %lo and %hi, and runs the loops bound to threads for the units between.
+/// Appends %lo and %hi, and runs the loops bound to threads for the units between; workers on tiles are blocks.
 FailureOr<Attribute> mapNest(func::FuncOp function) {
   OpBuilder b(function.getContext());
   Type i64 = b.getI64Type();
   unsigned count = function.getNumArguments();
   for (unsigned n = 0; n < 2; ++n)
     (void)function.insertArgument(count + n, i64, DictionaryAttr(), function.getLoc());
-  SmallVector<scf::ForOp> loops = boundLoops(function, {"parallel"});
+  SmallVector<scf::ForOp> loops = boundLoops(function, {"parallel", "block.x"});
   ArrayAttr units = productOfSizes(b, loops);
   Attribute launch = b.getDictionaryAttr({b.getNamedAttr("entry", b.getStringAttr(function.getName())),
                                      b.getNamedAttr("units", units)});

@@ -32,6 +32,7 @@ static const struct {
     {"cuda:sm_89", [] { return createLacisLowerTilesAmpere({101376}); }},
     {"cuda:sm_12", [] { return createLacisLowerTilesAmpere({101376}); }},
     {"cuda:sm_", [] { return createLacisLowerTilesAmpere({166912}); }},
+    {"cpu", [] { return createLacisLowerTilesPlain(); }},
 };
 
 static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s
+// RUN: lacis-compile %s --target=cpu --emit=target -o - | FileCheck %s --check-prefix=PLAIN
 // RUN: not lacis-compile %s --target=cuda:sm_80 --emit=ptx -o - 2>&1 | FileCheck %s --check-prefix=OTHER
+// PLAIN: cf.switch
 // CHECK: setmaxnreg.inc.sync.aligned.u32 {{.*}}160;
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: stmatrix.sync.aligned.m8n8.x4.trans

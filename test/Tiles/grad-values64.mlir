@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s
+// RUN: lacis-compile %s --target=cpu --emit=target -o - | FileCheck %s --check-prefix=PLAIN
+// PLAIN: cf.switch
 // CHECK: setmaxnreg.inc.sync.aligned.u32 {{.*}}232;
 // CHECK: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {{.*}}, 1, 1, 1, 1, 1;
 // CHECK: stmatrix.sync.aligned.m8n8.x4.shared

@@ -2,6 +2,8 @@
 // y[i, b] = exp(s[i, b] - max) / sum, over at most 128 tokens b, where s[i, b] = sum over j of w[i, j] x[b, j]:
 // a product, reductions of rows and arithmetic on an accumulator, chained. Nothing is sparse.
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s
+// RUN: lacis-compile %s --target=cpu --emit=target -o - | FileCheck %s --check-prefix=PLAIN
+// PLAIN: cf.switch
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: max.NaN.f32
 // CHECK: shfl.sync.bfly

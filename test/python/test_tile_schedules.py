@@ -44,7 +44,7 @@ TAKEN = {
 }
 
 SHAPES = [(200, 328, 300), (64, 64, 1), (128, 8, 1100)]
-HERE = ("64, f16", "128", "Bcsc", "8")
+HERE = ("64, f16", "Bcsc")
 TURNS = mostly_long(
     [(case, shape) for n, case in enumerate(TAKEN) for shape in turns(SHAPES, n)],
     *((case, SHAPES[n % 3]) for n, case in enumerate(TAKEN) if case in HERE),

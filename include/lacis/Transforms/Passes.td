@@ -104,4 +104,10 @@ def LacisLowerTilesAmpere : LacisPass<"lacis-lower-tiles-ampere", "::mlir::Modul
                            "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
+def LacisLowerTilesPlain : LacisPass<"lacis-lower-tiles-plain", "::mlir::ModuleOp"> {
+  let summary = "Roles and tiles for any machine: roles that take turns, loops over tiles and accumulators in memory.";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // LACIS_TRANSFORMS_PASSES_TD

@@ -2,6 +2,7 @@
 /// \file
 /// Loads into tiles: each thread of the producer copies chunks of 16 bytes, those outside of the matrix as zeros.
 #include "../Addressing.h"
+#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -10,29 +11,6 @@ using namespace lacis::ampere;
 
 Value RoleLowering::wide(OpBuilder &b, Value value) {
   return castInteger(b, value.getLoc(), mapping.lookupOrDefault(value), b.getI64Type());
-}
-
-/// A number of the kernel's arguments, as the artifact says it.
-static Value sizeOf(OpBuilder &b, func::FuncOp kernel, ArrayAttr factors) {
-  Location loc = kernel.getLoc();
-  auto constant = [&](int64_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value)); };
-  Value product = constant(1);
-  for (auto factor : factors.getAsRange<DictionaryAttr>()) {
-    auto number = [&](StringRef key) {
-      auto value = factor.getAs<IntegerAttr>(key);
-      return value ? value.getInt() : 0;
-    };
-    auto of = factor.getAs<ArrayAttr>("of");
-    Value whole = of                   ? sizeOf(b, kernel, of)
-                  : number("arg") >= 0 ? castInteger(b, loc, kernel.getArgument(number("arg")), b.getI64Type())
-                                       : constant(1);
-    if (number("add") != 0)
-      whole = arith::AddIOp::create(b, loc, whole, constant(number("add")));
-    if (number("div") != 1)
-      whole = arith::CeilDivUIOp::create(b, loc, whole, constant(number("div")));
-    product = arith::MulIOp::create(b, loc, product, arith::MulIOp::create(b, loc, whole, constant(number("mul"))));
-  }
-  return product;
 }
 
 Matrix RoleLowering::matrixOf(Value pointer, ArrayAttr shape) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Reads of arrays in memory that consumers make alike on every architecture.
+/// What roles read of arguments and arrays in memory alike on every architecture.
 #ifndef LACIS_LIB_TRANSFORMS_ROLES_READS_H
 #define LACIS_LIB_TRANSFORMS_ROLES_READS_H
 
@@ -8,6 +8,8 @@
 
 namespace lacis {
 
+/// A number of the kernel's arguments, as the artifact says it; i64.
+mlir::Value sizeOf(mlir::OpBuilder &b, mlir::func::FuncOp kernel, mlir::ArrayAttr factors);
 /// The element at `index`, of `type`; 0 unless `inside`.
 mlir::Value elementOr0(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value index, mlir::Type type,
                        mlir::Value inside);

@@ -9,6 +9,7 @@ shares of 8 steps.
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import torch
 
@@ -103,8 +104,9 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
 
 
 def _workers(structure: Structure) -> int:
-    on_gpu = structure.device.type == "cuda"
-    return torch.cuda.get_device_properties(structure.device).multi_processor_count if on_gpu else 1
+    if structure.device.type == "cuda":
+        return torch.cuda.get_device_properties(structure.device).multi_processor_count
+    return os.cpu_count() or 1
 
 
 def _shares(layout: Regrouped, by: int, workers: int) -> dict[str, torch.Tensor]:

@@ -77,6 +77,8 @@ static void scheduleMain(ScheduleBuilder &schedule) {
 }
 
 static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  if (isTensorized(nest))
+    return success();
   ScheduleBuilder schedule(nest, steps);
   if (untouched)
     scheduleMain(schedule);

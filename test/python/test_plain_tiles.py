@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiles in plain loops: a schedule for tensor cores gives the right numbers on a CPU, against float64."""
+
+import pytest
+import torch
+from strategies import mostly_long
+
+import lacis
+from lacis.capture import Epilogue, capture_einsum
+from lacis.emit import emit
+from lacis.runtime.kernels import compile_kernel
+
+GPUS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
+CASES = {
+    "64": (lacis.Bsr, (64, 64), torch.bfloat16),
+    "64, f16": (lacis.Bsr, (64, 64), torch.float16),
+    "128": (lacis.BlockedEll, (128, 128), torch.bfloat16),
+    "32": (lacis.Bsr, (32, 32), torch.bfloat16),
+    "16": (lacis.Bsr, (16, 16), torch.bfloat16),
+    "16, f16": (lacis.Bcsc, (16, 16), torch.float16),
+    "8": (lacis.Bcsc, (8, 8), torch.bfloat16),
+    "32 x 16": (lacis.Bsr, (32, 16), torch.bfloat16),
+    "64 x 128": (lacis.Bsr, (64, 128), torch.bfloat16),
+}
+SIZES = {"64": (256, 384), "16": (256, 256)}  # as other tests have them, which make the same kernels; else with tails
+TURNS = [(case, target) for case in CASES for target in GPUS]
+
+
+def tiled(expression, operands, target, **options):
+    """The einsum on the CPU, by the steps that it has on a GPU, those for few tokens apart."""
+    texts = compile_kernel(emit(capture_einsum(expression, operands, None, **options)[0]), target).info["steps"]
+    steps = [lacis.steps.parse(text) for text in texts if "upto" not in text]
+    kernel = lacis.compile(expression, *operands, steps=steps, target="cpu", **options)
+    assert "lacis.mma" in kernel.asm["tiles"]
+    return kernel
+
+
+def weight(case, entries=1.0):
+    """A random weight with half of the blocks, and a share of the entries of each."""
+    (format, block, dtype), (rows, columns) = CASES[case], SIZES.get(case, (200, 328))
+    torch.manual_seed(0)
+    grid = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < 0.5
+    kept = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
+    kept &= torch.rand(rows, columns) < entries
+    return lacis.pack(torch.randn(rows, columns) * kept, format(*block)).to(dtype)
+
+
+def check(got, want):
+    scale = 2.0**-8 if got.dtype == torch.bfloat16 else 2.0**-11
+    assert (got.double() - want).norm() <= scale * want.norm(), (got.double() - want).norm() / want.norm()
+
+
+@pytest.mark.parametrize("case, target", mostly_long(TURNS, ("16", "cuda:sm_90a")))
+def test_forward(case, target):
+    packed = weight(case)
+    kernel = tiled("ij,bj->bi", [packed, torch.zeros(8, packed.shape[1], dtype=packed.dtype)], target)
+    for tokens in (300, 1):
+        x = torch.randn(tokens, packed.shape[1]).to(packed.dtype)
+        check(kernel(packed, x), x.double() @ packed.to_dense().double().T)
+
+
+@pytest.mark.parametrize("case, target", mostly_long(TURNS))
+def test_gradient_of_the_input(case, target):
+    packed = weight(case)
+    dy = torch.randn(300, packed.shape[0]).to(packed.dtype)
+    got = tiled("ij,bi->bj", [packed, dy], target)(packed, dy)
+    check(got, dy.double() @ packed.to_dense().double())
+
+
+SAMPLED = [turn for turn in TURNS if turn[0] != "8"]
+
+
+@pytest.mark.parametrize("case, target", mostly_long(SAMPLED, ("32", "cuda:sm_90a")))
+def test_gradient_of_the_values(case, target):
+    """Padding of partly filled blocks stays 0, and memory that nobody writes is none."""
+    packed = weight(case, entries=0.3)
+    dy, x = (torch.randn(300, size).to(packed.dtype) for size in packed.shape)
+    operands = [packed.pattern, dy, x]
+    got = tiled("ij,bi,bj->ij", operands, target)(*operands).values
+    want = packed.pattern.gather(dy.double().T @ x.double())
+    check(got, want)
+    assert not got[want == 0].any()
+
+
+EPILOGUES = [(case, target, adds) for case in ("64", "32", "16") for target in GPUS for adds in (False, True)]
+EPILOGUES = [(case, target, adds) for case, target, adds in EPILOGUES if not adds or case == "64"]
+
+
+@pytest.mark.parametrize("case, target, adds", mostly_long(EPILOGUES, ("64", "cuda:sm_90a", False)))
+def test_epilogue(case, target, adds):
+    """Where tiles have 64 rows they take a residual."""
+    packed = weight(case)
+    x, residual = (torch.randn(64, size).to(packed.dtype) for size in packed.shape[::-1])
+    bias = torch.randn(packed.shape[0]).to(packed.dtype)
+    after = Epilogue(bias=bias, activation="gelu", residual=residual if adds else None)
+    got = tiled("ij,bj->bi", [packed, x], target, epilogue=after)(packed, x)
+    want = torch.nn.functional.gelu(x.double() @ packed.to_dense().double().T + bias.double())
+    check(got, want + residual.double() if adds else want)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", GPUS)
+def test_a_dense_matrix(target):
+    packed, x = lacis.pack(torch.randn(200, 328).bfloat16(), lacis.Dense), torch.randn(300, 328).bfloat16()
+    got = tiled("ij,bj->bi", [packed, x], target)(packed, x)
+    check(got, x.double() @ packed.to_dense().double().T)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ["64, f16", "16, f16"])
+def test_the_number_of_threads_changes_no_bit(case):
+    packed = weight(case)
+    x = torch.randn(300, packed.shape[1]).to(packed.dtype)
+    kernel, threads = tiled("ij,bj->bi", [packed, x], GPUS[0]), torch.get_num_threads()
+    try:
+        found = []
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(kernel(packed, x))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(result, found[0]) for result in found)
+
+
+@pytest.mark.long
+def test_a_layer_takes_such_a_schedule():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(256, 128)).bfloat16()
+    dense, bias = (p.detach().double().clone() for p in model[0].parameters())
+    layout = (
+        "(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link, "
+        "i mod 64 : dense, j mod 64 : dense)"
+    )
+    s = lacis.create_schedule(model, target="cpu")
+    handle = s["0.weight"].block(64, 64).set_format(lacis.Bsr).split("i0", 2).split("b", 32)
+    handle.reorder("i00", "b0", "i01", "i1", "b1").regroup("w", layout).balance("b0", 4, 16).bind("i01", "warpgroup")
+    handle.stage("w", "shared").stage("x", "shared").pipeline("j0", 4).tensorize("j1", "i1", "b1")
+    s.build()
+    assert "lacis.mma" in handle.kernel.asm["tiles"]
+    x, dy = torch.randn(2, 40, 256).bfloat16().requires_grad_(), torch.randn(2, 40, 128).bfloat16()
+    y = model(x)
+    y.backward(dy)
+    check(y.detach(), x.detach().double() @ dense.T + bias)
+    check(x.grad, dy.double() @ dense)
+    wanted = dy.reshape(80, 128).double().T @ x.detach().reshape(80, 256).double()
+    check(model[0].weight.values.grad, handle.packed.pattern.gather(wanted))
