@@ -36,6 +36,12 @@ static Value laneAddress(OpBuilder &b, Location loc, Type element, Value base, V
   return elementAddress(b, loc, base, arith::MulIOp::create(b, loc, stride, number), element);
 }
 
+/// Is a lane below `count`?
+static Value isActive(OpBuilder &b, Location loc, Value count, int64_t lane) {
+  Value number = arith::ConstantOp::create(b, loc, b.getIntegerAttr(count.getType(), lane));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, count);
+}
+
 /// Calls `emit` for each lane, under `lane < count` where `count` is not null.
 static void forEachLane(OpBuilder &b, Location loc, Value count, int64_t lanes,
                         llvm::function_ref<void(OpBuilder &, int64_t)> emit) {
@@ -44,12 +50,34 @@ static void forEachLane(OpBuilder &b, Location loc, Value count, int64_t lanes,
       emit(b, lane);
       continue;
     }
-    Value number = arith::ConstantOp::create(b, loc, b.getIntegerAttr(count.getType(), lane));
-    Value active = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number, count);
-    auto guard = scf::IfOp::create(b, loc, active, /*withElseRegion=*/false);
+    auto guard = scf::IfOp::create(b, loc, isActive(b, loc, count, lane), /*withElseRegion=*/false);
     OpBuilder then = guard.getThenBodyBuilder();
     emit(then, lane);
   }
+}
+
+/// A vector whose lanes lie `stride` apart, zero from `count` on where that is not null.
+static Value loadLanes(OpBuilder &b, Location loc, VectorType type, Value base, Value stride, Value count) {
+  Type element = type.getElementType();
+  Value result = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  for (int64_t lane = 0; lane < type.getDimSize(0); ++lane) {
+    auto load = [&](OpBuilder &b) {
+      return LLVM::LoadOp::create(b, loc, element, laneAddress(b, loc, element, base, stride, lane)).getResult();
+    };
+    Value loaded;
+    if (count) {
+      auto guard = scf::IfOp::create(b, loc, element, isActive(b, loc, count, lane), /*withElseRegion=*/true);
+      OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+      scf::YieldOp::create(then, loc, load(then));
+      scf::YieldOp::create(otherwise, loc,
+                           arith::ConstantOp::create(otherwise, loc, b.getZeroAttr(element)).getResult());
+      loaded = guard.getResult(0);
+    } else {
+      loaded = load(b);
+    }
+    result = vector::InsertOp::create(b, loc, loaded, result, lane);
+  }
+  return result;
 }
 
 /// A workspace inside of a nest is a tile in shared memory; others are arguments.
@@ -91,15 +119,7 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
     mapping.map(op.getResult(), LLVM::MaskedLoadOp::create(b, loc, vector, base, mask, zero, bytes));
     return success();
   }
-  if (count)
-    return op.emitError("a guarded vector across rows is read through a relayout of the operand");
-  Value result = zero;
-  forEachLane(b, loc, {}, lanes, [&](OpBuilder &b, int64_t lane) {
-    Value address = laneAddress(b, loc, vector.getElementType(), base, stride, lane);
-    Value element = LLVM::LoadOp::create(b, loc, vector.getElementType(), address);
-    result = vector::InsertOp::create(b, loc, element, result, lane);
-  });
-  mapping.map(op.getResult(), result);
+  mapping.map(op.getResult(), loadLanes(b, loc, vector, base, stride, count));
   return success();
 }
 
@@ -109,7 +129,8 @@ static void store(OpBuilder &b, Location loc, Value value, Value address, String
     LLVM::StoreOp::create(b, loc, value, address);
     return;
   }
-  LLVM::AtomicRMWOp::create(b, loc, *LLVM::symbolizeAtomicBinOp(atomic), address, value, LLVM::AtomicOrdering::monotonic);
+  LLVM::AtomicRMWOp::create(b, loc, *LLVM::symbolizeAtomicBinOp(atomic), address, value,
+                            LLVM::AtomicOrdering::monotonic);
 }
 
 LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {

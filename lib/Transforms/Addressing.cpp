@@ -89,22 +89,48 @@ Value DenseAccess::size(unsigned axis) {
   return wide(arguments.dim(source, axis));
 }
 
+/// The digits of a dense layout, outermost first.
+static SmallVector<Digit> digitsOf(FormatAttr layout) {
+  SmallVector<Digit> digits;
+  for (LevelAttr level : layout.getLevels())
+    llvm::append_range(digits, level.getDigits());
+  return digits;
+}
+
+/// The digit that counts single elements of an axis.
+static const Digit *unitDigit(ArrayRef<Digit> digits, unsigned axis) {
+  const Digit *unit = llvm::find_if(digits, [&](Digit digit) { return digit.axis == axis && digit.div == 1; });
+  return unit == digits.end() ? nullptr : unit;
+}
+
 bool DenseAccess::isEven(unsigned axis, int64_t multiple, int64_t lanes) {
   if (!layout())
     return true;
-  ArrayRef<Digit> last = layout().getLevels().back().getDigits();
-  if (last.size() != 1 || last[0].axis != axis || last[0].div != 1)
-    return false;
-  int64_t panel = last[0].mod; // 0: the whole axis
-  return panel == 0 || (panel % lanes == 0 && multiple % lanes == 0);
+  SmallVector<Digit> digits = digitsOf(layout());
+  const Digit *unit = unitDigit(digits, axis);
+  int64_t panel = unit ? unit->mod : 0; // 0: the whole axis
+  return unit && (panel == 0 || (panel % lanes == 0 && multiple % lanes == 0));
+}
+
+Value DenseAccess::extent(Digit digit) {
+  if (digit.mod)
+    return integerConstant(b, loc, b.getI64Type(), digit.mod);
+  Value whole = size(digit.axis);
+  return digit.div == 1 ? whole
+                        : arith::CeilDivUIOp::create(b, loc, whole, integerConstant(b, loc, b.getI64Type(), digit.div));
 }
 
 Value DenseAccess::strideOf(unsigned axis) {
-  if (layout())
-    return {}; // only runs of the last digit have evenly spaced lanes
   Value stride;
+  auto add = [&](Value size) { stride = stride ? arith::MulIOp::create(b, loc, stride, size).getResult() : size; };
+  if (layout()) {
+    SmallVector<Digit> digits = digitsOf(layout());
+    for (const Digit *inner = unitDigit(digits, axis) + 1; inner != digits.end(); ++inner)
+      add(extent(*inner));
+    return stride;
+  }
   for (unsigned other = axis + 1; other < type().getRank(); ++other)
-    stride = stride ? arith::MulIOp::create(b, loc, stride, size(other)).getResult() : size(other);
+    add(size(other));
   return stride;
 }
 
@@ -112,20 +138,14 @@ Value DenseAccess::strideOf(unsigned axis) {
 Value DenseAccess::laidOut(ValueRange indices) {
   Type i64 = b.getI64Type();
   Value position = integerConstant(b, loc, i64, 0);
-  for (LevelAttr level : layout().getLevels())
-    for (Digit digit : level.getDigits()) {
-      Value extent = digit.mod ? integerConstant(b, loc, i64, digit.mod) : size(digit.axis);
-      Value crd = wide(indices[digit.axis]);
-      if (digit.div != 1) {
-        Value div = integerConstant(b, loc, i64, digit.div);
-        crd = arith::DivUIOp::create(b, loc, crd, div);
-        if (!digit.mod)
-          extent = arith::CeilDivUIOp::create(b, loc, extent, div);
-      }
-      if (digit.mod)
-        crd = arith::RemUIOp::create(b, loc, crd, extent);
-      position = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, extent), crd);
-    }
+  for (Digit digit : digitsOf(layout())) {
+    Value crd = wide(indices[digit.axis]), size = extent(digit);
+    if (digit.div != 1)
+      crd = arith::DivUIOp::create(b, loc, crd, integerConstant(b, loc, i64, digit.div));
+    if (digit.mod)
+      crd = arith::RemUIOp::create(b, loc, crd, size);
+    position = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, size), crd);
+  }
   return position;
 }
 
@@ -136,10 +156,9 @@ Value DenseAccess::address(ValueRange indices) {
   } else {
     for (auto [axis, index] : llvm::enumerate(indices)) {
       Value crd = wide(index);
-      position = position ? arith::AddIOp::create(
-                                b, loc, arith::MulIOp::create(b, loc, position, size(axis)), crd)
-                                .getResult()
-                          : crd;
+      position =
+          position ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, size(axis)), crd).getResult()
+                   : crd;
     }
     if (!position)
       position = integerConstant(b, loc, b.getI64Type(), 0);

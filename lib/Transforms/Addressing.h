@@ -46,7 +46,7 @@ public:
   mlir::Value address(mlir::ValueRange indices);
   /// `lanes` neighbours along an axis, from a multiple of `multiple` on, lie evenly spaced.
   bool isEven(unsigned axis, int64_t multiple, int64_t lanes);
-  /// The distance, in elements, between neighbours along an axis; null where it is one.
+  /// The distance, in elements, between neighbours along an axis that is even; null where it is one.
   mlir::Value strideOf(unsigned axis);
   /// Bytes that the address of a run along `axis` that starts at multiples of `multiple` is a multiple of.
   unsigned alignment(unsigned axis, int64_t multiple, unsigned lanes);
@@ -57,6 +57,7 @@ private:
   mlir::Value size(unsigned axis);
   mlir::Value sizeValue(mlir::Value size);
   mlir::Value wide(mlir::Value index);
+  mlir::Value extent(Digit digit);
   mlir::Value laidOut(mlir::ValueRange indices);
 
   mlir::OpBuilder &b;

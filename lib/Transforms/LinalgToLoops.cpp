@@ -31,6 +31,7 @@ private:
   LogicalResult addLetters(linalg::GenericOp generic);
   void collectDigits(StringRef name, FormatAttr format, unsigned axis);
   BlockArgument addOutput(Value returned);
+  void describe(BlockArgument output, ArrayRef<Letter> letters);
   void openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops);
   LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
@@ -102,6 +103,20 @@ BlockArgument NestBuilder::addOutput(Value returned) {
                                 returned.getLoc());
   function.setType(b.getFunctionType(function.getArgumentTypes(), {}));
   return function.getArgument(number);
+}
+
+/// The output's axes, and what is known of their sizes.
+void NestBuilder::describe(BlockArgument output, ArrayRef<Letter> letters) {
+  SmallVector<Attribute> axes;
+  SmallVector<int64_t> classes;
+  for (const Letter &letter : letters) {
+    axes.push_back(b.getStringAttr(letter.name));
+    Value size = sizes[letter.name];
+    classes.push_back(knownSize(size) ? 1 : knownDivisor(size)); // a constant says it itself
+  }
+  function.setArgAttr(output.getArgNumber(), "lacis.axes", b.getArrayAttr(axes));
+  if (llvm::any_of(classes, [](int64_t known) { return known > 1; }))
+    function.setArgAttr(output.getArgNumber(), "lacis.divisible", b.getDenseI64ArrayAttr(classes));
 }
 
 /// One loop for each digit that some operand's levels distinguish, most significant first.
@@ -293,10 +308,7 @@ LogicalResult NestBuilder::run() {
   if (failed(operand))
     return failure();
   BlockArgument output = addOutput(root.getResult(0));
-  SmallVector<Attribute> axes;
-  for (Letter &letter : letters)
-    axes.push_back(b.getStringAttr(letter.name));
-  function.setArgAttr(output.getArgNumber(), "lacis.axes", b.getArrayAttr(axes));
+  describe(output, letters);
   LogicalResult built = sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
                                    : buildDense(root, letters, output);

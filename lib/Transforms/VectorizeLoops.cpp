@@ -145,14 +145,14 @@ private:
     return success();
   }
 
-  /// A workspace in panels has room for whole vectors.
-  bool isPadded(Value tensor) {
+  /// A workspace in panels along an axis has room for whole vectors there.
+  bool isPadded(Value tensor, unsigned axis) {
     auto workspace = tensor.getDefiningOp<WorkspaceOp>();
     if (!workspace)
       return false;
     FormatAttr layout = formatOf(workspace.getResult());
     ArrayRef<Digit> last = layout.getLevels().back().getDigits();
-    return last.size() == 1 && last[0].mod != 0 && last[0].mod % width == 0;
+    return last.size() == 1 && last[0].axis == axis && last[0].mod != 0 && last[0].mod % width == 0;
   }
 
   LogicalResult access(Operation &op, ValueRange indices, Value result, Value count) {
@@ -183,7 +183,7 @@ private:
     }
     auto type = VectorType::get({width}, result.getType());
     Value tensor = scalars.lookupOrDefault(cast<ReadOp>(op).getTensor());
-    Value active = isPadded(tensor) ? Value() : count;
+    Value active = isPadded(tensor, *along) ? Value() : count;
     auto made = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
     made->setDiscardableAttrs(op.getDiscardableAttrDictionary()); // staged
     vectors[result] = made;

@@ -14,7 +14,6 @@ UNTESTED = {
     "context of device": "the CUDA driver refuses",
     "bytes of shared memory; device": "the device has less than the target that the code was made for",
     "blocks is more than the device takes": "no tensor that fits the device asks for so many",
-    "a guarded vector across rows is read through a relayout of the operand": "default schedules copy it first",
     "failed without a word": "a pass that fails says why",
     "has shares that another step has changed": "no step changes the shares that split_nnz makes",
 }

@@ -22,7 +22,10 @@ static constexpr int64_t kSector = 8;
 static constexpr int64_t kEntries = 4;
 
 /// A vector of 16 bytes for each lane of a warp.
-static CopyRule copyRule(Nest &nest) { return {kLanes * 16 / outputBytes(nest), kSector, "block.x", "thread.x"}; }
+static CopyRule copyRule(Nest &nest) {
+  int64_t vector = 16 / outputBytes(nest);
+  return {kLanes * vector, kSector, "block.x", "thread.x", vector};
+}
 
 /// The innermost loop of the main nest that does not run over `lane`, or null.
 static LoopOp rowLoop(Nest &nest, StringRef lane) {
@@ -135,7 +138,8 @@ static void unrollEntries(ScheduleBuilder &schedule, Operation *root, int64_t ro
   SmallVector<std::string> names;
   root->walk([&](Operation *loop) {
     auto dense = dyn_cast<LoopOp>(loop); // over all coordinates of a dense level
-    bool walks = isa<LevelLoopOp>(loop) || (dense && dense.getNumResults() != 0 && !dense.getTrip() && !isMarked(dense));
+    bool walks =
+        isa<LevelLoopOp>(loop) || (dense && dense.getNumResults() != 0 && !dense.getTrip() && !isMarked(dense));
     if (!walks || loop->hasAttr("unroll"))
       return;
     loop->getRegion(0).walk([&](Operation *op) { walks &= !isa<LoopOp, LevelLoopOp>(op); });

@@ -118,9 +118,8 @@ StringRef lacis::letterOf(StringRef loop) { return loop.rtrim("0123456789"); }
 
 /// Does the main nest read or write the operand itself, and not a copy in another layout?
 static bool isTouched(Value operand, LoopOp main) {
-  return llvm::any_of(operand.getUsers(), [&](Operation *user) {
-    return isa<ReadOp, WriteOp>(user) && main->isProperAncestor(user);
-  });
+  return llvm::any_of(operand.getUsers(),
+                      [&](Operation *user) { return isa<ReadOp, WriteOp>(user) && main->isProperAncestor(user); });
 }
 
 SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter) {
@@ -157,6 +156,15 @@ static FormatAttr panelLayout(Nest &nest, StringRef operand, unsigned axis, cons
   return cast<FormatAttr>(parseAttribute(text, function.getContext()));
 }
 
+/// The neighbours that a thread copies, in vectors.
+static void scheduleVectors(ScheduleBuilder &schedule, std::string name, const CopyRule &rule) {
+  if (rule.vector < rule.tile) {
+    schedule.split(name, rule.vector);
+    name += "1";
+  }
+  schedule.vectorize(name, rule.vector);
+}
+
 static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis,
                          const CopyRule &rule) {
   Nest &nest = schedule.getNest();
@@ -170,12 +178,15 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef
   auto *last = llvm::find_if(llvm::reverse(outer), [&](StringRef name) { return name != prefix + "0"; }).base();
   if (last != outer.begin()) { // a thread reads neighbours of the last axis
     std::string name = *--last;
+    bool vectors = rule.vector > 1 && knownDivisor(nest.find(name).getUpper()) % rule.vector == 0;
     schedule.split(name, rule.tile);
     *last = name + "0";
     if (rule.rows)
       schedule.reorder({prefix + "0", prefix + "1", name + "1"});
     else
       schedule.reorder({prefix + "1", name + "1"});
+    if (vectors)
+      scheduleVectors(schedule, name + "1", rule);
   }
   for (const std::string &loop : outer)
     schedule.bind(loop, rule.unit);

@@ -53,6 +53,7 @@ struct CopyRule {
   int64_t tile;            // neighbours of the last axis whose size is not constant that a thread copies
   llvm::StringRef unit;    // of the loops over tiles and panels
   llvm::StringRef threads; // of the loop over the lanes of a panel, or empty
+  int64_t vector = 1;      // of them, where that divides the size, that are read or written as one
   bool rows = false;       // the panels of one row lie side by side, not the rows of one panel
 };
 /// Lays the operands that have `lane` across their rows out in panels.
