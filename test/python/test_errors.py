@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sentence of the C++ core stands in a test; every operation, pass, step and level kind has a lit test."""
+"""Every sentence of the C++ half stands in a test; every operation, pass, step and level kind has a lit test."""
 
 import pathlib
 import re
@@ -14,6 +14,10 @@ UNTESTED = {
     "context of device": "the CUDA driver refuses",
     "bytes of shared memory; device": "the device has less than the target that the code was made for",
     "blocks is more than the device takes": "no tensor that fits the device asks for so many",
+    "lacis: torch refused": "torch refuses",
+    "lacis: this torch was built without CUDA": "such a torch gives no tensor of a GPU",
+    "lacis: torch has no dtype for the output of this kernel": "a launch plan refuses such an output before",
+    "tensors must lie on the CPU or on a CUDA device": "torch calls the operator for no other device",
     "failed without a word": "a pass that fails says why",
     "has shares that another step has changed": "no step changes the shares that split_nnz makes",
 }
@@ -27,21 +31,22 @@ def plain(text):
 def sentences(source):
     """String literals of C++ that have three words or more; adjacent literals are one.
 
-    Names of files, assertions, what `--help` says (with a capital) and assembly are no sentences.
+    Names of files, assertions, what `--help` says (with a capital), what torch is asked for, and assembly are none.
     """
     source = re.sub(r"//[^\n]*|#\s*include[^\n]*|getDescription\(\)[^\n]*", "", source)
     nested = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-    source = re.sub(rf"\b(assert|static_assert|llvm_unreachable|desc)\s*{nested}", "", source)
+    source = re.sub(rf"\b(assert|static_assert|llvm_unreachable|desc|checkTorch)\s*{nested}", "", source)
     for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', re.sub(r'"\s*"', "", source)):
         text = plain(literal).strip(" ,:;'\"().")
         words = [word for word in text.split() if re.search("[A-Za-z]{2}", word)]
-        if len(words) >= 3 and not text[0].isupper() and not re.search(r"[$@{}]|[a-z0-9][.:][a-z0-9]", text):
+        if len(words) >= 3 and not text[0].isupper() and not re.search(r"[$@{}]|->|[a-z0-9][.:][a-z0-9]", text):
             yield text
 
 
 def said(root):
-    """Each sentence of the core with the file that says it."""
-    for path in sorted((*root.glob("lib/**/*.cpp"), *root.glob("lib/**/*.h"), *root.glob("include/**/*.td"))):
+    """Each sentence of the C++ half with the file that says it."""
+    places = "lib/**/*.cpp", "lib/**/*.h", "include/**/*.td", "python/ops/*", "python/bindings/*"
+    for path in sorted(path for place in places for path in root.glob(place)):
         text = path.read_text()
         if path.suffix == ".td":  # only the code in it speaks
             text = "".join(code for code in re.findall(r"\[\{(.*?)\}\]", text, re.S) if "emitError" in code)

@@ -25,6 +25,7 @@ VALID = {"operands": [X], "storage": STORAGE, "shape": [5, 37], "packed_shape": 
     "change, message",
     [
         ({"operands": []}, "expected (1 dense operands, got 0|3 storage tensors)"),
+        ({"shape": [1] * 17}, "tensors have at most 16 dimensions"),
         ({"operands": [X.double()]}, "operand 1: expected dtype f32, got f64"),
         ({"operands": [X.cfloat()]}, "operand 1: expected dtype f32, got a dtype that lacis has no kernels for"),
         ({"operands": [X[0]]}, "operand 1: expected 2 dimensions, got 1"),
@@ -43,7 +44,7 @@ VALID = {"operands": [X], "storage": STORAGE, "shape": [5, 37], "packed_shape": 
         ),
         ({"shape": [4, 37]}, "output: expected size 5 in dimension 0 \\('b', as in dimension 0 of operand 1\\), got 4"),
         ({"shape": [5]}, "output: expected 2 dimensions, got 1"),
-        ({"shape": [-1, 37]}, "negative size"),
+        ({"shape": [-1, 37]}, "negative size in the shape of the output"),
         ({"packed_shape": []}, "expected the 2 sizes of the packed operand, got 0"),
         ({"packed_shape": [-1, 29]}, "a negative size of the packed operand: -1"),
     ],
@@ -60,6 +61,8 @@ def test_the_operator_itself_raises_what_torch_raises(key):
         torch.ops.lacis.einsum.default([X[:, :28]], STORAGE, [5, 37], key, [37, 29], [])
     with pytest.raises(RuntimeError, match="lacis data: output: expected size 37"), torch.inference_mode():
         torch.ops.lacis.einsum.inference([X, *STORAGE], [2, 5, 36, 37, 29], key)
+    with pytest.raises(RuntimeError, match="a bound call needs 1 dense operands, of which the first comes later"):
+        torch.ops.lacis.bind(STORAGE, key, [37, 29], -1, [37])
     for sizes in ([], [-1], [3, 5, 37]):
         with pytest.raises(RuntimeError, match="begin with the rank of the output"), torch.inference_mode():
             torch.ops.lacis.einsum.inference([X, *STORAGE], sizes, key)

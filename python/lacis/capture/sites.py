@@ -63,8 +63,6 @@ def _resolve(model, name, path, attribute, site):
     parameter = getattr(module, attribute, None)
     if not isinstance(parameter, torch.nn.Parameter):
         raise ScheduleError(f"'{name}' is no parameter of the model any more", location=site.location)
-    if isinstance(parameter, torch.nn.parameter.UninitializedParameter):
-        raise ScheduleError(f"'{name}' has no shape yet; run the model once before build", location=site.location)
     return module, parameter
 
 

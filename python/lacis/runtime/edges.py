@@ -152,8 +152,6 @@ def make_edges(model, schedule) -> dict[str, Edge]:
     edges = {}
     for site in schedule.edges:
         check_edge(site, packed)
-        if site.name.endswith(".grad") and site.loop_steps:
-            raise ScheduleError(f"'{site.name}' takes no steps of loops", location=site.location)
         edges[site.name] = Edge(site, schedule.target)
     return dict(
         sorted(edges.items(), key=lambda item: not item[1].is_gradient)

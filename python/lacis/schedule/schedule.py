@@ -107,6 +107,8 @@ class Schedule:
 
     def _site(self, name: str) -> Site:
         aliases, shape = self.names.parameters[name]
+        if not shape:
+            raise ScheduleError(f"'{name}' has no axes that a format could store; a lazy one has them after one run")
         if aliases[0] not in self._sites:
             self._sites[aliases[0]] = Site(aliases, shape)
         return self._sites[aliases[0]]
