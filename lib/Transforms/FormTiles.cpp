@@ -89,7 +89,7 @@ void TileForm::prepare() {
   SmallVector<int64_t> shape(4, ShapedType::kDynamic);
   lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
                             b.getI64IntegerAttr(nest.columns), b.getI64IntegerAttr(nest.raster),
-                            b.getI64IntegerAttr(nest.groups));
+                            b.getI64IntegerAttr(nest.groups), /*within=*/IntegerAttr());
   workers = tensor::DimOp::create(b, loc, lists, constant(1));
 }
 

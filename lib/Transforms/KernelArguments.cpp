@@ -40,6 +40,8 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     TensorSource from = sourceOf(lists.getSource(), workspaces);
     bool ofPositions = !lists.getExtent() && !lists.getGroups();
     std::string rule = ofPositions ? "balance positions " + tiles : "balance by " + tiles + " raster " + raster;
+    if (lists.getWithin())
+      rule += " within " + std::to_string(*lists.getWithin());
     TensorSource source = derived(from, lists.getType(), rule);
     if (lists.getGroups())
       source.rule += " groups " + std::to_string(*lists.getGroups());

@@ -55,6 +55,23 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
   return success();
 }
 
+/// Steps are of blocks of one column, which are gathered from anywhere in the panel.
+static LogicalResult readGathered(SampledNest &nest, int64_t capacity, int64_t within, const Marks &marks) {
+  constexpr int64_t tile = 64;
+  TileLayout &layout = nest.layout;
+  LoopOp top = nest.product.entries;
+  layout.capacity = capacity;
+  nest.within = within;
+  if (capacity * layout.rows != tile || layout.width != 1 || layout.panel % tile != 0 || within % tile != 0)
+    return top.emitError("tiles: steps are gathered that have 64 rows of blocks of one column; the rows of a panel and the "
+                         "columns of a share are a multiple of 64");
+  nest.share = marks.entries / capacity;
+  if (marks.consumersHaveRows || marks.entries % capacity != 0 || nest.share % nest.numConsumers() != 0)
+    return top.emitError("tiles: the blocks of a share are so many steps for each consumer; ")
+           << capacity << " blocks are a step";
+  return success();
+}
+
 static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const Marks &marks) {
   const SampledProduct &product = nest.product;
   LoopOp top = product.entries;
@@ -63,13 +80,18 @@ static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const 
     return top.emitError("tiles: the pattern is walked in its own layout; regroup it");
   TileLayout &layout = nest.layout;
   layout.format = cast<FormatAttr>(mark.get("layout"));
-  if (failed(layout.read(product.rowAxis, 1 - product.rowAxis)) || mark.get("capacity") || !layout.isLinked)
+  auto capacity = mark.getAs<IntegerAttr>("capacity");
+  auto within = top->getAttrOfType<DictionaryAttr>("lacis.balance").getAs<IntegerAttr>("within");
+  bool isRead = succeeded(layout.read(product.rowAxis, 1 - product.rowAxis));
+  if (!isRead || static_cast<bool>(capacity) != static_cast<bool>(within) || !layout.isLinked)
     return top.emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of blocks, link, and block";
   auto [height, width] = product.block();
   if (layout.transposed || layout.rows != height || layout.columns != width || marks.rows != height ||
       marks.columns != width)
     return top.emitError("tiles: the tiles of the layout are the stored blocks, of ")
            << height << " x " << width << ", and so are the loops that are tensorized";
+  if (capacity)
+    return readGathered(nest, capacity.getInt(), within.getInt(), marks);
   nest.rowGroups = layout.panel / 64;
   bool halves = nest.rowGroups == nest.numConsumers() || (nest.rowGroups == 1 && !marks.consumersHaveRows);
   if (layout.panel % 64 != 0 || !halves)

@@ -38,6 +38,12 @@ private:
   Value fill(OpBuilder &at, const Share &share, Value ring);
   Value sum(OpBuilder &at, Value consumer, const Share &share, Value ring);
   void store(OpBuilder &at, Value acc, Value rowGroup, Value step, int64_t column);
+  Value columnOf(OpBuilder &at, const Share &share, Value step);
+  Value firstColumn(OpBuilder &at, const Share &share);
+  Value fillGathered(OpBuilder &at, const Share &share, Value ring);
+  Value sumGathered(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring);
+  Value sumSome(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring);
+  void storeGathered(OpBuilder &at, Value acc, Value step, int64_t column);
   Value slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value bit);
   Value part(OpBuilder &at, Value acc, int64_t column);
 
@@ -62,19 +68,22 @@ void SampledForm::run() {
     return TileType::get(context, ArrayRef(shape).drop_front(count == 1 ? 1 : 0), element);
   };
   int64_t left = nest.leftColumns(), right = nest.rightColumns();
-  ringType = RingType::get(context, nest.stages,
-                           {tiles(layout.panel / left, left), tiles(nest.share * layout.step / right, right)});
+  int64_t columns = nest.isGathered() ? nest.within : nest.share * layout.step;
+  ringType = RingType::get(context, nest.stages, {tiles(layout.panel / left, left), tiles(columns / right, right)});
   accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
   zero = constant(0);
   Value extent = tensor::DimOp::create(b, loc, nest.product.left, zero);
   rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
   auto regroupedType = RankedTensorType::get(type.getShape(), type.getElementType(), layout.format);
-  regrouped = RegroupOp::create(b, loc, regroupedType, nest.product.pattern, IntegerAttr());
-  auto format = parseAttribute("#lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>",
-                               context);
-  SmallVector<int64_t> shape(3, ShapedType::kDynamic);
-  lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
-                            b.getI64IntegerAttr(nest.share), b.getI64IntegerAttr(1), IntegerAttr());
+  auto number = [&](std::optional<int64_t> value) { return value ? b.getI64IntegerAttr(*value) : IntegerAttr(); };
+  regrouped = RegroupOp::create(b, loc, regroupedType, nest.product.pattern, number(layout.capacity));
+  StringRef text = "#lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>";
+  if (nest.isGathered())
+    text = "#lacis.format<(n, i, s, c) -> (n : dense, i : compressed<unique=false>, s : singleton, c : singleton)>";
+  SmallVector<int64_t> shape(nest.isGathered() ? 4 : 3, ShapedType::kDynamic);
+  auto listsType = RankedTensorType::get(shape, b.getI1Type(), parseAttribute(text, context));
+  lists = BalanceOp::create(b, loc, listsType, regrouped, Value(), number(nest.share), number(1), IntegerAttr(),
+                            nest.isGathered() ? number(nest.within) : IntegerAttr());
   Value workers = tensor::DimOp::create(b, loc, lists, zero);
   form(workers, nest.numConsumers());
 }
@@ -90,11 +99,20 @@ void SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body bod
   Value panel = panels.getCoordinates()[0];
   auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, panel);
   Share share{panel, bounds.getLo(), bounds.getHi(), {}, {}};
-  share.first = add(in, share.begin, multiply(in, shares.getCoordinates()[0], nest.share));
-  Value left = arith::SubIOp::create(in, loc, share.end, share.first);
-  share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
-  Value next = body(in, share, shares.getIterArgs()[0]);
-  YieldOp::create(in, loc, next);
+  if (nest.isGathered()) {
+    share.first = add(in, share.begin, shares.getCoordinates()[0]);
+    auto counts = LevelLoopOp::create(in, loc, name + "_count", lists, 3, shares.getPosition(),
+                                      ValueRange(shares.getIterArgs()[0]));
+    OpBuilder inCounts = OpBuilder::atBlockEnd(counts.getBlock());
+    share.count = counts.getCoordinates()[0];
+    YieldOp::create(inCounts, loc, body(inCounts, share, counts.getIterArgs()[0]));
+    YieldOp::create(in, loc, counts.getResults());
+  } else {
+    share.first = add(in, share.begin, multiply(in, shares.getCoordinates()[0], nest.share));
+    Value left = arith::SubIOp::create(in, loc, share.end, share.first);
+    share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
+    YieldOp::create(in, loc, body(in, share, shares.getIterArgs()[0]));
+  }
   YieldOp::create(inPanels, loc, shares.getResults());
 }
 
@@ -102,7 +120,9 @@ void SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body bod
 
 void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
   forEachShare(producer, worker, ring,
-               [&](OpBuilder &at, const Share &share, Value place) { return fill(at, share, place); });
+               [&](OpBuilder &at, const Share &share, Value place) {
+                 return nest.isGathered() ? fillGathered(at, share, place) : fill(at, share, place);
+               });
 }
 
 /// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
@@ -144,7 +164,10 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
 
 void SampledForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
   forEachShare(role, worker, ring,
-               [&](OpBuilder &at, const Share &share, Value place) { return sum(at, consumer, share, place); });
+               [&](OpBuilder &at, const Share &share, Value place) {
+                 return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place)
+                                          : sum(at, consumer, share, place);
+               });
 }
 
 Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value ring) {
@@ -197,7 +220,7 @@ Value SampledForm::slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value
 /// The columns of one stored block.
 Value SampledForm::part(OpBuilder &at, Value acc, int64_t column) {
   auto type = AccType::get(at.getContext(), {64, layout.columns}, at.getF32Type());
-  return type == accType ? acc : ColumnsOp::create(at, loc, type, acc, column).getResult();
+  return type == acc.getType() ? acc : ColumnsOp::create(at, loc, type, acc, column).getResult();
 }
 
 /// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
@@ -225,6 +248,119 @@ void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, Value step, in
     else
       StoreBlocksOp::create(at, loc, own, nest.product.output, slots, ArrayAttr(), TypeAttr());
   }
+}
+
+//===- Gathered steps -----------------------------------------------------===//
+
+/// The first column of a step.
+Value SampledForm::columnOf(OpBuilder &at, const Share &share, Value step) {
+  auto found = CoordinateOp::create(at, loc, at.getIndexType(), at.getI1Type(), regrouped, 1, share.begin, step);
+  return multiply(at, found.getDigits()[0], layout.step);
+}
+
+/// Where the loaded columns of a share begin: at a whole tile.
+Value SampledForm::firstColumn(OpBuilder &at, const Share &share) {
+  Value tile = constant(nest.rightColumns());
+  Value number = arith::DivUIOp::create(at, loc, columnOf(at, share, share.first), tile);
+  return arith::MulIOp::create(at, loc, number, tile);
+}
+
+/// All rows of the panel, and the columns from the first step of the share to its last.
+Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
+  int64_t left = nest.leftColumns(), right = nest.rightColumns();
+  Value firstPlace = multiply(at, share.panel, layout.height);
+  Value row = multiply(at, OriginOp::create(at, loc, at.getIndexType(), regrouped, firstPlace), layout.rows);
+  Value last = arith::SubIOp::create(at, loc, add(at, share.first, share.count), constant(1));
+  Value first = firstColumn(at, share), end = add(at, columnOf(at, share, last), constant(layout.step));
+  SmallVector<Value> rows, columns, some;
+  for (int64_t n = 0; n < layout.panel; n += left)
+    rows.push_back(add(at, row, constant(n)));
+  for (int64_t n = 0; n < nest.within; n += right) {
+    columns.push_back(add(at, first, constant(n)));
+    some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
+  }
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = loop.getIterArgs()[0], depth = multiply(in, loop.getCoordinate(), nest.depth);
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
+  for (auto [n, from] : llvm::enumerate(rows))
+    load(in, nest.product.left, {depth, from}, tiles.getTiles()[0], constant(n));
+  for (auto [n, from] : llvm::enumerate(columns)) {
+    OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
+    load(then, nest.product.right, {depth, from}, tiles.getTiles()[1], constant(n));
+  }
+  YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
+  return loop.getResult(0);
+}
+
+/// A share with fewer steps multiplies fewer: a consumer has up to `steps`, or three quarters, a half, a quarter of them.
+Value SampledForm::sumSome(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring) {
+  int64_t less = steps - std::max<int64_t>(nest.ownSteps() / 4, 1);
+  if (less < 1)
+    return sumGathered(at, consumer, share, steps, ring);
+  Value fits = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sle, share.count,
+                                     constant(less * nest.numConsumers()));
+  auto guard = scf::IfOp::create(at, loc, ring.getType(), fits, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  scf::YieldOp::create(then, loc, sumSome(then, consumer, share, less, ring));
+  scf::YieldOp::create(otherwise, loc, sumGathered(otherwise, consumer, share, steps, ring));
+  return guard.getResult(0);
+}
+
+/// The blocks of `steps` steps of one consumer; those behind the end of the share are multiplied, and not stored.
+Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring) {
+  Value own = add(at, share.first, multiply(at, consumer, steps)), end = add(at, share.first, share.count);
+  Value last = arith::SubIOp::create(at, loc, end, constant(1)), first = firstColumn(at, share);
+  Value mostColumns = constant(nest.within - layout.step), mostRows = word(at, layout.panel - layout.rows);
+  SmallVector<Value> rows, columns;
+  for (int64_t n = 0; n < steps; ++n) {
+    Value step = arith::MinSIOp::create(at, loc, add(at, own, constant(n)), last);
+    Value column = arith::SubIOp::create(at, loc, columnOf(at, share, step), first);
+    columns.push_back(arith::MinUIOp::create(at, loc, column, mostColumns));
+    Value bits = PresenceOp::create(at, loc, at.getI32Type(), regrouped, 2, step);
+    for (int64_t block = 0; block < *layout.capacity; ++block) {
+      Value bit = math::CountTrailingZerosOp::create(at, loc, bits);
+      Value row = arith::MulIOp::create(at, loc, bit, word(at, layout.rows)); // anywhere, where no block is left
+      rows.push_back(arith::MinUIOp::create(at, loc, row, mostRows));
+      bits = arith::AndIOp::create(at, loc, bits, arith::SubIOp::create(at, loc, bits, word(at, 1)));
+    }
+  }
+  auto type = AccType::get(at.getContext(), {64, steps * layout.step}, at.getF32Type());
+  Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
+  SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, carried);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = loop.getIterArgs()[0];
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
+  Value more = MmaGatheredOp::create(in, loc, type, tiles.getTiles()[0], rows, tiles.getTiles()[1], columns,
+                                     loop.getIterArgs()[1]);
+  YieldOp::create(in, loc, ValueRange{ReleaseOp::create(in, loc, ringType, place), more});
+  auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
+  for (int64_t n = 0; n < steps; ++n) {
+    Value step = add(at, own, constant(n));
+    Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, step, end);
+    OpBuilder then = scf::IfOp::create(at, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+    storeGathered(then, done.getResult(1), step, n * layout.step);
+  }
+  return done.getResult(0);
+}
+
+/// Stores the blocks of one step, from `column` of the accumulator on.
+void SampledForm::storeGathered(OpBuilder &at, Value acc, Value step, int64_t column) {
+  Type wordType = at.getI32Type(), index = at.getIndexType();
+  auto bounds = BoundsOp::create(at, loc, index, index, regrouped, 2, step);
+  SmallVector<Value> slots;
+  for (int64_t block = 0; block < *layout.capacity; ++block) {
+    Value position = add(at, bounds.getLo(), constant(block));
+    Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
+    auto guard = scf::IfOp::create(at, loc, wordType, some, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+    Value slot = LocateOp::create(then, loc, index, regrouped, 3, position, ValueRange());
+    scf::YieldOp::create(then, loc, arith::IndexCastOp::create(then, loc, wordType, slot).getResult());
+    scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
+    slots.push_back(guard.getResult(0));
+  }
+  StoreBlocksOp::create(at, loc, part(at, acc, column), nest.product.output, slots, ArrayAttr(), TypeAttr());
 }
 
 LogicalResult lacis::formSampledTiles(func::FuncOp function) {

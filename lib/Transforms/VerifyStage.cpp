@@ -34,8 +34,8 @@ LogicalResult verifyAlgebra(Operation *op) {
 
 /// What roles do with tiles; these operations outlive the levels, and an architecture's pass lowers them.
 bool isTileOperation(Operation *op) {
-  return isa<RingOp, RolesOp, AcquireOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp, CompleteOp, MapOp,
-             ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
+  return isa<RingOp, RolesOp, AcquireOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp, MmaGatheredOp, CompleteOp,
+             MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
          (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
 }
 

@@ -23,6 +23,8 @@ func.func @products(%a: !tile, %b: !list, %n: index, %present: i32, %acc: !acc, 
   %0 = lacis.mma %a transposed, %b[%n : index] transposed into %acc : !tile, !list into !acc
   // CHECK: lacis.mma %{{.*}}[%{{.*}} : index] transposed present %{{.*}}, %{{.*}} into %{{.*}} : !lacis.tile<4x64x64xbf16>, !lacis.tile<64x64xbf16> into
   %1 = lacis.mma %b[%n : index] transposed present %present, %a into %part : !list, !tile into !part
+  // CHECK: lacis.mma_gathered %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}}[%{{.*}}] into %{{.*}} : !lacis.tile<4x64x64xbf16>[index, index], !lacis.tile<4x64x64xbf16>[index] into !lacis.acc<64x64xf32>
+  %gathered = lacis.mma_gathered %b[%n, %n], %b[%n] into %part : !list[index, index], !list[index] into !part
   // CHECK: lacis.columns %{{.*}} from 192 : !lacis.acc<64x256xf32> to !lacis.acc<64x64xf32>
   %2 = lacis.columns %0 from 192 : !acc to !part
   // CHECK: lacis.read_tile %{{.*}}[%{{.*}} : index] transposed : !lacis.tile<4x64x64xbf16> to !lacis.acc<64x64xf32>

@@ -48,3 +48,17 @@ func.func @shares(%w: tensor<?x?xi1, #bsr>) attributes {lacis.steps = [#lacis.ba
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{balance: only shares of stored blocks lie 'within' so many columns, at least 1}}
+// expected-note @+1 {{asked for}}
+func.func @within(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, within = 640>]} {
+  lacis.loop "i" %i to %n {
+    lacis.loop "b" %b to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

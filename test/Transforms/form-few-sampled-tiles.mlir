@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
 
-// Where few blocks of 32 are stored, panels of 64 rows and steps of 32 columns multiply less that nobody keeps.
+// Where few blocks of 32 are stored, two of one column at a time are gathered from panels of 512 rows; a share has up to
+// sixteen such pairs within 640 columns, and says how many: a shorter one multiplies less.
 // CHECK-LABEL: func.func @few(
-// CHECK:         %[[UNION:.*]] = lacis.regroup {{.*}}i floordiv 64 : dense, j floordiv 32 : compressed, (i floordiv 32 mod 2, j floordiv 32 mod 1) : bitmap, link
-// CHECK:         lacis.balance %[[UNION]] by 16 :
-// CHECK:           lacis.ring : !lacis.ring<3, <2x64x32xbf16>, <16x64x32xbf16>>
-// CHECK:           } consumers 2
-// CHECK:                 lacis.store_blocks {{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x32xf32>
+// CHECK:         %[[PAIRS:.*]] = lacis.regroup %{{.*}} capacity 2 {{.*}}i floordiv 512 : dense, j floordiv 32 : compressed<unique=false>, (i floordiv 32 mod 16, j floordiv 32 mod 1) : bitmap, link
+// CHECK:         lacis.balance %[[PAIRS]] by 16 within 640 :
+// CHECK:           lacis.ring : !lacis.ring<3, <8x32x64xbf16>, <10x32x64xbf16>>
+// CHECK-COUNT-18:    lacis.load_tile
+// CHECK:           } consumers 4
+// CHECK:             lacis.level_loop "{{.*}}_count"
+// CHECK:               lacis.mma_gathered %[[DY:.*]][%{{[^,]*}}, %{{[^,]*}}], %{{.*}}[%{{[^,]*}}] into %{{.*}} into !lacis.acc<64x32xf32>
+// CHECK:               lacis.store_blocks {{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x32xf32>
+// CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x64xf32>
+// CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x96xf32>
+// CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x128xf32>
 #arg0 = #lacis.format<(i, j) -> (i floordiv 32 : dense, j floordiv 32 : compressed, i mod 32 : dense, j mod 32 : dense)>
 func.func @few(%arg0: !lacis.pattern<?x?, #arg0> {lacis.name = "0", lacis.divisible = array<i64: 128, 128>, lacis.eighths = 1 : i64}, %arg1: tensor<?x?xbf16> {lacis.name = "1", lacis.divisible = array<i64: 32, 128>}, %out: tensor<?x?xbf16> {lacis.name = "out", lacis.divisible = array<i64: 32, 128>}) -> (tensor<?x?xbf16, #arg0> {lacis.name = "0"})
     attributes {lacis.kernel, lacis.steps = []} {

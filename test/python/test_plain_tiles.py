@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles in plain loops: a schedule for tensor cores gives the right numbers on a CPU, against float64."""
 
+import dataclasses
+
 import pytest
 import torch
 from strategies import mostly_long
@@ -80,6 +82,23 @@ def test_gradient_of_the_values(case, target):
     want = packed.pattern.gather(dy.double().T @ x.double())
     check(got, want)
     assert not got[want == 0].any()
+
+
+@pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16"], "32"))
+def test_gathered_blocks(case):
+    """The steps where few blocks are stored; several panels and shares, of any length, in each direction."""
+    format, block, dtype = CASES[case]
+    torch.manual_seed(0)
+    grid = torch.rand(-(-1096 // block[0]), -(-1304 // block[1])) < 0.3
+    kept = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:1096, :1304]
+    packed = lacis.pack((torch.randn(1096, 1304) * kept).to(dtype), format(*block))
+    dy, x = (torch.randn(70, size).to(dtype) for size in packed.shape)
+    operands = [packed.pattern, dy, x]
+    spec = dataclasses.replace(capture_einsum("ij,bi,bj->ij", operands, None)[0], eighths=3)
+    steps = [lacis.steps.parse(text) for text in compile_kernel(emit(spec), GPUS[0]).info["steps"]]
+    kernel = lacis.compile("ij,bi,bj->ij", *operands, steps=steps, target="cpu")
+    assert "lacis.mma_gathered" in kernel.asm["tiles"]
+    check(kernel(*operands).values, packed.pattern.gather(dy.double().T @ x.double()))
 
 
 EPILOGUES = [(case, target, adds) for case in ("64", "32", "16") for target in GPUS for adds in (False, True)]

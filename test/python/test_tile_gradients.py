@@ -77,7 +77,7 @@ VALUES = {
     "64 x 16": (lacis.Bcsc, (64, 16), torch.bfloat16),
 }
 VALUES_TURNS = [(case, shape) for n, case in enumerate(VALUES) for shape in turns(SHAPES, n)]
-VALUES_KEPT = [pair for pair in VALUES_TURNS if pair[0] in ("Bcsc", "32")]
+VALUES_KEPT = [pair for pair in VALUES_TURNS if pair[0] in ("Bcsc",)]
 
 
 @needs_ptxas
@@ -94,12 +94,23 @@ def test_values_assemble_clean(case, shape):
 
 @needs_ptxas
 @pytest.mark.parametrize("case", mostly_long(["32", "16"], "32"))
-def test_few_blocks_take_small_steps(case):
-    packed, x, _ = problem(VALUES[case][0], 256, 256, 64, VALUES[case][1], torch.bfloat16)
+def test_few_blocks_are_gathered(case):
+    compiled = _core.compile(few(case)[-1], TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
+    assert "lacis.mma_gathered" in compiled.stages["tiles"] and "wgmma" in compiled.stages["ptx"]
+
+
+def few(case):
+    """The gradient of the values as it is where a third of the blocks are stored, or fewer."""
+    packed, x, dy, _ = gradient("values", VALUES[case][0], 1096, 1304, 64, VALUES[case][1], torch.bfloat16)
     spec = dataclasses.replace(capture_einsum("ij,bj->bi", [packed, x], None)[0], eighths=1)
-    text = emit(gradient_specs(spec)["values"])
-    compiled = _core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True})
-    assert "i floordiv 64 : dense, j floordiv 32 : compressed" in compiled.stages["tiles"]
+    return packed, x, dy, emit(gradient_specs(spec)["values"])
+
+
+@pytest.mark.parametrize("case", mostly_long(["32", "16"], "32"))
+def test_the_gathered_arrays_say_what_the_matrix_says(case):
+    packed, x, dy, text = few(case)
+    got = walk_shares(compile_kernel(text, TARGET), packed, x, dy)
+    assert torch.equal(got, packed.pattern.gather(dy.float().T @ x.float()))
 
 
 def walk_shares(kernel, packed, x, dy):
@@ -115,8 +126,13 @@ def walk_shares(kernel, packed, x, dy):
     found = torch.zeros(packed.values.shape)
     done = torch.zeros(len(packed.values), dtype=torch.int)
     for item in range(lists["pos1"][-1]):
-        panel, first = int(lists["crd1"][item]), int(lists["crd2"][item]) * share
-        steps = list(range(arrays["pos1"][panel], arrays["pos1"][panel + 1]))[first : first + share]
+        panel, first, count = int(lists["crd1"][item]), int(lists["crd2"][item]) * share, share
+        if "within" in text["balance"]:  # lists say where, and how many
+            first, count = int(lists["crd2"][item]), int(lists["crd3"][item])
+            columns = arrays["crd1"][arrays["pos1"][panel] + first :][:count].long() * step
+            assert count <= share and columns.max() + step - columns[0] // 64 * 64 <= 640
+            assert (arrays["pos2"].diff() * down <= 64).all()
+        steps = list(range(arrays["pos1"][panel], arrays["pos1"][panel + 1]))[first : first + count]
         assert steps
         for stage in steps:
             present = [bit for bit in range(height * width) if arrays["bits2"][stage] >> bit & 1]
@@ -157,3 +173,23 @@ def test_steps_given_back_make_the_same_code():
     ):
         with pytest.raises(lacis.CompileError, match=what):
             compile_kernel(again(step for step in steps if step.mnemonic != verb), TARGET)
+
+
+def test_gathered_steps_have_64_rows_of_one_column():
+    packed, x, _, text = few("32")
+    steps = [lacis.steps.parse(step) for step in compile_kernel(text, TARGET).info["steps"]]
+    spec = dataclasses.replace(capture_einsum("ij,bj->bi", [packed, x], None)[0], eighths=1)
+    sizes = (
+        "tiles: steps are gathered that have 64 rows of blocks of one column; the rows of a panel and the columns of a "
+        "share are a multiple of 64"
+    )
+    shares = "tiles: the blocks of a share are so many steps for each consumer; 2 blocks are a step"
+    for verb, change, what in (
+        ("regroup", lambda step: dataclasses.replace(step, capacity=3), sizes),
+        ("balance", lambda step: dataclasses.replace(step, within=100), sizes),
+        ("split", lambda step: dataclasses.replace(step, factor=7), shares),
+    ):
+        is_own = lambda step: step.mnemonic == verb and getattr(step, "loop", "") != "b"
+        changed = [change(step) if is_own(step) else step for step in steps]
+        with pytest.raises(lacis.CompileError, match=what):
+            compile_kernel(emit(dataclasses.replace(gradient_specs(spec)["values"], steps=tuple(changed))), TARGET)

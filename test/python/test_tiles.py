@@ -13,7 +13,7 @@ from bench import tile_epilogue, tile_gradients, tiles  # noqa: E402
 import lacis
 from lacis import _core
 from lacis.errors import FormatError
-from lacis.patterns.balance import panel_cost, share_lists, work_lists
+from lacis.patterns.balance import gathered_shares, panel_cost, share_lists, work_lists
 from lacis.patterns.regroup import exchange_chunks, regroup
 from lacis.runtime import ptxas
 
@@ -158,6 +158,24 @@ def test_shares_cover_every_position():
     pairs = sorted(zip(lists["crd1"].tolist(), lists["crd2"].tolist()))
     assert pairs == [(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (3, 0)]
     assert lists["pos1"].tolist() == [0, 2, 4, 6]
+
+
+@pytest.mark.parametrize("steps, workers", [(1, 4), (40, 1), (300, 7), (300, 132)])
+def test_gathered_shares_cover_every_position(steps, workers):
+    """Each once, in shares that are short enough, narrow enough, and as many for each worker."""
+    torch.manual_seed(0)
+    columns = torch.cat([torch.randint(0, 100, (count,)).sort().values * 16 for count in (steps, 0, steps // 2)])
+    positions = torch.tensor([0, steps, steps, len(columns)])
+    lists = gathered_shares(positions, columns, by=8, within=128, workers=workers)
+    found = []
+    for panel, first, count in zip(*(lists[f"crd{n}"].tolist() for n in (1, 2, 3))):
+        own = range(int(positions[panel]) + first, int(positions[panel]) + first + count)
+        assert 0 < count <= 8 and own[-1] < positions[panel + 1]
+        assert columns[own[-1]] + 16 - columns[own[0]] // 64 * 64 <= 128
+        found += own
+    assert sorted(found) == list(range(len(columns)))
+    lengths = lists["pos1"].diff()
+    assert len(lengths) == workers and lengths.max() - lengths.min() <= 1 + (len(columns) < 8 * workers)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 /// Elements 4n and 4n + 1 of a thread are neighbours in one row, 4n + 2 and 4n + 3 those eight rows below;
 /// the four threads of a quad share their rows.
 #include "RoleLowering.h"
+#include "Walk.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -18,31 +19,7 @@ LogicalResult hopper::checkAcc(Operation *op, AccType type) {
 
 //===- Products -----------------------------------------------------------===//
 
-namespace {
-
-/// How the tensor cores step through a tile; addresses are in units of 16 bytes.
-struct Walk {
-  int64_t line;  // bytes of a row
-  int64_t depth; // of the contraction in one tile
-  int64_t tile;  // from one tile of a list to the next
-  int64_t step;  // from 16 elements of the contraction to the next 16
-  bool transposed;
-
-  Walk(TileType type, bool transposed)
-      : line(lineBytes(type)), depth(type.getDepth(transposed)), tile(bytesPerTile(type) >> 4),
-        step(transposed ? line : 2), transposed(transposed) {}
-
-  int64_t steps() const { return depth / 16; }
-  /// Eight rows follow each other; transposed tiles, which stand side by side, lie one after another.
-  uint64_t descriptorBits() const {
-    uint64_t layout = line == 128 ? 1 : line == 64 ? 2 : 3, beside = transposed ? tile : 1;
-    return beside << 16 | uint64_t(8 * line >> 4) << 32 | layout << 62;
-  }
-};
-
-} // namespace
-
-static Value descriptor(OpBuilder &b, Location loc, Instructions &i, Value address, const Walk &walk) {
+Value hopper::descriptor(OpBuilder &b, Location loc, Instructions &i, Value address, const Walk &walk) {
   Value units = arith::ShRUIOp::create(b, loc, address, i.constant(4));
   Value low = arith::ExtUIOp::create(b, loc, b.getI64Type(), units);
   return arith::OrIOp::create(b, loc, low, i.constant64(static_cast<int64_t>(walk.descriptorBits())));
@@ -107,12 +84,11 @@ RoleLowering::Pieces RoleLowering::choose(OpBuilder &b, MmaOp op, int64_t low, i
   return Pieces(guard.getResults());
 }
 
-/// The tensor cores read rows of 32, 64 or 128 bytes, in groups of eight, and 16 elements of the contraction at once.
-static LogicalResult checkOperand(MmaOp op, TileType tile, bool transposed) {
+LogicalResult hopper::checkOperand(Operation *op, TileType tile, bool transposed) {
   if (!lineBytes(tile) || !(tile.getElementType().isBF16() || tile.getElementType().isF16()))
-    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
+    return op->emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
   if (tile.getDepth(transposed) % 16 != 0 || tile.getRows() % 8 != 0)
-    return op.emitError("tiles: a product has 16 elements of the contraction, and 8 rows, or a multiple; got ") << tile;
+    return op->emitError("tiles: a product has 16 elements of the contraction, and 8 rows, or a multiple; got ") << tile;
   return success();
 }
 

@@ -106,6 +106,31 @@ SmallVector<Value> Instructions::product(ValueRange acc, Factor a, Factor bTile,
   return unpack(assembly(structure, text, tied(count) + ",l,l", operands), count);
 }
 
+SmallVector<Value> Instructions::product(ValueRange acc, ValueRange a, Factor bTile, Type element) {
+  size_t count = acc.size();
+  std::string type = element.isBF16() ? "bf16" : "f16";
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." + type +
+                     " {" + numbered(0, count) + "}, {" + numbered(2 * count, a.size()) + "}, $" +
+                     std::to_string(2 * count + a.size()) + ", 1, 1, 1, " + (bTile.transposed ? "1;" : "0;");
+  auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+  SmallVector<Value> operands(acc);
+  llvm::append_range(operands, a);
+  operands.push_back(bTile.descriptor);
+  return unpack(assembly(structure, text, tied(count) + ",r,r,r,r,l", operands), count);
+}
+
+Value Instructions::apart(Value address) {
+  return assembly(address.getType(), "mov.b64 $0, $1;", "=l,l", address, /*hasEffects=*/false);
+}
+
+void Instructions::keep(ValueRange registers) {
+  std::string constraints;
+  for (size_t n = 0; n < registers.size(); ++n)
+    constraints += n ? ",r" : "r";
+  if (!registers.empty())
+    assembly({}, "", constraints, registers);
+}
+
 SmallVector<Value> Instructions::settle(ValueRange values) {
   auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(values.size(), b.getF32Type()));
   return unpack(assembly(structure, "", tied(values.size()), values), values.size());

@@ -42,6 +42,12 @@ public:
   };
   /// Adds one product of 64 x columns x 16. Returns the new accumulators.
   llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, Factor a, Factor b, mlir::Type element);
+  /// The same with the rows of the first operand in four registers, two elements each.
+  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, mlir::ValueRange a, Factor b, mlir::Type element);
+  /// The same address; what is added to it is added there, and not kept from an earlier sum.
+  mlir::Value apart(mlir::Value address);
+  /// Keeps registers from other use up to here.
+  void keep(mlir::ValueRange registers);
   /// The same values, which no instruction may read any earlier.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange values);
 };

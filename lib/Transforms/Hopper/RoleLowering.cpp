@@ -3,6 +3,7 @@
 /// The operations of a role on sm_90a, and its rings.
 #include "RoleLowering.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -26,6 +27,7 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
       .Case([&](SplatOp splat) { return lowerSplat(b, splat), success(); })
       .Case([&](MmaOp mma) { return lowerMma(b, mma); })
+      .Case([&](MmaGatheredOp mma) { return lowerMmaGathered(b, mma); })
       .Case([&](MapOp map) { return lowerMap(b, map); })
       .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
       .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
@@ -81,8 +83,16 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = pieces(op.getRing());
   Value here = barrier(i, isProducer ? place.full : place.empty, at[Stage]);
+  Value before = here;
   if (isProducer) {
     i.arrive(here);
+    before = at[Previous];
+  } else if (isSettled) {
+    previous.clear();
+    NVVM::SyncWarpOp::create(b, op.getLoc(), i.constant(-1)); // each lane has read
+    i.arriveIf(i.equal(group.lane, 0), here);
+    before = i.add(group.shared, memory.idle);
+    isSettled = false;
   } else if (!previous.empty()) { // no product in this stage: those of the stage before may still run
     i.waitProducts(0);
     releasePrevious(i);
@@ -92,7 +102,7 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
   Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));
   Value parity = arith::SelectOp::create(b, loc, last, flipped, at[Parity]);
-  setPieces(op.getNext(), {stage, parity, isProducer ? at[Previous] : here});
+  setPieces(op.getNext(), {stage, parity, before});
 }
 
 void RoleLowering::lowerComplete(OpBuilder &b, CompleteOp op) {

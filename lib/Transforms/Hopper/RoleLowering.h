@@ -46,6 +46,7 @@ private:
   // Accumulators
   void lowerSplat(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
+  llvm::LogicalResult lowerMmaGathered(mlir::OpBuilder &b, MmaGatheredOp op);
   Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, Pieces slabs);
   Pieces storedProducts(mlir::OpBuilder &b, MmaOp op, int64_t count, mlir::Value present, Pieces acc, mlir::Value a,
                         mlir::Value bTile);
@@ -72,6 +73,7 @@ private:
   /// Barriers of the stages before those acquired last: free when the products that read them are complete.
   llvm::SmallVector<mlir::Value> previous;
   mlir::Block *acquiredIn = nullptr;
+  bool isSettled = false; // all products are complete: the stage acquired last is free, too
 };
 
 /// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.

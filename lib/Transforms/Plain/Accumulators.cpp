@@ -57,22 +57,26 @@ void TileLoops::splat(SplatOp op) {
 }
 
 /// Nothing else needs what the product adds to, so it may change.
-static bool isLastUse(MmaOp op) {
-  Value acc = op.getAcc();
-  bool isOwn = isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, SplatOp>(acc.getDefiningOp());
-  return isOwn && acc.hasOneUse() && acc.getParentBlock() == op->getBlock();
+static bool isLastUse(Operation *product, Value acc) {
+  bool isOwn = isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, MmaGatheredOp, SplatOp>(acc.getDefiningOp());
+  return isOwn && acc.hasOneUse() && acc.getParentBlock() == product->getBlock();
 }
 
-void TileLoops::mma(MmaOp op) {
-  OpBuilder b(op);
-  AccType type = op.getAcc().getType();
-  Acc acc = accs.lookup(op.getAcc());
-  if (!isLastUse(op)) {
+/// Where a product adds to `before`: in place, or in a copy.
+Acc TileLoops::sumOf(OpBuilder &b, Operation *product, Value before) {
+  Acc acc = accs.lookup(before);
+  if (!isLastUse(product, before)) {
+    auto type = cast<AccType>(before.getType());
     Acc own = make(type);
     copy(b, type, acc, own);
     acc = own;
   }
-  accs[op.getResult()] = acc;
+  return accs[product->getResult(0)] = acc;
+}
+
+void TileLoops::mma(MmaOp op) {
+  OpBuilder b(op);
+  Acc acc = sumOf(b, op, op.getAcc());
   Value right = tileAt(b, op.getB(), op.getSecond());
   if (!op.getPresent())
     return multiply(b, op, acc, tileAt(b, op.getA(), op.getFirst()), right, 0);
@@ -95,24 +99,52 @@ void TileLoops::mma(MmaOp op) {
 /// The product of a tile with the part of the other that begins `skipped` elements into the contraction. A sum has no
 /// order, so that lanes share it.
 void TileLoops::multiply(OpBuilder &b, MmaOp op, const Acc &acc, Value a, Value right, int64_t skipped) {
-  TileType left = op.getA().getType();
-  Value depth = constant(left.getDepth(op.getATransposed())), zero = constant(0);
-  auto flags = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
+  int64_t depth = op.getA().getType().getDepth(op.getATransposed());
   eachElement(b, op.getAcc().getType(), [&](OpBuilder &in, Value row, Value number, Value column) {
-    Value none = arith::ConstantOp::create(in, loc, in.getF32FloatAttr(0.0f));
-    auto sum = scf::ForOp::create(in, loc, zero, depth, constant(1), none);
-    if (sum.getBody()->mightHaveTerminator())
-      sum.getBody()->getTerminator()->erase();
-    OpBuilder at = OpBuilder::atBlockEnd(sum.getBody());
-    Value k = sum.getInductionVar(), beyond = skipped == 0 ? k : add(at, k, constant(skipped));
-    Value x = elementOf(at, left, op.getATransposed(), a, number, k);
-    Value y = elementOf(at, op.getB().getType(), op.getBTransposed(), right, column, beyond);
-    Value product = arith::MulFOp::create(at, loc, x, y, flags);
-    scf::YieldOp::create(at, loc,
-                         arith::AddFOp::create(at, loc, sum.getRegionIterArgs()[0], product, flags).getResult());
+    Side x{op.getA().getType(), op.getATransposed(), a, number, 0};
+    Side y{op.getB().getType(), op.getBTransposed(), right, column, skipped};
     Value before = get(in, acc, row, column);
-    put(in, acc, row, column, arith::AddFOp::create(in, loc, before, sum.getResult(0)));
+    put(in, acc, row, column, arith::AddFOp::create(in, loc, before, dot(in, x, y, depth)));
   });
+}
+
+Value TileLoops::dot(OpBuilder &b, const Side &x, const Side &y, int64_t depth) {
+  auto flags = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
+  Value none = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+  auto sum = scf::ForOp::create(b, loc, constant(0), constant(depth), constant(1), none);
+  if (sum.getBody()->mightHaveTerminator())
+    sum.getBody()->getTerminator()->erase();
+  OpBuilder at = OpBuilder::atBlockEnd(sum.getBody());
+  auto element = [&](const Side &side) {
+    Value k = sum.getInductionVar(), beyond = side.skipped == 0 ? k : add(at, k, constant(side.skipped));
+    return elementOf(at, side.tile, side.transposed, side.base, side.number, beyond);
+  };
+  Value left = element(x), right = element(y), product = arith::MulFOp::create(at, loc, left, right, flags);
+  scf::YieldOp::create(at, loc,
+                       arith::AddFOp::create(at, loc, sum.getRegionIterArgs()[0], product, flags).getResult());
+  return sum.getResult(0);
+}
+
+/// Each group of columns is the product of its own rows and columns.
+void TileLoops::mmaGathered(MmaGatheredOp op) {
+  OpBuilder b(op);
+  AccType type = op.getAcc().getType();
+  Acc acc = sumOf(b, op, op.getAcc());
+  Value left = tileAt(b, op.getA(), Value()), right = tileAt(b, op.getB(), Value());
+  TileType a = op.getA().getType(), bType = op.getB().getType();
+  auto count = static_cast<int64_t>(op.getColumns().size()), groups = static_cast<int64_t>(op.getRows().size()) / count;
+  int64_t width = type.getColumns() / count, height = type.getRows() / groups;
+  for (int64_t slot = 0; slot < count; ++slot)
+    eachRow(b, type, [&](OpBuilder &in, Value row, Value number) {
+      Value from = rowOfGroup(in, op.getRows().slice(slot * groups, groups), height, number);
+      loop(in, constant(0), constant(width), constant(1), [&](OpBuilder &at, Value n) {
+        Value column = add(at, n, constant(slot * width));
+        Side x{a, /*transposed=*/true, left, from, 0};
+        Side y{bType, /*transposed=*/true, right, add(at, wide(at, op.getColumns()[slot]), n), 0};
+        Value sum = dot(at, x, y, a.getDepth(/*transposed=*/true));
+        put(at, acc, row, column, arith::AddFOp::create(at, loc, get(at, acc, row, column), sum));
+      });
+    });
 }
 
 //===- Arithmetic ---------------------------------------------------------===//

@@ -122,6 +122,7 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
                    .Case([&](LoadRunOp load) { return loadRun(load), true; })
                    .Case([&](SplatOp splat) { return this->splat(splat), true; })
                    .Case([&](MmaOp mma) { return this->mma(mma), true; })
+                   .Case([&](MmaGatheredOp mma) { return mmaGathered(mma), true; })
                    .Case([&](CompleteOp complete) {
                      for (auto [before, after] : llvm::zip(complete.getValues(), complete.getResults()))
                        if (isa<AccType>(before.getType()))

@@ -62,7 +62,17 @@ private:
   void eachElement(mlir::OpBuilder &b, AccType type,
                    llvm::function_ref<void(mlir::OpBuilder &, mlir::Value, mlir::Value, mlir::Value)> body);
   void splat(SplatOp op);
+  Acc sumOf(mlir::OpBuilder &b, mlir::Operation *product, mlir::Value before);
   void mma(MmaOp op);
+  void mmaGathered(MmaGatheredOp op);
+  /// A row or a column of a tile: its `number`, and where in the contraction it begins.
+  struct Side {
+    TileType tile;
+    bool transposed;
+    mlir::Value base, number;
+    int64_t skipped;
+  };
+  mlir::Value dot(mlir::OpBuilder &b, const Side &x, const Side &y, int64_t depth);
   void multiply(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value a, mlir::Value right, int64_t skipped);
   void map(MapOp op);
   void reduceRows(ReduceRowsOp op);

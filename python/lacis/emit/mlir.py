@@ -15,7 +15,7 @@ from .steps import function_location, steps_attribute
 # Bool is a byte in memory, 0 or 1.
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
 _SUM_TYPES = {"f64": "f64", "i8": "i8"}
-_FEW_EIGHTHS = 2  # stored: more make no difference to a default schedule
+_EIGHTHS = (3, 4)  # stored at the most: what makes a difference to a default schedule
 
 
 def emit(spec: KernelSpec) -> str:
@@ -87,8 +87,8 @@ class _Writer:
             if any(flags):
                 words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
         sampled = operand.format is not None and self.spec.sampled and self.element != self.sum_type
-        if sampled and self.spec.eighths <= _FEW_EIGHTHS:
-            words.append(f"lacis.eighths = {self.spec.eighths} : i64")
+        if sampled and self.spec.eighths <= _EIGHTHS[-1]:
+            words.append(f"lacis.eighths = {next(n for n in _EIGHTHS if self.spec.eighths <= n)} : i64")
         if operand.format is not None and not self.spec.sampled and self.spec.slabs is not None:
             words.append(f"lacis.slabs = {self.spec.slabs} : i64")
         return "{" + ", ".join(words) + "}"

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import bisect
 import heapq
+import itertools
 
 import torch
 
@@ -28,7 +30,7 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
                 busy, worker = heapq.heappop(load)
                 lists[worker].append((panel, tile))
                 heapq.heappush(load, (busy + costs[panel], worker))
-    return _arrays(lists, cost.device)
+    return _arrays(lists, 2, cost.device)
 
 
 def share_lists(counts: torch.Tensor, cost: torch.Tensor, *, by: int, workers: int) -> dict[str, torch.Tensor]:
@@ -43,21 +45,68 @@ def share_lists(counts: torch.Tensor, cost: torch.Tensor, *, by: int, workers: i
     """
     costs = cost.tolist()
     shares = [
-        (costs[min(by, n - first)], p, first // by) for p, n in enumerate(counts.tolist()) for first in range(0, n, by)
+        (costs[min(by, n - first)], (p, first // by))
+        for p, n in enumerate(counts.tolist())
+        for first in range(0, n, by)
     ]
+    return _arrays(_handed_out(shares, workers), 2, counts.device)
+
+
+def gathered_shares(
+    positions: torch.Tensor, columns: torch.Tensor, *, by: int, within: int, workers: int, tile: int = 64
+) -> dict[str, torch.Tensor]:
+    """Triples (panel, first position of the panel, number of positions) for each worker, the longest shares first.
+
+    Panel p has the positions [positions[p], positions[p + 1]), whose coordinates `columns` ascend. A share has up
+    to `by` of them, `within` so many columns from a multiple of `tile` on. Shares that do not come out even for all
+    workers are cut once more. Returns `pos1` int32 [workers + 1], `crd1` (panel), `crd2` (first) and `crd3` (number)
+    int32 [shares].
+
+        >>> lists = gathered_shares(torch.tensor([0, 3]), torch.tensor([0, 16, 96]), by=4, within=64, workers=2)
+        >>> lists["pos1"].tolist(), lists["crd1"].tolist(), lists["crd2"].tolist(), lists["crd3"].tolist()
+        ([0, 1, 2], [0, 0], [0, 2], [2, 1])
+    """
+    bounds, column, shares = positions.tolist(), columns.tolist(), []
+    for panel, (begin, end) in enumerate(itertools.pairwise(bounds)):
+        first = begin
+        while first < end:
+            stop = column[first] // tile * tile + within
+            last = bisect.bisect_left(column, stop, first, min(first + by, end))
+            shares.append((panel, first - begin, last - first))
+            first = last
+    shares.sort(key=lambda share: -share[2])
+    whole = len(shares) // workers * workers
+    shares[whole:] = _cut_again(shares[whole:], workers)
+    return _arrays(_handed_out([(share[2] + tile / 8, share) for share in shares], workers), 3, positions.device)
+
+
+def _cut_again(shares: list[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
+    """The shares, of which there are fewer than `most`, in pieces as short as `most` pieces can be."""
+    lengths = range(1, max((share[2] for share in shares), default=1) + 1)
+    length = next(n for n in lengths if sum(-(-share[2] // n) for share in shares) <= most)
+    pieces = []
+    for panel, first, count in shares:
+        parts = -(-count // length)
+        cuts = [count * n // parts for n in range(parts + 1)]
+        pieces += [(panel, first + low, high - low) for low, high in itertools.pairwise(cuts)]
+    return pieces
+
+
+def _handed_out(shares, workers: int) -> list[list[tuple[int, ...]]]:
+    """Pairs (weight, share) by worker, the heaviest first to the least loaded."""
     load = [(0.0, worker) for worker in range(workers)]
-    lists: list[list[tuple[int, int]]] = [[] for _ in range(workers)]
-    for weight, panel, share in sorted(shares, key=lambda entry: -entry[0]):
+    lists: list[list[tuple[int, ...]]] = [[] for _ in range(workers)]
+    for weight, share in sorted(shares, key=lambda entry: -entry[0]):
         busy, worker = heapq.heappop(load)
-        lists[worker].append((panel, share))
+        lists[worker].append(share)
         heapq.heappush(load, (busy + weight, worker))
-    return _arrays(lists, counts.device)
+    return lists
 
 
-def _arrays(lists: list[list[tuple[int, int]]], device) -> dict[str, torch.Tensor]:
+def _arrays(lists: list[list[tuple[int, ...]]], width: int, device) -> dict[str, torch.Tensor]:
     lengths = torch.tensor([0, *map(len, lists)])
-    pairs = torch.tensor([pair for items in lists for pair in items], dtype=torch.int32).reshape(-1, 2)
-    arrays = {"pos1": lengths.cumsum(0).int(), "crd1": pairs[:, 0], "crd2": pairs[:, 1]}
+    entries = torch.tensor([entry for items in lists for entry in items], dtype=torch.int32).reshape(-1, width)
+    arrays = {"pos1": lengths.cumsum(0).int()} | {f"crd{n + 1}": entries[:, n] for n in range(width)}
     return {name: array.contiguous().to(device) for name, array in arrays.items()}
 
 

@@ -3,7 +3,7 @@
 
 `regroup capacity 12 lines 32 #lacis.format<...>` is an execution layout, `balance by 256 raster 4 groups 16 of regroup
 #lacis.format<...> #lacis.format<...>` are work lists over the panels of one, `balance positions 8 of regroup ...` over
-shares of 8 steps.
+shares of 8 steps, `balance positions 32 within 640 of regroup ...` over shares of up to 32 steps within 640 columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format
-from .balance import group_lists, panel_cost, share_lists
+from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .copies import copy_units
 from .regroup import Regrouped, regroup
 from .structure import Structure
@@ -90,6 +90,10 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
     """The work lists that a text beginning with `balance` names, over the panels of `layout`."""
     options = _options(text.partition(" of ")[0].split()[1:])
     workers = _workers(structure)
+    if "within" in options:
+        positions, step = layout.arrays["pos1"], layout.format.levels[1].digits[0].div
+        columns, by = layout.arrays["crd1"] * step, options["positions"]
+        return gathered_shares(positions, columns, by=by, within=options["within"], workers=workers)
     if "positions" in options:
         return _shares(layout, options["positions"], workers)
     (rows, columns), inner = layout.format.tile, layout.format.levels[1].digits[0]

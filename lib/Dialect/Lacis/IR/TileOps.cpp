@@ -31,16 +31,20 @@ LogicalResult BalanceOp::verify() {
     return emitOpError("tile, raster and groups are at least 1");
   if (getExtent() && getGroups())
     return emitOpError("lists are 'over' an extent or of 'groups', not both");
-  size_t dense = getGroups() ? 2 : 1;
+  if (getWithin() && (getExtent() || getGroups() || *getWithin() < 1))
+    return emitOpError("shares of positions are 'within' so many elements, at least 1; other lists are not");
+  size_t dense = getGroups() ? 2 : 1, more = getWithin() ? 2 : 1;
   ArrayRef<LevelAttr> levels = lists.getLevels();
-  bool isList = levels.size() == dense + 2 && lists.getAxes().size() == levels.size() &&
+  bool isList = levels.size() == dense + 1 + more && lists.getAxes().size() == levels.size() &&
                 llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&
-                levels[dense].getCoordinate().isStored() && levels[dense + 1].getCoordinate().isStored() &&
-                levels[dense + 1].getExtent().followsParent();
+                levels[dense].getCoordinate().isStored() &&
+                llvm::all_of(levels.take_back(more), [](LevelAttr level) {
+                  return level.getCoordinate().isStored() && level.getExtent().followsParent();
+                });
   if (!isList)
     return emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
                        "b : singleton)'")
-           << (getGroups() ? ", with 'g : dense' before" : "");
+           << (getGroups() ? ", with 'g : dense' before" : getWithin() ? ", with 'c : singleton' behind" : "");
   return success();
 }
 
@@ -72,7 +76,7 @@ LogicalResult RolesOp::verify() {
   if (getProducer().getNumArguments() != 0 || getConsumer().getNumArguments() != 1)
     return emitOpError("the producer takes no argument, the consumer its number");
   auto found = getProducer().walk([](Operation *op) {
-    return isa<MmaOp, CompleteOp, ReadTileOp, StoreTileOp, StoreBlocksOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
+    return isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, StoreTileOp, StoreBlocksOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
                                                    : WalkResult::advance();
   });
   if (found.wasInterrupted())
@@ -149,6 +153,18 @@ LogicalResult MmaOp::verify() {
   int64_t aSteps = a.getDepth(getATransposed()), bSteps = b.getDepth(getBTransposed());
   bool fits = getPresent() ? bSteps % aSteps == 0 && bSteps / aSteps <= 32 : aSteps == bSteps;
   return fits ? success() : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");
+}
+
+LogicalResult MmaGatheredOp::verify() {
+  TileType a = getA().getType(), b = getB().getType();
+  AccType acc = getAcc().getType();
+  auto count = static_cast<int64_t>(getColumns().size()), rows = static_cast<int64_t>(getRows().size());
+  if (!a.isList() || !b.isList() || a.getElementType() != b.getElementType() || a.getDepth(true) != b.getDepth(true))
+    return emitOpError("needs two lists of transposed tiles that agree in k and in their type");
+  if (count == 0 || acc.getColumns() % count != 0 || rows == 0 || rows % count != 0 || acc.getRows() % (rows / count) != 0)
+    return emitOpError("the columns of the accumulator are as many groups as 'columns', and its rows as many as each of "
+                       "them has in 'rows'");
+  return success();
 }
 
 LogicalResult CompleteOp::verify() {

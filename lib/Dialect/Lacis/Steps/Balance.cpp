@@ -23,11 +23,15 @@ LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
   if (shares && (getRaster() != 1 || getGroups() != 1))
     return emitError(loc) << "balance: loop '" << getLoop() << "' runs over stored blocks, which have neither raster nor "
                           << "groups; both are 1";
+  if (getWithin() && (!shares || *getWithin() < 1))
+    return emitError(loc) << "balance: only shares of stored blocks lie 'within' so many columns, at least 1";
   Builder b(getContext());
-  (*loop)->setAttr("lacis.balance", b.getDictionaryAttr({
-                                        b.getNamedAttr("raster", b.getI64IntegerAttr(getRaster())),
-                                        b.getNamedAttr("groups", b.getI64IntegerAttr(getGroups())),
-                                    }));
+  NamedAttrList mark;
+  mark.set("raster", b.getI64IntegerAttr(getRaster()));
+  mark.set("groups", b.getI64IntegerAttr(getGroups()));
+  if (getWithin())
+    mark.set("within", b.getI64IntegerAttr(*getWithin()));
+  (*loop)->setAttr("lacis.balance", mark.getDictionary(getContext()));
   (*loop)->setLoc(loc);
   return success();
 }

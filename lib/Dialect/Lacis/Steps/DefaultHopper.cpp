@@ -4,7 +4,7 @@
 ///
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
-/// blocks: 64 x 512 outputs, or 128 x 256.
+/// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
 #include "DefaultTiles.h"
 
 using namespace mlir;
@@ -21,14 +21,14 @@ static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
   return std::nullopt;
 }
 
-/// A panel multiplies what the union of its blocks has: where few are stored small steps multiply less that nobody keeps,
-/// at half of the speed.
+/// A panel multiplies what the union of its blocks has; where half of the small blocks are stored or fewer, it is faster
+/// to gather those that are, from tall panels.
 static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns, int64_t eighths) {
   auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
   if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
     return std::nullopt;
-  if (rows <= 32 && columns <= 32 && eighths <= (rows * columns == 32 * 32 ? 2 : 1))
-    return SampledPanel{64, 32, 16, 3};
+  if (rows <= 32 && columns <= 32 && eighths <= (rows * columns == 32 * 32 ? 4 : 3))
+    return SampledPanel{512, columns, 512 / columns, 3, /*consumers=*/4, /*depth=*/32, /*within=*/640};
   constexpr int64_t tall = 128, wide = 256; // a stage has 128 x 256 outputs, or 64 x 512 where blocks have 64 rows
   int64_t step = std::max<int64_t>(columns, 64);
   if (rows == 64)

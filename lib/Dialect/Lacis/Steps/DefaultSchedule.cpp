@@ -62,8 +62,8 @@ void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optiona
   add(RegroupStepAttr::get(nest.getFunction().getContext(), operand, layout, capacity));
 }
 
-void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups) {
-  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups));
+void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within) {
+  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within));
 }
 
 void ScheduleBuilder::stage(StringRef operand, StringRef place) {

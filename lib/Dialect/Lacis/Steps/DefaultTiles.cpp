@@ -175,7 +175,7 @@ static std::string sampledLayout(const SampledProduct &product, const SampledPan
   StringRef m = product.rows, n = product.columns;
   out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
       << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << n << " floordiv " << panel.step
-      << " : compressed, (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
+      << " : compressed" << (panel.within ? "<unique=false>" : "") << ", (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
       << " floordiv " << width << " mod " << panel.step / width << ") : bitmap, link, " << m << " mod " << height
       << " : dense, " << n << " mod " << width << " : dense)>";
   return text;
@@ -191,9 +191,10 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   std::string pattern = nameOf(product.pattern), left = nameOf(product.left), right = nameOf(product.right);
   std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
   std::string layout = sampledLayout(product, panel);
-  int64_t share = panel.share * (panel.rows / height) * (panel.step / width);
   constexpr int64_t half = 64; // rows of a consumer
   bool splitsBlocks = height == 2 * half;
+  std::optional<int64_t> capacity = panel.within ? std::optional(half / height) : std::nullopt;
+  int64_t share = panel.share * capacity.value_or(panel.rows / height * (panel.step / width));
   schedule.split(entries, share);
   std::string parts = entries + "1", consumers = parts + "0";
   if (splitsBlocks) {
@@ -201,12 +202,12 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
     consumers = rows + "0";
     rows += "1";
   } else {
-    schedule.split(parts, share / 2);
+    schedule.split(parts, share / panel.consumers);
     parts += "1";
   }
-  schedule.split(sum, kStep);
-  schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), std::nullopt);
-  schedule.balance(entries + "0", 1, 1);
+  schedule.split(sum, panel.depth);
+  schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
+  schedule.balance(entries + "0", 1, 1, panel.within);
   schedule.bind(consumers, "warpgroup");
   schedule.jam(parts);
   schedule.stage(left, "shared");

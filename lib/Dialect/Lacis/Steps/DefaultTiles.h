@@ -19,8 +19,12 @@ struct TilePanel {
 };
 
 /// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
+/// With `within` steps are of the blocks of one column, as many as have 64 rows, gathered from the panel; the steps of a
+/// share lie within so many columns.
 struct SampledPanel {
   int64_t rows, step, share, stages;
+  int64_t consumers = 2, depth = 64;
+  std::optional<int64_t> within = std::nullopt;
 };
 
 /// The sizes for stored blocks of so many rows and columns, which fill so many eighths of the matrix; nullopt where tiles

@@ -15,7 +15,8 @@ class Balance(Step):
 
     `raster` neighbouring rounds of `loop` are worked on together, so that they share what they read. The lists are
     made from the pattern alone, for `groups` times `raster` rounds, and begin anew after them. Where `loop` is the
-    first and runs over shares of stored blocks, these are handed out; `raster` and `groups` are 1.
+    first and runs over shares of stored blocks, these are handed out; `raster` and `groups` are 1, and the blocks of a
+    share lie `within` so many columns, where that is given.
 
     for i0: for b0: s[i0, b0]   -->   for n in processors: for (i0, b0) in list(n): s[i0, b0]
     """
@@ -24,4 +25,5 @@ class Balance(Step):
     loop: str
     raster: int
     groups: int
+    within: int | None = None
     ready = True

@@ -41,13 +41,16 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
     group g of the tiles, which has m of them, so lists of any length come from the pattern alone. Their format has one
     axis more, before the others: the list.
 
-    With neither the tiles are of stored positions: `tile` neighbours under one coordinate.
+    With neither the tiles are of stored positions: `tile` neighbours under one coordinate. Where they are to lie `within`
+    so many elements of their axis there may be fewer; the format then has one axis more, behind the others: (worker,
+    coordinate, first position under it, number of positions).
   }];
   let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile,
-                       DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups);
+                       DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups,
+                       OptionalAttr<I64Attr>:$within);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $source (`over` $extent^)? `by` $tile (`raster` $raster^)? (`groups` $groups^)? attr-dict
+    $source (`over` $extent^)? `by` $tile (`within` $within^)? (`raster` $raster^)? (`groups` $groups^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -145,6 +148,25 @@ def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc
     $a (`[` $first^ `:` type($first) `]`)? (`transposed` $aTransposed^)? (`present` $present^)? `,`
     $b (`[` $second^ `:` type($second) `]`)? (`transposed` $bTransposed^)? `into` $acc attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `into` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_MmaGatheredOp : Lacis_Op<"mma_gathered", [AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>,
+                                                    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Adds products of gathered parts of two tiles, side by side in one accumulator.";
+  let description = [{
+    Both are lists of transposed tiles, which stand side by side: a[k, m], b[k, n]. The accumulator is as many groups of
+    columns as there are `columns`; each is the product of its own rows, as many groups as `rows` has for it, which
+    begin at those columns of a, and of neighbouring columns of b: acc[g, c] += sum over k of a[k, rows[g]] b[k, columns[c]].
+    The product is complete, and the stage free, where the stage is released.
+  }];
+  let arguments = (ins Lacis_TileType:$a, Variadic<Lacis_IndexLike>:$rows, Lacis_TileType:$b,
+                       Variadic<Lacis_IndexLike>:$columns, Lacis_AccType:$acc);
+  let results = (outs Lacis_AccType:$result);
+  let assemblyFormat = [{
+    $a `[` $rows `]` `,` $b `[` $columns `]` `into` $acc attr-dict `:` qualified(type($a)) `[` type($rows) `]` `,`
+    qualified(type($b)) `[` type($columns) `]` `into` qualified(type($acc))
   }];
   let hasVerifier = 1;
 }
