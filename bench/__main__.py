@@ -20,6 +20,7 @@ NAMES = [
     "pack",
     "cuda_csr",
     "graphs",
+    "hybrid",
     "host_time",
     "few_tokens",
     "tiles",

@@ -92,6 +92,22 @@ FailureOr<Value> walkEntries(OpBuilder &b, Location loc, Value tensor) {
   return WalkOp::create(b, loc, walked, tensor).getResult();
 }
 
+/// An order in which iterations meet; says which steps share the entries out instead.
+LogicalResult refuseMeeting(const RequestedWalk &asked, linalg::GenericOp generic, OpOperand &operand,
+                            ArrayRef<unsigned> owned) {
+  AffineMap map = generic.getMatchingIndexingMap(&operand);
+  SmallVector<std::string> first, rest;
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    (llvm::is_contained(owned, axis) ? first : rest).push_back(letterName(generic, map.getDimPosition(axis)));
+  auto error = emitError(*asked.location) << "walk: in this order two units meet in one element of the output; operand '"
+                                          << asked.operand << "' is walked by the axes that the output has first";
+  if (first.size() != 1 || rest.size() != 1)
+    return error;
+  std::string shares = first[0] + "_" + rest[0];
+  return error << ", '" << first[0] << "'; split_nnz of '" << shares << "' and race of '" << shares
+               << "0' share its entries out to units that meet";
+}
+
 LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   auto type = cast<RankedTensorType>(operand.get().getType());
   auto format = cast<FormatAttr>(type.getEncoding());
@@ -116,8 +132,7 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
     return success();
   FormatAttr companion = format.companion(*asked ? ArrayRef(asked->axes) : axes);
   if (*asked && (!companion || !walksItself(companion, axes)))
-    return emitError(*asked->location) << "walk: in this order two units meet in one element of the output; operand '"
-                                       << asked->operand << "' is walked by the axes that the output has first";
+    return refuseMeeting(*asked, generic, operand, axes);
   if (!companion || !nestsDigits(companion))
     return generic.emitError("no walk of '") << format << "' gives each output element one owner";
   auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);

@@ -131,7 +131,8 @@ LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attr
     FailureOr<Attribute> launch = map(function);
     if (failed(launch))
       return failure();
-    launches.push_back(condition ? launchWhere(cast<DictionaryAttr>(*launch), condition) : *launch);
+    if (*launch)
+      launches.push_back(condition ? launchWhere(cast<DictionaryAttr>(*launch), condition) : *launch);
   }
   recordLaunches(module, launches);
   return success();

@@ -9,7 +9,7 @@
 namespace lacis {
 
 /// Makes one function of each nest of the module's kernel, named kernel_0, kernel_1, …; calls `map` on each
-/// and records the launches it answers. Does nothing at the target stage.
+/// and records the launches it answers; null for a nest that joins the launch of the next. Does nothing at the target stage.
 llvm::LogicalResult
 mapNests(mlir::ModuleOp module,
          llvm::function_ref<llvm::FailureOr<mlir::Attribute>(mlir::func::FuncOp function)> map);

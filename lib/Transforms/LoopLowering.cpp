@@ -42,6 +42,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       })
       .Case([&](OwnerOp owner) { return lowerOwner(b, owner), success(); })
       .Case([&](BoundsOp bounds) { return lowerBounds(b, bounds), success(); })
+      .Case([&](SeekOp seek) { return lowerSeek(b, seek), success(); })
       .Case([&](CoordinateOp coordinate) { return lowerCoordinate(b, coordinate), success(); })
       .Case([&](ValueOp value) { return lowerValue(b, value), success(); })
       .Case([&](EntryOp entry) { return lowerEntry(b, entry), success(); })
@@ -139,6 +140,8 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
       made->setAttr(kept, fact);
   if (DictionaryAttr condition = conditionOf(loop))
     made->setAttr("lacis.when", condition);
+  if (isApart(outermostLoop(loop))) // each loop says so: those that run once are left out
+    made->setAttr("lacis.beside", b.getUnitAttr());
   made->setAttr("lacis.name", loop.getNameAttr());
   annotateUnroll(made, loop.getUnroll());
   mapping.map(loop.getCoordinate(), made.getInductionVar());

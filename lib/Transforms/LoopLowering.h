@@ -28,6 +28,7 @@ private:
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
   void lowerOwner(mlir::OpBuilder &b, OwnerOp op);
   void lowerBounds(mlir::OpBuilder &b, BoundsOp op);
+  void lowerSeek(mlir::OpBuilder &b, SeekOp op);
   void lowerCoordinate(mlir::OpBuilder &b, CoordinateOp op);
   void lowerValue(mlir::OpBuilder &b, ValueOp op);
   void lowerEntry(mlir::OpBuilder &b, EntryOp op);

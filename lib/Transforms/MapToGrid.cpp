@@ -31,9 +31,17 @@ FailureOr<int64_t> threadsOf(ArrayRef<scf::ForOp> loops, StringRef unit) {
 
 constexpr const char *kAxes[] = {"x", "y", "z"};
 
+/// The nest joins the launch of the next one.
+bool isBeside(func::FuncOp function) {
+  return function
+      .walk([](scf::ForOp loop) { return loop->hasAttr("lacis.beside") ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 class GridMapping {
 public:
-  explicit GridMapping(func::FuncOp function) : function(function), b(function.getBody()) {}
+  /// The blocks of a grid of another size take turns at the units of a nest that has none of its own.
+  GridMapping(func::FuncOp function, bool takesTurns) : function(function), b(function.getBody()), takesTurns(takesTurns) {}
 
   FailureOr<Attribute> run() {
     for (unsigned axis = 0; axis < 3; ++axis) {
@@ -61,7 +69,7 @@ public:
     if (nest == function.getBody().front().end())
       return launch;
     b.setInsertionPoint(&*nest);
-    if (failed(place(nest->getLoc())))
+    if ((takesTurns && failed(takeTurns(*nest))) || failed(place(nest->getLoc())))
       return failure();
     return launch;
   }
@@ -76,6 +84,27 @@ private:
       return success();
     return lanes.front().emitError("bind: the loops bound to 'lane' run ")
            << count << " times together; a warp has exactly 32 lanes";
+  }
+
+  /// for unit = block to units in steps of the grid: the nest; threads that meet in it are done before the next.
+  LogicalResult takeTurns(Operation &nest) {
+    Location loc = nest.getLoc();
+    if (!blocks[1].empty() || !blocks[2].empty() || blocks[0].empty())
+      return nest.emitError("bind: units of a nest that shares a launch are blocks along x");
+    Type type = scf::ForOp(blocks[0].front()).getInductionVar().getType();
+    auto wide = [&](Value value) { return widen(arith::IndexCastUIOp::create(b, loc, b.getI32Type(), value), type, loc); };
+    Value units;
+    for (scf::ForOp loop : blocks[0])
+      units = units ? arith::MulIOp::create(b, loc, units, loop.getUpperBound()).getResult() : loop.getUpperBound();
+    auto turns = scf::ForOp::create(b, loc, wide(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x)), units,
+                                    wide(gpu::GridDimOp::create(b, loc, gpu::Dimension::x)));
+    nest.moveBefore(turns.getBody()->getTerminator());
+    b.setInsertionPoint(turns.getBody()->getTerminator());
+    if (!warps.empty())
+      NVVM::BarrierOp::create(b, loc);
+    b.setInsertionPoint(&nest);
+    turn = turns.getInductionVar();
+    return success();
   }
 
   Attribute record() {
@@ -152,8 +181,10 @@ private:
       if (blocks[axis].empty())
         continue;
       // The flat unit has the width of the loops: a grid has fewer than 2^31 blocks.
-      Value block = as32(gpu::BlockIdOp::create(b, loc, static_cast<gpu::Dimension>(axis)));
-      Value flat = widen(block, scf::ForOp(blocks[axis].front()).getInductionVar().getType(), loc);
+      Type type = scf::ForOp(blocks[axis].front()).getInductionVar().getType();
+      Value flat = turn;
+      if (!turn)
+        flat = widen(as32(gpu::BlockIdOp::create(b, loc, static_cast<gpu::Dimension>(axis))), type, loc);
       for (auto [loop, coordinate] : llvm::zip(blocks[axis], decodeUnit(b, loc, flat, blocks[axis])))
         units.push_back({loop, coordinate});
     }
@@ -202,11 +233,40 @@ private:
   SmallVector<int64_t> sizes{1, 1, 1};
   SmallVector<Unit> units;
   Value warpLane; // the thread's number in its warp
+  bool takesTurns;
+  Value turn; // the unit that the block is at, where blocks take turns
 };
+
+/// What the blocks of a launch do first, and then what they do by themselves; all with the same threads.
+LogicalResult join(func::FuncOp first, func::FuncOp then) {
+  if (first->getAttr("lacis.block") != then->getAttr("lacis.block"))
+    return then.emitError("bind: nests that share a launch have blocks of ")
+           << first->getAttr("lacis.block") << " and of " << then->getAttr("lacis.block") << " threads";
+  Block &from = first.getBody().front(), &to = then.getBody().front();
+  for (auto [before, after] : llvm::zip(from.getArguments(), to.getArguments()))
+    before.replaceAllUsesWith(after);
+  to.getOperations().splice(to.begin(), from.getOperations(), from.begin(), std::prev(from.end()));
+  first.erase();
+  return success();
+}
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {
   void runOnOperation() override {
-    if (failed(mapNests(getOperation(), [](func::FuncOp function) { return GridMapping(function).run(); })))
+    SmallVector<func::FuncOp> beside; // nests that join the next launch
+    auto map = [&](func::FuncOp function) -> FailureOr<Attribute> {
+      bool takesTurns = isBeside(function);
+      FailureOr<Attribute> launch = GridMapping(function, takesTurns).run();
+      if (failed(launch) || takesTurns) {
+        beside.push_back(function);
+        return failed(launch) ? launch : Attribute();
+      }
+      for (func::FuncOp other : llvm::reverse(beside))
+        if (failed(join(other, function)))
+          return failure();
+      beside.clear();
+      return launch;
+    };
+    if (failed(mapNests(getOperation(), map)))
       signalPassFailure();
   }
 };

@@ -37,6 +37,13 @@ void LoopLowering::lowerBounds(OpBuilder &b, BoundsOp op) {
   mapping.map(op.getHi(), hi);
 }
 
+void LoopLowering::lowerSeek(OpBuilder &b, SeekOp op) {
+  StorageLevel level = storageLevel(b, op.getLoc(), op.getTensor(), op.getLevel());
+  CoordinateInterface coordinate = levelOf(op.getTensor(), op.getLevel()).getCoordinate();
+  mapping.map(op.getResult(), coordinate.emitSeek(level, mapping.lookup(op.getLo()), mapping.lookup(op.getHi()),
+                                                  mapping.lookup(op.getCoordinate())));
+}
+
 void LoopLowering::lowerOwner(OpBuilder &b, OwnerOp op) {
   StorageLevel level = storageLevel(b, op.getLoc(), op.getTensor(), op.getLevel());
   ExtentInterface extent = levelOf(op.getTensor(), op.getLevel()).getExtent();

@@ -89,7 +89,7 @@ private:
 
   /// One copy of an operation; a row past the end writes nothing and reads what the first row reads.
   void replicate(Operation &op, int64_t n) {
-    bool reads = isa<ReadOp, CoordinateOp, BoundsOp, ValueOp, EntryOp>(op);
+    bool reads = isa<ReadOp, CoordinateOp, BoundsOp, SeekOp, ValueOp, EntryOp>(op);
     if (auto locate = dyn_cast<LocateOp>(op))
       reads = locate.getDigits().empty(); // a link is stored
     IRMapping mapping;

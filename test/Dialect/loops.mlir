@@ -60,6 +60,8 @@ func.func @positions(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %p: index, %n
   %row = lacis.owner %w[1] of %p in %n : tensor<?x?xf32, #csr>
   // CHECK: %[[LO:.*]], %{{.*}} = lacis.bounds %{{.*}}[1] at %{{.*}} : tensor
   %lo, %hi = lacis.bounds %w[1] at %row : tensor<?x?xf32, #csr>
+  // CHECK: lacis.seek %{{.*}}[1] from %[[LO]] to %{{.*}} of %{{.*}} : tensor
+  %from = lacis.seek %w[1] from %lo to %hi of %n : tensor<?x?xf32, #csr>
   // CHECK: lacis.coordinate %{{.*}}[1] at %{{.*}} from %[[LO]] : tensor{{.*}} -> index
   %j, %valid = lacis.coordinate %w[1] at %p from %lo : tensor<?x?xf32, #csr> -> index
   // CHECK: %[[V:.*]] = lacis.read %{{.*}}[%{{.*}}] along 0 count %{{.*}} : tensor<?xf32> -> vector<8xf32>

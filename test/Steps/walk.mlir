@@ -37,7 +37,7 @@ func.func @companion(%w: tensor<?x?xf32, #coo> {lacis.name = "w"}, %x: tensor<?x
 // -----
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-// expected-error @+1 {{walk: in this order two units meet in one element of the output; operand 'w' is walked by the axes that the output has first}}
+// expected-error @+1 {{walk: in this order two units meet in one element of the output; operand 'w' is walked by the axes that the output has first, 'i'; split_nnz of 'i_j' and race of 'i_j0' share its entries out to units that meet}}
 func.func @meet(%w: tensor<?x?xf32, #csr> {lacis.name = "w"}, %x: tensor<?xf32>, %init: tensor<?xf32>) -> tensor<?xf32>
     attributes {lacis.steps = [#lacis.walk<operand = "w", axes = ["j"]>]} {
   %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>],

@@ -173,8 +173,9 @@ def test_sums():
         "rest = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>>"
     )
     assert Format.parse(str(fmt)) == fmt and hash(Format.parse(str(fmt))) == hash(fmt)
-    rules = str(fmt).replace("when fits", "when fits and slot(j in i) < 8 and nnz(i floordiv 2, j) >= 3 and j == 0")
-    assert str(Format.parse(rules)) == rules
+    rules = str(fmt).replace("when fits", "when fits and slot(j in i) lt 8 and nnz(i floordiv 2, j) ge 3 and j eq 0")
+    signs = rules.replace(" lt ", " < ").replace(" ge ", " >= ").replace(" eq ", " == ")
+    assert str(Format.parse(rules)) == rules == str(Format.parse(signs))
 
 
 def test_sums_that_are_refused():

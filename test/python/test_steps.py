@@ -28,6 +28,7 @@ RECORDS = [
     steps.Unroll("j"),
     steps.Unroll("j", 4),
     steps.HorizontalFuse(),
+    steps.Apart("rest"),
     steps.HorizontalFuse("ell", "rest"),
     steps.Walk("w", "i", "j"),
     steps.Specialize(b=128, i=3),
@@ -214,6 +215,7 @@ SHARES = {
 
 SHARED = [lacis.Csr(), lacis.Csc(), lacis.Ell(), lacis.Bsr(4, 8)]
 TURNS = [(case, format) for n, case in enumerate(SHARES) for format in strategies.turns(SHARED, n)]
+TURNS = strategies.mostly_long(TURNS, *(turn for turn in TURNS if turn[0] not in ("rounds", "shares of shares")))
 
 
 @pytest.mark.parametrize("case, format", TURNS, ids=str)

@@ -27,7 +27,7 @@ class Fits:
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
-    """`i floordiv 16 < 4`, `nnz(i) >= 32` or `slot(j in i) < 8`.
+    """`i floordiv 16 lt 4`, `nnz(i) ge 32` or `slot(j in i) lt 8`; signs are read too: `nnz(i) >= 32`.
 
     `function` is "", "nnz" or "slot"; `digits` are its arguments.
     """
@@ -50,7 +50,10 @@ class Compare:
             left = f"slot({words[0]} in {words[1]})"
         else:
             left = f"{self.function}({', '.join(words)})" if self.function else words[0]
-        return f"{left} {self.sign} {self.value}"
+        return f"{left} {_WORDS[self.sign]} {self.value}"
+
+
+_WORDS = {"<": "lt", ">=": "ge", "==": "eq"}  # the dialect's text has no unpaired sign
 
 
 def parse_predicate(scan, axes) -> tuple:
@@ -79,10 +82,10 @@ def _parse_test(scan, axes):
         scan.expect(")")
     else:
         digits = [parse_digit(scan, axes)]
-    for sign in (">=", "==", "<"):
-        if scan.accept(sign):
+    for sign, word in _WORDS.items():
+        if scan.accept_word(word) or scan.accept(sign):
             return Compare(function, tuple(digits), sign, scan.integer("a number"))
-    scan.fail("expected '<', '>=' or '=='")
+    scan.fail("expected 'lt', 'ge' or 'eq'")
 
 
 class Sum:

@@ -206,6 +206,8 @@ LogicalResult OwnerOp::verify() { return verifyLevel(*this, getTensor(), getLeve
 
 LogicalResult BoundsOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
 
+LogicalResult SeekOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
+
 LogicalResult CoordinateOp::verify() {
   if (failed(verifyLevel(*this, getTensor(), getLevel())))
     return failure();

@@ -101,6 +101,13 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
   return found;
 }
 
+bool lacis::isApart(LoopOp loop) {
+  auto function = dyn_cast<func::FuncOp>(loop->getParentOp());
+  auto parts = function ? function->getAttrOfType<ArrayAttr>("lacis.apart") : ArrayAttr();
+  return parts && llvm::any_of(parts.getAsValueRange<StringAttr>(),
+                               [&](StringRef part) { return loop.getName().starts_with((part + ".").str()); });
+}
+
 /// The loop that `loop` only passes its carried values on to, or null.
 static LoopOp passedTo(LoopOp loop) {
   Block *body = loop.getBlock();

@@ -15,6 +15,10 @@ using namespace lacis;
 static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
 /// Warps of a block whose rows, walked side by side, find what they read of a dense operand in the first-level cache.
 static constexpr int64_t kManyWarps = 32;
+/// Columns that a part of a warp holds where the long rows of a sum run apart: two lanes of vectors.
+static constexpr int64_t kFewColumns = 8;
+/// Warps of a block then: 128 entries of a long row are in flight at once, eight a warp.
+static constexpr int64_t kLongWarps = 16;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
 /// Entries of a share for each column of its tile: enough to hide the search for its first row, few enough to spread
@@ -74,9 +78,9 @@ static void scheduleRows(ScheduleBuilder &schedule, LoopOp rows, int64_t warps) 
 
 /// How many rows share a warp whose lanes hold `panel` columns, in tiles of at most `wanted`: more than one where that
 /// leaves no column over.
-static int64_t rowsInWarp(LoopOp columns, int64_t panel, int64_t wanted) {
+static int64_t rowsInWarp(LoopOp columns, int64_t panel, int64_t wanted, int64_t least = kLanes) {
   int64_t known = std::min(columns ? knownDivisor(columns.getUpper()) : panel, wanted);
-  return known < kLanes || known >= panel || panel % known != 0 ? 1 : panel / known;
+  return known < least || known >= panel || panel % known != 0 ? 1 : panel / known;
 }
 
 /// Columns of a tile, so that the rows of the dense operand that its entries read stay in the second-level cache.
@@ -84,15 +88,39 @@ static int64_t wantedColumns(Nest &nest, bool uneven, int64_t panel) {
   return !summedHas(nest, "lacis.large") ? panel : uneven ? 2 * kLanes : kLanes;
 }
 
+/// The long rows of a sum, which its last part lists: a block for each, whose warps share the entries; one column a lane.
+static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
+  Nest &nest = schedule.getNest();
+  std::string part = listedPart(nest).str(), row = rowLoop(nest, lane).getName().str();
+  int64_t known = knownDivisor(nest.find(lane).getUpper()), columns = std::min(known & -known, kLanes);
+  if (part.empty() || columns < kFewColumns || nest.mainChain().size() != 2 || !operandsAcross(nest, lane).empty())
+    return false;
+  schedule.apart(part);
+  std::string prefix = part + ".", column = (prefix + lane).str(), entries;
+  nest.find(prefix + row)->walk([&](LevelLoopOp loop) { entries = loop.getName().str(); });
+  schedule.split(column, columns);
+  schedule.reorder({column + "0", prefix + row, column + "1"});
+  schedule.bind(column + "0", "block.x");
+  schedule.bind(prefix + row, "block.x");
+  schedule.bind(column + "1", "lane");
+  int64_t share = kLanes / columns;
+  schedule.splitNnz(entries, kLongWarps * share);
+  schedule.reorder({entries + "1", entries + "0"});
+  bindWarps(schedule, entries + "1", share);
+  schedule.unroll(entries + "0", 8);
+  return true;
+}
+
 /// A warp, or a part of it, for each tile of columns of a row; or of an equal share of the entries of all rows.
 static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
   Nest &nest = schedule.getNest();
+  bool longRows = rowLoop(nest, lane) && scheduleLongRows(schedule, lane);
   CopyRule copy = copyRule(nest);
   int64_t vector = copy.panel / kLanes;
   LoopOp rows = rowLoop(nest, lane);
-  bool uneven = rows && letterHas(nest, letterOf(rows.getName()), "lacis.uneven") && sharedEntries(rows);
+  bool uneven = rows && !longRows && letterHas(nest, letterOf(rows.getName()), "lacis.uneven") && sharedEntries(rows);
   int64_t wanted = wantedColumns(nest, uneven, copy.panel);
-  int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel, wanted) : 1;
+  int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel, wanted, longRows ? kFewColumns : kLanes) : 1;
   copy.panel /= share;
   bool isRead = operandsAcross(nest, lane).empty() && !summedHas(nest, "lacis.large");
   scheduleCopies(schedule, lane, copy);
@@ -108,9 +136,9 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
     return scheduleColumns(schedule, name + "." + tile, vector);
   }
   if (share > 1)
-    scheduleWarps(schedule, rows.getName().str(), share);
+    scheduleWarps(schedule, rows.getName().str(), share, longRows ? kLongWarps : kWarps);
   else if (rows)
-    scheduleRows(schedule, rows, isRead ? kManyWarps : kWarps);
+    scheduleRows(schedule, rows, longRows ? kLongWarps : isRead ? kManyWarps : kWarps);
   scheduleColumns(schedule, tile, vector);
 }
 
@@ -219,7 +247,7 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   }
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
-    int64_t rounds = operandsAcross(nest, lane).empty() ? 2 : 3;
+    int64_t rounds = !operandsAcross(nest, lane).empty() ? 3 : listedPart(nest).empty() ? 2 : 4;
     scheduleFew(schedule);
     scheduleProduct(schedule, lane);
     unrollEntries(schedule, nest.mainChain().front(), rounds);

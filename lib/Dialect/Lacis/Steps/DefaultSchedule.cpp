@@ -31,6 +31,8 @@ void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
   add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
+void ScheduleBuilder::apart(StringRef part) { add(ApartStepAttr::get(nest.getFunction().getContext(), part)); }
+
 void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
   MLIRContext *context = nest.getFunction().getContext();
   SmallVector<StringRef> names(loops.begin(), loops.end());

@@ -16,6 +16,7 @@ public:
   void split(llvm::StringRef loop, int64_t factor);
   void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
+  void apart(llvm::StringRef part);
   void reorder(llvm::ArrayRef<std::string> loops);
   /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
@@ -47,6 +48,8 @@ llvm::StringRef letterOf(llvm::StringRef loop);
 /// Dense operands (the output too) that the main nest touches and that have `letter`, but not as their last axis:
 /// (name, axis of the letter).
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
+/// The last part of the sum that the nest is over, where it lists its rows (`apart`); else nothing.
+llvm::StringRef listedPart(Nest &nest);
 /// How a target copies an operand to panels of lanes.
 struct CopyRule {
   int64_t panel;           // lanes of a panel

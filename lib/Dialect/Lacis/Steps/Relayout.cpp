@@ -157,13 +157,13 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "relayout: the layout of '" << getOperand() << "' must be dense levels over its axes";
   bool isOutput = cast<BlockArgument>(tensor).getArgNumber() + 1 == function.getNumArguments();
   LoopOp main = nest.mainChain().front();
-  // What is added to atomically was set before, in a nest of its own.
-  LoopOp begin;
+  // What is added to atomically was set before, in a nest of its own; rows that run apart have one too.
+  SmallVector<LoopOp> nests;
   for (LoopOp loop : function.getBody().getOps<LoopOp>())
-    if (isOutput && loop->hasAttr("lacis.begins"))
-      begin = loop;
+    if (loop == main || (isOutput && loop->hasAttr("lacis.begins")) || isApart(loop))
+      nests.push_back(loop);
   auto isInside = [&](Operation *user) {
-    return main->isProperAncestor(user) || (begin && begin->isProperAncestor(user));
+    return llvm::any_of(nests, [&](LoopOp loop) { return loop->isProperAncestor(user); });
   };
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : tensor.getUses())
@@ -172,7 +172,7 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
       uses.push_back(&use);
   if (uses.empty())
     return emitError(loc) << "relayout: nothing in the nest reads or writes '" << getOperand() << "'";
-  Copy copy{OpBuilder(begin ? begin : main), loc, tensor, isOutput, layout, getOperand(), letters, {}};
+  Copy copy{OpBuilder(nests.front()), loc, tensor, isOutput, layout, getOperand(), letters, {}};
   Value workspace = copy.makeWorkspace();
   for (OpOperand *use : uses)
     use->set(workspace);

@@ -2,10 +2,12 @@
 /// \file
 /// for i in n  -->  for i0 in ceil(n / factor): for i1 in factor: if i0 * factor + i1 < n
 /// A loop that carries a sum carries it through both.
+/// for j in row  -->  for j0 in ceil(n / factor): for j1 in the positions of row with coordinates of strip j0, found by seek
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -57,15 +59,85 @@ static void splitCarried(LoopOp loop, StringRef name, Value blocks, Value factor
   loop.erase();
 }
 
+/// Why the positions of a level have no strips of coordinates, or nothing.
+static std::string objectionToStrips(LevelLoopOp loop) {
+  LevelAttr level = formatOf(loop.getTensor()).getLevels()[loop.getLevel()];
+  if (level.getDigits().size() != 1)
+    return "walks the positions of a level of several axes, which has no strips of one";
+  if (!level.getCoordinate().isStored() || !level.getCoordinate().isOrdered())
+    return "walks positions whose coordinates are not stored in order, so no strip is found by seek; split_nnz cuts it by positions";
+  if (loop.getUnroll() || loop->hasAttr("lacis.pipeline"))
+    return "is marked already";
+  return "";
+}
+
+/// How many coordinates a level has, before the nest.
+static Value sizeOfLevel(LevelLoopOp loop, Location loc) {
+  Operation *top = loop;
+  while (isa<LoopOp, LevelLoopOp, scf::IfOp>(top->getParentOp()))
+    top = top->getParentOp();
+  OpBuilder b(top);
+  Digit digit = formatOf(loop.getTensor()).getLevels()[loop.getLevel()].getDigits()[0];
+  if (digit.mod)
+    return arith::ConstantIndexOp::create(b, loc, digit.mod);
+  Value tensor = loop.getTensor(); // an argument has the sizes
+  while (Operation *op = tensor.getDefiningOp())
+    tensor = op->getOperand(0);
+  Value size = tensor::DimOp::create(b, loc, tensor, digit.axis);
+  return digit.div == 1 ? size
+                        : arith::CeilDivUIOp::create(b, loc, size, arith::ConstantIndexOp::create(b, loc, digit.div));
+}
+
+/// Strips of coordinates of a sparse level.
+static void splitBySeek(LevelLoopOp loop, int64_t factor, Location loc) {
+  std::string name = loop.getName().str();
+  Value coordinates = sizeOfLevel(loop, loc);
+  OpBuilder top = OpBuilder::atBlockBegin(coordinates.getParentBlock());
+  top.setInsertionPointAfterValue(coordinates);
+  Value size = arith::ConstantIndexOp::create(top, loc, factor);
+  Value strips = arith::CeilDivUIOp::create(top, loc, coordinates, size);
+  OpBuilder b(loop);
+  Type index = b.getIndexType();
+  auto bounds = BoundsOp::create(b, loc, index, index, loop.getTensor(), loop.getLevel(), loop.getParent());
+  auto outer = LoopOp::create(b, loop.getLoc(), name + "0", strips, loop.getInits());
+  OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
+  Value first = arith::MulIOp::create(inOuter, loc, outer.getCoordinate(), size);
+  Value end = arith::AddIOp::create(inOuter, loc, first, size);
+  auto seek = [&](Value lo, Value coordinate) {
+    return SeekOp::create(inOuter, loc, index, loop.getTensor(), loop.getLevel(), lo, bounds.getHi(), coordinate);
+  };
+  Value from = seek(bounds.getLo(), first);
+  Value count = arith::SubIOp::create(inOuter, loc, seek(from, end), from);
+  auto inner = LoopOp::create(inOuter, loop.getLoc(), name + "1", count, SmallVector<Value>(outer.getIterArgs()));
+  YieldOp::create(inOuter, loc, inner.getResults());
+  OpBuilder body = OpBuilder::atBlockEnd(inner.getBlock());
+  Value position = arith::AddIOp::create(body, loc, from, inner.getCoordinate());
+  auto found = CoordinateOp::create(body, loc, TypeRange{index}, body.getI1Type(), loop.getTensor(), loop.getLevel(),
+                                    bounds.getLo(), position);
+  loop.getPosition().replaceAllUsesWith(position);
+  loop.getCoordinates()[0].replaceAllUsesWith(found.getDigits()[0]);
+  for (auto [before, after] : llvm::zip(loop.getIterArgs(), inner.getIterArgs()))
+    before.replaceAllUsesWith(after);
+  inner.getBlock()->getOperations().splice(inner.getBlock()->end(), loop.getBlock()->getOperations());
+  loop.replaceAllUsesWith(outer);
+  loop.erase();
+}
+
 SmallVector<StringRef> SplitStepAttr::namedLoops() const { return {getLoop()}; }
 
 LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
+  if (getFactor() <= 0)
+    return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
+  SmallVector<Operation *> positions = nest.findAll(getLoop());
+  if (auto loop = positions.size() == 1 ? dyn_cast<LevelLoopOp>(positions[0]) : LevelLoopOp()) {
+    if (std::string why = objectionToStrips(loop); !why.empty())
+      return emitError(loc) << "split: loop '" << loop.getName() << "' " << why;
+    return splitBySeek(loop, getFactor(), loc), success();
+  }
   FailureOr<LoopOp> found = nest.requireFree(getLoop(), "split", loc);
   if (failed(found))
     return failure();
   LoopOp loop = *found;
-  if (getFactor() <= 0)
-    return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
   OpBuilder b(placeForSizes(loop));
   Value factor = arith::ConstantIndexOp::create(b, loc, getFactor());
   Value size = loop.getUpper();

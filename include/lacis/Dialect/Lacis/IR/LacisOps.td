@@ -142,6 +142,14 @@ def Lacis_BoundsOp : Lacis_Op<"bounds", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Lacis_SeekOp : Lacis_Op<"seek", [Pure]> {
+  let summary = "The first of the positions `[lo, hi)` of a level whose coordinate is at least `coordinate`, or `hi`.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$lo, Index:$hi, Index:$coordinate);
+  let results = (outs Index:$position);
+  let assemblyFormat = "$tensor `[` $level `]` `from` $lo `to` $hi `of` $coordinate attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
 def Lacis_CoordinateOp : Lacis_Op<"coordinate", [Pure]> {
   let summary = "The coordinate of each digit at a position, and whether the position holds an entry.";
   let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$lo, Index:$position);

@@ -52,6 +52,9 @@ struct Case {
 /// of its operands are for what the others leave.
 std::optional<Case> caseOf(LoopOp outermost);
 
+/// The nest of the rows that a part of a sum lists, which shares the launch of the nest for the others (`apart`).
+bool isApart(LoopOp outermost);
+
 /// `outermost` and the loops perfectly nested in it, outermost first.
 llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
 

@@ -51,6 +51,11 @@ def Lacis_HorizontalFuseStep : Lacis_Step<"HorizontalFuse", "horizontal_fuse"> {
   let parameters = (ins "::mlir::ArrayAttr":$parts);
 }
 
+def Lacis_ApartStep : Lacis_Step<"Apart", "apart"> {
+  let summary = "for i: s  -->  for rest.i in the rows that part `rest` lists: s; for i in the others: s without it";
+  let parameters = (ins StringRefParameter<>:$part);
+}
+
 //===- Marks --------------------------------------------------------------===//
 
 def Lacis_ParallelStep : Lacis_Step<"Parallel", "parallel"> {

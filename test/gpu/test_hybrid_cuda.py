@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sum whose last part lists its rows is one launch, with the numbers of the dense product, the same each time."""
+
+import lacis
+import pytest
+import torch
+from lacis import steps
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+LENGTHS = (0, 700, 1, 0, 40, 256, 255, 0, 4000, 0, 7, 300, 1, 1, 1, 1, 9, 0, 0, 40, 257, 2, 5, 0)
+RULED = f"#lacis.sum<short = {lacis.Csr()} when nnz(i) lt 256, long = {lacis.Dcsr()}>"
+FORMATS = {
+    "rows by length": lacis.Format.parse(RULED),
+    "ell": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Dcsr),
+}
+
+
+def problem(format, dtype, features, rows=len(LENGTHS)):
+    torch.manual_seed(0)
+    lengths = torch.tensor(LENGTHS).repeat(-(-rows // len(LENGTHS)))[:rows]
+    dense = torch.zeros(rows, 4096, dtype=dtype, device="cuda")
+    for row, length in enumerate(lengths.tolist()):
+        dense[row, torch.randperm(4096)[:length]] = torch.randn(length, device="cuda").to(dtype)
+    return dense, lacis.pack(dense, format), torch.randn(4096, features, device="cuda").to(dtype)
+
+
+def agree(found, dense, x):
+    exact, size = dense.double() @ x.double(), dense.double().abs() @ x.double().abs()
+    unit = torch.finfo(found.dtype).eps
+    assert ((found.double() - exact).abs() <= 64 * unit * size + unit * exact.abs()).all()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("features", [32, 128, 20, 1])
+def test_numbers(format, dtype, features):
+    dense, packed, x = problem(FORMATS[format], dtype, features, 1000)
+    kernel = lacis.compile("ij,jk->ik", packed, x)
+    first = kernel(packed, x)
+    agree(first, dense, x)
+    assert all(torch.equal(first, kernel(packed, x)) for _ in range(20))
+    assert (len(kernel.loaded.info["launches"]) == 1) or features in (20, 1)
+    assert any(isinstance(step, steps.Apart) for step in kernel.steps) == (features in (32, 128))
+
+
+@pytest.mark.parametrize("features", [8, 16, 48])
+def test_known_columns(features):
+    dense, packed, x = problem(FORMATS["rows by length"], torch.float32, features)
+    kernel = lacis.compile("ij,jk->ik", packed, x, steps=[steps.Specialize(k=features)])
+    assert any(isinstance(step, steps.Apart) for step in kernel.steps)
+    agree(kernel(packed, x), dense, x)
+
+
+@pytest.mark.parametrize("lengths", ["none is long", "all are long"])
+def test_lists_without_rows_and_with_all(lengths):
+    rows = 64
+    dense = torch.randn(rows, 512, device="cuda") * (lengths == "all are long")
+    packed, x = lacis.pack(dense, FORMATS["rows by length"]), torch.randn(512, 32, device="cuda")
+    agree(lacis.einsum("ij,jk->ik", packed, x), dense, x)
+
+
+def test_an_epilogue_is_said_once():
+    dense, packed, x = problem(FORMATS["rows by length"], torch.float32, 32)
+    bias = torch.randn(32, device="cuda")
+    y = lacis.einsum("ij,jk->ik", packed, x, epilogue=lacis.Epilogue(bias=bias, activation="relu"))
+    torch.testing.assert_close(y.double(), (dense.double() @ x.double() + bias).relu(), rtol=1e-4, atol=1e-3)
