@@ -53,8 +53,8 @@ BLOCK16_WIDE = dataclasses.replace(BLOCK16, edits=WIDE)
 class Layer:
     """One sparse weight and the kernel of its forward product, or of a gradient."""
 
-    def __init__(self, layout: Layout, weight: torch.Tensor, tokens: int):
-        self.kernel = kernels.compile_kernel(layout.text, "cuda:sm_90a")
+    def __init__(self, layout: Layout, weight: torch.Tensor, tokens: int, target: str = "cuda:sm_90a"):
+        self.kernel = kernels.compile_kernel(layout.text, target)
         b = layout.block
         packed = lacis.pack(
             weight,
@@ -87,7 +87,7 @@ class Layer:
                 )
                 made[rule] = arrays = dict(grouped.arrays)
                 if any(d.name == "values" and d.rule == rule for d in self.kernel.derived):
-                    made[rule]["values"] = grouped.values(packed.values, options["lines"])
+                    made[rule]["values"] = grouped.values(packed.values, options.get("lines", 0))
             else:
                 rows, columns = layout.tile
                 cost = panel_cost(
@@ -101,7 +101,7 @@ class Layer:
                     cost,
                     -(-tokens // options["by"]),
                     raster=options["raster"],
-                    workers=_processors(),
+                    workers=_processors(packed.device),
                 )
         return made
 
@@ -110,7 +110,7 @@ class Layer:
         counts = structure.buffers["pos1"].diff()
         n = torch.arange(by + 1, dtype=torch.float64)
         cost = torch.maximum(torch.full_like(n, 0.35), (n + 1) * layout.block * 128 / 70e3)
-        return share_lists(counts, cost, by=by, workers=_processors())
+        return share_lists(counts, cost, by=by, workers=_processors(structure.device))
 
     def __call__(self, *operands: torch.Tensor) -> torch.Tensor:
         """y of x, dx of dy, or the gradient of the values of dy and x."""
@@ -124,8 +124,8 @@ def _bare(format: str) -> str:
     return format.removeprefix("#lacis.format<").removesuffix(">")
 
 
-def _processors() -> int:
-    return torch.cuda.get_device_properties("cuda").multi_processor_count
+def _processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
 
 
 def blocked(rows: int, columns: int, block: int, sparsity: float, dtype=torch.bfloat16) -> torch.Tensor:

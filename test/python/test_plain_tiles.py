@@ -2,10 +2,15 @@
 """Tiles in plain loops: a schedule for tensor cores gives the right numbers on a CPU, against float64."""
 
 import dataclasses
+import pathlib
+import sys
 
 import pytest
 import torch
 from strategies import mostly_long
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench import tile_gradients, tiles  # noqa: E402
 
 import lacis
 from lacis.capture import Epilogue, capture_einsum
@@ -163,3 +168,36 @@ def test_a_layer_takes_such_a_schedule():
     check(x.grad, dy.double() @ dense)
     wanted = dy.reshape(80, 128).double().T @ x.detach().reshape(80, 256).double()
     check(model[0].weight.values.grad, handle.packed.pattern.gather(wanted))
+
+
+BY_HAND = {
+    "block64": tiles.BLOCK64,
+    "block16": tiles.BLOCK16,
+    "block128": tiles.BLOCK128,
+    "grad-input64": tile_gradients.INPUT64,
+    "grad-input16": tile_gradients.INPUT16,
+    "grad-values64": tile_gradients.VALUES64,
+    "grad-values128": tile_gradients.VALUES128,
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_kernel_written_by_hand(name):
+    layout = BY_HAND[name]
+    grid = torch.rand(-(-264 // layout.block), -(-328 // layout.block)) < 0.5
+    kept = grid.repeat_interleave(layout.block, 0).repeat_interleave(layout.block, 1)[:264, :328]
+    weight = (torch.randn(264, 328) * kept).to(layout.dtype)
+    layer = tiles.Layer(layout, weight, 300, "cpu")
+    dy, x = (torch.randn(300, size).to(layout.dtype) for size in weight.shape)
+    if name.startswith("block"):
+        check(layer(x), x.double() @ weight.double().T)
+    elif name.startswith("grad-input"):
+        check(layer(dy), dy.double() @ weight.double())
+    else:
+        check(layer(dy, x), tile_gradients.expected(layer, dy, x, weight))
+
+
+def test_softmax_chains_product_reduction_and_arithmetic():
+    w, x = torch.randn(200, 256).bfloat16(), torch.randn(128, 256).bfloat16()
+    kernel = compile_kernel((tiles.FOLDER / "softmax.mlir").read_text(), "cpu")
+    check(kernel([w, x], [], [200, 128], []), (w.double() @ x.double().T).softmax(1))
