@@ -107,7 +107,7 @@ def _arrays(lists: list[list[tuple[int, ...]]], width: int, device) -> dict[str,
     lengths = torch.tensor([0, *map(len, lists)])
     entries = torch.tensor([entry for items in lists for entry in items], dtype=torch.int32).reshape(-1, width)
     arrays = {"pos1": lengths.cumsum(0).int()} | {f"crd{n + 1}": entries[:, n] for n in range(width)}
-    return {name: array.contiguous().to(device) for name, array in arrays.items()}
+    return {name: array.contiguous().to(device, non_blocking=True) for name, array in arrays.items()}
 
 
 def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> dict[str, torch.Tensor]:
@@ -142,7 +142,8 @@ def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
                 tiles += [tile for _, tile in items]
         load = busy
     arrays = {"pos2": positions, "crd2": panels, "crd3": tiles}
-    return {name: torch.tensor(array, dtype=torch.int32).to(cost.device) for name, array in arrays.items()}
+    made = {name: torch.tensor(array, dtype=torch.int32) for name, array in arrays.items()}
+    return {name: array.to(cost.device, non_blocking=True) for name, array in made.items()}
 
 
 def panel_cost(

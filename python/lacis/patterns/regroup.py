@@ -127,13 +127,12 @@ def _links(structure: Structure, format: Format, tile_rows: torch.Tensor, tile_c
 def _slot_grid(structure: Structure) -> torch.Tensor:
     """The slot of each block of the matrix, -1 where none is stored; int64 [block rows, block columns]."""
     height, width = structure.format.tile
+    down, across = -(-structure.shape[0] // height), -(-structure.shape[1] // width)
     (row, column), valid = structure.slot_axes()
-    grid = torch.full(
-        (-(-structure.shape[0] // height), -(-structure.shape[1] // width)), -1, dtype=torch.int64, device=row.device
-    )
-    slot = torch.arange(len(row), device=row.device)
-    grid[row[valid] // height, column[valid] // width] = slot[valid]
-    return grid
+    place = torch.where(valid, row // height * across + column // width, down * across)  # of none, behind the last
+    grid = torch.full((down * across + 1,), -1, dtype=torch.int64, device=row.device)
+    grid.scatter_(0, place, torch.arange(len(row), device=row.device))
+    return grid[:-1].reshape(down, across)
 
 
 def _is_matrix(structure: Structure) -> bool:
@@ -166,14 +165,14 @@ def _pair_rows(present: torch.Tensor) -> torch.Tensor:
     common, size = weight @ weight.T, weight.sum(1)
     size, order = size.clone(), []
     for _ in range(present.shape[0] // 2):
-        first = size.argmax()
-        size[first] = -1
-        second = torch.where(size >= 0, common[first], -1.0).argmax()
-        size[second] = -1
+        first = size.argmax(0, keepdim=True)
+        size.scatter_(0, first, -1.0)
+        second = torch.where(size >= 0, common.index_select(0, first)[0], -1.0).argmax(0, keepdim=True)
+        size.scatter_(0, second, -1.0)
         order += [first, second]
     if present.shape[0] % 2:
-        order.append(size.argmax())
-    return torch.stack(order)
+        order.append(size.argmax(0, keepdim=True))
+    return torch.cat(order)
 
 
 def _even_places(count: int, panels: int, height: int, device) -> torch.Tensor:
@@ -195,7 +194,8 @@ def _stages(bits: torch.Tensor, capacity: int | None):
     stage_group = stage_key // bits.shape[2]
     words = torch.zeros(len(stage_key), dtype=torch.int64, device=bits.device)
     words.scatter_add_(0, stage, torch.ones_like(bit) << bit)
-    per_panel = torch.bincount(stage_group // bits.shape[1], minlength=bits.shape[0])
+    per_panel = torch.zeros(bits.shape[0], dtype=torch.int64, device=bits.device)
+    per_panel.scatter_add_(0, stage_group // bits.shape[1], torch.ones_like(stage_group))
     arrays = {
         "pos1": _positions(per_panel),
         "crd1": (stage_group % bits.shape[1]).int(),

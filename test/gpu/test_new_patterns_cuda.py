@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The step after a new pattern compiles nothing, and the host waits for nothing in it."""
+
+import pytest
+import torch
+from test_tile_schedules_cuda import blocked, check
+
+import lacis
+from lacis.runtime import kernels
+
+MAJOR = torch.cuda.get_device_capability()[0] if torch.cuda.is_available() else 0
+pytestmark = pytest.mark.skipif(MAJOR < 8, reason="needs a GPU of compute capability 8.0 or more")
+FORMATS = {
+    "Bsr 128": lacis.Bsr(128, 128),
+    "Bsr 64": lacis.Bsr(64, 64),
+    "Bcsc 32": lacis.Bcsc(32, 32),
+    "BlockedEll 16": lacis.BlockedEll(16, 16, width=40),
+    "Bsr 16": lacis.Bsr(16, 16),
+    "Csr": lacis.Csr(),
+    "Csc": lacis.Csc(),
+}
+
+
+@pytest.fixture
+def no_waiting():
+    """While it is on, torch refuses what would make the host wait for the device."""
+    yield lambda: torch.cuda.set_sync_debug_mode("error")
+    torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_new_pattern(name, no_waiting, monkeypatch):
+    format, block = FORMATS[name], FORMATS[name].tile or (1, 1)
+    weights = [blocked(512, 768, tuple(block), sparsity) for sparsity in (0.6, 0.8)]
+    model = torch.nn.Sequential(torch.nn.Linear(768, 512)).cuda().bfloat16()
+    with torch.no_grad():
+        model[0].weight.copy_(weights[0])
+    s = lacis.create_schedule(model)
+    s["0.weight"].set_format(format)
+    s.build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    x, dy = (torch.randn(300, size, device="cuda").bfloat16() for size in (768, 512))
+    x.requires_grad_()
+
+    def step():
+        optimizer.zero_grad()
+        y = model(x)
+        y.backward(dy)
+        optimizer.step()
+        with torch.no_grad():
+            return y.detach(), model(x)
+
+    step()
+    model[0].weight.set_packed(lacis.pack(weights[1], format))
+    x.grad = None
+    monkeypatch.setattr(kernels, "_make", lambda *_: pytest.fail("a kernel is compiled"))
+    no_waiting()
+    found = step()
+    torch.cuda.set_sync_debug_mode("default")
+    for y in found:
+        check(y, x.detach().double() @ weights[1].double().T + model[0].bias.detach().double())
+    check(x.grad, dy.double() @ weights[1].double())
+    packed = model[0].weight.packed()
+    check(packed.values.grad, packed.pattern.gather(dy.double().T @ x.detach().double()))
