@@ -103,11 +103,18 @@ LogicalResult LoopLowering::lowerIf(OpBuilder &b, scf::IfOp op) {
   return success();
 }
 
-static void annotateUnroll(Operation *loop, std::optional<uint64_t> factor) {
+/// Rounds that run at once; those with sums of their own are a pass of its own (InterleaveSums.cpp).
+static void annotateUnroll(Operation *loop, Operation *marked) {
+  auto factor = marked->getAttrOfType<IntegerAttr>("unroll");
+  if (auto sums = marked->getAttrOfType<IntegerAttr>("lacis.sums")) {
+    loop->setAttr("lacis.sums", sums);
+    loop->setAttr("lacis.rounds", factor);
+    return;
+  }
   if (!factor)
     return;
   std::string text =
-      "#llvm.loop_annotation<unroll = <disable = false, count = " + std::to_string(*factor) + " : i32>>";
+      "#llvm.loop_annotation<unroll = <disable = false, count = " + std::to_string(factor.getInt()) + " : i32>>";
   loop->setAttr("llvm.loop_annotation", parseAttribute(text, loop->getContext()));
 }
 
@@ -143,7 +150,7 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   if (isApart(outermostLoop(loop))) // each loop says so: those that run once are left out
     made->setAttr("lacis.beside", b.getUnitAttr());
   made->setAttr("lacis.name", loop.getNameAttr());
-  annotateUnroll(made, loop.getUnroll());
+  annotateUnroll(made, loop);
   mapping.map(loop.getCoordinate(), made.getInductionVar());
   for (auto [before, after] : llvm::zip(loop.getIterArgs(), made.getRegionIterArgs()))
     mapping.map(before, after);
@@ -202,7 +209,7 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   auto made = scf::ForOp::create(b, loc, lo, hi, one, inits);
   made.getBody()->clear();
   made->setAttr("lacis.name", loop.getNameAttr());
-  annotateUnroll(made, loop.getUnroll());
+  annotateUnroll(made, loop);
   OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
   StorageLevel inside = storageLevel(inner, loc, loop.getTensor(), loop.getLevel());
   auto result = lowerPosition(inner, loop, inside, lo, made.getInductionVar(), made.getRegionIterArgs());

@@ -88,14 +88,21 @@ int64_t packedArgument(func::FuncOp function) {
   return -1;
 }
 
-/// Nests for small sizes have no workspaces: they are for the others, and of no size where those do not run.
+/// Where all that use a workspace is for some sizes of a letter, it is of no size for the others.
 DictionaryAttr conditionOf(WorkspaceOp workspace, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
   auto function = workspace->getParentOfType<func::FuncOp>();
-  std::optional<Case> others = caseOf(Nest(function).mainChain().front());
-  if (!others)
+  std::optional<Case> found;
+  for (Operation *user : workspace->getUsers()) {
+    auto around = user->getParentOfType<LoopOp>();
+    std::optional<Case> own = around ? caseOf(outermostLoop(around)) : std::nullopt;
+    if (!own || (found && found->above != own->above))
+      return {};
+    found = own;
+  }
+  if (!found)
     return {};
-  return arguments.condition(sourceOf(function.getArgument(others->argument), workspaces), others->axis, others->above,
-                             others->upto);
+  return arguments.condition(sourceOf(function.getArgument(found->argument), workspaces), found->axis, found->above,
+                             found->upto);
 }
 
 /// Roles store every block that has a slot, padding too, so nothing is left where each slot holds a block.

@@ -68,6 +68,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.nest<func::FuncOp>().addPass(createLacisTightenLoops());
+  pm.nest<func::FuncOp>().addPass(createLacisInterleaveSums());
   pm.addPass(createLacisCheckAccesses());
   verifyStage(pm, "buffers");
 }

@@ -25,6 +25,30 @@ func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]},
 
 // -----
 
+// A nest for small sizes has copies of its own, which run where it does.
+// CHECK-LABEL: func.func @small(
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<?x?xf32>
+// CHECK:         %[[PANELS:.*]] = lacis.workspace
+// CHECK:         lacis.loop "upto4.x.b0"
+// CHECK:         lacis.loop "upto4.b"
+// CHECK:           lacis.read %[[PANELS]]
+// CHECK:         lacis.loop "b"
+// CHECK:           lacis.read %[[X]]
+#panels = #lacis.format<(b, j) -> (b floordiv 4 : dense, j : dense, b mod 4 : dense)>
+func.func @small(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]}, %y: tensor<?xf32> {lacis.name = "y"})
+    attributes {lacis.steps = [#lacis.upto<loop = "b", most = 4>, #lacis.relayout<operand = "upto4.x", layout = #panels>]} {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %x, %c0 : tensor<?x?xf32>
+  lacis.loop "b" %b to %n {
+    %v = lacis.read %x[%b, %b] : tensor<?x?xf32> -> f32
+    lacis.write %v to %y[%b] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
 #sparse = #lacis.format<(b, j) -> (b : dense, j : compressed)>
 // expected-error @+2 {{relayout: the layout of 'x' must be dense levels over its axes}}
 // expected-note @+1 {{asked for}}

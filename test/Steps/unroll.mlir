@@ -24,6 +24,50 @@ func.func @rounds(%w: tensor<?x?xf32, #ell>, %v: tensor<?x?xf32, #csr>, %n: inde
 
 // -----
 
+// A sum of products may have several sums, which the rounds that run at once add to.
+// CHECK-LABEL: func.func @sums(
+// CHECK:         lacis.level_loop "j"
+// CHECK:         {unroll = 4 : i64{{.*}}lacis.sums = 2 : i64
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+func.func @sums(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
+    attributes {lacis.steps = [#lacis.unroll<loop = "j", factor = 4, sums = 2>]} {
+  %zero = arith.constant 0.0 : f32
+  lacis.loop "i" %i to %n {
+    %sum = lacis.level_loop "j" %w[1] at %i (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+      %v = lacis.value %w at %p : tensor<?x?xf32, #csr> -> f32
+      %r = arith.addf %acc, %v : f32
+      lacis.yield %r : f32
+    }
+    lacis.write %sum to %y[%i] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{unroll: loop 'i' has no 2 sums: it carries no sum that one operation adds up}}
+// expected-note @+1 {{asked for}}
+func.func @no_sum(%n: index) attributes {lacis.steps = [#lacis.unroll<loop = "i", factor = 2, sums = 2>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{unroll: loop 'i' has no 3 sums: 3 sums do not share the rounds of a factor}}
+// expected-note @+1 {{asked for}}
+func.func @no_share(%n: index) attributes {lacis.steps = [#lacis.unroll<loop = "i", factor = 4, sums = 3>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
 // expected-error @+2 {{unroll: no loop named 'k'}}
 // expected-note @+1 {{asked for #lacis.unroll<loop = "k", factor = 4>; loops here are 'i'}}
 func.func @no_name(%n: index) attributes {lacis.steps = [#lacis.unroll<loop = "k", factor = 4>]} {

@@ -83,3 +83,18 @@ func.func @marked(%y: tensor<?x?xf32>) attributes {lacis.steps = [#lacis.paralle
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{upto: an operand is copied for all sizes already; say it before relayout}}
+// expected-note @+1 {{asked for}}
+func.func @copied(%y: tensor<?x?xf32> {lacis.name = "y"}) attributes {lacis.steps = [#lacis.relayout<operand = "y">, #lacis.upto<loop = "i", most = 4>]} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x?xf32>
+  lacis.loop "i" %i to %n {
+    lacis.write %zero to %y[%i, %i] : f32 to tensor<?x?xf32>
+    lacis.yield
+  }
+  return
+}

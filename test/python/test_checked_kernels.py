@@ -28,9 +28,9 @@ def unvalidated(kernel, w):
 
 WHY = "a position or coordinate of the packed operand, or of what was derived from it, does not fit, see its '.validate"
 DAMAGE = [
-    ("crd1", 3, 40, "copy of operand 1: a checked kernel asked for element 1280 of 1280"),
-    ("crd1", 3, -1, "copy of operand 1: a checked kernel asked for element -32 of 1280"),
-    ("crd1", 7, 2**31 - 1, "copy of operand 1: a checked kernel asked for element 68719476704 of 1280"),
+    ("crd1", 3, 40, "copy of operand 1: a checked kernel asked for element 640 of 640"),
+    ("crd1", 3, -1, "copy of operand 1: a checked kernel asked for element -16 of 640"),
+    ("crd1", 7, 2**31 - 1, "copy of operand 1: a checked kernel asked for element 34359738352 of 640"),
     ("pos1", 5, 2**31 - 1, r"crd1: a checked kernel asked for element 289 of 289 \(shape \[289\]\); " + WHY),
     ("pos1", 5, -(2**31), "crd1: a checked kernel asked for element -2147483648 of 289"),
     ("pos1", 24, 300, "crd1: a checked kernel asked for element 289 of 289"),
@@ -61,7 +61,7 @@ def test_what_is_first_in_order_is_named_whatever_the_timing():
         with pytest.raises(lacis.DataError) as error:
             unvalidated(kernel, w)
         messages.add(error.value.message)
-    assert len(messages) == 1 and "element 1600 of 1280" in messages.pop()
+    assert len(messages) == 1 and "element 800 of 640" in messages.pop()
 
 
 @pytest.mark.parametrize("format", mostly_long([lacis.Csc, decompose(ell=lacis.Ell(8), rest=lacis.Coo)], lacis.Csc))

@@ -77,6 +77,10 @@ def LacisTightenLoops : LacisPass<"lacis-tighten-loops"> {
   let summary = "Loops whose whole body is guarded by a bound of their coordinate stop there, without the guard.";
 }
 
+def LacisInterleaveSums : LacisPass<"lacis-interleave-sums"> {
+  let summary = "Loops marked for several sums run as many rounds at once, each adding to a sum of its own.";
+}
+
 def LacisCheckAccesses : LacisPass<"lacis-check-accesses", "::mlir::ModuleOp"> {
   let summary = "Guards every access of a kernel marked `lacis.checked` by the size of its array, and records the first outside.";
 }

@@ -10,24 +10,60 @@
 using namespace mlir;
 using namespace lacis;
 
+/// Bytes of a row's accumulators, and of a panel's.
+static constexpr int64_t kPanelBytes = 128;
 /// Elements of an operand's row that a thread copies at once: a cache line of float32.
 static constexpr int64_t kLine = 16;
+/// Sums that a row adds to in turn, and the bytes of registers that they may take: additions wait for four cycles.
+static constexpr int64_t kSums = 4, kSumBytes = 256;
 
-static CopyRule copyRule(Nest &nest) { return {128 / outputBytes(nest), kLine, "parallel", ""}; }
+static CopyRule copyRule(Nest &nest) { return {kPanelBytes / outputBytes(nest), kLine, "parallel", ""}; }
 
-/// Two rows of one block share the walk.
-static void jamRows(ScheduleBuilder &schedule, StringRef lane) {
-  SmallVector<LoopOp> chain = schedule.getNest().mainChain();
-  for (LoopOp loop : llvm::reverse(chain)) {
-    if (letterOf(loop.getName()) == lane)
-      continue;
-    std::string name = loop.getName().str();
-    if (auto trip = loop.getTrip(); trip && *trip % 2 == 0 && canJam(loop)) {
-      schedule.split(name, 2);
-      schedule.jam(name + "1");
-    }
-    break;
-  }
+/// Rows of one block that share the walk, where they do; answers how many.
+static int64_t jamRows(ScheduleBuilder &schedule, StringRef lane, ArrayRef<LoopOp> chain) {
+  auto rows = llvm::find_if(llvm::reverse(chain), [&](LoopOp loop) { return letterOf(loop.getName()) != lane; });
+  if (rows == llvm::reverse(chain).end())
+    return 1;
+  LoopOp loop = *rows;
+  std::string name = loop.getName().str();
+  if (auto trip = loop.getTrip(); !trip || *trip % 2 != 0 || !canJam(loop))
+    return 1;
+  schedule.split(name, 2);
+  schedule.jam(name + "1");
+  return 2;
+}
+
+/// A sum waits for its last addition in each round of a walk, so that the rounds add to several sums in turn: as many as
+/// registers hold, of `bytes` each.
+static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes) {
+  int64_t sums = std::min(kSumBytes / bytes, kSums);
+  SmallVector<std::string> names;
+  top->walk([&](LevelLoopOp walk) {
+    WalkResult inside = walk.getRegion().walk([](Operation *op) {
+      return isa<LoopOp, LevelLoopOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (!inside.wasInterrupted() && combinerOf(walk) && !llvm::is_contained(names, walk.getName()))
+      names.push_back(walk.getName().str());
+  });
+  for (const std::string &name : names)
+    if (sums > 1)
+      schedule.unroll(name, sums, sums);
+}
+
+/// The nest for up to `most` vectors: as the main one, in one panel of so many lanes.
+static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule copy, int64_t most) {
+  Nest &nest = schedule.getNest();
+  LoopOp vectors = nest.find(lane);
+  if (!vectors || knownSize(vectors.getUpper()) || knownDivisor(vectors.getUpper()) > most)
+    return;
+  std::string prefix = openCase(schedule, lane, most);
+  copy.panel = most;
+  scheduleCopies(schedule, lane, copy, prefix);
+  std::string vector = prefix + lane.str() + "1";
+  schedule.vectorize(vector, most);
+  LoopOp top = outermostLoop(nest.find(vector));
+  int64_t rows = jamRows(schedule, lane, perfectChain(top));
+  interleaveSums(schedule, top, rows * most * outputBytes(nest));
 }
 
 /// A product sampled on a pattern: a row of a stored block is a vector, and four rows share what they read; without
@@ -69,11 +105,13 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   if (!lane.empty()) {
     CopyRule copy = copyRule(nest);
     int64_t lanes = copy.panel;
+    scheduleOnePanel(schedule, lane, copy, lanes / 2);
     scheduleCopies(schedule, lane, copy);
     openLanes(schedule, lane, lanes);
     schedule.vectorize(lane + "1", lanes);
   }
-  jamRows(schedule, lane);
+  int64_t rows = jamRows(schedule, lane, nest.mainChain());
+  interleaveSums(schedule, nest.mainChain().front(), rows * (lane.empty() ? outputBytes(nest) : kPanelBytes));
 }
 
 static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {

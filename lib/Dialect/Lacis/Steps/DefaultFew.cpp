@@ -64,8 +64,7 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
   return true;
 }
 
-/// The first steps of the nest for up to `most` vectors: those that stand together in its loop `lane`1, innermost.
-static std::string openCase(ScheduleBuilder &schedule, StringRef lane, int64_t most) {
+std::string lacis::openCase(ScheduleBuilder &schedule, StringRef lane, int64_t most) {
   schedule.upto(lane, most);
   std::string prefix = ("upto" + Twine(most) + ".").str(), vectors = prefix + lane.str();
   if (most == 1)

@@ -52,8 +52,8 @@ void ScheduleBuilder::vectorize(StringRef loop, int64_t width) {
 
 void ScheduleBuilder::jam(StringRef loop) { add(JamStepAttr::get(nest.getFunction().getContext(), loop)); }
 
-void ScheduleBuilder::unroll(StringRef loop, int64_t factor) {
-  add(UnrollStepAttr::get(nest.getFunction().getContext(), loop, factor));
+void ScheduleBuilder::unroll(StringRef loop, int64_t factor, std::optional<int64_t> sums) {
+  add(UnrollStepAttr::get(nest.getFunction().getContext(), loop, factor, sums));
 }
 
 void ScheduleBuilder::relayout(StringRef operand, FormatAttr layout) {
@@ -116,7 +116,10 @@ std::string lacis::laneLetter(Nest &nest) {
   return "";
 }
 
-StringRef lacis::letterOf(StringRef loop) { return loop.rtrim("0123456789"); }
+StringRef lacis::letterOf(StringRef loop) {
+  size_t point = loop.rfind('.'); // of a nest for small sizes
+  return (point == StringRef::npos ? loop : loop.substr(point + 1)).rtrim("0123456789");
+}
 
 /// Does the main nest read or write the operand itself, and not a copy in another layout?
 static bool isTouched(Value operand, LoopOp main) {
@@ -167,11 +170,12 @@ static void scheduleVectors(ScheduleBuilder &schedule, std::string name, const C
   schedule.vectorize(name, rule.vector);
 }
 
-static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef lane, unsigned axis,
+/// `name` is the operand's, after what the names of the nest begin with.
+static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef operand, StringRef lane, unsigned axis,
                          const CopyRule &rule) {
   Nest &nest = schedule.getNest();
-  schedule.relayout(operand, panelLayout(nest, operand, axis, rule));
-  std::string prefix = (operand + "." + lane).str();
+  schedule.relayout(name, panelLayout(nest, operand, axis, rule));
+  std::string prefix = (name + "." + lane).str();
   SmallVector<std::string> outer;
   if (LoopOp first = nest.find(prefix + "0"))
     for (LoopOp loop : perfectChain(outermostLoop(first)))
@@ -196,9 +200,9 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef operand, StringRef
     schedule.bind(prefix + "1", rule.threads);
 }
 
-void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule) {
+void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule, StringRef prefix) {
   for (auto [operand, axis] : operandsAcross(schedule.getNest(), lane))
-    scheduleCopy(schedule, operand, lane, axis, rule);
+    scheduleCopy(schedule, (prefix + operand).str(), operand, lane, axis, rule);
 }
 
 bool lacis::isSampled(Nest &nest) {

@@ -22,7 +22,7 @@ public:
   void bind(llvm::StringRef loop, llvm::StringRef unit);
   void vectorize(llvm::StringRef loop, int64_t width);
   void jam(llvm::StringRef loop);
-  void unroll(llvm::StringRef loop, int64_t factor);
+  void unroll(llvm::StringRef loop, int64_t factor, std::optional<int64_t> sums = std::nullopt);
   void relayout(llvm::StringRef operand, FormatAttr layout);
   void regroup(llvm::StringRef operand, FormatAttr layout, std::optional<int64_t> capacity);
   void balance(llvm::StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within = std::nullopt);
@@ -59,8 +59,11 @@ struct CopyRule {
   int64_t vector = 1;      // of them, where that divides the size, that are read or written as one
   bool rows = false;       // the panels of one row lie side by side, not the rows of one panel
 };
-/// Lays the operands that have `lane` across their rows out in panels.
-void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyRule &rule);
+/// Lays the operands that have `lane` across their rows out in panels; for the nest whose names begin with `prefix`.
+void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyRule &rule, llvm::StringRef prefix = "");
+/// The first steps of the nest for up to `most` vectors: those that stand together in its loop `lane`1, innermost.
+/// Answers what the names of its loops begin with.
+std::string openCase(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t most);
 /// The output has the pattern of an operand: the main nest runs over its entries.
 bool isSampled(Nest &nest);
 /// The innermost loop over a digit of a stored block, where the neighbours of a row of the block are neighbours in

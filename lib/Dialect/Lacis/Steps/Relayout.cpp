@@ -142,9 +142,21 @@ static FormatAttr reversed(MLIRContext *context, ArrayRef<std::string> letters) 
   return cast<FormatAttr>(parseAttribute(text, context));
 }
 
+/// The nest for small sizes whose loops' names begin with `prefix` and a point, or the main one; null where there is none.
+static LoopOp nestOf(Nest &nest, StringRef prefix) {
+  if (prefix.empty())
+    return nest.mainChain().front();
+  for (LoopOp loop : nest.getFunction().getBody().getOps<LoopOp>())
+    if (auto [own, rest] = loop.getName().rsplit('.'); own == prefix && !rest.empty() && caseOf(loop))
+      return loop;
+  return {};
+}
+
 LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
-  Value tensor = nest.findOperand(getOperand());
-  if (!tensor)
+  auto [prefix, name] = getOperand().contains('.') ? getOperand().rsplit('.') : std::pair(StringRef(), getOperand());
+  Value tensor = nest.findOperand(name);
+  LoopOp main = nestOf(nest, prefix);
+  if (!tensor || !main)
     return emitError(loc) << "relayout: no operand named '" << getOperand() << "'";
   auto type = cast<RankedTensorType>(tensor.getType());
   if (type.getEncoding())
@@ -156,11 +168,10 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
       !llvm::all_of(layout.getLevels(), [](LevelAttr level) { return level.getExtent().coversDomain(); }))
     return emitError(loc) << "relayout: the layout of '" << getOperand() << "' must be dense levels over its axes";
   bool isOutput = cast<BlockArgument>(tensor).getArgNumber() + 1 == function.getNumArguments();
-  LoopOp main = nest.mainChain().front();
   // What is added to atomically was set before, in a nest of its own; rows that run apart have one too.
   SmallVector<LoopOp> nests;
   for (LoopOp loop : function.getBody().getOps<LoopOp>())
-    if (loop == main || (isOutput && loop->hasAttr("lacis.begins")) || isApart(loop))
+    if (loop == main || (prefix.empty() && ((isOutput && loop->hasAttr("lacis.begins")) || isApart(loop))))
       nests.push_back(loop);
   auto isInside = [&](Operation *user) {
     return llvm::any_of(nests, [&](LoopOp loop) { return loop->isProperAncestor(user); });

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i in 4: s[i]  -->  s[0]; s[1]; s[2]; s[3]: `factor` rounds at once, of any loop that stays a loop.
+/// for i: c += s[i]  -->  for i by 2: c0 += s[i]; c1 += s[i + 1]; then c = c0 + c1, where there are `sums`.
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -17,6 +20,16 @@ static std::optional<int64_t> tripOf(Operation *op) {
   return format.getLevels()[loop.getLevel()].getExtent().getTrip();
 }
 
+/// Why the rounds of a loop cannot add to several sums in turn, or nothing.
+static std::string objectionToSums(Operation *loop, std::optional<int64_t> factor, int64_t sums) {
+  if (sums <= 0 || !factor || *factor % sums != 0)
+    return (Twine(sums) + " sums do not share the rounds of a factor").str();
+  Operation *combiner = combinerOf(loop);
+  if (!combiner || !arith::getNeutralElement(combiner))
+    return "it carries no sum that one operation adds up";
+  return "";
+}
+
 LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
   if (getFactor() && *getFactor() <= 0)
     return emitError(loc) << "unroll: factor " << *getFactor() << " of loop '" << getLoop() << "' must be positive";
@@ -29,6 +42,11 @@ LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
       return emitError(loc) << "unroll: how often loop '" << getLoop() << "' runs is not known; give a factor";
     if (auto coordinate = dyn_cast<LoopOp>(loop); coordinate && isMarked(coordinate))
       return emitError(loc) << "unroll: loop '" << getLoop() << "' is marked already, and stays no loop";
+    if (getSums()) {
+      if (std::string why = objectionToSums(loop, factor, *getSums()); !why.empty())
+        return emitError(loc) << "unroll: loop '" << getLoop() << "' has no " << *getSums() << " sums: " << why;
+      loop->setAttr("lacis.sums", IntegerAttr::get(IntegerType::get(loop->getContext(), 64), *getSums()));
+    }
     loop->setAttr("unroll", IntegerAttr::get(IntegerType::get(loop->getContext(), 64), *factor));
     if (!loop->hasAttr("lacis.stages") && !loop->hasAttr("lacis.holds")) // that mark can still fail
       loop->setLoc(loc);

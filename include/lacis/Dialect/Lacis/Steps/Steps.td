@@ -80,7 +80,9 @@ def Lacis_JamStep : Lacis_Step<"Jam", "jam"> {
 
 def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll"> {
   let summary = "The loop runs `factor` rounds at once; all of them without a factor.";
-  let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$factor);
+  let description = "Of a loop that carries a sum, the rounds that run at once add to `sums` sums, which are added up at the end.";
+  let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$factor,
+                        OptionalParameter<"std::optional<int64_t>">:$sums);
 }
 
 def Lacis_RaceStep : Lacis_Step<"Race", "race"> {

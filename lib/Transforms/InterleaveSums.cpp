@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// for i in lo..hi: c += s[i]  -->  for i in lo..lo+r: c += s[i]; for i in lo+r..hi by 2: c0 += s[i]; c1 += s[i+1]; c += c0 + c1
+///
+/// A sum waits for its last addition in every round; sums of their own do not wait for one another. The order in which
+/// they are added up depends on the number of rounds alone.
+#include "lacis/Transforms/Passes.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+namespace lacis {
+#define GEN_PASS_DEF_LACISINTERLEAVESUMS
+#include "lacis/Transforms/Passes.h.inc"
+} // namespace lacis
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+/// The operation that adds a round to the value that a loop carries, inside loops and guards too; or null.
+Operation *combinerOf(scf::ForOp loop, unsigned number) {
+  Value value = loop.getYieldedValues()[number], carried = loop.getRegionIterArg(number);
+  while (Operation *op = value.getDefiningOp()) {
+    unsigned result = cast<OpResult>(value).getResultNumber();
+    if (auto inner = dyn_cast<scf::ForOp>(op)) {
+      carried = inner.getRegionIterArg(result);
+      value = inner.getYieldedValues()[result];
+    } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
+      value = guard.thenYield().getOperand(result);
+    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      value = select.getTrueValue();
+    } else {
+      return op->getNumOperands() == 2 && llvm::is_contained(op->getOperands(), carried) ? op : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+/// What changes nothing where `combiner` adds it, in all lanes.
+TypedAttr neutralOf(OpBuilder &b, Operation *combiner) {
+  Type type = combiner->getResult(0).getType();
+  auto lanes = dyn_cast<VectorType>(type);
+  if (!lanes)
+    return arith::getNeutralElement(combiner).value_or(TypedAttr());
+  // Arithmetic knows the neutral elements of scalars.
+  Value any = arith::ConstantOp::create(b, combiner->getLoc(), b.getZeroAttr(lanes.getElementType()));
+  OperationState state(combiner->getLoc(), combiner->getName(), {any, any}, lanes.getElementType(), combiner->getAttrs());
+  Operation *scalar = b.create(state);
+  std::optional<TypedAttr> neutral = arith::getNeutralElement(scalar);
+  scalar->erase();
+  return neutral ? cast<TypedAttr>(DenseElementsAttr::get(lanes, Attribute(*neutral))) : TypedAttr();
+}
+
+class Interleaver {
+public:
+  Interleaver(scf::ForOp loop, int64_t sums, int64_t rounds) : loop(loop), sums(sums), rounds(rounds), b(loop) {}
+
+  /// Leaves the loop as it is where the compiler knows no operation that adds up its sums.
+  void run() {
+    for (unsigned number = 0; number < loop.getNumResults(); ++number) {
+      Operation *combiner = combinerOf(loop, number);
+      TypedAttr neutral = combiner ? neutralOf(b, combiner) : TypedAttr();
+      if (!neutral)
+        return;
+      combiners.push_back(combiner);
+      neutrals.push_back(arith::ConstantOp::create(b, loop.getLoc(), neutral));
+    }
+    Location loc = loop.getLoc();
+    Value lo = loop.getLowerBound(), hi = loop.getUpperBound();
+    Value count = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, hi, lo), constant(b, 0));
+    Value single = arith::RemUIOp::create(b, loc, count, constant(b, rounds));
+    Value middle = arith::AddIOp::create(b, loc, lo, single);
+    scf::ForOp rest = make(lo, middle, 1, SmallVector<Value>(loop.getInits()));
+    SmallVector<Value> starts;
+    for (int64_t sum = 0; sum < sums; ++sum)
+      llvm::append_range(starts, neutrals);
+    scf::ForOp main = make(middle, hi, rounds, starts);
+    SmallVector<Value> results(rest.getResults());
+    for (int64_t sum = 0; sum < sums; ++sum)
+      results = combine(results, SmallVector<Value>(main.getResults().slice(sum * results.size(), results.size())));
+    loop.replaceAllUsesWith(results);
+    loop.erase();
+  }
+
+private:
+  Value constant(OpBuilder &at, int64_t value) {
+    Type type = loop.getInductionVar().getType();
+    return arith::ConstantOp::create(at, loop.getLoc(), at.getIntegerAttr(type, value));
+  }
+
+  /// A loop that runs `step` rounds at once, in turn for each set of carried values.
+  scf::ForOp make(Value lo, Value hi, int64_t step, ArrayRef<Value> inits) {
+    Location loc = loop.getLoc();
+    auto made = scf::ForOp::create(b, loc, lo, hi, constant(b, step), inits);
+    made->setAttrs(loop->getDiscardableAttrDictionary());
+    made->removeAttr("lacis.sums");
+    made->removeAttr("lacis.rounds");
+    made->setAttr("llvm.loop_annotation",
+                  parseAttribute("#llvm.loop_annotation<unroll = <disable = true>>", b.getContext()));
+    made.getBody()->clear();
+    unsigned own = loop.getNumResults();
+    SmallVector<Value> carried(made.getRegionIterArgs());
+    OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
+    for (int64_t round = 0; round < step; ++round) {
+      IRMapping mapping;
+      Value place = made.getInductionVar();
+      if (round > 0)
+        place = arith::AddIOp::create(inner, loc, place, constant(inner, round));
+      mapping.map(loop.getInductionVar(), place);
+      MutableArrayRef<Value> sum(carried.begin() + round % (inits.size() / own) * own, own);
+      mapping.map(loop.getRegionIterArgs(), sum);
+      for (Operation &op : loop.getBody()->without_terminator())
+        inner.clone(op, mapping);
+      for (auto [value, yielded] : llvm::zip(sum, loop.getYieldedValues()))
+        value = mapping.lookupOrDefault(yielded);
+    }
+    scf::YieldOp::create(inner, loc, carried);
+    return made;
+  }
+
+  SmallVector<Value> combine(ArrayRef<Value> left, ArrayRef<Value> right) {
+    SmallVector<Value> result;
+    for (auto [number, combiner] : llvm::enumerate(combiners)) {
+      OperationState state(loop.getLoc(), combiner->getName(), {left[number], right[number]}, left[number].getType(),
+                           combiner->getAttrs());
+      result.push_back(b.create(state)->getResult(0));
+    }
+    return result;
+  }
+
+  scf::ForOp loop;
+  int64_t sums, rounds;
+  OpBuilder b;
+  SmallVector<Operation *> combiners;
+  SmallVector<Value> neutrals;
+};
+
+struct InterleaveSums : lacis::impl::LacisInterleaveSumsBase<InterleaveSums> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> marked;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (loop->hasAttr("lacis.sums"))
+        marked.push_back(loop);
+    });
+    for (scf::ForOp loop : marked)
+      Interleaver(loop, loop->getAttrOfType<IntegerAttr>("lacis.sums").getInt(),
+                  loop->getAttrOfType<IntegerAttr>("lacis.rounds").getInt())
+          .run();
+  }
+};
+
+} // namespace
