@@ -76,14 +76,13 @@ Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel
     if (Error error = (*module)->fill(*fault, LaunchPlan::noFault, stream))
       return error;
   auto maps = launchPlan.tensorMaps(values);
+  llvm::SmallVector<LaunchExtent, 8> extents;
   for (size_t launch = 0; launch < launchPlan.numLaunches(); ++launch) {
-    LaunchExtent extent = launchPlan.extent(launch, args, values);
-    extent.tensorMaps = maps;
-    if (extent.empty())
-      continue;
-    if (Error error = (*module)->run(launch, extent, values, stream, parallelFor))
-      return error;
+    extents.push_back(launchPlan.extent(launch, args, values));
+    extents.back().tensorMaps = maps;
   }
+  if (Error error = (*module)->runAll(extents, values, stream, parallelFor))
+    return error;
   if (!fault)
     return Error::success();
   Expected<uint64_t> word = (*module)->fetch(*fault, stream);

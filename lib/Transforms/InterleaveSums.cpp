@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// for i in lo..hi: c += s[i]  -->  for i in lo..lo+r: c += s[i]; for i in lo+r..hi by 2: c0 += s[i]; c1 += s[i+1]; c += c0 + c1
+/// for i in lo..hi: c += s[i]  -->  c += s[lo], where the count is odd; for i by 2: c0 += s[i]; c1 += s[i+1]; c += c0 + c1
 ///
 /// A sum waits for its last addition in every round; sums of their own do not wait for one another. The order in which
 /// they are added up depends on the number of rounds alone.
@@ -45,7 +45,8 @@ TypedAttr neutralOf(OpBuilder &b, Operation *combiner) {
     return arith::getNeutralElement(combiner).value_or(TypedAttr());
   // Arithmetic knows the neutral elements of scalars.
   Value any = arith::ConstantOp::create(b, combiner->getLoc(), b.getZeroAttr(lanes.getElementType()));
-  OperationState state(combiner->getLoc(), combiner->getName(), {any, any}, lanes.getElementType(), combiner->getAttrs());
+  OperationState state(combiner->getLoc(), combiner->getName(), {any, any}, lanes.getElementType(),
+                       combiner->getAttrs());
   Operation *scalar = b.create(state);
   std::optional<TypedAttr> neutral = arith::getNeutralElement(scalar);
   scalar->erase();

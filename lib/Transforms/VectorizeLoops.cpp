@@ -4,8 +4,10 @@
 ///
 /// The loops inside stay as they are, so their bounds must not depend on the lane. A guard of the
 /// coordinate becomes the number of active lanes of the accesses under it. A loop that carries a sum
-/// carries one sum a lane, through the loops around it that pass the sum on; they are added up at the end.
+/// carries one sum a lane, through the loops around it that pass the sum on; they are added up at the end. Two marked
+/// loops, one in the other, copy a tile to its transpose.
 #include "Combine.h"
+#include "TransposeTile.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -312,9 +314,14 @@ struct VectorizeLoops : lacis::impl::LacisVectorizeLoopsBase<VectorizeLoops> {
       if (loop.getVectorize())
         marked.push_back(loop);
     });
-    for (LoopOp loop : marked)
-      if (failed(Vectorizer(loop).run()))
+    for (LoopOp loop : marked) {
+      auto around = loop ? dyn_cast<LoopOp>(loop->getParentOp()) : LoopOp();
+      bool isTile = around && around.getVectorize();
+      if (isTile) // it comes later in the list, and is done with this one
+        llvm::replace(marked, around, LoopOp());
+      if (loop && failed(isTile ? transposeTile(around, loop) : Vectorizer(loop).run()))
         return signalPassFailure();
+    }
   }
 };
 

@@ -27,7 +27,7 @@ func.func @rounds(%w: tensor<?x?xf32, #ell>, %v: tensor<?x?xf32, #csr>, %n: inde
 // A sum of products may have several sums, which the rounds that run at once add to.
 // CHECK-LABEL: func.func @sums(
 // CHECK:         lacis.level_loop "j"
-// CHECK:         {unroll = 4 : i64{{.*}}lacis.sums = 2 : i64
+// CHECK:         {lacis.sums = 2 : i64, unroll = 4 : i64}
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @sums(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
     attributes {lacis.steps = [#lacis.unroll<loop = "j", factor = 4, sums = 2>]} {

@@ -96,7 +96,7 @@ def test_steps_in_force_print_one_a_line():
     packed, x, w = problem()
     kernel = lacis.compile("ij,j->i", packed, x[0])
     assert str(kernel.steps) == 'unroll("j", 4, 4)\nparallel("i")'
-    assert kernel.steps == (steps.Parallel("i"),)
+    assert kernel.steps == (steps.Unroll("j", 4, 4), steps.Parallel("i"))
     torch.testing.assert_close(lacis.einsum("ij,j->i", packed, x[0], steps=kernel.steps), w @ x[0])
 
 

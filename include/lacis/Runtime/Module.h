@@ -18,6 +18,10 @@ public:
   virtual llvm::Error run(size_t launch, const LaunchExtent &extent, ArgumentValues &values, void *stream,
                           lacis_parallel_for parallelFor) const = 0;
 
+  /// Starts the launches that have units, in their order; each sees what those before it have written.
+  virtual llvm::Error runAll(llvm::ArrayRef<LaunchExtent> extents, ArgumentValues &values, void *stream,
+                             lacis_parallel_for parallelFor) const;
+
   /// Writes a word of the device's memory, in the order of `stream`, if what it will hold can be fetched there.
   virtual llvm::Error fill(uint64_t address, uint64_t word, void *stream) const = 0;
   /// Reads a word of the device's memory, once all before it on `stream` is done.

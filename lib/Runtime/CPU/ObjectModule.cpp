@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Links a CPU object into the process with JITLink and runs its functions over ranges of units.
-#include "HostCall.h"
+#include "HostRelay.h"
 #include "HostSymbols.h"
 #include "lacis/Runtime/Module.h"
 #include "lacis/Target/Artifact.h"
@@ -46,15 +46,18 @@ public:
 
   Error run(size_t launch, const LaunchExtent &extent, ArgumentValues &values, void *,
             lacis_parallel_for parallelFor) const override {
-    HostRange range(entries[launch], values);
-    if (!parallelFor) {
-      range.call(0, extent.units);
-      return Error::success();
-    }
-    auto body = [](int64_t begin, int64_t end, void *context) { static_cast<HostRange *>(context)->call(begin, end); };
-    if (parallelFor(0, extent.units, extent.grain, body, &range) != 0)
-      return llvm::createStringError("the parallel loop over the units of the kernel failed");
-    return Error::success();
+    HostRelay relay(1, values);
+    relay.add(entries[launch], extent);
+    return relay.run(parallelFor);
+  }
+
+  Error runAll(llvm::ArrayRef<LaunchExtent> extents, ArgumentValues &values, void *,
+               lacis_parallel_for parallelFor) const override {
+    HostRelay relay(extents.size(), values);
+    for (auto [entry, extent] : llvm::zip(entries, extents))
+      if (!extent.empty())
+        relay.add(entry, extent);
+    return relay.run(parallelFor);
   }
 
   Error fill(uint64_t address, uint64_t word, void *) const override {

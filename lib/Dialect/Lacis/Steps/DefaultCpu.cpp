@@ -12,12 +12,15 @@ using namespace lacis;
 
 /// Bytes of a row's accumulators, and of a panel's.
 static constexpr int64_t kPanelBytes = 128;
-/// Elements of an operand's row that a thread copies at once: a cache line of float32.
-static constexpr int64_t kLine = 16;
+/// Bytes of an operand's row that a thread copies at once: a cache line of float32.
+static constexpr int64_t kLineBytes = 64;
 /// Sums that a row adds to in turn, and the bytes of registers that they may take: additions wait for four cycles.
 static constexpr int64_t kSums = 4, kSumBytes = 256;
 
-static CopyRule copyRule(Nest &nest) { return {kPanelBytes / outputBytes(nest), kLine, "parallel", ""}; }
+static CopyRule copyRule(Nest &nest) {
+  int64_t bytes = outputBytes(nest);
+  return {kPanelBytes / bytes, kLineBytes / bytes, "parallel", "", /*vector=*/1, /*rows=*/false, /*tiles=*/true};
+}
 
 /// Rows of one block that share the walk, where they do; answers how many.
 static int64_t jamRows(ScheduleBuilder &schedule, StringRef lane, ArrayRef<LoopOp> chain) {
@@ -33,21 +36,21 @@ static int64_t jamRows(ScheduleBuilder &schedule, StringRef lane, ArrayRef<LoopO
   return 2;
 }
 
-/// A sum waits for its last addition in each round of a walk, so that the rounds add to several sums in turn: as many as
-/// registers hold, of `bytes` each.
+/// A sum waits for its last addition in each round of a walk, so that the rounds add to several sums in turn: as many
+/// as registers hold, of `bytes` each.
 static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes) {
-  int64_t sums = std::min(kSumBytes / bytes, kSums);
+  int64_t count = std::min(kSumBytes / bytes, kSums);
   SmallVector<std::string> names;
   top->walk([&](LevelLoopOp walk) {
-    WalkResult inside = walk.getRegion().walk([](Operation *op) {
-      return isa<LoopOp, LevelLoopOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (!inside.wasInterrupted() && combinerOf(walk) && !llvm::is_contained(names, walk.getName()))
+    WalkResult inside = walk.getRegion().walk(
+        [](Operation *op) { return isa<LoopOp, LevelLoopOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
+    bool sums = combinerOf(walk) && !walk.getUnroll() && !inside.wasInterrupted();
+    if (sums && !llvm::is_contained(names, walk.getName()))
       names.push_back(walk.getName().str());
   });
   for (const std::string &name : names)
-    if (sums > 1)
-      schedule.unroll(name, sums, sums);
+    if (count > 1)
+      schedule.unroll(name, count, count);
 }
 
 /// The nest for up to `most` vectors: as the main one, in one panel of so many lanes.
@@ -56,7 +59,12 @@ static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule
   LoopOp vectors = nest.find(lane);
   if (!vectors || knownSize(vectors.getUpper()) || knownDivisor(vectors.getUpper()) > most)
     return;
+  auto isFree = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (nest.mainChain().front()->walk(isFree).wasInterrupted()) // steps that were given shape the loops of a sum
+    return;
   std::string prefix = openCase(schedule, lane, most);
+  if (failed(schedule.getResult()))
+    return;
   copy.panel = most;
   scheduleCopies(schedule, lane, copy, prefix);
   std::string vector = prefix + lane.str() + "1";
@@ -67,7 +75,8 @@ static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule
 }
 
 /// A product sampled on a pattern: a row of a stored block is a vector, and four rows share what they read; without
-/// blocks the sum is a vector, along rows of the operands that are laid out so.
+/// blocks the sum is a vector, along rows of the operands that are laid out so, and four entries do not wait for one
+/// another.
 static void scheduleSampled(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
   if (LoopOp block = blockLoop(nest)) {
@@ -93,6 +102,12 @@ static void scheduleSampled(ScheduleBuilder &schedule) {
     scheduleCopies(schedule, name, copy);
     schedule.split(name, copy.panel);
     schedule.vectorize(name + "1", copy.panel);
+    LoopOp entries = nest.mainChain().back();
+    if (!entries.getTrip() && canJam(entries)) {
+      std::string units = entries.getName().str();
+      schedule.split(units, 4);
+      schedule.jam(units + "1");
+    }
   }
 }
 

@@ -170,6 +170,26 @@ static void scheduleVectors(ScheduleBuilder &schedule, std::string name, const C
   schedule.vectorize(name, rule.vector);
 }
 
+/// The loops over the lanes of a panel and over the neighbours of an axis, innermost; a tile of both in registers where
+/// the rule wants that, and neighbours of the axis are so in memory. `lanes` lie inside of `around`, if that is named.
+static void scheduleTile(ScheduleBuilder &schedule, const std::string &around, std::string lanes,
+                         const std::string &neighbours, const CopyRule &rule, bool isLast) {
+  bool tiles = rule.tiles && isLast && rule.panel % rule.tile == 0;
+  std::vector<std::string> order;
+  if (!around.empty())
+    order.push_back(around);
+  if (tiles && rule.panel > rule.tile) {
+    schedule.split(lanes, rule.tile);
+    order.push_back(lanes + "0");
+    lanes += "1";
+  }
+  order.insert(order.end(), {lanes, neighbours});
+  schedule.reorder(order);
+  if (tiles)
+    for (const std::string &loop : {lanes, neighbours})
+      schedule.vectorize(loop, rule.tile);
+}
+
 /// `name` is the operand's, after what the names of the nest begin with.
 static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef operand, StringRef lane, unsigned axis,
                          const CopyRule &rule) {
@@ -183,16 +203,16 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef op
         outer.push_back(loop.getName().str());
   auto *last = llvm::find_if(llvm::reverse(outer), [&](StringRef name) { return name != prefix + "0"; }).base();
   if (last != outer.begin()) { // a thread reads neighbours of the last axis
-    std::string name = *--last;
-    bool vectors = rule.vector > 1 && knownDivisor(nest.find(name).getUpper()) % rule.vector == 0;
-    schedule.split(name, rule.tile);
-    *last = name + "0";
-    if (rule.rows)
-      schedule.reorder({prefix + "0", prefix + "1", name + "1"});
-    else
-      schedule.reorder({prefix + "1", name + "1"});
+    std::string neighbours = *--last;
+    auto argument = cast<BlockArgument>(nest.findOperand(operand));
+    Attribute innermost = axesOf(nest.getFunction(), argument.getArgNumber()).back();
+    bool isLast = cast<StringAttr>(innermost).getValue() == letterOf(neighbours);
+    bool vectors = rule.vector > 1 && knownDivisor(nest.find(neighbours).getUpper()) % rule.vector == 0;
+    schedule.split(neighbours, rule.tile);
+    *last = neighbours + "0";
+    scheduleTile(schedule, rule.rows ? prefix + "0" : "", prefix + "1", neighbours + "1", rule, isLast);
     if (vectors)
-      scheduleVectors(schedule, name + "1", rule);
+      scheduleVectors(schedule, neighbours + "1", rule);
   }
   for (const std::string &loop : outer)
     schedule.bind(loop, rule.unit);
