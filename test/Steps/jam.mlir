@@ -24,3 +24,19 @@ func.func @no_trip(%n: index) attributes {lacis.steps = [#lacis.jam<loop = "i">]
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{jam: loop 'j' carries a sum; jam a loop around it, or unroll it}}
+// expected-note @+1 {{asked for}}
+func.func @sum(%n: index) attributes {lacis.steps = [#lacis.jam<loop = "j">]} {
+  %zero = arith.constant 0.0 : f32
+  %c2 = arith.constant 2 : index
+  lacis.loop "i" %i to %n {
+    %s = lacis.loop "j" %j to %c2 iter(%acc = %zero) -> (f32) {
+      lacis.yield %acc : f32
+    }
+    lacis.yield
+  }
+  return
+}

@@ -17,8 +17,8 @@ static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
 static constexpr int64_t kManyWarps = 32;
 /// Columns that a part of a warp holds where the long rows of a sum run apart: two lanes of vectors.
 static constexpr int64_t kFewColumns = 8;
-/// Warps of a block then: 128 entries of a long row are in flight at once, eight a warp.
-static constexpr int64_t kLongWarps = 16;
+/// Warps of a block then, which take turns at the entries of a long row.
+static constexpr int64_t kLongWarps = 32;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
 /// Entries of a share for each column of its tile: enough to hide the search for its first row, few enough to spread
@@ -88,7 +88,8 @@ static int64_t wantedColumns(Nest &nest, bool uneven, int64_t panel) {
   return !summedHas(nest, "lacis.large") ? panel : uneven ? 2 * kLanes : kLanes;
 }
 
-/// The long rows of a sum, which its last part lists: a block for each, whose warps share the entries; one column a lane.
+/// The long rows of a sum, which its last part lists: a block for each, whose warps share the entries; one column a
+/// lane.
 static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
   Nest &nest = schedule.getNest();
   std::string part = listedPart(nest).str(), row = rowLoop(nest, lane).getName().str();
@@ -120,7 +121,8 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
   LoopOp rows = rowLoop(nest, lane);
   bool uneven = rows && !longRows && letterHas(nest, letterOf(rows.getName()), "lacis.uneven") && sharedEntries(rows);
   int64_t wanted = wantedColumns(nest, uneven, copy.panel);
-  int64_t share = rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel, wanted, longRows ? kFewColumns : kLanes) : 1;
+  int64_t share =
+      rows && !rows.getTrip() ? rowsInWarp(nest.find(lane), copy.panel, wanted, longRows ? kFewColumns : kLanes) : 1;
   copy.panel /= share;
   bool isRead = operandsAcross(nest, lane).empty() && !summedHas(nest, "lacis.large");
   scheduleCopies(schedule, lane, copy);

@@ -12,6 +12,8 @@ LogicalResult JamStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "jam", loc);
   if (failed(loop))
     return failure();
+  if (loop->getNumResults() != 0)
+    return emitError(loc) << "jam: loop '" << getLoop() << "' carries a sum; jam a loop around it, or unroll it";
   std::optional<int64_t> trip = pinTrip(*loop);
   if (!trip)
     return emitError(loc) << "jam: loop '" << getLoop() << "' has no constant trip count; split it first";
