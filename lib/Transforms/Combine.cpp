@@ -162,14 +162,14 @@ Value lacis::sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
 LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane, int64_t warps) {
   constexpr int64_t lanes = 32, mostBytes = 48 * 1024, widest = 8;
   Location loc = loop.getLoc();
-  int64_t bytes = warps * lanes * widest * loop.getNumResults();
-  bool narrow = llvm::all_of(loop.getResultTypes(), [](Type type) { return type.getIntOrFloatBitWidth() <= 32; });
-  int64_t width = narrow ? widest / 2 : widest;
-  bytes = bytes / widest * width;
   for (Value result : loop.getResults())
     for (Operation *user : result.getUsers())
       if (user->hasTrait<OpTrait::IsTerminator>())
         return loop.emitError("bind: the sum of this loop is carried on, so warps cannot share it");
+  if (llvm::any_of(loop.getResultTypes(), llvm::IsaPred<VectorType>))
+    return loop.emitError("bind: this loop sums vectors, and warps bring single elements together; do not vectorize");
+  bool narrow = llvm::all_of(loop.getResultTypes(), [](Type type) { return type.getIntOrFloatBitWidth() <= 32; });
+  int64_t width = narrow ? widest / 2 : widest, bytes = warps * lanes * width * loop.getNumResults();
   if (bytes > mostBytes)
     return loop.emitError("bind: ") << loop.getNumResults() << " sums of " << warps << " warps are " << bytes
                                     << " bytes of shared memory, more than " << mostBytes;

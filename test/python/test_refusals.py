@@ -184,6 +184,7 @@ PACKING = {
         *((FormatError, *case) for case in FORMATS.items()),
         *((DataError, *case) for case in PACKING.items()),
     ],
+    ids=[*SCHEDULES, *FORMATS, *PACKING],
     ids=str,
 )
 def test_a_refusal_says_what_is_wrong(kind, message, call):
