@@ -185,7 +185,6 @@ PACKING = {
         *((DataError, *case) for case in PACKING.items()),
     ],
     ids=[*SCHEDULES, *FORMATS, *PACKING],
-    ids=str,
 )
 def test_a_refusal_says_what_is_wrong(kind, message, call):
     with pytest.raises(kind) as error:
