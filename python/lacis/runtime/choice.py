@@ -24,13 +24,14 @@ def work_of(layer, tokens: int) -> Work:
 
 
 def path_of(layer, tokens: int) -> str:
-    """`dense`, `few` (a nest of its own for few tokens), `tiles` (tensor cores), `loops`, or `eager`."""
+    """`dense`, `few` (on a GPU a nest of its own for few tokens), `tiles` (tensor cores), `loops`, or `eager`."""
     if layer.runs_dense:
         return "dense"
     if layer.target == "eager":
         return "eager"
     steps = layer.family().kernel.steps
-    if any(step.mnemonic == "upto" and tokens <= step.most for step in steps):
+    on_gpu = layer.weight.device.type == "cuda"  # on a CPU few tokens run in narrower panels of the same loops
+    if on_gpu and any(step.mnemonic == "upto" and tokens <= step.most for step in steps):
         return "few"
     return "tiles" if any(step.mnemonic == "tensorize" and step.kind is None for step in steps) else "loops"
 
