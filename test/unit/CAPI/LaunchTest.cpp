@@ -8,12 +8,12 @@
 
 #include <string>
 
-/// A kernel of four units that does nothing, given the output and a workspace of 64 bytes.
+/// A kernel of as many units as outputs, enough for several threads, that does nothing; its workspace has 64 bytes.
 static std::string compiled(const std::string &arguments, const std::string &types) {
   std::string text = "module attributes {lacis.stage = \"target\", lacis.artifact = {args = [" + arguments +
-                     "], output = {dtype = \"f32\", shape = [[{arg = -1, mul = 4}]]}, index_bits = 32, "
+                     "], output = {dtype = \"f32\", shape = [[{arg = -1, mul = 1048576}]]}, index_bits = 32, "
                      "workspace = [{bytes = [{arg = -1, mul = 64}]}], "
-                     "launches = [{entry = \"f\", units = [{arg = -1, mul = 4}]}]}} {\n"
+                     "launches = [{entry = \"f\", units = [{arg = -1, mul = 1048576}]}]}} {\n"
                      "func.func @f(" +
                      types + "%lo: i64, %hi: i64) { return } }";
   lacis_buffer *artifact, *stages, *diagnostics;
@@ -37,8 +37,8 @@ static std::string launch(lacis_parallel_for parallelFor, lacis_allocate allocat
   lacis_kernel *kernel = nullptr;
   EXPECT_EQ(lacis_kernel_load("launch", bytes.data(), bytes.size(), LACIS_DEVICE_HOST, &error), LACIS_DONE);
   EXPECT_EQ(lacis_kernel_find("launch", 6, &kernel, &error), LACIS_DONE);
-  float data[4];
-  int64_t sizes[] = {4}, strides[] = {1};
+  static float data[1 << 20];
+  int64_t sizes[] = {1 << 20}, strides[] = {1};
   lacis_tensor_view output = {data, sizes, strides, 1, LACIS_F32, LACIS_DEVICE_HOST};
   lacis_launch_args args = {};
   args.output = &output;
