@@ -50,9 +50,9 @@ class Work:
 _LAUNCH = 8e-6
 # CSR, float32, 8192 columns: 4096x4096 at 70 % 9.4e12, 3072x768 at 70/80/90 % 9.6, 9.4 and 9.0e12 FLOP/s.
 _LOOPS = 9.2e12
-# A linear layer transposes what goes in and out, two launches more. 2048x512 at 90 %, 8192 tokens: 0.448 - 0.204 ms for
-# 84 MB read and written, 3072x768: 0.786 - 0.428 ms for 126 MB.
-_TRANSPOSED = 0.72e12
+# A linear layer transposes what goes in and out, two launches more. 2048x512 at 90 %, 8192 tokens: 0.292 - 0.189 ms for
+# 84 MB read and written, 3072x768: 0.554 - 0.407 ms for 126 MB.
+_TRANSPOSED = 1.65e12
 # torch dense. float32, 4096x4096 with 1024 and 8192 columns: 0.678 and 5.46 ms; 2048x512 with 128: 17 us, 10 us above
 # its FLOP. bf16, 8192x8192 with 8192 tokens: 1.30 ms, 4096x4096: 0.325 ms.
 _DENSE = {torch.float32: 50e12, torch.float16: 845e12, torch.bfloat16: 845e12}
