@@ -35,6 +35,8 @@ private:
   void produce(OpBuilder &at, Value worker, Value ring) override;
   void consume(OpBuilder &at, Value consumer, Value worker, Value ring) override;
   void forEachShare(OpBuilder &at, Value worker, Value ring, Body body);
+  using LoadTile = llvm::function_ref<void(OpBuilder &in, Value depth, Value tile)>;
+  Value fillStages(OpBuilder &at, ArrayRef<Value> rows, Value ring, LoadTile others);
   Value fill(OpBuilder &at, const Share &share, Value ring);
   Value sum(OpBuilder &at, Value consumer, const Share &share, Value ring);
   void store(OpBuilder &at, Value acc, Value rowGroup, Value step, int64_t column);
@@ -125,39 +127,44 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
                });
 }
 
-/// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
-/// looked up once.
-Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
-  Type index = at.getIndexType(), bit = at.getI1Type();
-  int64_t left = nest.leftColumns(), right = nest.rightColumns();
-  SmallVector<Value> rows, columns, some;
-  for (int64_t row = 0; row < layout.panel; row += left) {
-    Value place = add(at, multiply(at, share.panel, layout.height), constant(row / layout.rows));
-    Value group = OriginOp::create(at, loc, index, regrouped, place);
-    rows.push_back(add(at, multiply(at, group, layout.rows), constant(row % layout.rows)));
-  }
-  Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
-  for (int64_t n = 0; n < nest.share; ++n) {
-    Value step = arith::MinSIOp::create(at, loc, add(at, share.first, constant(n)), last);
-    auto found = CoordinateOp::create(at, loc, index, bit, regrouped, 1, share.begin, step);
-    columns.push_back(multiply(at, found.getDigits()[0], layout.step));
-    some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
-  }
+/// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
+Value SampledForm::fillStages(OpBuilder &at, ArrayRef<Value> rows, Value ring, LoadTile others) {
   auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0], depth = multiply(in, loop.getCoordinate(), nest.depth);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
   for (auto [n, row] : llvm::enumerate(rows))
     load(in, nest.product.left, {depth, row}, tiles.getTiles()[0], constant(n));
-  int64_t parts = layout.step / right;
-  for (int64_t n = 0; n < nest.share; ++n) {
-    OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-    for (int64_t part = 0; part < parts; ++part)
-      load(then, nest.product.right, {depth, add(then, columns[n], constant(part * right))}, tiles.getTiles()[1],
-           constant(n * parts + part));
-  }
+  others(in, depth, tiles.getTiles()[1]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
   return loop.getResult(0);
+}
+
+/// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
+/// looked up once.
+Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
+  int64_t left = nest.leftColumns(), right = nest.rightColumns();
+  SmallVector<Value> rows, columns, some;
+  for (int64_t row = 0; row < layout.panel; row += left) {
+    Value place = add(at, multiply(at, share.panel, layout.height), constant(row / layout.rows));
+    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
+    rows.push_back(add(at, multiply(at, group, layout.rows), constant(row % layout.rows)));
+  }
+  Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
+  for (int64_t n = 0; n < nest.share; ++n) {
+    Value step = arith::MinSIOp::create(at, loc, add(at, share.first, constant(n)), last);
+    columns.push_back(columnOf(at, share, step));
+    some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
+  }
+  return fillStages(at, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
+    int64_t parts = layout.step / right;
+    for (int64_t n = 0; n < nest.share; ++n) {
+      OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
+      for (int64_t part = 0; part < parts; ++part)
+        load(then, nest.product.right, {depth, add(then, columns[n], constant(part * right))}, tile,
+             constant(n * parts + part));
+    }
+  });
 }
 
 //===- Consumers ----------------------------------------------------------===//
@@ -279,18 +286,12 @@ Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
   }
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value place = loop.getIterArgs()[0], depth = multiply(in, loop.getCoordinate(), nest.depth);
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-  for (auto [n, from] : llvm::enumerate(rows))
-    load(in, nest.product.left, {depth, from}, tiles.getTiles()[0], constant(n));
-  for (auto [n, from] : llvm::enumerate(columns)) {
-    OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-    load(then, nest.product.right, {depth, from}, tiles.getTiles()[1], constant(n));
-  }
-  YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
-  return loop.getResult(0);
+  return fillStages(at, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
+    for (auto [n, from] : llvm::enumerate(columns)) {
+      OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
+      load(then, nest.product.right, {depth, from}, tile, constant(n));
+    }
+  });
 }
 
 /// A share with fewer steps multiplies fewer: a consumer has up to `steps`, or three quarters, a half, a quarter of them.

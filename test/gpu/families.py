@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import test_races_cuda  # noqa: E402
 import test_stage_cuda  # noqa: E402
 from bench import tile_gradients, tiles  # noqa: E402
+from test_tile_schedules_cuda import blocked  # noqa: E402
 
 import lacis  # noqa: E402
 from lacis import steps  # noqa: E402
@@ -42,13 +43,6 @@ class Problem:
         if self.packed is not None:
             answer = self.packed.with_values(answer).to_dense()
         return set((~answer.isfinite()).any(1).nonzero().flatten().tolist())
-
-
-def blocked(rows: int, columns: int, block, sparsity: float, dtype=torch.bfloat16) -> torch.Tensor:
-    """A random matrix with whole blocks of zeros."""
-    grid = torch.rand(-(-rows // block[0]), -(-columns // block[1]), device="cuda") >= sparsity
-    mask = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
-    return (torch.randn(rows, columns, device="cuda") * mask).to(dtype)
 
 
 def default(

@@ -11,30 +11,14 @@ import torch
 
 NAN = 0x7FFF7FFF  # not a number as float32, and twice as bfloat16 or float16
 THREADS = 512
-PTX = """
+HEAD = """
 .version 7.0
 .target sm_80
 .address_size 64
 .extern .shared .align 16 .b8 memory[];
-
-.visible .entry fill(.param .u64 found, .param .u32 words, .param .u32 word)
-{
-  .reg .pred %end;
-  .reg .b32 %at, %words, %word, %base, %address;
-  ld.param.u32 %words, [words];
-  ld.param.u32 %word, [word];
-  mov.u32 %base, memory;
-  mov.u32 %at, %tid.x;
-NEXT:
-  setp.ge.u32 %end, %at, %words;
-  @%end ret;
-  mad.lo.u32 %address, %at, 4, %base;
-  st.volatile.shared.u32 [%address], %word;
-  add.u32 %at, %at, THREADS;
-  bra NEXT;
-}
-
-.visible .entry count(.param .u64 found, .param .u32 words, .param .u32 word)
+"""
+ENTRY = """
+.visible .entry NAME(.param .u64 found, .param .u32 words, .param .u32 word)
 {
   .reg .pred %end, %same;
   .reg .b32 %at, %words, %word, %base, %address, %read;
@@ -49,13 +33,24 @@ NEXT:
   setp.ge.u32 %end, %at, %words;
   @%end ret;
   mad.lo.u32 %address, %at, 4, %base;
-  ld.volatile.shared.u32 %read, [%address];
-  setp.eq.u32 %same, %read, %word;
-  @%same red.global.add.u32 [%found], 1;
+  EACH
   add.u32 %at, %at, THREADS;
   bra NEXT;
 }
-""".replace("THREADS", str(THREADS))
+"""
+FILL = "st.volatile.shared.u32 [%address], %word;"
+COUNT = """ld.volatile.shared.u32 %read, [%address];
+  setp.eq.u32 %same, %read, %word;
+  @%same red.global.add.u32 [%found], 1;"""
+
+
+def entry(name: str, each: str) -> str:
+    """A kernel whose threads visit every word of a block's shared memory."""
+    return ENTRY.replace("NAME", name).replace("EACH", each).replace("THREADS", str(THREADS))
+
+
+PTX = HEAD + entry("fill", FILL) + entry("count", COUNT)
+
 
 
 class Kernels:

@@ -9,6 +9,7 @@ import families
 import poison
 import pytest
 import torch
+from test_tile_schedules_cuda import blocked
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 import conformance  # noqa: E402
@@ -49,7 +50,7 @@ def test_products_and_gradients(shard):
 
 def check(format, block, rows, columns, tokens, sparsity, dtype, target):
     """The kernel of the product, which and whose gradients are right on poisoned memory."""
-    w = families.blocked(rows, columns, block, sparsity, dtype)
+    w = blocked(rows, columns, block, sparsity, dtype)
     w *= torch.rand_like(w.float()) < 0.9  # zeros inside of blocks, padding as far as gradients go
     packed = lacis.pack(w, format)
     x, dy = (torch.randn(tokens, size, device="cuda").to(dtype) for size in (columns, rows))

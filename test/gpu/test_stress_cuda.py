@@ -59,13 +59,18 @@ def test_a_thousand_runs_of_few_tokens(name, tokens):
     stress(FEW[name](2048, 2048, tokens))
 
 
+def spoiled(problem, nan, infinity) -> torch.Tensor:
+    """The answer where two elements of the input are no numbers."""
+    problem.given[nan], problem.given[infinity] = float("nan"), float("inf")
+    with torch.no_grad():
+        return problem.run()
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_not_a_number_stays_in_its_token(name):
     """In its feature, in a gradient of values, which sums over tokens."""
     problem = ALL[name](1024, 1024, 300, sparsity=0.5)
-    problem.given[17, 5], problem.given[200, 500] = float("nan"), float("inf")
-    with torch.no_grad():
-        found = problem.run()
+    found = spoiled(problem, (17, 5), (200, 500))
     assert problem.spoiled_lines(found) <= ({5, 500} if "dw" in name else {17, 200})
     assert not found.isfinite().all()
 
@@ -73,7 +78,5 @@ def test_not_a_number_stays_in_its_token(name):
 @pytest.mark.parametrize("name", FEW)
 def test_not_a_number_stays_in_one_of_few_tokens(name):
     problem = FEW[name](1024, 1024, 9, sparsity=0.5)
-    problem.given[3, 5], problem.given[8, 500] = float("nan"), float("inf")
-    with torch.no_grad():
-        found = problem.run()
+    found = spoiled(problem, (3, 5), (8, 500))
     assert problem.spoiled_lines(found) <= {3, 8} and not found.isfinite().all()
