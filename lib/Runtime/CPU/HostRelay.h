@@ -11,7 +11,9 @@
 
 namespace lacis::runtime {
 
-/// Threads take pieces of a launch as they come, and begin the next one when all pieces are done.
+/// Each thread begins at its own share of the pieces of a launch and goes on to what others have left; it begins the
+/// next launch when all pieces are done. Shares of all launches, and of the next call, begin at the same place, so that
+/// a thread finds in its caches what it wrote and read before.
 ///
 /// A thread waits for pieces that others already run, never for one to come, so that any number of threads will do:
 /// one that comes late finds nothing left.
@@ -23,14 +25,18 @@ public:
   llvm::Error run(lacis_parallel_for parallelFor);
 
 private:
+  /// Pieces of a launch at most: enough for any number of threads to end together.
+  static constexpr int64_t mostPieces = 256;
+
   struct Leg {
     HostFunction function = nullptr;
-    int64_t units = 0, piece = 1;
-    alignas(64) std::atomic<int64_t> taken{0};
+    int64_t units = 0, piece = 1, pieces = 0;
+    alignas(64) std::atomic<bool> taken[mostPieces] = {};
     alignas(64) std::atomic<int64_t> done{0};
   };
 
-  void work();
+  void work(int64_t thread);
+  int64_t runFree(Leg &leg, int64_t thread) const;
 
   std::unique_ptr<Leg[]> legs;
   size_t count = 0;
