@@ -3,6 +3,8 @@
 /// Loads, finds and launches kernels.
 #include "lacis/Runtime/Kernel.h"
 #include "lacis/Runtime/KernelFile.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace lacis;
 using namespace lacis::runtime;
@@ -97,10 +99,16 @@ KernelRegistry &KernelRegistry::get() {
 Kernel *KernelRegistry::lookup(StringRef key) {
   std::shared_lock<std::shared_mutex> lock(mutex);
   auto found = kernels.find(key);
-  return found == kernels.end() ? nullptr : found->second.get();
+  return found == kernels.end() ? nullptr : found->second;
 }
 
 Expected<Kernel *> KernelRegistry::insert(StringRef key, StringRef bytes) {
+  auto digest = llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes));
+  {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    if (auto found = byDigest.find(digest); found != byDigest.end())
+      return kernels.try_emplace(key, found->second.get()).first->second;
+  }
   Expected<Artifact> artifact = Artifact::parse(bytes);
   if (!artifact)
     return artifact.takeError();
@@ -108,7 +116,8 @@ Expected<Kernel *> KernelRegistry::insert(StringRef key, StringRef bytes) {
   if (!kernel)
     return kernel.takeError();
   std::unique_lock<std::shared_mutex> lock(mutex);
-  return kernels.try_emplace(key, std::move(*kernel)).first->second.get();
+  Kernel *only = byDigest.try_emplace(digest, std::move(*kernel)).first->second.get();
+  return kernels.try_emplace(key, only).first->second;
 }
 
 Error KernelRegistry::load(StringRef key, StringRef bytes, int32_t device) {

@@ -6,6 +6,7 @@ import torch
 from test_tile_schedules_cuda import FORMATS, check
 
 import lacis
+from lacis.runtime import library
 
 HOPPER = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
 pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
@@ -78,6 +79,22 @@ def test_one_full_row_and_a_single_block(block):
     problem.weight[512 : 512 + block[0], 256 : 256 + block[1]] = -2.0
     problem.packed = lacis.pack(problem.weight, lacis.Bsr(*block))
     problem.check()
+
+
+@pytest.mark.parametrize("block", [(32, 32), (16, 16)], ids=str)
+def test_each_pattern_has_the_gradients_for_its_density(block, monkeypatch):
+    """Patterns share a forward kernel; each has the gradient of its values by the schedule for its density."""
+    launched = []
+    monkeypatch.setattr(library, "einsum", lambda *a, run=library.einsum: launched.append(a[3]) or run(*a))
+    for sparsity, is_gathered in ((0.2, False), (0.75, True), (0.5, True), (0.2, False)):
+        problem = Problem("Bsr", block, (768, 1024, 300), sparsity)
+        kernel = problem.kernels["values"]
+        assert ("lacis.mma_gathered" in kernel.asm["tiles"]) == is_gathered
+        problem.packed.values.requires_grad_()
+        lacis.compile("ij,bj->bi", problem.packed, problem.x)(problem.packed, problem.x).backward(problem.dy)
+        assert launched.pop() == kernel.family.key
+        want = problem.packed.pattern.gather(problem.dy.double().T @ problem.x.double())
+        check(problem.packed.values.grad, want, f"{sparsity}")
 
 
 def model_of(block, dtype=torch.bfloat16, sparsity=0.75):

@@ -148,7 +148,7 @@ def test_compile_many_keeps_the_order_and_compiles_once(monkeypatch):
 
 def test_saved_kernels(tmp_path):
     kernel = kernels.compile_kernel(TEXT, "cpu")
-    kernels.save([kernel], tmp_path / "saved")
+    kernels.save({kernel.key: kernel}, tmp_path / "saved")
     assert os.listdir(tmp_path / "saved") == [f"{kernel.key}.lacis"]
 
 

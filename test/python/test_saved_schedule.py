@@ -110,6 +110,9 @@ def test_replayed_gradients_are_the_same_kernels(tmp_path):
     assert all(map(torch.equal, *results))
     kernels = [[s["0.weight"].kernels[role].key for role in ("grad_values", "grad_input")] for s in (s, again)]
     assert kernels[0] == kernels[1] and s["0:in0"].grad.kernel.steps[:2] == s["0:in0"].grad.steps
+    lacis.save_kernels(built, tmp_path / "kernels")  # by the keys of calls, for schedules of gradients change them
+    key = built[0].family().key
+    assert key != built[0].family().kernel.key and (tmp_path / "kernels" / f"{key}.lacis").exists()
 
 
 def test_two_files_differ_where_the_gradients_do(tmp_path):

@@ -2,6 +2,7 @@
 """Gradients of half-type products with dense stored blocks run on tensor cores by the default schedule of sm_90a."""
 
 import dataclasses
+import types
 
 import pytest
 import torch
@@ -13,8 +14,9 @@ from lacis import _core
 from lacis.capture import capture_einsum
 from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
-from lacis.runtime import ptxas
-from lacis.runtime.kernels import compile_kernel
+from lacis.runtime import gradients, ptxas
+from lacis.runtime.compile import Kernel
+from lacis.runtime.kernels import Request, compile_kernel
 
 needs_ptxas = pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 
@@ -100,7 +102,7 @@ def test_few_blocks_are_gathered(case):
 
 
 def few(case):
-    """The gradient of the values as it is where a third of the blocks are stored, or fewer."""
+    """The gradient of the values as it is where half of the blocks are stored, or fewer."""
     packed, x, dy, _ = gradient("values", VALUES[case][0], 1096, 1304, 64, VALUES[case][1], torch.bfloat16)
     spec = dataclasses.replace(capture_einsum("ij,bj->bi", [packed, x], None)[0], eighths=1)
     return packed, x, dy, emit(gradient_specs(spec)["values"])
@@ -111,6 +113,25 @@ def test_the_gathered_arrays_say_what_the_matrix_says(case):
     packed, x, dy, text = few(case)
     got = walk_shares(compile_kernel(text, TARGET), packed, x, dy)
     assert torch.equal(got, packed.pattern.gather(dy.float().T @ x.float()))
+
+
+def test_each_pattern_has_the_gradients_for_its_density(monkeypatch):
+    """Patterns share a forward kernel, but not the gradients of one that has other kernels for them."""
+    monkeypatch.setattr(gradients, "_families", {})
+    packed, x, _ = problem(lacis.Bsr, 1096, 1304, 64, (16, 16))
+    spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)
+    names = []
+
+    def family(eighths):
+        own = dataclasses.replace(spec, eighths=eighths)
+        loaded = types.SimpleNamespace(key=Request(emit(own), TARGET).key, load=lambda device, key: names.append(key))
+        return gradients.family(Kernel(own, loaded, torch.device("cpu")), None)
+
+    most, half, few = map(family, (5, 4, 1))
+    assert most.key == most.kernel.key == half.kernel.key != half.key and half is few
+    assert names == [half.key] and gradients.find_family(half.key) is half
+    told = ["lacis.eighths = 4" in emit(each.specs["values"]) for each in (most, half)]
+    assert told == [False, True] and emit(most.specs["1"]) == emit(half.specs["1"])
 
 
 def walk_shares(kernel, packed, x, dy):

@@ -63,7 +63,9 @@ private:
   llvm::Expected<Kernel *> insert(llvm::StringRef key, llvm::StringRef artifact);
 
   std::shared_mutex mutex;
-  llvm::StringMap<std::unique_ptr<Kernel>> kernels;
+  llvm::StringMap<Kernel *> kernels;
+  /// By the digest of the artifact: a kernel with several keys is loaded once.
+  std::map<std::array<uint8_t, 32>, std::unique_ptr<Kernel>> byDigest;
   std::string searchPath;
 };
 

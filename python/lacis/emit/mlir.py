@@ -15,7 +15,7 @@ from .steps import function_location, steps_attribute
 # Bool is a byte in memory, 0 or 1.
 _TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
 _SUM_TYPES = {"f64": "f64", "i8": "i8"}
-_EIGHTHS = (3, 4)  # stored at the most: what makes a difference to a default schedule
+_FEW_EIGHTHS = 4  # stored at the most: what makes a difference to a default schedule
 
 
 def emit(spec: KernelSpec) -> str:
@@ -29,6 +29,15 @@ def emit(spec: KernelSpec) -> str:
     '#w = #lacis.format<(i, j) -> (i : dense, j : compressed)>'
     """
     return _Writer(spec).text()
+
+
+def density(spec: KernelSpec) -> dict[str, list[str]]:
+    """What default schedules are told of how much is stored, in the dialect's words: those of products sampled on a
+    pattern `eighths`, others `slabs`."""
+    return {
+        "eighths": [f"lacis.eighths = {_FEW_EIGHTHS} : i64"] if spec.eighths <= _FEW_EIGHTHS else [],
+        "slabs": [] if spec.slabs is None else [f"lacis.slabs = {spec.slabs} : i64"],
+    }
 
 
 class _Writer:
@@ -86,11 +95,8 @@ class _Writer:
             flags = [letter in getattr(self.spec, name) for letter in operand.indices]
             if any(flags):
                 words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
-        sampled = operand.format is not None and self.spec.sampled and self.element != self.sum_type
-        if sampled and self.spec.eighths <= _EIGHTHS[-1]:
-            words.append(f"lacis.eighths = {next(n for n in _EIGHTHS if self.spec.eighths <= n)} : i64")
-        if operand.format is not None and not self.spec.sampled and self.spec.slabs is not None:
-            words.append(f"lacis.slabs = {self.spec.slabs} : i64")
+        if operand.format is not None and (not self.spec.sampled or self.element != self.sum_type):
+            words += density(self.spec).get("eighths" if self.spec.sampled else "slabs", [])
         return "{" + ", ".join(words) + "}"
 
     def sizes(self) -> None:

@@ -123,7 +123,7 @@ class Kernel:
             if any(family.specs[slot].scattered for slot in asked):
                 _refuse_duplicates(packed)
             companions = [packed.array(*name) for name in family.bind(asked).companions] if asked else []
-        return library.einsum(dense, storage, shape, self.key, list(packed.shape), companions)
+        return library.einsum(dense, storage, shape, family.key, list(packed.shape), companions)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"

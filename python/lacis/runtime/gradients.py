@@ -14,6 +14,7 @@ import threading
 import torch
 
 from ..capture.gradient import VALUES, gradient_specs
+from ..emit import density
 from ..errors import DataError, Error
 from . import library
 
@@ -31,8 +32,8 @@ class BackwardError(Error, NotImplementedError):
 class Family:
     """A kernel, the kernels of its gradients, and the arrays that these walk beside the kernel's own.
 
-    `key` is what the operator is called with: that of the kernel, or one more name for it where `steps` (by slot)
-    schedule the gradients, for another layer with the same kernel may schedule them otherwise.
+    `key` is what the operator is called with: that of the kernel, or one more name for it where gradients are told what
+    its own text does not say: `steps` (by slot), or how much is stored. Another layer with the same kernel may differ.
     """
 
     def __init__(self, key: str, kernel, load, steps):
@@ -120,13 +121,14 @@ def family(kernel, load, steps=None) -> Family:
     `load(spec, plain=True)` leaves tensor cores, and the structures that they walk, aside.
     """
     steps = {slot: tuple(each) for slot, each in (steps or {}).items() if each}
+    told = [f"{slot} {step.text()}" for slot in sorted(steps) for step in steps[slot]]
+    told += [word for words in density(kernel.spec).values() for word in words if word not in kernel.text]
     key = kernel.key
-    if steps:
-        text = "".join(f"{slot} {step.text()}\n" for slot in sorted(steps) for step in steps[slot])
-        key = hashlib.sha256(f"family {key}\n{text}".encode()).hexdigest()
+    if told:
+        key = hashlib.sha256("\n".join(["family", key, *told]).encode()).hexdigest()
     found = _families.get(key)
     if found is None:
-        if steps:
+        if told:
             kernel.name_also(key)
         found = _families.setdefault(key, Family(key, kernel, load, steps))
     return found

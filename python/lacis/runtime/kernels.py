@@ -269,9 +269,9 @@ def compile_many(requests: Iterable[Request], *, device: torch.device | int | No
     return [futures[request.key].result() for request in wanted]
 
 
-def save(kernels: Iterable[LoadedKernel], path: str | os.PathLike) -> None:
-    """Writes kernels where `LACIS_KERNEL_PATH` lets another process find them."""
+def save(kernels: Mapping[str, LoadedKernel], path: str | os.PathLike) -> None:
+    """Writes kernels, by the keys of calls, where `LACIS_KERNEL_PATH` lets another process find them."""
     folder = pathlib.Path(path)
     folder.mkdir(parents=True, exist_ok=True)
-    for kernel in kernels:
-        (folder / f"{kernel.key}.lacis").write_bytes(kernel.artifact)
+    for key, kernel in kernels.items():
+        (folder / f"{key}.lacis").write_bytes(kernel.artifact)

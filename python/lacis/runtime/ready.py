@@ -54,7 +54,7 @@ class ReadyCalls:
         values, calls = self._known.get(packed, (None, {}))
         if values is not packed._values or len(calls) >= _MOST:
             calls = {}
-        calls[dense.shape] = BoundCall(kernel.arrays(packed), kernel.key, packed.shape, dense.ndim, result.shape)
+        calls[dense.shape] = BoundCall(kernel.arrays(packed), kernel.family.key, packed.shape, dense.ndim, result.shape)
         self._known[packed] = packed._values, calls
 
     def _is_plain(self, operands) -> bool:

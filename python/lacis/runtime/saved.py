@@ -16,4 +16,4 @@ def save_kernels(model, path: str | os.PathLike) -> None:
     modules = [m for m in model.modules() if isinstance(m, SparseModule) and m.target != "eager"]
     families = [family for module in modules for family in module.family().compiled()]
     kernels = {family.key: family.kernel.loaded for family in families}
-    save(kernels.values(), path)
+    save(kernels, path)

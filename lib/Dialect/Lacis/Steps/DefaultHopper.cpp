@@ -27,7 +27,7 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
   if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
     return std::nullopt;
-  if (rows <= 32 && columns <= 32 && eighths <= (rows * columns == 32 * 32 ? 4 : 3))
+  if (rows <= 32 && columns <= 32 && eighths <= 4)
     return SampledPanel{512, columns, columns == 32 ? 18 : 30, 3, /*consumers=*/3, /*depth=*/32, /*within=*/640};
   constexpr int64_t tall = 128, wide = 256; // a stage has 128 x 256 outputs, or 64 x 512 where blocks have 64 rows
   int64_t step = std::max<int64_t>(columns, 64);
