@@ -54,6 +54,23 @@ def test_once_and_twice(name):
     assert gradgradcheck(function, (dense, *others))
 
 
+def test_only_what_is_asked_for():
+    """`torch.autograd.grad` of one of several tensors runs the kernel of that gradient alone."""
+    packed, _, (x,) = problem(FORMATS["csr"])
+    values, given = packed.values.clone().requires_grad_(), torch.ones(3, 7, dtype=torch.float64)
+    doubled = x * 2
+    y = lacis.einsum("ij,bj->bi", packed.with_values(values), doubled)
+    runs = lambda *asked: _launches(lambda: torch.autograd.grad(y, asked, given, retain_graph=True))
+    assert [runs(values), runs(x), runs(doubled), runs(values, x)] == [1, 1, 1, 2]
+    assert _launches(lambda: y.backward(given, retain_graph=True)) == 2
+
+
+def _launches(function) -> int:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        function()
+    return {row.key: row.count for row in profile.key_averages()}["lacis::einsum"]
+
+
 EXPRESSIONS = ["ij,j->i", "ij,jk->ik", "ji,jk->ki", "ij,jk->i", "bij,bj->bi", "ij->j"]
 CUBES = ["ijk,jr,kr->ir", "ijk,k->ij", "ijk,kr->r"]
 
