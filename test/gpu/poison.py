@@ -52,7 +52,6 @@ def entry(name: str, each: str) -> str:
 PTX = HEAD + entry("fill", FILL) + entry("count", COUNT)
 
 
-
 class Kernels:
     """The two kernels above, loaded through the driver; each takes all the shared memory that a block may have."""
 

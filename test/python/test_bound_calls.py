@@ -41,7 +41,7 @@ def test_one_binding_serves_until_a_tensor_is_another(model):
         assert bound(layer) is not first
 
 
-def test_training_keeps_no_tensors_of_inference(model):
+def test_training_keeps_no_tensors_of_inference_nor_of_an_earlier_pattern(model):
     layer, x = model[0], torch.randn(3, 40)
     with torch.no_grad():
         model(x)
@@ -49,6 +49,7 @@ def test_training_keeps_no_tensors_of_inference(model):
     model(x)
     assert bound(layer) is None
     layer.weight.set_packed(lacis.pack(layer.weight.to_dense().flip(0).detach(), layer.weight.format))
+    model(x)
     gc.collect()
     assert crd() is None
     with torch.no_grad():

@@ -57,6 +57,8 @@ def test_norms_differ():
     tensor = torch.tensor([[3.0, 0.0], [2.0, 2.0]])
     assert BlockMagnitude(0.5, norm=1, block=(1, 2))(tensor)[1].all()
     assert BlockMagnitude(0.5, norm=2, block=(1, 2))(tensor)[0].all()
+    with pytest.raises(DataError, match=r"norm is 1, 2 or inf, not \(1, 2\)"):
+        BlockMagnitude(0.5, (1, 2))
 
 
 def test_random_repeats_and_depends_on_the_seed():

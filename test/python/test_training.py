@@ -6,6 +6,7 @@ import copy
 import lacis
 import pytest
 import torch
+from lacis.nn import step
 from lacis.runtime import library
 from strategies import mostly_long
 from training import FORMATS, SHAPE, assert_gradients_match, build, entries, gathered, masked, values
@@ -58,11 +59,17 @@ def test_padding_stays_zero_under_any_optimizer(format, optimizer):
             assert not tensor[~entries(model[n])[part]].any()
 
 
-def test_only_gradients_that_are_asked_for_are_computed(monkeypatch):
+@pytest.mark.parametrize("quick", [True, False])
+def test_only_gradients_that_are_asked_for_are_computed(monkeypatch, quick):
     model, _ = build("csr")
     launched = []
     monkeypatch.setattr(library, "einsum", lambda *a, run=library.einsum: launched.append(a[3]) or run(*a))
     keys = {role: kernel.key for role, kernel in model_kernels(model).items()}
+    for name, role in (("_input_gradient", "x"), ("_values_gradient", "values")):
+        run = getattr(step.Bound, name)
+        monkeypatch.setattr(step.Bound, name, lambda *a, run=run, role=role: launched.append(keys[role]) or run(*a))
+    if not quick:
+        model[0]._quick_steps = lambda x: None
 
     def backward(x):
         launched.clear()

@@ -13,6 +13,7 @@ from ..errors import DataError
 from ..operators import OPERATORS
 from .cast import Cast, cast_of
 from .quick import QuickCall
+from .step import QuickSteps
 
 _OWN = set(torch.nn.Module().__dict__)
 
@@ -47,7 +48,8 @@ class SparseModule(torch.nn.Module):
         self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
         self._key: str | None = None
-        self._quick: QuickCall | None = None
+        self._quick: QuickCall | None = None  # in inference
+        self._quick_steps: QuickSteps | None = None  # in training
         self._casts: dict[torch.dtype, Cast] = {}  # by the dtype of an autocast region
         self._bound: frozenset[str] = frozenset()
         self.runs_dense = False  # the dense product is faster, and may take its place
@@ -70,10 +72,11 @@ class SparseModule(torch.nn.Module):
 
     def forward(self, *args):
         quick = None if self.runs_dense else self._quick
-        if quick is not None and not torch.compiler.is_dynamo_compiling():
+        if quick is not None and len(args) == 1 and not torch.compiler.is_dynamo_compiling():
             if torch.is_grad_enabled():
                 quick.release()
-            elif len(args) == 1 and (y := quick(args[0])) is not None:
+                quick = self._quick_steps
+            if (y := quick(args[0])) is not None:
                 return y
         return self.general(*args)
 
@@ -135,7 +138,9 @@ class SparseModule(torch.nn.Module):
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
         self._key = self._family.key
-        self._quick = None if knobs.debug else QuickCall(self, OPERATORS[self.operator], kernel, self._arrays)
+        operator = OPERATORS[self.operator]
+        self._quick = None if knobs.debug else QuickCall(self, operator, kernel, self._arrays)
+        self._quick_steps = None if knobs.debug else QuickSteps(self, operator)
         self.bind_gradients(self._bound)
         return kernel
 
@@ -182,7 +187,7 @@ class SparseModule(torch.nn.Module):
         super()._apply(fn, recurse)
         after = (self.weight.dtype, self.weight.device)
         if self._key is not None and before != after:
-            self._key = self._quick = None
+            self._key = self._quick = self._quick_steps = None
             self._casts, self._dense = {}, (None, None)
             if after[1].type in ("cpu", "cuda"):
                 self.bind()
@@ -192,7 +197,7 @@ class SparseModule(torch.nn.Module):
         state = dict(self.__dict__)
         for name in ("_family", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
-        state["_key"] = state["_quick"] = None
+        state["_key"] = state["_quick"] = state["_quick_steps"] = None
         state["_casts"], state["_dense"] = {}, (None, None)
         return state
 

@@ -8,6 +8,7 @@ the same form with another operand left out, so the gradients of a gradient are 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import threading
 
@@ -63,6 +64,31 @@ class Family:
         """
         return [*self.kernel.names, *self.companions]
 
+    @functools.cached_property
+    def own_values(self) -> list[int]:
+        """Where the values are among the kernel's arrays, one place for each part that has them there."""
+        return [n for n, array in enumerate(self.kernel.names) if _values_slot(array)]
+
+    @property
+    def value_parts(self) -> list[str]:
+        """The parts whose values the kernel reads where they are stored."""
+        return [self.kernel.names[n][0] for n in self.own_values]
+
+    @functools.cached_property
+    def differentiable(self) -> list[str]:
+        """The slots of the dense operands but the bias, then those of `own_values`."""
+        dense = [operand.name for n, operand in enumerate(self.dense) if n != self.bias]
+        return dense + [_values_slot(self.kernel.names[n]) for n in self.own_values]
+
+    def walked(self, slot: str) -> list[Array]:
+        """The arrays that the kernel of a gradient walks, in its order, by their names in the sum."""
+        return [_in_part(array, slot) for array in self.gradient(slot).kernel.names]
+
+    def copies(self, slots) -> bool:
+        """Is there a kernel, this one or that of a gradient, which reads a copy of the values?"""
+        arrays = [*self.kernel.names, *(array for slot in slots for array in self.walked(slot))]
+        return any(text and name == VALUES for _, text, name in arrays)
+
     def bind(self, slots) -> Family:
         """Compile the kernels of these gradients and note the arrays that they walk, in one order in every process."""
         for slot in sorted(slots, key=self.slots.index):
@@ -104,6 +130,10 @@ class Family:
         """This family and all that were compiled for it."""
         others = [*self._gradients.values(), *self._casts.values()]
         return [self, *(found for other in others for found in (other, *other._gradients.values()))]
+
+    def differentiate(self, context, grad, needs_operands, needs_storage) -> tuple[list, list]:
+        """See `differentiate`; `context` is what `keep` fills."""
+        return differentiate(context, grad, needs_operands, needs_storage)
 
     def asked(self, operands, storage) -> list[str]:
         """The slots of a call whose tensors take part in autograd."""

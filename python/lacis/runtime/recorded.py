@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import torch
 
+from ..nn.step import asked
 from . import gradients
 
 _OTHERS = 5  # arguments before the tensors
@@ -30,26 +31,9 @@ class Recorded(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        needs = _asked(ctx, ctx.needs_input_grad[_OTHERS:])
+        needs = asked(ctx, ctx.needs_input_grad[_OTHERS:])
         found = gradients.differentiate(ctx, grad, needs[: ctx.operands], needs[ctx.operands : ctx.count])
         return *([None] * _OTHERS), *found[0], *found[1], *([None] * ctx.others)
-
-
-def _asked(ctx, needs) -> list[bool]:
-    """Which of the gradients that the tensors need does this backward pass ask for?
-
-    `torch.autograd.grad` and `backward(inputs=...)` name some tensors; what autograd noted in the forward pass is all.
-    """
-    if sum(needs) < 2:
-        return needs
-    return [need and _runs(node) for need, (node, _) in zip(needs, ctx.next_functions)]
-
-
-def _runs(node) -> bool:
-    try:
-        return torch._C._will_engine_execute_node(node)
-    except RuntimeError:  # torch cannot say it of a leaf that is asked for
-        return True
 
 
 def may_record(device: torch.device) -> bool:

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
+from ..errors import DataError
 from .base import BlockSparsifier
 from .choose import blocked, check_sparsity, keep_count, keep_largest, magnitude, spread
 
@@ -17,12 +20,16 @@ class BlockMagnitude(BlockSparsifier):
     >>> import torch
     >>> BlockMagnitude(0.5, block=(1, 2))(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
     [[False, False], [True, True]]
+
+    Raises `DataError` for a share that is not from 0 to 1, and for another norm.
     """
 
     counts = True
 
     def __init__(self, sparsity: float, norm: float = 2, block=None):
         self.sparsity = check_sparsity(sparsity)
+        if isinstance(norm, bool) or norm not in (1, 2, math.inf):
+            raise DataError(f"norm is 1, 2 or inf, not {norm!r}; a block size is given as block=(rows, columns)")
         self.norm = norm
         self.block = None if block is None else tuple(block)
 

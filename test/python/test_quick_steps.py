@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls in training that are bound to their tensors: the numbers of the general way, and what they leave to it."""
+
+import gc
+import weakref
+
+import lacis
+import pytest
+import torch
+from lacis.nn import step
+from strategies import mostly_long
+from training import FORMATS, SHAPE, build, masked, values
+
+INPUTS = {
+    "matrix": lambda: torch.randn(16, SHAPE[0]),
+    "3-D": lambda: torch.randn(2, 8, SHAPE[0]),
+    "vector": lambda: torch.randn(SHAPE[0]),
+    "no rows": lambda: torch.randn(2, 0, SHAPE[0]),
+    "strided": lambda: torch.randn(SHAPE[0], 16).t(),
+}
+
+
+def gradients(layer, x, general=False):
+    """The answer and all gradients of one layer, and whether its quick way answered."""
+    if layer._quick_steps is None:
+        layer.bind()
+    quick, answered = layer._quick_steps, []
+    layer._quick_steps = lambda x: None if general else answered.append(quick(x)) or answered[-1]
+    x = x.detach().requires_grad_()
+    try:
+        y = layer(x)
+    finally:
+        layer._quick_steps = quick
+    y.cos().sum().backward()
+    trained = [x, layer.bias, *values(layer).values()]
+    found = [y.detach(), *(tensor.grad for tensor in trained)]
+    for tensor in trained:
+        tensor.grad = None
+    return found, bool(answered) and answered[0] is not None
+
+
+@pytest.mark.parametrize("format", mostly_long(list(FORMATS), "csr", "bsr", "sum"))
+def test_the_quick_way_has_the_numbers_of_the_general_one(format):
+    model, _ = build(format)
+    for make in INPUTS.values():
+        x = make()
+        found, quick = gradients(model[0], x)
+        assert quick, "no other way was taken"
+        expected, quick = gradients(model[0], x, general=True)
+        assert not quick
+        assert all(map(torch.equal, found, expected))
+
+
+def test_an_expanded_gradient():
+    model, _ = build("csr")
+    x = torch.randn(16, SHAPE[0], requires_grad=True)
+    model[0](x).sum().backward()
+    torch.testing.assert_close(x.grad, model[0].weight.to_dense().sum(0).expand(16, -1).detach())
+
+
+@pytest.mark.parametrize("format", ["csr", "sum"])
+def test_it_sees_what_the_module_holds_now(format):
+    model, _ = build(format)
+    layer, x = model[0], torch.randn(3, SHAPE[0])
+
+    def check():
+        found, quick = gradients(layer, x)
+        dense, mine = masked(model)[0], x.clone().requires_grad_()
+        dense(mine).cos().sum().backward()
+        torch.testing.assert_close(found[1], mine.grad)
+        torch.testing.assert_close(found[2], dense.bias.grad)
+        return quick
+
+    assert check()
+    with torch.no_grad():
+        for each in values(layer).values():
+            each.mul_(2)
+    assert check()
+    layer.bias = torch.nn.Parameter(torch.randn(SHAPE[1]))
+    assert check()
+    crd = weakref.ref(next(iter(layer.weight._parts())).crd1)
+    layer.weight.set_packed(lacis.pack(layer.weight.to_dense().detach().flip(0), layer.weight.format))
+    assert check()
+    gc.collect()
+    assert crd() is None, "an earlier pattern is kept"
+    layer.weight = build(format)[0][0].weight
+    assert not check(), "another weight is left to the general way"
+
+
+def test_values_that_change_before_the_backward_are_noticed():
+    model, _ = build("csr")
+    y = model[0](torch.randn(3, SHAPE[0], requires_grad=True))
+    with torch.no_grad():
+        model[0].weight.values.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_gradient_of_the_wrong_dtype_is_no_crash():
+    model, _ = build("csr")
+    y = model[0](torch.randn(3, SHAPE[0], requires_grad=True))
+    with pytest.raises(RuntimeError):
+        y.backward(torch.ones(3, SHAPE[1] + 1))
+
+
+@pytest.mark.parametrize("format", ["csr", "ell", "sum"])
+def test_gradients_of_gradients(format):
+    model, _ = build(format)
+    layer, found = model[0], []
+    for general in (False, True):
+        quick, layer._quick_steps = layer._quick_steps, (lambda x: None) if general else layer._quick_steps
+        x = torch.linspace(-1, 1, 3 * SHAPE[0]).reshape(3, SHAPE[0]).requires_grad_()
+        wanted = [x, *values(layer).values()]
+        first = torch.autograd.grad(layer(x).square().sum(), wanted, create_graph=True)
+        found.append(torch.autograd.grad(sum(each.square().sum() for each in first), [*wanted, layer.bias]))
+        layer._quick_steps = quick
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other)
+
+
+def test_saved_tensors_that_lie_elsewhere_are_used():
+    model, _ = build("csr")
+    x = torch.randn(3, SHAPE[0])
+    expected, _ = gradients(model[0], x)
+    with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda saved: saved):
+        y = model[0](x.requires_grad_())
+    with torch.no_grad():
+        model[0].weight.values.zero_()
+    torch.autograd.backward(y, -expected[0].sin())
+    torch.testing.assert_close(x.grad, expected[1])
+
+
+def test_a_model_may_be_gone_before_its_backward():
+    model, _ = build("csr")
+    x = torch.randn(3, SHAPE[0], requires_grad=True)
+    expected = model[0].weight.to_dense().detach().sum(0)
+    y = model[0](x)
+    del model
+    gc.collect()
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, expected.expand(3, -1))
+
+
+def test_a_backward_pass_runs_the_kernels_that_it_asks_for(monkeypatch):
+    model, _ = build("csr")
+    ran = []
+    for name in ("_input_gradient", "_values_gradient"):
+        run = getattr(step.Bound, name)
+        monkeypatch.setattr(step.Bound, name, lambda *a, run=run, name=name: ran.append(name) or run(*a))
+    x = torch.randn(3, SHAPE[0], requires_grad=True)
+    y = model[0](x).sum()
+    torch.autograd.grad(y, x, retain_graph=True)
+    y.backward(inputs=[model[0].weight.values])
+    assert ran == ["_input_gradient", "_values_gradient"]
