@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The step after a new pattern compiles nothing, and the host waits for nothing in it."""
+"""Setting a pattern and the step after it compile nothing, and the host waits for nothing in them."""
 
 import pytest
 import torch
 from test_tile_schedules_cuda import blocked, check
 
 import lacis
-from lacis.runtime import kernels
+from lacis.patterns import hand_out as rule
+from lacis.runtime import hand_out, kernels
 
 MAJOR = torch.cuda.get_device_capability()[0] if torch.cuda.is_available() else 0
 pytestmark = pytest.mark.skipif(MAJOR < 8, reason="needs a GPU of compute capability 8.0 or more")
@@ -51,10 +52,11 @@ def test_a_new_pattern(name, no_waiting, monkeypatch):
             return y.detach(), model(x)
 
     step()
-    model[0].weight.set_packed(lacis.pack(weights[1], format))
+    packed = lacis.pack(weights[1], format)
     x.grad = None
     monkeypatch.setattr(kernels, "_make", lambda *_: pytest.fail("a kernel is compiled"))
     no_waiting()
+    model[0].weight.set_packed(packed)
     found = step()
     torch.cuda.set_sync_debug_mode("default")
     for y in found:
@@ -62,3 +64,26 @@ def test_a_new_pattern(name, no_waiting, monkeypatch):
     check(x.grad, dy.double() @ weights[1].double())
     packed = model[0].weight.packed()
     check(packed.values.grad, packed.pattern.gather(dy.double().T @ x.detach().double()))
+
+
+@pytest.mark.parametrize(
+    "n, workers, raster, groups", [(64, 132, 4, 3), (300, 132, 1, 1), (22, 5, 8, 16), (0, 3, 2, 2)]
+)
+def test_the_kernel_hands_out_as_the_heap_does(n, workers, raster, groups):
+    cost = torch.rand(n, dtype=torch.float64).sort(descending=True).values
+    cost[: n // 3], cost[n - n // 5 :] = cost[:1], -1.0
+    want = rule.hand_out(cost, workers=workers, raster=raster, groups=groups)
+    assert torch.equal(hand_out.hand_out(cost.cuda(), workers, raster, groups).cpu(), want)
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if "Cs" not in name])
+def test_the_arrays_are_those_of_a_cpu(name):
+    """But for the lists, of which there are as many as processors."""
+    packed = lacis.pack(blocked(512, 768, tuple(FORMATS[name].tile), 0.8), FORMATS[name])
+    lacis.einsum("ij,bj->bi", packed, torch.zeros(64, 768, device="cuda", dtype=packed.dtype))
+    layouts = [text for text, _ in packed.pattern._derived if text.startswith("regroup")]
+    assert layouts
+    other = packed.pattern.to("cpu")
+    for text in layouts:
+        here, there = packed.pattern.derived(text), other.derived(text)
+        assert all(torch.equal(here[array].cpu(), there[array]) for array in there)

@@ -117,7 +117,7 @@ def test_reordered_rows_share_columns():
     mask[0, :4] = mask[3, :4] = mask[1, 4:] = mask[2, 4:] = True
     dense = mask.repeat_interleave(64, 0).repeat_interleave(64, 1).float()
     packed = lacis.pack(dense, lacis.Bsr(64, 64))
-    steps = [len(regroup(packed.pattern.parts[""], PAIRS, reorder=r).arrays["crd1"]) for r in (False, True)]
+    steps = [int(regroup(packed.pattern.parts[""], PAIRS, reorder=r).arrays["pos1"][-1]) for r in (False, True)]
     assert steps == [16, 8]
 
 
@@ -154,7 +154,7 @@ def test_cost_of_panels():
 
 def test_shares_cover_every_position():
     counts = torch.tensor([5, 0, 9, 1])
-    lists = share_lists(counts, torch.tensor([0.0, 1.0, 1.5, 1.75, 2.0]), by=4, workers=3)
+    lists = share_lists(counts, torch.tensor([0.0, 1.0, 1.5, 1.75, 2.0]), by=4, workers=3, most=int(counts.sum()))
     pairs = sorted(zip(lists["crd1"].tolist(), lists["crd2"].tolist()))
     assert pairs == [(0, 0), (0, 1), (2, 0), (2, 1), (2, 2), (3, 0)]
     assert lists["pos1"].tolist() == [0, 2, 4, 6]
@@ -168,7 +168,7 @@ def test_gathered_shares_cover_every_position(steps, workers):
     positions = torch.tensor([0, steps, steps, len(columns)])
     lists = gathered_shares(positions, columns, by=8, within=128, workers=workers)
     found = []
-    for panel, first, count in zip(*(lists[f"crd{n}"].tolist() for n in (1, 2, 3))):
+    for panel, first, count in zip(*(lists[f"crd{n}"].tolist()[: lists["pos1"][-1]] for n in (1, 2, 3))):
         own = range(int(positions[panel]) + first, int(positions[panel]) + first + count)
         assert 0 < count <= 8 and own[-1] < positions[panel + 1]
         assert columns[own[-1]] + 16 - columns[own[0]] // 64 * 64 <= 128
@@ -197,4 +197,4 @@ def test_arrays_that_a_kernel_asks_for(layout, density, monkeypatch):
         for d, t in zip(layer.kernel.derived, layer.storage[len(layer.kernel.storage) :])
         if "(n, " in d.format
     }
-    assert len(lists["pos1"]) == 6 and lists["pos1"][-1] == len(lists["crd1"]) == len(lists["crd2"])
+    assert len(lists["pos1"]) == 6 and lists["pos1"][-1] <= len(lists["crd1"]) == len(lists["crd2"])

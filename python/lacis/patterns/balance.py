@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work lists: which worker computes which tiles of an output."""
+"""Work lists: which worker computes which tiles of an output.
+
+The arrays are made on the device of what they are made from, and the host waits for nothing: what depends on numbers
+that lie there is as long as it can get, and `pos1` says what counts of it.
+"""
 
 from __future__ import annotations
 
-import bisect
-import heapq
-import itertools
-
 import torch
+
+from .hand_out import hand_out
 
 
 def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8) -> dict[str, torch.Tensor]:
@@ -20,36 +22,35 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
         >>> lists["pos1"].tolist(), lists["crd1"].tolist(), lists["crd2"].tolist()
         ([0, 2, 4], [1, 0, 1, 0], [0, 0, 1, 1])
     """
-    costs = cost.tolist()
-    order = sorted(range(len(costs)), key=lambda panel: -costs[panel])
-    load = [(0.0, worker) for worker in range(workers)]
-    lists: list[list[tuple[int, int]]] = [[] for _ in range(workers)]
-    for begin in range(0, tiles, raster):
-        for panel in order:
-            for tile in range(begin, min(tiles, begin + raster)):
-                busy, worker = heapq.heappop(load)
-                lists[worker].append((panel, tile))
-                heapq.heappush(load, (busy + costs[panel], worker))
-    return _arrays(lists, 2, cost.device)
+    order = torch.argsort(-cost, stable=True)
+    groups = -(-tiles // raster)
+    given = hand_out(cost[order].double(), workers=workers, raster=raster, groups=groups)
+    last = (tiles - 1) % raster
+    worker = torch.cat([given[: groups - 1, raster - 1], given[groups - 1 :, last]]) if tiles else given[:, 0]
+    at, pos = _by_list(worker.reshape(-1), workers)
+    at = at[: tiles * len(cost)]
+    group, item, tile = at // (raster * len(cost)), at // raster % len(cost), at % raster
+    return {"pos1": pos, "crd1": order[item].int(), "crd2": (group * raster + tile).int()}
 
 
-def share_lists(counts: torch.Tensor, cost: torch.Tensor, *, by: int, workers: int) -> dict[str, torch.Tensor]:
+def share_lists(
+    counts: torch.Tensor, cost: torch.Tensor, *, by: int, workers: int, most: int
+) -> dict[str, torch.Tensor]:
     """Pairs (panel, share) for each worker: shares of `by` neighbours of the `counts` positions of each panel.
 
     `cost` is float [by + 1], that of a share with so many positions; the heaviest shares go first to the least loaded
-    worker. Returns `pos1` int32 [workers + 1], `crd1` (panel) and `crd2` (share) int32 [shares].
+    worker. There are `most` positions, or fewer. Returns `pos1` int32 [workers + 1], `crd1` (panel) and `crd2` (share)
+    int32 [as many shares as `most` positions can have], of which the first `pos1[workers]` count.
 
-        >>> lists = share_lists(torch.tensor([3, 0, 2]), torch.tensor([0.0, 1.0, 2.0]), by=2, workers=2)
-        >>> lists["pos1"].tolist(), lists["crd1"].tolist(), lists["crd2"].tolist()
+        >>> lists = share_lists(torch.tensor([3, 0, 2]), torch.tensor([0.0, 1.0, 2.0]), by=2, workers=2, most=5)
+        >>> lists["pos1"].tolist(), lists["crd1"].tolist()[:3], lists["crd2"].tolist()[:3]
         ([0, 2, 3], [0, 0, 2], [0, 1, 0])
     """
-    costs = cost.tolist()
-    shares = [
-        (costs[min(by, n - first)], (p, first // by))
-        for p, n in enumerate(counts.tolist())
-        for first in range(0, n, by)
-    ]
-    return _arrays(_handed_out(shares, workers), 2, counts.device)
+    parts = (counts + by - 1) // by
+    panel, share, there = _spread(parts, (most + len(counts) * (by - 1)) // by)
+    positions = torch.where(there, counts[panel] - share * by, 0).clamp(max=by)
+    weight = torch.where(there, cost.to(counts.device, torch.float64, non_blocking=True)[positions], -1.0)
+    return _handed_out(weight, [panel, share], workers)
 
 
 def gathered_shares(
@@ -60,54 +61,84 @@ def gathered_shares(
     Panel p has the positions [positions[p], positions[p + 1]), whose coordinates `columns` ascend. A share has up
     to `by` of them, `within` so many columns from a multiple of `tile` on. Shares that do not come out even for all
     workers are cut once more. Returns `pos1` int32 [workers + 1], `crd1` (panel), `crd2` (first) and `crd3` (number)
-    int32 [shares].
+    int32 [len(columns) + 2 * workers], of which the first `pos1[workers]` count.
 
         >>> lists = gathered_shares(torch.tensor([0, 3]), torch.tensor([0, 16, 96]), by=4, within=64, workers=2)
-        >>> lists["pos1"].tolist(), lists["crd1"].tolist(), lists["crd2"].tolist(), lists["crd3"].tolist()
+        >>> lists["pos1"].tolist(), *(lists[name].tolist()[:2] for name in ("crd1", "crd2", "crd3"))
         ([0, 1, 2], [0, 0], [0, 2], [2, 1])
     """
-    bounds, column, shares = positions.tolist(), columns.tolist(), []
-    for panel, (begin, end) in enumerate(itertools.pairwise(bounds)):
-        first = begin
-        while first < end:
-            stop = column[first] // tile * tile + within
-            last = bisect.bisect_left(column, stop, first, min(first + by, end))
-            shares.append((panel, first - begin, last - first))
-            first = last
-    shares.sort(key=lambda share: -share[2])
-    whole = len(shares) // workers * workers
-    shares[whole:] = _cut_again(shares[whole:], workers)
-    return _arrays(_handed_out([(share[2] + tile / 8, share) for share in shares], workers), 3, positions.device)
+    panel, first, count = _greedy(positions.long(), columns.long(), by, within, tile)
+    none = torch.zeros(workers, dtype=torch.int64, device=count.device)
+    panel, first, count = (torch.cat([each, none]) for each in (panel, first, count))
+    order = torch.argsort(-count, stable=True)
+    panel, first, count = panel[order], first[order], count[order]
+    whole = (count > 0).sum() // workers * workers
+    rest = whole + torch.arange(workers, device=count.device)
+    pieces = _cut_again(panel[rest], first[rest], count[rest], by)
+    count = torch.where(torch.arange(len(count), device=count.device) < whole, count, 0)
+    panel, first, count = (torch.cat(pair) for pair in zip((panel, first, count), pieces))
+    weight = torch.where(count > 0, count + tile / 8, -1.0)
+    return _handed_out(weight, [panel, first, count], workers)
 
 
-def _cut_again(shares: list[tuple[int, int, int]], most: int) -> list[tuple[int, int, int]]:
-    """The shares, of which there are fewer than `most`, in pieces as short as `most` pieces can be."""
-    lengths = range(1, max((share[2] for share in shares), default=1) + 1)
-    length = next(n for n in lengths if sum(-(-share[2] // n) for share in shares) <= most)
-    pieces = []
-    for panel, first, count in shares:
-        parts = -(-count // length)
-        cuts = [count * n // parts for n in range(parts + 1)]
-        pieces += [(panel, first + low, high - low) for low, high in itertools.pairwise(cuts)]
-    return pieces
+def _greedy(positions: torch.Tensor, columns: torch.Tensor, by: int, within: int, tile: int):
+    """For each position the panel, its number there, and how many positions the share has that begins there, 0 if none.
+
+    A share begins where the one before ends, from the first position on: that is looked up for all positions at
+    once, and followed from the first in leaps that double.
+    """
+    n, panels, device = len(columns), len(positions) - 1, columns.device
+    at = torch.arange(n, device=device)
+    panel = torch.searchsorted(positions[1:].contiguous(), at, right=True)
+    known = panel.clamp(max=max(panels - 1, 0))
+    key = (panel << 32) + columns
+    stop = torch.searchsorted(key, (panel << 32) + columns // tile * tile + within)
+    end = torch.where(panel < panels, torch.minimum(stop, at + by), n)
+    end = torch.minimum(end, torch.where(panel < panels, positions[known + 1], n)) if panels else end
+    leap = torch.cat([end, torch.arange(n, n + 2, device=device)])
+    begins = torch.arange(n + 2, device=device) == 0
+    for _ in range(n.bit_length()):
+        begins.index_fill_(0, torch.where(begins, leap, n + 1), True)
+        leap = leap[leap]
+    count = torch.where(begins[:n] & (panel < panels), end - at, 0)
+    return known, at - positions[known], count
 
 
-def _handed_out(shares, workers: int) -> list[list[tuple[int, ...]]]:
-    """Pairs (weight, share) by worker, the heaviest first to the least loaded."""
-    load = [(0.0, worker) for worker in range(workers)]
-    lists: list[list[tuple[int, ...]]] = [[] for _ in range(workers)]
-    for weight, share in sorted(shares, key=lambda entry: -entry[0]):
-        busy, worker = heapq.heappop(load)
-        lists[worker].append(share)
-        heapq.heappush(load, (busy + weight, worker))
-    return lists
+def _cut_again(panel: torch.Tensor, first: torch.Tensor, count: torch.Tensor, by: int):
+    """Shares of up to `by` positions, as many as there are workers or fewer, in pieces as short as so many can be."""
+    length = torch.arange(1, by + 1, device=count.device)[:, None]
+    length = 1 + ((count + length - 1) // length).sum(1).gt(len(count)).sum()
+    parts = (count + length - 1) // length
+    share, piece, there = _spread(parts, len(count))
+    parts, count = parts[share].clamp(min=1), count[share]
+    low, high = count * piece // parts, count * (piece + 1) // parts
+    return panel[share], first[share] + low, torch.where(there, high - low, 0)
 
 
-def _arrays(lists: list[list[tuple[int, ...]]], width: int, device) -> dict[str, torch.Tensor]:
-    lengths = torch.tensor([0, *map(len, lists)])
-    entries = torch.tensor([entry for items in lists for entry in items], dtype=torch.int32).reshape(-1, width)
-    arrays = {"pos1": lengths.cumsum(0).int()} | {f"crd{n + 1}": entries[:, n] for n in range(width)}
-    return {name: array.contiguous().to(device, non_blocking=True) for name, array in arrays.items()}
+def _spread(parts: torch.Tensor, size: int):
+    """Whose part each of `size` places is, the how manieth, and whether there is one: places in order, int64 [size]."""
+    ends = parts.cumsum(0)
+    place = torch.arange(size, device=parts.device)
+    owner = torch.searchsorted(ends, place, right=True).clamp(max=max(len(parts) - 1, 0))
+    return owner, place - (ends - parts)[owner], place < ends[-1:]
+
+
+def _by_list(number: torch.Tensor, lists: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which entries each list has, in order, int64 [entries], and where each list begins, int32 [lists + 1].
+
+    `number` is the list of each entry; those of -1 come last.
+    """
+    number, at = torch.sort(torch.where(number < 0, lists, number), stable=True)
+    bounds = torch.arange(lists + 1, dtype=number.dtype, device=number.device)
+    return at, torch.searchsorted(number, bounds).int()
+
+
+def _handed_out(weight: torch.Tensor, columns: list[torch.Tensor], workers: int) -> dict[str, torch.Tensor]:
+    """Lists of what `columns` say, the heaviest first to the least loaded worker; a negative weight is of nothing."""
+    order = torch.argsort(-weight, stable=True)
+    worker = hand_out(weight[order], workers=workers).reshape(-1)
+    at, pos = _by_list(worker, workers)
+    return {"pos1": pos} | {f"crd{n + 1}": column[order[at]].int() for n, column in enumerate(columns)}
 
 
 def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> dict[str, torch.Tensor]:
@@ -122,28 +153,13 @@ def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
         >>> lists["pos2"].tolist(), lists["crd2"].tolist(), lists["crd3"].tolist()
         ([0, 1, 2, 3, 4], [1, 0, 0, 1], [0, 0, 0, 0])
     """
-    costs = cost.tolist()
-    order = sorted(range(len(costs)), key=lambda panel: -costs[panel])
-    load = [(0.0, worker) for worker in range(workers)]
-    positions, panels, tiles = [0], [], []
-    for _ in range(groups):
-        for count in range(1, raster + 1):
-            busy = list(load)
-            heapq.heapify(busy)
-            lists: list[list[tuple[int, int]]] = [[] for _ in range(workers)]
-            for panel in order:
-                for tile in range(count):
-                    time, worker = busy[0]
-                    lists[worker].append((panel, tile))
-                    heapq.heapreplace(busy, (time + costs[panel], worker))
-            for items in lists:
-                positions.append(positions[-1] + len(items))
-                panels += [panel for panel, _ in items]
-                tiles += [tile for _, tile in items]
-        load = busy
-    arrays = {"pos2": positions, "crd2": panels, "crd3": tiles}
-    made = {name: torch.tensor(array, dtype=torch.int32) for name, array in arrays.items()}
-    return {name: array.to(cost.device, non_blocking=True) for name, array in made.items()}
+    order = torch.argsort(-cost, stable=True)
+    worker = hand_out(cost[order].double(), workers=workers, raster=raster, groups=groups)
+    unit = torch.arange(groups * raster, device=cost.device).reshape(groups, raster, 1, 1)
+    number = torch.where(worker < 0, -1, unit * workers + worker)
+    at, pos = _by_list(number.reshape(-1), groups * raster * workers)
+    at = at[: groups * len(cost) * (raster * (raster + 1) // 2)]
+    return {"pos2": pos, "crd2": order[at // raster % max(len(cost), 1)].int(), "crd3": (at % raster).int()}
 
 
 def panel_cost(

@@ -54,10 +54,9 @@ def unit_places(pieces: torch.Tensor, slots: int, block, tile, line: int, itemsi
     if line:
         found = _exchanged(found, 16 // (unit * itemsize))
     found = found.reshape(-1)
-    at = found.nonzero().reshape(-1)
-    places = torch.full((units.numel(),), found.numel(), device=pieces.device)
-    places[found[at] - 1] = at
-    return places
+    places = torch.full((units.numel() + 1,), found.numel(), device=pieces.device)
+    places.scatter_(0, found, torch.arange(found.numel(), device=pieces.device))  # of none, before the first
+    return places[1:]
 
 
 def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block, tile) -> torch.Tensor:

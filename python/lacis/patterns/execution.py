@@ -116,10 +116,12 @@ def _workers(structure: Structure) -> int:
 def _shares(layout: Regrouped, by: int, workers: int) -> dict[str, torch.Tensor]:
     """Work lists of shares of `by` steps; a share takes the time of its products or that of its bytes, per round."""
     outer, inner = (layout.format.levels[n].digits[0].div for n in (0, 1))
-    n = torch.arange(by + 1, dtype=torch.float64)
+    positions = layout.arrays["pos1"]
+    n = torch.arange(by + 1, dtype=torch.float64, device=positions.device)
     copies = (n * inner + outer) * _ROUND * _HALF / 70e3
     products = torch.full_like(n, by * inner / 2 * outer / 64 * _ROUND / 16 / 1.5e3)
-    return share_lists(layout.arrays["pos1"].diff(), torch.maximum(products, copies), by=by, workers=workers)
+    cost, most = torch.maximum(products, copies), len(layout.arrays["crd1"])
+    return share_lists(positions.diff().long(), cost, by=by, workers=workers, most=most)
 
 
 def layout_of_lists(text: str) -> str:

@@ -61,7 +61,7 @@ def _bound(link: torch.Tensor) -> int:
 def _level_order(crds, sizes) -> torch.Tensor | None:
     """The stable permutation that sorts by all coordinates, or None when they are sorted already."""
     order = None
-    for key in reversed(_fused_keys(crds, sizes)):
+    for key in reversed(fused_keys(crds, sizes)):
         moved = key if order is None else key[order]
         if moved.numel() < 2 or not bool((moved[1:] < moved[:-1]).any()):
             continue
@@ -70,7 +70,7 @@ def _level_order(crds, sizes) -> torch.Tensor | None:
     return order
 
 
-def _fused_keys(crds, sizes) -> list[torch.Tensor]:
+def fused_keys(crds, sizes) -> list[torch.Tensor]:
     """Neighbouring coordinates joined into as few integers as hold them."""
     keys: list[torch.Tensor] = []
     room = 0

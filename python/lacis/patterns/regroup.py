@@ -27,6 +27,9 @@ __all__ = ["Regrouped", "exchange_chunks", "regroup"]
 class Regrouped:
     """The arrays of an execution layout by name, and which tile of the grid each position holds.
 
+    Arrays are as long as the stored blocks can make them, for only the device knows how many tiles there are; `pos1`
+    and `pos2` say what counts. Positions behind the last tile stand outside of the grid.
+
     `arrays` has `pos1`, `crd1`, `pos2`, `bits2`, with a `link` level `link3`, and `origin`: the group of tile rows (of
     tile columns, in panels of columns) that stands at each place, one beyond the last where there is none.
     """
@@ -102,11 +105,12 @@ def regroup(
     grid = torch.zeros(panels * height, steps * width, dtype=torch.bool, device=present.device)
     grid[place, : present.shape[1]] = present[order]
     bits = grid.reshape(panels, height, steps, width).permute(0, 2, 1, 3).reshape(panels, steps, height * width)
-    arrays, (at_panel, at_step, bit) = _stages(bits, capacity)
+    arrays, (at_panel, at_step, bit) = _stages(bits, capacity, _most_tiles(structure, format.tile, present.numel()))
     origin = torch.full((panels * height,), count, dtype=torch.int32, device=present.device)
     origin[place] = order.int()
     arrays["origin"] = origin
-    tile_rows, tile_columns = origin[at_panel * height + bit // width].long(), at_step * width + bit % width
+    tile_rows = torch.nn.functional.pad(origin, (0, height), value=count)[at_panel * height + bit // width].long()
+    tile_columns = at_step * width + bit % width
     if outer.axis:
         tile_rows, tile_columns = tile_columns, tile_rows
     if any(level.extent.stands_alone for level in format.levels) and not _is_matrix(structure):
@@ -120,7 +124,12 @@ def _links(structure: Structure, format: Format, tile_rows: torch.Tensor, tile_c
     if height % rows or width % columns:
         raise FormatError(f"tiles that link to stored blocks are parts of them; {rows}x{columns}, {height}x{width}")
     down, across = height // rows, width // columns
-    slot = _slot_grid(structure)[tile_rows // down, tile_columns // across]
+    slots = _slot_grid(structure)
+    row, column = (
+        (tile_rows // down).clamp(max=slots.shape[0] - 1),
+        (tile_columns // across).clamp(max=slots.shape[1] - 1),
+    )
+    slot = slots[row, column]
     return ((slot * down + tile_rows % down) * across + tile_columns % across).int()
 
 
@@ -183,26 +192,43 @@ def _even_places(count: int, panels: int, height: int, device) -> torch.Tensor:
     return panel * height + row - first
 
 
-def _stages(bits: torch.Tensor, capacity: int | None):
-    """Arrays of the levels below the panel from bool [panels, steps, bits], and the indices of the tiles in order."""
-    panel, step, bit = bits.nonzero(as_tuple=True)
-    group = panel * bits.shape[1] + step
-    first = torch.searchsorted(group, group)  # of the step's tiles
-    part = (torch.arange(len(group), device=bits.device) - first) // (capacity or bits.shape[2])
-    key = group * bits.shape[2] + part
-    stage_key, stage, count = torch.unique_consecutive(key, return_inverse=True, return_counts=True)
-    stage_group = stage_key // bits.shape[2]
-    words = torch.zeros(len(stage_key), dtype=torch.int64, device=bits.device)
+def _most_tiles(structure: Structure, tile, grid: int) -> int:
+    """The most tiles of a grid of so many that the stored blocks can touch."""
+    if _is_matrix(structure):
+        return grid
+    each = (max(block // size, 1) for block, size in zip(structure.format.tile, tile))
+    return min(structure.slots * math.prod(each), grid)
+
+
+def _stages(bits: torch.Tensor, capacity: int | None, most: int):
+    """Arrays of the levels below the panel from bool [panels, steps, bits], and where the `most` tiles stand.
+
+    The arrays, and the panel, step and bit of each tile in order, are as long as `most` tiles can make them: the
+    host does not know how many there are. The panel of a tile that is not there is one beyond the last.
+    """
+    panels, steps, width = bits.shape
+    capacity, device = min(capacity or width, width), bits.device
+    at = torch.searchsorted(bits.reshape(-1).cumsum(0), torch.arange(1, most + 1, device=device))
+    group, bit = at // width, at % width
+    tiles = torch.nn.functional.pad(bits.sum(2).reshape(-1), (0, 1))  # of each step, and of none behind the last
+    first = tiles.cumsum(0) - tiles
+    parts = (tiles + capacity - 1) // capacity
+    ends = parts.cumsum(0)
+    size = min(most, panels * steps * -(-width // capacity))
+    place = torch.arange(size + 1, device=device)
+    owner = torch.searchsorted(ends, place, right=True).clamp(max=panels * steps)
+    begins = first[owner] + torch.where(owner < panels * steps, place - (ends - parts)[owner], 0) * capacity
+    number = torch.arange(most, device=device)
+    stage = torch.where(group < panels * steps, (ends - parts)[group] + (number - first[group]) // capacity, size)
+    words = torch.zeros(size + 1, dtype=torch.int64, device=device)
     words.scatter_add_(0, stage, torch.ones_like(bit) << bit)
-    per_panel = torch.zeros(bits.shape[0], dtype=torch.int64, device=bits.device)
-    per_panel.scatter_add_(0, stage_group // bits.shape[1], torch.ones_like(stage_group))
     arrays = {
-        "pos1": _positions(per_panel),
-        "crd1": (stage_group % bits.shape[1]).int(),
-        "pos2": _positions(count),
-        "bits2": words.int(),
+        "pos1": _positions(parts[:-1].reshape(panels, steps).sum(1)),
+        "crd1": torch.where(owner < panels * steps, owner % max(steps, 1), 0)[:-1].int(),
+        "pos2": begins.int(),
+        "bits2": words[:-1].int(),
     }
-    return arrays, (panel, step, bit)
+    return arrays, (group // max(steps, 1), group % max(steps, 1), bit)
 
 
 def _positions(counts: torch.Tensor) -> torch.Tensor:
