@@ -238,10 +238,12 @@ SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value s
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
   UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
+  UnitAttr isTf32 = nest.isTf32 ? at.getUnitAttr() : UnitAttr();
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own))
     results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc));
+                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc,
+                                    isTf32));
   return results;
 }
 

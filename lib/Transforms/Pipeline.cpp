@@ -22,17 +22,21 @@ static const struct {
 };
 
 /// How tiles become instructions, by the first of these that the target's name begins with. An architecture adds a
-/// line; a block has 163 KB of shared memory, or 99 KB.
+/// line; a block has 163 KB of shared memory, or 99 KB. What the first of two passes leaves is the second one's.
 static const struct {
   StringLiteral target;
-  std::unique_ptr<Pass> (*create)();
+  void (*add)(OpPassManager &pm);
 } kTileLowerings[] = {
-    {"cuda:sm_90a", [] { return createLacisLowerTilesHopper(); }},
-    {"cuda:sm_86", [] { return createLacisLowerTilesAmpere({101376}); }},
-    {"cuda:sm_89", [] { return createLacisLowerTilesAmpere({101376}); }},
-    {"cuda:sm_12", [] { return createLacisLowerTilesAmpere({101376}); }},
-    {"cuda:sm_", [] { return createLacisLowerTilesAmpere({166912}); }},
-    {"cpu", [] { return createLacisLowerTilesPlain(); }},
+    {"cuda:sm_90a",
+     [](OpPassManager &pm) {
+       pm.addPass(createLacisLowerTilesHopper());
+       pm.addPass(createLacisLowerTilesAmpere({166912}));
+     }},
+    {"cuda:sm_86", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
+    {"cuda:sm_89", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
+    {"cuda:sm_12", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
+    {"cuda:sm_", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({166912})); }},
+    {"cpu", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
 };
 
 static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
@@ -82,7 +86,7 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
   // Last: general passes would move instructions between asynchronous products.
   auto fits = [&](const auto &lowering) { return target.starts_with(lowering.target); };
   if (const auto *lowering = llvm::find_if(kTileLowerings, fits); lowering != std::end(kTileLowerings))
-    pm.addPass(lowering->create());
+    lowering->add(pm);
   verifyStage(pm, "target");
 }
 

@@ -130,7 +130,9 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
     if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
       return nest.product.entries.emitError("tiles: operand ")
              << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
-  if (failed(readLayout(nest, function, marks)))
+  FailureOr<bool> isTf32 = readTf32(function, nest.product.left);
+  if (failed(isTf32) || failed(readLayout(nest, function, marks)))
     return failure();
+  nest.isTf32 = *isTf32;
   return nest;
 }

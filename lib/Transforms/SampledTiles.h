@@ -18,6 +18,7 @@ struct SampledNest {
   int64_t stages = 0;
   int64_t share = 1;      // steps
   int64_t rowGroups = 1;  // of 64 rows in a panel: each consumer has one, or all have one
+  bool isTf32 = false;
   int64_t within = 0;     // columns of a share whose steps are gathered: blocks of one column, 64 rows in all
 
   int64_t numConsumers() { return *consumers.getTrip(); }
@@ -25,9 +26,10 @@ struct SampledNest {
   bool splitsRows() const { return rowGroups > 1; }
   /// Steps that one consumer multiplies.
   int64_t ownSteps() { return splitsRows() ? share : share / numConsumers(); }
-  /// Columns of a tile of either operand in shared memory.
-  int64_t leftColumns() const { return isGathered() ? 64 : std::min<int64_t>(layout.rows, 64); }
-  int64_t rightColumns() const { return isGathered() ? 64 : std::min<int64_t>(layout.step, 64); }
+  /// Columns of a tile of either operand in shared memory: 128 bytes at the most.
+  int64_t mostColumns() const { return mlir::getElementTypeOrSelf(product.left).isF32() ? 32 : 64; }
+  int64_t leftColumns() const { return isGathered() ? 64 : std::min<int64_t>(layout.rows, mostColumns()); }
+  int64_t rightColumns() const { return isGathered() ? 64 : std::min<int64_t>(layout.step, mostColumns()); }
 };
 
 /// Is the function's output sampled on a pattern?

@@ -13,10 +13,19 @@ int64_t TileNest::numParts() const {
   return count;
 }
 
-bool lacis::isTensorized(func::FuncOp function) {
-  return function.walk([](LoopOp loop) {
-    return loop->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
-  }).wasInterrupted();
+static bool hasMarkedLoop(func::FuncOp function, StringRef mark) {
+  auto stop = [&](LoopOp loop) { return loop->hasAttr(mark) ? WalkResult::interrupt() : WalkResult::advance(); };
+  return function.walk(stop).wasInterrupted();
+}
+
+bool lacis::isTensorized(func::FuncOp function) { return hasMarkedLoop(function, "lacis.tensorize"); }
+
+FailureOr<bool> lacis::readTf32(func::FuncOp function, Value operand) {
+  bool isTf32 = hasMarkedLoop(function, "lacis.tf32");
+  Type element = getElementTypeOrSelf(operand);
+  if (isTf32 && !element.isF32())
+    return function.emitError("tiles: products in tf32 are of f32 operands, not of ") << element;
+  return isTf32;
 }
 
 LogicalResult TileLayout::read(unsigned m, unsigned k) {
@@ -139,7 +148,9 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
       return chain.front().emitError("tiles: operand ")
              << function.getArgAttr(number, "lacis.name") << " is not staged in 'shared'";
   }
-  if (failed(readLayout(nest, function)))
+  FailureOr<bool> isTf32 = readTf32(function, nest.product.dense);
+  if (failed(isTf32) || failed(readLayout(nest, function)))
     return failure();
+  nest.isTf32 = *isTf32;
   return nest;
 }

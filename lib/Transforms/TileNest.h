@@ -34,6 +34,7 @@ struct TileNest {
   llvm::SmallVector<LoopOp> parts;               // jammed: accumulators of a consumer
   int64_t rows = 1, columns = 1;                 // of an accumulator
   int64_t stages = 0, raster = 0, groups = 0;
+  bool isTf32 = false;
   TileLayout layout;
 
   int64_t numConsumers() { return *consumers.getTrip(); }
@@ -42,6 +43,8 @@ struct TileNest {
 
 /// Does any loop of the function ask for products of tiles?
 bool isTensorized(mlir::func::FuncOp function);
+/// Are its products in TF32? Fails where they are not of float32, as `operand` is.
+llvm::FailureOr<bool> readTf32(mlir::func::FuncOp function, mlir::Value operand);
 /// The marks of such a nest, or an error that says which one is missing.
 llvm::FailureOr<TileNest> readTileNest(mlir::func::FuncOp function);
 

@@ -58,7 +58,7 @@ func.func @no_product(%n: index) attributes {lacis.steps = [#lacis.tensorize<loo
 
 // -----
 
-// expected-error @+2 {{tensorize: no kind "wmma"; there is 'mma', of one warp}}
+// expected-error @+2 {{tensorize: no kind "wmma"; there are 'mma', of one warp, and 'tf32', of float32 in 10 bits of the mantissa}}
 // expected-note @+1 {{asked for}}
 func.func @kind(%n: index) attributes {lacis.steps = [#lacis.tensorize<loops = ["i"], kind = "wmma">]} {
   lacis.loop "i" %i to %n {

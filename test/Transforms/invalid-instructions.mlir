@@ -68,7 +68,7 @@ func.func @load(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<2, <64x64xf32>>
   lacis.roles producer {
     %t = lacis.acquire %ring : !lacis.ring<2, <64x64xf32>> -> !lacis.tile<64x64xf32>
-    // expected-error @+1 {{tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements, and there are 8, 16 or 32 of such rows, or a multiple; got '!lacis.tile<64x64xf32>'}}
+    // expected-error @+1 {{tiles: rows of bf16, f16 or f32 tiles have 32, 64 or 128 bytes, and there are 8, 16 or 32 of such rows, or a multiple; got '!lacis.tile<64x64xf32>'}}
     lacis.load_tile %x[%n, %n] to %t {shape = [#size, #size]} : !llvm.ptr[i32, i32] to !lacis.tile<64x64xf32>
     lacis.yield
   } consumers 1 (%c : i32) {
@@ -100,8 +100,8 @@ func.func @store(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kerne
     lacis.yield
   } consumers 1 (%c : i32) {
     %acc = lacis.splat %zero : f32 to !lacis.acc<64x64xf32>
-    // expected-error @+1 {{tiles: stores are to bf16 or f16; got 'f32'}}
-    lacis.store_tile %acc to %x[%n, %n] {shape = [#size, #size], type = f32} : !lacis.acc<64x64xf32> to !llvm.ptr[i32, i32]
+    // expected-error @+1 {{tiles: stores are to bf16, f16 or f32; got 'f64'}}
+    lacis.store_tile %acc to %x[%n, %n] {shape = [#size, #size], type = f64} : !lacis.acc<64x64xf32> to !llvm.ptr[i32, i32]
     lacis.yield
   }
   return

@@ -61,7 +61,7 @@ func.func @depth(%zero: f32) attributes {lacis.gpu_kernel} {
   } consumers 1 (%c : i32) {
     %acc = lacis.splat %zero : f32 to !lacis.acc<64x64xf32>
     %t = lacis.acquire %ring : !lacis.ring<2, <8x64xbf16>> -> !lacis.tile<8x64xbf16>
-    // expected-error@+1 {{tiles: a product is of bf16 or f16 tiles whose rows have 16, 32 or 64 elements, with 16 elements of the contraction, and 16 rows, or a multiple; got '!lacis.tile<8x64xbf16>'}}
+    // expected-error@+1 {{tiles: a product is of bf16 or f16 tiles, or in tf32 of f32 ones, whose rows have 32, 64 or 128 bytes, with 16 elements of the contraction, and 16 rows, or a multiple; got '!lacis.tile<8x64xbf16>'}}
     %0 = lacis.mma %t transposed, %t transposed into %acc : !lacis.tile<8x64xbf16>, !lacis.tile<8x64xbf16> into !lacis.acc<64x64xf32>
     lacis.yield
   }

@@ -20,6 +20,9 @@ from test_tile_schedules_cuda import blocked  # noqa: E402
 
 import lacis  # noqa: E402
 from lacis import steps  # noqa: E402
+from lacis.capture import capture_einsum  # noqa: E402
+from lacis.capture.gradient import gradient_specs  # noqa: E402
+from lacis.runtime.compile import load_kernel  # noqa: E402
 
 CAPABILITY = torch.cuda.get_device_capability() if torch.cuda.is_available() else (0, 0)
 HOPPER = CAPABILITY == (9, 0)
@@ -75,6 +78,21 @@ def default(
     return Problem(lambda: kernel.run([x, dy], packed, packed.values.shape), dy, want, packed)
 
 
+def in_tf32(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto") -> Problem:
+    """The same of float32, as where torch allows TF32."""
+    weight = blocked(rows, columns, block, sparsity, torch.float32)
+    x, dy = (torch.randn(tokens, size, device="cuda") for size in (columns, rows))
+    packed = lacis.pack(weight, lacis.Bsr(*block))
+    spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)
+    spec = dataclasses.replace({"": spec, **gradient_specs(spec)}[slot], tf32=True)
+    kernel = load_kernel(spec, target, x.device)
+    if slot == "values":
+        want = packed.pattern.gather(dy.double().T @ x.double())
+        return Problem(lambda: kernel.run([x, dy], packed, packed.values.shape), dy, want, packed)
+    given, want = (dy, dy.double() @ weight.double()) if slot else (x, x.double() @ weight.double().T)
+    return Problem(lambda: kernel.run([given], packed, want.shape), given, want)
+
+
 def epilogues(activation, rows: int, tokens: int, dtype):
     """Bias, an activation and, after SiLU, a residual; and what they do to the product."""
     if activation is None:
@@ -127,6 +145,10 @@ def families() -> dict[str, Callable[..., Problem]]:
         for format in (lacis.Bcsc, lacis.BlockedEll):
             found[f"forward {format.__name__} 32x32 {name}"] = make("", format, (32, 32))
         found[f"forward float16 64x64 {name}"] = make("", lacis.Bsr, (64, 64), dtype=torch.float16)
+        for what, slot in SLOTS.items():
+            for block in ((64, 64), (16, 16)):
+                single = functools.partial(in_tf32, slot, block, target=target)
+                found[f"{what} tf32 {block[0]}x{block[1]} {name}"] = single
         for what in ("forward", "dx"):
             found[f"{what} Dense {name}"] = make(SLOTS[what], lacis.Dense(), (64, 64))
         for block, after in (((128, 128), "silu"), ((64, 64), "gelu"), ((16, 16), "relu")):

@@ -52,6 +52,18 @@ void Instructions::transposeQuad(MutableArrayRef<Value> words, Value lane) {
   }
 }
 
+Value Instructions::loadWord(Value from, int64_t offset) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
+  Value start = LLVM::IntToPtrOp::create(b, loc, pointer, from);
+  Value place = LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), start,
+                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  return LLVM::LoadOp::create(b, loc, b.getI32Type(), place);
+}
+
+Value Instructions::roundToTf32(Value word) {
+  return assembly(b.getI32Type(), "cvt.rna.tf32.f32 $0, $1;", "=r,r", word, /*hasEffects=*/false);
+}
+
 void Instructions::product(MutableArrayRef<Value> acc, ValueRange a, ValueRange right, Type element) {
   auto registers = [&](ValueRange words) {
     return llvm::map_to_vector(words, [&](Value word) -> Value {
@@ -60,10 +72,12 @@ void Instructions::product(MutableArrayRef<Value> acc, ValueRange a, ValueRange 
       return LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), word);
     });
   };
-  auto kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  bool isSingle = element.isF32();
+  auto kind = isSingle ? NVVM::MMATypes::tf32 : element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  int64_t depth = isSingle ? 8 : 16;
   auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(acc.size(), b.getF32Type()));
   Value result =
-      NVVM::MmaOp::create(b, loc, type, registers(a), registers(right), ValueRange(acc), {16, 8, 16}, std::nullopt,
+      NVVM::MmaOp::create(b, loc, type, registers(a), registers(right), ValueRange(acc), {16, 8, depth}, std::nullopt,
                           std::nullopt, std::array{kind, kind}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
   llvm::copy(unpack(result, acc.size()), acc.begin());
 }

@@ -25,7 +25,11 @@ public:
   mlir::Value transposeMatrix(mlir::Value matrix);
   /// Lane t of a quad has words 0 to 3, and gets word t of lanes 0 to 3.
   void transposeQuad(llvm::MutableArrayRef<mlir::Value> words, mlir::Value lane);
-  /// Adds a product of 16 x 8 x 16 to the four pieces `acc`.
+  /// 32 bits of shared memory, `offset` bytes behind `from`.
+  mlir::Value loadWord(mlir::Value from, int64_t offset);
+  /// A float32 number, to the nearest with 10 bits of the mantissa.
+  mlir::Value roundToTf32(mlir::Value word);
+  /// Adds a product of 16 x 8 x 16, or x 8 of float32 numbers in TF32, to the four pieces `acc`.
   void product(llvm::MutableArrayRef<mlir::Value> acc, mlir::ValueRange a, mlir::ValueRange b, mlir::Type element);
 };
 

@@ -13,15 +13,16 @@ using namespace lacis::ampere;
 
 namespace {
 
-/// Where a lane reads its row of the four 8x8 matrices that make 16 x 16 elements of a tile, or of transposed tiles
-/// side by side: along the rows or columns of the accumulator, and along the contraction.
+/// Where a lane reads its row of the four matrices of 8 x 16 bytes that make 16 rows and 32 bytes of a tile, or of
+/// transposed tiles side by side: along the rows or columns of the accumulator, and along the contraction.
 class Fragments {
 public:
   /// `side`: the first row or column of this warp. `isLeft`: an operand's matrices come in the order that its
   /// registers have in the instruction.
   Fragments(Instructions &i, OpBuilder &b, Location loc, TileType tile, bool transposed, bool isLeft, Value base,
             Value side, Value lane)
-      : i(i), b(b), loc(loc), tile(tile), line(lineBytes(tile)), transposed(transposed), base(base), side(side) {
+      : i(i), b(b), loc(loc), tile(tile), line(lineBytes(tile)), transposed(transposed), isLeft(isLeft),
+        isSingle(tile.getElementType().isF32()), base(base), side(side), lane(lane) {
     auto bit = [&](int64_t shift) { return band(shr(lane, shift), 1); };
     bool rowsFirst = isLeft != transposed;
     Value low = bit(3), high = bit(4);
@@ -34,13 +35,46 @@ public:
 
   /// The registers of rows or columns [16 n, 16 n + 16) of this warp, and of step `step` of the contraction.
   SmallVector<Value> load(int64_t n, int64_t step) {
+    if (!isSingle)
+      return loadMatrices(n, step);
+    SmallVector<Value> words = transposed ? loadSingles(n, step) : loadMatrices(n, step);
+    for (Value &word : words)
+      word = i.roundToTf32(word);
+    return words;
+  }
+
+private:
+  SmallVector<Value> loadMatrices(int64_t n, int64_t step) {
     Value &known = starts[transposed ? n : step];
     if (!known)
       known = transposed ? transposedStart(n) : start(step);
     return i.loadMatrices(i.add(known, 16 * line * (transposed ? step : n)), transposed);
   }
 
-private:
+  /// No instruction transposes 32 bits: a lane reads its own four, of column lane / 4 and row lane mod 4.
+  SmallVector<Value> loadSingles(int64_t n, int64_t step) {
+    int64_t perTile = tile.getColumns() / 16, skipped = matchPattern(side, m_Zero()) ? n / perTile : 0;
+    SmallVector<Value> words;
+    for (int64_t word : {0, 1, 2, 3}) {
+      int64_t low = word & 1, high = word >> 1, across = isLeft ? low : high, down = isLeft ? high : low;
+      int64_t part = n - skipped * perTile;
+      Value &known = starts[4 * part + word];
+      if (!known)
+        known = singleStart(16 * part + 8 * across, 4 * down);
+      words.push_back(i.loadWord(known, skipped * bytesPerTile(tile) + 8 * line * step));
+    }
+    return words;
+  }
+
+  Value singleStart(int64_t across, int64_t down) {
+    Value offset = i.multiply(i.add(band(lane, 3), down), line);
+    Value place = i.add(side, i.add(shr(lane, 2), across)), columns = i.constant(tile.getColumns());
+    Value number = arith::DivUIOp::create(b, loc, place, columns);
+    Value within = i.multiply(arith::RemUIOp::create(b, loc, place, columns), 4);
+    Value chunk = arith::XOrIOp::create(b, loc, within, band(shr(offset, 3), line - kChunk));
+    return i.add(i.add(base, i.multiply(number, bytesPerTile(tile))), i.add(offset, chunk));
+  }
+
   /// A step is 32 bytes of each row.
   Value start(int64_t step) {
     Value row = i.add(base, i.add(lineOffset, i.multiply(side, line)));
@@ -67,8 +101,8 @@ private:
   Location loc;
   TileType tile;
   int64_t line;
-  bool transposed;
-  Value base, side, laneRow, laneChunk, exchange, lineOffset;
+  bool transposed, isLeft, isSingle;
+  Value base, side, lane, laneRow, laneChunk, exchange, lineOffset;
   llvm::SmallDenseMap<int64_t, Value> starts;
 };
 
@@ -87,7 +121,7 @@ RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, 
                  byRows ? i.multiply(group.warp, share.rows) : zero, group.lane);
   Fragments right(i, b, loc, bType, op.getBTransposed(), /*isLeft=*/false, bTile,
                   byRows ? zero : i.multiply(group.warp, share.columns), group.lane);
-  int64_t steps = aType.getDepth(op.getATransposed()) / 16;
+  int64_t steps = aType.getDepth(op.getATransposed()) / (aType.getElementType().isF32() ? 8 : 16);
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<SmallVector<Value>> rows;
     for (int64_t row = 0; row < share.tall(); ++row)
@@ -103,14 +137,15 @@ RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, 
   return acc;
 }
 
-/// Warps read rows of 32, 64 or 128 bytes, and 16 elements of the contraction at once.
+/// Warps read rows of 32, 64 or 128 bytes, and 32 bytes of the contraction at once.
 static LogicalResult checkOperand(MmaOp op, TileType tile, bool transposed) {
-  bool isHalf = tile.getElementType().isBF16() || tile.getElementType().isF16();
-  if (lineBytes(tile) && isHalf && tile.getDepth(transposed) % 16 == 0 && (transposed || tile.getRows() % 16 == 0))
+  Type element = tile.getElementType();
+  bool isKnown = element.isBF16() || element.isF16() || (element.isF32() && op.getTf32());
+  if (lineBytes(tile) && isKnown && tile.getDepth(transposed) % 16 == 0 &&
+      (transposed ? tile.getColumns() : tile.getRows()) % 16 == 0)
     return success();
-  return op.emitError(
-             "tiles: a product is of bf16 or f16 tiles whose rows have 16, 32 or 64 elements, with 16 elements "
-             "of the contraction, and 16 rows, or a multiple; got ")
+  return op.emitError("tiles: a product is of bf16 or f16 tiles, or in tf32 of f32 ones, whose rows have 32, 64 or 128 "
+                      "bytes, with 16 elements of the contraction, and 16 rows, or a multiple; got ")
          << tile;
 }
 

@@ -80,13 +80,16 @@ private:
   void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
 
   // Stores
-  mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed);
+  mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed,
+                      mlir::Value within);
   void loadEntriesOf(mlir::OpBuilder &b, mlir::Value acc, int64_t line);
   Pieces wordsOf(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, int64_t line, bool transposed);
   /// Eight lines of the matrix at a time; where it is transposed they are columns of the accumulator, whose rows are
   /// neighbours. `firsts`: of its groups of rows.
   void storeLines(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, const Matrix &matrix,
                   mlir::ValueRange firsts, mlir::Value column, bool transposed);
+  void storeSingles(mlir::OpBuilder &b, mlir::Value acc, const Matrix &matrix, mlir::ValueRange firsts,
+                    mlir::Value column, int64_t line, bool transposed);
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
 

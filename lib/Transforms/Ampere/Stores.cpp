@@ -61,8 +61,10 @@ private:
 
 } // namespace
 
-/// The row of this lane in line `line` of `acc`: `firsts` are those of its groups of rows; -1 where there is none.
-Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_t line, bool transposed) {
+/// The row of a lane that has row `within` of the eight of line `line` of `acc`: `firsts` are those of its groups of
+/// rows; -1 where there is none.
+Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_t line, bool transposed,
+                            Value within) {
   Location loc = group.lane.getLoc();
   Instructions i(b, loc);
   Share share = shareOf(acc);
@@ -71,7 +73,7 @@ Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_
   Value own = i.constant(8 * line);
   if (byRows != transposed)
     own = i.add(own, i.multiply(group.warp, byRows ? share.rows : share.columns));
-  Value lane = wideOf(arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
+  Value lane = wideOf(within);
   if (firsts.size() == 1)
     return add(add(firsts[0], wideOf(own)), lane);
   int64_t rows = acc.getRows() / static_cast<int64_t>(firsts.size());
@@ -95,7 +97,8 @@ void RoleLowering::loadEntriesOf(OpBuilder &b, Value acc, int64_t line) {
   Instructions i(b, loc);
   Share share = shareOf(op.getAcc().getType());
   auto firsts = llvm::map_to_vector(op.getRows(), [&](Value row) { return wide(b, row); });
-  Value row = lineRow(b, op.getAcc().getType(), firsts, line, /*transposed=*/false);
+  Value row = lineRow(b, op.getAcc().getType(), firsts, line, /*transposed=*/false,
+                      arith::ShRUIOp::create(b, loc, group.lane, i.constant(2)));
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, wide(b, op.getSize()), i.constant64(0));
   some = arith::AndIOp::create(b, loc, some,
                                arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, i.constant64(0)));
@@ -152,16 +155,63 @@ void RoleLowering::storeLines(OpBuilder &b, Value acc, Type element, const Matri
     // A branch keeps the assembler from mixing the arithmetic of all lines: few values live.
     auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
     OpBuilder at = apart.getThenBodyBuilder();
+    if (element.isF32()) {
+      storeSingles(at, acc, matrix, firsts, column, line, transposed);
+      continue;
+    }
     Instructions inner(at, loc);
     Pieces words = wordsOf(at, acc, element, line, transposed);
-    NeighbourStore(at, loc, inner, matrix, member).store(words, lineRow(at, type, firsts, line, transposed), column);
+    Value own = arith::ShRUIOp::create(at, loc, group.lane, inner.constant(2));
+    Value row = lineRow(at, type, firsts, line, transposed, own);
+    NeighbourStore(at, loc, inner, matrix, member).store(words, row, column);
+  }
+}
+
+/// Numbers as they are: a warp stores 32 bytes of each of four or eight rows at once.
+void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, ValueRange firsts, Value column,
+                                int64_t line, bool transposed) {
+  Location loc = acc.getLoc();
+  Instructions i(b, loc);
+  AccType type = cast<AccType>(acc.getType());
+  Share share = shareOf(type);
+  auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
+  auto less = [&](Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, y);
+  };
+  Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
+  Value row = lineRow(b, type, firsts, line, transposed, transposed ? pair : eighth);
+  Value first = arith::AddIOp::create(b, loc, column, wideOf(transposed ? eighth : pair));
+  auto put = [&](ValueRange values, Value row, Value at) {
+    Value inside = arith::AndIOp::create(b, loc, less(row, matrix.rows), less(at, matrix.columns));
+    OpBuilder then = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+    Value place = arith::AddIOp::create(then, loc, arith::MulIOp::create(then, loc, row, matrix.columns), at);
+    Value address = LLVM::GEPOp::create(then, loc, matrix.pointer.getType(), then.getF32Type(), matrix.pointer,
+                                        ArrayRef<LLVM::GEPArg>{place});
+    auto vector = VectorType::get(static_cast<int64_t>(values.size()), then.getF32Type());
+    Value run = vector::FromElementsOp::create(then, loc, vector, values);
+    LLVM::StoreOp::create(then, loc, run, address, 4 * static_cast<unsigned>(values.size()));
+  };
+  pairs.clear();
+  loadEntriesOf(b, acc, line);
+  for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
+    auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);
+    int64_t piece = 4 * (eight / 2 * share.wide() + across) + eight % 2 * 2;
+    Value low = element(b, acc, piece, share), high = element(b, acc, piece + 1, share);
+    Value at = arith::AddIOp::create(b, loc, first, i.constant64(8 * n));
+    if (!transposed) {
+      put({low, high}, row, at);
+      continue;
+    }
+    put(low, row, at);
+    put(high, arith::AddIOp::create(b, loc, row, i.constant64(1)), at);
   }
 }
 
 static LogicalResult checkStore(Operation *op, Type element) {
-  if (element.isBF16() || element.isF16())
+  if (element.isBF16() || element.isF16() || element.isF32())
     return success();
-  return op->emitError("tiles: stores are to bf16 or f16; got ") << element;
+  return op->emitError("tiles: stores are to bf16, f16 or f32; got ") << element;
 }
 
 LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {

@@ -148,7 +148,9 @@ def hints(letters, operand: PackedTensor | Pattern) -> dict:
     large = () if on_cpu else tuple(letter for letter, size in zip(letters, pattern.shape) if size >= _LARGE)
     slots, size = sum(math.prod(part.values_shape) for part in pattern.parts.values()), math.prod(pattern.shape)
     eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
-    return {"uneven": uneven, "large": large, "eighths": eighths, "slabs": None if on_cpu else _slabs(operand)}
+    tf32 = not on_cpu and torch.backends.cuda.matmul.fp32_precision == "tf32"
+    known = {"uneven": uneven, "large": large, "eighths": eighths, "tf32": tf32}
+    return {**known, "slabs": None if on_cpu else _slabs(operand)}
 
 
 def _slabs(operand: PackedTensor | Pattern) -> int | None:

@@ -62,6 +62,7 @@ class _Writer:
         words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}"]
         words += ["lacis.checked"] * spec.checked + ["lacis.nondeterministic"] * (not spec.deterministic)
         words += ["lacis.plain"] * spec.plain
+        words += ["lacis.tf32"] * (spec.tf32 and self.is_single())
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         self.sizes()
         total = self.contraction()
@@ -69,6 +70,10 @@ class _Writer:
             total = self.epilogue(total)
         self.op(f"return {total} : {out}")
         return "\n".join([*head, *self.lines, "}" + function_location(spec.location, spec.steps)]) + "\n"
+
+    def is_single(self) -> bool:
+        """Are all operands of the sum float32?"""
+        return all(o.dtype in (None, torch.float32) for o in (*self.spec.operands, self.spec.output))
 
     def op(self, text: str) -> None:
         self.lines.append(f"  {text}{self.loc}")

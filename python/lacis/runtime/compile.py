@@ -185,7 +185,7 @@ class EinsumKernel(Kernel):
         kernel = self._kernels.get(name)
         if kernel is not None and spec == kernel.spec:
             return kernel
-        hints = () if kernel is None else ("divisible", "uneven", "large", "eighths", "slabs", "checked")
+        hints = () if kernel is None else ("divisible", "uneven", "large", "eighths", "slabs", "tf32", "checked")
         known = {name: getattr(kernel.spec, name) for name in hints}
         if kernel is None or dataclasses.replace(spec, **known) != kernel.spec:
             raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")

@@ -146,6 +146,8 @@ LogicalResult MmaOp::verify() {
   if (a.getElementType() != b.getElementType())
     return emitOpError("element types of the tiles must agree: ") << a.getElementType() << " and "
                                                                   << b.getElementType();
+  if (getTf32() && !a.getElementType().isF32())
+    return emitOpError("tf32 is of tiles of f32; got ") << a.getElementType();
   if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : a.getCount()) ||
       !fitsSide(b, getBTransposed(), acc.getColumns(), b.getCount()))
     return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the "

@@ -48,8 +48,10 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return SampledPanel{128, step, room.columns / step, 3};
 }
 
+TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>}; }
+
 static LogicalResult completeLarge(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, {panelFor<kLarge>, sampledPanelFor<kLarge>});
+  return completeWithTiles(nest, steps, untouched, sizesOfWarps());
 }
 
 static LogicalResult completeSmall(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {

@@ -4,7 +4,8 @@
 ///
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
-/// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
+/// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows. Products
+/// in TF32 are warps' business.
 #include "DefaultTiles.h"
 
 using namespace mlir;
@@ -37,7 +38,8 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
 }
 
 static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, {panelFor, sampledPanelFor});
+  TileSizes own{panelFor, sampledPanelFor};
+  return completeWithTiles(nest, steps, untouched, takesTf32(nest) ? sizesOfWarps() : own);
 }
 
 static const bool registered = (registerDefaultSchedule("cuda:sm_90a", complete), true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The default schedule of tensor cores: products of half types whose stored blocks are dense become tiles, of the
-/// sizes that an architecture has for them; all else runs as on any GPU.
+/// The default schedule of tensor cores: products of half types, or of float32 that may take TF32, whose stored blocks are
+/// dense become tiles, of the sizes that an architecture has for them; all else runs as on any GPU.
 #include "DefaultTiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
@@ -11,15 +11,15 @@
 using namespace mlir;
 using namespace lacis;
 
-static constexpr int64_t kStep = 64, kGroups = 16;
+static constexpr int64_t kGroups = 16;
 
-/// Sizes that are multiples of 8: the copy engine reads rows of 16 bytes at a time.
-static bool isAligned(func::FuncOp function, BlockArgument stored) {
+/// Sizes that are multiples of 8, of float32 4: rows are copied by 16 bytes.
+static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) {
   auto type = cast<RankedTensorType>(stored.getType());
   auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
-    if (divisor % 8 != 0)
+    if (divisor % (isTf32 ? 4 : 8) != 0)
       return false;
   }
   return true;
@@ -39,15 +39,31 @@ static bool sameHalves(ArrayRef<BlockArgument> operands) {
   });
 }
 
+/// Of half types all, or of float32 all where that may take TF32.
+static bool areMultiplied(ArrayRef<BlockArgument> operands, bool isTf32) {
+  auto isSingle = [](BlockArgument operand) { return getElementTypeOrSelf(operand).isF32(); };
+  return sameHalves(operands) || (isTf32 && llvm::all_of(operands, isSingle));
+}
+
+bool lacis::takesTf32(Nest &nest) { return nest.getFunction()->hasAttr("lacis.tf32"); }
+
+/// A line of 128 bytes has half of the elements.
+static TilePanel inSingles(TilePanel panel) {
+  panel.step /= 2;
+  panel.tileRows = std::min(panel.tileRows, panel.step);
+  panel.tile = std::min(panel.tile, panel.step);
+  return panel;
+}
+
 static std::string layoutText(Product &product, func::FuncOp function, const TilePanel &panel) {
   auto axes = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes");
   std::string text;
   llvm::raw_string_ostream out(text);
   StringRef m = product.rows, k = product.depth;
-  int64_t height = panel.rows / panel.tileRows, width = kStep / panel.tile;
+  int64_t height = panel.rows / panel.tileRows, width = panel.step / panel.tile;
   StringRef link = panel.isLinked ? "link, " : "";
   out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
-      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << kStep << " : compressed"
+      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << panel.step << " : compressed"
       << (panel.capacity ? "<unique=false>" : "") << ", ";
   if (width == 1)
     out << m << " floordiv " << panel.tileRows << " mod " << height << " : bitmap, " << link;
@@ -151,7 +167,7 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   schedule.pipeline(walk, panel.stages);
   llvm::append_range(tile, cut.rows);
   tile.push_back(column + "1");
-  schedule.tensorize(tile);
+  schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
 /// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one. A matrix
@@ -213,7 +229,7 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   schedule.stage(left, "shared");
   schedule.stage(right, "shared");
   schedule.pipeline(sum + "0", panel.stages);
-  schedule.tensorize({rows, columns, sum + "1"});
+  schedule.tensorize({rows, columns, sum + "1"}, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
 /// Runs a sampled product on tensor cores, if it is one for them.
@@ -230,8 +246,12 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
     LoopOp loop = nest.find((letter + "1").str());
     return loop && loop.getTrip() == trip;
   };
-  if (!panel || hasDuplicates(product->pattern) || !sameHalves({product->left, product->right, product->output}) ||
-      !isAligned(nest.getFunction(), product->pattern) || !product->format().getIndexType().isInteger(32) ||
+  bool isTf32 = takesTf32(nest);
+  if (panel && isTf32)
+    panel->depth /= 2;
+  if (!panel || hasDuplicates(product->pattern) ||
+      !areMultiplied({product->left, product->right, product->output}, isTf32) ||
+      !isAligned(nest.getFunction(), product->pattern, isTf32) || !product->format().getIndexType().isInteger(32) ||
       !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
     return std::nullopt;
   ScheduleBuilder schedule(nest, steps);
@@ -248,7 +268,7 @@ static TilePanel withRoom(TilePanel panel, func::FuncOp function, BlockArgument 
   if (!panel.capacity || !slabs || slabs.getInt() < 1 || slabs.getInt() > most)
     return panel;
   panel.capacity = slabs.getInt();
-  int64_t elements = *panel.capacity * panel.tileRows * panel.tile + panel.columns * kStep;
+  int64_t elements = *panel.capacity * panel.tileRows * panel.tile + panel.columns * panel.step;
   panel.stages = sharedBytes / (elements * elementBytes);
   return panel;
 }
@@ -271,10 +291,14 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
   std::optional<TilePanel> panel =
       block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.depth);
   func::FuncOp function = nest.getFunction();
-  bool halves = sameHalves({product->stored, product->dense, product->output});
+  bool isTf32 = takesTf32(nest);
+  if (panel && isTf32)
+    panel = inSingles(*panel);
   std::optional<Finish> finish = product->finish();
-  bool fits = panel && finish && (!finish->residual || panel->tileRows == kStep); // it arrives in a dense tile's place
-  if (!fits || !halves || !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored) ||
+  bool fits = panel && finish; // a residual arrives in a dense tile's place
+  fits = fits && (!finish->residual || (panel->tileRows == panel->step && !isTf32));
+  if (!fits || !areMultiplied({product->stored, product->dense, product->output}, isTf32) ||
+      !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored, isTf32) ||
       hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32))
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);

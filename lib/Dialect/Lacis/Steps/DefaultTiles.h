@@ -16,6 +16,7 @@ struct TilePanel {
   int64_t consumers, stages, raster;
   bool isLinked; // tiles are read where the values lie, not from a copy
   std::optional<int64_t> capacity = std::nullopt;
+  int64_t step = 64; // columns that are multiplied at once: lines of 128 bytes
 };
 
 /// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
@@ -33,6 +34,12 @@ struct TileSizes {
   std::optional<TilePanel> (*panel)(int64_t rows, int64_t columns);
   std::optional<SampledPanel> (*sampled)(int64_t rows, int64_t columns, int64_t eighths);
 };
+
+/// The sizes on GPUs that multiply by warps, and of products in TF32 on all.
+TileSizes sizesOfWarps();
+
+/// May products of float32 take TF32 (`lacis.tf32`)?
+bool takesTf32(Nest &nest);
 
 /// The default schedule of a GPU with tiles of these sizes.
 llvm::LogicalResult completeWithTiles(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched,

@@ -62,9 +62,11 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
 }
 
 LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
-  if (getKind() && getKind().getValue() != "mma")
-    return emitError(loc) << "tensorize: no kind " << getKind() << "; there is 'mma', of one warp";
-  if (getKind())
+  bool isTf32 = getKind() && getKind().getValue() == "tf32";
+  if (getKind() && !isTf32 && getKind().getValue() != "mma")
+    return emitError(loc) << "tensorize: no kind " << getKind()
+                          << "; there are 'mma', of one warp, and 'tf32', of float32 in 10 bits of the mantissa";
+  if (getKind() && !isTf32)
     return markForWarp(getLoops(), nest, loc);
   std::string why;
   std::optional<std::pair<StringRef, StringRef>> letters = sideLetters(nest, why);
@@ -77,6 +79,8 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
     StringRef letter = letterOf(name);
     StringRef side = letter == letters->first ? "rows" : letter == letters->second ? "columns" : "depth";
     (*loop)->setAttr("lacis.tensorize", StringAttr::get(getContext(), side));
+    if (isTf32)
+      (*loop)->setAttr("lacis.tf32", UnitAttr::get(getContext()));
     (*loop)->setLoc(loc);
   }
   return success();

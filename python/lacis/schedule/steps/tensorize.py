@@ -17,7 +17,8 @@ class Tensorize(Variadic):
     """
 
     mnemonic = "tensorize"
-    kind: str | None = None  # "mma": the tile of one warp, read from memory; else of warpgroups, staged
+    # Of warpgroups, staged; "tf32": so, of float32 with 10 bits of the mantissa; "mma": of one warp, read from memory.
+    kind: str | None = None
     loops: tuple = ()
     ready = True
 

@@ -138,15 +138,16 @@ def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc
     A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many
     transposed ones side by side as m and n have columns for. With `present`, `a` is a list of tiles that cover the
     k of `b` one after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
-    The product is complete only after `lacis.complete`.
+    The product is complete only after `lacis.complete`. One in `tf32` takes 10 bits of the mantissa of its float32
+    elements where the machine has such products.
   }];
   let arguments = (ins Lacis_TileType:$a, Optional<Lacis_IndexLike>:$first, UnitAttr:$aTransposed,
                        Optional<I32>:$present, Lacis_TileType:$b, Optional<Lacis_IndexLike>:$second,
-                       UnitAttr:$bTransposed, Lacis_AccType:$acc);
+                       UnitAttr:$bTransposed, Lacis_AccType:$acc, UnitAttr:$tf32);
   let results = (outs Lacis_AccType:$result);
   let assemblyFormat = [{
     $a (`[` $first^ `:` type($first) `]`)? (`transposed` $aTransposed^)? (`present` $present^)? `,`
-    $b (`[` $second^ `:` type($second) `]`)? (`transposed` $bTransposed^)? `into` $acc attr-dict
+    $b (`[` $second^ `:` type($second) `]`)? (`transposed` $bTransposed^)? `into` $acc (`in` `tf32` $tf32^)? attr-dict
     `:` qualified(type($a)) `,` qualified(type($b)) `into` qualified(type($acc))
   }];
   let hasVerifier = 1;
