@@ -39,8 +39,10 @@ static Operation *combinerOf(scf::ForOp loop, unsigned number) {
   return nullptr;
 }
 
-/// The value that changes no sum.
+/// The value that changes no sum, in all lanes of a vector.
 static Value neutralOf(OpBuilder &b, Location loc, vector::CombiningKind kind, Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector::BroadcastOp::create(b, loc, vector, neutralOf(b, loc, kind, vector.getElementType()));
   bool isFloat = isa<FloatType>(type);
   auto identity = [&](arith::AtomicRMWKind same) { return arith::getIdentityValue(same, type, b, loc); };
   switch (kind) {
@@ -64,16 +66,25 @@ Value lacis::membersOf(OpBuilder &b, Location loc, const LaneGroup &group) {
   auto constant = [&](int64_t value) {
     return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value))).getResult();
   };
-  if (size == 32)
+  int64_t all = (int64_t(1) << size) - 1, step = group.alone ? group.stride : 1, some = 0;
+  for (int64_t lane = 0; lane < size; lane += step)
+    some |= int64_t(1) << lane;
+  if (size == 32 && some == all)
     return constant(-1);
-  Value first = arith::AndIOp::create(b, loc, group.lane, constant(-size));
-  return arith::ShLIOp::create(b, loc, constant((int64_t(1) << size) - 1), first);
+  Value first = arith::AndIOp::create(b, loc, group.lane, constant(-size | (step - 1)));
+  return arith::ShLIOp::create(b, loc, constant(some), first);
 }
 
 Value lacis::exchange(OpBuilder &b, Location loc, Value value, Value members, Value offset, NVVM::ShflKind kind) {
   Type type = value.getType(), i32 = b.getI32Type();
-  unsigned bits = type.getIntOrFloatBitWidth();
   auto other = [&](Value part) { return exchange(b, loc, part, members, offset, kind); };
+  if (auto vector = dyn_cast<VectorType>(type)) {
+    Value result = value;
+    for (int64_t n = 0; n < vector.getDimSize(0); ++n)
+      result = vector::InsertOp::create(b, loc, other(vector::ExtractOp::create(b, loc, value, n)), result, n);
+    return result;
+  }
+  unsigned bits = type.getIntOrFloatBitWidth();
   if (bits == 32) { // the lanes of a warp are in reach: from 0, or up to 31
     int32_t clamp = kind == NVVM::ShflKind::up ? 0 : 31;
     return NVVM::ShflOp::create(b, loc, type, members, value, offset,

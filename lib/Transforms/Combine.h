@@ -20,9 +20,10 @@ std::optional<mlir::vector::CombiningKind> kindOf(mlir::Operation *combiner);
 struct LaneGroup {
   mlir::Value lane; // the number in the warp
   int64_t trip, stride;
+  bool alone = false; // the lanes between them are of a loop outside, which may not run
 };
 
-/// The lanes that run with this one: those of its group, and of the groups between them.
+/// The lanes that run with this one: those of its group, and of the groups between them that are inside of it.
 mlir::Value membersOf(mlir::OpBuilder &b, mlir::Location loc, const LaneGroup &group);
 
 /// The value that another of the members has: of the lane whose number differs in the bits of `offset` (`bfly`), or is

@@ -135,9 +135,13 @@ private:
       units.push_back({loop, widen(value, loop.getInductionVar().getType(), loc)});
   }
 
-  /// The inner of two loops that share the lanes has neighbouring ones.
+  /// The inner of two loops that share the lanes has neighbouring ones; but the vectors whose sum it shares stay neighbours.
   void placeLanes(Value lane, Location loc) {
     auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); };
+    auto sumsVectors = [](scf::ForOp loop) { return llvm::any_of(loop.getResultTypes(), llvm::IsaPred<VectorType>); };
+    for (size_t n = 1; n < lanes.size(); ++n)
+      if (sumsVectors(lanes[n]))
+        std::swap(lanes[n - 1], lanes[n]);
     int64_t stride = kWarpSize;
     for (scf::ForOp loop : lanes) {
       int64_t trip = *getConstantIntValue(loop.getUpperBound());
@@ -145,7 +149,7 @@ private:
       Value digit = stride == 1 ? lane : arith::DivUIOp::create(b, loc, lane, constant(stride)).getResult();
       if (trip * stride != kWarpSize)
         digit = arith::RemUIOp::create(b, loc, digit, constant(trip));
-      units.push_back({loop, widen(digit, loop.getInductionVar().getType(), loc), {lane, trip, stride}});
+      units.push_back({loop, widen(digit, loop.getInductionVar().getType(), loc), {lane, trip, stride, sumsVectors(loop)}});
     }
   }
 

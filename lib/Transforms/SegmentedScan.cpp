@@ -24,19 +24,9 @@ static std::optional<Segment> segmentOf(scf::ForOp loop, unsigned number) {
   return Segment{carried, next.getCondition(), next.getFalseValue(), combiner};
 }
 
-/// `exchange` of a scalar, or of each element of a vector.
 static Value fromBefore(OpBuilder &b, Location loc, Value value, Value members, int64_t distance) {
   Value offset = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(distance)));
-  auto vector = dyn_cast<VectorType>(value.getType());
-  if (!vector)
-    return exchange(b, loc, value, members, offset, NVVM::ShflKind::up);
-  Value result = value;
-  for (int64_t n = 0; n < vector.getDimSize(0); ++n) {
-    Value element = vector::ExtractOp::create(b, loc, value, n);
-    element = exchange(b, loc, element, members, offset, NVVM::ShflKind::up);
-    result = vector::InsertOp::create(b, loc, element, result, n);
-  }
-  return result;
+  return exchange(b, loc, value, members, offset, NVVM::ShflKind::up);
 }
 
 /// What the lanes before this one carry on to it; `start` for the first.

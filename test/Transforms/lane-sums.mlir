@@ -69,6 +69,38 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
+// Vectors of neighbours stay on neighbouring lanes, so those that share their sum are eight apart; two exchanges an element.
+// CHECK-LABEL: func.func @vectors_0(
+// CHECK:         %[[LANE:.*]] = arith.remui
+// CHECK:         %[[FIRST:.*]] = arith.andi %[[LANE]], %{{.*}}
+// CHECK:         %[[APART:.*]] = arith.constant 16843009 : i32
+// CHECK:         %[[MEMBERS:.*]] = arith.shli %[[APART]], %[[FIRST]]
+// CHECK-COUNT-4: nvvm.shfl.sync bfly %[[MEMBERS]]
+// CHECK-NOT:     nvvm.shfl.sync
+#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
+#eight = [{arg = -1 : i64, div = 1 : i64, mul = 8 : i64}]
+module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
+    output = {dtype = "f32", shape = []}, workspace = []}} {
+  func.func @vectors(%x: !llvm.ptr, %y: !llvm.ptr, %start: vector<2xf32>) attributes {lacis.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c8 = arith.constant 8 : i32
+    scf.for %column = %c0 to %c8 step %c1 : i32 {
+      %sum = scf.for %entry = %c0 to %c4 step %c1 iter_args(%acc = %start) -> (vector<2xf32>) : i32 {
+        %at = llvm.getelementptr %x[%entry] : (!llvm.ptr, i32) -> !llvm.ptr, vector<2xf32>
+        %v = llvm.load %at : !llvm.ptr -> vector<2xf32>
+        %next = arith.addf %acc, %v : vector<2xf32>
+        scf.yield %next : vector<2xf32>
+      } {lacis.bind = "lane", lacis.name = "j", lacis.size = #four}
+      %to = llvm.getelementptr %y[%column] : (!llvm.ptr, i32) -> !llvm.ptr, vector<2xf32>
+      llvm.store %sum, %to : vector<2xf32>, !llvm.ptr
+    } {lacis.bind = "lane", lacis.name = "k", lacis.size = #eight}
+    return
+  }
+}
+// -----
+
 #four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
