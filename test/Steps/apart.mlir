@@ -62,16 +62,27 @@ func.func @no_sum(%n: index) attributes {lacis.steps = [#lacis.apart<part = "lon
 
 // -----
 
+// A part that lists no rows is walked by a companion that does, for the rows alone.
+// CHECK-LABEL: func.func @companion(
+// CHECK:         %[[LONG:.*]] = lacis.part "long"
+// CHECK:         %[[LIST:.*]] = lacis.walk %[[LONG]] {{.*}} to tensor<?x?xf32, #lacis.format<(i, j) -> (i : compressed, j : compressed<unique=false>, link)>>
+// CHECK:         lacis.positions %[[LIST]][0]
+// CHECK:           lacis.coordinate %[[LIST]][0]
+// CHECK:           lacis.level_loop "long.j" %[[LONG]][1]
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-#dcsr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-#rows = #lacis.format<(i, j) -> (i : dense, j : compressed, link)>
-#sum = #lacis.sum<short = #csr when nnz(i) lt 256, long = #dcsr>
-
-// expected-error @+2 {{apart: part 'long' does not list each of its rows once; Dcsr does, whose first level is compressed}}
-// expected-note @+1 {{asked for}}
-func.func @no_list(%w: tensor<?x?xf32, #sum>, %n: index) attributes {lacis.steps = [#lacis.apart<part = "long">]} {
-  %long = lacis.part "long" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #dcsr>
+#sum = #lacis.sum<short = #csr when nnz(i) lt 256, long = #csr>
+func.func @companion(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> {lacis.name = "y"}, %n: index)
+    attributes {lacis.steps = [#lacis.apart<part = "long">]} {
+  %zero = arith.constant 0.0 : f32
+  %root = arith.constant 0 : index
+  %long = lacis.part "long" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
+    %b = lacis.locate %long[0] at %root(%i) : tensor<?x?xf32, #csr>
+    %t = lacis.level_loop "long.j" %long[1] at %b (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+      %v = lacis.value %long at %p : tensor<?x?xf32, #csr> -> f32
+      lacis.yield %v : f32
+    }
+    lacis.write %t to %y[%i] : f32 to tensor<?xf32>
     lacis.yield
   }
   return
@@ -79,10 +90,8 @@ func.func @no_list(%w: tensor<?x?xf32, #sum>, %n: index) attributes {lacis.steps
 
 // -----
 
-#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #dcsr = #lacis.format<(i, j) -> (i : compressed, j : compressed)>
-#rows = #lacis.format<(i, j) -> (i : dense, j : compressed, link)>
-#sum = #lacis.sum<short = #csr when nnz(i) lt 256, long = #dcsr>
+#sum = #lacis.sum<short = #dcsr when nnz(i) lt 256, long = #dcsr>
 
 // expected-error @+2 {{apart: part 'long' is not the last of the sum, with one loop over the entries of a row}}
 // expected-note @+1 {{asked for}}
@@ -96,10 +105,8 @@ func.func @no_walk(%w: tensor<?x?xf32, #sum>, %n: index) attributes {lacis.steps
 
 // -----
 
-#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #dcsr = #lacis.format<(i, j) -> (i : compressed, j : compressed)>
-#rows = #lacis.format<(i, j) -> (i : dense, j : compressed, link)>
-#sum = #lacis.sum<short = #csr when nnz(i) lt 256, long = #dcsr>
+#sum = #lacis.sum<short = #dcsr when nnz(i) lt 256, long = #dcsr>
 
 // expected-error @+2 {{apart: loops of the nest are marked already; say it before other steps}}
 // expected-note @+1 {{asked for}}

@@ -25,7 +25,10 @@ def close(found, expected, length=LONG):
     torch.testing.assert_close(found.double(), expected, rtol=error, atol=error * 8)
 
 
-@pytest.mark.parametrize("format", [lacis.Csr, lacis.Coo, lacis.Csc, lacis.Dcsr])
+HYBRIDS = [lacis.formats.decompose(ell=lacis.Ell(4), rest=rest) for rest in (lacis.Csr, lacis.Coo, lacis.Dcsr)]
+
+
+@pytest.mark.parametrize("format", [lacis.Csr, lacis.Coo, lacis.Csc, lacis.Dcsr, *HYBRIDS], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 @pytest.mark.parametrize("columns", [32, 33, 96, 128, 200])
 def test_long_rows(format, dtype, columns):
@@ -37,6 +40,25 @@ def test_long_rows(format, dtype, columns):
     close(found, dense.double() @ x.double())
     for _ in range(20):
         assert torch.equal(kernel(packed, x), found)
+
+
+@pytest.mark.parametrize("format", [lacis.Csr, lacis.Coo, lacis.Csc, lacis.Dcsr])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+@pytest.mark.parametrize("rows", [700, 70000])
+def test_long_rows_times_a_vector(format, dtype, rows):
+    """Many rows share a warp, few do not; entries of a row in several shares, and many rows in one."""
+    torch.manual_seed(0)
+    lengths = torch.cat([torch.randint(0, 4, (rows - 400,)), torch.randint(0, 300, (399,)), torch.tensor([5000])])
+    row = torch.repeat_interleave(torch.arange(rows), lengths[torch.randperm(rows)])
+    index = torch.stack([row, torch.randint(0, LONG, row.shape)]).cuda()
+    matrix = torch.sparse_coo_tensor(index, torch.randn(len(row), device="cuda"), (rows, LONG)).coalesce().to(dtype)
+    packed, x = lacis.pack(matrix, format), torch.randn(LONG, device="cuda", dtype=dtype)
+    assert packed.pattern.uneven[0]
+    kernel = lacis.compile("ij,j->i", packed, x)
+    assert isinstance(kernel.steps[0], steps.SplitNnz)
+    found = kernel(packed, x)
+    close(found, matrix.double() @ x.double())
+    assert all(torch.equal(kernel(packed, x), found) for _ in range(20))
 
 
 def test_long_rows_are_walked_in_equal_shares():

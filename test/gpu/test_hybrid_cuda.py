@@ -13,6 +13,8 @@ RULED = f"#lacis.sum<short = {lacis.Csr()} when nnz(i) lt 256, long = {lacis.Dcs
 FORMATS = {
     "rows by length": lacis.Format.parse(RULED),
     "ell": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Dcsr),
+    "ell and csr": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Csr),
+    "ell and coo": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Coo),
 }
 
 

@@ -9,6 +9,7 @@ import lacis
 from lacis import steps
 from lacis.capture import capture_einsum
 from lacis.emit import emit
+from lacis.formats import decompose
 from lacis.runtime.kernels import compile_kernel
 from lacis.schedule.steps import parse
 
@@ -22,6 +23,22 @@ def test_a_sum_that_lists_its_long_rows_is_one_launch_on_a_gpu():
     (launch,) = kernel.info["launches"]
     assert launch["block"] == [1024, 1, 1]
     assert parse(kernel.info["steps"][0]) == steps.Apart("long")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rest", [lacis.Csr, lacis.Coo, lacis.Csc])
+def test_a_part_that_lists_no_rows_has_a_companion_that_does(rest):
+    w = strategies.sparse(32, 48, density=0.4)
+    w[3], w[[5, 31]] = 1, 0
+    packed, x = lacis.pack(w, decompose(ell=lacis.Ell(8), rest=rest)), torch.randn(48, 9)
+    apart = [steps.Apart("rest"), steps.Parallel("rest.i"), steps.Parallel("i")]
+    torch.testing.assert_close(lacis.einsum("ij,jk->ik", packed, x, steps=apart), w @ x)
+
+
+def test_a_part_whose_rows_are_padded_is_not_run_apart():
+    packed = lacis.pack(strategies.sparse(32, 48, density=0.4), decompose(ell=lacis.Ell(8), rest=lacis.Ell))
+    with pytest.raises(lacis.CompileError, match="apart: part 'rest' pads its rows"):
+        lacis.compile("ij,jk->ik", packed, torch.randn(48, 9), steps=[steps.Apart("rest")])
 
 
 STRIPS = {

@@ -2,9 +2,12 @@
 /// \file
 /// for i: s += ell; s += rest  -->  for rest.i in rows(rest): s += ell; s += rest,  for i not in rows(rest): s += ell
 ///
-/// The rows that a part lists get a nest of their own, which shares the launch of the other: each row has one owner, and
-/// the few long ones are run otherwise than the many short ones.
+/// The rows of which a part has entries get a nest of their own, which shares the launch of the other: each row has one
+/// owner, and the few long ones are run otherwise than the many short ones. A part that does not list its rows, each once,
+/// has a companion index that does.
 #include "DefaultSchedule.h"
+
+#include "lacis/Dialect/Lacis/IR/KindArguments.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,7 +24,7 @@ struct Rows {
   PartOp part;
   LoopOp top, rows;    // the nest, and its loop over all rows
   LevelLoopOp entries; // of the part, in one row
-  LocateOp row;        // under which they lie
+  FormatAttr list;     // the part's, or that of its companion: its first level lists the rows, each once
 };
 
 } // namespace
@@ -32,6 +35,21 @@ static bool listsRows(FormatAttr format) {
   bool whole = first.getDigits().size() == 1 && first.getDigits()[0].div == 1 && first.getDigits()[0].mod == 0;
   return whole && format.getLevels().size() > 1 && first.getCoordinate().isStored() && first.getCoordinate().isUnique() &&
          !first.getCoordinate().isPadded() && !format.getLevels()[1].getExtent().followsParent();
+}
+
+/// The companion of a format that lists the coordinates of an axis, or null.
+static FormatAttr listOf(FormatAttr format, unsigned axis) {
+  FormatAttr rows = format.companion({axis});
+  if (!rows || !rows.getLevels()[0].getExtent().coversDomain())
+    return {};
+  MLIRContext *context = format.getContext();
+  KindArguments arguments(context);
+  arguments.addWidth("pos", format.getIndexType());
+  arguments.addWidth("crd", format.getIndexType());
+  SmallVector<LevelAttr> levels(rows.getLevels());
+  levels[0] = LevelAttr::getByName(context, levels[0].getDigits()[0], "var", "crd", arguments);
+  FormatAttr list = FormatAttr::get(context, format.getAxes(), levels);
+  return listsRows(list) ? list : FormatAttr();
 }
 
 /// The loop of the part over the entries of a row, which ends the sum; or null.
@@ -49,36 +67,42 @@ static LevelLoopOp entriesOf(LoopOp top, StringRef part) {
   return last ? found : LevelLoopOp();
 }
 
+/// Fills in what the nest has of a part; answers why the step cannot apply, or nothing.
+static std::string findRows(Nest &nest, StringRef name, Rows &found) {
+  for (PartOp part : nest.getFunction().getBody().getOps<PartOp>())
+    if (part.getName() == name)
+      found.part = part;
+  std::string part = ("part '" + name + "'").str();
+  if (!found.part)
+    return "no " + part + " of a sum, see decompose";
+  found.top = nest.mainChain().front();
+  WalkResult marked =
+      found.top->walk([](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); });
+  if (marked.wasInterrupted())
+    return "loops of the nest are marked already; say it before other steps";
+  found.entries = entriesOf(found.top, name);
+  auto row = found.entries ? found.entries.getParent().getDefiningOp<LocateOp>() : LocateOp();
+  for (LoopOp loop : nest.mainChain())
+    if (row && row.getLevel() == 0 && row.getDigits().size() == 1 && row.getDigits()[0] == loop.getCoordinate())
+      found.rows = loop;
+  if (!found.rows)
+    return part + " is not the last of the sum, with one loop over the entries of a row";
+  FormatAttr own = formatOf(found.part), walked = formatOf(found.entries.getTensor());
+  if (walked.getLevels()[1].getCoordinate().isPadded())
+    return part + " pads its rows, so those without entries are not known by their length";
+  found.list = listsRows(own) ? own : listOf(own, walked.getLevels()[0].getDigits()[0].axis);
+  return found.list ? "" : part + " has rows of blocks, of which no list is made";
+}
+
 StringRef lacis::listedPart(Nest &nest) {
   PartOp last;
   for (PartOp part : nest.getFunction().getBody().getOps<PartOp>())
     last = part;
-  return last && listsRows(formatOf(last)) && entriesOf(nest.mainChain().front(), last.getName()) ? last.getName() : "";
-}
-
-static FailureOr<Rows> findRows(Nest &nest, StringRef name, Location loc) {
   Rows found;
-  for (PartOp part : nest.getFunction().getBody().getOps<PartOp>())
-    if (part.getName() == name)
-      found.part = part;
-  if (!found.part)
-    return emitError(loc) << "apart: no part '" << name << "' of a sum, see decompose";
-  if (!listsRows(formatOf(found.part)))
-    return emitError(loc) << "apart: part '" << name << "' does not list each of its rows once; Dcsr does, whose first "
-                          << "level is compressed";
-  found.top = nest.mainChain().front();
-  WalkResult marked = found.top->walk([](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (marked.wasInterrupted())
-    return emitError(loc) << "apart: loops of the nest are marked already; say it before other steps";
-  found.entries = entriesOf(found.top, name);
-  found.row = found.entries ? found.entries.getParent().getDefiningOp<LocateOp>() : LocateOp();
-  for (LoopOp loop : nest.mainChain())
-    if (found.row && found.row.getLevel() == 0 && found.row.getDigits().size() == 1 &&
-        found.row.getDigits()[0] == loop.getCoordinate())
-      found.rows = loop;
-  if (!found.rows)
-    return emitError(loc) << "apart: part '" << name << "' is not the last of the sum, with one loop over the entries of a row";
-  return found;
+  if (!last || !findRows(nest, last.getName(), found).empty())
+    return "";
+  bool listed = found.list == formatOf(last) || letterHas(nest, letterOf(found.rows.getName()), "lacis.uneven");
+  return listed ? last.getName() : "";
 }
 
 /// What the innermost block holds behind `after`, but for its end, under a condition.
@@ -97,7 +121,11 @@ static scf::IfOp guardRest(Operation *after, Value condition, Location loc) {
 static void makeListed(const Rows &found, StringRef name, Location loc) {
   LoopOp from = found.top;
   OpBuilder b(from);
-  PartOp part = found.part;
+  PartOp own = found.part;
+  Value part = own;
+  auto type = cast<RankedTensorType>(part.getType());
+  if (found.list != formatOf(part))
+    part = WalkOp::create(b, loc, RankedTensorType::get(type.getShape(), type.getElementType(), found.list), part);
   Type index = b.getIndexType();
   Value room = PositionsOp::create(b, loc, index, part, 0);
   Value root = arith::ConstantIndexOp::create(b, loc, 0);
@@ -143,11 +171,11 @@ static void keepOthers(const Rows &found, Location loc) {
 SmallVector<StringRef> ApartStepAttr::namedLoops() const { return {}; }
 
 LogicalResult ApartStepAttr::apply(Nest &nest, Location loc) const {
-  FailureOr<Rows> found = findRows(nest, getPart(), loc);
-  if (failed(found))
-    return failure();
-  makeListed(*found, getPart(), loc);
-  keepOthers(*found, loc);
+  Rows found;
+  if (std::string objection = findRows(nest, getPart(), found); !objection.empty())
+    return emitError(loc) << "apart: " << objection;
+  makeListed(found, getPart(), loc);
+  keepOthers(found, loc);
   SmallVector<Attribute> names;
   if (auto known = nest.getFunction()->getAttrOfType<ArrayAttr>("lacis.apart"))
     llvm::append_range(names, known);

@@ -20,6 +20,8 @@ static constexpr int64_t kFew[] = {1, 4};
 /// Stored blocks of half types are multiplied by tensor cores, in tiles of 8 vectors: one, or four.
 static constexpr int64_t kFewBlocks[] = {8, 32};
 static constexpr int64_t kWarps = 4, kLanes = 32;
+/// Entries of a share where rows differ much in length.
+static constexpr int64_t kShare = 256;
 
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
 static LevelLoopOp entryLoop(LoopOp top) {
@@ -35,7 +37,7 @@ static LevelLoopOp entryLoop(LoopOp top) {
   return sums == 1 && found && !marked && combinerOf(found) ? found : LevelLoopOp();
 }
 
-/// Rows on warps, or on parts of a warp; the entries of a row on its lanes.
+/// Rows, or shares of entries, on warps or on parts of a warp; the entries of a row on its lanes.
 static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes) {
   int64_t share = kLanes / lanes;
   schedule.split(rows, kWarps * share);
@@ -46,7 +48,10 @@ static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, co
     warps += "0";
   }
   schedule.bind(warps, "warp");
-  schedule.splitNnz(entries, lanes);
+  if (schedule.getNest().find(entries)) // those that a share has of a row
+    schedule.split(entries, lanes);
+  else
+    schedule.splitNnz(entries, lanes);
   schedule.reorder({entries + "1", entries + "0"});
   schedule.bind(entries + "1", "lane");
 }
@@ -60,7 +65,14 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
   LevelLoopOp entries = entryLoop(nest.mainChain().front());
   if (!entries || rows.getTrip())
     return false;
-  scheduleLanes(schedule, rows.getName().str(), entries.getName().str(), lanesFor(nest, rows.getName()));
+  std::string row = rows.getName().str(), entry = entries.getName().str();
+  int64_t lanes = lanesFor(nest, row);
+  if (letterHas(nest, letterOf(row), "lacis.uneven") && sharedEntries(rows) == entries) {
+    std::string shares = row + "_" + entry;
+    schedule.splitNnz(shares, kShare);
+    row = shares + "0";
+  }
+  scheduleLanes(schedule, row, entry, lanes);
   return true;
 }
 
