@@ -10,6 +10,8 @@ using namespace lacis::runtime;
 
 /// Looks at what others have done before a thread lets one of them have its processor.
 static constexpr int patience = 2000;
+/// A thread takes this part of what is left of its share.
+static constexpr int64_t sharePart = 4;
 
 static void breathe() {
 #if defined(__x86_64__)
@@ -26,24 +28,32 @@ void HostRelay::add(HostFunction function, const LaunchExtent &extent) {
   threads = std::max(threads, leg.pieces);
 }
 
-/// Runs the pieces that nobody has taken, from the thread's own share on; answers how many.
-int64_t HostRelay::runFree(Leg &leg, int64_t thread) const {
+bool HostRelay::Leg::take(int64_t piece) {
+  std::atomic<bool> &mark = taken[piece * (marks / pieces)];
+  return !mark.load(std::memory_order_relaxed) && !mark.exchange(true, std::memory_order_relaxed);
+}
+
+/// Runs the pieces that nobody has taken, from the own share on, which goes from `first` to `end` of `threads`; answers
+/// how many. Of its own share a thread takes a part of what is left, of other shares one piece at a time.
+int64_t HostRelay::runFree(Leg &leg, int64_t first, int64_t end) const {
   HostRange range(leg.function, values);
-  int64_t mine = 0, piece = thread * leg.pieces / threads;
-  for (int64_t seen = 0; seen < leg.pieces; ++seen, piece = piece + 1 == leg.pieces ? 0 : piece + 1) {
-    std::atomic<bool> &taken = leg.taken[piece];
-    if (taken.load(std::memory_order_relaxed) || taken.exchange(true, std::memory_order_relaxed))
-      continue;
-    range.call(piece * leg.piece, std::min((piece + 1) * leg.piece, leg.units));
-    ++mine;
+  int64_t part = first == 0 && end == threads ? 1 : sharePart;
+  int64_t start = first * leg.pieces / threads, own = end * leg.pieces / threads - start, mine = 0;
+  for (int64_t seen = 0, count; seen < leg.pieces; seen += std::max<int64_t>(count, 1)) {
+    int64_t piece = (start + seen) % leg.pieces, most = std::max<int64_t>((own - seen) / part, 1);
+    for (count = 0; count < most && leg.take(piece + count);)
+      ++count;
+    if (count > 0)
+      range.call(piece * leg.piece, std::min((piece + count) * leg.piece, leg.units));
+    mine += count;
   }
   return mine;
 }
 
-void HostRelay::work(int64_t thread) {
+void HostRelay::work(int64_t first, int64_t end) {
   for (size_t number = 0; number < count; ++number) {
     Leg &leg = legs[number];
-    if (int64_t mine = runFree(leg, thread))
+    if (int64_t mine = runFree(leg, first, end))
       leg.done.fetch_add(mine, std::memory_order_release);
     for (int looks = 0; leg.done.load(std::memory_order_acquire) < leg.pieces; ++looks)
       looks < patience ? breathe() : std::this_thread::yield();
@@ -52,10 +62,12 @@ void HostRelay::work(int64_t thread) {
 
 llvm::Error HostRelay::run(lacis_parallel_for parallelFor) {
   if (!parallelFor || threads == 1) {
-    work(0);
+    work(0, threads);
     return llvm::Error::success();
   }
-  auto body = [](int64_t begin, int64_t, void *context) { static_cast<HostRelay *>(context)->work(begin); };
+  auto body = [](int64_t first, int64_t end, void *context) {
+    static_cast<HostRelay *>(context)->work(first, end);
+  };
   if (parallelFor(0, threads, 1, body, this) != 0)
     return llvm::createStringError("the parallel loop over the units of the kernel failed");
   return llvm::Error::success();

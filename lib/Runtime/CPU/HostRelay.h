@@ -11,8 +11,8 @@
 
 namespace lacis::runtime {
 
-/// Each thread begins at its own share of the pieces of a launch and goes on to what others have left; it begins the
-/// next launch when all pieces are done. Shares of all launches, and of the next call, begin at the same place, so that
+/// Each thread begins at its own share of the pieces of a launch, many at once and then fewer, for a call costs as much as
+/// a small piece; it goes on to what others have left, and begins the next launch when all pieces are done. Shares of all launches, and of the next call, begin at the same place, so that
 /// a thread finds in its caches what it wrote and read before.
 ///
 /// A thread waits for pieces that others already run, never for one to come, so that any number of threads will do:
@@ -27,16 +27,20 @@ public:
 private:
   /// Pieces of a launch at most: enough for any number of threads to end together.
   static constexpr int64_t mostPieces = 256;
+  /// Marks of one launch, among which its pieces lie far apart: shares have cache lines of their own.
+  static constexpr int64_t marks = 1024;
 
   struct Leg {
     HostFunction function = nullptr;
     int64_t units = 0, piece = 1, pieces = 0;
-    alignas(64) std::atomic<bool> taken[mostPieces] = {};
+    alignas(64) std::atomic<bool> taken[marks] = {};
     alignas(64) std::atomic<int64_t> done{0};
+
+    bool take(int64_t piece);
   };
 
-  void work(int64_t thread);
-  int64_t runFree(Leg &leg, int64_t thread) const;
+  void work(int64_t first, int64_t end);
+  int64_t runFree(Leg &leg, int64_t first, int64_t end) const;
 
   std::unique_ptr<Leg[]> legs;
   size_t count = 0;
