@@ -12,6 +12,7 @@ import lacis
 from lacis.emit.hand_out import HAND_OUT
 from lacis.formats.companion import companion
 from lacis.patterns import balance, derived
+from lacis.patterns import hand_out as rule
 from lacis.patterns.hand_out import hand_out
 from lacis.patterns.place import place, sort_entries
 from lacis.patterns.regroup import regroup
@@ -138,6 +139,7 @@ def test_companions(format, shape):
         axes, _ = structure.slot_axes()
         entries = sort_entries(walked, shape, axes, torch.arange(structure.slots))
         want = place(walked, shape, entries).buffers
+        assert derived._lists_every_block(structure, walked)
         got = derived.companion_arrays(structure, walked)
         assert list(got) == list(want) and all(torch.equal(got[name], want[name]) for name in want)
 
@@ -155,3 +157,28 @@ def test_the_kernel_hands_out_as_the_heap_does():
 def test_the_kernel_is_one_thread_a_list():
     compiled = kernels.compile_kernel(HAND_OUT, "cuda:sm_80")
     assert [launch["block"] for launch in compiled.info["launches"]] == [[1, 1, 1]]
+
+
+def test_the_kernel_serves_every_list(monkeypatch):
+    """With what each caller gives it: float32 and float64, with strides, integers, tails of none."""
+    cost, positions = torch.rand(30, 2)[:, 0], torch.tensor([0, 9, 9, 31], dtype=torch.int32)
+    columns = torch.cat([torch.arange(9), torch.arange(22), torch.zeros(4)]).int() * 16
+    arrays = {"pos1": torch.tensor([0, 2, 5], dtype=torch.int32), "pos2": torch.arange(6, dtype=torch.int32)}
+    panels = balance.panel_cost(arrays, tile_bytes=9, step_bytes=70, cycles=30.0, fixed=0.6)
+
+    def made():
+        return [
+            balance.work_lists(cost, 5, workers=7, raster=2),
+            balance.group_lists(cost.flip(0), workers=7, raster=3, groups=2),
+            balance.group_lists(panels, workers=3, raster=4, groups=2),
+            balance.share_lists(positions.diff(), torch.rand(5).sort().values * 0 + 1, by=4, workers=7, most=31),
+            balance.share_lists(positions.diff(), torch.arange(5.0).double(), by=4, workers=7, most=35),
+            balance.gathered_shares(positions, columns, by=4, within=128, workers=7),
+        ]
+
+    want, calls = made(), []
+    monkeypatch.setattr(rule, "_DEVICE", "cpu")
+    monkeypatch.setattr(rule, "on_device", lambda *args: calls.append(args) or kernel.hand_out(*args))
+    for here, there in zip(made(), want, strict=True):
+        assert all(torch.equal(here[name], there[name]) for name in there)
+    assert len(calls) == len(want)

@@ -77,7 +77,7 @@ def gathered_shares(
     pieces = _cut_again(panel[rest], first[rest], count[rest], by)
     count = torch.where(torch.arange(len(count), device=count.device) < whole, count, 0)
     panel, first, count = (torch.cat(pair) for pair in zip((panel, first, count), pieces))
-    weight = torch.where(count > 0, count + tile / 8, -1.0)
+    weight = torch.where(count > 0, count.double() + tile / 8, -1.0)
     return _handed_out(weight, [panel, first, count], workers)
 
 

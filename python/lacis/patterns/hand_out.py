@@ -10,19 +10,21 @@ import torch
 
 # How it is done on a GPU without the host; the runtime, which compiles kernels, puts it here.
 on_device: Callable[[torch.Tensor, int, int, int], torch.Tensor] | None = None
+_DEVICE = "cuda"
 
 
 def hand_out(cost: torch.Tensor, *, workers: int, raster: int = 1, groups: int = 1) -> torch.Tensor:
     """The worker of each tile of each item, int32 [groups, raster, n, raster].
 
-    `cost` is float64 [n], in the order in which items are handed out; negative where there is none. In `[g, m]` each
+    `cost` is float [n], in the order in which items are handed out; negative where there is none. In `[g, m]` each
     item has m + 1 tiles, of which each costs as much, after `g` groups in which it had `raster`; each tile goes to the
     worker with the least cost so far, the first of equals. -1 stands where there is no tile.
 
         >>> hand_out(torch.tensor([3.0, 2.0, 2.0, -1.0]).double(), workers=2).flatten().tolist()
         [0, 1, 1, -1]
     """
-    if cost.is_cuda and on_device is not None:
+    cost = cost.double().contiguous()
+    if cost.device.type == _DEVICE and on_device is not None:
         return on_device(cost, workers, raster, groups)
     costs, load = cost.tolist(), [(0.0, worker) for worker in range(workers)]
     lists, busy = [], load
