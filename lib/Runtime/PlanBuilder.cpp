@@ -253,7 +253,9 @@ void PlanBuilder::addTensorMaps() {
     const Artifact::TensorMap &from = artifact.tensorMaps[argument.index];
     LaunchPlan::TensorMap map;
     map.pointer = from.pointer;
-    map.value = {number, 0, {0, 0}, {from.box[0], from.box[1]}, from.swizzle, parseDtype(from.dtype)};
+    bool isTf32 = from.dtype == "tf32"; // float32 in memory, rounded by the copy
+    int32_t dtype = parseDtype(isTf32 ? "f32" : from.dtype);
+    map.value = {number, 0, {0, 0}, {from.box[0], from.box[1]}, from.swizzle, dtype, isTf32};
     for (int axis = 0; axis < 2; ++axis)
       map.shape[axis] = convert(from.shape[axis]);
     plan.maps.push_back(std::move(map));

@@ -39,6 +39,7 @@ struct TensorMapValue {
   int64_t box[2];
   int64_t swizzle;
   int32_t dtype;
+  bool isTf32 = false; // the copy rounds float32 to 10 bits of the mantissa
 };
 
 /// What one launch of a plan comes to for given tensors.

@@ -11,13 +11,13 @@ using llvm::Error;
 using llvm::Twine;
 
 /// The driver's number of an element type, and its bytes; none for types that it does not read as numbers.
-static bool elementOf(int32_t dtype, int &number, uint64_t &bytes) {
-  switch (dtype) {
+static bool elementOf(const TensorMapValue &value, int &number, uint64_t &bytes) {
+  switch (value.dtype) {
   case LACIS_F16:
     number = 6, bytes = 2;
     return true;
   case LACIS_F32:
-    number = 7, bytes = 4;
+    number = value.isTf32 ? 11 : 7, bytes = 4;
     return true;
   case LACIS_BF16:
     number = 9, bytes = 2;
@@ -36,7 +36,7 @@ Error lacis::runtime::cuda::encodeTensorMap(const Driver &driver, const TensorMa
     return llvm::createStringError("the CUDA driver lacks cuTensorMapEncodeTiled, of CUDA 12.0");
   int element = 0;
   uint64_t bytes = 0;
-  if (!elementOf(value.dtype, element, bytes))
+  if (!elementOf(value, element, bytes))
     return llvm::createStringError(Twine("tensor map: no matrices of ") + dtypeName(value.dtype));
   uint64_t shape[] = {uint64_t(value.shape[0]), uint64_t(value.shape[1])};
   uint64_t stride[] = {shape[0] * bytes};

@@ -95,11 +95,11 @@ static std::string tied(size_t count) {
 
 SmallVector<Value> Instructions::product(ValueRange acc, Factor a, Factor bTile, Type element) {
   size_t count = acc.size();
-  std::string type = element.isBF16() ? "bf16" : "f16";
-  std::string flags = std::string(a.transposed ? "1" : "0") + ", " + (bTile.transposed ? "1" : "0");
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." + type +
-                     " {" + numbered(0, count) + "}, $" + std::to_string(2 * count) + ", $" +
-                     std::to_string(2 * count + 1) + ", 1, 1, 1, " + flags + ";";
+  std::string type = element.isF32() ? "tf32" : element.isBF16() ? "bf16" : "f16", depth = element.isF32() ? "8" : "16";
+  std::string flags = std::string(a.transposed ? ", 1" : ", 0") + (bTile.transposed ? ", 1" : ", 0");
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" + depth + ".f32." + type +
+                     "." + type + " {" + numbered(0, count) + "}, $" + std::to_string(2 * count) + ", $" +
+                     std::to_string(2 * count + 1) + ", 1, 1, 1" + (element.isF32() ? "" : flags) + ";";
   auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
   SmallVector<Value> operands(acc);
   operands.append({a.descriptor, bTile.descriptor});

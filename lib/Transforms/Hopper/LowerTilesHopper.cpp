@@ -117,10 +117,17 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
   return success();
 }
 
-/// Products in TF32 are left to warps: no descriptor transposes elements of 32 bits.
+/// No descriptor transposes elements of 32 bits, and only copies by a map round them: other products in TF32 are left to
+/// warps.
 static bool isForWarps(RolesOp roles) {
-  auto stop = [](MmaOp mma) { return mma.getTf32() ? WalkResult::interrupt() : WalkResult::advance(); };
-  return roles.walk(stop).wasInterrupted();
+  bool isTf32 = false, isTurned = false, isRun = false;
+  roles.walk([&](MmaOp mma) {
+    isTf32 |= mma.getTf32();
+    isTurned |= mma.getATransposed() || mma.getBTransposed();
+    isTurned |= mma.getAcc().getType().getRows() != 64;
+  });
+  roles.walk([&](LoadRunOp) { isRun = true; });
+  return isTf32 && (isTurned || isRun);
 }
 
 namespace {

@@ -47,7 +47,7 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
       b.getNamedAttr("swizzle", b.getI64IntegerAttr(bytes)),
       b.getNamedAttr("dtype", b.getStringAttr(element.isBF16()  ? "bf16"
                                               : element.isF16() ? "f16"
-                                                                : "f32")),
+                                                                : "tf32")),
   });
   Value &value = known[map];
   if (value)

@@ -13,15 +13,16 @@ namespace lacis::hopper {
 struct Walk {
   int64_t line;  // bytes of a row
   int64_t depth; // of the contraction in one tile
+  int64_t once;  // of the contraction in one product: 32 bytes
   int64_t tile;  // from one tile of a list to the next
-  int64_t step;  // from 16 elements of the contraction to the next 16
+  int64_t step;  // from one product to the next
   bool transposed;
 
   Walk(TileType type, bool transposed)
-      : line(lineBytes(type)), depth(type.getDepth(transposed)), tile(bytesPerTile(type) >> 4),
-        step(transposed ? line : 2), transposed(transposed) {}
+      : line(lineBytes(type)), depth(type.getDepth(transposed)), once(type.getElementType().isF32() ? 8 : 16),
+        tile(bytesPerTile(type) >> 4), step(transposed ? line : 2), transposed(transposed) {}
 
-  int64_t steps() const { return depth / 16; }
+  int64_t steps() const { return depth / once; }
   /// Eight rows follow each other; transposed tiles, which stand side by side, lie one after another.
   uint64_t descriptorBits() const {
     uint64_t layout = line == 128 ? 1 : line == 64 ? 2 : 3, beside = transposed ? tile : 1;
