@@ -171,16 +171,19 @@ Value lacis::sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
 }
 
 LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane, int64_t warps) {
-  constexpr int64_t lanes = 32, mostBytes = 48 * 1024, widest = 8;
+  constexpr int64_t lanes = 32, mostBytes = 48 * 1024;
   Location loc = loop.getLoc();
   for (Value result : loop.getResults())
     for (Operation *user : result.getUsers())
       if (user->hasTrait<OpTrait::IsTerminator>())
         return loop.emitError("bind: the sum of this loop is carried on, so warps cannot share it");
-  if (llvm::any_of(loop.getResultTypes(), llvm::IsaPred<VectorType>))
-    return loop.emitError("bind: this loop sums vectors, and warps bring single elements together; do not vectorize");
-  bool narrow = llvm::all_of(loop.getResultTypes(), [](Type type) { return type.getIntOrFloatBitWidth() <= 32; });
-  int64_t width = narrow ? widest / 2 : widest, bytes = warps * lanes * width * loop.getNumResults();
+  int64_t width = 4; // bytes of a sum: a power of two
+  for (Type type : loop.getResultTypes()) {
+    auto vector = dyn_cast<VectorType>(type);
+    int64_t bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth() * (vector ? vector.getNumElements() : 1);
+    width = std::max(width, static_cast<int64_t>(llvm::PowerOf2Ceil(bits / 8)));
+  }
+  int64_t bytes = warps * lanes * width * loop.getNumResults();
   if (bytes > mostBytes)
     return loop.emitError("bind: ") << loop.getNumResults() << " sums of " << warps << " warps are " << bytes
                                     << " bytes of shared memory, more than " << mostBytes;
@@ -195,7 +198,7 @@ LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane
   auto place = [&](OpBuilder &at, int64_t number, Value warp) { // (sum, warp, lane)
     Value row = arith::AddIOp::create(at, loc, constant(at, number * warps), warp);
     Value index = arith::AddIOp::create(at, loc, arith::MulIOp::create(at, loc, row, constant(at, lanes)), lane);
-    Type element = at.getIntegerType(static_cast<unsigned>(8 * width));
+    Type element = LLVM::LLVMArrayType::get(at.getI8Type(), width);
     return LLVM::GEPOp::create(at, loc, array.getType(), element, array, ValueRange{index}).getResult();
   };
   Value warp = coordinate.getType().isInteger(32) ? coordinate

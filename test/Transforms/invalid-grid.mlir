@@ -100,21 +100,3 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
     return
   }
 }
-
-// -----
-
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
-    output = {dtype = "f32", shape = []}, workspace = []}} {
-  func.func @k(%x: vector<4xf32>) attributes {lacis.kernel} {
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %c4 = arith.constant 4 : i32
-    // expected-error @below {{bind: this loop sums vectors, and warps bring single elements together; do not vectorize}}
-    %sum = scf.for %j = %c0 to %c4 step %c1 iter_args(%acc = %x) -> (vector<4xf32>) : i32 {
-      %next = arith.addf %acc, %x : vector<4xf32>
-      scf.yield %next : vector<4xf32>
-    } {lacis.bind = "warp", lacis.size = #one}
-    return
-  }
-}

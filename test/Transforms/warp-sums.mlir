@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: lacis-opt %s -lacis-map-to-grid | FileCheck %s
+// RUN: lacis-opt %s -split-input-file -lacis-map-to-grid | FileCheck %s
 
 // Four warps leave their sums in shared memory; the first adds them in their order and writes.
 // CHECK:       llvm.mlir.global internal @sum_0_shared0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<512 x i8>
@@ -33,6 +33,38 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         llvm.store %sum, %to : f32, !llvm.ptr
       } {lacis.bind = "lane", lacis.name = "l", lacis.size = #lanes}
     } {lacis.bind = "block.x", lacis.name = "i", lacis.size = #one}
+    return
+  }
+}
+
+// -----
+
+// Sums of vectors take as many bytes each as they have.
+// CHECK:       llvm.mlir.global internal @vectors_0_shared0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2048 x i8>
+// CHECK-LABEL: func.func @vectors_0(
+// CHECK:         llvm.getelementptr %{{.*}} : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, !llvm.array<16 x i8>
+// CHECK:         llvm.store %{{.*}}, %{{.*}} : vector<4xf32>, !llvm.ptr<3>
+// CHECK:         nvvm.barrier
+// CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xf32>
+#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
+#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
+    output = {dtype = "f32", shape = []}, workspace = []}} {
+  func.func @vectors(%x: !llvm.ptr, %y: !llvm.ptr, %start: vector<4xf32>) attributes {lacis.kernel} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c32 = arith.constant 32 : i32
+    scf.for %lane = %c0 to %c32 step %c1 : i32 {
+      %sum = scf.for %warp = %c0 to %c4 step %c1 iter_args(%acc = %start) -> (vector<4xf32>) : i32 {
+        %at = llvm.getelementptr %x[%warp] : (!llvm.ptr, i32) -> !llvm.ptr, vector<4xf32>
+        %v = llvm.load %at : !llvm.ptr -> vector<4xf32>
+        %next = arith.addf %acc, %v : vector<4xf32>
+        scf.yield %next : vector<4xf32>
+      } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+      %to = llvm.getelementptr %y[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, vector<4xf32>
+      llvm.store %sum, %to : vector<4xf32>, !llvm.ptr
+    } {lacis.bind = "lane", lacis.name = "l", lacis.size = #lanes}
     return
   }
 }

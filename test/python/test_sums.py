@@ -21,7 +21,7 @@ def test_a_sum_that_lists_its_long_rows_is_one_launch_on_a_gpu():
     spec, _ = capture_einsum("ij,jk->ik", [packed, torch.randn(48, 32)], None, [])
     kernel = compile_kernel(emit(spec), "cuda:sm_90a")
     (launch,) = kernel.info["launches"]
-    assert launch["block"] == [1024, 1, 1]
+    assert launch["block"] == [512, 1, 1]
     assert parse(kernel.info["steps"][0]) == steps.Apart("long")
 
 

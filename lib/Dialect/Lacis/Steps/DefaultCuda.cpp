@@ -15,10 +15,10 @@ using namespace lacis;
 static constexpr int64_t kWarps = 4, kLanes = 32, kThreads = 128;
 /// Warps of a block whose rows, walked side by side, find what they read of a dense operand in the first-level cache.
 static constexpr int64_t kManyWarps = 32;
-/// Columns that a part of a warp holds where the long rows of a sum run apart: two lanes of vectors.
+/// Columns that a part of a warp holds at least where the long rows of a sum run apart: two lanes of vectors.
 static constexpr int64_t kFewColumns = 8;
-/// Warps of a block then, which take turns at the entries of a long row.
-static constexpr int64_t kLongWarps = 32;
+/// Warps of a block then, which take turns at the entries of a long row, and those that a lane has in flight.
+static constexpr int64_t kLongWarps = 16, kLongRounds = 4;
 /// Neighbours of an operand's row that a thread copies: one sector of reads, coalesced writes.
 static constexpr int64_t kSector = 8;
 /// Entries of a share for each column of its tile: enough to hide the search for its first row, few enough to spread
@@ -88,8 +88,7 @@ static int64_t wantedColumns(Nest &nest, bool uneven, int64_t panel) {
   return !summedHas(nest, "lacis.large") ? panel : uneven ? 2 * kLanes : kLanes;
 }
 
-/// The long rows of a sum, which its last part lists: a block for each, whose warps share the entries; one column a
-/// lane.
+/// The long rows of a sum, which its last part lists: a block for each, whose warps, and parts of them, share the entries.
 static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
   Nest &nest = schedule.getNest();
   std::string part = listedPart(nest).str(), row = rowLoop(nest, lane).getName().str();
@@ -103,12 +102,12 @@ static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
   schedule.reorder({column + "0", prefix + row, column + "1"});
   schedule.bind(column + "0", "block.x");
   schedule.bind(prefix + row, "block.x");
-  schedule.bind(column + "1", "lane");
-  int64_t share = kLanes / columns;
+  int64_t vector = 16 / outputBytes(nest), share = kLanes * vector / columns;
+  scheduleColumns(schedule, column + "1", vector);
   schedule.splitNnz(entries, kLongWarps * share);
   schedule.reorder({entries + "1", entries + "0"});
   bindWarps(schedule, entries + "1", share);
-  schedule.unroll(entries + "0", 8);
+  schedule.unroll(entries + "0", kLongRounds);
   return true;
 }
 

@@ -20,8 +20,8 @@ static constexpr int64_t kFew[] = {1, 4};
 /// Stored blocks of half types are multiplied by tensor cores, in tiles of 8 vectors: one, or four.
 static constexpr int64_t kFewBlocks[] = {8, 32};
 static constexpr int64_t kWarps = 4, kLanes = 32;
-/// Entries of a share where rows differ much in length.
-static constexpr int64_t kShare = 256;
+/// Entries of a share where rows differ much in length, and the lanes that walk it.
+static constexpr int64_t kShare = 256, kShareLanes = 16;
 
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
 static LevelLoopOp entryLoop(LoopOp top) {
@@ -71,6 +71,7 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
     std::string shares = row + "_" + entry;
     schedule.splitNnz(shares, kShare);
     row = shares + "0";
+    lanes = kShareLanes;
   }
   scheduleLanes(schedule, row, entry, lanes);
   return true;
