@@ -4,14 +4,17 @@
 #include "HostRelay.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 using namespace lacis::runtime;
 
 /// Looks at what others have done before a thread lets one of them have its processor.
 static constexpr int patience = 2000;
-/// A thread takes this part of what is left of its share.
-static constexpr int64_t sharePart = 4;
+/// A call that takes less than this could as well run twice as many pieces.
+static constexpr std::chrono::nanoseconds shortCall(1000);
+/// A thread takes this part of what is left of its share, at most.
+static constexpr int64_t sharePart = 2;
 
 static void breathe() {
 #if defined(__x86_64__)
@@ -34,17 +37,25 @@ bool HostRelay::Leg::take(int64_t piece) {
 }
 
 /// Runs the pieces that nobody has taken, from the own share on, which goes from `first` to `end` of `threads`; answers
-/// how many. Of its own share a thread takes a part of what is left, of other shares one piece at a time.
+/// how many. Of its own share a thread takes twice as many after a short call, for a call costs as much as a small piece,
+/// and rows may be uneven; of other shares it takes one piece at a time, and all at once where it is alone.
 int64_t HostRelay::runFree(Leg &leg, int64_t first, int64_t end) const {
+  using Clock = std::chrono::steady_clock;
   HostRange range(leg.function, values);
-  int64_t part = first == 0 && end == threads ? 1 : sharePart;
-  int64_t start = first * leg.pieces / threads, own = end * leg.pieces / threads - start, mine = 0;
+  bool alone = first == 0 && end == threads;
+  int64_t start = first * leg.pieces / threads, own = end * leg.pieces / threads - start, mine = 0, most = 1;
+  Clock::time_point before = Clock::now();
   for (int64_t seen = 0, count; seen < leg.pieces; seen += std::max<int64_t>(count, 1)) {
-    int64_t piece = (start + seen) % leg.pieces, most = std::max<int64_t>((own - seen) / part, 1);
-    for (count = 0; count < most && leg.take(piece + count);)
+    int64_t piece = (start + seen) % leg.pieces;
+    int64_t allowed = alone ? own : std::clamp<int64_t>((own - seen) / sharePart, 1, most);
+    for (count = 0; count < allowed && leg.take(piece + count);)
       ++count;
-    if (count > 0)
-      range.call(piece * leg.piece, std::min((piece + count) * leg.piece, leg.units));
+    if (count == 0)
+      continue;
+    range.call(piece * leg.piece, std::min((piece + count) * leg.piece, leg.units));
+    Clock::time_point after = Clock::now();
+    most = after - before < shortCall ? 2 * most : std::max<int64_t>(most / 2, 1);
+    before = after;
     mine += count;
   }
   return mine;
