@@ -82,6 +82,22 @@ def test_bias_and_activation(activation, allowed):
         assert (kernel(packed, x) - want).norm() / want.norm() < 2.0**-10
 
 
+def test_a_built_layer_trains(allowed):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(768, 512)).cuda()
+    s = lacis.create_schedule(model)
+    s["0.weight"].block(64, 64).sparsify(lacis.BlockMagnitude(0.75)).set_format(lacis.Bsr)
+    s.build()
+    kernels = s["0.weight"].kernels
+    assert len(kernels) == 3 and all("in tf32" in kernel.asm["tiles"] for kernel in kernels.values())
+    x, dy = (torch.randn(300, size, device="cuda") for size in (768, 512))
+    model(x.requires_grad_()).backward(dy)
+    w, gather = s["0.weight"].packed.to_dense().detach(), s["0.weight"].packed.pattern.gather
+    check(x.grad, dy, w, "of the input")
+    want, most = dy.double().T @ x.detach().double(), dy.double().abs().T @ x.detach().double().abs()
+    within(model[0].weight.values.grad, gather(want), gather(most), "of the values")
+
+
 def test_nothing_is_lost_where_torch_allows_nothing():
     w, x = blocked(512, 768, (64, 64), 0.5, torch.float32), torch.randn(300, 768, device="cuda")
     packed = lacis.pack(w, lacis.Bsr(64, 64))

@@ -5,8 +5,9 @@
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
 /// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows. Products
-/// in TF32 are warps' business.
+/// in TF32 are warps' business, but for blocks of 64 and 128 that are read along their rows.
 #include "DefaultTiles.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -37,9 +38,24 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
   return SampledPanel{tall, step, wide / step, 4};
 }
 
+/// Blocks of 64 and 128 in TF32, read along their rows.
+static std::optional<TilePanel> singlePanelFor(int64_t rows, int64_t columns) {
+  if ((rows == 64 || rows == 128) && columns % 64 == 0)
+    return TilePanel{128, 256, 64, 32, 2, 4, 4, /*isLinked=*/true, /*capacity=*/std::nullopt, /*step=*/32};
+  return sizesOfWarps().panel(rows, columns);
+}
+
+static TileSizes sizesOf(Nest &nest) {
+  if (!takesTf32(nest))
+    return {panelFor, sampledPanelFor};
+  std::string why;
+  std::optional<Product> product = isSampled(nest) ? std::nullopt : productOf(nest, why);
+  TileSizes warps = sizesOfWarps();
+  return product && !product->block().transposed ? TileSizes{singlePanelFor, warps.sampled} : warps;
+}
+
 static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  TileSizes own{panelFor, sampledPanelFor};
-  return completeWithTiles(nest, steps, untouched, takesTf32(nest) ? sizesOfWarps() : own);
+  return completeWithTiles(nest, steps, untouched, sizesOf(nest));
 }
 
 static const bool registered = (registerDefaultSchedule("cuda:sm_90a", complete), true);

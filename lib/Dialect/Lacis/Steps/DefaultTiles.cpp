@@ -292,7 +292,7 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
       block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.depth);
   func::FuncOp function = nest.getFunction();
   bool isTf32 = takesTf32(nest);
-  if (panel && isTf32)
+  if (panel && isTf32 && panel->step == TilePanel::kHalves)
     panel = inSingles(*panel);
   std::optional<Finish> finish = product->finish();
   bool fits = panel && finish; // a residual arrives in a dense tile's place

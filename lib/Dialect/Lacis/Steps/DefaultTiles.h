@@ -16,7 +16,8 @@ struct TilePanel {
   int64_t consumers, stages, raster;
   bool isLinked; // tiles are read where the values lie, not from a copy
   std::optional<int64_t> capacity = std::nullopt;
-  int64_t step = 64; // columns that are multiplied at once: lines of 128 bytes
+  static constexpr int64_t kHalves = 64;
+  int64_t step = kHalves; // columns that are multiplied at once: lines of 128 bytes
 };
 
 /// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
