@@ -31,7 +31,6 @@ SLOTS = ("", "1", "values")
 TARGETS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 TURNS = [(case, slot, target) for case in BLOCKS for slot in SLOTS for target in TARGETS]
 TURNS = [turn for turn in TURNS if turn[:2] != ("8", "values")]
-KEPT = [("64", "", "cuda:sm_90a"), ("64", "1", "cuda:sm_90a"), ("64", "values", "cuda:sm_90a")]
 SHAPE = (200, 324, 300)
 
 
@@ -44,7 +43,7 @@ def layer(case):
 
 
 @needs_ptxas
-@pytest.mark.parametrize("case, slot, target", mostly_long(TURNS, *KEPT))
+@pytest.mark.parametrize("case, slot, target", mostly_long(TURNS))
 def test_kernels_assemble_clean(case, slot, target):
     options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
     compiled = _core.compile(emit(layer(case)[-1][slot]), target, options)
@@ -54,7 +53,7 @@ def test_kernels_assemble_clean(case, slot, target):
         assert words in compiled.stages["ptx"]
 
 
-@pytest.mark.parametrize("case, slot, target", mostly_long(TURNS, *KEPT))
+@pytest.mark.parametrize("case, slot, target", mostly_long(TURNS))
 def test_the_arrays_say_what_the_matrix_says(case, slot, target):
     packed, x, dy, specs = layer(case)
     kernel = compile_kernel(emit(specs[slot]), target)
@@ -74,6 +73,7 @@ def test_ieee_is_the_default():
     assert "lacis.tf32" not in halves and specs["values"].tf32
 
 
+@pytest.mark.long
 def test_a_cpu_computes_in_float32():
     """The steps of TF32 are taken on a CPU, and lose nothing there."""
     packed, x, _, specs = layer("64")
