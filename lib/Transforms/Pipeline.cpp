@@ -35,6 +35,7 @@ static const struct {
     {"cuda:sm_86", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
     {"cuda:sm_89", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
     {"cuda:sm_12", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({101376})); }},
+    {"cuda:sm_7", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
     {"cuda:sm_", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesAmpere({166912})); }},
     {"cpu", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
 };

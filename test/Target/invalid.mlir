@@ -23,7 +23,7 @@
 // RUN: not lacis-compile %t/good.mlir --emit=x --target=cpu 2>&1 | FileCheck %s --check-prefix=USAGE
 
 // TARGET: error: no target 'tpu'; targets here are 'cpu,cuda'
-// ARCH: error: target 'cuda' names no architecture from sm_80 up
+// ARCH: error: target 'cuda' names no architecture from sm_75 up
 // CHIP: error: no processor 'sm_9999'
 // CPUARCH: error: target 'cpu' takes no architecture, got 'znver4'; choose a processor by the option 'cpu'
 // CPU: error: no processor 'pentium9'

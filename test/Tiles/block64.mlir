@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s
 // RUN: not lacis-compile %s --target=cuda:sm_80 --emit=ptx -o - 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: lacis-compile %s --target=cuda:sm_75 --emit=ptx -o - | FileCheck %s --check-prefix=OLD
+// OLD: .target sm_75
+// OLD: bar{{.*}}.sync
 // CHECK: setmaxnreg.inc.sync.aligned.u32 {{.*}}232;
 // CHECK: wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
 // CHECK: stmatrix.sync.aligned.m8n8.x4.trans

@@ -61,6 +61,9 @@ static void initialiseOnce() {
   });
 }
 
+/// The first architecture that the assemblers of today know.
+static constexpr unsigned kOldest = 75;
+
 /// The number in sm_90a; 0 where there is none.
 static unsigned architectureNumber(StringRef chip) {
   unsigned number = 0;
@@ -75,9 +78,9 @@ static StringRef ptxFeature(unsigned number) { return number < 100 ? "+ptx83" : 
 Expected<std::unique_ptr<Target>> CUDA::create(StringRef name, StringRef arch, const CodeOptions &options) {
   initialiseOnce();
   unsigned number = architectureNumber(arch);
-  if (number < 80)
+  if (number < kOldest)
     return llvm::createStringError("target '" + name +
-                                   "' names no architecture from sm_80 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
+                                   "' names no architecture from sm_75 up; write 'cuda:sm_80', 'cuda:sm_90a', ...");
   auto target = std::make_unique<CUDA>(name, arch, options);
   Expected<std::unique_ptr<llvm::TargetMachine>> machine = target->machine();
   if (!machine)
@@ -182,9 +185,30 @@ public:
 
 } // namespace
 
+namespace {
+
+/// The products of a warp that steps ask for have no instruction before sm_80.
+class RefuseProducts : public mlir::PassWrapper<RefuseProducts, mlir::OperationPass<mlir::LLVM::LLVMFuncOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RefuseProducts)
+  StringRef getName() const override { return "lacis-refuse-products"; }
+
+  void runOnOperation() override {
+    getOperation().walk([&](mlir::NVVM::MmaOp product) {
+      product.emitError("tensorize: 'mma' needs sm_80 or later; without a kind, tiles become plain loops here");
+      signalPassFailure();
+      return mlir::WalkResult::interrupt();
+    });
+  }
+};
+
+} // namespace
+
 void CUDA::addPasses(mlir::OpPassManager &pm) const {
   addToLLVMPasses(pm, HalfTypes::Native, ApproximateExp2::Native, populateGpu);
   pm.addNestedPass<mlir::LLVM::LLVMFuncOp>(std::make_unique<MarkKernels>());
+  if (architectureNumber(chip) < 80)
+    pm.addNestedPass<mlir::LLVM::LLVMFuncOp>(std::make_unique<RefuseProducts>());
 }
 
 //===- code ---------------------------------------------------------------===//

@@ -235,16 +235,20 @@ void TileLoops::loadTile(LoadTileOp op) {
   Value rows = size(cast<ArrayAttr>((*op.getShape())[0])), columns = size(cast<ArrayAttr>((*op.getShape())[1]));
   Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]),
         to = tileAt(b, op.getTile(), op.getPlace());
-  Value source = op.getSource(), width = constant(tile.getColumns());
-  loop(b, thread, constant(tile.getRows()), constant(threads), [&](OpBuilder &in, Value n) {
-    Value from = add(in, row, n), hasRow = less(in, from, rows);
-    Value start = multiply(in, from, columns), target = multiply(in, n, width);
-    loop(in, constant(0), width, constant(1), [&](OpBuilder &at, Value m) {
-      Value place = add(at, column, m);
-      Value inside = arith::AndIOp::create(at, loc, hasRow, less(at, place, columns));
-      Value value = elementOr0(at, loc, source, add(at, start, place), element, inside);
-      LLVM::StoreOp::create(at, loc, value, address(at, to, element, add(at, target, m)));
+  Value source = op.getSource(), width = constant(tile.getColumns()), height = constant(tile.getRows());
+  auto copy = [&](OpBuilder &at, Value n, Value m) {
+    Value from = add(at, row, n), place = add(at, column, m);
+    Value inside = arith::AndIOp::create(at, loc, less(at, from, rows), less(at, place, columns));
+    Value value = elementOr0(at, loc, source, add(at, multiply(at, from, columns), place), element, inside);
+    LLVM::StoreOp::create(at, loc, value, address(at, to, element, add(at, multiply(at, n, width), m)));
+  };
+  if (threads == 1)
+    return loop(b, constant(0), height, constant(1), [&](OpBuilder &in, Value n) {
+      loop(in, constant(0), width, constant(1), [&](OpBuilder &at, Value m) { copy(at, n, m); });
     });
+  // Neighbours of a row are read by neighbouring threads.
+  loop(b, thread, multiply(b, height, width), constant(threads), [&](OpBuilder &at, Value n) {
+    copy(at, arith::DivUIOp::create(at, loc, n, width), arith::RemUIOp::create(at, loc, n, width));
   });
 }
 

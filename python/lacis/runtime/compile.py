@@ -209,9 +209,9 @@ def resolve_target(target: str, device: torch.device, what: str = "target", loca
         )
     if target == "cuda":
         major, minor = torch.cuda.get_device_capability(device)
-        if major < 8:
+        if (major, minor) < (7, 5):
             raise ScheduleError(
-                f"{what}: kernels need compute capability 8.0, {device} has {major}.{minor}",
+                f"{what}: kernels need compute capability 7.5, {device} has {major}.{minor}",
                 location=location,
             )
         return f"cuda:sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")

@@ -238,7 +238,7 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
 
 /// The whole default of a main nest that no step has changed. Its lanes have vectors of their own in flight, so fewer
 /// entries at once than elsewhere leave room for more warps.
-static void scheduleMain(ScheduleBuilder &schedule) {
+static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
   Nest &nest = schedule.getNest();
   if (isSampled(nest)) {
     if (LoopOp block = blockLoop(nest))
@@ -249,7 +249,7 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
     int64_t rounds = !operandsAcross(nest, lane).empty() ? 3 : listedPart(nest).empty() ? 2 : 4;
-    scheduleFew(schedule);
+    scheduleFew(schedule, products);
     scheduleProduct(schedule, lane);
     unrollEntries(schedule, nest.mainChain().front(), rounds);
   } else if (isSampled(nest) || !scheduleVector(schedule)) {
@@ -257,12 +257,12 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   }
 }
 
-LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched, WarpProducts products) {
   if (isTensorized(nest))
     return success();
   ScheduleBuilder schedule(nest, steps);
   if (untouched)
-    scheduleMain(schedule);
+    scheduleMain(schedule, products);
   else
     copyAcrossVectors(schedule, copyRule(nest));
   for (ArrayRef<LoopOp> chain : allChains(nest))
@@ -273,4 +273,17 @@ LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> 
   return schedule.getResult();
 }
 
-static const bool registered = (registerDefaultSchedule("cuda", completeForCuda), true);
+LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  return complete(nest, steps, untouched, WarpProducts::Halves);
+}
+
+/// Before sm_80 tiles become plain loops, which a schedule may ask for.
+static LogicalResult completeForOlder(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
+  return complete(nest, steps, untouched, WarpProducts::None);
+}
+
+static const bool registered = [] {
+  registerDefaultSchedule("cuda", completeForCuda);
+  registerDefaultSchedule("cuda:sm_7", completeForOlder);
+  return true;
+}();

@@ -174,14 +174,15 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
   }
 }
 
-void lacis::scheduleFew(ScheduleBuilder &schedule) {
+void lacis::scheduleFew(ScheduleBuilder &schedule, WarpProducts products) {
   Nest &nest = schedule.getNest();
   std::string lane = laneLetter(nest);
   LoopOp vectors = lane.empty() || isSampled(nest) ? LoopOp() : nest.find(lane);
   if (!vectors || knownSize(vectors.getUpper()))
     return;
   SmallVector<LoopOp> chain = nest.mainChain();
-  if (std::optional<Blocks> blocks = blocksOf(chain, vectors))
+  std::optional<Blocks> blocks = blocksOf(chain, vectors);
+  if (blocks && products == WarpProducts::Halves)
     return scheduleBlocks(schedule, lane, *blocks);
   LoopOp rows;
   for (LoopOp loop : chain)

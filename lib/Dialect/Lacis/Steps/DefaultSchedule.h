@@ -82,10 +82,13 @@ llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
 void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
 /// No bound inside depends on the loop's coordinate, so that copies of its body can share the loops.
 bool canJam(LoopOp loop);
+/// What a warp multiplies by one instruction: nothing before sm_80.
+enum class WarpProducts { None, Halves };
+
 /// The default schedule of any GPU: loops on warps and lanes.
 llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
-/// Nests of their own for few vectors, where the main nest sums entries of one operand.
-void scheduleFew(ScheduleBuilder &schedule);
+/// Nests of their own for few vectors, where the main nest sums entries of one operand, or blocks that a warp multiplies.
+void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts::Halves);
 /// The main nest on lanes, where the output has no vectors of its own; false where it sums no entries.
 bool scheduleVector(ScheduleBuilder &schedule);
 /// A step has asked for products of tiles: every loop has a place in them.
