@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Roles take turns: a consumer calls the producer for each stage that it needs, and one consumer follows the other. The
-/// threads of a GPU's block do so together.
+/// Roles take turns: a consumer calls the producer for each stage that it needs, and one consumer follows the other.
+/// The threads of a GPU's block do so together.
 #include "TileLoops.h"
 
 #include "../Roles/RoleBody.h"
@@ -53,8 +53,8 @@ static FailureOr<SmallVector<Value>> shareStage(OpBuilder &b, func::FuncOp kerne
     bytes += llvm::alignTo(countElements(tile) * tile.getElementType().getIntOrFloatBitWidth() / 8, alignment);
   }
   if (bytes > most)
-    return ring.emitError("tiles: a stage of ") << bytes << " bytes is more than the " << most
-                                                << " bytes of shared memory; use smaller tiles";
+    return ring.emitError("tiles: a stage of ")
+           << bytes << " bytes is more than the " << most << " bytes of shared memory; use smaller tiles";
   return stage;
 }
 
