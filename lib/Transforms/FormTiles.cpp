@@ -242,8 +242,7 @@ SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value s
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own))
     results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc,
-                                    isTf32));
+                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc, isTf32));
   return results;
 }
 

@@ -135,7 +135,8 @@ private:
       units.push_back({loop, widen(value, loop.getInductionVar().getType(), loc)});
   }
 
-  /// The inner of two loops that share the lanes has neighbouring ones; but the vectors whose sum it shares stay neighbours.
+  /// The inner of two loops that share the lanes has neighbouring ones; but the vectors whose sum it shares stay
+  /// neighbours.
   void placeLanes(Value lane, Location loc) {
     auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value)); };
     auto sumsVectors = [](scf::ForOp loop) { return llvm::any_of(loop.getResultTypes(), llvm::IsaPred<VectorType>); };
@@ -149,7 +150,8 @@ private:
       Value digit = stride == 1 ? lane : arith::DivUIOp::create(b, loc, lane, constant(stride)).getResult();
       if (trip * stride != kWarpSize)
         digit = arith::RemUIOp::create(b, loc, digit, constant(trip));
-      units.push_back({loop, widen(digit, loop.getInductionVar().getType(), loc), {lane, trip, stride, sumsVectors(loop)}});
+      units.push_back(
+          {loop, widen(digit, loop.getInductionVar().getType(), loc), {lane, trip, stride, sumsVectors(loop)}});
     }
   }
 

@@ -190,8 +190,8 @@ Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value 
   auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
   Value left = tiles.getTiles()[0], right = tiles.getTiles()[1];
   UnitAttr transposed = in.getUnitAttr();
-  Value more = MmaOp::create(in, loc, accType, left, isList(left) ? row : Value(), transposed, /*present=*/Value(), right,
-                             isList(right) ? column : Value(), transposed, loop.getIterArgs()[1],
+  Value more = MmaOp::create(in, loc, accType, left, isList(left) ? row : Value(), transposed, /*present=*/Value(),
+                             right, isList(right) ? column : Value(), transposed, loop.getIterArgs()[1],
                              nest.isTf32 ? in.getUnitAttr() : UnitAttr());
   Value next = ReleaseOp::create(in, loc, ringType, place);
   YieldOp::create(in, loc, ValueRange{next, more});

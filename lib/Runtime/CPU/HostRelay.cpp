@@ -37,8 +37,8 @@ bool HostRelay::Leg::take(int64_t piece) {
 }
 
 /// Runs the pieces that nobody has taken, from the own share on, which goes from `first` to `end` of `threads`; answers
-/// how many. Of its own share a thread takes twice as many after a short call, for a call costs as much as a small piece,
-/// and rows may be uneven; of other shares it takes one piece at a time, and all at once where it is alone.
+/// how many. Of its own share a thread takes twice as many after a short call, for a call costs as much as a small
+/// piece, and rows may be uneven; of other shares it takes one piece at a time, and all at once where it is alone.
 int64_t HostRelay::runFree(Leg &leg, int64_t first, int64_t end) const {
   using Clock = std::chrono::steady_clock;
   HostRange range(leg.function, values);
@@ -76,9 +76,7 @@ llvm::Error HostRelay::run(lacis_parallel_for parallelFor) {
     work(0, threads);
     return llvm::Error::success();
   }
-  auto body = [](int64_t first, int64_t end, void *context) {
-    static_cast<HostRelay *>(context)->work(first, end);
-  };
+  auto body = [](int64_t first, int64_t end, void *context) { static_cast<HostRelay *>(context)->work(first, end); };
   if (parallelFor(0, threads, 1, body, this) != 0)
     return llvm::createStringError("the parallel loop over the units of the kernel failed");
   return llvm::Error::success();

@@ -11,9 +11,9 @@
 
 namespace lacis::runtime {
 
-/// Each thread begins at its own share of the pieces of a launch, several at once where they are small; it goes on to what
-/// others have left, and begins the next launch when all pieces are done. Shares of all launches, and of the next call, begin at the same place, so that
-/// a thread finds in its caches what it wrote and read before.
+/// Each thread begins at its own share of the pieces of a launch, several at once where they are small; it goes on to
+/// what others have left, and begins the next launch when all pieces are done. Shares of all launches, and of the next
+/// call, begin at the same place, so that a thread finds in its caches what it wrote and read before.
 ///
 /// A thread waits for pieces that others already run, never for one to come, so that any number of threads will do:
 /// one that comes late finds nothing left.

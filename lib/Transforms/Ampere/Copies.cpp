@@ -62,15 +62,16 @@ void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to,
   }
 }
 
-/// Rows of tiles have 32, 64 or 128 bytes, of elements of 16 or 32 bits; the last of several rounds of copies is a whole one.
+/// Rows of tiles have 32, 64 or 128 bytes, of elements of 16 or 32 bits; the last of several rounds of copies is a
+/// whole one.
 static LogicalResult checkTile(Operation *op, TileType tile) {
   int64_t line = lineBytes(tile), rows = line ? kCopyThreads * kChunk / line : 0;
   unsigned bits = tile.getElementType().getIntOrFloatBitWidth();
-  if (line && (bits == 16 || bits == 32) &&
-      (tile.getRows() % rows == 0 || tile.getRows() < rows))
+  if (line && (bits == 16 || bits == 32) && (tile.getRows() % rows == 0 || tile.getRows() < rows))
     return success();
-  return op->emitError("tiles: rows of bf16, f16 or f32 tiles have 32, 64 or 128 bytes, and there are 8, 16 or 32 of such "
-                       "rows, or a multiple; got ")
+  return op->emitError(
+             "tiles: rows of bf16, f16 or f32 tiles have 32, 64 or 128 bytes, and there are 8, 16 or 32 of such "
+             "rows, or a multiple; got ")
          << tile;
 }
 

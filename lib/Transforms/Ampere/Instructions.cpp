@@ -55,8 +55,8 @@ void Instructions::transposeQuad(MutableArrayRef<Value> words, Value lane) {
 Value Instructions::loadWord(Value from, int64_t offset) {
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), 3);
   Value start = LLVM::IntToPtrOp::create(b, loc, pointer, from);
-  Value place = LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), start,
-                                    ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  Value place =
+      LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), start, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   return LLVM::LoadOp::create(b, loc, b.getI32Type(), place);
 }
 

@@ -63,8 +63,7 @@ private:
 
 /// The row of a lane that has row `within` of the eight of line `line` of `acc`: `firsts` are those of its groups of
 /// rows; -1 where there is none.
-Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_t line, bool transposed,
-                            Value within) {
+Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_t line, bool transposed, Value within) {
   Location loc = group.lane.getLoc();
   Instructions i(b, loc);
   Share share = shareOf(acc);
@@ -175,9 +174,7 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
   AccType type = cast<AccType>(acc.getType());
   Share share = shareOf(type);
   auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
-  auto less = [&](Value x, Value y) -> Value {
-    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, y);
-  };
+  auto less = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, y); };
   Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
   Value row = lineRow(b, type, firsts, line, transposed, transposed ? pair : eighth);

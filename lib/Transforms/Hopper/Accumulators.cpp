@@ -98,8 +98,8 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
   TileType a = op.getA().getType(), bType = op.getB().getType();
   bool isTf32 = op.getTf32() && !op.getATransposed() && !op.getBTransposed() && lineBytes(a) && lineBytes(bType);
   if (failed(checkAcc(op, op.getAcc().getType())) ||
-      (!isTf32 && (failed(checkOperand(op, a, op.getATransposed())) ||
-                   failed(checkOperand(op, bType, op.getBTransposed())))))
+      (!isTf32 &&
+       (failed(checkOperand(op, a, op.getATransposed())) || failed(checkOperand(op, bType, op.getBTransposed())))))
     return failure();
   Walk left(a, op.getATransposed()), right(bType, op.getBTransposed());
   Value aTile = descriptor(b, loc, i, tileAddress(i, op.getA(), op.getFirst()), left);

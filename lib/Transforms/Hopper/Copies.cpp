@@ -117,7 +117,8 @@ void RoleLowering::storeSingles(OpBuilder &b, StoreTileOp op) {
   Value row = wide(i.add(mapping.lookupOrDefault(op.getIndices()[0]), pair));
   Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), i.add(i.multiply(group.warp, 16), eighth));
   Value pitch = sizeOf(b, kernel, cast<ArrayAttr>((*op.getShape())[1]));
-  auto left = [&](ArrayAttr size, Value from) -> Value { // how many lines there are from `from` on, as far as it matters
+  auto left = [&](ArrayAttr size,
+                  Value from) -> Value { // how many lines there are from `from` on, as far as it matters
     Value count = arith::SubIOp::create(b, loc, sizeOf(b, kernel, size), from);
     return castInteger(b, loc, arith::MinSIOp::create(b, loc, count, i.constant64(1 << 20)), b.getI32Type());
   };
@@ -141,8 +142,8 @@ void RoleLowering::storeSingles(OpBuilder &b, StoreTileOp op) {
       OpBuilder then = scf::IfOp::create(at, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
       Value place = n % 2 == 0 ? start : sum(then, start, pitch);
       place = sum(then, place, Instructions(then, loc).constant64(across));
-      Value address = LLVM::GEPOp::create(then, loc, matrix.getType(), then.getF32Type(), matrix,
-                                          ArrayRef<LLVM::GEPArg>{place});
+      Value address =
+          LLVM::GEPOp::create(then, loc, matrix.getType(), then.getF32Type(), matrix, ArrayRef<LLVM::GEPArg>{place});
       LLVM::StoreOp::create(then, loc, value, address, /*alignment=*/4);
     }
   }

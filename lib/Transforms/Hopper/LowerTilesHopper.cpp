@@ -117,8 +117,8 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
   return success();
 }
 
-/// No descriptor transposes elements of 32 bits, and only copies by a map round them: other products in TF32 are left to
-/// warps.
+/// No descriptor transposes elements of 32 bits, and only copies by a map round them: other products in TF32 are left
+/// to warps.
 static bool isForWarps(RolesOp roles) {
   bool isTf32 = false, isTurned = false, isRun = false;
   roles.walk([&](MmaOp mma) {

@@ -3,8 +3,8 @@
 /// for i: s += ell; s += rest  -->  for rest.i in rows(rest): s += ell; s += rest,  for i not in rows(rest): s += ell
 ///
 /// The rows of which a part has entries get a nest of their own, which shares the launch of the other: each row has one
-/// owner, and the few long ones are run otherwise than the many short ones. A part that does not list its rows, each once,
-/// has a companion index that does.
+/// owner, and the few long ones are run otherwise than the many short ones. A part that does not list its rows, each
+/// once, has a companion index that does.
 #include "DefaultSchedule.h"
 
 #include "lacis/Dialect/Lacis/IR/KindArguments.h"

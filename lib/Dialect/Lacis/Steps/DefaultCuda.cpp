@@ -88,7 +88,8 @@ static int64_t wantedColumns(Nest &nest, bool uneven, int64_t panel) {
   return !summedHas(nest, "lacis.large") ? panel : uneven ? 2 * kLanes : kLanes;
 }
 
-/// The long rows of a sum, which its last part lists: a block for each, whose warps, and parts of them, share the entries.
+/// The long rows of a sum, which its last part lists: a block for each, whose warps, and parts of them, share the
+/// entries.
 static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
   Nest &nest = schedule.getNest();
   std::string part = listedPart(nest).str(), row = rowLoop(nest, lane).getName().str();
@@ -257,7 +258,8 @@ static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
   }
 }
 
-static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched, WarpProducts products) {
+static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
+                              WarpProducts products) {
   if (isTensorized(nest))
     return success();
   ScheduleBuilder schedule(nest, steps);

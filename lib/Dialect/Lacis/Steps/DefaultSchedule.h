@@ -87,7 +87,8 @@ enum class WarpProducts { None, Halves };
 
 /// The default schedule of any GPU: loops on warps and lanes.
 llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
-/// Nests of their own for few vectors, where the main nest sums entries of one operand, or blocks that a warp multiplies.
+/// Nests of their own for few vectors, where the main nest sums entries of one operand, or blocks that a warp
+/// multiplies.
 void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts::Halves);
 /// The main nest on lanes, where the output has no vectors of its own; false where it sums no entries.
 bool scheduleVector(ScheduleBuilder &schedule);

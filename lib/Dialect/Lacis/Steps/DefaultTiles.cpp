@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The default schedule of tensor cores: products of half types, or of float32 that may take TF32, whose stored blocks are
-/// dense become tiles, of the sizes that an architecture has for them; all else runs as on any GPU.
+/// The default schedule of tensor cores: products of half types, or of float32 that may take TF32, whose stored blocks
+/// are dense become tiles, of the sizes that an architecture has for them; all else runs as on any GPU.
 #include "DefaultTiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
@@ -63,8 +63,8 @@ static std::string layoutText(Product &product, func::FuncOp function, const Til
   int64_t height = panel.rows / panel.tileRows, width = panel.step / panel.tile;
   StringRef link = panel.isLinked ? "link, " : "";
   out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
-      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << panel.step << " : compressed"
-      << (panel.capacity ? "<unique=false>" : "") << ", ";
+      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << panel.step
+      << " : compressed" << (panel.capacity ? "<unique=false>" : "") << ", ";
   if (width == 1)
     out << m << " floordiv " << panel.tileRows << " mod " << height << " : bitmap, " << link;
   else

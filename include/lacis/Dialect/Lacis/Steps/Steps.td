@@ -119,7 +119,10 @@ def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
 
 def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize"> {
   let summary = "The loops become the rows, columns and depth of one product of tiles.";
-  let description = "Of warpgroups, which `stage` and `pipeline` feed, with `kind = \"tf32\"` of float32 in 10 bits of the mantissa; with `kind = \"mma\"` of one warp, which reads them from memory.";
+  let description = [{
+    Of warpgroups, which `stage` and `pipeline` feed, with `kind = "tf32"` of float32 in 10 bits of the mantissa; with
+    `kind = "mma"` of one warp, which reads them from memory.
+  }];
   let parameters = (ins Lacis_Names:$loops, OptionalParameter<"::mlir::StringAttr">:$kind);
 }
 
