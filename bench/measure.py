@@ -52,7 +52,8 @@ def _cpu_time(function) -> float:
 
 @functools.cache
 def _scratch() -> torch.Tensor:
-    return torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+    with torch.inference_mode(False):  # one benchmark runs in it, the next one may not
+        return torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
 
 
 def _flush() -> None:

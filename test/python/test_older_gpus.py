@@ -14,6 +14,8 @@ from lacis.runtime.kernels import compile_kernel
 
 OLD = "cuda:sm_75"
 
+MMA = "tensorize: 'mma' needs sm_80 or later; without a kind, tiles become plain loops here"
+
 
 def operands_of(case, expression):
     packed = weight(case)
@@ -63,7 +65,7 @@ def test_products_of_a_warp_are_refused():
     operands = operands_of("16", "ij,bj->bi")
     texts = compile_kernel(emit(capture_einsum("ij,bj->bi", operands, None)[0]), "cuda:sm_80").info["steps"]
     steps = [lacis.steps.parse(text) for text in texts]
-    with pytest.raises(CompileError, match="'mma' needs sm_80 or later; without a kind, tiles become plain loops here"):
+    with pytest.raises(CompileError, match=MMA):
         compile_kernel(emit(capture_einsum("ij,bj->bi", operands, None, steps)[0]), OLD)
 
 

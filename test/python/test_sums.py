@@ -35,9 +35,19 @@ def test_a_part_that_lists_no_rows_has_a_companion_that_does(rest):
     torch.testing.assert_close(lacis.einsum("ij,jk->ik", packed, x, steps=apart), w @ x)
 
 
-def test_a_part_whose_rows_are_padded_is_not_run_apart():
-    packed = lacis.pack(strategies.sparse(32, 48, density=0.4), decompose(ell=lacis.Ell(8), rest=lacis.Ell))
-    with pytest.raises(lacis.CompileError, match="apart: part 'rest' pads its rows"):
+BLOCKED_ROWS = "(i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)"
+
+
+@pytest.mark.parametrize(
+    "rest, what",
+    [
+        (lacis.Ell, "pads its rows, so those without entries are not known by their length"),
+        (lacis.Format.parse(f"#lacis.format<{BLOCKED_ROWS}>"), "has rows of blocks, of which no list is made"),
+    ],
+)
+def test_a_part_whose_rows_cannot_be_listed_is_not_run_apart(rest, what):
+    packed = lacis.pack(strategies.sparse(32, 48, density=0.4), decompose(ell=lacis.Ell(8), rest=rest))
+    with pytest.raises(lacis.CompileError, match=f"apart: part 'rest' {what}"):
         lacis.compile("ij,jk->ik", packed, torch.randn(48, 9), steps=[steps.Apart("rest")])
 
 

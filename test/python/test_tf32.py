@@ -92,5 +92,5 @@ def test_halves_have_no_tf32():
     steps = [lacis.steps.parse(step) for step in steps]
     steps[-1] = dataclasses.replace(steps[-1], kind="tf32")
     spec, _ = capture_einsum("ij,bj->bi", [packed, x], None, steps)
-    with pytest.raises(lacis.CompileError, match="products in tf32 are of f32 operands, not of 'bf16'"):
+    with pytest.raises(lacis.CompileError, match="tiles: products in tf32 are of f32 operands, not of 'bf16'"):
         compile_kernel(emit(spec), "cuda:sm_90a")
