@@ -54,30 +54,21 @@ def cases(name: str, edges: torch.Tensor) -> list[Case]:
     values = torch.randn(edges.numel(), device="cuda")
     csr = torch.sparse_coo_tensor(index, values, (NODES, NODES), is_coalesced=True).to_sparse_csr()
     packed = lacis.pack(csr, lacis.Csr)
-    found = [spmv(name, packed, csr, torch.randn(NODES, device="cuda"))]
+    found = [product(f"product with a vector: {name}", "ij,j->i", packed, csr, torch.randn(NODES, device="cuda"))]
     for features in (32, 128, 256):
         a, b = (torch.randn(NODES, features, device="cuda") for _ in range(2))
-        found.append(spmm(f"{name}, {features}", packed, csr, b))
+        found.append(product(f"product: {name}, {features}", "ij,jk->ik", packed, csr, b, "1.0× cuSPARSE"))
         found.append(sddmm(f"{name}, {features}", packed, csr, a, b))
     return found
 
 
-def spmv(name: str, packed, csr, x) -> Case:
-    kernel = lacis.compile("ij,j->i", packed, x)
+def product(name: str, statement: str, packed, csr, x, must: str = "") -> Case:
+    kernel = lacis.compile(statement, packed, x)
     torch.testing.assert_close(kernel(packed, x), csr @ x, rtol=1e-3, atol=1e-2)
     with torch.inference_mode():
         contenders = {"lacis": lambda: kernel(packed, x), "cuSPARSE": lambda: csr @ x}
         times = measure(contenders, "cuda", rounds=20, flush=True)
-    return Case(f"product with a vector: {name}", times)
-
-
-def spmm(name: str, packed, csr, x) -> Case:
-    kernel = lacis.compile("ij,jk->ik", packed, x)
-    torch.testing.assert_close(kernel(packed, x), csr @ x, rtol=1e-3, atol=1e-2)
-    with torch.inference_mode():
-        contenders = {"lacis": lambda: kernel(packed, x), "cuSPARSE": lambda: csr @ x}
-        times = measure(contenders, "cuda", rounds=20, flush=True)
-    return Case(f"product: {name}", times, "1.0× cuSPARSE")
+    return Case(name, times, must)
 
 
 def sddmm(name: str, packed, csr, a, b) -> Case:
