@@ -8,9 +8,7 @@ import types
 
 import torch
 
-from .quick import Watched
-
-_dispatch_modes = torch._C._len_torch_dispatch_stack
+from .quick import Watched, _dispatch_modes
 
 
 class QuickSteps:
@@ -30,7 +28,7 @@ class QuickSteps:
 
     def __call__(self, x):
         module = self._module
-        if _dispatch_modes() or torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(x.device.type):
+        if _dispatch_modes() or not may_record(x.device):
             return None
         try:
             weight = module.weight
@@ -179,3 +177,8 @@ def _runs(node) -> bool:
         return torch._C._will_engine_execute_node(node)
     except RuntimeError:  # torch cannot say it of a leaf that is asked for
         return True
+
+
+def may_record(device: torch.device) -> bool:
+    """Is this an eager call that no transform of torch looks into, outside of autocast regions?"""
+    return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import torch
 
-from ..nn.step import asked
+from ..nn.step import asked, may_record
 from . import gradients
+
+__all__ = ["Recorded", "may_record"]
 
 _OTHERS = 5  # arguments before the tensors
 
@@ -34,8 +36,3 @@ class Recorded(torch.autograd.Function):
         needs = asked(ctx, ctx.needs_input_grad[_OTHERS:])
         found = gradients.differentiate(ctx, grad, needs[: ctx.operands], needs[ctx.operands : ctx.count])
         return *([None] * _OTHERS), *found[0], *found[1], *([None] * ctx.others)
-
-
-def may_record(device: torch.device) -> bool:
-    """Is this an eager call that no transform of torch looks into, outside of autocast regions?"""
-    return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))
