@@ -79,8 +79,9 @@ Error Kernel::launch(const lacis_launch_args &args, void *stream, lacis_parallel
       return error;
   auto maps = launchPlan.tensorMaps(values);
   llvm::SmallVector<LaunchExtent, 8> extents;
+  int64_t steps = launchPlan.steps(args);
   for (size_t launch = 0; launch < launchPlan.numLaunches(); ++launch) {
-    extents.push_back(launchPlan.extent(launch, args, values));
+    extents.push_back(launchPlan.extent(launch, steps, values));
     extents.back().tensorMaps = maps;
   }
   if (Error error = (*module)->runAll(extents, values, stream, parallelFor))

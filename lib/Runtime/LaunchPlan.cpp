@@ -14,8 +14,12 @@ using llvm::Error;
 using llvm::StringRef;
 using llvm::Twine;
 
-/// A piece smaller than this much arithmetic is not worth another thread.
-static constexpr int64_t workPerThread = 32768;
+/// Elements of a vector: a step is an entry of the packed operand times so many of a dense one, about a nanosecond.
+static constexpr int64_t vectorElements = 16;
+/// A launch is cut into pieces of so many steps.
+static constexpr int64_t stepsOfPiece = 2048;
+/// A kernel of fewer steps is done before a second thread would have saved what waking it takes.
+static constexpr int64_t stepsAlone = 20000;
 /// What torch's allocators give, too.
 static constexpr uint64_t workspaceAlignment = 256;
 
@@ -300,7 +304,21 @@ void LaunchPlan::placeWorkspaces(void *memory, const WorkspaceLayout &layout, Ar
       values[i] = reinterpret_cast<uint64_t>(memory) + layout.offsets[arguments[i].index];
 }
 
-LaunchExtent LaunchPlan::extent(size_t index, const lacis_launch_args &args, ArrayRef<uint64_t> values) const {
+int64_t LaunchPlan::steps(const lacis_launch_args &args) const {
+  int64_t reach = 1, entries = 0, elements = numElements(*args.output);
+  for (const SharedSize &size : sharedSizes)
+    if (size.room == Room::Operand && !size.name.empty())
+      reach *= args.operands[size.index].sizes[size.dim];
+  for (unsigned index : valueArrays)
+    entries += numElements(args.storage[index]);
+  if (valueArrays.empty()) // sampled at a pattern
+    entries = elements;
+  for (size_t i = 0; i < operands.size(); ++i)
+    elements += numElements(args.operands[i]);
+  return entries * int64_t(llvm::divideCeil(uint64_t(reach), uint64_t(vectorElements))) + elements / vectorElements;
+}
+
+LaunchExtent LaunchPlan::extent(size_t index, int64_t steps, ArrayRef<uint64_t> values) const {
   const Launch &launch = launches[index];
   LaunchExtent extent;
   if (launch.hasGrid) {
@@ -312,11 +330,7 @@ LaunchExtent LaunchPlan::extent(size_t index, const lacis_launch_args &args, Arr
   extent.units = evaluateSize(launch.units, values);
   if (extent.units == 0)
     return extent;
-  // Each stored value meets the outputs that one unit owns: the best guess without knowing the loops.
-  int64_t outputs = numElements(*args.output);
-  int64_t stored = valuesIndex < 0 ? 0 : numElements(args.storage[valuesIndex]);
-  double work = double(stored) * std::max<double>(1.0, double(outputs) / extent.units) + outputs;
-  double grain = work <= 0 ? extent.units : double(workPerThread) * extent.units / work;
-  extent.grain = std::clamp<int64_t>(std::max<int64_t>(int64_t(grain), launch.grain), 1, extent.units);
+  double grain = steps < stepsAlone ? extent.units : double(stepsOfPiece) * extent.units / steps;
+  extent.grain = std::clamp<int64_t>(int64_t(grain), 1, extent.units);
   return extent;
 }

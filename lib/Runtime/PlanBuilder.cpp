@@ -80,8 +80,8 @@ void PlanBuilder::numberStorage(bool derived) {
     rule.name = (arg.part.empty() ? "" : arg.part + ".") + arg.name + (derived ? " of " + arg.format : "");
     plan.storage.push_back(rule);
     bool isValues = arg.name == "values" || llvm::StringRef(arg.name).ends_with(".values");
-    if (isValues && !derived && plan.valuesIndex < 0)
-      plan.valuesIndex = int(place->second);
+    if (isValues && !derived)
+      plan.valueArrays.push_back(place->second);
   }
 }
 
@@ -273,7 +273,6 @@ void PlanBuilder::addSizes() {
     LaunchPlan::Launch entry;
     entry.hasGrid = !launch.grid.empty();
     entry.units = convert(entry.hasGrid ? launch.grid[0] : launch.units);
-    entry.grain = launch.grain;
     for (size_t axis = 0; axis < launch.grid.size(); ++axis)
       entry.grid[axis] = convert(launch.grid[axis]);
     plan.launches.push_back(std::move(entry));

@@ -93,8 +93,6 @@ static json::Value toJson(const Artifact::Launch &launch) {
   json::Object object{{"entry", launch.entry}};
   if (launch.grid.empty()) {
     object["units"] = toJson(launch.units);
-    if (launch.grain != 1)
-      object["grain"] = launch.grain;
     return object;
   }
   object["grid"] = toJson(launch.grid);
@@ -328,7 +326,6 @@ struct HeaderReader {
     launch.shared = reader.integer("shared", 0);
     if (const json::Value *units = reader.find("units", launch.grid.empty()))
       launch.units = size(*units, place + ".units");
-    launch.grain = reader.integer("grain", 1);
     return launch;
   }
 

@@ -127,8 +127,6 @@ static Error verifyLaunch(const Artifact &artifact, const Artifact::Launch &laun
   if (launch.grid.empty()) {
     if (!launch.block.empty() || launch.shared != 0)
       return malformed("launch '" + launch.entry + "' has a block or shared memory, and no grid");
-    if (launch.grain < 1)
-      return malformed("grain " + Twine(launch.grain));
     return verifySize(artifact, launch.units);
   }
   if (launch.grid.size() != 3 || launch.block.size() != 3)

@@ -88,7 +88,10 @@ public:
 
   WorkspaceLayout workspaceLayout(llvm::ArrayRef<uint64_t> values) const;
   void placeWorkspaces(void *memory, const WorkspaceLayout &layout, ArgumentValues &values) const;
-  LaunchExtent extent(size_t launch, const lacis_launch_args &args, llvm::ArrayRef<uint64_t> values) const;
+  /// How long the kernel takes on one thread, in steps: every entry of the packed operand meets all coordinates of the
+  /// axes that it lacks.
+  int64_t steps(const lacis_launch_args &args) const;
+  LaunchExtent extent(size_t launch, int64_t steps, llvm::ArrayRef<uint64_t> values) const;
 
   /// What a fault word holds before the first launch: no access was outside of its array.
   static constexpr uint64_t noFault = ~uint64_t(0);
@@ -151,7 +154,6 @@ private:
     bool hasGrid = false;
     Size units;
     Size grid[3];
-    int64_t grain = 1;
   };
   using SharedSizes = llvm::SmallVector<uint64_t, 16>;
   friend class PlanBuilder;
@@ -172,7 +174,7 @@ private:
   Rule output;
   std::vector<SharedSize> sharedSizes;
   bool outputZero = false;
-  int valuesIndex = -1;
+  std::vector<unsigned> valueArrays; // of the packed operand, in `storage`
   int indexBits = 32;
   int faultArgument = -1;
   std::vector<Size> outputShape;

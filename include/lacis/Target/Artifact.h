@@ -94,7 +94,6 @@ struct Artifact {
     std::vector<int64_t> block;
     int64_t shared = 0;
     Size units;
-    int64_t grain = 1;
   };
 
   std::string target; // cpu, cuda:sm_90a

@@ -116,10 +116,22 @@ TEST(LaunchPlan, SmallProblemsStayOnOneThread) {
   lacis_launch_args &args = tensors.get();
   ArgumentValues values;
   plan.evaluate(args, values);
-  LaunchExtent extent = plan.extent(0, args, values);
+  LaunchExtent extent = plan.extent(0, plan.steps(args), values);
   EXPECT_EQ(extent.units, 2);
   EXPECT_EQ(extent.grain, 2);
   EXPECT_FALSE(extent.empty());
+}
+
+TEST(LaunchPlan, EveryEntryMeetsEveryToken) {
+  LaunchPlan plan = llvm::cantFail(LaunchPlan::create(linear()));
+  Tensors tensors;
+  int64_t elements = (330 + 20 + 660) / 16;
+  EXPECT_EQ(plan.steps(tensors.get()), 7 * 3 + elements) << "33 tokens are three vectors";
+  tensors.valueSizes[0] = 8000;
+  ArgumentValues values;
+  plan.evaluate(tensors.get(), values);
+  EXPECT_EQ(plan.steps(tensors.get()), 8000 * 3 + elements);
+  EXPECT_EQ(plan.extent(0, plan.steps(tensors.get()), values).grain, 1) << "of two units";
 }
 
 TEST(LaunchPlan, EmptyProblemsLaunchNothing) {
@@ -129,7 +141,7 @@ TEST(LaunchPlan, EmptyProblemsLaunchNothing) {
   lacis_launch_args &args = tensors.get();
   ArgumentValues values;
   plan.evaluate(args, values);
-  EXPECT_TRUE(plan.extent(0, args, values).empty());
+  EXPECT_TRUE(plan.extent(0, plan.steps(args), values).empty());
 }
 
 TEST(LaunchPlan, LaunchesForOtherSizesAreEmpty) {
@@ -143,8 +155,8 @@ TEST(LaunchPlan, LaunchesForOtherSizesAreEmpty) {
   lacis_launch_args &args = tensors.get();
   ArgumentValues values;
   plan.evaluate(args, values);
-  EXPECT_TRUE(plan.extent(0, args, values).empty());
-  EXPECT_EQ(plan.extent(1, args, values).units, 2);
+  EXPECT_TRUE(plan.extent(0, plan.steps(args), values).empty());
+  EXPECT_EQ(plan.extent(1, plan.steps(args), values).units, 2);
   EXPECT_EQ(plan.workspaceLayout(values).bytes, 0);
 }
 
@@ -181,7 +193,7 @@ TEST(LaunchPlan, DescribesMatricesForTheCopyEngine) {
   EXPECT_EQ(maps[0].shape[0], 20);
   EXPECT_EQ(maps[0].shape[1], 66);
   EXPECT_EQ(maps[0].dtype, LACIS_BF16);
-  EXPECT_EQ(plan.extent(0, args, values).grid[0], 32);
+  EXPECT_EQ(plan.extent(0, plan.steps(args), values).grid[0], 32);
 }
 
 /// What a plan says of an artifact that `change` has made wrong.

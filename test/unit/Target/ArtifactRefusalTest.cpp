@@ -88,12 +88,6 @@ TEST(ArtifactRefusal, Launches) {
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].entry = "a b"; }), "entry 'a b'");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid.clear(); }),
             "launch 'linear_0' has a block or shared memory, and no grid");
-  EXPECT_EQ(problem(makeArtifact(),
-                    [](Artifact &a) {
-                      a.launches[0].grid.clear(), a.launches[0].block.clear(), a.launches[0].shared = 0,
-                                                                               a.launches[0].grain = 0;
-                    }),
-            "grain 0");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid.pop_back(); }),
             "launch 'linear_0' needs three extents of grid and of block");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].units = {{-1, 1, 1}}; }),
