@@ -80,13 +80,24 @@ static Value loadLanes(OpBuilder &b, Location loc, VectorType type, Value base, 
   return result;
 }
 
-/// A workspace inside of a nest is a tile in shared memory; others are arguments.
+/// A cache line, and any vector.
+static constexpr unsigned kTileAlignment = 64;
+
+/// A workspace inside of a nest is a tile in shared memory, or one that a thread has to itself; others are arguments.
 void LoopLowering::lowerWorkspace(OpBuilder &b, WorkspaceOp op) {
-  if (!op->hasAttr("lacis.place"))
+  auto place = op->getAttrOfType<StringAttr>("lacis.place");
+  if (!place)
     return;
   int64_t bytes = std::max(1u, cast<RankedTensorType>(op.getType()).getElementTypeBitWidth() / 8);
   for (Value size : op.getSizes())
     bytes *= *getConstantIntValue(size);
+  if (place == "private") {
+    Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Value count = arith::ConstantOp::create(b, op.getLoc(), b.getI64IntegerAttr(bytes));
+    auto tile = LLVM::AllocaOp::create(b, op.getLoc(), pointer, b.getI8Type(), count, kTileAlignment);
+    mapping.map(op.getResult(), tile.getResult());
+    return;
+  }
   auto kernel = b.getInsertionBlock()->getParentOp()->getParentOfType<func::FuncOp>();
   mapping.map(op.getResult(), sharedArray(b, kernel, bytes));
 }

@@ -201,8 +201,8 @@ LogicalResult AccessChecks::run() {
   SmallVector<Operation *> accesses, tiles;
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](Operation *op) {
-    Value address = addressOf(op); // tiles in shared memory are as large as what is read of them
-    if (address && !arrayOf(address).getDefiningOp<LLVM::AddressOfOp>())
+    Value address = addressOf(op); // tiles are as large as what is read of them
+    if (address && !isa_and_nonnull<LLVM::AddressOfOp, LLVM::AllocaOp>(arrayOf(address).getDefiningOp()))
       accesses.push_back(op);
     if (isTileAccess(op))
       tiles.push_back(op);

@@ -119,6 +119,17 @@ static Attribute launchWhere(DictionaryAttr launch, Attribute condition) {
   return fields.getDictionary(b.getContext());
 }
 
+/// What a thread has to itself is one piece of memory for all rounds of its loops.
+static void hoistTiles(func::FuncOp function) {
+  SmallVector<LLVM::AllocaOp> tiles;
+  function.walk([&](LLVM::AllocaOp tile) { tiles.push_back(tile); });
+  Block &entry = function.getBody().front();
+  for (LLVM::AllocaOp tile : tiles) {
+    tile->moveBefore(&entry, entry.begin());
+    tile.getArraySize().getDefiningOp()->moveBefore(tile);
+  }
+}
+
 LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attribute>(func::FuncOp)> map) {
   if (hasReached(module, "target"))
     return success();
@@ -131,6 +142,7 @@ LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attr
     FailureOr<Attribute> launch = map(function);
     if (failed(launch))
       return failure();
+    hoistTiles(function);
     if (*launch)
       launches.push_back(condition ? launchWhere(cast<DictionaryAttr>(*launch), condition) : *launch);
   }

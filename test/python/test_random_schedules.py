@@ -59,6 +59,7 @@ def one_step(draw, names: list[str], operands=("0", "1", "out")):
                 "jam",
                 "unroll",
                 "relayout",
+                "compute_at",
                 "fuse",
                 "fuse",
                 "walk",
@@ -83,6 +84,8 @@ def one_step(draw, names: list[str], operands=("0", "1", "out")):
         return steps.SplitNnz(f"{rows}_{entries}", draw(st.sampled_from((1, 4, 32))))
     if verb == "relayout":
         return steps.Relayout(draw(st.sampled_from(operands)))
+    if verb == "compute_at":
+        return steps.ComputeAt("out", loop)
     if verb == "walk":
         return steps.Walk(operands[0], *draw(st.permutations("ij"))[: draw(st.integers(1, 2))])
     if verb == "vectorize":

@@ -273,7 +273,15 @@ LogicalResult WalkOp::verify() {
 LogicalResult WorkspaceOp::verify() {
   if (static_cast<int64_t>(getSizes().size()) != getResult().getType().getRank())
     return emitOpError("needs one size for each axis");
-  return success();
+  auto place = (*this)->getAttrOfType<StringAttr>("lacis.place");
+  if (!place || place != "private")
+    return success();
+  LoopOp shared;
+  (*this)->getParentRegion()->walk([&](LoopOp loop) { shared = loop.getBind() ? loop : shared; });
+  if (!shared)
+    return success();
+  return emitError("compute_at: loop '") << shared.getName() << "' inside runs on '" << *shared.getBind()
+                                         << "', but the tile belongs to one thread; bind a loop around it";
 }
 
 static LogicalResult verifyAccess(Operation *op, Value tensor, ValueRange indices, Type value,

@@ -19,7 +19,7 @@ static constexpr int64_t kSums = 4, kSumBytes = 256;
 
 static CopyRule copyRule(Nest &nest) {
   int64_t bytes = outputBytes(nest);
-  return {kPanelBytes / bytes, kLineBytes / bytes, "parallel", "", /*vector=*/1, /*rows=*/false, /*tiles=*/true};
+  return {kPanelBytes / bytes, kLineBytes / bytes, "", "", /*vector=*/1, /*rows=*/false, /*tiles=*/true};
 }
 
 /// Rows of one block that share the walk, where they do; answers how many.
@@ -53,6 +53,52 @@ static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes)
       schedule.unroll(name, count, count);
 }
 
+/// Is the copy that this nest empties filled in one nest, that of `loop`?
+static bool isFilledIn(LoopOp loop, LoopOp copy) {
+  bool found = false;
+  outermostLoop(copy)->walk([&](ReadOp read) {
+    if (auto workspace = read.getTensor().getDefiningOp<WorkspaceOp>())
+      found = llvm::all_of(workspace->getUsers(), [&](Operation *user) {
+        return user == read || outermostLoop(loop)->isProperAncestor(user);
+      });
+  });
+  return found;
+}
+
+/// Rows go from the accumulators to the output as soon as there is a tile of them, through the first-level cache; the
+/// loops of the nest begin with `prefix`.
+static void emptyInTiles(ScheduleBuilder &schedule, StringRef lane, const CopyRule &copy, const std::string &prefix) {
+  Nest &nest = schedule.getNest();
+  LoopOp panel = nest.find((prefix + lane + "0").str());
+  if (failed(schedule.getResult()) || !panel)
+    return;
+  SmallVector<LoopOp> inside = llvm::to_vector(
+      llvm::make_filter_range(perfectChain(panel), [&](LoopOp loop) { return letterOf(loop.getName()) != lane; }));
+  if (inside.empty() || inside.front().getTrip())
+    return;
+  StringRef letter = letterOf(inside.front().getName());
+  int64_t height = 1;
+  for (LoopOp loop : llvm::drop_begin(inside)) {
+    if (letterOf(loop.getName()) != letter || !loop.getTrip())
+      return;
+    height *= *loop.getTrip();
+  }
+  std::string output =
+      prefix +
+      nest.getFunction().getArgAttrOfType<StringAttr>(nest.getFunction().getNumArguments() - 1, "lacis.name").str();
+  std::string rows = inside.front().getName().str(), emptied = output + "." + letter.str() + "0";
+  LoopOp tiles = nest.find(emptied);
+  if (!tiles || !isFilledIn(panel, tiles) || (copy.tile % height != 0 && height % copy.tile != 0))
+    return;
+  if (height > copy.tile)
+    schedule.split(emptied, height / copy.tile);
+  if (height < copy.tile) {
+    schedule.split(rows, copy.tile / height);
+    rows += "0";
+  }
+  schedule.computeAt(output, rows);
+}
+
 /// The nest for up to `most` vectors: as the main one, in one panel of so many lanes.
 static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule copy, int64_t most) {
   Nest &nest = schedule.getNest();
@@ -72,6 +118,7 @@ static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule
   LoopOp top = outermostLoop(nest.find(vector));
   int64_t rows = jamRows(schedule, lane, perfectChain(top));
   interleaveSums(schedule, top, rows * most * outputBytes(nest));
+  emptyInTiles(schedule, lane, copy, prefix);
 }
 
 /// A product sampled on a pattern: a row of a stored block is a vector, and four rows share what they read; without
@@ -127,6 +174,8 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   }
   int64_t rows = jamRows(schedule, lane, nest.mainChain());
   interleaveSums(schedule, nest.mainChain().front(), rows * (lane.empty() ? outputBytes(nest) : kPanelBytes));
+  if (!lane.empty())
+    emptyInTiles(schedule, lane, copyRule(nest), "");
 }
 
 static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {

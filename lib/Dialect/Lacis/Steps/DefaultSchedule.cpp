@@ -60,6 +60,10 @@ void ScheduleBuilder::relayout(StringRef operand, FormatAttr layout) {
   add(RelayoutStepAttr::get(nest.getFunction().getContext(), operand, layout));
 }
 
+void ScheduleBuilder::computeAt(StringRef operand, StringRef loop) {
+  add(ComputeAtStepAttr::get(nest.getFunction().getContext(), operand, loop));
+}
+
 void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optional<int64_t> capacity) {
   add(RegroupStepAttr::get(nest.getFunction().getContext(), operand, layout, capacity));
 }
@@ -214,8 +218,9 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef op
     if (vectors)
       scheduleVectors(schedule, neighbours + "1", rule);
   }
-  for (const std::string &loop : outer)
-    schedule.bind(loop, rule.unit);
+  if (!rule.unit.empty())
+    for (const std::string &loop : outer)
+      schedule.bind(loop, rule.unit);
   if (!rule.threads.empty())
     schedule.bind(prefix + "1", rule.threads);
 }

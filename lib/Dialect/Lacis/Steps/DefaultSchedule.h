@@ -24,6 +24,7 @@ public:
   void jam(llvm::StringRef loop);
   void unroll(llvm::StringRef loop, int64_t factor, std::optional<int64_t> sums = std::nullopt);
   void relayout(llvm::StringRef operand, FormatAttr layout);
+  void computeAt(llvm::StringRef operand, llvm::StringRef loop);
   void regroup(llvm::StringRef operand, FormatAttr layout, std::optional<int64_t> capacity);
   void balance(llvm::StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within = std::nullopt);
   void stage(llvm::StringRef operand, llvm::StringRef place);
@@ -54,7 +55,7 @@ llvm::StringRef listedPart(Nest &nest);
 struct CopyRule {
   int64_t panel;           // lanes of a panel
   int64_t tile;            // neighbours of the last axis whose size is not constant that a thread copies
-  llvm::StringRef unit;    // of the loops over tiles and panels
+  llvm::StringRef unit;    // of the loops over tiles and panels, or empty: they stay open
   llvm::StringRef threads; // of the loop over the lanes of a panel, or empty
   int64_t vector = 1;      // of them, where that divides the size, that are read or written as one
   bool rows = false;       // the panels of one row lie side by side, not the rows of one panel

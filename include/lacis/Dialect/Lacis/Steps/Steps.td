@@ -46,6 +46,11 @@ def Lacis_RelayoutStep : Lacis_Step<"Relayout", "relayout"> {
   let parameters = (ins StringRefParameter<>:$operand, OptionalParameter<"::mlir::Attribute">:$layout);
 }
 
+def Lacis_ComputeAtStep : Lacis_Step<"ComputeAt", "compute_at"> {
+  let summary = "for i0: s(t); for i0: y = t  -->  for i0: s(tile); y = tile";
+  let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$loop);
+}
+
 def Lacis_HorizontalFuseStep : Lacis_Step<"HorizontalFuse", "horizontal_fuse"> {
   let summary = "for i: s of ell; s of rest  -->  for i: for ell_rest in 2: s of this part";
   let parameters = (ins "::mlir::ArrayAttr":$parts);
