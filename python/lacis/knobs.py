@@ -75,6 +75,11 @@ def __getattr__(name: str):
     return knob.default() if text is None or text == "" else knob.read(text)
 
 
+def is_given(name: str) -> bool:
+    """Was it said at all, by an assignment or in the environment? Answers sooner than its value does."""
+    return name in globals() or bool(os.environ.get(KNOBS[name].variable))
+
+
 def __dir__() -> list[str]:
     return sorted(KNOBS)
 

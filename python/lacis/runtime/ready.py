@@ -67,5 +67,5 @@ class ReadyCalls:
             and not _dispatch_modes()
             and not torch._C._is_any_autocast_enabled()
             and not torch.compiler.is_compiling()
-            and not knobs.debug
+            and not (knobs.is_given("debug") and knobs.debug)
         )
