@@ -86,10 +86,10 @@ def test_a_small_layer_runs_dense_where_the_user_lets_it():
         with torch.no_grad():
             change()
             torch.testing.assert_close(model(x), reference(model, x))
-            assert model(x).data_ptr() != 0 and layer._dense[1] is layer._dense_weight(), "made once"
+            assert model(x).data_ptr() != 0 and layer._dense.tensor is layer._dense_weight(), "made once"
     x.requires_grad_()
     model(x).square().sum().backward()
-    assert layer._dense[1] is None and layer.weight.values.grad.shape == layer.weight.values.shape
+    assert layer._dense.tensor is None and layer.weight.values.grad.shape == layer.weight.values.shape
     assert set(model.state_dict()) == {"0.bias", *(f"0.weight.{name}" for name in ("values", "pos1", "crd1"))}
     assert torch.equal(torch.compile(model, backend="eager", fullgraph=True)(x), lacis_only(layer, x))
     s.restore()

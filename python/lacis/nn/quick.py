@@ -58,7 +58,7 @@ class QuickCall(Watched):
     """Calls the kernel of one `SparseModule` on its input in inference, with all other tensors bound beforehand.
 
     A call answers None, and leaves it to the module's slower way, where nothing is bound, another mode looks at every
-    operator, or the kernel refuses the input.
+    operator, the kernel refuses the input, or the call must have copies of values of its own.
     """
 
     def __init__(self, module, operator, kernel, places):
@@ -73,7 +73,8 @@ class QuickCall(Watched):
         if _dispatch_modes():
             return None
         for part, name in self._copies:
-            part.tensor(name)  # made again where the values have changed
+            if not part.refreshed(name):
+                return None
         try:
             call = self.found()
             return None if call is None else self._run(x, call.number)

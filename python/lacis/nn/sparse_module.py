@@ -12,7 +12,9 @@ from ..capture import kernel_spec
 from ..errors import DataError
 from ..operators import OPERATORS
 from .cast import Cast, cast_of
+from .copied import DenseCopy
 from .quick import QuickCall
+from .recorded import require_pattern, revision
 from .step import QuickSteps
 
 _OWN = set(torch.nn.Module().__dict__)
@@ -53,7 +55,7 @@ class SparseModule(torch.nn.Module):
         self._casts: dict[torch.dtype, Cast] = {}  # by the dtype of an autocast region
         self._bound: frozenset[str] = frozenset()
         self.runs_dense = False  # the dense product is faster, and may take its place
-        self._dense: tuple = None, None  # a dense copy of the weight, after what it was made from
+        self._dense = DenseCopy()
 
     def _take(self, dense, attribute, weight) -> None:
         """Attributes, tensors and hooks of the dense module, the weight apart; hooks are shared, not copied."""
@@ -96,24 +98,23 @@ class SparseModule(torch.nn.Module):
         companions = self._tensors(self._gradient_arrays(dense, storage, cast)) if torch.is_grad_enabled() else []
         key = self._key if cast is None else cast.family.key
         y = self._launch(dense, storage, shape, key, list(self.weight.shape), companions)
+        if y.grad_fn is not None and not torch.compiler.is_compiling():
+            self._require_pattern_in(y.grad_fn)
         return operator.output(y, *args)
+
+    def _require_pattern_in(self, node) -> None:
+        """Refuse the backward pass of a call where the weight has another pattern by then."""
+        weight, then, location = self.weight, revision(self.weight), self.location
+        node.register_prehook(lambda _: require_pattern(self.operator, weight, then, location))
 
     def _dense_weight(self) -> torch.Tensor:
         """The dense weight: recorded by autograd, or a copy that is kept until the values change."""
-        parts = self.weight._parts()
-        recorded = torch.is_grad_enabled() and self.weight.requires_grad
-        if not self.runs_dense or recorded or any(part.values.is_inference() for part in parts):
-            self._dense = None, None
-            return self.weight.to_dense()
-        made_from = [(part.revision, part.values._version, part.values.data_ptr()) for part in parts]
-        if self._dense[0] != made_from:
-            self._dense = made_from, self.weight.to_dense().detach()
-        return self._dense[1]
+        return self._dense.of(self.weight) if self.runs_dense else self.weight.to_dense()
 
     @property
     def derived_bytes(self) -> int:
         """Bytes beside the weight itself: companions, work lists, copies of values, a dense copy."""
-        copy = self._dense[1]
+        copy = self._dense.tensor
         return self.weight.derived_bytes + (0 if copy is None else copy.numel() * copy.element_size())
 
     def _tensors(self, places) -> list[torch.Tensor]:
@@ -188,7 +189,7 @@ class SparseModule(torch.nn.Module):
         after = (self.weight.dtype, self.weight.device)
         if self._key is not None and before != after:
             self._key = self._quick = self._quick_steps = None
-            self._casts, self._dense = {}, (None, None)
+            self._casts, self._dense = {}, DenseCopy()
             if after[1].type in ("cpu", "cuda"):
                 self.bind()
         return self
@@ -198,7 +199,7 @@ class SparseModule(torch.nn.Module):
         for name in ("_family", "_launch", "_arrays", "_companions"):
             state.pop(name, None)
         state["_key"] = state["_quick"] = state["_quick_steps"] = None
-        state["_casts"], state["_dense"] = {}, (None, None)
+        state["_casts"], state["_dense"] = {}, DenseCopy()
         return state
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs):

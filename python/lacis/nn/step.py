@@ -8,15 +8,19 @@ import types
 
 import torch
 
+from ..capture.gradient import VALUES
+from ..patterns.capturing import is_captured
+from .copied import BoundCopy, moment
 from .quick import Watched, _dispatch_modes
+from .recorded import asked, may_record, require_pattern, revision
 
 
 class QuickSteps:
     """Calls the kernels of one `SparseModule` where gradients are recorded, with all tensors but the input bound.
 
     A call answers None, and leaves it to the module's slower way, where a `QuickStep` cannot serve it: other than one
-    dense operand beside the bias, copies of values that each recorded call makes, autocast, a mode or a transform that
-    looks at every operator, or an input that the kernel refuses.
+    dense operand beside the bias, autocast, a mode or a transform that looks at every operator, an input that the kernel
+    refuses, or a CUDA graph that is captured, which has copies of values of its own.
     """
 
     def __init__(self, module, operator):
@@ -36,7 +40,7 @@ class QuickSteps:
             trained += [getattr(module, name) for name in self._extras]
             needs = (x.requires_grad, *(tensor.requires_grad for tensor in trained))
             step = self._steps[needs] if needs in self._steps else self._make(needs)
-            made = None if step is None else step.found()
+            made = None if step is None or (step.copies and is_captured(x.device)) else step.found()
             return None if made is None else Recorded.apply(made, x, *trained)
         except (AttributeError, KeyError, RuntimeError):
             return None  # the other way says what is wrong
@@ -47,8 +51,7 @@ class QuickSteps:
         step = None
         if self._able and any(needs):
             module.bind_gradients(slots)
-            if not family.copies(slots):
-                step = QuickStep(module, self._operator, family, slots)
+            step = QuickStep(module, self._operator, family, slots)
         self._steps[needs] = step
         return step
 
@@ -61,24 +64,33 @@ class QuickStep(Watched):
         self._walked = {slot: family.walked(slot) for slot in slots}
         arrays = [*family.kernel.names, *(array for walked in self._walked.values() for array in walked)]
         self._arrays = list(dict.fromkeys(arrays))
-        super().__init__(module, operator, module.weight.bind(self._arrays))
+        places = module.weight.bind(self._arrays)
+        found = zip(self._arrays, places)
+        self.copies = {array: place for array, place in found if array[1] and array[2] == VALUES}
+        super().__init__(module, operator, places)
+
+    def _bind(self):
+        for part, name in self.copies.values():
+            self._module.weight._part(part).make_room(name)
+        return super()._bind()
 
     def make(self, tensors) -> Bound:
         extras = len(tensors) - len(self._arrays)
-        return Bound(
-            self._module,
-            self._operator,
-            self._family,
-            tensors[:extras],
-            dict(zip(self._arrays, tensors[extras:])),
-            self._walked,
-        )
+        arrays, weight = dict(zip(self._arrays, tensors[extras:])), self._module.weight
+        copies = {
+            array: weight._part(part).bound_copy(name, arrays[array[0], "", VALUES])
+            for array, (part, name) in self.copies.items()
+        }
+        return Bound(self._module, self._operator, self._family, tensors[:extras], arrays, self._walked, copies)
 
 
 class Bound:
-    """A kernel and those of its gradients on the tensors that they were bound to: `arrays` by part, text and name."""
+    """A kernel and those of its gradients on the tensors that they were bound to: `arrays` by part, text and name.
 
-    def __init__(self, module, operator, family, extras, arrays, walked):
+    `copies` are those of the arrays that are copies of values.
+    """
+
+    def __init__(self, module, operator, family, extras, arrays, walked, copies: dict[tuple, BoundCopy]):
         self._module, self._operator, self._family, self._arrays = module, operator, family, arrays
         self._gradients = {slot: (family.gradient(slot), [arrays[each] for each in walked[slot]]) for slot in walked}
         self._input, *self._slots = family.differentiable
@@ -91,30 +103,47 @@ class Bound:
         self._of_input = None  # the bound call of the input's gradient, made by the first one
         self._run = kernel.bound()
         self.values = [storage[n] for n in family.own_values]
+        self._copies = copies
+        of = lambda names: [copies[array] for array in names if array in copies]
+        self._read = {"": of(family.kernel.names), **{slot: of(names) for slot, names in walked.items()}}
+        self.weight = module.weight
 
     def run(self, x):
         """What the kernel answers; the input may have any leading dimensions."""
+        for copy in self._read[""]:
+            copy.refresh()
         return self._run(x, self._forward.number)
 
-    def gradients(self, x, shape, grad, needs) -> list:
-        """The gradients of the input, of each part's values, and of the operator's extras; None where nobody asked."""
+    def require_pattern(self, then: int) -> None:
+        """Raise `DataError` unless the weight has the pattern of the revision `then`, that of the forward pass."""
+        require_pattern(self._module.operator, self.weight, then, self._module.location)
+
+    def gradients(self, x, shape, grad, needs, since: int) -> list:
+        """The gradients of the input, of each part's values, and of the operator's extras; None where nobody asked.
+
+        Copies of values are read that were made after the moment `since`, which is that of the forward pass.
+        """
         count, own = len(self.values), len(shape) - self.dropped
-        of_input = self._input_gradient(grad, shape[own:]) if needs[0] else None
+        of_input = self._input_gradient(grad, shape[own:], since) if needs[0] else None
         if own != 1:
             rows = math.prod(shape[:own])
             grad = grad.reshape(rows, *grad.shape[grad.ndim - self.tail :])
             x = None if x is None else x.reshape(rows, *shape[own:])
-        of_values = [self._values_gradient(n, x, grad) if needs[1 + n] else None for n in range(count)]
+        of_values = [self._values_gradient(n, x, grad, since) if needs[1 + n] else None for n in range(count)]
         return [of_input, *of_values, *(grad.sum(0) if need else None for need in needs[1 + count :])]
 
-    def _input_gradient(self, grad, sizes):
+    def _input_gradient(self, grad, sizes, since: int):
         if self._of_input is None:
             gradient, arrays = self._gradients[self._input]
             self._of_input = gradient.kernel.bind(arrays, gradient.key, self._packed_shape, self.tail, sizes)
+        for copy in self._read[self._input]:
+            copy.refresh(since)
         return self._run(grad, self._of_input.number)
 
-    def _values_gradient(self, n: int, x, grad):
+    def _values_gradient(self, n: int, x, grad, since: int):
         gradient, arrays = self._gradients[self._slots[n]]
+        for copy in self._read[self._slots[n]]:
+            copy.refresh(since)
         dense = {self._input: x, self._family.kernel.spec.output.name: grad}
         operands = [dense[operand.name] for operand in gradient.dense]
         return gradient.kernel.launch(operands, arrays, self.values[n].shape, gradient.key, self._packed_shape)
@@ -123,6 +152,7 @@ class Bound:
         """`gradients` by the way that may be differentiated again; `values` are those that autograd saved."""
         family, count = self._family, len(self.values)
         arrays = {**self._arrays, **dict(zip((family.kernel.names[n] for n in family.own_values), values))}
+        arrays |= {array: copy.made(arrays[array[0], "", VALUES]) for array, copy in self._copies.items()}
         storage = [arrays[array] for array in family.kernel.names]
         dense, out = self._operator.inputs(self._module, grad.new_empty(shape) if x is None else x)
         first = len(dense)
@@ -145,40 +175,19 @@ class Recorded(torch.autograd.Function):
     @staticmethod
     def forward(ctx, bound, x, *trained):
         needs = ctx.needs_input_grad[1:]
-        ctx.bound, ctx.shape = bound, x.shape
+        ctx.bound, ctx.shape, ctx.revision, ctx.since = bound, x.shape, revision(bound.weight), moment()
         ctx.save_for_backward(x if any(needs[1 : 1 + len(bound.values)]) else None, *(bound.values if needs[0] else ()))
         return bound.run(x)
 
     @staticmethod
     def backward(ctx, grad):
         bound, needs = ctx.bound, asked(ctx, ctx.needs_input_grad[1:])
+        bound.require_pattern(ctx.revision)
         x, *values = ctx.saved_tensors
         elsewhere = any(then.data_ptr() != now.data_ptr() for then, now in zip(values, bound.values))
         if not elsewhere and not torch.is_grad_enabled():
             try:
-                return None, *bound.gradients(x, ctx.shape, grad, needs)
+                return None, *bound.gradients(x, ctx.shape, grad, needs, ctx.since)
             except RuntimeError:
                 pass  # the general way says what is wrong
         return None, *bound.general(x, ctx.shape, values or bound.values, grad, needs)
-
-
-def asked(ctx, needs) -> list[bool]:
-    """Which of the gradients that the tensors need does this backward pass ask for?
-
-    `torch.autograd.grad` and `backward(inputs=...)` name some tensors; what autograd noted in the forward pass is all.
-    """
-    if sum(needs) < 2:
-        return needs
-    return [need and _runs(node) for need, (node, _) in zip(needs, ctx.next_functions)]
-
-
-def _runs(node) -> bool:
-    try:
-        return torch._C._will_engine_execute_node(node)
-    except RuntimeError:  # torch cannot say it of a leaf that is asked for
-        return True
-
-
-def may_record(device: torch.device) -> bool:
-    """Is this an eager call that no transform of torch looks into, outside of autocast regions?"""
-    return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))

@@ -11,8 +11,11 @@ from ..errors import DataError, ScheduleError
 from ..formats import Format, Sum
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.capturing import is_captured
 from ..patterns.execution import TileCopy, line_bytes
+from ..patterns.seen import runs_again
 from ..patterns.structure import Structure
+from .copied import BoundCopy, CopiedValues
 from .load import load_part
 
 
@@ -35,8 +38,7 @@ class PackedPart(torch.nn.Module):
         self.register_buffer("valid", structure.valid)
         self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
         self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
-        self._copies: dict[str, tuple[str, TileCopy]] = {}  # buffer of tiles to its places' buffer and how it is made
-        self._copied: dict[str, tuple] = {}  # buffer of tiles to what it was made from
+        self._copies: dict[str, CopiedValues] = {}  # by buffer of tiles
         self.revision = 0  # counts the patterns that it had
 
     @property
@@ -66,11 +68,11 @@ class PackedPart(torch.nn.Module):
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
         self.revision += 1
-        self._copied.clear()
         for text, names in self.derived.items():
             for name, tensor in self._arrays_of(pattern, text).items():
                 setattr(self, names[name], tensor)
 
+    @torch.inference_mode(False)  # a copy is filled again in every mode
     def _arrays_of(self, pattern: Pattern, key: str) -> dict[str, torch.Tensor]:
         """The arrays of `require`: of a copy of the values the tiles and where they come from, else of the pattern."""
         text, _, dtype = key.partition(_IN)
@@ -88,7 +90,7 @@ class PackedPart(torch.nn.Module):
         text, _, dtype = key.partition(_IN)
         names = self.derived[key]
         copy = TileCopy.of(pattern.layout(text), getattr(torch, dtype) if dtype else None)
-        self._copies[names["values"]] = names["places"], copy
+        self._copies[names["values"]] = CopiedValues(names["places"], copy)
 
     def require(self, text: str, dtype: torch.dtype | None = None) -> dict[str, str]:
         """Keep the arrays with this text, of a companion or of an execution layout, from now on; their buffers by name.
@@ -111,24 +113,35 @@ class PackedPart(torch.nn.Module):
     def tensor(self, name: str) -> torch.Tensor:
         """What a kernel takes by this name; a copy of the values is made again where they have changed.
 
-        A call that autograd records, or that is traced, gets a copy of its own.
+        A call that autograd records, that is traced, or that a CUDA graph repeats, gets a copy of its own.
         """
         if name not in self._copies:
             return getattr(self, name)
-        places, copy = self._copies[name]
-        values = self.values.detach()
-        traced = torch.compiler.is_compiling()
-        if traced or (torch.is_grad_enabled() and self.values.requires_grad) or values.is_inference():
-            return copy(values, getattr(self, places))
-        made_from = values._version, values.data_ptr()
-        if self._copied.get(name) != made_from:
-            held, tiles = getattr(self, name), copy(values, getattr(self, places))
-            if held.dtype == tiles.dtype and held.shape == tiles.shape:
-                held.copy_(tiles)  # where a recorded graph reads it
-            else:
-                setattr(self, name, tiles)
-            self._copied[name] = made_from
+        if torch.compiler.is_compiling() or not self.refreshed(name):
+            copied = self._copies[name]
+            return copied.made(self.values, getattr(self, copied.places))
         return getattr(self, name)
+
+    def refreshed(self, name: str) -> bool:
+        """Bring a copy of the values up to date in its buffer; False where the call must have one of its own."""
+        copied, values, buffers = self._copies[name], self.values, self._buffers
+        if values.is_inference() or runs_again(values) or (torch.is_grad_enabled() and values.requires_grad):
+            return False
+        if not copied.serves(buffers[name], values):
+            if is_captured(values.device):  # nothing runs yet
+                return False
+            buffers[name] = copied.fill(buffers[name], values, buffers[copied.places], lasts=True)
+        return True
+
+    def bound_copy(self, name: str, values: torch.Tensor) -> BoundCopy:
+        """A copy of `values`, which are this part's, for calls that are bound to its buffer."""
+        copied, buffers = self._copies[name], self._buffers
+        return BoundCopy(copied, buffers[name], buffers[copied.places], values)
+
+    def make_room(self, name: str) -> None:
+        """Have a copy of the values lie where it can be filled again: a module that was moved or cast moves it."""
+        copied, buffers = self._copies[name], self._buffers
+        buffers[name] = copied.with_room(buffers[name], self.values, buffers[copied.places])
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs

@@ -9,8 +9,10 @@ import torch
 
 from ..errors import DataError
 from ..formats import Format, Sum
+from ..patterns.capturing import is_captured
 from ..patterns.execution import line_bytes
 from ..patterns.pattern import Pattern, part_name
+from ..patterns.seen import Seen, runs_again
 from .entries import Entries
 
 
@@ -32,7 +34,7 @@ class PackedTensor:
     def __init__(self, pattern: Pattern, values: dict[str, torch.Tensor]):
         self.pattern = pattern
         self._values = values
-        self._tiles: dict[tuple[str, str], tuple] = {}  # copies in execution layouts, with what they are copies of
+        self._tiles: dict[tuple[str, str], tuple] = {}  # copies in execution layouts, after what they are copies of
 
     @classmethod
     def from_storage(cls, format, shape, storage, values=None) -> "PackedTensor":
@@ -117,12 +119,15 @@ class PackedTensor:
 
     def _copied(self, part: str, text: str) -> torch.Tensor:
         """The values in the execution layout with this text; kept until they change."""
-        values = self._values[part].detach()
-        key, version = (part, text), None if values.is_inference() else values._version
-        base, known, tiles = self._tiles.get(key, (None, None, None))
-        if base is not self._values[part] or known is None or known != version:
-            tiles = self.pattern.layout(text, part).values(values, line_bytes(text))
-            self._tiles[key] = self._values[part], version, tiles
+        values, key = self._values[part], (part, text)
+        make = lambda: self.pattern.layout(text, part).values(values.detach(), line_bytes(text))
+        if torch.compiler.is_compiling() or values.is_inference() or runs_again(values):
+            return make()
+        seen, tiles = self._tiles.get(key, (None, None))
+        if seen is None or not seen.still(values):
+            tiles = make()
+            if not is_captured(values.device):  # nothing ran yet
+                self._tiles[key] = Seen(values), tiles
         return tiles
 
     @property
@@ -196,6 +201,9 @@ class PackedTensor:
         from .plot import plot
 
         return plot(self, axes)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_tiles": {}}  # copies and files make their own
 
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")

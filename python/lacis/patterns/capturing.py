@@ -8,9 +8,14 @@ import torch
 from ..errors import DataError
 
 
+def is_captured(device: torch.device) -> bool:
+    """Does the present stream of this CUDA device capture a graph?"""
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
 def refuse_capture(device: torch.device, what: str) -> None:
     """Raise `DataError` where the present stream of a CUDA device captures a graph; `what` needs the host."""
-    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+    if is_captured(device):
         raise DataError(
             f"{what} cannot be made while a CUDA graph is captured, for the host waits for it; make the same call "
             "once before the capture"

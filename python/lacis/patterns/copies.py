@@ -60,17 +60,51 @@ def unit_places(pieces: torch.Tensor, slots: int, block, tile, line: int, itemsi
 
 
 def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block, tile) -> torch.Tensor:
-    """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, by the places of `unit_places`."""
+    """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, by the places of `unit_places`.
+
+    Behind the tiles their storage has room for one more unit, where those go that go nowhere.
+    """
+    units = _units(values, places, block, tile)
+    count = positions * tile[0] * tile[1] * values.element_size() // _unit_bytes(units)
+    room = torch.zeros(count + 1, units.shape[1], dtype=units.dtype, device=values.device)
+    room.index_copy_(0, places, units)
+    return room[:count].view(values.dtype).reshape(positions, *tile)
+
+
+def copy_units_again(tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, block, tile) -> None:
+    """`copy_units` of other values by the same places, into the tiles that it made; these `have_room`.
+
+    >>> blocks, places = torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([0, 1])
+    >>> tiles = copy_units(blocks, places, 1, (2, 2), (4, 2))
+    >>> copy_units_again(tiles, 2 * blocks, places, (2, 2), (4, 2))
+    >>> tiles.tolist()
+    [[[2, 4], [6, 8], [0, 0], [0, 0]]]
+    """
+    units = _units(values, places, block, tile)
+    count = tiles.numel() * tiles.element_size() // _unit_bytes(units)
+    room = tiles.view(units.dtype).as_strided((count + 1, units.shape[1]), (units.shape[1], 1), 0)
+    room.index_copy_(0, places, units)
+
+
+def have_room(tiles: torch.Tensor, block, tile) -> bool:
+    """Are these tiles as `copy_units` makes them, and not moved or cast since?"""
+    unit = unit_size(block, tile, tiles.element_size())
+    return tiles.untyped_storage().nbytes() == (tiles.numel() + unit) * tiles.element_size()
+
+
+def _units(values: torch.Tensor, places: torch.Tensor, block, tile) -> torch.Tensor:
+    """Stored blocks as integers `[units, words of a unit]`."""
     itemsize = values.element_size()
     size = unit_size(block, tile, itemsize) * itemsize
     word = {1: torch.int8, 2: torch.int16, 4: torch.int32}.get(size, torch.int64)
-    count, words = positions * tile[0] * tile[1] * itemsize // size, max(size // 8, 1)
     values = values.contiguous()
     if torch.compiler.is_compiling() or values.storage_offset() * itemsize % size:  # a graph knows no offsets
         values = values.clone()
-    tiles = torch.zeros(count + 1, words, dtype=word, device=values.device)
-    tiles.index_copy_(0, places, values.view(word).reshape(len(places), words))
-    return tiles[:count].view(values.dtype).reshape(positions, *tile)
+    return values.view(word).reshape(len(places), max(size // 8, 1))
+
+
+def _unit_bytes(units: torch.Tensor) -> int:
+    return units.shape[1] * units.element_size()
 
 
 def copy_tiles(values: torch.Tensor, pieces: torch.Tensor, block, tile, line: int = 0) -> torch.Tensor:

@@ -16,7 +16,7 @@ import torch
 from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
-from .copies import copy_units
+from .copies import copy_units, copy_units_again, have_room
 from .regroup import Regrouped, regroup
 from .structure import Structure
 
@@ -55,6 +55,15 @@ class TileCopy:
 
     def __call__(self, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         return copy_units(values.to(self.dtype or values.dtype), places, self.positions, self.block, self.tile)
+
+    def fits(self, tiles: torch.Tensor, values: torch.Tensor) -> bool:
+        """Can `again` make the copy of these values in the `tiles` of an earlier one?"""
+        writable = not tiles.is_inference() or torch.is_inference_mode_enabled()
+        return writable and tiles.dtype == (self.dtype or values.dtype) and have_room(tiles, self.block, self.tile)
+
+    def again(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> None:
+        """Make the copy of other values in the `tiles` of an earlier one."""
+        copy_units_again(tiles, values.to(self.dtype or values.dtype), places, self.block, self.tile)
 
 
 def execution_layout(structure: Structure, text: str) -> Regrouped:

@@ -84,11 +84,6 @@ class Family:
         """The arrays that the kernel of a gradient walks, in its order, by their names in the sum."""
         return [_in_part(array, slot) for array in self.gradient(slot).kernel.names]
 
-    def copies(self, slots) -> bool:
-        """Is there a kernel, this one or that of a gradient, which reads a copy of the values?"""
-        arrays = [*self.kernel.names, *(array for slot in slots for array in self.walked(slot))]
-        return any(text and name == VALUES for _, text, name in arrays)
-
     def bind(self, slots) -> Family:
         """Compile the kernels of these gradients and note the arrays that they walk, in one order in every process."""
         for slot in sorted(slots, key=self.slots.index):

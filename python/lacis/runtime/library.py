@@ -12,6 +12,7 @@ import torch
 import lacis
 from lacis import knobs
 from lacis.errors import CompileError, DataError, Error
+from lacis.nn.recorded import may_record
 
 
 def _library_path() -> str:
@@ -79,20 +80,19 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
         tensors, sizes = [*operands, *storage], [len(shape), *shape, *packed_shape]
         if not torch.is_grad_enabled():
             return inference()(tensors, sizes, kernel_key)
-        recorded = _recorded()
-        if not recorded.may_record(tensors[0].device):
+        if not may_record(tensors[0].device):
             return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
         numbers = len(operands), len(storage)
-        return recorded.Recorded.apply(inference(), kernel_key, sizes, *numbers, *tensors, *companions)
+        return _recorded().apply(inference(), kernel_key, sizes, *numbers, *tensors, *companions)
     except RuntimeError as error:
         raise refusal(error) from error
 
 
 @functools.cache
 def _recorded():
-    from . import recorded
+    from .recorded import Recorded
 
-    return recorded
+    return Recorded
 
 
 @functools.cache

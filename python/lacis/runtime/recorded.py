@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import torch
 
-from ..nn.step import asked, may_record
+from ..nn.recorded import asked
 from . import gradients
-
-__all__ = ["Recorded", "may_record"]
 
 _OTHERS = 5  # arguments before the tensors
 

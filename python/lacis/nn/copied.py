@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of a weight's values, and what they were made from: no call reads one that is older than its values.
+
+Inference keeps a copy until the values change. A call that autograd records fills the same buffer anew, for itself and
+its backward pass alone: what fills parameters without torch's count of changes (a graph of an optimizer, parameters
+that are gathered for each step) does so between two such calls.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+
+from ..patterns.capturing import is_captured
+from ..patterns.execution import TileCopy
+from ..patterns.seen import Seen, runs_again
+
+_fills = itertools.count(1)
+
+
+def moment() -> int:
+    """A number between those of the fillings before and after."""
+    return next(_fills)
+
+
+class CopiedValues:
+    """How a buffer of tiles is made, `places` being the name of the buffer of its places, and what fills it now."""
+
+    def __init__(self, places: str, how: TileCopy):
+        self.places, self._how = places, how
+        self._tiles: torch.Tensor | None = None
+        self._seen: Seen | None = None
+        self._filled = 0
+        self._lasts = False  # it serves later calls too, while the values stay as they are
+
+    def made(self, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        """A copy of its own for one call."""
+        return self._how(values.detach(), places)
+
+    def with_room(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        """`tiles`, where these can be filled, else a copy that can."""
+        return tiles if self._how.fits(tiles, values) else self.made(values, places)
+
+    def fill(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, lasts: bool) -> torch.Tensor:
+        """The copy of `values`: in `tiles`, where a recorded graph may read it, or anew where these cannot take it."""
+        if self._how.fits(tiles, values):
+            self._how.again(tiles, values.detach(), places)
+        else:
+            tiles = self.made(values, places)
+        self._tiles, self._seen, self._filled, self._lasts = tiles, Seen(values), moment(), lasts
+        return tiles
+
+    def serves(self, tiles: torch.Tensor, values: torch.Tensor, since: int | None = None) -> bool:
+        """Are `tiles` a copy of what the values are now, which lasts, or which was filled after the moment `since`?"""
+        known = self._lasts if since is None else self._filled > since
+        return known and tiles is self._tiles and self._seen.still(values)
+
+    def __reduce__(self):
+        return CopiedValues, (self.places, self._how)  # copies and files know of no filling
+
+
+class BoundCopy:
+    """A copy in the buffer that recorded calls are bound to, and the values that it is made from."""
+
+    def __init__(self, copied: CopiedValues, tiles: torch.Tensor, places: torch.Tensor, values: torch.Tensor):
+        self._copied, self._tiles, self._places, self._values = copied, tiles, places, values
+
+    def refresh(self, since: int | None = None) -> None:
+        """Fill it, unless the values are as they were when it was filled, which was after `since` or they are frozen."""
+        copied, tiles, values = self._copied, self._tiles, self._values
+        frozen = not values.requires_grad
+        if (frozen or since is not None) and copied.serves(tiles, values, None if frozen else since):
+            return
+        if copied.fill(tiles, values, self._places, lasts=frozen) is not tiles:
+            raise RuntimeError("a copy of values is no longer where it was bound")
+
+    def made(self, values: torch.Tensor) -> torch.Tensor:
+        """A copy of other values of the same pattern."""
+        return self._copied.made(values, self._places)
+
+
+class DenseCopy:
+    """The dense tensor of a weight, kept until the values or the pattern change."""
+
+    def __init__(self):
+        self.tensor: torch.Tensor | None = None
+        self._made_from: list[tuple[int, Seen]] = []  # of each part the revision, and its values
+
+    def of(self, weight) -> torch.Tensor:
+        """The dense weight: recorded by autograd, or a copy that is kept."""
+        parts = weight._parts()
+        alone = [part.values.is_inference() or runs_again(part.values) for part in parts]
+        if any(alone) or (torch.is_grad_enabled() and weight.requires_grad):
+            self.forget()
+            return weight.to_dense()
+        if self.tensor is None or not self._holds(parts):
+            dense = weight.to_dense().detach()
+            if is_captured(dense.device):  # nothing ran yet
+                return dense
+            self.tensor, self._made_from = dense, [(part.revision, Seen(part.values)) for part in parts]
+        return self.tensor
+
+    def _holds(self, parts) -> bool:
+        found = zip(parts, self._made_from)
+        return all(part.revision == revision and seen.still(part.values) for part, (revision, seen) in found)
+
+    def forget(self) -> None:
+        self.tensor, self._made_from = None, []

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What calls that autograd records in eager mode must know: whether they may be, and which gradients are asked for."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import DataError, user_location
+
+
+def may_record(device: torch.device) -> bool:
+    """Is this an eager call that no transform of torch looks into, outside of autocast regions?"""
+    return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))
+
+
+def asked(ctx, needs) -> list[bool]:
+    """Which of the gradients that the tensors need does this backward pass ask for?
+
+    `torch.autograd.grad` and `backward(inputs=...)` name some tensors; what autograd noted in the forward pass is all.
+    """
+    if sum(needs) < 2:
+        return needs
+    return [need and _runs(node) for need, (node, _) in zip(needs, ctx.next_functions)]
+
+
+def _runs(node) -> bool:
+    try:
+        return torch._C._will_engine_execute_node(node)
+    except RuntimeError:  # torch cannot say it of a leaf that is asked for
+        return True
+
+
+def revision(weight) -> int:
+    """A number that grows with each pattern that the weight is given."""
+    return sum(part.revision for part in weight._parts())
+
+
+def require_pattern(operator: str, weight, then: int, location=None) -> None:
+    """Raise `DataError` in a backward pass where the weight had another pattern, of the revision `then`, in the forward.
+
+    The kernels of the gradients would walk arrays of the one with values of the other.
+    """
+    if revision(weight) != then:
+        raise DataError(
+            f"{operator}: the weight {list(weight.shape)} was given another pattern between the forward and the backward "
+            "pass; run backward before set_packed() or load_state_dict() changes the pattern",
+            location=user_location() or location,
+        )

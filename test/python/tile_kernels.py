@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers on the CPU whose kernels, written in torch, read copies of values as those of tensor cores do.
+
+The weight of a product is put together from the copy alone, so that a stale one shows in the numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import types
+
+import lacis
+import torch
+from lacis.formats import Format, Sum
+from lacis.nn import SparseModule, weight_module
+from lacis.patterns import Pattern
+from lacis.patterns.execution import execution_layout
+from lacis.patterns.regroup import exchange_chunks
+from lacis.patterns.structure import Structure
+from lacis.runtime import library
+from lacis.runtime.compile import Kernel
+from lacis.runtime.kernels import Derived
+
+_LEVELS = "{0} floordiv 384 : dense, {1} floordiv 64 : compressed<unique=false>, ({0} floordiv 64 mod 6, {1} floordiv 16 mod 4)"
+_ROWS = f"#lacis.format<(i, j) -> ({_LEVELS.format('i', 'j')} : bitmap, i mod 64 : dense, j mod 16 : dense)>"
+_COLUMNS = f"#lacis.format<(i, j) -> ({_LEVELS.format('j', 'i')} : bitmap, i mod 16 : dense, j mod 64 : dense)>"
+LAYOUTS = {True: ("regroup capacity 16 lines 32", _ROWS, 32), False: ("regroup capacity 16 lines 128", _COLUMNS, 128)}
+
+_kernels: dict[str, TileKernel] = {}
+
+
+class Bound:
+    """A kernel on given tensors but the first one, as `lacis.runtime.bound.BoundCall`."""
+
+    def __init__(self, tensors, key, packed_shape, dropped, tail, otherwise=None):
+        self.tensors, self.kernel, self.packed_shape = tensors, _kernels[key], packed_shape
+        self.dropped, self.tail, self.number = dropped, tail, self
+
+    @staticmethod
+    def run(x, call):
+        shape = [*x.shape[: x.ndim - call.dropped], *call.tail]
+        return call.kernel.compute([x, *call.tensors], shape, call.packed_shape)
+
+
+class TileKernel(Kernel):
+    """An einsum with one packed operand in half types, in stored blocks."""
+
+    launch = staticmethod(library.einsum)
+    bind = Bound
+    bound = staticmethod(lambda: Bound.run)
+
+    def __init__(self, spec, target, device):
+        format = Format.parse(spec.operands[spec.packed].format)
+        self.parts = dict(format.parts) if isinstance(format, Sum) else {"": format}
+        arrays = lambda format: format.buffers if spec.sampled else [*format.buffers, "values"]
+        storage = [f"{part}.{name}".lstrip(".") for part in self.parts for name in arrays(self.parts[part])]
+        rule, layout, self.line = LAYOUTS[spec.operands[spec.packed].indices[0] in spec.output.indices]
+        derived = [] if spec.sampled else [Derived(0, part, layout, "values", rule) for part in self.parts]
+        key = hashlib.sha256(repr(spec).encode()).hexdigest()
+        load = lambda device, key: _kernels.setdefault(key, self)
+        loaded = types.SimpleNamespace(key=key, target=target, storage=storage, derived=derived, load=load)
+        super().__init__(spec, loaded, device)
+        _kernels[key] = self
+
+    def scheduled(self, steps):
+        from lacis.runtime.gradients import family
+
+        return family(self, lambda spec, plain=False: TileKernel(spec, self.target, self.device), steps)
+
+    def compute(self, tensors, shape, packed_shape):
+        spec, count = self.spec, sum(operand.format is None for operand in self.spec.arguments)
+        dense, arrays = iter(tensors[:count]), dict(zip(self.names, tensors[count:]))
+        structures = {part: self._structure(part, arrays, packed_shape) for part in self.parts}
+        found = []
+        for operand in spec.operands:
+            if operand.format is None:
+                x = next(dense)
+                found.append((operand, x.reshape(-1, *x.shape[-(len(operand.indices) - 1) :]).float()))
+            elif not spec.sampled:
+                found.append((operand, sum(self._weight(part, each, arrays) for part, each in structures.items())))
+        terms = ",".join("".join(operand.indices) for operand, _ in found)
+        y = torch.einsum(f"{terms}->{''.join(spec.output.indices)}", *(tensor for _, tensor in found))
+        if spec.sampled:
+            ((part, structure),) = structures.items()
+            y = Pattern(structure.format, {"": structure}).gather(y)
+        y = y + next(dense).float() if spec.bias is not None else y
+        return y.to(spec.dtype).reshape(shape)
+
+    def _structure(self, part, arrays, shape) -> Structure:
+        buffers = {name: arrays[part, "", name] for name in self.parts[part].buffers}
+        slots = len(buffers["crd1"].reshape(-1))
+        return Structure(self.parts[part], tuple(shape), buffers, slots, buffers["crd1"].device, None)
+
+    def _weight(self, part, structure, arrays) -> torch.Tensor:
+        """The dense weight that a copy of values holds, in float32."""
+        ((text, tiles),) = [(a[1], t) for a, t in arrays.items() if a[0] == part and a[1]]
+        layout, tiles = execution_layout(structure, text.replace(f" lines {self.line}", "")), tiles.float()
+        rows, columns = layout.format.tile
+        grid = [-(-size // side) + 1 for size, side in zip(structure.shape, (rows, columns))]
+        dense = torch.zeros(grid[0], grid[1], rows, columns)
+        tiles = exchange_chunks(tiles.to(self.spec.dtype), self.line).float()
+        for tile, row, column in zip(tiles, layout.tile_rows.tolist(), layout.tile_columns.tolist()):
+            if row < grid[0] and column < grid[1]:
+                dense[row, column] += tile
+        dense = dense.transpose(1, 2).reshape(grid[0] * rows, grid[1] * columns)
+        return dense[: structure.shape[0], : structure.shape[1]]
+
+
+def run(tensors, sizes, key):
+    """As the overload of the operator for inference."""
+    return _kernels[key].compute(tensors, sizes[1 : 1 + sizes[0]], sizes[1 + sizes[0] :])
+
+
+def packed(format, rows=96, columns=160, seed=0, dtype=torch.bfloat16):
+    """A random weight in whole blocks of 16."""
+    draw = torch.Generator().manual_seed(seed)
+    kept = torch.rand(rows // 32, columns // 32, generator=draw) < 0.5
+    mask = kept.repeat_interleave(32, 0).repeat_interleave(32, 1)
+    weight = torch.randn(rows, columns, generator=draw).to(dtype)
+    return lacis.pack(weight * mask, format, mask=mask)
+
+
+def layer(format, rows=96, columns=160, bias=True, seed=0, dtype=torch.bfloat16) -> SparseModule:
+    """A linear layer of such a weight."""
+    torch.manual_seed(seed)
+    dense = torch.nn.Linear(columns, rows, bias=bias, dtype=dtype)
+    weight = weight_module(packed(format, rows, columns, seed, dtype))
+    return SparseModule(dense, "linear", weight, "cpu", TileKernel)
