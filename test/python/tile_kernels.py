@@ -11,7 +11,7 @@ import types
 
 import lacis
 import torch
-from lacis.formats import Format, Sum
+from lacis.formats import Format, Sum, decompose
 from lacis.nn import SparseModule, weight_module
 from lacis.patterns import Pattern
 from lacis.patterns.execution import execution_layout
@@ -26,7 +26,14 @@ _ROWS = f"#lacis.format<(i, j) -> ({_LEVELS.format('i', 'j')} : bitmap, i mod 64
 _COLUMNS = f"#lacis.format<(i, j) -> ({_LEVELS.format('j', 'i')} : bitmap, i mod 16 : dense, j mod 64 : dense)>"
 LAYOUTS = {True: ("regroup capacity 16 lines 32", _ROWS, 32), False: ("regroup capacity 16 lines 128", _COLUMNS, 128)}
 
+FORMATS = {
+    "16": lacis.Bsr(16, 16),
+    "32": lacis.Bsr(32, 32),
+    "sum": decompose(head=lacis.BlockedEll(16, 16, width=1), rest=lacis.Bsr(16, 16)),
+}
+
 _kernels: dict[str, TileKernel] = {}
+_layouts: dict[tuple, object] = {}
 
 
 class Bound:
@@ -94,16 +101,21 @@ class TileKernel(Kernel):
     def _weight(self, part, structure, arrays) -> torch.Tensor:
         """The dense weight that a copy of values holds, in float32."""
         ((text, tiles),) = [(a[1], t) for a, t in arrays.items() if a[0] == part and a[1]]
-        layout, tiles = execution_layout(structure, text.replace(f" lines {self.line}", "")), tiles.float()
-        rows, columns = layout.format.tile
-        grid = [-(-size // side) + 1 for size, side in zip(structure.shape, (rows, columns))]
-        dense = torch.zeros(grid[0], grid[1], rows, columns)
-        tiles = exchange_chunks(tiles.to(self.spec.dtype), self.line).float()
-        for tile, row, column in zip(tiles, layout.tile_rows.tolist(), layout.tile_columns.tolist()):
-            if row < grid[0] and column < grid[1]:
-                dense[row, column] += tile
-        dense = dense.transpose(1, 2).reshape(grid[0] * rows, grid[1] * columns)
-        return dense[: structure.shape[0], : structure.shape[1]]
+        layout = _layout(structure, text.replace(f" lines {self.line}", ""))
+        (rows, columns), (height, width) = layout.format.tile, structure.shape
+        dense = torch.zeros(-(-height // rows) + 1, -(-width // columns) + 1, rows, columns)
+        place = layout.tile_rows.clamp(max=len(dense) - 1), layout.tile_columns.clamp(max=dense.shape[1] - 1)
+        dense.index_put_(place, exchange_chunks(tiles, self.line).float(), accumulate=True)
+        return dense.transpose(1, 2).flatten(0, 1).flatten(1, 2)[:height, :width]
+
+
+def _layout(structure, text):
+    """The execution layout of a structure, made once for each pattern."""
+    arrays = tuple(tuple(tensor.reshape(-1).tolist()) for tensor in structure.buffers.values())
+    key = structure.format, structure.shape, text, arrays
+    if key not in _layouts:
+        _layouts[key] = execution_layout(structure, text)
+    return _layouts[key]
 
 
 def run(tensors, sizes, key):
@@ -126,3 +138,40 @@ def layer(format, rows=96, columns=160, bias=True, seed=0, dtype=torch.bfloat16)
     dense = torch.nn.Linear(columns, rows, bias=bias, dtype=dtype)
     weight = weight_module(packed(format, rows, columns, seed, dtype))
     return SparseModule(dense, "linear", weight, "cpu", TileKernel)
+
+
+def tokens(*shape, grad=False, seed=0):
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randn(*(shape or (5, 160)), generator=draw).bfloat16().requires_grad_(grad)
+
+
+def expected(layer, x):
+    with torch.no_grad():
+        y = x.float() @ layer.weight.to_dense().float().T
+        return (y if layer.bias is None else y + layer.bias.float()).bfloat16()
+
+
+def inference(layer, x):
+    with torch.no_grad():
+        return layer(x)
+
+
+def assert_fresh(layer, x=None):
+    """Inference has the numbers of the present values."""
+    x = tokens() if x is None else x
+    assert torch.equal(inference(layer, x), expected(layer, x))
+
+
+class Ways:
+    """Counts the calls that the quick way answers; `general` closes it."""
+
+    def __init__(self, layer, general=False):
+        if layer._quick_steps is None:
+            layer.bind()
+        self.quick, self.answered, self.general = layer._quick_steps, 0, general
+        layer._quick_steps = self
+
+    def __call__(self, x):
+        y = None if self.general else self.quick(x)
+        self.answered += y is not None
+        return y
