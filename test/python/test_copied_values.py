@@ -179,6 +179,15 @@ def test_gradients_of_gradients_outlive_later_calls():
     assert all(map(torch.equal, *found))
 
 
+def test_the_general_way_has_copies_that_the_quick_one_does_not_fill():
+    layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
+    general = layer(x)  # binds
+    layer(x)
+    assert_fresh(layer)
+    general.sum().backward()
+    assert torch.equal(x.grad, layer.weight.to_dense().detach().float().sum(0).bfloat16().expand(5, -1))
+
+
 def test_checkpoints():
     found = []
     for general in (False, True):
@@ -196,6 +205,7 @@ def test_checkpoints():
 def test_modules_that_were_copied_cast_or_bound_in_inference_train_on():
     layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
     layer(x).sum().backward()
+    assert_fresh(layer)
     for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer.weight))):
         weight = getattr(twin, "weight", twin)
         with torch.no_grad():
@@ -205,6 +215,12 @@ def test_modules_that_were_copied_cast_or_bound_in_inference_train_on():
         weight.validate()
     layer.half()
     half = tokens().half().requires_grad_()
+    with torch.inference_mode():
+        layer(half.detach())  # puts the moved copies where they can be filled
+    with torch.no_grad():
+        layer.weight.values.mul_(2)
+        y = torch.nn.functional.linear(half.float(), layer.weight.to_dense().float(), layer.bias.float())
+        assert torch.equal(layer(half), y.half())
     for _ in range(2):
         ways, half.grad = Ways(layer), None
         layer(half).sum().backward()
@@ -213,6 +229,7 @@ def test_modules_that_were_copied_cast_or_bound_in_inference_train_on():
     fresh = tile_kernels.layer(FORMATS["16"])
     with torch.inference_mode():
         fresh(tokens())
+    assert not any(array.is_inference() for array in fresh.buffers()), "autograd could not save it"
     with torch.no_grad():
         fresh.weight.values.mul_(2)
     assert_fresh(fresh)

@@ -63,6 +63,34 @@ def test_other_values_by_every_door():
     assert_fresh(layer)
 
 
+def test_another_parameter_on_the_same_storage_with_as_many_changes():
+    layer = tile_kernels.layer(FORMATS["16"])
+    old, new = layer.weight.values, torch.nn.Parameter(layer.weight.values.data)
+    with torch.no_grad():
+        old.mul_(2)
+        assert_fresh(layer)
+        while new._version < old._version:
+            new.mul_(2)
+    layer.weight.values = new
+    assert (old.data_ptr(), old._version) == (new.data_ptr(), new._version)
+    assert_fresh(layer)
+
+
+def test_what_changes_unseen_between_a_step_and_the_next_call():
+    """A graph of the optimizer alone, or parameters that are gathered for each step, count no changes: here `.data`."""
+    layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
+    layer(x).sum().backward()
+    for _ in range(3):
+        assert_fresh(layer)
+        layer.weight.values.data.mul_(2)
+        ways, x.grad = Ways(layer), None
+        y = layer(x)
+        assert ways.answered == 1 and torch.equal(y, expected(layer, x))
+        y.sum().backward()
+        assert torch.equal(x.grad, layer.weight.to_dense().detach().float().sum(0).bfloat16().expand(5, -1))
+        layer.weight.values.data.mul_(2)
+
+
 def test_a_graph_that_trains_the_values_is_remembered(captured, copies):
     """What it replays changes them unseen, here by `.data`."""
     layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
@@ -108,21 +136,25 @@ def test_a_copy_that_a_graph_will_make_is_not_there_yet(captured, copies, traina
     assert copies == [False, True] + [False] * trainable, "frozen values have one copy for all"
 
 
-def test_the_dense_copy_of_a_weight_follows_it_too(captured):
+@pytest.mark.parametrize("trainable", [True, False])
+def test_the_dense_copy_of_a_weight_follows_it_too(captured, trainable):
     layer = tile_kernels.layer(FORMATS["16"], bias=False)
+    layer.weight.values.requires_grad_(trainable)
     layer.runs_dense = True
     assert_fresh = lambda: torch.testing.assert_close(inference(layer, tokens()), expected(layer, tokens()))
     assert_fresh()
     held = layer._dense.tensor
-    assert layer._dense_weight() is not held, "gradients are recorded"
+    assert (layer._dense_weight() is held) != trainable, "gradients are recorded"
     assert_fresh()
+    held = layer._dense.tensor
     with torch.no_grad():
         layer.weight.values.mul_(2)
         captured[0] = True
         inference(layer, tokens())
         captured[0] = False
-    assert layer._dense.tensor is None
+    assert layer._dense.tensor is (None if trainable else held), "the one that was captured is not there yet"
     assert_fresh()
+    layer.weight.values.requires_grad_()
     captured[0] = True
     layer(tokens())
     captured[0] = False
@@ -134,7 +166,11 @@ def test_the_dense_copy_of_a_weight_follows_it_too(captured):
 def test_a_packed_tensor_has_no_stale_copy_either(captured):
     text = tile_kernels.LAYOUTS[True][0] + " " + tile_kernels.LAYOUTS[True][1]
     packed = tile_kernels.packed(FORMATS["16"])
-    values = packed.values.requires_grad_()
+    values, captured[0] = packed.values, True
+    made = packed.array("", text, "values")
+    captured[0] = False
+    assert packed.array("", text, "values") is not made, "it is not there yet"
+    values.requires_grad_()
     first = packed.array("", text, "values")
     assert packed.array("", text, "values") is first
     assert pickle.loads(pickle.dumps(packed)).array("", text, "values") is not first
