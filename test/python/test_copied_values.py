@@ -217,6 +217,7 @@ def test_modules_that_were_copied_cast_or_bound_in_inference_train_on():
     half = tokens().half().requires_grad_()
     with torch.inference_mode():
         layer(half.detach())  # puts the moved copies where they can be filled
+    assert not any(array.is_inference() for array in layer.buffers())
     with torch.no_grad():
         layer.weight.values.mul_(2)
         y = torch.nn.functional.linear(half.float(), layer.weight.to_dense().float(), layer.bias.float())

@@ -38,6 +38,7 @@ class CopiedValues:
         """A copy of its own for one call."""
         return self._how(values.detach(), places)
 
+    @torch.inference_mode(False)  # other modes fill it, too
     def with_room(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         """`tiles`, where these can be filled, else a copy that can."""
         return tiles if self._how.fits(tiles, values) else self.made(values, places)
@@ -47,7 +48,7 @@ class CopiedValues:
         if self._how.fits(tiles, values):
             self._how.again(tiles, values.detach(), places)
         else:
-            tiles = self.made(values, places)
+            tiles = self.with_room(tiles, values, places)
         self._tiles, self._seen, self._filled, self._lasts = tiles, Seen(values), moment(), lasts
         return tiles
 

@@ -58,8 +58,7 @@ class TileCopy:
 
     def fits(self, tiles: torch.Tensor, values: torch.Tensor) -> bool:
         """Can `again` make the copy of these values in the `tiles` of an earlier one?"""
-        writable = not tiles.is_inference() or torch.is_inference_mode_enabled()
-        return writable and tiles.dtype == (self.dtype or values.dtype) and have_room(tiles, self.block, self.tile)
+        return tiles.dtype == (self.dtype or values.dtype) and have_room(tiles, self.block, self.tile)
 
     def again(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> None:
         """Make the copy of other values in the `tiles` of an earlier one."""
