@@ -21,7 +21,8 @@ from lacis.runtime import library
 from lacis.runtime.compile import Kernel
 from lacis.runtime.kernels import Derived
 
-_LEVELS = "{0} floordiv 384 : dense, {1} floordiv 64 : compressed<unique=false>, ({0} floordiv 64 mod 6, {1} floordiv 16 mod 4)"
+_GROUP = "({0} floordiv 64 mod 6, {1} floordiv 16 mod 4)"
+_LEVELS = "{0} floordiv 384 : dense, {1} floordiv 64 : compressed<unique=false>, " + _GROUP
 _ROWS = f"#lacis.format<(i, j) -> ({_LEVELS.format('i', 'j')} : bitmap, i mod 64 : dense, j mod 16 : dense)>"
 _COLUMNS = f"#lacis.format<(i, j) -> ({_LEVELS.format('j', 'i')} : bitmap, i mod 16 : dense, j mod 64 : dense)>"
 LAYOUTS = {True: ("regroup capacity 16 lines 32", _ROWS, 32), False: ("regroup capacity 16 lines 128", _COLUMNS, 128)}

@@ -68,7 +68,7 @@ class BoundCopy:
         self._copied, self._tiles, self._places, self._values = copied, tiles, places, values
 
     def refresh(self, since: int | None = None) -> None:
-        """Fill it, unless the values are as they were when it was filled, which was after `since` or they are frozen."""
+        """Fill it, unless that was done after `since`, or the values are frozen, and they have not changed."""
         copied, tiles, values = self._copied, self._tiles, self._values
         frozen = not values.requires_grad
         if (frozen or since is not None) and copied.serves(tiles, values, None if frozen else since):

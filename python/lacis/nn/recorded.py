@@ -36,13 +36,13 @@ def revision(weight) -> int:
 
 
 def require_pattern(operator: str, weight, then: int, location=None) -> None:
-    """Raise `DataError` in a backward pass where the weight had another pattern, of the revision `then`, in the forward.
+    """Raise `DataError` in a backward pass, unless the weight has the pattern of the revision `then`, of the forward.
 
     The kernels of the gradients would walk arrays of the one with values of the other.
     """
     if revision(weight) != then:
         raise DataError(
-            f"{operator}: the weight {list(weight.shape)} was given another pattern between the forward and the backward "
-            "pass; run backward before set_packed() or load_state_dict() changes the pattern",
+            f"{operator}: the weight {list(weight.shape)} was given another pattern between the forward and the "
+            "backward pass; run backward before set_packed() or load_state_dict() changes the pattern",
             location=user_location() or location,
         )

@@ -98,7 +98,7 @@ class SparseModule(torch.nn.Module):
         companions = self._tensors(self._gradient_arrays(dense, storage, cast)) if torch.is_grad_enabled() else []
         key = self._key if cast is None else cast.family.key
         y = self._launch(dense, storage, shape, key, list(self.weight.shape), companions)
-        if y.grad_fn is not None and not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and y.grad_fn is not None:
             self._require_pattern_in(y.grad_fn)
         return operator.output(y, *args)
 

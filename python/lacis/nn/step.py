@@ -19,8 +19,8 @@ class QuickSteps:
     """Calls the kernels of one `SparseModule` where gradients are recorded, with all tensors but the input bound.
 
     A call answers None, and leaves it to the module's slower way, where a `QuickStep` cannot serve it: other than one
-    dense operand beside the bias, autocast, a mode or a transform that looks at every operator, an input that the kernel
-    refuses, or a CUDA graph that is captured, which has copies of values of its own.
+    dense operand beside the bias, autocast, a mode or a transform that looks at every operator, an input that the
+    kernel refuses, or a CUDA graph that is captured, which has copies of values of its own.
     """
 
     def __init__(self, module, operator):
