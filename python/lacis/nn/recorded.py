@@ -30,19 +30,22 @@ def _runs(node) -> bool:
         return True
 
 
-def revision(weight) -> int:
-    """A number that grows with each pattern that the weight is given."""
-    return sum(part.revision for part in weight._parts())
+def revision(parts) -> int:
+    """A number that grows with each pattern that a weight of these parts is given."""
+    total = 0
+    for part in parts:
+        total += part.revision
+    return total
 
 
-def require_pattern(operator: str, weight, then: int, location=None) -> None:
+def require_pattern(module, parts, then: int) -> None:
     """Raise `DataError` in a backward pass, unless the weight has the pattern of the revision `then`, of the forward.
 
     The kernels of the gradients would walk arrays of the one with values of the other.
     """
-    if revision(weight) != then:
+    if revision(parts) != then:
         raise DataError(
-            f"{operator}: the weight {list(weight.shape)} was given another pattern between the forward and the "
+            f"{module.operator}: the weight {list(parts[0].shape)} was given another pattern between the forward and the "
             "backward pass; run backward before set_packed() or load_state_dict() changes the pattern",
-            location=user_location() or location,
+            location=user_location() or module.location,
         )

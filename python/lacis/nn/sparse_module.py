@@ -104,8 +104,9 @@ class SparseModule(torch.nn.Module):
 
     def _require_pattern_in(self, node) -> None:
         """Refuse the backward pass of a call where the weight has another pattern by then."""
-        weight, then, location = self.weight, revision(self.weight), self.location
-        node.register_prehook(lambda _: require_pattern(self.operator, weight, then, location))
+        parts = self.weight._parts()
+        then = revision(parts)
+        node.register_prehook(lambda _: require_pattern(self, parts, then))
 
     def _dense_weight(self) -> torch.Tensor:
         """The dense weight: recorded by autograd, or a copy that is kept until the values change."""

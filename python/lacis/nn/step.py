@@ -106,7 +106,7 @@ class Bound:
         self._copies = copies
         of = lambda names: [copies[array] for array in names if array in copies]
         self._read = {"": of(family.kernel.names), **{slot: of(names) for slot, names in walked.items()}}
-        self.weight = module.weight
+        self.parts = module.weight._parts()
 
     def run(self, x):
         """What the kernel answers; the input may have any leading dimensions."""
@@ -116,7 +116,7 @@ class Bound:
 
     def require_pattern(self, then: int) -> None:
         """Raise `DataError` unless the weight has the pattern of the revision `then`, that of the forward pass."""
-        require_pattern(self._module.operator, self.weight, then, self._module.location)
+        require_pattern(self._module, self.parts, then)
 
     def gradients(self, x, shape, grad, needs, since: int) -> list:
         """The gradients of the input, of each part's values, and of the operator's extras; None where nobody asked.
@@ -175,7 +175,7 @@ class Recorded(torch.autograd.Function):
     @staticmethod
     def forward(ctx, bound, x, *trained):
         needs = ctx.needs_input_grad[1:]
-        ctx.bound, ctx.shape, ctx.revision, ctx.since = bound, x.shape, revision(bound.weight), moment()
+        ctx.bound, ctx.shape, ctx.revision, ctx.since = bound, x.shape, revision(bound.parts), moment()
         ctx.save_for_backward(x if any(needs[1 : 1 + len(bound.values)]) else None, *(bound.values if needs[0] else ()))
         return bound.run(x)
 

@@ -16,8 +16,8 @@ _trained_by_graphs: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.Wea
 class Seen:
     """A tensor when something was made from it: which it was, its storage, and how many changes torch had counted.
 
-    The storage is told from others by itself, not by its address, which a later one may have again. Neither it nor the
-    tensor is kept.
+    The storage is told from others by itself, not by its address, which a later one may have again; its memory is not
+    kept.
 
     >>> tensor = torch.zeros(3)
     >>> seen = Seen(tensor)
@@ -28,14 +28,14 @@ class Seen:
     __slots__ = ("_address", "_storage", "_tensor", "_version")
 
     def __init__(self, tensor: torch.Tensor):
-        self._tensor = weakref.ref(tensor)
+        self._tensor = tensor
         self._storage = StorageWeakRef(tensor.untyped_storage())
         self._version, self._address = tensor._version, tensor.data_ptr()
 
     def still(self, tensor: torch.Tensor) -> bool:
         """Does the tensor hold what it held? Nobody can say it of one that a CUDA graph trains."""
         return (
-            tensor is self._tensor()
+            tensor is self._tensor
             and tensor._version == self._version
             and tensor.data_ptr() == self._address
             and tensor.untyped_storage()._cdata == self._storage.cdata
