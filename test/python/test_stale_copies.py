@@ -9,6 +9,7 @@ import pytest
 import tile_kernels
 import torch
 from tile_kernels import FORMATS, Ways, assert_fresh, expected, inference, tokens
+from torch.multiprocessing.reductions import StorageWeakRef
 
 pytestmark = pytest.mark.usefixtures("kernels_in_torch")
 
@@ -114,6 +115,34 @@ def test_a_graph_that_trains_the_values_is_remembered(captured, copies):
     copies.clear()
     assert_fresh(twin)
     assert not copies, "no graph trains it"
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_a_graph_of_a_backward_pass_alone(captured, copies, trainable):
+    layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
+    layer.weight.values.requires_grad_(trainable)
+    layer(x)  # binds
+    y = layer(x)
+    copies.clear()
+    captured[0] = True
+    y.sum().backward(retain_graph=True)
+    assert copies == [False, False], "a graph has copies of its own"
+    captured[0] = False
+    y.sum().backward()
+    assert copies == [False, False] + [True] * trainable, "it ran nothing yet"
+    if trainable:
+        for _ in range(2):
+            layer.weight.values.data.mul_(2)
+            assert_fresh(layer)
+
+
+def test_what_was_seen_keeps_no_memory():
+    layer = tile_kernels.layer(FORMATS["16"])
+    assert_fresh(layer)
+    layer(tokens(grad=True)).sum().backward()
+    storage = StorageWeakRef(layer.weight.values.untyped_storage())
+    layer.weight.values.data = layer.weight.values.data.clone()
+    assert storage.expired()
 
 
 @pytest.mark.parametrize("trainable", [True, False])

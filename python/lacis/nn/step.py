@@ -10,6 +10,7 @@ import torch
 
 from ..capture.gradient import VALUES
 from ..patterns.capturing import is_captured
+from ..patterns.seen import trained_by_graph
 from .copied import BoundCopy, moment
 from .quick import Watched, _dispatch_modes
 from .recorded import asked, may_record, require_pattern, revision
@@ -114,6 +115,15 @@ class Bound:
             copy.refresh()
         return self._run(x, self._forward.number)
 
+    def is_captured(self, device) -> bool:
+        """Is a CUDA graph made of this backward pass, and must hold the copies that it reads?"""
+        if not self._copies or not is_captured(device):
+            return False
+        for values in self.values:
+            if values.requires_grad:
+                trained_by_graph(values)
+        return True
+
     def require_pattern(self, then: int) -> None:
         """Raise `DataError` unless the weight has the pattern of the revision `then`, that of the forward pass."""
         require_pattern(self._module, self.parts, then)
@@ -185,7 +195,7 @@ class Recorded(torch.autograd.Function):
         bound.require_pattern(ctx.revision)
         x, *values = ctx.saved_tensors
         elsewhere = any(then.data_ptr() != now.data_ptr() for then, now in zip(values, bound.values))
-        if not elsewhere and not torch.is_grad_enabled():
+        if not elsewhere and not torch.is_grad_enabled() and not bound.is_captured(grad.device):
             try:
                 return None, *bound.gradients(x, ctx.shape, grad, needs, ctx.since)
             except RuntimeError:

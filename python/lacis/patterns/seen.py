@@ -52,5 +52,10 @@ def runs_again(values: torch.Tensor) -> bool:
     if not values.requires_grad or not is_captured(values.device):
         return False
     if torch.is_grad_enabled():
-        _trained_by_graphs[id(values)] = values
+        trained_by_graph(values)
     return True
+
+
+def trained_by_graph(values: torch.Tensor) -> None:
+    """A CUDA graph that is captured changes these values, of which torch counts nothing from now on."""
+    _trained_by_graphs[id(values)] = values
