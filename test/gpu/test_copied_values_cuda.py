@@ -63,11 +63,11 @@ def test_the_quick_way_has_the_numbers_of_the_general_one(kind, frozen):
         part.values.requires_grad_(frozen != "values")
     layer.bias.requires_grad_(frozen != "bias")
     quick, found = layer._quick_steps, []
-    for shape in ((300, 512), (2, 3, 512), (512,), (0, 512)):
+    for shape in ((300, 512), (2, 3, 512), (512,)):
         for general in (False, True):
             layer._quick_steps = quick
             ways = Ways(layer, general)
-            x = torch.linspace(-1, 1, max(1, 512 * 300), device="cuda").bfloat16()
+            x = torch.linspace(-1, 1, 512 * 300, device="cuda").bfloat16()
             x = x[: torch.Size(shape).numel()].reshape(shape).clone().requires_grad_(frozen != "input")
             y = layer(x)
             y.float().cos().sum().backward()
