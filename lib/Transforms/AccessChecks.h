@@ -44,6 +44,7 @@ private:
   void guardTileAccess(mlir::Operation *op);
   void guardLoadTile(LoadTileOp load);
   void guardLoadRun(LoadRunOp load);
+  void guardLoadAcc(LoadAccOp load);
   void guardRows(mlir::Operation *load, mlir::Value array, mlir::Type element, mlir::Value first,
                  mlir::OpOperand &size);
   void record(mlir::OpBuilder &b, mlir::Location loc, const Place &place, mlir::Value extent);
@@ -64,7 +65,7 @@ inline int64_t bytesOfElement(mlir::Type type) {
 
 /// Does an operation read tiles, or rows for tiles, from memory?
 inline bool isTileAccess(mlir::Operation *op) {
-  return llvm::isa<LoadTileOp, LoadRunOp, LoadRowsOp, LoadEntriesOp>(op);
+  return llvm::isa<LoadTileOp, LoadRunOp, LoadRowsOp, LoadAccOp, LoadEntriesOp>(op);
 }
 
 } // namespace lacis

@@ -109,12 +109,32 @@ void AccessChecks::guardRows(Operation *load, Value array, Type element, Value f
   size.set(arith::SelectOp::create(b, loc, lies, size.get(), none));
 }
 
+/// A tile of a workspace that lies outside is the first one.
+void AccessChecks::guardLoadAcc(LoadAccOp load) {
+  OpBuilder b(load);
+  Location loc = load.getLoc();
+  AccType type = load.getAcc().getType();
+  int64_t elements = type.getRows() * type.getColumns();
+  auto array = cast<BlockArgument>(load.getSource());
+  Value tiles = arith::DivUIOp::create(b, loc, bytesOf(array, type.getElementType()),
+                                       constant(b, loc, elements * bytesOfElement(type.getElementType())));
+  Value number = wide(b, load.getPlace()), lies = within(b, loc, number, tiles);
+  Value outside = arith::XOrIOp::create(b, loc, lies, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  OpBuilder then = scf::IfOp::create(b, loc, outside, /*withElseRegion=*/false).getThenBodyBuilder();
+  Place place{array, arith::MulIOp::create(then, loc, number, constant(then, loc, elements))};
+  record(then, loc, place, extentOf(then, loc, array, type.getElementType()));
+  Value none = arith::ConstantOp::create(b, loc, b.getIntegerAttr(load.getPlace().getType(), 0));
+  load.getPlaceMutable().assign(arith::SelectOp::create(b, loc, lies, load.getPlace(), none));
+}
+
 void AccessChecks::guardTileAccess(Operation *op) {
   OpBuilder b(op);
   if (auto load = dyn_cast<LoadTileOp>(op))
     return guardLoadTile(load);
   if (auto load = dyn_cast<LoadRunOp>(op))
     return guardLoadRun(load);
+  if (auto load = dyn_cast<LoadAccOp>(op))
+    return guardLoadAcc(load);
   if (auto load = dyn_cast<LoadRowsOp>(op))
     return guardRows(load, load.getSource(), *load.getType(), wide(b, load.getFirst()), load.getSizeMutable()[0]);
   auto load = cast<LoadEntriesOp>(op);

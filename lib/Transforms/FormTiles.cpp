@@ -5,8 +5,7 @@
 /// for i: for b: for i1, b1: y = sum over j  -->  for (i, b) in the worker's list: producer: for j: load; consumers:
 /// for j: multiply; store. Both roles walk the same execution layout.
 #include "SampledTiles.h"
-#include "TileNest.h"
-#include "TileRoles.h"
+#include "TileForm.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -18,49 +17,6 @@ namespace lacis {
 
 using namespace mlir;
 using namespace lacis;
-
-namespace {
-
-class TileForm : TileRoles {
-public:
-  TileForm(func::FuncOp function, TileNest &nest)
-      : TileRoles(function, nest.panels, nest.product.walk->getLoc()), nest(nest), layout(nest.layout) {}
-
-  LogicalResult run();
-
-private:
-  using Body = llvm::function_ref<Value(OpBuilder &, Value panel, Value column, Value ring)>;
-
-  void produce(OpBuilder &at, Value worker, Value ring) override;
-  void consume(OpBuilder &at, Value consumer, Value worker, Value ring) override;
-  void prepare();
-  void forEachItem(OpBuilder at, Value worker, Value ring, Body body);
-  void fill(OpBuilder &at, Value panel, Value column, LevelLoopOp steps);
-  void loadStep(OpBuilder &at, Value step, Value list);
-  void loadMatrix(OpBuilder &in, Value panel, Value depth, Value list);
-  void loadLinked(OpBuilder &in, Value position, Value place, Value list);
-  Value sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring);
-  SmallVector<std::pair<Value, Value>> findTiles(OpBuilder &at, Value consumer, Value step, size_t count);
-  SmallVector<Value> multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs);
-  /// Where one accumulator of a consumer stands in the output, and the vectors that follow the sum, at its rows.
-  struct Part {
-    Value row;
-    SmallVector<Value> vectors;
-  };
-  SmallVector<Part> locate(OpBuilder &at, Value consumer, Value panel);
-  Value applyFinish(OpBuilder &at, Value acc, const Part &part, Value residual);
-  void store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual);
-  Value loadResidual(OpBuilder &at, Value panel, Value column, Value ring);
-  Value pass(OpBuilder &at, Value consumers, Value ring);
-  Value finishWithResidual(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done);
-
-  TileNest &nest;
-  const TileLayout &layout;
-  Finish after;
-  Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows;
-};
-
-} // namespace
 
 /// The structures that the roles walk, and how many tiles the dense axis has.
 void TileForm::prepare() {
@@ -78,11 +34,14 @@ void TileForm::prepare() {
   tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
   if (product.block().isMatrix)
     matrixRows = tensor::DimOp::create(b, loc, product.output, constant(1));
+  if (product.start)
+    rowTiles = arith::CeilDivUIOp::create(b, loc, tensor::DimOp::create(b, loc, product.output, constant(1)),
+                                          constant(nest.rows));
   if (after.residual)
     residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1));
   auto capacity = layout.capacity ? b.getI64IntegerAttr(*layout.capacity) : IntegerAttr();
   auto regroupedType = RankedTensorType::get(type.getShape(), element, layout.format);
-  regrouped = RegroupOp::create(b, loc, regroupedType, product.stored, capacity);
+  regrouped = RegroupOp::create(b, loc, regroupedType, product.tensor, capacity);
   auto format = parseAttribute("#lacis.format<(g, n, i, b) -> (g : dense, n : dense, i : compressed<unique=false>, "
                                "b : singleton)>",
                                context);
@@ -158,7 +117,7 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
                                 constant(tall));
     column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)), constant(wide));
   }
-  load(in, nest.product.stored, {slot, row, column}, list, place);
+  load(in, nest.product.tensor, {slot, row, column}, list, place);
 }
 
 /// The tiles of a dense matrix, whose panels stand in its order; the last may lack rows.
@@ -167,7 +126,7 @@ void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
     Value row = add(in, multiply(in, panel, layout.panel), constant(n * layout.rows));
     Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, matrixRows);
     OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-    load(then, nest.product.stored, {zero, layout.transposed ? depth : row, layout.transposed ? row : depth}, list,
+    load(then, nest.product.tensor, {zero, layout.transposed ? depth : row, layout.transposed ? row : depth}, list,
          constant(n));
   }
 }
@@ -199,147 +158,6 @@ Value TileForm::loadResidual(OpBuilder &at, Value panel, Value column, Value rin
   load(then, after.residual.getTensor(), {column, row}, tiles.getTiles()[0], Value());
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
   return loop.getResult(0);
-}
-
-//===- Consumers ----------------------------------------------------------===//
-
-/// The first stored tile of each of `count` accumulators, and which of its tiles are stored (null where all are).
-SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value consumer, Value step, size_t count) {
-  Type word = at.getI32Type();
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value)));
-  };
-  int64_t width = layout.width;
-  Value who = arith::IndexCastOp::create(at, loc, word, consumer);
-  Value shift = arith::MulIOp::create(at, loc, who, number(width * static_cast<int64_t>(count)));
-  SmallVector<std::pair<Value, Value>> own;
-  if (layout.isFull && width == 1) {
-    for (size_t n = 0; n < count; ++n)
-      own.push_back({arith::AddIOp::create(at, loc, shift, number(n)), Value()});
-    return own;
-  }
-  Value below = arith::SubIOp::create(at, loc, arith::ShLIOp::create(at, loc, number(1), shift), number(1));
-  Value bits = PresenceOp::create(at, loc, word, regrouped, 2, step);
-  Value first = math::CtPopOp::create(at, loc, arith::AndIOp::create(at, loc, bits, below));
-  Value rest = arith::ShRUIOp::create(at, loc, bits, shift);
-  for (size_t n = 0; n < count; ++n) {
-    Value mine = arith::AndIOp::create(at, loc, rest, number((int64_t(1) << width) - 1));
-    own.push_back({first, mine});
-    if (n + 1 == count)
-      break;
-    first = arith::AddIOp::create(at, loc, first, math::CtPopOp::create(at, loc, mine));
-    rest = arith::ShRUIOp::create(at, loc, rest, number(width));
-  }
-  return own;
-}
-
-/// The products of one step: of each accumulator those tiles of its rows that are stored.
-SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
-  SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
-  auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
-  UnitAttr isTf32 = nest.isTf32 ? at.getUnitAttr() : UnitAttr();
-  SmallVector<Value> results;
-  for (auto [acc, place] : llvm::zip(accs, own))
-    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc, isTf32));
-  return results;
-}
-
-/// What follows the sum, element by element.
-Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value residual) {
-  if (after.steps.empty())
-    return acc;
-  SmallVector<Value> values{acc};
-  llvm::append_range(values, part.vectors);
-  SmallVector<ReadOp> reads = after.vectors;
-  if (residual) {
-    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), at.getUnitAttr()));
-    reads.push_back(after.residual);
-  }
-  auto map = MapOp::create(at, loc, accType, values);
-  Block &body = map.getBody().emplaceBlock();
-  IRMapping mapping;
-  mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
-  for (ReadOp read : reads)
-    mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
-  OpBuilder in = OpBuilder::atBlockEnd(&body);
-  for (Operation *step : after.steps) {
-    auto wide = dyn_cast<arith::ExtFOp>(step);
-    if (wide && wide.getIn().getDefiningOp<ReadOp>()) // they arrive in the type of the sum
-      mapping.map(wide.getOut(), mapping.lookup(wide.getIn()));
-    else if (!isa<ReadOp>(step))
-      in.clone(*step, mapping);
-  }
-  YieldOp::create(in, loc, mapping.lookup(after.result));
-  return map.getResult();
-}
-
-/// Rows stand where the layout put them. Before the sum, so that nothing waits for these loads after it.
-SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Value panel) {
-  auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
-  int64_t count = nest.numParts();
-  Value base = add(at, multiply(at, panel, layout.height), multiply(at, consumer, count));
-  SmallVector<Part> parts;
-  for (int64_t n = 0; n < count; ++n) {
-    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
-    Part part{multiply(at, group, layout.rows), {}};
-    for (ReadOp vector : after.vectors)
-      part.vectors.push_back(
-          LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
-    parts.push_back(part);
-  }
-  return parts;
-}
-
-void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
-  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output,
-                      ValueRange{column, part.row}, at.getUnitAttr(), ArrayAttr(), TypeAttr());
-}
-
-/// Takes the stages of `consumers` others from the ring and gives them back as they are.
-Value TileForm::pass(OpBuilder &at, Value consumers, Value ring) {
-  auto loop = LoopOp::create(at, loc, "part", consumers, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value place = loop.getIterArgs()[0];
-  for (int64_t n = 0; n < nest.numParts(); ++n) {
-    AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-    place = ReleaseOp::create(in, loc, ringType, place);
-  }
-  YieldOp::create(in, loc, place);
-  return loop.getResult(0);
-}
-
-/// Each part of the residual arrives in a stage of its own, after the steps. A consumer lets those of the others pass,
-/// and finishes and stores its own while the stage is there.
-Value TileForm::finishWithResidual(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done) {
-  Value ring = pass(at, consumer, done[0]);
-  for (auto [acc, part] : llvm::zip(done.drop_front(), parts)) {
-    auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-    store(at, acc, part, column, tiles.getTiles()[0]);
-    ring = ReleaseOp::create(at, loc, ringType, ring);
-  }
-  return pass(at, arith::SubIOp::create(at, loc, constant(nest.numConsumers() - 1), consumer), ring);
-}
-
-Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, panel);
-  Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
-  SmallVector<Value> carried{ring};
-  for (int64_t n = 0; n < nest.numParts(); ++n)
-    carried.push_back(SplatOp::create(at, loc, accType, initial));
-  auto steps = LevelLoopOp::create(at, loc, nest.product.walkName(), regrouped, 1, panel, carried);
-  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
-  auto args = llvm::to_vector_of<Value>(steps.getIterArgs());
-  SmallVector<Value> next = multiplyStep(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
-  next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
-  YieldOp::create(in, loc, next);
-  auto done = CompleteOp::create(at, loc, steps.getResultTypes(), steps.getResults());
-  if (after.residual)
-    return finishWithResidual(at, consumer, parts, column, done.getResults());
-  for (auto [acc, part] : llvm::zip(done.getResults().drop_front(), parts))
-    store(at, acc, part, column, /*residual=*/Value());
-  return done.getResult(0);
 }
 
 //===- Roles --------------------------------------------------------------===//

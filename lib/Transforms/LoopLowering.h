@@ -42,6 +42,7 @@ private:
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   void lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  void lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
   mlir::Value withoutPadding(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::Value value,
                              mlir::ValueRange rows, mlir::Value column);
   llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);

@@ -127,6 +127,12 @@ void LoopLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
   mapping.map(op.getAcc(), made.getAcc());
 }
 
+void LoopLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
+  Value pointer = arguments.pointer(sourceOf(op.getSource(), workspaces));
+  auto made = LoadAccOp::create(b, op.getLoc(), op.getAcc().getType(), pointer, mapping.lookup(op.getPlace()));
+  mapping.map(op.getAcc(), made.getAcc());
+}
+
 /// `value`, whose groups of rows are to be stored at `rows` of a sampled output, with 0 at the padding of the blocks.
 Value LoopLowering::withoutPadding(OpBuilder &b, Location loc, Value target, Value value, ValueRange rows,
                                    Value column) {

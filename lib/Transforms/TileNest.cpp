@@ -118,6 +118,23 @@ static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
   return success();
 }
 
+/// What other parts were summed up to lies as accumulators load it: tile by tile, in each of them row by row.
+static LogicalResult checkStart(TileNest &nest) {
+  if (!nest.product.start)
+    return success();
+  FormatAttr format = formatOf(nest.product.start.getTensor());
+  const Digit wanted[] = {{0, nest.columns, 0}, {1, nest.rows, 0}, {1, 1, nest.rows}, {0, 1, nest.columns}};
+  auto levels = format.getLevels();
+  bool fits = levels.size() == 4 && llvm::all_of(llvm::zip(levels, wanted), [](auto pair) {
+                auto [level, digit] = pair;
+                return level.getDigits().size() == 1 && level.getDigits()[0] == digit;
+              });
+  if (fits)
+    return success();
+  return nest.panels->emitError("tiles: what is precomputed lies in tiles of ")
+         << nest.rows << " rows and " << nest.columns << " columns, row by row, not in " << format;
+}
+
 FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   Nest loops(function);
   TileNest nest;
@@ -149,7 +166,7 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
              << function.getArgAttr(number, "lacis.name") << " is not staged in 'shared'";
   }
   FailureOr<bool> isTf32 = readTf32(function, nest.product.dense);
-  if (failed(isTf32) || failed(readLayout(nest, function)))
+  if (failed(isTf32) || failed(readLayout(nest, function)) || failed(checkStart(nest)))
     return failure();
   nest.isTf32 = *isTf32;
   return nest;

@@ -58,7 +58,7 @@ void TileLoops::splat(SplatOp op) {
 
 /// Nothing else needs what the product adds to, so it may change.
 static bool isLastUse(Operation *product, Value acc) {
-  bool isOwn = isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, MmaGatheredOp, SplatOp>(acc.getDefiningOp());
+  bool isOwn = isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, MmaGatheredOp, SplatOp, LoadAccOp>(acc.getDefiningOp());
   return isOwn && acc.hasOneUse() && acc.getParentBlock() == product->getBlock();
 }
 
@@ -215,6 +215,19 @@ void TileLoops::loadRows(LoadRowsOp op) {
     if (!element.isF32())
       value = arith::ExtFOp::create(in, loc, in.getF32Type(), value);
     put(in, to, row, constant(0), value);
+  });
+}
+
+void TileLoops::loadAcc(LoadAccOp op) {
+  OpBuilder b(op);
+  AccType type = op.getAcc().getType();
+  Acc to = made(op.getAcc(), type);
+  Value columns = constant(type.getColumns());
+  Value first = multiply(b, wide(b, op.getPlace()), constant(type.getRows() * type.getColumns()));
+  eachElement(b, type, [&](OpBuilder &in, Value row, Value number, Value column) {
+    Value place = add(in, add(in, first, multiply(in, number, columns)), column);
+    Value from = address(in, op.getSource(), in.getF32Type(), place);
+    put(in, to, row, column, LLVM::LoadOp::create(in, loc, in.getF32Type(), from));
   });
 }
 

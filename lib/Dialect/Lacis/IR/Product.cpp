@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace lacis;
 
-FormatAttr Product::format() const { return formatOf(stored); }
+FormatAttr Product::format() const { return formatOf(tensor); }
 
 StringRef Product::walkName() const {
   auto loop = dyn_cast<LoopOp>(walk);
@@ -48,11 +48,16 @@ StoredBlock Product::block() const {
   return {last[0].mod, first[0].mod, true};
 }
 
-/// The argument behind a walk through a companion.
+/// What is walked through a companion.
+static Value behindWalk(Value tensor) {
+  auto walk = tensor.getDefiningOp<WalkOp>();
+  return walk ? walk.getSource() : tensor;
+}
+
+/// The argument that a tensor is, or is a part of.
 static BlockArgument argumentOf(Value tensor) {
-  if (auto walk = tensor.getDefiningOp<WalkOp>())
-    tensor = walk.getSource();
-  return dyn_cast<BlockArgument>(tensor);
+  auto part = tensor.getDefiningOp<PartOp>();
+  return dyn_cast<BlockArgument>(part ? part.getSource() : tensor);
 }
 
 static ArrayAttr axesOf(func::FuncOp function, BlockArgument argument) {
@@ -80,7 +85,8 @@ static bool findFactors(Product &product) {
   auto read = other.getDefiningOp<ReadOp>();
   if (!value || !read || read.getCount() || read.getAlong())
     return false;
-  product.stored = argumentOf(value.getTensor());
+  product.tensor = behindWalk(value.getTensor());
+  product.stored = argumentOf(product.tensor);
   product.dense = dyn_cast<BlockArgument>(read.getTensor());
   return product.stored && product.dense && product.stored != product.dense;
 }
@@ -99,6 +105,11 @@ static bool findLetters(Product &product, func::FuncOp function) {
   return true;
 }
 
+/// A loop beside `walk` that carries on the same sum, over another part of the operand.
+static bool isPartOf(Operation *op, Operation *walk) {
+  return isa_and_nonnull<LoopOp, LevelLoopOp>(op) && op->getBlock() == walk->getBlock();
+}
+
 std::optional<Finish> Product::finish() {
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
   auto letter = StringAttr::get(function.getContext(), rows);
@@ -110,7 +121,7 @@ std::optional<Finish> Product::finish() {
   SmallVector<Value> open{found.result};
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
-    if (op == walk || (op && steps.contains(op)))
+    if (op == walk || isPartOf(op, walk) || (op && steps.contains(op)))
       continue;
     auto read = dyn_cast_or_null<ReadOp>(op);
     if (read) {
@@ -138,14 +149,16 @@ std::optional<Finish> Product::finish() {
   return found;
 }
 
-std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {
-  func::FuncOp function = nest.getFunction();
-  Product product;
-  product.output = function.getArguments().back();
-  SmallVector<LoopOp> chain = nest.mainChain();
+/// The one walk and the one write of a nest; false where there are more. Loops of other parts than `part` are left out,
+/// where it is named.
+static bool findWalk(Product &product, LoopOp top, StringRef part) {
   unsigned walks = 0, writes = 0;
   LoopOp sum; // the outermost one, where nothing is walked
-  auto look = [&](Operation *op) {
+  top->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto name = op->getAttrOfType<StringAttr>("name");
+    bool isLoop = isa<LoopOp, LevelLoopOp>(op);
+    if (isLoop && !part.empty() && name.getValue().contains('.') && !name.getValue().starts_with((part + ".").str()))
+      return WalkResult::skip();
     if (auto write = dyn_cast<WriteOp>(op))
       product.write = write, ++writes;
     if (isa<LevelLoopOp>(op))
@@ -153,19 +166,34 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why) {
     auto loop = dyn_cast<LoopOp>(op);
     if (loop && loop.getNumResults() == 1 && !sum)
       sum = loop;
-  };
-  if (!chain.empty())
-    chain.front()->walk<WalkOrder::PreOrder>(look);
+    return WalkResult::advance();
+  });
   if (walks == 0 && sum)
     product.walk = sum, ++walks;
-  if (walks != 1 || writes != 1 || product.walk->getNumResults() != 1 || product.write.getTensor() != product.output)
-    return why = "it has not one loop over the positions of a level, under an output of its own", std::nullopt;
+  return walks == 1 && writes == 1 && product.walk->getNumResults() == 1;
+}
+
+/// What the sum begins with: a constant, or what was summed up before; of one part of several, anything.
+static bool findStart(Product &product, bool isPart) {
+  Value start = product.walk->getOperands().back();
   Attribute initial;
-  Value start = isa<LoopOp>(product.walk) ? cast<LoopOp>(product.walk).getInits()[0]
-                                          : cast<LevelLoopOp>(product.walk).getInits()[0];
-  if (!matchPattern(start, m_Constant(&initial)) || !findFactors(product))
+  if (matchPattern(start, m_Constant(&initial)))
+    product.initial = cast<TypedAttr>(initial);
+  auto read = start.getDefiningOp<ReadOp>();
+  if (read && read.getTensor().getDefiningOp<WorkspaceOp>() && !read.getCount() && !read.getAlong())
+    product.start = read;
+  return isPart || product.initial || product.start;
+}
+
+std::optional<Product> lacis::productOf(Nest &nest, std::string &why, StringRef part) {
+  func::FuncOp function = nest.getFunction();
+  Product product;
+  product.output = function.getArguments().back();
+  SmallVector<LoopOp> chain = nest.mainChain();
+  if (chain.empty() || !findWalk(product, chain.front(), part) || product.write.getTensor() != product.output)
+    return why = "it has not one loop over the positions of a level, under an output of its own", std::nullopt;
+  if (!findStart(product, !part.empty()) || !findFactors(product))
     return why = "it does not sum products of a stored and a dense element", std::nullopt;
-  product.initial = cast<TypedAttr>(initial);
   if (!findLetters(product, function))
     return why = "it is no product of matrices 'mk,nk->nm', whose first has a format", std::nullopt;
   return product;

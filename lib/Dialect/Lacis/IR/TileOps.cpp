@@ -234,6 +234,22 @@ LogicalResult LoadRowsOp::verify() {
   return success();
 }
 
+LogicalResult LoadAccOp::verify() {
+  Type element = elementOf(getSource());
+  if (!element)
+    return success();
+  AccType acc = getAcc().getType();
+  FormatAttr format = formatOf(getSource());
+  ArrayRef<LevelAttr> levels = format ? format.getLevels() : ArrayRef<LevelAttr>();
+  auto ends = [&](size_t back, int64_t size) {
+    ArrayRef<Digit> digits = levels[levels.size() - back].getDigits();
+    return digits.size() == 1 && digits[0].div == 1 && digits[0].mod == size;
+  };
+  bool fits = getSource().getDefiningOp<WorkspaceOp>() && element == acc.getElementType() && levels.size() == 4 &&
+              ends(2, acc.getRows()) && ends(1, acc.getColumns());
+  return fits ? success() : emitOpError("needs a workspace in tiles of the rows and columns of the accumulator, and of its type");
+}
+
 LogicalResult StoreBlocksOp::verify() {
   if (getSlots().empty() || getValue().getType().getRows() % getSlots().size() != 0)
     return emitOpError("the rows of the accumulator are as many groups as there are slots");

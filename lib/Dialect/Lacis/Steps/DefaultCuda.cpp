@@ -237,6 +237,25 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
     schedule.jam(units + "11");
 }
 
+void lacis::schedulePrecomputed(ScheduleBuilder &schedule, StringRef part) {
+  Nest &nest = schedule.getNest();
+  std::string letter = laneLetter(nest), prefix = (part + ".").str(), lane = prefix + letter;
+  CopyRule copy = copyRule(nest);
+  scheduleCopies(schedule, letter, copy, prefix);
+  openLanes(schedule, lane, copy.panel);
+  LoopOp panels = nest.find(lane + "0"), rows;
+  if (!panels)
+    return;
+  for (LoopOp loop : perfectChain(panels))
+    if (letterOf(loop.getName()) != letter)
+      rows = loop;
+  if (rows)
+    scheduleRows(schedule, rows, kWarps);
+  scheduleColumns(schedule, lane + "1", copy.panel / kLanes);
+  unrollEntries(schedule, panels, 3);
+  bindOpenLoops(schedule, perfectChain(panels), "block.x");
+}
+
 /// The whole default of a main nest that no step has changed. Its lanes have vectors of their own in flight, so fewer
 /// entries at once than elsewhere leave room for more warps.
 static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {

@@ -33,6 +33,10 @@ void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
 
 void ScheduleBuilder::apart(StringRef part) { add(ApartStepAttr::get(nest.getFunction().getContext(), part)); }
 
+void ScheduleBuilder::precompute(StringRef part, FormatAttr layout) {
+  add(PrecomputeStepAttr::get(nest.getFunction().getContext(), part, layout));
+}
+
 void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
   MLIRContext *context = nest.getFunction().getContext();
   SmallVector<StringRef> names(loops.begin(), loops.end());
@@ -125,19 +129,22 @@ StringRef lacis::letterOf(StringRef loop) {
   return (point == StringRef::npos ? loop : loop.substr(point + 1)).rtrim("0123456789");
 }
 
-/// Does the main nest read or write the operand itself, and not a copy in another layout?
-static bool isTouched(Value operand, LoopOp main) {
+/// Does the nest read or write the operand itself, and not a copy in another layout?
+static bool isTouched(Value operand, LoopOp top) {
   return llvm::any_of(operand.getUsers(),
-                      [&](Operation *user) { return isa<ReadOp, WriteOp>(user) && main->isProperAncestor(user); });
+                      [&](Operation *user) { return isa<ReadOp, WriteOp>(user) && top->isProperAncestor(user); });
 }
 
-SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter) {
+SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter,
+                                                                          StringRef prefix) {
+  LoopOp own = prefix.empty() ? LoopOp() : nest.find((prefix + letter).str());
+  LoopOp top = own ? outermostLoop(own) : nest.mainChain().front();
   SmallVector<std::pair<std::string, unsigned>> found;
   func::FuncOp function = nest.getFunction();
   for (BlockArgument argument : function.getArguments()) {
     ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name");
-    if (isEncoded(argument) || !name || !isTouched(argument, nest.mainChain().front()))
+    if (isEncoded(argument) || !name || !isTouched(argument, top))
       continue;
     for (auto [axis, attr] : llvm::enumerate(axes))
       if (cast<StringAttr>(attr).getValue() == letter && axis + 1 != axes.size())
@@ -226,7 +233,7 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef op
 }
 
 void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule, StringRef prefix) {
-  for (auto [operand, axis] : operandsAcross(schedule.getNest(), lane))
+  for (auto [operand, axis] : operandsAcross(schedule.getNest(), lane, prefix))
     scheduleCopy(schedule, (prefix + operand).str(), operand, lane, axis, rule);
 }
 
@@ -274,8 +281,9 @@ void lacis::copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule) {
 void lacis::openLanes(ScheduleBuilder &schedule, StringRef lane, int64_t panel) {
   schedule.split(lane, panel);
   std::vector<std::string> order{(lane + "0").str()};
-  for (LoopOp loop : schedule.getNest().mainChain())
-    if (letterOf(loop.getName()) != lane)
+  SmallVector<LoopOp> chain = perfectChain(outermostLoop(schedule.getNest().find(order.front())));
+  for (LoopOp loop : chain)
+    if (letterOf(loop.getName()) != letterOf(lane))
       order.push_back(loop.getName().str());
   order.push_back((lane + "1").str());
   schedule.reorder(order);

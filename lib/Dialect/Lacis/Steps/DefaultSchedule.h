@@ -17,6 +17,7 @@ public:
   void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
   void apart(llvm::StringRef part);
+  void precompute(llvm::StringRef part, FormatAttr layout);
   void reorder(llvm::ArrayRef<std::string> loops);
   /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
@@ -46,9 +47,10 @@ private:
 std::string laneLetter(Nest &nest);
 /// The letter of a loop: `i` of `i0`, `i10`.
 llvm::StringRef letterOf(llvm::StringRef loop);
-/// Dense operands (the output too) that the main nest touches and that have `letter`, but not as their last axis:
-/// (name, axis of the letter).
-llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter);
+/// Dense operands (the output too) that the main nest, or that whose names begin with `prefix`, touches and that have
+/// `letter`, but not as their last axis: (name, axis of the letter).
+llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter,
+                                                                   llvm::StringRef prefix = "");
 /// The last part of the sum that the nest is over, where it lists its rows (`apart`); else nothing.
 llvm::StringRef listedPart(Nest &nest);
 /// How a target copies an operand to panels of lanes.
@@ -75,7 +77,7 @@ LoopOp blockLoop(Nest &nest);
 LoopOp sumLoop(Nest &nest);
 /// The same for each letter that a step has vectorised: a vector reads neighbours.
 void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
-/// Splits the lanes of the main nest into panels: the panels outermost, the lanes of one innermost.
+/// Splits the lanes of the nest of loop `lane` into panels: the panels outermost, the lanes of one innermost.
 void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
 /// The nests of a function, those that copy an operand too: the loops perfectly nested in each.
 llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
@@ -91,6 +93,8 @@ llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterf
 /// Nests of their own for few vectors, where the main nest sums entries of one operand, or blocks that a warp
 /// multiplies.
 void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts::Halves);
+/// The nest that sums up a part before the others, as the part would run by itself.
+void schedulePrecomputed(ScheduleBuilder &schedule, llvm::StringRef part);
 /// The main nest on lanes, where the output has no vectors of its own; false where it sums no entries.
 bool scheduleVector(ScheduleBuilder &schedule);
 /// A step has asked for products of tiles: every loop has a place in them.

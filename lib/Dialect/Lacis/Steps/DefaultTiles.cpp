@@ -26,7 +26,7 @@ static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) 
 }
 
 /// Layouts and companions have one slot for each block.
-static bool hasDuplicates(BlockArgument stored) { return formatOf(stored).getMultiset(); }
+static bool hasDuplicates(FormatAttr format) { return format.getMultiset(); }
 
 static bool isHalf(Type type) {
   Type element = getElementTypeOrSelf(type);
@@ -91,6 +91,18 @@ struct RowLoops {
 };
 } // namespace
 
+/// The loops over the digits of the rows, of which all but the first have a constant size.
+static SmallVector<RowLoop> rowLoops(ArrayRef<LoopOp> loops) {
+  SmallVector<RowLoop> found;
+  int64_t unit = 1;
+  for (LoopOp loop : llvm::reverse(loops)) {
+    int64_t rounds = LoopOp(loop).getTrip().value_or(0);
+    found.insert(found.begin(), {loop.getName().str(), unit, rounds});
+    unit *= rounds;
+  }
+  return found;
+}
+
 /// Cuts the rows at the sizes of panel, consumer and tile.
 static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, SmallVector<RowLoop> loops) {
   const int64_t each = panel.rows / panel.consumers;
@@ -144,11 +156,7 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   std::vector<std::string> tile;
   if (depth)
     tile.push_back(depth.getName().str());
-  int64_t block = rows.size() == 1 ? 1 : *rows[1].getTrip();
-  SmallVector<RowLoop> found{{rows[0].getName().str(), block, 0}};
-  if (rows.size() == 2)
-    found.push_back({rows[1].getName().str(), 1, block});
-  RowLoops cut = cutRows(schedule, panel, found);
+  RowLoops cut = cutRows(schedule, panel, rowLoops(rows));
   schedule.split(column, panel.columns);
   std::vector<std::string> order{cut.panels, column + "0", cut.consumers};
   llvm::append_range(order, cut.parts);
@@ -171,13 +179,58 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
 }
 
 /// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one. A matrix
-/// has no blocks.
+/// has no blocks. Other parts of a sum may cut the rows too.
 static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
                          int64_t block) {
-  if (block == 0)
-    return rows.size() == 1 && columns.size() == 1 && chain.size() == 2 && !rows[0].getTrip() && !columns[0].getTrip();
-  return rows.size() == 2 && columns.size() == 1 && chain.size() == 3 && rows[1].getTrip() == block &&
-         !columns[0].getTrip();
+  bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 && !columns[0].getTrip() &&
+                 !rows[0].getTrip();
+  if (!isChain || block == 0)
+    return isChain && rows.size() == 1;
+  bool areKnown = llvm::all_of(rows.drop_front(), [](LoopOp loop) { return loop.getTrip().has_value(); });
+  return areKnown && rows.size() > 1 &&
+         llvm::any_of(rowLoops(rows), [&](const RowLoop &loop) { return loop.unit == block; });
+}
+
+//===- Sums ---------------------------------------------------------------===//
+
+/// The product that goes to tiles: of a sum, that of the part with the largest stored blocks that fit.
+static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes) {
+  std::string why;
+  SmallVector<StringRef> parts = nest.parts();
+  if (parts.size() < 2)
+    return productOf(nest, why);
+  std::optional<Product> best;
+  int64_t largest = 0;
+  for (StringRef part : parts) {
+    std::optional<Product> product = productOf(nest, why, part);
+    StoredBlock block = product ? product->block() : StoredBlock();
+    if (block.rows * block.depth > largest && sizes.panel(block.rows, block.depth)) {
+      largest = block.rows * block.depth;
+      best = product;
+    }
+  }
+  return best;
+}
+
+/// The parts of a sum that do not go to tiles are summed up before, to where accumulators load them.
+static Product precomputeOthers(ScheduleBuilder &schedule, Product product, const TilePanel &panel) {
+  Nest &nest = schedule.getNest();
+  auto own = product.tensor.getDefiningOp<PartOp>();
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  StringRef n = product.columns, m = product.rows;
+  out << "#lacis.format<(" << n << ", " << m << ") -> (" << n << " floordiv " << panel.columns << " : dense, " << m
+      << " floordiv " << panel.tileRows << " : dense, " << m << " mod " << panel.tileRows << " : dense, " << n << " mod "
+      << panel.columns << " : dense)>";
+  auto layout = cast<FormatAttr>(parseAttribute(text, nest.getFunction().getContext()));
+  SmallVector<StringRef> others = nest.parts();
+  llvm::erase(others, own.getName());
+  for (StringRef part : others)
+    schedule.precompute(part, layout);
+  for (StringRef part : others)
+    schedulePrecomputed(schedule, part);
+  std::string why;
+  return productOf(nest, why).value_or(product);
 }
 
 //===- Sampled products ---------------------------------------------------===//
@@ -249,7 +302,7 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
   bool isTf32 = takesTf32(nest);
   if (panel && isTf32)
     panel->depth /= 2;
-  if (!panel || hasDuplicates(product->pattern) ||
+  if (!panel || hasDuplicates(product->format()) ||
       !areMultiplied({product->left, product->right, product->output}, isTf32) ||
       !isAligned(nest.getFunction(), product->pattern, isTf32) || !product->format().getIndexType().isInteger(32) ||
       !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
@@ -280,8 +333,7 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
   if (untouched && isSampled(nest))
     if (std::optional<LogicalResult> done = completeSampled(nest, steps, sizes))
       return *done;
-  std::string why;
-  std::optional<Product> product = untouched ? productOf(nest, why) : std::nullopt;
+  std::optional<Product> product = untouched ? productForTiles(nest, sizes) : std::nullopt;
   if (!product)
     return completeForCuda(nest, steps, untouched);
   SmallVector<LoopOp> chain = nest.mainChain();
@@ -299,10 +351,15 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
   fits = fits && (!finish->residual || (panel->tileRows == panel->step && !isTf32));
   if (!fits || !areMultiplied({product->stored, product->dense, product->output}, isTf32) ||
       !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored, isTf32) ||
-      hasDuplicates(product->stored) || !product->format().getIndexType().isInteger(32))
+      hasDuplicates(product->format()) || !product->format().getIndexType().isInteger(32))
     return completeForCuda(nest, steps, untouched);
   ScheduleBuilder schedule(nest, steps);
-  scheduleFew(schedule);
+  if (product->tensor.getDefiningOp<PartOp>())
+    product = precomputeOthers(schedule, *product, *panel);
+  else
+    scheduleFew(schedule);
+  if (failed(schedule.getResult()))
+    return failure();
   scheduleTiles(schedule, *product, withRoom(*panel, function, product->stored), rows);
   return schedule.getResult();
 }

@@ -12,11 +12,11 @@ LogicalResult RegroupStepAttr::apply(Nest &nest, Location loc) const {
   auto operand = dyn_cast_or_null<BlockArgument>(nest.findOperand(getOperand()));
   if (!operand)
     return emitError(loc) << "regroup: no operand named '" << getOperand() << "'";
-  FormatAttr format = formatOf(operand);
-  if (!format)
+  auto type = cast<RankedTensorType>(operand.getType());
+  if (!type.getEncoding())
     return emitError(loc) << "regroup: operand '" << getOperand() << "' is dense; relayout copies dense operands";
   auto layout = dyn_cast<FormatAttr>(getLayout());
-  if (!layout || layout.getAxes().size() != format.getAxes().size())
+  if (!layout || static_cast<int64_t>(layout.getAxes().size()) != type.getRank())
     return emitError(loc) << "regroup: the layout of '" << getOperand() << "' must be a format over its axes";
   if (getCapacity() && *getCapacity() < 1)
     return emitError(loc) << "regroup: a capacity of " << *getCapacity() << " tiles holds none";

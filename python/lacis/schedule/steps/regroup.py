@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...formats import Format
+from .layout import layout_text, short_layout
 from .step import Step, primitive
-
-_HEAD = "#lacis.format<"
 
 
 @primitive
@@ -30,12 +28,8 @@ class Regroup(Step):
     ready = True
 
     def __post_init__(self):
-        layout = self.layout
-        if isinstance(layout, str):
-            Format.parse(layout)  # refuses what is no format
-            layout = layout if layout.startswith(_HEAD) else f"{_HEAD}{layout}>"
-        object.__setattr__(self, "layout", str(layout))
+        object.__setattr__(self, "layout", layout_text(self.layout))
 
     def describe(self):
         capacity = "" if self.capacity is None else f", {self.capacity}"
-        return f'regroup("{self.operand}", "{self.layout[len(_HEAD) : -1]}"{capacity})'
+        return f'regroup("{self.operand}", "{short_layout(self.layout)}"{capacity})'

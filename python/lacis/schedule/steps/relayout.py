@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...formats import Format
+from .layout import layout_text, short_layout
 from .step import Step, primitive
-
-_HEAD = "#lacis.format<"
 
 
 @primitive
@@ -27,15 +25,9 @@ class Relayout(Step):
     ready = True
 
     def __post_init__(self):
-        layout = self.layout
-        if isinstance(layout, str):
-            Format.parse(layout)  # refuses what is no format
-            layout = layout if layout.startswith(_HEAD) else f"{_HEAD}{layout}>"
-        elif layout is not None:
-            layout = str(layout)
-        object.__setattr__(self, "layout", layout)
+        object.__setattr__(self, "layout", layout_text(self.layout))
 
     def describe(self):
         if self.layout is None:
             return super().describe()
-        return f'relayout("{self.operand}", "{self.layout[len(_HEAD) : -1]}")'
+        return f'relayout("{self.operand}", "{short_layout(self.layout)}")'

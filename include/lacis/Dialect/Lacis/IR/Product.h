@@ -28,9 +28,11 @@ struct StoredBlock {
 /// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format.
 struct Product {
   mlir::BlockArgument stored, dense, output;
+  mlir::Value tensor;                   // the stored operand, or the part of it that is walked
   llvm::StringRef rows, columns, depth; // the letters m, n and k
   mlir::Operation *walk = nullptr;      // the outermost loop over k
-  mlir::TypedAttr initial;
+  mlir::TypedAttr initial;              // null where the sum begins with other parts, or with `start`
+  ReadOp start;                         // of the workspace where other parts were summed up before; or null
   WriteOp write;
 
   FormatAttr format() const;
@@ -41,8 +43,8 @@ struct Product {
   std::optional<Finish> finish();
 };
 
-/// The product of the main nest, or, where it is none, nullopt and `why`.
-std::optional<Product> productOf(Nest &nest, std::string &why);
+/// The product of the main nest, or, where it is none, nullopt and `why`. Of a sum the product of `part`, if that is named.
+std::optional<Product> productOf(Nest &nest, std::string &why, llvm::StringRef part = "");
 
 } // namespace lacis
 

@@ -237,6 +237,20 @@ def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Lacis_LoadAccOp : Lacis_Op<"load_acc", [MemoryEffects<[MemRead]>]> {
+  let summary = "An accumulator from a workspace that lies tile by tile: what has been summed up before.";
+  let description = [{
+    Tile `place` of a workspace whose format ends in the rows and columns of the accumulator, which lie row by row. After
+    the levels are lowered the workspace is a pointer.
+  }];
+  let arguments = (ins AnyType:$source, Lacis_IndexLike:$place);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = [{
+    $source `at` $place attr-dict `:` type($source) `,` type($place) `to` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
 def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
   let summary = "1 where a stored block has an entry, 0 at its padding, from a row and a column on.";
   let description = [{

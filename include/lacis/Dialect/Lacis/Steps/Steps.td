@@ -61,6 +61,14 @@ def Lacis_ApartStep : Lacis_Step<"Apart", "apart"> {
   let parameters = (ins StringRefParameter<>:$part);
 }
 
+def Lacis_PrecomputeStep : Lacis_Step<"Precompute", "precompute"> {
+  let summary = "for i: s of blocks; s of rest  -->  for rest.i: t[i] = s of rest;  for i: s = t[i]; s of blocks";
+  let description = [{
+    `t` is workspace in the type of the sum: dense levels over the output's axes, as `layout` says, or in their order.
+  }];
+  let parameters = (ins StringRefParameter<>:$part, OptionalParameter<"::mlir::Attribute">:$layout);
+}
+
 //===- Marks --------------------------------------------------------------===//
 
 def Lacis_ParallelStep : Lacis_Step<"Parallel", "parallel"> {

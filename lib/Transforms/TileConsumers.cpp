@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What consumers do with the tiles of a product: sums in accumulators, what follows them, and stores.
+#include "TileForm.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// The first stored tile of each of `count` accumulators, and which of its tiles are stored (null where all are).
+SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value consumer, Value step, size_t count) {
+  Type word = at.getI32Type();
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  int64_t width = layout.width;
+  Value who = arith::IndexCastOp::create(at, loc, word, consumer);
+  Value shift = arith::MulIOp::create(at, loc, who, number(width * static_cast<int64_t>(count)));
+  SmallVector<std::pair<Value, Value>> own;
+  if (layout.isFull && width == 1) {
+    for (size_t n = 0; n < count; ++n)
+      own.push_back({arith::AddIOp::create(at, loc, shift, number(n)), Value()});
+    return own;
+  }
+  Value below = arith::SubIOp::create(at, loc, arith::ShLIOp::create(at, loc, number(1), shift), number(1));
+  Value bits = PresenceOp::create(at, loc, word, regrouped, 2, step);
+  Value first = math::CtPopOp::create(at, loc, arith::AndIOp::create(at, loc, bits, below));
+  Value rest = arith::ShRUIOp::create(at, loc, bits, shift);
+  for (size_t n = 0; n < count; ++n) {
+    Value mine = arith::AndIOp::create(at, loc, rest, number((int64_t(1) << width) - 1));
+    own.push_back({first, mine});
+    if (n + 1 == count)
+      break;
+    first = arith::AddIOp::create(at, loc, first, math::CtPopOp::create(at, loc, mine));
+    rest = arith::ShRUIOp::create(at, loc, rest, number(width));
+  }
+  return own;
+}
+
+/// The products of one step: of each accumulator those tiles of its rows that are stored.
+SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
+  SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
+  auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+  UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
+  UnitAttr isTf32 = nest.isTf32 ? at.getUnitAttr() : UnitAttr();
+  SmallVector<Value> results;
+  for (auto [acc, place] : llvm::zip(accs, own))
+    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
+                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc, isTf32));
+  return results;
+}
+
+/// What follows the sum, element by element.
+Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value residual) {
+  if (after.steps.empty())
+    return acc;
+  SmallVector<Value> values{acc};
+  llvm::append_range(values, part.vectors);
+  SmallVector<ReadOp> reads = after.vectors;
+  if (residual) {
+    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), at.getUnitAttr()));
+    reads.push_back(after.residual);
+  }
+  auto map = MapOp::create(at, loc, accType, values);
+  Block &body = map.getBody().emplaceBlock();
+  IRMapping mapping;
+  mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
+  for (ReadOp read : reads)
+    mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
+  OpBuilder in = OpBuilder::atBlockEnd(&body);
+  for (Operation *step : after.steps) {
+    auto wide = dyn_cast<arith::ExtFOp>(step);
+    if (wide && wide.getIn().getDefiningOp<ReadOp>()) // they arrive in the type of the sum
+      mapping.map(wide.getOut(), mapping.lookup(wide.getIn()));
+    else if (!isa<ReadOp>(step))
+      in.clone(*step, mapping);
+  }
+  YieldOp::create(in, loc, mapping.lookup(after.result));
+  return map.getResult();
+}
+
+/// Rows stand where the layout put them. Before the sum, so that nothing waits for these loads after it.
+SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Value panel) {
+  auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
+  int64_t count = nest.numParts();
+  Value base = add(at, multiply(at, panel, layout.height), multiply(at, consumer, count));
+  SmallVector<Part> parts;
+  for (int64_t n = 0; n < count; ++n) {
+    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
+    Part part{group, multiply(at, group, layout.rows), {}};
+    for (ReadOp vector : after.vectors)
+      part.vectors.push_back(
+          LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
+  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output,
+                      ValueRange{column, part.row}, at.getUnitAttr(), ArrayAttr(), TypeAttr());
+}
+
+/// Takes the stages of `consumers` others from the ring and gives them back as they are.
+Value TileForm::pass(OpBuilder &at, Value consumers, Value ring) {
+  auto loop = LoopOp::create(at, loc, "part", consumers, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value place = loop.getIterArgs()[0];
+  for (int64_t n = 0; n < nest.numParts(); ++n) {
+    AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
+    place = ReleaseOp::create(in, loc, ringType, place);
+  }
+  YieldOp::create(in, loc, place);
+  return loop.getResult(0);
+}
+
+/// Each part of the residual arrives in a stage of its own, after the steps. A consumer lets those of the others pass,
+/// and finishes and stores its own while the stage is there.
+Value TileForm::finishWithResidual(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done) {
+  Value ring = pass(at, consumer, done[0]);
+  for (auto [acc, part] : llvm::zip(done.drop_front(), parts)) {
+    auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+    store(at, acc, part, column, tiles.getTiles()[0]);
+    ring = ReleaseOp::create(at, loc, ringType, ring);
+  }
+  return pass(at, arith::SubIOp::create(at, loc, constant(nest.numConsumers() - 1), consumer), ring);
+}
+
+/// What an accumulator holds before the first product: a constant, or a tile of what other parts were summed up to. Of
+/// rows that a panel lacks it is any tile, as nobody stores them.
+Value TileForm::begin(OpBuilder &at, const Part &part, Value column) {
+  if (!nest.product.start) {
+    Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
+    return SplatOp::create(at, loc, accType, initial);
+  }
+  Value last = arith::SubIOp::create(at, loc, rowTiles, constant(1));
+  Value across = arith::DivUIOp::create(at, loc, column, constant(nest.columns));
+  Value place = add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
+  return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place);
+}
+
+Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
+  SmallVector<Part> parts = locate(at, consumer, panel);
+  SmallVector<Value> carried{ring};
+  for (const Part &part : parts)
+    carried.push_back(begin(at, part, column));
+  auto steps = LevelLoopOp::create(at, loc, nest.product.walkName(), regrouped, 1, panel, carried);
+  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
+  auto args = llvm::to_vector_of<Value>(steps.getIterArgs());
+  SmallVector<Value> next = multiplyStep(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
+  next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
+  YieldOp::create(in, loc, next);
+  auto done = CompleteOp::create(at, loc, steps.getResultTypes(), steps.getResults());
+  if (after.residual)
+    return finishWithResidual(at, consumer, parts, column, done.getResults());
+  for (auto [acc, part] : llvm::zip(done.getResults().drop_front(), parts))
+    store(at, acc, part, column, /*residual=*/Value());
+  return done.getResult(0);
+}
