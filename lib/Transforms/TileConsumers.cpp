@@ -88,16 +88,15 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Valu
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
     Part part{group, multiply(at, group, layout.rows), {}};
     for (ReadOp vector : after.vectors)
-      part.vectors.push_back(
-          LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
+      part.vectors.push_back(LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
     parts.push_back(part);
   }
   return parts;
 }
 
 void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
-  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output,
-                      ValueRange{column, part.row}, at.getUnitAttr(), ArrayAttr(), TypeAttr());
+  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, ValueRange{column, part.row},
+                      at.getUnitAttr(), ArrayAttr(), TypeAttr());
 }
 
 /// Takes the stages of `consumers` others from the ring and gives them back as they are.
@@ -134,7 +133,8 @@ Value TileForm::begin(OpBuilder &at, const Part &part, Value column) {
   }
   Value last = arith::SubIOp::create(at, loc, rowTiles, constant(1));
   Value across = arith::DivUIOp::create(at, loc, column, constant(nest.columns));
-  Value place = add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
+  Value place =
+      add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
   return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place);
 }
 

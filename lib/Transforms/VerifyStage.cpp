@@ -35,7 +35,8 @@ LogicalResult verifyAlgebra(Operation *op) {
 /// What roles do with tiles; these operations outlive the levels, and an architecture's pass lowers them.
 bool isTileOperation(Operation *op) {
   return isa<RingOp, RolesOp, AcquireOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp, MmaGatheredOp, CompleteOp,
-             MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadAccOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
+             MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadAccOp, LoadEntriesOp, StoreTileOp,
+             StoreBlocksOp>(op) ||
          (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
 }
 

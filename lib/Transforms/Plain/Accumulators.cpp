@@ -58,7 +58,8 @@ void TileLoops::splat(SplatOp op) {
 
 /// Nothing else needs what the product adds to, so it may change.
 static bool isLastUse(Operation *product, Value acc) {
-  bool isOwn = isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, MmaGatheredOp, SplatOp, LoadAccOp>(acc.getDefiningOp());
+  bool isOwn =
+      isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, MmaGatheredOp, SplatOp, LoadAccOp>(acc.getDefiningOp());
   return isOwn && acc.hasOneUse() && acc.getParentBlock() == product->getBlock();
 }
 

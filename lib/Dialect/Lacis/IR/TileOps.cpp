@@ -247,7 +247,8 @@ LogicalResult LoadAccOp::verify() {
   };
   bool fits = getSource().getDefiningOp<WorkspaceOp>() && element == acc.getElementType() && levels.size() == 4 &&
               ends(2, acc.getRows()) && ends(1, acc.getColumns());
-  return fits ? success() : emitOpError("needs a workspace in tiles of the rows and columns of the accumulator, and of its type");
+  return fits ? success()
+              : emitOpError("needs a workspace in tiles of the rows and columns of the accumulator, and of its type");
 }
 
 LogicalResult StoreBlocksOp::verify() {

@@ -135,8 +135,7 @@ static bool isTouched(Value operand, LoopOp top) {
                       [&](Operation *user) { return isa<ReadOp, WriteOp>(user) && top->isProperAncestor(user); });
 }
 
-SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter,
-                                                                          StringRef prefix) {
+SmallVector<std::pair<std::string, unsigned>> lacis::operandsAcross(Nest &nest, StringRef letter, StringRef prefix) {
   LoopOp own = prefix.empty() ? LoopOp() : nest.find((prefix + letter).str());
   LoopOp top = own ? outermostLoop(own) : nest.mainChain().front();
   SmallVector<std::pair<std::string, unsigned>> found;

@@ -178,8 +178,8 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
-/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one. A matrix
-/// has no blocks. Other parts of a sum may cut the rows too.
+/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one. A
+/// matrix has no blocks. Other parts of a sum may cut the rows too.
 static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
                          int64_t block) {
   bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 && !columns[0].getTrip() &&
@@ -220,8 +220,8 @@ static Product precomputeOthers(ScheduleBuilder &schedule, Product product, cons
   llvm::raw_string_ostream out(text);
   StringRef n = product.columns, m = product.rows;
   out << "#lacis.format<(" << n << ", " << m << ") -> (" << n << " floordiv " << panel.columns << " : dense, " << m
-      << " floordiv " << panel.tileRows << " : dense, " << m << " mod " << panel.tileRows << " : dense, " << n << " mod "
-      << panel.columns << " : dense)>";
+      << " floordiv " << panel.tileRows << " : dense, " << m << " mod " << panel.tileRows << " : dense, " << n
+      << " mod " << panel.columns << " : dense)>";
   auto layout = cast<FormatAttr>(parseAttribute(text, nest.getFunction().getContext()));
   SmallVector<StringRef> others = nest.parts();
   llvm::erase(others, own.getName());

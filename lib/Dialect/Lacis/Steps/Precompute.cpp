@@ -154,8 +154,8 @@ static void beginWith(Chain &chain, WorkspaceOp workspace, Location loc) {
   if (!chain.workspace()) {
     Operation *first = chain.loops.front();
     OpBuilder b(first);
-    Value kept = ReadOp::create(b, loc, chain.part->getResultTypes()[0], workspace, chain.write.getIndices(),
-                                Value(), IntegerAttr());
+    Value kept = ReadOp::create(b, loc, chain.part->getResultTypes()[0], workspace, chain.write.getIndices(), Value(),
+                                IntegerAttr());
     first->setOperand(first->getNumOperands() - 1, kept);
   }
   leaveOut(chain.part);

@@ -142,13 +142,14 @@ static FormatAttr reversed(MLIRContext *context, ArrayRef<std::string> letters) 
   return cast<FormatAttr>(parseAttribute(text, context));
 }
 
-/// The nest for small sizes, or of a part of a sum, whose loops' names begin with `prefix` and a point, or the main one;
-/// null where there is none.
+/// The nest for small sizes, or of a part of a sum, whose loops' names begin with `prefix` and a point, or the main
+/// one; null where there is none.
 static LoopOp nestOf(Nest &nest, StringRef prefix) {
   if (prefix.empty())
     return nest.mainChain().front();
   for (LoopOp loop : nest.getFunction().getBody().getOps<LoopOp>())
-    if (auto [own, rest] = loop.getName().rsplit('.'); own == prefix && !rest.empty() && (caseOf(loop) || llvm::is_contained(nest.parts(), prefix)))
+    if (auto [own, rest] = loop.getName().rsplit('.');
+        own == prefix && !rest.empty() && (caseOf(loop) || llvm::is_contained(nest.parts(), prefix)))
       return loop;
   return {};
 }

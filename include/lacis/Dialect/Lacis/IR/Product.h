@@ -43,7 +43,8 @@ struct Product {
   std::optional<Finish> finish();
 };
 
-/// The product of the main nest, or, where it is none, nullopt and `why`. Of a sum the product of `part`, if that is named.
+/// The product of the main nest, or, where it is none, nullopt and `why`. Of a sum the product of `part`, if that is
+/// named.
 std::optional<Product> productOf(Nest &nest, std::string &why, llvm::StringRef part = "");
 
 } // namespace lacis
