@@ -35,6 +35,16 @@ func.func @rows(%bias: tensor<?x?xf32>, %i: index) {
 
 // -----
 
+#kept = #lacis.format<(b, i) -> (b floordiv 128 : dense, i floordiv 64 : dense, i mod 64 : dense, b mod 128 : dense)>
+func.func @acc(%n: index) {
+  %kept = lacis.workspace(%n, %n) : tensor<?x?xf32, #kept>
+  // expected-error@+1 {{needs a workspace in tiles of the rows and columns of the accumulator, and of its type}}
+  %0 = lacis.load_acc %kept at %n : tensor<?x?xf32, #kept>, index to !lacis.acc<64x256xf32>
+  return
+}
+
+// -----
+
 func.func @pointer_to_rows(%bias: !llvm.ptr, %i: i32) {
   // expected-error@+1 {{a pointer needs its size and 'type'}}
   %0 = lacis.load_rows %bias[%i] : !llvm.ptr[i32] to !lacis.acc<64x1xf32>

@@ -4,6 +4,7 @@
 // Transposed tiles, parts of accumulators and what an epilogue reads print as they are written.
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+#kept = #lacis.format<(b, i) -> (b floordiv 64 : dense, i floordiv 64 : dense, i mod 64 : dense, b mod 64 : dense)>
 #lists = #lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>
 !list = !lacis.tile<4x64x64xbf16>
 !tile = !lacis.tile<64x64xbf16>
@@ -44,6 +45,10 @@ func.func @run(%w: tensor<?x?xbf16, #bsr>, %list: !list, %n: index) {
 func.func @memory(%bias: tensor<?xf32>, %dw: tensor<?x?xbf16, #bsr>, %part: !part, %i: index, %bits: !llvm.ptr, %n: i32) {
   // CHECK: lacis.load_rows %{{.*}}[%{{.*}}] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>
   %0 = lacis.load_rows %bias[%i] : tensor<?xf32>[index] to !lacis.acc<64x1xf32>
+  // CHECK: %[[KEPT:.*]] = lacis.workspace
+  %kept = lacis.workspace(%i, %i) : tensor<?x?xf32, #kept>
+  // CHECK: lacis.load_acc %[[KEPT]] at %{{.*}} : tensor<?x?xf32, #{{.*}}>, index to !lacis.acc<64x64xf32>
+  %2 = lacis.load_acc %kept at %i : tensor<?x?xf32, #kept>, index to !part
   // CHECK: lacis.load_entries %{{.*}}[%{{.*}}, %{{.*}}] from %{{.*}} of %{{.*}} stride 64 : !llvm.ptr[i32, i32] from i32 of i32 to !lacis.acc<64x64xf32>
   %1 = lacis.load_entries %bits[%n, %n] from %n of %n stride 64 : !llvm.ptr[i32, i32] from i32 of i32 to !part
   // CHECK: lacis.store_blocks %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x64xf32> to tensor<?x?xbf16, #{{.*}}>[i32, i32]
