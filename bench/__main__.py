@@ -29,6 +29,7 @@ NAMES = [
     "tile_training",
     "tile_epilogue",
     "tile_variants",
+    "sums_of_tiles",
     "real_layers",
     "cost_model",
 ]
