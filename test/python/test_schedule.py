@@ -159,7 +159,6 @@ def test_steps_are_data():
 
 
 LATER = {
-    "precompute": lambda s: s["0.weight"].precompute("w * x", "j"),
     "module": lambda s: s["1"].set_format(lacis.Csr),
 }
 

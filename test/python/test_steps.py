@@ -147,10 +147,14 @@ def test_lines_are_no_part_of_the_key():
     assert compile_kernel(emit(first), "cpu") is compile_kernel(emit(second), "cpu")
 
 
-def test_a_step_that_is_not_built_says_so():
+def test_a_step_that_is_not_built_says_so(monkeypatch):
     packed, x, _ = problem()
+    handle = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(48, 32)))["0.weight"]
+    monkeypatch.setattr(steps.Precompute, "ready", False)
     with pytest.raises(NotImplementedError, match="'precompute' is not built yet"):
-        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.Precompute("w * x", "j")])
+        lacis.einsum("ij,bj->bi", packed, x, steps=[steps.Precompute("rest")])
+    with pytest.raises(NotImplementedError, match="'precompute' is not built yet"):
+        handle.precompute("rest")
 
 
 def test_the_verbs_of_a_handle_reach_the_kernel():

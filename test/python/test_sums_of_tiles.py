@@ -7,7 +7,6 @@ import sys
 
 import pytest
 import torch
-from strategies import mostly_long
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from bench.sums_of_tiles import hybrid, scattered  # noqa: E402
@@ -75,7 +74,8 @@ def check(got, want):
     assert (got.double() - want).norm() <= scale * want.norm(), (got.double() - want).norm() / want.norm()
 
 
-@pytest.mark.parametrize("case, target, expression", mostly_long(TURNS, ("64 and 16", GPUS[0], FORWARD)))
+@pytest.mark.long
+@pytest.mark.parametrize("case, target, expression", TURNS)
 def test_product(case, target, expression):
     """With tails of rows, columns and tokens, and one token."""
     packed, x, want = problem(case, expression=expression)
@@ -126,6 +126,7 @@ def test_the_largest_blocks_go_to_tiles_and_the_other_parts_before():
     assert kernel.stages["ptx"].count(".visible .entry") == 5, "two copies of x, two parts, the tiles"
 
 
+@pytest.mark.long
 def test_sums_of_single_entries_stay_as_they_are():
     packed = lacis.pack(torch.randn(64, 64).bfloat16(), lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Csr))
     found = chosen(compiled(FORWARD, packed, torch.randn(64, 64).bfloat16(), GPUS[0]))
