@@ -56,16 +56,6 @@ def test_compile_many_shares_kernels():
     assert first.key == second.key
 
 
-def test_steps_that_come_later_say_so():
-    with pytest.raises(NotImplementedError, match="not built yet"):
-        lacis.einsum(
-            "ij,j->i",
-            lacis.pack(torch.ones(2, 2), lacis.Csr),
-            torch.ones(2),
-            steps=[lacis.steps.Precompute("w * x", "j")],
-        )
-
-
 def test_another_device_than_the_target_is_refused():
     with pytest.raises(lacis.ScheduleError, match="is on cpu, the target is 'cuda:sm_90a'"):
         lacis.compile("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), target="cuda:sm_90a")
