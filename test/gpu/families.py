@@ -153,9 +153,8 @@ def families() -> dict[str, Callable[..., Problem]]:
             found[f"{what} Dense {name}"] = make(SLOTS[what], lacis.Dense(), (64, 64))
         for block, after in (((128, 128), "silu"), ((64, 64), "gelu"), ((16, 16), "relu")):
             found[f"forward {after} {block[0]}x{block[1]} {name}"] = make("", lacis.Bsr, block, after=after)
-    make = functools.partial(functools.partial, default)
-    for what in ("forward", "dx"):
-        found[f"{what} of a sum"] = make(SLOTS[what], PARTS, (64, 64))
+        for what in ("forward", "dx"):
+            found[f"{what} of a sum {name}"] = make(SLOTS[what], PARTS, (64, 64))
     if HOPPER:
         found.update({f"{name} by hand": functools.partial(by_hand, layout) for name, layout in HAND.items()})
     return found

@@ -28,6 +28,7 @@ FORMATS = {
     "64, Csc": hybrid(64, lacis.Csc),
     "64, Ell": hybrid(64, lacis.Ell),
     "some of 64": lacis.formats.decompose(blocks=lacis.BlockedEll(64, 64, width=1), rest=lacis.Csr),
+    "64 twice": lacis.formats.decompose(ell=lacis.BlockedEll(64, 64, width=1), rest=lacis.Bsr(64, 64)),
     "64 and 16": f"#lacis.sum<large = {BLOCK[64]} 1000, small = {BLOCK[16]} 20, rest = {lacis.Csr()}>",
     "16 and 64": f"#lacis.sum<small = {BLOCK[16]} 250, large = {lacis.Bsr(64, 64)}>",
     "32 and 16": f"#lacis.sum<large = {BLOCK[32]} 900, rest = {lacis.Bsr(16, 16)}>",
