@@ -193,6 +193,16 @@ static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> c
 
 //===- Sums ---------------------------------------------------------------===//
 
+/// Each part is one loop beside `walk`, which carries the sum on.
+static bool areSideBySide(ArrayRef<StringRef> parts, Operation *walk) {
+  return llvm::all_of(parts, [&](StringRef part) {
+    return llvm::count_if(*walk->getBlock(), [&](Operation &op) {
+             auto name = op.getAttrOfType<StringAttr>("name");
+             return isa<LoopOp, LevelLoopOp>(op) && name.getValue().starts_with((part + ".").str());
+           }) == 1;
+  });
+}
+
 /// The product that goes to tiles: of a sum, that of the part with the largest stored blocks that fit.
 static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes) {
   std::string why;
@@ -204,7 +214,8 @@ static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes
   for (StringRef part : parts) {
     std::optional<Product> product = productOf(nest, why, part);
     StoredBlock block = product ? product->block() : StoredBlock();
-    if (block.rows * block.depth > largest && sizes.panel(block.rows, block.depth)) {
+    if (block.rows * block.depth > largest && sizes.panel(block.rows, block.depth) &&
+        areSideBySide(parts, product->walk)) {
       largest = block.rows * block.depth;
       best = product;
     }
