@@ -3,6 +3,7 @@
 /// Brings the partial results of a sum together: the lanes of a warp by exchanges of halves.
 #include "Combine.h"
 
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -170,6 +171,127 @@ Value lacis::sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
   return LLVM::AddressOfOp::create(b, function.getLoc(), LLVM::LLVMPointerType::get(b.getContext(), space), name);
 }
 
+/// The argument, or whatever else, that an address is counted from.
+static Value rootOf(Value address) {
+  while (auto place = address.getDefiningOp<LLVM::GEPOp>())
+    address = place.getBase();
+  return address;
+}
+
+namespace {
+/// An operation after a sum: which of the results it needs, and whether it stores.
+struct After {
+  Operation *op;
+  llvm::SmallBitVector needs;
+  bool stores = false;
+};
+
+/// What each warp leaves of each sum for the others.
+struct SharedSums {
+  Location loc;
+  Value array, lane;
+  int64_t warps, width; // bytes of a sum
+
+  Value constant(OpBuilder &b, int64_t value) const {
+    return arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  }
+  Value place(OpBuilder &b, int64_t number, Value warp) const { // (sum, warp, lane)
+    constexpr int64_t lanes = 32;
+    Value row = arith::AddIOp::create(b, loc, constant(b, number * warps), warp);
+    Value index = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, row, constant(b, lanes)), lane);
+    Type element = LLVM::LLVMArrayType::get(b.getI8Type(), width);
+    return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ValueRange{index});
+  }
+  /// What all warps have left of a sum, added in their order.
+  Value total(OpBuilder &b, int64_t number, vector::CombiningKind kind, Value init) const {
+    Value total = init;
+    for (int64_t other = 0; other < warps; ++other) {
+      Value part = LLVM::LoadOp::create(b, loc, init.getType(), place(b, number, constant(b, other)));
+      total = vector::makeArithReduction(b, loc, kind, total, part);
+    }
+    return total;
+  }
+};
+} // namespace
+
+/// What follows a sum in its block, where as many warps can share it: each store needs sums of one part, and nothing is
+/// read that is written. Nothing where one warp must do it all.
+static std::optional<SmallVector<After>> shareOut(scf::ForOp loop, int64_t parts) {
+  SmallVector<After> tail;
+  DenseMap<Operation *, llvm::SmallBitVector> needs;
+  DenseSet<Value> read, written;
+  unsigned count = loop.getNumResults();
+  for (Operation *op = loop->getNextNode(); !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode()) {
+    After &after = tail.emplace_back(After{op, llvm::SmallBitVector(count)});
+    bool known = true;
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        Operation *source = operand.getDefiningOp();
+        if (source == loop)
+          after.needs.set(cast<OpResult>(operand).getResultNumber());
+        else if (auto found = needs.find(source); found != needs.end())
+          after.needs |= found->second;
+      }
+      if (auto load = dyn_cast<LLVM::LoadOp>(inner))
+        read.insert(rootOf(load.getAddr()));
+      else if (auto store = dyn_cast<LLVM::StoreOp>(inner))
+        after.stores = true, written.insert(rootOf(store.getAddr()));
+      else
+        known &= isa<scf::IfOp>(inner) || (inner->getNumRegions() == 0 && isMemoryEffectFree(inner));
+    });
+    int first = after.needs.find_first(), last = after.needs.find_last();
+    if (!known || (after.stores && first >= 0 && first * parts / count != last * parts / count))
+      return std::nullopt;
+    needs[op] = after.needs;
+  }
+  bool apart = llvm::none_of(read, [&](Value root) { return written.contains(root); });
+  return apart ? std::optional(tail) : std::nullopt;
+}
+
+/// The sums of a part, and what needs no others, by one warp.
+static void finishPart(OpBuilder &b, scf::ForOp loop, const OwnSums &own, const SharedSums &sums, ArrayRef<After> tail,
+                       int64_t part, int64_t parts) {
+  IRMapping mapping;
+  unsigned count = loop.getNumResults();
+  llvm::SmallBitVector others(count);
+  for (unsigned number = 0; number < count; ++number)
+    if (number * parts / count != part)
+      others.set(number);
+    else
+      mapping.map(loop.getResult(number), sums.total(b, number, own.kinds[number], loop.getInitArgs()[number]));
+  for (const After &after : tail)
+    if (!after.needs.anyCommon(others) && (!after.stores || after.needs.any() || part == 0))
+      b.clone(*after.op, mapping);
+}
+
+/// Adds up what warps have left and does all that follows in the block: each a part of it, or the first everything.
+static void finishWarpSum(scf::ForOp loop, const OwnSums &own, const SharedSums &sums, Value warp) {
+  Location loc = loop.getLoc();
+  Block *block = loop->getBlock();
+  int64_t parts = std::min<int64_t>(sums.warps, loop.getNumResults());
+  std::optional<SmallVector<After>> tail = shareOut(loop, parts);
+  OpBuilder b(loop);
+  auto guard = [&](int64_t part) {
+    Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, warp, sums.constant(b, part));
+    return scf::IfOp::create(b, loc, isOwn, /*withElseRegion=*/false);
+  };
+  if (tail) {
+    for (int64_t part = 0; part < parts; ++part) {
+      OpBuilder in = guard(part).getThenBodyBuilder();
+      finishPart(in, loop, own, sums, *tail, part, parts);
+    }
+    for (After &after : llvm::reverse(*tail))
+      after.op->erase();
+    return;
+  }
+  Block *then = guard(0).thenBlock();
+  OpBuilder first = OpBuilder::atBlockBegin(then);
+  for (auto [number, kind, init, result] : llvm::enumerate(own.kinds, loop.getInitArgs(), loop.getResults()))
+    result.replaceAllUsesWith(sums.total(first, static_cast<int64_t>(number), kind, init));
+  then->getOperations().splice(std::prev(then->end()), block->getOperations(), std::next(loop->getIterator()),
+                               std::prev(block->end()));
+}
+
 LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane, int64_t warps) {
   constexpr int64_t lanes = 32, mostBytes = 48 * 1024;
   Location loc = loop.getLoc();
@@ -191,35 +313,13 @@ LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane
   FailureOr<OwnSums> own = inlineSum(loop, coordinate);
   if (failed(own))
     return failure();
-  auto constant = [&](OpBuilder &at, int64_t value) {
-    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value))).getResult();
-  };
-  Value array = sharedArray(b, loop->getParentOfType<func::FuncOp>(), bytes);
-  auto place = [&](OpBuilder &at, int64_t number, Value warp) { // (sum, warp, lane)
-    Value row = arith::AddIOp::create(at, loc, constant(at, number * warps), warp);
-    Value index = arith::AddIOp::create(at, loc, arith::MulIOp::create(at, loc, row, constant(at, lanes)), lane);
-    Type element = LLVM::LLVMArrayType::get(at.getI8Type(), width);
-    return LLVM::GEPOp::create(at, loc, array.getType(), element, array, ValueRange{index}).getResult();
-  };
   Value warp = coordinate.getType().isInteger(32) ? coordinate
                                                   : arith::TruncIOp::create(b, loc, b.getI32Type(), coordinate).getResult();
+  SharedSums sums{loc, sharedArray(b, loop->getParentOfType<func::FuncOp>(), bytes), lane, warps, width};
   for (auto [number, sum] : llvm::enumerate(own->values))
-    LLVM::StoreOp::create(b, loc, sum, place(b, static_cast<int64_t>(number), warp));
+    LLVM::StoreOp::create(b, loc, sum, sums.place(b, static_cast<int64_t>(number), warp));
   NVVM::BarrierOp::create(b, loc);
-  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, warp, constant(b, 0));
-  auto guard = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
-  Block *then = guard.thenBlock(), *block = loop->getBlock();
-  OpBuilder first = OpBuilder::atBlockBegin(then);
-  for (auto [number, kind, init, result] : llvm::enumerate(own->kinds, loop.getInitArgs(), loop.getResults())) {
-    Value total = init;
-    for (int64_t other = 0; other < warps; ++other) {
-      Value address = place(first, static_cast<int64_t>(number), constant(first, other));
-      total = vector::makeArithReduction(first, loc, kind, total, LLVM::LoadOp::create(first, loc, result.getType(), address));
-    }
-    result.replaceAllUsesWith(total);
-  }
-  then->getOperations().splice(std::prev(then->end()), block->getOperations(), std::next(loop->getIterator()),
-                               std::prev(block->end()));
+  finishWarpSum(loop, *own, sums, warp);
   loop.erase();
   return success();
 }

@@ -42,8 +42,9 @@ llvm::LogicalResult inlineLaneSum(mlir::scf::ForOp loop, mlir::Value coordinate,
 /// Shared memory of a kernel, of so many bytes.
 mlir::Value sharedArray(mlir::OpBuilder &b, mlir::func::FuncOp function, int64_t bytes);
 
-/// Runs one coordinate of a loop that carries a sum on each of `warps` warps: they leave their sums in shared memory, and
-/// the first adds them in their order and does all that follows in the block.
+/// Runs one coordinate of a loop that carries a sum on each of `warps` warps: they leave their sums in shared memory. These
+/// are added in the order of the warps. Where stores that follow need few sums each, every warp does a part of all that
+/// follows in the block, else the first does it.
 llvm::LogicalResult inlineWarpSum(mlir::scf::ForOp loop, mlir::Value coordinate, mlir::Value lane, int64_t warps);
 
 } // namespace lacis

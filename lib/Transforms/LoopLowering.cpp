@@ -104,8 +104,11 @@ LogicalResult LoopLowering::lowerIf(OpBuilder &b, scf::IfOp op) {
   return success();
 }
 
-/// Rounds that run at once; those with sums of their own are a pass of its own (InterleaveSums.cpp).
-static void annotateUnroll(Operation *loop, Operation *marked) {
+/// Rounds that run at once; those with sums of their own are a pass of its own (InterleaveSums.cpp), and so are those
+/// that load ahead (LoadAhead.cpp).
+static void annotateRounds(Operation *loop, Operation *marked) {
+  if (Attribute stages = marked->getAttr("lacis.pipeline"))
+    loop->setAttr("lacis.pipeline", stages);
   auto factor = marked->getAttrOfType<IntegerAttr>("unroll");
   if (auto sums = marked->getAttrOfType<IntegerAttr>("lacis.sums")) {
     loop->setAttr("lacis.sums", sums);
@@ -151,7 +154,7 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   if (isApart(outermostLoop(loop))) // each loop says so: those that run once are left out
     made->setAttr("lacis.beside", b.getUnitAttr());
   made->setAttr("lacis.name", loop.getNameAttr());
-  annotateUnroll(made, loop);
+  annotateRounds(made, loop);
   mapping.map(loop.getCoordinate(), made.getInductionVar());
   for (auto [before, after] : llvm::zip(loop.getIterArgs(), made.getRegionIterArgs()))
     mapping.map(before, after);
@@ -200,6 +203,8 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   auto [lo, hi] = attr.getExtent().emitBounds(level, mapping.lookup(loop.getParent()));
   SmallVector<Value> inits = mapped(loop.getInits());
   if (attr.getExtent().getTrip() == 1) { // one position: no loop
+    if (loop->hasAttr("lacis.pipeline"))
+      return loop.emitError("pipeline: loop '") << loop.getName() << "' has one round, which has none to load ahead";
     auto result = lowerPosition(b, loop, level, lo, lo, inits);
     if (failed(result))
       return failure();
@@ -210,7 +215,7 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   auto made = scf::ForOp::create(b, loc, lo, hi, one, inits);
   made.getBody()->clear();
   made->setAttr("lacis.name", loop.getNameAttr());
-  annotateUnroll(made, loop);
+  annotateRounds(made, loop);
   OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
   StorageLevel inside = storageLevel(inner, loc, loop.getTensor(), loop.getLevel());
   auto result = lowerPosition(inner, loop, inside, lo, made.getInductionVar(), made.getRegionIterArgs());

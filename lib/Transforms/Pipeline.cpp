@@ -74,6 +74,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.nest<func::FuncOp>().addPass(createLacisTightenLoops());
   pm.nest<func::FuncOp>().addPass(createLacisInterleaveSums());
+  pm.nest<func::FuncOp>().addPass(createLacisLoadAhead());
   pm.addPass(createLacisCheckAccesses());
   verifyStage(pm, "buffers");
 }

@@ -81,6 +81,10 @@ def LacisInterleaveSums : LacisPass<"lacis-interleave-sums"> {
   let summary = "Loops marked for several sums run as many rounds at once, each adding to a sum of its own.";
 }
 
+def LacisLoadAhead : LacisPass<"lacis-load-ahead"> {
+  let summary = "Loops marked `pipeline` load into registers what later rounds add up.";
+}
+
 def LacisCheckAccesses : LacisPass<"lacis-check-accesses", "::mlir::ModuleOp"> {
   let summary = "Guards every access of a kernel marked `lacis.checked` by the size of its array, and records the first outside.";
 }

@@ -145,9 +145,11 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
   return fits(found.height) && fits(found.width) ? std::optional(found) : std::nullopt;
 }
 
-/// Warps share the blocks of up to 32 rows and add their sums up; each multiplies tiles that it reads from memory.
+/// Warps share the blocks of up to 32 rows and add their sums up, each those of four rows and 8 vectors; each multiplies
+/// tiles that it has read from memory before.
 static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Blocks &blocks) {
-  constexpr int64_t warps = 8, tile = 32, inFlight = 64;
+  constexpr int64_t tile = 32, inFlight = 64;
+  int64_t warps = std::min(blocks.height, tile) / 4;
   for (int64_t most : kFewBlocks) {
     if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most)
       continue;
@@ -169,8 +171,11 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
       depth += "1";
     }
     schedule.tensorize({row, prefix + lane.str() + "1", depth}, "mma");
-    if (blocks.width < inFlight)
-      schedule.unroll(walk + "0", inFlight / std::max(blocks.width, std::min(blocks.height, tile)));
+    int64_t rounds = std::max<int64_t>(inFlight / blocks.width, 1);
+    if (blocks.width <= inFlight)
+      schedule.pipeline(walk + "0", rounds + 1);
+    if (rounds > 1) // registers change their turns with the rounds
+      schedule.unroll(walk + "0", rounds);
   }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for j: load(j); compute(j)  -->  load(0), load(1), ...; for j: load(j + stages); compute(j)
+///
+/// Of tiles a producer does (FormTiles.cpp); else each thread by itself, in registers (LoadAhead.cpp).
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
@@ -13,9 +15,11 @@ LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
   if (loops.empty())
     return emitError(loc) << "pipeline: no loop named '" << getLoop() << "'";
   if (loops.size() != 1 || loops.front()->getNumResults() == 0)
-    return emitError(loc) << "pipeline: loop '" << getLoop() << "' carries no sum; the tiles of a sum are loaded ahead";
+    return emitError(loc) << "pipeline: loop '" << getLoop() << "' carries no sum; what a sum adds up is loaded ahead";
   if (getStages() < 2)
     return emitError(loc) << "pipeline: " << getStages() << " stages leave nothing to load ahead; take 2 or more";
+  if (auto loop = dyn_cast<LoopOp>(loops.front()); loop && (loop.getBind() || loop.getVectorize() || loop.getJam()))
+    return emitError(loc) << "pipeline: loop '" << getLoop() << "' is bound, vectorized or jammed: its rounds run at once";
   loops.front()->setAttr("lacis.pipeline", Builder(getContext()).getI64IntegerAttr(getStages()));
   loops.front()->setLoc(loc);
   return success();

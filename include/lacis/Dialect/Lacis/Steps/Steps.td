@@ -126,7 +126,7 @@ def Lacis_StageStep : Lacis_Step<"Stage", "stage"> {
 }
 
 def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
-  let summary = "A producer loads the tiles of later rounds of the loop while consumers multiply.";
+  let summary = "What later rounds of the loop add up is loaded while this round is: tiles by a producer, else into registers.";
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$stages);
 }
 
