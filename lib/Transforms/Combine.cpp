@@ -127,7 +127,8 @@ static FailureOr<OwnSums> inlineSum(scf::ForOp loop, Value coordinate) {
     if (loop->hasAttr("lacis.adds"))
       kind = vector::CombiningKind::ADD;
     if (!kind)
-      return loop.emitError("bind: the rounds of this loop are not added up by one operation, so units cannot share them");
+      return loop.emitError(
+          "bind: the rounds of this loop are not added up by one operation, so units cannot share them");
     sums.kinds.push_back(*kind);
     Value carried = loop.getRegionIterArg(number);
     carried.replaceAllUsesWith(neutralOf(b, loop.getLoc(), *kind, carried.getType()));
@@ -313,8 +314,9 @@ LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane
   FailureOr<OwnSums> own = inlineSum(loop, coordinate);
   if (failed(own))
     return failure();
-  Value warp = coordinate.getType().isInteger(32) ? coordinate
-                                                  : arith::TruncIOp::create(b, loc, b.getI32Type(), coordinate).getResult();
+  Value warp = coordinate.getType().isInteger(32)
+                   ? coordinate
+                   : arith::TruncIOp::create(b, loc, b.getI32Type(), coordinate).getResult();
   SharedSums sums{loc, sharedArray(b, loop->getParentOfType<func::FuncOp>(), bytes), lane, warps, width};
   for (auto [number, sum] : llvm::enumerate(own->values))
     LLVM::StoreOp::create(b, loc, sum, sums.place(b, static_cast<int64_t>(number), warp));

@@ -40,7 +40,8 @@ public:
       return refuse("writes in its rounds, or waits for others, so that no load may pass them");
     Operations loads = firstLoads();
     if (loads.empty())
-      return refuse("has no load of its own that depends on its coordinate alone; those of loops and guards inside stay there");
+      return refuse(
+          "has no load of its own that depends on its coordinate alone; those of loops and guards inside stay there");
     while (!loads.empty())
       loads = advance(loads);
     return success();
@@ -113,7 +114,8 @@ private:
   bool isFree(const Operations &slice) {
     return llvm::none_of(slice, [&](Operation *op) {
       auto load = dyn_cast<LLVM::LoadOp>(op);
-      bool stays = op->getNumRegions() != 0 || (load && (load.getVolatile_() || !OpBuilder(op).getZeroAttr(load.getType())));
+      bool stays =
+          op->getNumRegions() != 0 || (load && (load.getVolatile_() || !OpBuilder(op).getZeroAttr(load.getType())));
       return stays || llvm::any_of(op->getOperands(), [&](Value operand) {
                return llvm::is_contained(loop.getRegionIterArgs(), operand);
              });
@@ -141,12 +143,15 @@ private:
     return arith::ConstantOp::create(b, loc, b.getIntegerAttr(loop.getInductionVar().getType(), value));
   }
 
-  /// The results of `loads` in the round at `place`.
-  SmallVector<Value> loadAt(OpBuilder &b, const Operations &slice, const Operations &loads, Value place, IRMapping &mapping) {
+  /// The results of `loads` in the round at `place`. Frozen, LLVM does not move them to where they are used.
+  SmallVector<Value> loadAt(OpBuilder &b, const Operations &slice, const Operations &loads, Value place,
+                            IRMapping &mapping) {
     mapping.map(loop.getInductionVar(), place);
     for (Operation *op : slice)
       b.clone(*op, mapping);
-    return llvm::map_to_vector(loads, [&](Operation *load) { return mapping.lookup(load->getResult(0)); });
+    return llvm::map_to_vector(loads, [&](Operation *load) -> Value {
+      return LLVM::FreezeOp::create(b, loc, mapping.lookup(load->getResult(0)));
+    });
   }
 
   /// What the first rounds load, one round after another; zeros where there is none.

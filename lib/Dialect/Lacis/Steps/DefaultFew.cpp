@@ -38,7 +38,8 @@ static LevelLoopOp entryLoop(LoopOp top) {
 }
 
 /// Rows, or shares of entries, on warps or on parts of a warp; the entries of a row on its lanes.
-static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes) {
+static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries,
+                          int64_t lanes) {
   int64_t share = kLanes / lanes;
   schedule.split(rows, kWarps * share);
   std::string warps = rows + "1";
@@ -57,7 +58,9 @@ static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, co
 }
 
 /// Lanes for a row: many rows are short ones.
-static int64_t lanesFor(Nest &nest, StringRef rows) { return letterHas(nest, letterOf(rows), "lacis.large") ? 8 : kLanes; }
+static int64_t lanesFor(Nest &nest, StringRef rows) {
+  return letterHas(nest, letterOf(rows), "lacis.large") ? 8 : kLanes;
+}
 
 bool lacis::scheduleVector(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
@@ -137,16 +140,17 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
                llvm::is_contained(index->getOperands(), depth.getCoordinate());
   auto add = dyn_cast_or_null<arith::AddFOp>(combinerOf(depth));
   bool products = add && llvm::any_of(add->getOperands(), [](Value v) { return v.getDefiningOp<arith::MulFOp>(); });
-  if (!along || !products || value.getType() != read.getType() || !(value.getType().isF16() || value.getType().isBF16()))
+  if (!along || !products || value.getType() != read.getType() ||
+      !(value.getType().isF16() || value.getType().isBF16()))
     return std::nullopt;
   auto fits = [](int64_t size) { return size == 16 || size % 32 == 0; };
-  Blocks found{rows[0].getName().str(), rows[1].getName().str(), walk.getName().str(), depth.getName().str(),
-               *rows[1].getTrip(), *depth.getTrip()};
+  Blocks found{rows[0].getName().str(), rows[1].getName().str(), walk.getName().str(),
+               depth.getName().str(),   *rows[1].getTrip(),      *depth.getTrip()};
   return fits(found.height) && fits(found.width) ? std::optional(found) : std::nullopt;
 }
 
-/// Warps share the blocks of up to 32 rows and add their sums up, each those of four rows and 8 vectors; each multiplies
-/// tiles that it has read from memory before.
+/// Warps share the blocks of up to 32 rows and add their sums up, each those of four rows and 8 vectors; each
+/// multiplies tiles that it has read from memory before.
 static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Blocks &blocks) {
   constexpr int64_t tile = 32, inFlight = 64;
   int64_t warps = std::min(blocks.height, tile) / 4;
