@@ -33,7 +33,7 @@ func.func @unknown(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = 
 
 // -----
 
-// expected-error @+2 {{pipeline: loop 'i' carries no sum; the tiles of a sum are loaded ahead}}
+// expected-error @+2 {{pipeline: loop 'i' carries no sum; what a sum adds up is loaded ahead}}
 // expected-note @+1 {{asked for}}
 func.func @no_sum(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "i", stages = 4>]} {
   lacis.loop "i" %i to %n {
@@ -50,6 +50,20 @@ func.func @stages(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "
   %zero = arith.constant 0.0 : f32
   %s = lacis.loop "j" %j to %n iter(%acc = %zero) -> (f32) {
     lacis.yield %acc : f32
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{pipeline: loop 'j' is bound, vectorized or jammed: its rounds run at once}}
+// expected-note @+1 {{asked for}}
+func.func @bound(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "j", unit = "lane">, #lacis.pipeline<loop = "j", stages = 2>]} {
+  %zero = arith.constant 0.0 : f32
+  %c32 = arith.constant 32 : index
+  %s = lacis.loop "j" %j to %c32 iter(%acc = %zero) -> (f32) {
+    %next = arith.addf %acc, %acc : f32
+    lacis.yield %next : f32
   }
   return
 }
