@@ -68,3 +68,19 @@ func.func @uneven_write(%y: tensor<?xf32> {lacis.axes = ["b"]}) {
   lacis.write %v to %x[%c0] along 0 : vector<8xf32> to tensor<?xf32, #panels>
   return
 }
+
+// -----
+
+#coo = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>
+func.func @one_round(%w: tensor<?x?xf32, #coo> {lacis.axes = ["i", "j"]}, %y: tensor<?xf32> {lacis.axes = ["i"]}) {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  lacis.level_loop "i" %w[0] at %c0 (%p, %i) : tensor<?x?xf32, #coo> {
+    // expected-error @below {{pipeline: loop 'j' has one round, which has none to load ahead}}
+    %s = lacis.level_loop "j" %w[1] at %p (%q, %j) iter(%a = %zero) -> (f32) : tensor<?x?xf32, #coo> {
+      lacis.yield %a : f32
+    } {lacis.pipeline = 2 : i64}
+    lacis.yield
+  }
+  return
+}
