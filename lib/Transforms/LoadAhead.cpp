@@ -59,7 +59,8 @@ private:
     loop.getBody()->walk([&](scf::ForOp op) { inner.push_back(op); });
     for (scf::ForOp op : inner) {
       auto lo = getConstantIntValue(op.getLowerBound()), hi = getConstantIntValue(op.getUpperBound());
-      if (!lo || !hi || getConstantIntValue(op.getStep()) != 1 || *hi - *lo > kMostRounds)
+      bool isShort = lo && hi && getConstantIntValue(op.getStep()) == 1 && *hi - *lo <= kMostRounds;
+      if (!isShort || op->hasAttr("lacis.bind"))
         continue;
       OpBuilder b(op);
       SmallVector<Value> carried(op.getInits());
