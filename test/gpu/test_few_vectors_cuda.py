@@ -57,6 +57,18 @@ def test_a_matrix_times_a_vector(format):
     close(lacis.einsum("ij,i->j", packed, x[:256])[None], x[None, :256], dense.T)
 
 
+@pytest.mark.parametrize("stages", [2, 5])
+def test_entries_that_are_loaded_ahead_are_added_up_in_the_same_order(stages):
+    """One row has every entry, one has none."""
+    dense, x = sparse(256, 512, torch.float32), torch.randn(512, device="cuda")
+    packed = lacis.pack(dense, lacis.Csr)
+    rows = [steps.Split("i", 128), steps.Bind("i0", "block.x"), steps.Bind("i1", "thread.x")]
+    plain = lacis.einsum("ij,j->i", packed, x, steps=rows)
+    found = lacis.einsum("ij,j->i", packed, x, steps=[*rows, steps.Pipeline("j", stages)])
+    assert torch.equal(found, plain)
+    close(found[None], x[None], dense)
+
+
 def test_a_layer_decodes_and_prefills_with_one_kernel():
     dense = torch.nn.Linear(512, 256, device="cuda")
     model = torch.nn.Sequential(dense)
