@@ -55,9 +55,15 @@ def case(name: str, problem, tokens: int) -> Case:
     own = cold(lambda w: kernel(w, x), packed, packed.nbytes)
     times = {"lacis": own, "torch dense": cold(lambda w: F.linear(x, w), dense, dense.nbytes)}
     times |= peers(lambda sparse: F.linear(x, sparse), peer(dense))
-    times["kept bytes"] = packed.nbytes / BYTES_PER_MICROSECOND
+    times["kept bytes"] = kept_bytes(packed) / BYTES_PER_MICROSECOND
     must = f"{3 + times['kept bytes']:.1f} µs, dense" if "block" in name else ""
     return Case(f"{name}, {sparsity:.0%} zeros, {tokens} tokens", times, must, unit="µs")
+
+
+def kept_bytes(packed) -> int:
+    """Of the values and of the pattern; which of the values are padding is none of it."""
+    valid = packed.pattern.part().valid
+    return packed.nbytes - (0 if valid is None else valid.nbytes)
 
 
 def peers(function, sparse) -> dict[str, float]:

@@ -176,7 +176,8 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
     }
     schedule.tensorize({row, prefix + lane.str() + "1", depth}, "mma");
     int64_t rounds = std::max<int64_t>(inFlight / blocks.width, 1);
-    if (blocks.width <= inFlight)
+    bool isSmall = most == kFewBlocks[0] || blocks.width < tile; // products of more vectors need the registers
+    if (blocks.width <= inFlight && isSmall)
       schedule.pipeline(walk + "0", rounds + 1);
     if (rounds > 1) // registers change their turns with the rounds
       schedule.unroll(walk + "0", rounds);
