@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import statistics
@@ -28,19 +29,27 @@ class Case:
 def measure(contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3, flush: bool = False) -> dict[str, float]:
     """Medians in milliseconds of functions without arguments.
 
+    The order rotates from round to round, so that each runs after each other one's use of the caches. On the CPU the
+    rounds take at least a quarter of a second, so that a short call is not seen in one mood of the machine.
+
     On a GPU, `flush` overwrites the second-level cache before each call, which takes 0.2 ms and lets the host run
     ahead: the time is the kernel's alone.
     """
     for function in contenders.values():
         for _ in range(warmup):
             function()
-    timer = _cuda_time if torch.device(device).type == "cuda" else _cpu_time
+    on_cuda = torch.device(device).type == "cuda"
+    timer, least = (_cuda_time, 0.0) if on_cuda else (_cpu_time, 0.25)
     taken: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, function in contenders.items():
+    turns = collections.deque(contenders.items())
+    start = time.perf_counter()
+    while rounds > 0 or time.perf_counter() - start < least:
+        rounds -= 1
+        for name, function in turns:
             if flush:
                 _flush()
             taken[name].append(timer(function))
+        turns.rotate()
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
