@@ -27,7 +27,7 @@ NAMES = [
     "tile_schedules",
     "tile_gradients",
     "tile_training",
-    "tile_epilogue",
+    "epilogues",
     "tile_variants",
     "sums_of_tiles",
     "real_layers",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bias, activation and residual fused into the forward's tile kernel, beside the product alone and torch's."""
+"""Bias, activation and residual fused into the forward's tile kernel, as tiles by hand."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import dataclasses
 
 import torch
 
-from .measure import Case, measure
 from .tiles import BLOCK128, Layer, Layout, blocked
 
-TITLE = "Block-sparse forward with bias, activation and residual, 8192×8192, 8192 tokens, bf16"
 RELU = "%active = arith.maximumf %raw, %zero : f32"
 # erf by Abramowitz and Stegun 7.1.26, to 1.5e-7: 1 - t (a1 + t (a2 + ...)) exp(-z z) where t = 1 / (1 + p z).
 GELU = """%one = arith.constant 1.0 : f32
@@ -68,26 +66,3 @@ def check(name: str, rows: int, columns: int, tokens: int, sparsity: float, dtyp
     if not error < 6e-3:
         raise AssertionError(f"{name} {rows}x{columns}, {tokens} tokens, {sparsity}: error {error}")
     return error
-
-
-def case(name: str, sparsity: float, size: int = 8192, tokens: int = 8192) -> Case:
-    weight = blocked(size, size, 128, sparsity)
-    x, bias, residual = operands(size, size, tokens)
-    fused, alone = Layer(EPILOGUES[name], weight, tokens), Layer(BLOCK128, weight, tokens)
-    act = getattr(torch.nn.functional, name)
-    contenders = {
-        "lacis": lambda: fused(x, bias, residual),
-        "product alone": lambda: alone(x),
-        "torch dense": lambda: act(torch.nn.functional.linear(x, weight, bias)) + residual,
-    }
-    with torch.inference_mode():
-        times = measure(contenders, "cuda", rounds=20, flush=True)
-    return Case(f"block 128, {name}, {sparsity:.0%} zeros", times)
-
-
-def run() -> list[Case]:
-    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
-        return []
-    for name in EPILOGUES:
-        check(name, 2048, 1024, 1025, 0.75)
-    return [case(name, sparsity) for name in EPILOGUES for sparsity in (0.75, 0.9)]

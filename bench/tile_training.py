@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import itertools
 
 import lacis
 import torch
 
 from .measure import Case, measure
-from .tile_schedules import blocked
+from .tile_schedules import MUST as FORWARD
+from .tile_schedules import SPARSITIES, blocked
 
 TITLE = "Training step of a block-sparse layer by the default schedules, 8192 tokens, bf16"
 TOKENS = 8192
 # What the step must be, in times of the dense layer's.
 MUST = {(64, 0.9): 4.8, (128, 0.75): 3.1, (32, 0.9): 2.2, (16, 0.9): 1.7}
-
+# What the gradients must be at each sparsity, in times of cuBLAS's and in TFLOP/s of kept values.
+GRAD_INPUT = {128: (1.75, 3.3, 7.0), 64: (1.4, 2.5, 5.1)} | {b: tuple(0.7 * x for x in FORWARD[b]) for b in (32, 16)}
+GRAD_VALUES = {128: (620, 570, 520), 64: (390, 370, 360), 32: (330, 265, 175), 16: (245, 215, 155)}
 
 PRODUCTS = ("forward", "gradient of the input", "gradient of the values")
 
@@ -79,6 +84,16 @@ def training(block: int, sparsity: float, size: int) -> Case:
 def run() -> list[Case]:
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         return []
-    shapes = [(b, s) for b in (128, 64, 32, 16) for s in (0.5, 0.75, 0.9)]
+    shapes = list(itertools.product(FORWARD, SPARSITIES))
     cases = [training(b, s, n) for n in (8192, 4096) for b, s in (shapes if n == 8192 else MUST)]
-    return cases + [case for b, s in shapes for case in products(b, s, 8192)]
+    return cases + [
+        dataclasses.replace(case, must=must(b, s, case)) for b, s in shapes for case in products(b, s, 8192)
+    ]
+
+
+def must(block: int, sparsity: float, product: Case) -> str:
+    """What one of `products` must be."""
+    n = SPARSITIES.index(sparsity)
+    if PRODUCTS[2] in product.name:
+        return f"≥ {GRAD_VALUES[block][n]} TFLOP/s"
+    return f"≥ {(GRAD_INPUT if PRODUCTS[1] in product.name else FORWARD)[block][n]:.2f}"

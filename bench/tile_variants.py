@@ -9,11 +9,10 @@ import lacis
 import torch
 
 from .measure import Case, measure
-from .tile_schedules import blocked
+from .tile_schedules import SPARSITIES, blocked
 from .tile_training import products
 
 TITLE = "Tensor cores at other sizes, in BlockedEll and in float16, by the default schedules"
-SPARSITIES = (0.5, 0.75, 0.9)
 # What kernels by hand reached, in times of cuBLAS, at each sparsity: by size and tokens, product and block.
 BY_HAND = {
     (8192, 4096): {
@@ -34,6 +33,8 @@ BY_HAND = {
     },
 }
 SHARE = 0.88  # of them that must be reached
+# With few tiles of tokens: blocks of 64 at 90 %, 4096².
+FEW_TILES = {512: 1.5, 1024: 2.4}
 
 
 def sizes() -> list[Case]:
@@ -83,4 +84,5 @@ def variants(size: int = 8192, tokens: int = 8192, sparsity: float = 0.75) -> li
 def run() -> list[Case]:
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         return []
-    return variants() + sizes()
+    few = [(case, must) for n, must in FEW_TILES.items() for case in products(64, 0.9, 4096, n, ["forward"])]
+    return variants() + sizes() + [dataclasses.replace(case, must=f"≥ {must}") for case, must in few]

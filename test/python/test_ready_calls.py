@@ -8,6 +8,7 @@ import lacis
 import pytest
 import torch
 from lacis.runtime.ready import ReadyCalls
+from test_plain_tiles import check, tiled, weight
 from torch.fx.experimental.proxy_tensor import make_fx
 
 
@@ -44,6 +45,35 @@ def test_the_second_call_is_ready_and_sees_new_values(packed, kernel, monkeypatc
         other = packed.with_values(packed.values * 3)
         torch.testing.assert_close(kernel(other, x), x @ other.to_dense().T)
         assert answers[-1] is None
+
+
+def test_an_epilogue_is_ready_too(packed, monkeypatch):
+    answers, x = counted(monkeypatch), torch.randn(16, 40)
+    bias, residual = torch.nn.Parameter(torch.randn(24)), torch.randn(16, 24)
+    after = lacis.Epilogue(bias=bias, activation="gelu", residual=residual)
+    kernel = lacis.compile("ij,bj->bi", packed, x, epilogue=after)
+    expected = lambda: torch.nn.functional.gelu(x @ packed.to_dense().T + bias) + residual
+    with torch.no_grad():
+        for ready in (False, True):
+            torch.testing.assert_close(kernel(packed, x), expected())
+            assert (answers[-1] is not None) == ready
+        bias.data = torch.randn(24)
+        torch.testing.assert_close(kernel(packed, x), expected())
+        bias.data = torch.randn(23)
+        with pytest.raises(lacis.DataError, match=r"bias must have shape \[24\], not \[23\]"):
+            kernel(packed, x)
+
+
+def test_copies_of_values_are_never_older_than_they_are(monkeypatch):
+    packed = weight("16")
+    x = torch.randn(20, packed.shape[1]).to(packed.dtype)
+    kernel, answers = tiled("ij,bj->bi", [packed, x], "cuda:sm_90a"), counted(monkeypatch)
+    with torch.no_grad():
+        for factor in (1, 2, 3):
+            packed.values.mul_(factor)
+            for ready in (False, True):
+                check(kernel(packed, x), x.double() @ packed.to_dense().double().T)
+                assert (answers[-1] is not None) == ready
 
 
 def test_it_keeps_no_operand_alive(packed, kernel):

@@ -117,17 +117,21 @@ class PackedTensor:
             return self._copied(part, format_text)
         return self.derived(format_text, part)[name] if format_text else self.tensors[part_name(part, name)]
 
+    def kept_copy(self, part: str, text: str) -> torch.Tensor | None:
+        """The values in the execution layout with this text, where a copy is kept that is not older than they are."""
+        values = self._values[part]
+        if torch.compiler.is_compiling() or values.is_inference() or runs_again(values):
+            return None
+        seen, tiles = self._tiles.get((part, text), (None, None))
+        return tiles if seen is not None and seen.still(values) else None
+
     def _copied(self, part: str, text: str) -> torch.Tensor:
         """The values in the execution layout with this text; kept until they change."""
-        values, key = self._values[part], (part, text)
-        make = lambda: self.pattern.layout(text, part).values(values.detach(), line_bytes(text))
-        if torch.compiler.is_compiling() or values.is_inference() or runs_again(values):
-            return make()
-        seen, tiles = self._tiles.get(key, (None, None))
-        if seen is None or not seen.still(values):
-            tiles = make()
-            if not is_captured(values.device):  # nothing ran yet
-                self._tiles[key] = Seen(values), tiles
+        tiles, values = self.kept_copy(part, text), self._values[part]
+        if tiles is None:
+            tiles = self.pattern.layout(text, part).values(values.detach(), line_bytes(text))
+            if not (torch.compiler.is_compiling() or values.is_inference() or is_captured(values.device)):
+                self._tiles[part, text] = Seen(values), tiles
         return tiles
 
     @property

@@ -8,6 +8,7 @@ import weakref
 import torch
 
 from .. import knobs
+from ..capture.gradient import VALUES
 from ..packing import PackedTensor
 from .bound import BoundCall
 from .bound import run as run_bound
@@ -17,7 +18,8 @@ _MOST = 16  # shapes of the dense operand that are kept for one packed operand
 
 
 class ReadyCalls:
-    """The calls of one einsum's kernel on a packed and a dense operand, by packed operand and shape of the dense one.
+    """The calls of one einsum's kernel on a packed and a dense operand, by packed operand and shape of the dense one;
+    what its epilogue reads is that of `compile`.
 
     They hold the arrays of a packed operand no longer than it lives and has these values. What is not like before, or
     not inference alone (a gradient, autocast, a mode that looks at every operator), is left to the way that looks at
@@ -28,9 +30,10 @@ class ReadyCalls:
         self._known: weakref.WeakKeyDictionary[PackedTensor, tuple] = weakref.WeakKeyDictionary()
         self._packed, self._run = call.packed, run_bound()
         operands = call.operands
-        self._able = len(operands) == 2 and isinstance(operands[call.packed], PackedTensor) and call.epilogue is None
+        self._after = () if call.epilogue is None else tuple(call.epilogue.tensors)
+        self._able = len(operands) == 2 and isinstance(operands[call.packed], PackedTensor)
+        self._able = self._able and all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in self._after)
         self._able = self._able and call.fused and not call.by_entry and call.dtype != torch.bool
-        self._able = self._able and not kernels[""].derived  # copies of values are looked after by each launch
 
     def run(self, operands) -> torch.Tensor | None:
         """The result, or None where nothing is ready for these operands."""
@@ -38,8 +41,8 @@ class ReadyCalls:
             return None
         packed, dense = operands[self._packed], operands[1 - self._packed]
         values, calls = self._known.get(packed, (None, None))
-        call = calls.get(dense.shape) if values is packed._values else None
-        if call is None:
+        call, copies = calls.get(dense.shape, (None, ())) if values is packed._values else (None, ())
+        if call is None or any(packed.kept_copy(*which) is not tiles for which, tiles in copies):
             return None
         try:
             return self._run(dense, call.number)
@@ -54,7 +57,12 @@ class ReadyCalls:
         values, calls = self._known.get(packed, (None, {}))
         if values is not packed._values or len(calls) >= _MOST:
             calls = {}
-        calls[dense.shape] = BoundCall(kernel.arrays(packed), kernel.family.key, packed.shape, dense.ndim, result.shape)
+        arrays = kernel.arrays(packed)
+        tensors = [*self._after, *arrays]
+        call = BoundCall(tensors, kernel.family.key, packed.shape, dense.ndim, result.shape)
+        named = zip(kernel.names, arrays)
+        copies = [((part, text), tiles) for (part, text, name), tiles in named if text and name == VALUES]
+        calls[dense.shape] = call, copies
         self._known[packed] = packed._values, calls
 
     def _is_plain(self, operands) -> bool:
