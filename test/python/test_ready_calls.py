@@ -66,7 +66,7 @@ def test_an_epilogue_is_ready_too(packed, monkeypatch):
 
 def test_copies_of_values_are_never_older_than_they_are(monkeypatch):
     packed = weight("16")
-    x = torch.randn(20, packed.shape[1]).to(packed.dtype)
+    x = torch.randn(8, packed.shape[1]).to(packed.dtype)
     kernel, answers = tiled("ij,bj->bi", [packed, x], "cuda:sm_90a"), counted(monkeypatch)
     with torch.no_grad():
         for factor in (1, 2, 3):
@@ -76,11 +76,40 @@ def test_copies_of_values_are_never_older_than_they_are(monkeypatch):
                 assert (answers[-1] is not None) == ready
 
 
+def test_an_einsum_is_ready_too(packed, monkeypatch):
+    answers, x = counted(monkeypatch), torch.randn(16, 40)
+    with torch.no_grad():
+        for target, ready in (("auto", False), ("auto", True), ("cpu", False), ("auto", True)):
+            got = lacis.einsum("ij,bj->bi", packed, x, target=target)
+            torch.testing.assert_close(got, x @ packed.to_dense().T)
+            assert bool(answers and answers.pop() is not None) == ready
+        with pytest.raises(lacis.DataError, match="'j' is 40 long, but 41"):
+            lacis.einsum("ij,bj->bi", packed, torch.randn(16, 41))
+    x.requires_grad_()
+    lacis.einsum("ij,bj->bi", packed, x).sum().backward()
+    torch.testing.assert_close(x.grad, packed.to_dense().sum(0).expand(16, 40))
+
+
+@pytest.mark.long
+def test_einsums_that_say_other_things_are_others(packed):
+    x, w = torch.randn(16, 40), packed.to_dense()
+    largest = (x[:, None] + w).masked_fill(w == 0, -torch.inf).amax(-1)
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x), x @ w.T)
+            torch.testing.assert_close(lacis.einsum("ij,bj->ib", packed, x), w @ x.T)
+            torch.testing.assert_close(lacis.einsum("bj,ij->bi", x, packed), x @ w.T)
+            torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x, semiring="max_plus"), largest)
+            after = lacis.Epilogue(activation="relu")
+            torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x, epilogue=after), (x @ w.T).relu())
+
+
 def test_it_keeps_no_operand_alive(packed, kernel):
     twin = lacis.pack(packed.to_dense(), lacis.Csr)
     crd, x = weakref.ref(twin.storage["crd1"]), torch.randn(16, 40)
     with torch.no_grad():
-        kernel(twin, x), kernel(twin, x)
+        for run in (kernel, kernel, lambda *operands: lacis.einsum("ij,bj->bi", *operands)):
+            run(twin, x)
     del twin
     gc.collect()
     assert crd() is None

@@ -77,3 +77,30 @@ class ReadyCalls:
             and not torch.compiler.is_compiling()
             and not (knobs.is_given("debug") and knobs.debug)
         )
+
+
+class ReadyEinsums:
+    """The ready calls of einsums that nobody compiled beforehand, by packed operand and by all else that is said."""
+
+    def __init__(self):
+        self._known: weakref.WeakKeyDictionary[PackedTensor, dict[tuple, ReadyCalls]] = weakref.WeakKeyDictionary()
+
+    def run(self, said: tuple, operands) -> torch.Tensor | None:
+        """The result, or None where nothing is ready for these operands."""
+        for operand in operands:
+            if type(operand) is PackedTensor:
+                ready = self._known.get(operand, {}).get(said)
+                return None if ready is None else ready.run(operands)
+        return None
+
+    def keep(self, said: tuple, call, kernels, result) -> None:
+        """Make the call that just ran ready to run again, unless gradients are recorded."""
+        packed = call.operands[call.packed]
+        if torch.is_grad_enabled() or type(packed) is not PackedTensor:
+            return
+        known = self._known.setdefault(packed, {})
+        if said not in known:
+            if len(known) >= _MOST:
+                known.clear()
+            known[said] = ReadyCalls(call, kernels)
+        known[said].keep(call.operands, kernels.get(""), result)
