@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of dense levels as fields of a step."""
+"""Layouts as fields of a step."""
 
 from __future__ import annotations
 
 from ...formats import Format
+from .step import Step
 
 _HEAD = "#lacis.format<"
 
@@ -22,6 +23,12 @@ def layout_text(layout: Format | str | None) -> str | None:
     return layout if layout.startswith(_HEAD) else f"{_HEAD}{layout}>"
 
 
-def short_layout(text: str) -> str:
-    """The text without what stands around it."""
-    return text[len(_HEAD) : -1]
+class LayoutStep(Step):
+    """A step with a `layout`, a format or its text; one that is None is said by nobody."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "layout", layout_text(self.layout))
+
+    def words(self) -> dict:
+        words = super().words()
+        return words | {"layout": words["layout"][len(_HEAD) : -1]} if "layout" in words else words

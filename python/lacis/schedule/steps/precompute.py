@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from .layout import layout_text, short_layout
-from .step import Step, primitive
+from .layout import LayoutStep
+from .step import primitive
 
 
 @primitive
 @dataclasses.dataclass(frozen=True)
-class Precompute(Step):
+class Precompute(LayoutStep):
     """Sum up `part` of a sum before the others, in a nest of its own, which keeps its sums in a workspace.
 
     `layout` says how the workspace lies: a format of dense levels over the output's axes, or its text; without one it
@@ -24,11 +24,3 @@ class Precompute(Step):
     part: str
     layout: str | None = None
     ready = True
-
-    def __post_init__(self):
-        object.__setattr__(self, "layout", layout_text(self.layout))
-
-    def describe(self):
-        if self.layout is None:
-            return super().describe()
-        return f'precompute("{self.part}", "{short_layout(self.layout)}")'

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from .layout import layout_text, short_layout
-from .step import Step, primitive
+from .layout import LayoutStep
+from .step import primitive
 
 
 @primitive
 @dataclasses.dataclass(frozen=True)
-class Regroup(Step):
+class Regroup(LayoutStep):
     """Walk `operand` in an execution layout: panels of rows, steps of columns, and the tiles stored in each step.
 
     `layout` is a format, or its text; a step has at most `capacity` tiles where it is given, and occurs again where
@@ -26,10 +26,3 @@ class Regroup(Step):
     layout: str
     capacity: int | None = None
     ready = True
-
-    def __post_init__(self):
-        object.__setattr__(self, "layout", layout_text(self.layout))
-
-    def describe(self):
-        capacity = "" if self.capacity is None else f", {self.capacity}"
-        return f'regroup("{self.operand}", "{short_layout(self.layout)}"{capacity})'

@@ -67,9 +67,13 @@ class Step:
         fields = [f for f in dataclasses.fields(self) if f.name != "location"]
         return {f.name: value for f in fields if (value := getattr(self, f.name)) != f.default}
 
+    def words(self) -> dict:
+        """The fields as they are written in a schedule, by name."""
+        return self.arguments()
+
     def describe(self) -> str:
         """The verb as it is written in a schedule: `split("i", 32)`."""
-        flat = [x for v in self.arguments().values() for x in (v if isinstance(v, tuple) else (v,))]
+        flat = [x for v in self.words().values() for x in (v if isinstance(v, tuple) else (v,))]
         return f"{self.mnemonic}({', '.join(map(_word, flat))})"
 
     def text(self) -> str:
