@@ -67,3 +67,17 @@ func.func @bound(%n: index) attributes {lacis.steps = [#lacis.bind<loop = "j", u
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{vectorize: loop 'j' is marked already}}
+// expected-note @+1 {{asked for}}
+func.func @then_bound(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop = "j", stages = 2>, #lacis.vectorize<loop = "j", width = 32>]} {
+  %zero = arith.constant 0.0 : f32
+  %c32 = arith.constant 32 : index
+  %s = lacis.loop "j" %j to %c32 iter(%acc = %zero) -> (f32) {
+    %next = arith.addf %acc, %acc : f32
+    lacis.yield %next : f32
+  }
+  return
+}

@@ -65,7 +65,7 @@ FailureOr<LoopOp> Nest::require(StringRef name, StringRef step, Location loc) co
 
 FailureOr<LoopOp> Nest::requireFree(StringRef name, StringRef step, Location loc) const {
   FailureOr<LoopOp> loop = require(name, step, loc);
-  if (succeeded(loop) && isMarked(*loop))
+  if (succeeded(loop) && (isMarked(*loop) || (*loop)->hasAttr("lacis.pipeline")))
     return emitError(loc) << step << ": loop '" << name << "' is marked already";
   return loop;
 }
