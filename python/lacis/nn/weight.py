@@ -19,7 +19,7 @@ from .copied import BoundCopy, CopiedValues
 from .load import load_part
 
 
-_IN = " in "  # between the text of a copy of values and its dtype
+_IN = " in "  # after the text of a copy of values, before its dtype, where that is not the weight's
 
 
 class PackedPart(torch.nn.Module):
@@ -75,8 +75,8 @@ class PackedPart(torch.nn.Module):
     @torch.inference_mode(False)  # a copy is filled again in every mode
     def _arrays_of(self, pattern: Pattern, key: str) -> dict[str, torch.Tensor]:
         """The arrays of `require`: of a copy of the values the tiles and where they come from, else of the pattern."""
-        text, _, dtype = key.partition(_IN)
-        if not line_bytes(text):
+        text, copied, dtype = key.partition(_IN)
+        if not copied:
             return pattern.derived(text)
         values = self.values.detach().to(getattr(torch, dtype) if dtype else self.values.dtype)
         layout, line = pattern.layout(text), line_bytes(text)
@@ -92,13 +92,14 @@ class PackedPart(torch.nn.Module):
         copy = TileCopy.of(pattern.layout(text), getattr(torch, dtype) if dtype else None)
         self._copies[names["values"]] = CopiedValues(names["places"], copy)
 
-    def require(self, text: str, dtype: torch.dtype | None = None) -> dict[str, str]:
-        """Keep the arrays with this text, of a companion or of an execution layout, from now on; their buffers by name.
+    def require(self, text: str, array: str, dtype: torch.dtype | None = None) -> str:
+        """Keep this array of a companion or an execution layout from now on, and those with it; the buffer's name.
 
-        A copy of the values is in `dtype`, in theirs where there is none.
+        The values are a copy in `dtype`, in theirs where there is none.
         """
-        copied = line_bytes(text) > 0
-        key = text if dtype in (None, self.values.dtype) or not copied else f"{text}{_IN}{str(dtype)[len('torch.') :]}"
+        copied = array == "values"
+        other = dtype not in (None, self.values.dtype)
+        key = text + copied * (_IN + other * str(dtype).removeprefix("torch."))
         if key not in self.derived:
             pattern = self.packed().pattern
             arrays = self._arrays_of(pattern, key)
@@ -108,7 +109,7 @@ class PackedPart(torch.nn.Module):
             self.derived[key] = names
             if copied:
                 self._note_copy(key, pattern)
-        return self.derived[key]
+        return self.derived[key][array]
 
     def tensor(self, name: str) -> torch.Tensor:
         """What a kernel takes by this name; a copy of the values is made again where they have changed.
@@ -199,7 +200,7 @@ class _Weight:
         found = []
         for part, text, name in arrays:
             if text:
-                name = self._part(part).require(text, dtype)[name]
+                name = self._part(part).require(text, name, dtype)
             found.append((part, "bitmap" if name == "valid" else name))
         return found
 
