@@ -25,18 +25,20 @@ func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]},
 
 // -----
 
-// A nest for small sizes has copies of its own, which run where it does.
+// A nest for small sizes has copies of its own, which run where it does; another one may follow.
 // CHECK-LABEL: func.func @small(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x?xf32>
 // CHECK:         %[[PANELS:.*]] = lacis.workspace
 // CHECK:         lacis.loop "upto4.x.b0"
 // CHECK:         lacis.loop "upto4.b"
 // CHECK:           lacis.read %[[PANELS]]
+// CHECK:         lacis.loop "upto8.b"
+// CHECK:           lacis.read %[[X]]
 // CHECK:         lacis.loop "b"
 // CHECK:           lacis.read %[[X]]
 #panels = #lacis.format<(b, j) -> (b floordiv 4 : dense, j : dense, b mod 4 : dense)>
 func.func @small(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]}, %y: tensor<?xf32> {lacis.name = "y"})
-    attributes {lacis.steps = [#lacis.upto<loop = "b", most = 4>, #lacis.relayout<operand = "upto4.x", layout = #panels>]} {
+    attributes {lacis.steps = [#lacis.upto<loop = "b", most = 4>, #lacis.relayout<operand = "upto4.x", layout = #panels>, #lacis.upto<loop = "b", most = 8>]} {
   %c0 = arith.constant 0 : index
   %n = tensor.dim %x, %c0 : tensor<?x?xf32>
   lacis.loop "b" %b to %n {

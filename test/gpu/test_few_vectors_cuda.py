@@ -83,9 +83,9 @@ def test_a_layer_decodes_and_prefills_with_one_kernel():
             close(model(x), x, weight, model[0].bias)
 
 
-@pytest.mark.parametrize("size, launches", [(1, 1), (4, 1), (5, 3)])
+@pytest.mark.parametrize("size, launches", [(1, 1), (4, 1), (5, 2), (32, 2), (33, 3)])
 def test_few_vectors_are_one_launch_without_a_workspace(size, launches):
-    """From five vectors on they, and the output, are copied, in launches and a workspace of their own."""
+    """From five vectors on they are copied, from 33 on the output too, in launches and a workspace of their own."""
     even = torch.randn(256, 512, device="cuda") * (torch.rand(256, 512, device="cuda") < 0.1)
     packed, x = lacis.pack(even, lacis.Csr), torch.randn(size, 512, device="cuda")
     kernel = lacis.compile("ij,bj->bi", packed, x)

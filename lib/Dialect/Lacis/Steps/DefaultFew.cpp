@@ -4,7 +4,8 @@
 ///
 /// With few columns there is nothing for the lanes to hold: each takes every 32nd entry of a row and multiplies it by
 /// all vectors, which stand in registers; the lanes add up their sums. Nothing is copied, one launch does it all. How
-/// many vectors there are is known at the launch, so each limit gets a nest of its own.
+/// many vectors there are is known at the launch, so each limit gets a nest of its own. Where they are more than a
+/// gather is worth, they are copied to lie side by side, and a lane reads eight of them at once.
 ///
 /// Blocks of half types are bound by their bytes up to 32 vectors: warps share them, and multiply them where they lie.
 #include "DefaultSchedule.h"
@@ -17,6 +18,8 @@ using namespace lacis;
 
 /// Up to so many vectors have nests of their own: a gather of their elements costs less than copying them to panels.
 static constexpr int64_t kFew[] = {1, 4};
+/// Up to so many are copied, and a lane multiplies eight that lie side by side.
+static constexpr int64_t kFewCopied[] = {8, 32}, kSideBySide = 8;
 /// Stored blocks of half types are multiplied by tensor cores, in tiles of 8 vectors: one, or four.
 static constexpr int64_t kFewBlocks[] = {8, 32};
 static constexpr int64_t kWarps = 4, kLanes = 32;
@@ -37,10 +40,11 @@ static LevelLoopOp entryLoop(LoopOp top) {
   return sums == 1 && found && !marked && combinerOf(found) ? found : LevelLoopOp();
 }
 
-/// Rows, or shares of entries, on warps or on parts of a warp; the entries of a row on its lanes.
-static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries,
-                          int64_t lanes) {
-  int64_t share = kLanes / lanes;
+/// Rows, or shares of entries, on warps or on parts of a warp; the entries of a row on its lanes. Each of them may have
+/// several lanes already.
+static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
+                          int64_t taken = 1) {
+  int64_t share = kLanes / (lanes * taken);
   schedule.split(rows, kWarps * share);
   std::string warps = rows + "1";
   if (share > 1) {
@@ -86,6 +90,8 @@ std::string lacis::openCase(ScheduleBuilder &schedule, StringRef lane, int64_t m
   if (most == 1)
     return prefix;
   schedule.split(vectors, most);
+  if (failed(schedule.getResult()))
+    return prefix;
   std::vector<std::string> order{vectors + "0"};
   for (LoopOp loop : perfectChain(outermostLoop(schedule.getNest().find(vectors + "0"))))
     if (!loop.getName().starts_with(vectors))
@@ -104,6 +110,28 @@ static void scheduleEntries(ScheduleBuilder &schedule, StringRef lane, StringRef
     if (most > 1)
       schedule.jam(prefix + lane.str() + "1");
     scheduleLanes(schedule, prefix + rows.str(), prefix + entries.str(), lanesFor(schedule.getNest(), rows));
+  }
+}
+
+/// The same with vectors that lie side by side: lanes share them by eights.
+static void scheduleSideBySide(ScheduleBuilder &schedule, StringRef lane, StringRef rows, StringRef entries) {
+  for (int64_t most : kFewCopied) {
+    LoopOp vectors = schedule.getNest().find(lane);
+    bool copies = !operandsAcross(schedule.getNest(), lane).empty();
+    if (knownDivisor(vectors.getUpper()) > most || (!copies && most > kSideBySide))
+      continue;
+    std::string prefix = openCase(schedule, lane, most), held = prefix + lane.str() + "1";
+    CopyRule copy{most, kSideBySide, "block.x", "thread.x", kSideBySide / 2};
+    copy.inputs = true;
+    scheduleCopies(schedule, lane, copy, prefix);
+    if (most > kSideBySide) {
+      schedule.split(held, kSideBySide);
+      schedule.bind(held + "0", "lane");
+      held += "1";
+    }
+    schedule.vectorize(held, kSideBySide);
+    int64_t taken = most / kSideBySide, lanes = std::min(lanesFor(schedule.getNest(), rows), kLanes / taken);
+    scheduleLanes(schedule, prefix + rows.str(), prefix + entries.str(), lanes, taken);
   }
 }
 
@@ -203,4 +231,5 @@ void lacis::scheduleFew(ScheduleBuilder &schedule, WarpProducts products) {
     return;
   std::string row = rows.getName().str(), entry = entries.getName().str();
   scheduleEntries(schedule, lane, row, entry);
+  scheduleSideBySide(schedule, lane, row, entry);
 }

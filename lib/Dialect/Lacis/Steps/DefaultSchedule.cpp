@@ -232,8 +232,11 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef op
 }
 
 void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule, StringRef prefix) {
-  for (auto [operand, axis] : operandsAcross(schedule.getNest(), lane, prefix))
-    scheduleCopy(schedule, (prefix + operand).str(), operand, lane, axis, rule);
+  Nest &nest = schedule.getNest();
+  Value output = nest.getFunction().getArguments().back();
+  for (auto [operand, axis] : operandsAcross(nest, lane, prefix))
+    if (!rule.inputs || nest.findOperand(operand) != output)
+      scheduleCopy(schedule, (prefix + operand).str(), operand, lane, axis, rule);
 }
 
 bool lacis::isSampled(Nest &nest) {

@@ -62,6 +62,7 @@ struct CopyRule {
   int64_t vector = 1;      // of them, where that divides the size, that are read or written as one
   bool rows = false;       // the panels of one row lie side by side, not the rows of one panel
   bool tiles = false;      // of as many lanes as neighbours are transposed in registers
+  bool inputs = false;     // these alone: the output is written where it lies
 };
 /// Lays the operands that have `lane` across their rows out in panels; for the nest whose names begin with `prefix`.
 void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyRule &rule, llvm::StringRef prefix = "");

@@ -48,7 +48,11 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
   WalkResult marked = top->walk([](LoopOp inner) { return isMarked(inner) ? WalkResult::interrupt() : WalkResult::advance(); });
   if (marked.wasInterrupted())
     return emitError(loc) << "upto: loops of the nest are marked already; say it before other steps";
-  if (!function.getBody().getOps<WorkspaceOp>().empty())
+  bool isCopied = false;
+  top->walk([&](Operation *op) {
+    isCopied |= llvm::any_of(op->getOperands(), [](Value value) { return value.getDefiningOp<WorkspaceOp>(); });
+  });
+  if (isCopied)
     return emitError(loc) << "upto: an operand is copied for all sizes already; say it before relayout";
   std::string name = ("upto" + Twine(getMost())).str();
   record(function, name, *size, getMost());
