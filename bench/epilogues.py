@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a layer does after its product, fused into the default schedule's kernel, beside the product alone and torch's."""
+"""What follows the product of a layer, fused into the default schedule's kernel, beside the product alone."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import lacis
 import pytest
 import torch
 from lacis.runtime.ready import ReadyCalls
+from test_epilogue import W, X
 from test_plain_tiles import check, tiled, weight
 from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -47,21 +48,21 @@ def test_the_second_call_is_ready_and_sees_new_values(packed, kernel, monkeypatc
         assert answers[-1] is None
 
 
-def test_an_epilogue_is_ready_too(packed, monkeypatch):
-    answers, x = counted(monkeypatch), torch.randn(16, 40)
-    bias, residual = torch.nn.Parameter(torch.randn(24)), torch.randn(16, 24)
-    after = lacis.Epilogue(bias=bias, activation="gelu", residual=residual)
-    kernel = lacis.compile("ij,bj->bi", packed, x, epilogue=after)
-    expected = lambda: torch.nn.functional.gelu(x @ packed.to_dense().T + bias) + residual
+def test_an_epilogue_is_ready_too(monkeypatch):
+    answers, packed, bias = counted(monkeypatch), lacis.pack(W, lacis.Csr), torch.nn.Parameter(torch.randn(11))
+    kernel = lacis.compile("ij,bj->bi", packed, X, epilogue=lacis.Epilogue(bias=bias))
     with torch.no_grad():
         for ready in (False, True):
-            torch.testing.assert_close(kernel(packed, x), expected())
+            torch.testing.assert_close(kernel(packed, X), X @ W.T + bias)
             assert (answers[-1] is not None) == ready
-        bias.data = torch.randn(24)
-        torch.testing.assert_close(kernel(packed, x), expected())
-        bias.data = torch.randn(23)
-        with pytest.raises(lacis.DataError, match=r"bias must have shape \[24\], not \[23\]"):
-            kernel(packed, x)
+        bias.data = torch.randn(11)
+        torch.testing.assert_close(kernel(packed, X), X @ W.T + bias)
+        assert answers[-1] is not None
+        other = lacis.Epilogue(bias=torch.randn(11))
+        torch.testing.assert_close(kernel(packed, X, epilogue=other), X @ W.T + other.bias)
+        bias.data = torch.randn(10)
+        with pytest.raises(lacis.DataError, match=r"bias must have shape \[11\], not \[10\]"):
+            kernel(packed, X)
 
 
 def test_copies_of_values_are_never_older_than_they_are(monkeypatch):
