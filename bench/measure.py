@@ -30,7 +30,7 @@ def measure(contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3, f
     """Medians in milliseconds of functions without arguments.
 
     The order rotates from round to round, so that each runs after each other one's use of the caches. On the CPU the
-    rounds take at least a quarter of a second, so that a short call is not seen in one mood of the machine.
+    rounds take at least a second, so that a short call is not seen in one mood of the machine.
 
     On a GPU, `flush` overwrites the second-level cache before each call, which takes 0.2 ms and lets the host run
     ahead: the time is the kernel's alone.
@@ -39,7 +39,7 @@ def measure(contenders: dict, device="cpu", rounds: int = 30, warmup: int = 3, f
         for _ in range(warmup):
             function()
     on_cuda = torch.device(device).type == "cuda"
-    timer, least = (_cuda_time, 0.0) if on_cuda else (_cpu_time, 0.25)
+    timer, least = (_cuda_time, 0.0) if on_cuda else (_cpu_time, 1.0)
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     turns = collections.deque(contenders.items())
     start = time.perf_counter()
