@@ -19,7 +19,7 @@ from lacis import steps
 # What is known here and not to the compiler: the layer always sees this many tokens.
 TOKENS = {"cpu": 8, "cuda": 64}
 BY_HAND = {
-    "cpu": [steps.Specialize(b=8), steps.Reorder("i", "b"), steps.Vectorize("b", 8), steps.Unroll("j", 4)],
+    "cpu": [steps.Specialize(b=8), steps.Reorder("i", "b"), steps.Vectorize("b", 8), steps.Unroll("j", 8, 8)],
     "cuda": [steps.Specialize(b=64), steps.Unroll("j", 8)],
 }
 
