@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import lacis
 import torch
 
@@ -43,9 +41,7 @@ def sizes() -> list[Case]:
         for block in (128, 64, 32, 16):
             for n, sparsity in enumerate(SPARSITIES):
                 musts = {what: f"≥ {SHARE * row[block][n]:.2f}" for what, row in listed.items() if block in row}
-                for case in products(block, sparsity, size, tokens, list(musts)):
-                    what = next(what for what in musts if what in case.name)
-                    found.append(dataclasses.replace(case, must=musts[what]))
+                found += products(block, sparsity, size, musts, tokens)
     return found
 
 
@@ -84,5 +80,5 @@ def variants(size: int = 8192, tokens: int = 8192, sparsity: float = 0.75) -> li
 def run() -> list[Case]:
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         return []
-    few = [(case, must) for n, must in FEW_TILES.items() for case in products(64, 0.9, 4096, n, ["forward"])]
-    return variants() + sizes() + [dataclasses.replace(case, must=f"≥ {must}") for case, must in few]
+    few = [case for n, must in FEW_TILES.items() for case in products(64, 0.9, 4096, {"forward": f"≥ {must}"}, n)]
+    return variants() + sizes() + few

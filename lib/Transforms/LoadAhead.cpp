@@ -6,6 +6,7 @@
 /// made of is loaded as many rounds before. Past the last round its loads are repeated: nothing outside of it is read.
 #include "lacis/Transforms/Passes.h"
 
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -60,22 +61,8 @@ private:
     for (scf::ForOp op : inner) {
       auto lo = getConstantIntValue(op.getLowerBound()), hi = getConstantIntValue(op.getUpperBound());
       bool isShort = lo && hi && getConstantIntValue(op.getStep()) == 1 && *hi - *lo <= kMostRounds;
-      if (!isShort || op->hasAttr("lacis.bind"))
-        continue;
-      OpBuilder b(op);
-      SmallVector<Value> carried(op.getInits());
-      for (int64_t round = *lo; round < *hi; ++round) {
-        IRMapping mapping;
-        Type type = op.getInductionVar().getType();
-        mapping.map(op.getInductionVar(), arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, round)).getResult());
-        mapping.map(op.getRegionIterArgs(), carried);
-        for (Operation &each : op.getBody()->without_terminator())
-          b.clone(each, mapping);
-        for (auto [value, yielded] : llvm::zip(carried, op.getYieldedValues()))
-          value = mapping.lookupOrDefault(yielded);
-      }
-      op.replaceAllUsesWith(carried);
-      op.erase();
+      if (isShort && !op->hasAttr("lacis.bind"))
+        (void)loopUnrollFull(op); // what stays a loop keeps its loads
     }
   }
 

@@ -97,9 +97,9 @@ class PackedPart(torch.nn.Module):
 
         The values are a copy in `dtype`, in theirs where there is none.
         """
-        copied = array == "values"
-        other = dtype not in (None, self.values.dtype)
-        key = text + copied * (_IN + other * str(dtype).removeprefix("torch."))
+        key, copied = text, array == "values"
+        if copied:
+            key += _IN + ("" if dtype in (None, self.values.dtype) else str(dtype).removeprefix("torch."))
         if key not in self.derived:
             pattern = self.packed().pattern
             arrays = self._arrays_of(pattern, key)

@@ -115,10 +115,9 @@ static void scheduleEntries(ScheduleBuilder &schedule, StringRef lane, StringRef
 
 /// The same with vectors that lie side by side: lanes share them by eights.
 static void scheduleSideBySide(ScheduleBuilder &schedule, StringRef lane, StringRef rows, StringRef entries) {
+  bool copies = !operandsAcross(schedule.getNest(), lane).empty();
   for (int64_t most : kFewCopied) {
-    LoopOp vectors = schedule.getNest().find(lane);
-    bool copies = !operandsAcross(schedule.getNest(), lane).empty();
-    if (knownDivisor(vectors.getUpper()) > most || (!copies && most > kSideBySide))
+    if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most || (!copies && most > kSideBySide))
       continue;
     std::string prefix = openCase(schedule, lane, most), held = prefix + lane.str() + "1";
     CopyRule copy{most, kSideBySide, "block.x", "thread.x", kSideBySide / 2};
