@@ -73,6 +73,7 @@ llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef ta
 void lacis::attachArtifact(llvm::Module &module, const Artifact &artifact) {
   llvm::LLVMContext &context = module.getContext();
   llvm::NamedMDNode *node = module.getOrInsertNamedMetadata(recordName);
+  node->clearOperands();
   node->addOperand(llvm::MDNode::get(context, llvm::MDString::get(context, artifact.header())));
 }
 

@@ -5,6 +5,7 @@
 #include "ArtifactFromModule.h"
 #include "Diagnostics.h"
 #include "FatalErrors.h"
+#include "Pieces.h"
 #include "StageLog.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Transforms/Pipeline.h"
@@ -55,8 +56,10 @@ private:
   bool parse();
   bool advance();
   bool translate();
-  void finish(bool optimised);
-  void finishCode(const Artifact &record);
+  std::unique_ptr<llvm::Module> toLLVM(mlir::ModuleOp piece);
+  bool optimise();
+  void finish(const Artifact &record);
+  Expected<Code> emit(bool assembly);
   bool refuse(const llvm::Twine &message);
   bool refuse(Error error) { return refuse(llvm::toString(std::move(error))); }
   bool refuseReported(StringRef step);
@@ -72,7 +75,7 @@ private:
   std::unique_ptr<DiagnosticCollector> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule;
+  std::vector<Piece> pieces;
 };
 
 } // namespace
@@ -159,18 +162,36 @@ bool Compilation::advance() {
   return true;
 }
 
-bool Compilation::translate() {
-  Expected<Artifact> record = artifactFromModule(*module, targetName);
-  if (!record)
-    return refuse(record.takeError());
+std::unique_ptr<llvm::Module> Compilation::toLLVM(mlir::ModuleOp piece) {
   mlir::PassManager pm(context.get());
   target->addPasses(pm);
-  if (mlir::failed(pm.run(*module)))
-    return refuseReported("convert");
-  llvmModule = mlir::translateModuleToLLVMIR(*module, llvmContext, record->launches.front().entry);
-  if (!llvmModule)
-    return refuseReported("translate");
-  attachArtifact(*llvmModule, *record);
+  if (mlir::failed(pm.run(piece))) {
+    refuseReported("convert");
+    return nullptr;
+  }
+  std::unique_ptr<llvm::Module> translated = mlir::translateModuleToLLVMIR(piece, llvmContext, nameOf(piece));
+  if (!translated)
+    refuseReported("translate");
+  return translated;
+}
+
+/// The module's functions as LLVM IR, but for those whose code is known and whose text nobody wants.
+bool Compilation::translate() {
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
+  if (target->makesFunctionsApart())
+    modules = takeApart(*module);
+  else
+    modules.push_back(std::move(module));
+  bool keeps = target->makesFunctionsApart() && !log.wants(llvmStage) && !log.wants(target->getAssemblyStage());
+  for (mlir::OwningOpRef<mlir::ModuleOp> &part : modules) {
+    Piece &piece = pieces.emplace_back();
+    if (keeps)
+      piece.key = keyOfCode(*part, targetName, options.code);
+    if (keeps && (piece.code = findCode(piece.key)))
+      continue;
+    if (!(piece.module = toLLVM(*part)))
+      return false;
+  }
   return true;
 }
 
@@ -181,42 +202,56 @@ void Compilation::runFromMLIR() {
   bool stopsHere = llvm::any_of(mlirStages, [&](const MlirStage &stage) { return stage.name == options.to; });
   if (stopsHere && !result.stage(options.to))
     refuse("the text is past stage '" + options.to + "'");
-  if (!stopsHere && translate())
-    finish(/*optimised=*/false);
+  if (stopsHere)
+    return;
+  Expected<Artifact> record = artifactFromModule(*module, targetName);
+  if (!record)
+    refuse(record.takeError());
+  else if (translate() && optimise())
+    finish(*record);
 }
 
 //===- LLVM ---------------------------------------------------------------===//
 
 void Compilation::runFromLLVM() {
   llvm::SMDiagnostic problem;
-  llvmModule = llvm::parseAssemblyString(text, problem, llvmContext);
-  if (!llvmModule) {
+  std::unique_ptr<llvm::Module> whole = llvm::parseAssemblyString(text, problem, llvmContext);
+  if (!whole) {
     refuse(options.file + ":" + llvm::Twine(problem.getLineNo()) + ":" + llvm::Twine(problem.getColumnNo()) +
            ": error: " + problem.getMessage());
     return;
   }
-  finish(/*optimised=*/true);
-}
-
-void Compilation::finish(bool optimised) {
-  Expected<Artifact> record = artifactFromLLVM(*llvmModule, targetName);
+  Expected<Artifact> record = artifactFromLLVM(*whole, targetName);
   if (!record) {
     refuse(record.takeError());
     return;
   }
-  if (!optimised)
-    if (Error error = target->optimise(*llvmModule)) {
-      fail(std::move(error));
-      return;
-    }
-  log.record(llvmStage, *llvmModule);
-  if (options.to != llvmStage)
-    finishCode(*record);
+  if (target->makesFunctionsApart())
+    for (std::unique_ptr<llvm::Module> &part : takeApart(*whole))
+      pieces.emplace_back().module = std::move(part);
+  else
+    pieces.emplace_back().module = std::move(whole);
+  finish(*record);
 }
 
-void Compilation::finishCode(const Artifact &record) {
+bool Compilation::optimise() {
+  for (Piece &piece : pieces)
+    if (piece.module)
+      if (Error error = target->optimise(*piece.module))
+        return fail(std::move(error));
+  return true;
+}
+
+void Compilation::finish(const Artifact &record) {
+  if (log.wants(llvmStage)) {
+    std::unique_ptr<llvm::Module> whole = putTogether(pieces);
+    attachArtifact(*whole, record);
+    log.record(llvmStage, *whole);
+  }
+  if (options.to == llvmStage)
+    return;
   StringRef stage = target->getAssemblyStage();
-  Expected<Code> code = target->emit(*llvmModule, log.wants(stage));
+  Expected<Code> code = emit(log.wants(stage));
   if (!code) {
     fail(code.takeError());
     return;
@@ -229,6 +264,22 @@ void Compilation::finishCode(const Artifact &record) {
   artifact.code = std::move(code->bytes);
   log.recordArtifact(artifact);
   result.artifact = std::move(artifact);
+}
+
+Expected<Code> Compilation::emit(bool assembly) {
+  std::vector<Code> codes;
+  for (Piece &piece : pieces) {
+    if (!piece.code) {
+      Expected<Code> code = target->emit(*piece.module, assembly);
+      if (!code)
+        return code;
+      piece.code = std::move(*code);
+      if (!piece.key.empty())
+        keepCode(piece.key, *piece.code);
+    }
+    codes.push_back(std::move(*piece.code));
+  }
+  return target->join(std::move(codes));
 }
 
 //===- the door -----------------------------------------------------------===//

@@ -2,6 +2,7 @@
 /// \file
 /// Keeps the text of every stage for who asked: the caller, the dump folder.
 #include "StageLog.h"
+#include "Pieces.h"
 
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -30,15 +31,9 @@ static std::string print(mlir::ModuleOp module, bool locations) {
   return text;
 }
 
-static StringRef kernelName(mlir::ModuleOp module) {
-  for (auto function : module.getOps<mlir::FunctionOpInterface>())
-    return mlir::SymbolTable::getSymbolName(function).getValue();
-  return "module";
-}
-
 void StageLog::record(StringRef stage, mlir::ModuleOp module) {
   if (name.empty())
-    name = kernelName(module).str();
+    name = nameOf(module).str();
   if (keeps(stage))
     result.stages.emplace_back(stage.str(), print(module, options.locations));
   if (!options.dumpDir.empty())

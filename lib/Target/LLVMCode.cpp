@@ -105,7 +105,7 @@ Expected<std::unique_ptr<llvm::TargetMachine>> lacis::createMachine(const llvm::
   return machine;
 }
 
-Error lacis::optimiseModule(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel) {
+Error lacis::optimiseModule(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel, StringRef named) {
   Errors errors(module.getContext());
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
@@ -129,8 +129,13 @@ Error lacis::optimiseModule(llvm::Module &module, llvm::TargetMachine &machine, 
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
 
-  llvm::ModulePassManager passes = optLevel == 0 ? builder.buildO0DefaultPipeline(passLevel(0))
-                                                 : builder.buildPerModuleDefaultPipeline(passLevel(optLevel));
+  llvm::ModulePassManager passes;
+  if (!named.empty())
+    llvm::cantFail(builder.parsePassPipeline(passes, named));
+  else if (optLevel == 0)
+    passes = builder.buildO0DefaultPipeline(passLevel(0));
+  else
+    passes = builder.buildPerModuleDefaultPipeline(passLevel(optLevel));
   passes.run(module, modules);
   return errors.take();
 }

@@ -23,9 +23,10 @@ namespace lacis {
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createMachine(const llvm::Triple &triple, llvm::StringRef cpu,
                                                                    llvm::StringRef features, unsigned optLevel);
 
-/// Sets triple and data layout, then runs LLVM's standard pipeline of that level.
+/// Sets triple and data layout, then runs LLVM's standard pipeline of that level, or the passes named.
 /// No function of the C library is assumed: loops never become calls.
-llvm::Error optimiseModule(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel);
+llvm::Error optimiseModule(llvm::Module &module, llvm::TargetMachine &machine, unsigned optLevel,
+                           llvm::StringRef named = "");
 
 /// Assembly or an object file.
 llvm::Expected<std::string> emitModule(llvm::Module &module, llvm::TargetMachine &machine, llvm::CodeGenFileType type);

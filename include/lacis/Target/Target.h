@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace llvm {
 class Module;
@@ -61,6 +62,10 @@ public:
 
   /// Optimised LLVM IR to code.
   virtual llvm::Expected<Code> emit(llvm::Module &module, bool assembly) const = 0;
+
+  /// Whether each function of a module becomes code apart from the others, and `join` makes one of these codes.
+  virtual bool makesFunctionsApart() const { return false; }
+  virtual llvm::Expected<Code> join(std::vector<Code> pieces) const { return std::move(pieces.front()); }
 
   /// Finds the backend by the word before ':'; the error lists those that exist.
   static llvm::Expected<std::unique_ptr<Target>> create(llvm::StringRef name, const CodeOptions &options);

@@ -10,6 +10,8 @@
 #include "llvm/ExecutionEngine/Orc/Core.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Object/Archive.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <mutex>
 
@@ -32,6 +34,7 @@ private:
   static Expected<HostLinker *> create();
 
   Expected<std::vector<HostFunction>> linkLocked(const Artifact &artifact);
+  Error add(llvm::orc::JITDylib &library, llvm::StringRef code);
 
   llvm::orc::ExecutionSession session;
   llvm::orc::ObjectLinkingLayer layer;
@@ -105,6 +108,23 @@ Expected<std::vector<HostFunction>> HostLinker::link(const Artifact &artifact) {
   return llvm::createStringError("compiled code cannot be linked: " + reported + llvm::toString(entries.takeError()));
 }
 
+/// An object, or an archive of objects.
+Error HostLinker::add(llvm::orc::JITDylib &library, llvm::StringRef code) {
+  if (llvm::identify_magic(code) != llvm::file_magic::archive)
+    return layer.add(library, llvm::MemoryBuffer::getMemBufferCopy(code, "kernel"));
+  auto archive = llvm::object::Archive::create(llvm::MemoryBufferRef(code, "kernel"));
+  if (!archive)
+    return archive.takeError();
+  Error problem = Error::success();
+  for (const llvm::object::Archive::Child &member : (*archive)->children(problem)) {
+    Expected<llvm::StringRef> object = member.getBuffer();
+    Error error = object ? add(library, *object) : object.takeError();
+    if (error)
+      return llvm::joinErrors(std::move(error), std::move(problem));
+  }
+  return problem;
+}
+
 Expected<std::vector<HostFunction>> HostLinker::linkLocked(const Artifact &artifact) {
   llvm::orc::JITDylib &library = session.createBareJITDylib("kernel" + std::to_string(counter++));
   llvm::orc::SymbolMap known;
@@ -113,8 +133,7 @@ Expected<std::vector<HostFunction>> HostLinker::linkLocked(const Artifact &artif
                                           llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   if (Error error = library.define(llvm::orc::absoluteSymbols(std::move(known))))
     return error;
-  auto object = llvm::MemoryBuffer::getMemBufferCopy(artifact.code, "kernel");
-  if (Error error = layer.add(library, std::move(object)))
+  if (Error error = add(library, artifact.code))
     return error;
   std::vector<HostFunction> entries;
   for (const Artifact::Launch &launch : artifact.launches) {
