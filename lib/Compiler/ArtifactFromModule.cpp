@@ -5,6 +5,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/IR/Metadata.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/JSON.h"
@@ -54,6 +55,20 @@ static json::Array stepsOf(ModuleOp module) {
   return steps;
 }
 
+/// Refuses launches of functions that do not exist, or that take other arguments; `count` says how many one takes.
+static llvm::Error checkLaunches(const Artifact &artifact, function_ref<std::optional<size_t>(StringRef name)> count) {
+  for (const Artifact::Launch &launch : artifact.launches) {
+    std::optional<size_t> taken = count(launch.entry);
+    if (!taken)
+      return llvm::createStringError("'" + recordName + "' launches '" + launch.entry + "', which is not defined");
+    size_t expected = artifact.args.size() + (launch.grid.empty() ? 2 : 0);
+    if (*taken != expected)
+      return llvm::createStringError("'" + launch.entry + "' takes " + llvm::Twine(*taken) + " arguments; '" +
+                                     recordName + "' lists " + llvm::Twine(expected));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef target) {
   auto record = module->getAttrOfType<DictionaryAttr>(recordName);
   if (!record)
@@ -67,7 +82,16 @@ llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef ta
   object["steps"] = stepsOf(module);
   std::string text;
   llvm::raw_string_ostream(text) << value;
-  return Artifact::parseHeader(text);
+  llvm::Expected<Artifact> artifact = Artifact::parseHeader(text);
+  if (!artifact)
+    return artifact;
+  llvm::Error error = checkLaunches(*artifact, [&](StringRef name) -> std::optional<size_t> {
+    auto function = module.lookupSymbol<FunctionOpInterface>(name);
+    return function && !function.isExternal() ? std::optional<size_t>(function.getNumArguments()) : std::nullopt;
+  });
+  if (error)
+    return error;
+  return artifact;
 }
 
 void lacis::attachArtifact(llvm::Module &module, const Artifact &artifact) {
@@ -90,14 +114,11 @@ llvm::Expected<Artifact> lacis::artifactFromLLVM(const llvm::Module &module, Str
   if (artifact->target != target)
     return llvm::createStringError("the LLVM IR was made for target '" + artifact->target + "', not for '" + target +
                                    "'");
-  for (const Artifact::Launch &launch : artifact->launches) {
-    const llvm::Function *function = module.getFunction(launch.entry);
-    if (!function || function->isDeclaration())
-      return llvm::createStringError("'" + recordName + "' launches '" + launch.entry + "', which is not defined");
-    size_t expected = artifact->args.size() + (launch.grid.empty() ? 2 : 0);
-    if (function->arg_size() != expected)
-      return llvm::createStringError("'" + launch.entry + "' takes " + llvm::Twine(function->arg_size()) +
-                                     " arguments; '" + recordName + "' lists " + llvm::Twine(expected));
-  }
+  llvm::Error error = checkLaunches(*artifact, [&](StringRef name) -> std::optional<size_t> {
+    const llvm::Function *function = module.getFunction(name);
+    return function && !function->isDeclaration() ? std::optional<size_t>(function->arg_size()) : std::nullopt;
+  });
+  if (error)
+    return error;
   return artifact;
 }

@@ -5,6 +5,7 @@
 #include "ArtifactFromModule.h"
 #include "Diagnostics.h"
 #include "FatalErrors.h"
+#include "KeptCode.h"
 #include "Pieces.h"
 #include "StageLog.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
@@ -179,7 +180,7 @@ std::unique_ptr<llvm::Module> Compilation::toLLVM(mlir::ModuleOp piece) {
 bool Compilation::translate() {
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
   if (target->makesFunctionsApart())
-    modules = takeApart(*module);
+    modules = takeApart(std::move(module));
   else
     modules.push_back(std::move(module));
   bool keeps = target->makesFunctionsApart() && !log.wants(llvmStage) && !log.wants(target->getAssemblyStage());
@@ -227,7 +228,7 @@ void Compilation::runFromLLVM() {
     return;
   }
   if (target->makesFunctionsApart())
-    for (std::unique_ptr<llvm::Module> &part : takeApart(*whole))
+    for (std::unique_ptr<llvm::Module> &part : takeApart(std::move(whole)))
       pieces.emplace_back().module = std::move(part);
   else
     pieces.emplace_back().module = std::move(whole);
@@ -244,9 +245,11 @@ bool Compilation::optimise() {
 
 void Compilation::finish(const Artifact &record) {
   if (log.wants(llvmStage)) {
-    std::unique_ptr<llvm::Module> whole = putTogether(pieces);
-    attachArtifact(*whole, record);
-    log.record(llvmStage, *whole);
+    // Not a copy where one will do: code generation follows the order of uses, and a copy has another.
+    std::unique_ptr<llvm::Module> joined = pieces.size() > 1 ? putTogether(pieces) : nullptr;
+    llvm::Module &whole = joined ? *joined : *pieces.front().module;
+    attachArtifact(whole, record);
+    log.record(llvmStage, whole);
   }
   if (options.to == llvmStage)
     return;

@@ -137,14 +137,18 @@ Value DenseAccess::strideOf(unsigned axis) {
 /// Horner over the levels of a dense layout.
 Value DenseAccess::laidOut(ValueRange indices) {
   Type i64 = b.getI64Type();
-  Value position = integerConstant(b, loc, i64, 0);
+  SmallVector<Value> crds = llvm::map_to_vector(indices, [&](Value index) { return wide(index); });
+  Value position;
   for (Digit digit : digitsOf(layout())) {
-    Value crd = wide(indices[digit.axis]), size = extent(digit);
+    Value crd = crds[digit.axis];
     if (digit.div != 1)
       crd = arith::DivUIOp::create(b, loc, crd, integerConstant(b, loc, i64, digit.div));
     if (digit.mod)
-      crd = arith::RemUIOp::create(b, loc, crd, size);
-    position = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, size), crd);
+      crd = arith::RemUIOp::create(b, loc, crd, integerConstant(b, loc, i64, digit.mod));
+    position =
+        position
+            ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, position, extent(digit)), crd).getResult()
+            : crd;
   }
   return position;
 }

@@ -18,19 +18,17 @@ static FailureOr<SmallVector<func::FuncOp>> outlineNests(ModuleOp module) {
   if (kernels.size() != 1 || !module->hasAttr("lacis.artifact"))
     return module.emitError("a launch is made of one kernel at the buffers stage");
   func::FuncOp kernel = kernels.front();
-  unsigned nests = llvm::count_if(kernel.getBody().front(), isNest);
   SmallVector<func::FuncOp> functions;
   OpBuilder b(kernel);
-  for (unsigned nest = 0; nest < nests; ++nest) {
-    auto function = cast<func::FuncOp>(b.clone(*kernel));
-    function.setName((kernel.getName() + "_" + Twine(nest)).str());
-    unsigned seen = 0;
-    SmallVector<Operation *> others;
-    for (Operation &op : function.getBody().front())
-      if (isNest(op) && seen++ != nest)
-        others.push_back(&op);
-    for (Operation *op : others)
-      op->erase();
+  for (Operation &nest : llvm::make_filter_range(kernel.getBody().front(), isNest)) {
+    IRMapping mapping;
+    auto function = cast<func::FuncOp>(b.cloneWithoutRegions(*kernel));
+    function.setName((kernel.getName() + "_" + Twine(functions.size())).str());
+    OpBuilder body = OpBuilder::atBlockBegin(function.addEntryBlock());
+    mapping.map(kernel.getArguments(), function.getArguments());
+    for (Operation &op : kernel.getBody().front())
+      if (!isNest(op) || &op == &nest)
+        body.clone(op, mapping);
     functions.push_back(function);
   }
   kernel.erase();

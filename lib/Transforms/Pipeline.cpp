@@ -15,10 +15,15 @@ using namespace lacis;
 /// How the nests of each family of targets become launches. A backend adds a line.
 static const struct {
   StringRef family;
-  std::unique_ptr<Pass> (*create)();
+  void (*add)(OpPassManager &pm);
 } kLaunchMaps[] = {
-    {"cpu", [] { return createLacisMapToRanges(); }},
-    {"cuda", [] { return createLacisMapToGrid(); }},
+    {"cpu", [](OpPassManager &pm) { pm.addPass(createLacisMapToRanges()); }}, // cleaned up function by function, later
+    {"cuda",
+     [](OpPassManager &pm) {
+       pm.addPass(createLacisMapToGrid());
+       pm.addPass(createCanonicalizerPass());
+       pm.addPass(createCSEPass());
+     }},
 };
 
 /// How tiles become instructions, by the first of these that the target's name begins with. An architecture adds a
@@ -82,9 +87,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
 void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
   for (const auto &map : kLaunchMaps)
     if (map.family == target.split(':').first)
-      pm.addPass(map.create());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+      map.add(pm);
   // Last: general passes would move instructions between asynchronous products.
   auto fits = [&](const auto &lowering) { return target.starts_with(lowering.target); };
   if (const auto *lowering = llvm::find_if(kTileLowerings, fits); lowering != std::end(kTileLowerings))

@@ -72,10 +72,14 @@ private:
   }
 
   bool varies(Value value) {
-    if (value == outer.getCoordinate() || value == inner.getCoordinate())
-      return true;
+    return variesWith(value, outer.getCoordinate()) || variesWith(value, inner.getCoordinate());
+  }
+
+  bool variesWith(Value value, Value coordinate) {
     Operation *op = value.getDefiningOp();
-    return op && outer->isAncestor(op) && llvm::any_of(op->getOperands(), [&](Value v) { return varies(v); });
+    return value == coordinate || (op && outer->isAncestor(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
+                                     return variesWith(operand, coordinate);
+                                   }));
   }
 
   /// A guard that holds for the last element of a tile holds for all; a value that is largest for the last.
@@ -116,61 +120,91 @@ private:
     IRMapping mapping;
     mapping.map(outer.getCoordinate(), arith::ConstantIndexOp::create(b, outer.getLoc(), row).getResult());
     mapping.map(inner.getCoordinate(), arith::ConstantIndexOp::create(b, outer.getLoc(), column).getResult());
-    return cloned(value, mapping);
+    return cloned(value, outer.getCoordinate(), mapping, mapping);
   }
 
-  Value cloned(Value value, IRMapping &mapping) {
+  /// A copy of a value: from `mapping` what varies with `coordinate`, the rest from `shared`.
+  Value cloned(Value value, Value coordinate, IRMapping &mapping, IRMapping &shared) {
+    IRMapping &own = variesWith(value, coordinate) ? mapping : shared;
     Operation *op = value.getDefiningOp();
-    if (mapping.contains(value) || !op || !outer->isAncestor(op))
-      return mapping.lookupOrDefault(value);
+    if (own.contains(value) || !op || !outer->isAncestor(op))
+      return own.lookupOrDefault(value);
+    IRMapping operands;
     for (Value operand : op->getOperands())
-      cloned(operand, mapping);
-    b.clone(*op, mapping);
-    return mapping.lookup(value);
+      operands.map(operand, cloned(operand, coordinate, mapping, shared));
+    Operation *copy = b.clone(*op, operands);
+    own.map(op->getResults(), copy->getResults());
+    return own.lookup(value);
   }
 
-  /// Where the vector number `n` begins that runs along the outer loop or the inner one, and its axis.
-  std::pair<SmallVector<Value>, IntegerAttr> place(ValueRange indices, bool alongOuter, int64_t n) {
-    SmallVector<Value> places;
-    int64_t axis = 0;
-    for (auto [number, index] : llvm::enumerate(indices)) {
-      places.push_back(alongOuter ? at(index, 0, n) : at(index, n, 0));
-      if (isConsecutive(index, alongOuter ? outer.getCoordinate() : inner.getCoordinate()))
-        axis = number;
+  /// Where the vectors begin that run along the outer loop or the inner one, and their axis.
+  std::pair<SmallVector<SmallVector<Value>>, IntegerAttr> places(ValueRange indices, bool alongOuter) {
+    Value along = outer.getCoordinate(), across = inner.getCoordinate();
+    if (!alongOuter)
+      std::swap(along, across);
+    IRMapping first; // what all vectors share
+    first.map(along, arith::ConstantIndexOp::create(b, outer.getLoc(), 0).getResult());
+    SmallVector<SmallVector<Value>> places(size);
+    for (int64_t n = 0; n < size; ++n) {
+      IRMapping mapping;
+      mapping.map(across, arith::ConstantIndexOp::create(b, outer.getLoc(), n).getResult());
+      for (Value index : indices)
+        places[n].push_back(cloned(index, across, mapping, first));
     }
-    return {places, b.getI64IntegerAttr(axis)};
+    auto axis = llvm::find_if(indices, [&](Value index) { return isConsecutive(index, along); });
+    return {places, b.getI64IntegerAttr(std::distance(indices.begin(), axis))};
   }
 
   void copy() {
     Location loc = outer.getLoc();
     auto type = VectorType::get({size}, read.getType());
     SmallVector<Value> rows;
-    for (int64_t n = 0; n < size; ++n) {
-      auto [places, axis] = place(read.getIndices(), *readOuter, n);
-      rows.push_back(ReadOp::create(b, loc, type, read.getTensor(), places, Value(), axis));
-    }
+    auto [sources, readAxis] = places(read.getIndices(), *readOuter);
+    for (ValueRange source : sources)
+      rows.push_back(ReadOp::create(b, loc, type, read.getTensor(), source, Value(), readAxis));
     transpose(rows);
-    for (int64_t n = 0; n < size; ++n) {
-      auto [places, axis] = place(write.getIndices(), *writeOuter, n);
-      WriteOp::create(b, loc, rows[n], write.getTensor(), places, Value(), axis);
+    auto [targets, writeAxis] = places(write.getIndices(), *writeOuter);
+    for (auto [row, place] : llvm::zip(rows, targets))
+      WriteOp::create(b, loc, row, write.getTensor(), place, Value(), writeAxis);
+  }
+
+  /// Rows are interleaved within parts of 128 bits, then whole parts sorted: each step is one instruction of AVX.
+  void transpose(MutableArrayRef<Value> rows) {
+    int64_t part = std::clamp<int64_t>(128 / read.getType().getIntOrFloatBitWidth(), 1, size);
+    for (int64_t run = 1; run < part; run *= 2)
+      exchange(rows, run, part / 2, [&](int64_t lane) {
+        int64_t at = lane % part, second = at / run % 2;
+        return lane - at + at / run / 2 * run + at % run + second * size;
+      });
+    for (int64_t run = part; run < size; run *= 2)
+      exchange(rows, run, part, [&](int64_t lane) { return lane + lane / part * part; });
+    for (int64_t row = 0; row < size; ++row) // what was interleaved lies in the order of reversed bits
+      if (int64_t other = row - row % part + reversed(row % part, part); other > row)
+        std::swap(rows[row], rows[other]);
+  }
+
+  /// Each pair of rows `distance` apart becomes the lanes `source` of both, and those `further` on.
+  void exchange(MutableArrayRef<Value> rows, int64_t distance, int64_t further,
+                llvm::function_ref<int64_t(int64_t)> source) {
+    SmallVector<int64_t> low, high;
+    for (int64_t lane = 0; lane < size; ++lane) {
+      low.push_back(source(lane));
+      high.push_back(source(lane) + further);
+    }
+    for (int64_t row = 0; row < size; ++row) {
+      if (row & distance)
+        continue;
+      Value first = rows[row], second = rows[row + distance];
+      rows[row] = vector::ShuffleOp::create(b, outer.getLoc(), first, second, low);
+      rows[row + distance] = vector::ShuffleOp::create(b, outer.getLoc(), first, second, high);
     }
   }
 
-  /// Halves of ever smaller squares change places.
-  void transpose(MutableArrayRef<Value> rows) {
-    for (int64_t half = size / 2; half > 0; half /= 2)
-      for (int64_t row = 0; row < size; ++row) {
-        if (row & half)
-          continue;
-        SmallVector<int64_t> low, high;
-        for (int64_t lane = 0; lane < size; ++lane) {
-          low.push_back(lane & half ? size + lane - half : lane);
-          high.push_back(lane & half ? size + lane : lane + half);
-        }
-        Value first = rows[row], second = rows[row + half];
-        rows[row] = vector::ShuffleOp::create(b, outer.getLoc(), first, second, low);
-        rows[row + half] = vector::ShuffleOp::create(b, outer.getLoc(), first, second, high);
-      }
+  static int64_t reversed(int64_t number, int64_t end) {
+    int64_t result = 0;
+    for (int64_t bit = 1; bit < end; bit *= 2, number /= 2)
+      result = 2 * result + number % 2;
+    return result;
   }
 
   LoopOp outer, inner;

@@ -6,6 +6,8 @@
 #include "lacis/Target/CPU/HostProcessor.h"
 #include "lacis/Target/Target.h"
 
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Object/ArchiveWriter.h"
@@ -34,6 +36,8 @@ public:
   StringRef getAssemblyStage() const override { return "asm"; }
   void registerDialects(mlir::DialectRegistry &registry) const override { registerCommonDialects(registry); }
   void addPasses(mlir::OpPassManager &pm) const override {
+    pm.addPass(mlir::createCanonicalizerPass());
+    pm.addPass(mlir::createCSEPass());
     addToLLVMPasses(pm, HalfTypes::Emulated, ApproximateExp2::Expanded, /*populate=*/nullptr);
   }
   Error optimise(llvm::Module &module) const override;
@@ -78,9 +82,9 @@ Expected<std::unique_ptr<llvm::TargetMachine>> CPU::machine() const {
 }
 
 /// Loops that a schedule has put into vectors need no further transformation, only cleaning up: a quarter of the time.
-static constexpr StringRef cleanUp = "function(sroa,early-cse,simplifycfg,instcombine<no-verify-fixpoint>,"
-                                     "loop-mssa(loop-rotate,licm),loop(indvars,loop-unroll-full),sroa,gvn,dse,"
-                                     "instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg)";
+static constexpr StringRef cleanUp = "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+                                     "loop-mssa(loop-rotate,licm),loop(loop-unroll-full),sroa,early-cse<memssa>,dse,"
+                                     "simplifycfg)";
 
 static bool isInVectors(const llvm::Module &module) {
   for (const llvm::Function &function : module)
@@ -158,8 +162,9 @@ Expected<Code> CPU::join(std::vector<Code> pieces) const {
     members.emplace_back(llvm::MemoryBufferRef(piece.bytes, "function.o"));
     whole.assembly += piece.assembly;
   }
-  auto archive = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
-                                            /*Deterministic=*/true, /*Thin=*/false);
+  auto archive =
+      llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU,
+                                 /*Deterministic=*/true, /*Thin=*/false);
   if (!archive)
     return archive.takeError();
   whole.bytes = (*archive)->getBuffer().str();

@@ -45,6 +45,27 @@ TEST(Compile, StagesAndArtifact) {
     EXPECT_TRUE(contains(outcome.stages, stage)) << stage;
 }
 
+/// Two functions for a CPU; the second one writes `value`.
+static std::string twoFunctions(int value) {
+  std::string function = "(%x: !llvm.ptr, %lo: i64, %hi: i64) { %c = arith.constant ";
+  std::string store = " : i32  llvm.store %c, %x : i32, !llvm.ptr  return }\n";
+  return R"(module attributes {lacis.stage = "target", lacis.artifact = {args = [{kind = "operand", operand = 1}],
+    output = {dtype = "i32", shape = []}, launches = [{entry = "f", units = []}, {entry = "g", units = []}],
+    index_bits = 32}} {)" +
+         ("func.func @f" + function + "1" + store + "func.func @g" + function + std::to_string(value) + store + "}");
+}
+
+TEST(Compile, KeptCodeOfFunctionsIsWhatIsMadeAnew) {
+  std::string first = twoFunctions(2), changed = twoFunctions(3);
+  Outcome made = compile(first.c_str(), "cpu", nullptr), other = compile(changed.c_str(), "cpu", nullptr);
+  ASSERT_EQ(made.status, LACIS_DONE) << made.diagnostics;
+  ASSERT_EQ(other.status, LACIS_DONE) << other.diagnostics;
+  EXPECT_NE(made.artifact, other.artifact);
+  EXPECT_EQ(compile(first.c_str(), "cpu", nullptr).artifact, made.artifact);
+  EXPECT_EQ(compile(changed.c_str(), "cpu", R"({"stages": true})").artifact, other.artifact); // keeps none
+  EXPECT_NE(compile(first.c_str(), "cpu", R"({"cpu": "x86-64"})").artifact, "");
+}
+
 TEST(Compile, RefusalsKeepTheProcess) {
   const char *inputs[][4] = {
       {"func.func @f( {", "cpu", nullptr, "expected"},
