@@ -3,6 +3,7 @@
 /// The pieces of a module that become code apart from each other: one function each, or all where one calls another.
 #include "Pieces.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Transforms/Utils/Cloning.h"
@@ -16,6 +17,20 @@ StringRef lacis::nameOf(ModuleOp module) {
   return "module";
 }
 
+/// Others may know such a function by its name alone.
+static bool staysAlone(FunctionOpInterface function, Region *module) {
+  auto helper = dyn_cast<LLVM::LLVMFuncOp>(function.getOperation());
+  return (helper && helper.getNoInline()) || SymbolTable::symbolKnownUseEmpty(function, module);
+}
+
+/// Declares the functions that a piece calls and that have become pieces of their own.
+static void declareCallees(ModuleOp piece, ArrayRef<FunctionOpInterface> functions) {
+  for (FunctionOpInterface callee : functions)
+    if (!piece.lookupSymbol(callee.getName()) &&
+        !SymbolTable::symbolKnownUseEmpty(callee.getNameAttr(), &piece.getBodyRegion()))
+      piece.push_back(callee->cloneWithoutRegions());
+}
+
 std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module) {
   module->getOperation()->removeDiscardableAttr("lacis.artifact");
   auto functions = llvm::to_vector(module->getOps<FunctionOpInterface>());
@@ -23,7 +38,7 @@ std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module
     function->removeDiscardableAttr("lacis.steps");
   std::vector<OwningOpRef<ModuleOp>> pieces;
   Region *body = &module->getBodyRegion();
-  if (!llvm::all_of(functions, [&](FunctionOpInterface f) { return SymbolTable::symbolKnownUseEmpty(f, body); })) {
+  if (!llvm::all_of(functions, [&](FunctionOpInterface function) { return staysAlone(function, body); })) {
     pieces.push_back(std::move(module));
     return pieces;
   }
@@ -32,13 +47,17 @@ std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module
   for (FunctionOpInterface function : functions) {
     pieces.emplace_back(module->clone());
     pieces.back()->getBody()->push_back(function);
+    declareCallees(*pieces.back(), functions);
   }
   return pieces;
 }
 
 std::vector<std::unique_ptr<llvm::Module>> lacis::takeApart(std::unique_ptr<llvm::Module> module) {
   std::vector<std::unique_ptr<llvm::Module>> pieces;
-  if (!llvm::all_of(module->functions(), [](const llvm::Function &f) { return f.isDeclaration() || f.use_empty(); })) {
+  bool apart = llvm::all_of(module->functions(), [](const llvm::Function &function) {
+    return function.isDeclaration() || function.use_empty() || function.hasFnAttribute(llvm::Attribute::NoInline);
+  });
+  if (!apart) {
     pieces.push_back(std::move(module));
     return pieces;
   }

@@ -50,6 +50,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LanesOp lanes) { return lowerLanes(b, lanes), success(); })
       .Case([&](ReadOp read) { return lowerRead(b, read); })
       .Case([&](WriteOp write) { return lowerWrite(b, write); })
+      .Case([&](CopyTransposedOp copy) { return lowerCopyTransposed(b, copy); })
       .Case<RolesOp, MapOp>([&](Operation *regions) { return lowerRegions(b, *regions); })
       .Case([&](PresenceOp presence) { return lowerPresence(b, presence); })
       .Case([&](OriginOp origin) { return lowerOrigin(b, origin), success(); })

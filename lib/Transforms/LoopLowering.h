@@ -10,8 +10,9 @@ namespace lacis {
 
 class LoopLowering {
 public:
-  LoopLowering(KernelArguments &arguments, llvm::ArrayRef<WorkspaceOp> workspaces)
-      : arguments(arguments), workspaces(workspaces) {}
+  /// `outlines`: what many nests do in the same way becomes a function that they call.
+  LoopLowering(KernelArguments &arguments, llvm::ArrayRef<WorkspaceOp> workspaces, bool outlines)
+      : arguments(arguments), workspaces(workspaces), outlines(outlines) {}
 
   /// Lowers all operations of `block` but its terminator.
   llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::Block &block);
@@ -36,6 +37,7 @@ private:
   void lowerLanes(mlir::OpBuilder &b, LanesOp op);
   llvm::LogicalResult lowerRead(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult lowerWrite(mlir::OpBuilder &b, WriteOp op);
+  llvm::LogicalResult lowerCopyTransposed(mlir::OpBuilder &b, CopyTransposedOp op);
   llvm::LogicalResult lowerRegions(mlir::OpBuilder &b, mlir::Operation &op);
   llvm::LogicalResult lowerPresence(mlir::OpBuilder &b, PresenceOp op);
   void lowerOrigin(mlir::OpBuilder &b, OriginOp op);
@@ -62,6 +64,7 @@ private:
 
   KernelArguments &arguments;
   llvm::ArrayRef<WorkspaceOp> workspaces;
+  bool outlines;
   mlir::IRMapping mapping;
 };
 

@@ -167,7 +167,7 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   return record.getDictionary(b.getContext());
 }
 
-LogicalResult lowerKernel(func::FuncOp function) {
+LogicalResult lowerKernel(func::FuncOp function, bool outline) {
   auto types = function.getArgumentTypes();
   if (types.empty() || !llvm::all_of(types, llvm::IsaPred<RankedTensorType>))
     return function.emitError("a kernel takes tensors, the last of them its output");
@@ -182,7 +182,8 @@ LogicalResult lowerKernel(func::FuncOp function) {
   SmallVector<WorkspaceOp> workspaces(function.getBody().getOps<WorkspaceOp>());
   KernelArguments arguments(kernel, function, bits);
   OpBuilder body = OpBuilder::atBlockEnd(&kernel.getBody().front());
-  LoopLowering lowering(arguments, workspaces);
+  // Every access of a checked kernel has a guard that knows the kernel's arrays.
+  LoopLowering lowering(arguments, workspaces, /*outlines=*/outline && !function->hasAttr("lacis.checked"));
   if (failed(lowering.lower(body, function.getBody().front())))
     return failure();
   func::ReturnOp::create(body, function.getLoc());
@@ -193,6 +194,8 @@ LogicalResult lowerKernel(func::FuncOp function) {
 }
 
 struct LowerLevels : lacis::impl::LacisLowerLevelsBase<LowerLevels> {
+  using LacisLowerLevelsBase::LacisLowerLevelsBase;
+
   void runOnOperation() override {
     if (hasReached(getOperation(), "buffers"))
       return;
@@ -201,7 +204,7 @@ struct LowerLevels : lacis::impl::LacisLowerLevelsBase<LowerLevels> {
       getOperation().emitError("a module holds one kernel, not ") << functions.size();
       return signalPassFailure();
     }
-    if (failed(lowerKernel(functions.front())))
+    if (failed(lowerKernel(functions.front(), outline)))
       signalPassFailure();
   }
 };

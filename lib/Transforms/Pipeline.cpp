@@ -73,7 +73,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   functions.addPass(createLacisUnrollAndJam());
   functions.addPass(createLacisHoldOperands());
   functions.addPass(createLacisStageOperands({target.str()}));
-  pm.addPass(createLacisLowerLevels());
+  pm.addPass(createLacisLowerLevels({/*outline=*/target == "cpu"}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());

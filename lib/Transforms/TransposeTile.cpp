@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// for b in 16: for j in 16: t[j, b] = x[b, j]  -->  16 vectors x[b, :], transposed in registers to 16 vectors t[j, :]
+/// for b in 16: for j in 16: t[j, b] = x[b, j]  -->  copy_transposed 16 of x[0, 0] rows 0 along 1 to t[0, 0] rows 0
+/// along 1
 ///
 /// A tile that reaches past the end of an axis is copied element by element.
 #include "TransposeTile.h"
@@ -12,6 +13,12 @@ using namespace mlir;
 using namespace lacis;
 
 namespace {
+
+/// Of a tile in a tensor.
+struct Axes {
+  unsigned rows, along;
+  bool outerAlong; // neighbours in memory are those of the outer loop
+};
 
 class TileCopy {
 public:
@@ -48,8 +55,8 @@ private:
       return false;
     WalkResult walked = inner.getRegion().walk([&](Operation *op) { return take(op); });
     return !walked.wasInterrupted() && read && write && isWhatWasRead(write.getValue()) &&
-           (readOuter = runsAlong(read.getTensor(), read.getIndices())) &&
-           (writeOuter = runsAlong(write.getTensor(), write.getIndices())) && *readOuter != *writeOuter;
+           (source = axesOf(read.getTensor(), read.getIndices())) &&
+           (target = axesOf(write.getTensor(), write.getIndices())) && source->outerAlong != target->outerAlong;
   }
 
   WalkResult take(Operation *op) {
@@ -72,14 +79,10 @@ private:
   }
 
   bool varies(Value value) {
-    return variesWith(value, outer.getCoordinate()) || variesWith(value, inner.getCoordinate());
-  }
-
-  bool variesWith(Value value, Value coordinate) {
+    if (value == outer.getCoordinate() || value == inner.getCoordinate())
+      return true;
     Operation *op = value.getDefiningOp();
-    return value == coordinate || (op && outer->isAncestor(op) && llvm::any_of(op->getOperands(), [&](Value operand) {
-                                     return variesWith(operand, coordinate);
-                                   }));
+    return op && outer->isAncestor(op) && llvm::any_of(op->getOperands(), [&](Value v) { return varies(v); });
   }
 
   /// A guard that holds for the last element of a tile holds for all; a value that is largest for the last.
@@ -99,19 +102,24 @@ private:
                                            (isConsecutive(sum.getRhs(), coordinate) && !varies(sum.getLhs()))));
   }
 
-  /// Is it the outer loop whose neighbours are neighbours in memory, or the inner one? Nothing where neither is.
-  std::optional<bool> runsAlong(Value tensor, ValueRange indices) {
+  /// Along which axis neighbours lie side by side in memory, along which these rows begin; nothing where it is neither.
+  std::optional<Axes> axesOf(Value tensor, ValueRange indices) {
     auto type = cast<RankedTensorType>(tensor.getType());
-    unsigned axis = type.getRank() - 1;
+    unsigned along = type.getRank() - 1;
     if (type.getEncoding()) {
       ArrayRef<Digit> last = formatOf(tensor).getLevels().back().getDigits();
       if (last.size() != 1 || last[0].div != 1 || (last[0].mod && last[0].mod % size != 0))
         return std::nullopt;
-      axis = last[0].axis;
+      along = last[0].axis;
     }
-    for (bool isOuter : {true, false})
-      if (isConsecutive(indices[axis], isOuter ? outer.getCoordinate() : inner.getCoordinate()))
-        return isOuter;
+    for (bool outerAlong : {true, false}) {
+      Value within = outer.getCoordinate(), across = inner.getCoordinate();
+      if (!outerAlong)
+        std::swap(within, across);
+      for (unsigned rows = 0; rows < indices.size(); ++rows)
+        if (rows != along && isConsecutive(indices[along], within) && isConsecutive(indices[rows], across))
+          return Axes{rows, along, outerAlong};
+    }
     return std::nullopt;
   }
 
@@ -120,91 +128,26 @@ private:
     IRMapping mapping;
     mapping.map(outer.getCoordinate(), arith::ConstantIndexOp::create(b, outer.getLoc(), row).getResult());
     mapping.map(inner.getCoordinate(), arith::ConstantIndexOp::create(b, outer.getLoc(), column).getResult());
-    return cloned(value, outer.getCoordinate(), mapping, mapping);
+    return cloned(value, mapping);
   }
 
-  /// A copy of a value: from `mapping` what varies with `coordinate`, the rest from `shared`.
-  Value cloned(Value value, Value coordinate, IRMapping &mapping, IRMapping &shared) {
-    IRMapping &own = variesWith(value, coordinate) ? mapping : shared;
+  Value cloned(Value value, IRMapping &mapping) {
     Operation *op = value.getDefiningOp();
-    if (own.contains(value) || !op || !outer->isAncestor(op))
-      return own.lookupOrDefault(value);
-    IRMapping operands;
+    if (mapping.contains(value) || !op || !outer->isAncestor(op))
+      return mapping.lookupOrDefault(value);
     for (Value operand : op->getOperands())
-      operands.map(operand, cloned(operand, coordinate, mapping, shared));
-    Operation *copy = b.clone(*op, operands);
-    own.map(op->getResults(), copy->getResults());
-    return own.lookup(value);
+      cloned(operand, mapping);
+    b.clone(*op, mapping);
+    return mapping.lookup(value);
   }
 
-  /// Where the vectors begin that run along the outer loop or the inner one, and their axis.
-  std::pair<SmallVector<SmallVector<Value>>, IntegerAttr> places(ValueRange indices, bool alongOuter) {
-    Value along = outer.getCoordinate(), across = inner.getCoordinate();
-    if (!alongOuter)
-      std::swap(along, across);
-    IRMapping first; // what all vectors share
-    first.map(along, arith::ConstantIndexOp::create(b, outer.getLoc(), 0).getResult());
-    SmallVector<SmallVector<Value>> places(size);
-    for (int64_t n = 0; n < size; ++n) {
-      IRMapping mapping;
-      mapping.map(across, arith::ConstantIndexOp::create(b, outer.getLoc(), n).getResult());
-      for (Value index : indices)
-        places[n].push_back(cloned(index, across, mapping, first));
-    }
-    auto axis = llvm::find_if(indices, [&](Value index) { return isConsecutive(index, along); });
-    return {places, b.getI64IntegerAttr(std::distance(indices.begin(), axis))};
+  SmallVector<Value> first(ValueRange indices) {
+    return llvm::map_to_vector(indices, [&](Value index) { return at(index, 0, 0); });
   }
 
   void copy() {
-    Location loc = outer.getLoc();
-    auto type = VectorType::get({size}, read.getType());
-    SmallVector<Value> rows;
-    auto [sources, readAxis] = places(read.getIndices(), *readOuter);
-    for (ValueRange source : sources)
-      rows.push_back(ReadOp::create(b, loc, type, read.getTensor(), source, Value(), readAxis));
-    transpose(rows);
-    auto [targets, writeAxis] = places(write.getIndices(), *writeOuter);
-    for (auto [row, place] : llvm::zip(rows, targets))
-      WriteOp::create(b, loc, row, write.getTensor(), place, Value(), writeAxis);
-  }
-
-  /// Rows are interleaved within parts of 128 bits, then whole parts sorted: each step is one instruction of AVX.
-  void transpose(MutableArrayRef<Value> rows) {
-    int64_t part = std::clamp<int64_t>(128 / read.getType().getIntOrFloatBitWidth(), 1, size);
-    for (int64_t run = 1; run < part; run *= 2)
-      exchange(rows, run, part / 2, [&](int64_t lane) {
-        int64_t at = lane % part, second = at / run % 2;
-        return lane - at + at / run / 2 * run + at % run + second * size;
-      });
-    for (int64_t run = part; run < size; run *= 2)
-      exchange(rows, run, part, [&](int64_t lane) { return lane + lane / part * part; });
-    for (int64_t row = 0; row < size; ++row) // what was interleaved lies in the order of reversed bits
-      if (int64_t other = row - row % part + reversed(row % part, part); other > row)
-        std::swap(rows[row], rows[other]);
-  }
-
-  /// Each pair of rows `distance` apart becomes the lanes `source` of both, and those `further` on.
-  void exchange(MutableArrayRef<Value> rows, int64_t distance, int64_t further,
-                llvm::function_ref<int64_t(int64_t)> source) {
-    SmallVector<int64_t> low, high;
-    for (int64_t lane = 0; lane < size; ++lane) {
-      low.push_back(source(lane));
-      high.push_back(source(lane) + further);
-    }
-    for (int64_t row = 0; row < size; ++row) {
-      if (row & distance)
-        continue;
-      Value first = rows[row], second = rows[row + distance];
-      rows[row] = vector::ShuffleOp::create(b, outer.getLoc(), first, second, low);
-      rows[row + distance] = vector::ShuffleOp::create(b, outer.getLoc(), first, second, high);
-    }
-  }
-
-  static int64_t reversed(int64_t number, int64_t end) {
-    int64_t result = 0;
-    for (int64_t bit = 1; bit < end; bit *= 2, number /= 2)
-      result = 2 * result + number % 2;
-    return result;
+    CopyTransposedOp::create(b, outer.getLoc(), read.getTensor(), first(read.getIndices()), write.getTensor(),
+                             first(write.getIndices()), size, source->rows, source->along, target->rows, target->along);
   }
 
   LoopOp outer, inner;
@@ -213,7 +156,7 @@ private:
   ReadOp read;
   WriteOp write;
   SmallVector<Value> guards;
-  std::optional<bool> readOuter, writeOuter; // neighbours in memory are those of the outer loop
+  std::optional<Axes> source, target;
 };
 
 } // namespace

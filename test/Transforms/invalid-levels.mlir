@@ -84,3 +84,16 @@ func.func @one_round(%w: tensor<?x?xf32, #coo> {lacis.axes = ["i", "j"]}, %y: te
   }
   return
 }
+
+// -----
+
+#panels = #lacis.format<(b, j) -> (b floordiv 4 : dense, j : dense, b mod 4 : dense)>
+func.func @uneven_tile(%y: tensor<?x?xf32> {lacis.axes = ["b", "j"]}) {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %y, %c0 : tensor<?x?xf32>
+  %x = lacis.workspace(%n, %n) : tensor<?x?xf32, #panels>
+  // expected-error @below {{vectorize: 8 elements along axis 0 are not evenly spaced in the layout of the operand}}
+  lacis.copy_transposed 8 of %y[%c0, %c0] rows 0 along 1 to %x[%c0, %c0] rows 1 along 0
+    : tensor<?x?xf32> to tensor<?x?xf32, #panels>
+  return
+}

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-vectorize-loops | FileCheck %s
 
-// Four rows are read as vectors, interleaved twice, and written as four columns.
+// Rows of x are columns of t.
 // CHECK-LABEL: func.func @whole(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x?xf32>, %[[T:[^:]*]]: tensor<?x?xf32>
 // CHECK-NOT:     lacis.loop "b1"
-// CHECK-COUNT-4: lacis.read %[[X]][%{{.*}}, %{{.*}}] along 1 : tensor<?x?xf32> -> vector<4xf32>
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [0, 4, 1, 5]
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [2, 6, 3, 7]
-// CHECK-COUNT-2: vector.shuffle
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [0, 1, 4, 5]
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [2, 3, 6, 7]
-// CHECK-COUNT-2: vector.shuffle
-// CHECK-COUNT-4: lacis.write %{{.*}} to %[[T]][%{{.*}}, %{{.*}}] along 1 : vector<4xf32>
+// CHECK:         lacis.copy_transposed 4 of %[[X]][%{{.*}}, %{{.*}}] rows 0 along 1 to %[[T]][%{{.*}}, %{{.*}}] rows 0 along 1
 func.func @whole(%x: tensor<?x?xf32>, %t: tensor<?x?xf32>, %n: index) {
   %c4 = arith.constant 4 : index
   lacis.loop "j0" %j0 to %n {
@@ -33,34 +26,11 @@ func.func @whole(%x: tensor<?x?xf32>, %t: tensor<?x?xf32>, %n: index) {
 
 // -----
 
-// Four numbers of 64 bits: two lie in a part of 128 bits, and parts change places.
-// CHECK-LABEL: func.func @parts(
-// CHECK-COUNT-4: lacis.read
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [0, 4, 2, 6]
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [1, 5, 3, 7]
-// CHECK-COUNT-2: vector.shuffle
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [0, 1, 4, 5]
-// CHECK:         vector.shuffle %{{.*}}, %{{.*}} [2, 3, 6, 7]
-func.func @parts(%x: tensor<?x?xf64>, %t: tensor<?x?xf64>) {
-  %c4 = arith.constant 4 : index
-  lacis.loop "b" %b to %c4 {
-    lacis.loop "j" %j to %c4 {
-      %v = lacis.read %x[%b, %j] : tensor<?x?xf64> -> f64
-      lacis.write %v to %t[%j, %b] : f64 to tensor<?x?xf64>
-      lacis.yield
-    } {vectorize = 4 : i64}
-    lacis.yield
-  } {vectorize = 4 : i64}
-  return
-}
-
-// -----
-
 // A tile whose last element lies past the end of an axis is copied element by element.
 // CHECK-LABEL: func.func @edge(
 // CHECK:         %[[LAST:.*]] = arith.cmpi slt
 // CHECK:         scf.if %[[LAST]] {
-// CHECK-COUNT-2:   vector.shuffle
+// CHECK:           lacis.copy_transposed 2 of
 // CHECK:         } else {
 // CHECK:           lacis.loop "b1"
 // CHECK:             lacis.loop "j1"

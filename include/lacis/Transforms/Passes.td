@@ -71,6 +71,8 @@ def LacisStageOperands : LacisPass<"lacis-stage-operands"> {
 
 def LacisLowerLevels : LacisPass<"lacis-lower-levels", "::mlir::ModuleOp"> {
   let summary = "Explodes encoded tensors into buffers: the one place where levels become loads.";
+  let options = [Option<"outline", "outline", "bool", "false",
+                        "what nests do in the same way becomes a function that they call">];
 }
 
 def LacisTightenLoops : LacisPass<"lacis-tighten-loops"> {

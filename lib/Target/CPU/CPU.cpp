@@ -8,6 +8,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Object/ArchiveWriter.h"
@@ -112,8 +113,8 @@ static bool isLent(StringRef name) {
   return llvm::is_contained(lent, name);
 }
 
-/// Refuses an object that needs a function which nobody has.
-static Error checkSymbols(StringRef bytes) {
+/// The names that an object defines and those that it needs.
+static Error readSymbols(StringRef bytes, llvm::StringSet<> &defined, llvm::StringSet<> &needed) {
   auto object = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(bytes, "kernel"));
   if (!object)
     return object.takeError();
@@ -124,9 +125,23 @@ static Error checkSymbols(StringRef bytes) {
     Expected<StringRef> name = symbol.getName();
     if (!name)
       return name.takeError();
-    if ((*flags & llvm::object::SymbolRef::SF_Undefined) && !name->empty() && !isLent(*name))
-      return llvm::createStringError("the kernel calls '" + *name + "', which no library of Lacis has");
+    if (*flags & llvm::object::SymbolRef::SF_Undefined)
+      needed.insert(*name);
+    else if (*flags & llvm::object::SymbolRef::SF_Global)
+      defined.insert(*name);
   }
+  return Error::success();
+}
+
+/// Refuses objects that need a function which nobody has.
+static Error checkSymbols(llvm::ArrayRef<Code> pieces) {
+  llvm::StringSet<> defined, needed;
+  for (const Code &piece : pieces)
+    if (Error error = readSymbols(piece.bytes, defined, needed))
+      return error;
+  for (StringRef name : needed.keys())
+    if (!name.empty() && !defined.contains(name) && !isLent(name))
+      return llvm::createStringError("the kernel calls '" + name + "', which no library of Lacis has");
   return Error::success();
 }
 
@@ -146,13 +161,13 @@ Expected<Code> CPU::emit(llvm::Module &module, bool assembly) const {
   Expected<std::string> object = emitModule(module, **machine, llvm::CodeGenFileType::ObjectFile);
   if (!object)
     return object.takeError();
-  if (Error error = checkSymbols(*object))
-    return error;
   code.bytes = std::move(*object);
   return code;
 }
 
 Expected<Code> CPU::join(std::vector<Code> pieces) const {
+  if (Error error = checkSymbols(pieces))
+    return error;
   if (pieces.size() == 1)
     return std::move(pieces.front());
   Code whole;

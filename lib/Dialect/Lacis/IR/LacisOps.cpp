@@ -308,5 +308,18 @@ LogicalResult WriteOp::verify() {
   return verifyAccess(*this, getTensor(), getIndices(), getValue().getType(), getAlong());
 }
 
+LogicalResult CopyTransposedOp::verify() {
+  if (getSourceRows() == getSourceAlong() || getTargetRows() == getTargetAlong())
+    return emitOpError("rows begin along one axis and lie along another");
+  auto row = VectorType::get({int64_t(getSize())}, getElementTypeOrSelf(getSource().getType()));
+  for (uint64_t axis : {getSourceRows(), getSourceAlong()})
+    if (failed(verifyAccess(*this, getSource(), getSourceIndices(), row, axis)))
+      return failure();
+  for (uint64_t axis : {getTargetRows(), getTargetAlong()})
+    if (failed(verifyAccess(*this, getTarget(), getTargetIndices(), row, axis)))
+      return failure();
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "lacis/Dialect/Lacis/IR/LacisOps.cpp.inc"

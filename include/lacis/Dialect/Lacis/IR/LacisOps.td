@@ -214,4 +214,23 @@ def Lacis_WriteOp : Lacis_Op<"write", [AttrSizedOperandSegments, MemoryEffects<[
   let hasVerifier = 1;
 }
 
+def Lacis_CopyTransposedOp
+    : Lacis_Op<"copy_transposed", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Copies a square tile to its transpose: for r, c < size, target[r along, c rows] = source[r rows, c along].";
+  let description = [{
+    `rows` is the axis along which rows begin one after the other, `along` the one along which the elements of a row
+    lie side by side; the indices are those of the first element. It stands for as many vectors read as the tile has rows,
+    transposed in registers, and written.
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Variadic<Index>:$sourceIndices, AnyRankedTensor:$target,
+                       Variadic<Index>:$targetIndices, I64Attr:$size, I64Attr:$sourceRows, I64Attr:$sourceAlong,
+                       I64Attr:$targetRows, I64Attr:$targetAlong);
+  let assemblyFormat = [{
+    $size `of` $source `[` $sourceIndices `]` `rows` $sourceRows `along` $sourceAlong
+    `to` $target `[` $targetIndices `]` `rows` $targetRows `along` $targetAlong attr-dict
+    `:` type($source) `to` type($target)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // LACIS_OPS_TD
