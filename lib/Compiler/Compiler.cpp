@@ -6,8 +6,8 @@
 #include "Diagnostics.h"
 #include "FatalErrors.h"
 #include "KeptCode.h"
-#include "Pieces.h"
 #include "StageLog.h"
+#include "TakeApart.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Transforms/Pipeline.h"
 
@@ -40,6 +40,13 @@ static constexpr StringRef llvmStage = "llvm";
 
 namespace {
 
+/// A function on its way from MLIR to code, or a whole module.
+struct Piece {
+  std::string key;                      // of code that is kept; empty where none is
+  std::unique_ptr<llvm::Module> module; // null where the code is known already
+  std::optional<Code> code;
+};
+
 /// One run of the compiler. Each step returns whether the next one may start.
 class Compilation {
 public:
@@ -56,6 +63,7 @@ private:
   void runFromLLVM();
   bool parse();
   bool advance();
+  bool isApart() const;
   bool translate();
   std::unique_ptr<llvm::Module> toLLVM(mlir::ModuleOp piece);
   bool optimise();
@@ -176,21 +184,22 @@ std::unique_ptr<llvm::Module> Compilation::toLLVM(mlir::ModuleOp piece) {
   return translated;
 }
 
-/// The module's functions as LLVM IR, but for those whose code is known and whose text nobody wants.
+bool Compilation::isApart() const {
+  return target->makesFunctionsApart() && !options.whole && !log.wants(llvmStage) &&
+         !log.wants(target->getAssemblyStage());
+}
+
+/// The module as LLVM IR: function by function, but for those whose code is known, or as a whole.
 bool Compilation::translate() {
-  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
-  if (target->makesFunctionsApart())
-    modules = takeApart(std::move(module));
-  else
-    modules.push_back(std::move(module));
-  bool keeps = target->makesFunctionsApart() && !log.wants(llvmStage) && !log.wants(target->getAssemblyStage());
-  for (mlir::OwningOpRef<mlir::ModuleOp> &part : modules) {
+  if (!isApart()) {
+    pieces.emplace_back().module = toLLVM(*module);
+    return pieces.back().module != nullptr;
+  }
+  for (mlir::OwningOpRef<mlir::ModuleOp> &part : takeApart(std::move(module))) {
     Piece &piece = pieces.emplace_back();
-    if (keeps)
-      piece.key = keyOfCode(*part, targetName, options.code);
-    if (keeps && (piece.code = findCode(piece.key)))
-      continue;
-    if (!(piece.module = toLLVM(*part)))
+    piece.key = keyOfCode(*part, targetName, options.code);
+    piece.code = findCode(piece.key);
+    if (!piece.code && !(piece.module = toLLVM(*part)))
       return false;
   }
   return true;
@@ -227,11 +236,7 @@ void Compilation::runFromLLVM() {
     refuse(record.takeError());
     return;
   }
-  if (target->makesFunctionsApart())
-    for (std::unique_ptr<llvm::Module> &part : takeApart(std::move(whole)))
-      pieces.emplace_back().module = std::move(part);
-  else
-    pieces.emplace_back().module = std::move(whole);
+  pieces.emplace_back().module = std::move(whole);
   finish(*record);
 }
 
@@ -245,11 +250,8 @@ bool Compilation::optimise() {
 
 void Compilation::finish(const Artifact &record) {
   if (log.wants(llvmStage)) {
-    // Not a copy where one will do: code generation follows the order of uses, and a copy has another.
-    std::unique_ptr<llvm::Module> joined = pieces.size() > 1 ? putTogether(pieces) : nullptr;
-    llvm::Module &whole = joined ? *joined : *pieces.front().module;
-    attachArtifact(whole, record);
-    log.record(llvmStage, whole);
+    attachArtifact(*pieces.front().module, record);
+    log.record(llvmStage, *pieces.front().module);
   }
   if (options.to == llvmStage)
     return;

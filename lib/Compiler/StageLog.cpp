@@ -2,7 +2,7 @@
 /// \file
 /// Keeps the text of every stage for who asked: the caller, the dump folder.
 #include "StageLog.h"
-#include "Pieces.h"
+#include "TakeApart.h"
 
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

@@ -50,6 +50,7 @@ CompileOptions CommandLine::options() const {
   options.file = input == "-" ? "<stdin>" : input.getValue();
   options.locations = locations;
   options.dumpDir = dumpDir;
+  options.whole = emit == "obj";
   options.code = {optLevel, cpu, features, ptxas, ptxasOptions, checkPtxas};
   return options;
 }

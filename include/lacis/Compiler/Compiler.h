@@ -21,6 +21,7 @@ struct CompileOptions {
   bool stages = false;         // return the text of every stage
   bool locations = false;      // ... with locations
   std::string dumpDir;         // write every stage there, with locations
+  bool whole = false;          // one piece of code; so it is too where the text of LLVM IR or of assembly is asked for
   CodeOptions code;
 };
 

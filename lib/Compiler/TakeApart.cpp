@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The pieces of a module that become code apart from each other: one function each, or all where one calls another.
-#include "Pieces.h"
+/// A module's functions in modules of their own, so that each becomes code apart from the others.
+#include "TakeApart.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "llvm/Linker/Linker.h"
-#include "llvm/Transforms/Utils/Cloning.h"
 
 using namespace lacis;
 using namespace mlir;
@@ -50,31 +48,4 @@ std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module
     declareCallees(*pieces.back(), functions);
   }
   return pieces;
-}
-
-std::vector<std::unique_ptr<llvm::Module>> lacis::takeApart(std::unique_ptr<llvm::Module> module) {
-  std::vector<std::unique_ptr<llvm::Module>> pieces;
-  bool apart = llvm::all_of(module->functions(), [](const llvm::Function &function) {
-    return function.isDeclaration() || function.use_empty() || function.hasFnAttribute(llvm::Attribute::NoInline);
-  });
-  if (!apart) {
-    pieces.push_back(std::move(module));
-    return pieces;
-  }
-  for (const llvm::Function &function : module->functions())
-    if (!function.isDeclaration()) {
-      llvm::ValueToValueMapTy values;
-      pieces.push_back(llvm::CloneModule(*module, values, [&](const llvm::GlobalValue *value) {
-        return value == &function || !llvm::isa<llvm::Function>(value);
-      }));
-    }
-  return pieces;
-}
-
-std::unique_ptr<llvm::Module> lacis::putTogether(llvm::ArrayRef<Piece> pieces) {
-  std::unique_ptr<llvm::Module> whole = llvm::CloneModule(*pieces.front().module);
-  for (const Piece &piece : pieces.drop_front())
-    if (llvm::Linker::linkModules(*whole, llvm::CloneModule(*piece.module)))
-      llvm_unreachable("functions of one kernel have names of their own");
-  return whole;
 }
