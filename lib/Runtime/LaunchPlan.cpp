@@ -268,11 +268,13 @@ int64_t LaunchPlan::evaluateSize(ArrayRef<Factor> size, ArrayRef<uint64_t> value
   int64_t product = 1;
   for (const Factor &factor : size) {
     int64_t whole = factor.arg >= 0 ? int64_t(values[factor.arg]) : evaluateSize(factor.of, values);
-    if (factor.above >= 0 || factor.upto >= 0) {
-      product *= whole > factor.above && (factor.upto < 0 || whole <= factor.upto);
+    if (factor.isCondition()) {
+      if (whole <= factor.above || (factor.upto >= 0 && whole > factor.upto))
+        return 0;
       continue;
     }
-    product *= (whole + factor.add + factor.div - 1) / factor.div * factor.mul;
+    whole += factor.add;
+    product *= (factor.div == 1 ? whole : (whole + factor.div - 1) / factor.div) * factor.mul;
   }
   return product;
 }

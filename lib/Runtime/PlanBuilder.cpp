@@ -237,12 +237,19 @@ Error PlanBuilder::addTensors() {
   return Error::success();
 }
 
+/// Conditions first, for the rest is not computed where one does not hold; factors that are always 1 are left out.
 LaunchPlan::Size PlanBuilder::convert(const Artifact::Size &size) const {
   LaunchPlan::Size result;
   for (const Artifact::Factor &factor : size) {
     LaunchPlan::Size of = convert(factor.of);
-    result.push_back({factor.arg, factor.div, factor.mul, factor.add, {of.begin(), of.end()}, factor.above, factor.upto});
+    bool isOne = factor.arg < 0 && of.empty() && factor.div == 1 && factor.mul == 1 && factor.add == 0;
+    if (!isOne || factor.isCondition())
+      result.push_back(
+          {factor.arg, factor.div, factor.mul, factor.add, {of.begin(), of.end()}, factor.above, factor.upto});
   }
+  llvm::stable_sort(result, [](const LaunchPlan::Factor &a, const LaunchPlan::Factor &b) {
+    return a.isCondition() > b.isCondition();
+  });
   return result;
 }
 

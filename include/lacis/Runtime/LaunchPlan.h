@@ -117,6 +117,8 @@ private:
     std::vector<Factor> of; // the product that is divided, in place of an argument
     int64_t above = -1;     // a condition where one of these is not negative, see Artifact::Factor
     int64_t upto = -1;
+
+    bool isCondition() const { return above >= 0 || upto >= 0; }
   };
   using Size = llvm::SmallVector<Factor, 2>;
   /// What a dimension must be: one shared size as it is, or a product of factors of shared sizes and `plus` more.
