@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// for b in 16: for j in 16: t[j, b] = x[b, j]  -->  copy_transposed 16 of x[0, 0] rows 0 along 1 to t[0, 0] rows 0
-/// along 1
+/// for b in 16: for j in 16: t[j, b] = x[b, j]  -->  copy_transposed 16 of x[0, 0] to t[0, 0]
 ///
 /// A tile that reaches past the end of an axis is copied element by element.
 #include "TransposeTile.h"
