@@ -18,6 +18,13 @@ int64_t lacis::knownMultiple(Value value) {
   return 1;
 }
 
+LogicalResult lacis::requireEven(Operation *op, DenseAccess &access, ValueRange indices, unsigned axis, int64_t lanes) {
+  if (access.isEven(axis, knownMultiple(indices[axis]), lanes))
+    return success();
+  return op->emitError("vectorize: ") << lanes << " elements along axis " << axis
+                                      << " are not evenly spaced in the layout of the operand";
+}
+
 Value lacis::laneMask(OpBuilder &b, Location loc, Value count, int64_t lanes) {
   Type element = count.getType();
   auto type = VectorType::get({lanes}, element);
@@ -113,9 +120,8 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
   }
   unsigned axis = *op.getAlong();
   int64_t lanes = vector.getDimSize(0);
-  if (!access.isEven(axis, knownMultiple(op.getIndices()[axis]), lanes))
-    return op.emitError("vectorize: ") << lanes << " elements along axis " << axis
-                                       << " are not evenly spaced in the layout of the operand";
+  if (failed(requireEven(op, access, op.getIndices(), axis, lanes)))
+    return failure();
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);
   unsigned alignment = access.alignment(axis, knownMultiple(op.getIndices()[axis]), lanes);
@@ -157,9 +163,8 @@ LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
   }
   unsigned axis = *op.getAlong();
   int64_t lanes = vector.getDimSize(0);
-  if (!access.isEven(axis, knownMultiple(op.getIndices()[axis]), lanes))
-    return op.emitError("vectorize: ") << lanes << " elements along axis " << axis
-                                       << " are not evenly spaced in the layout of the operand";
+  if (failed(requireEven(op, access, op.getIndices(), axis, lanes)))
+    return failure();
   Value count = op.getCount() ? mapping.lookup(op.getCount()) : Value();
   Value stride = access.strideOf(axis);
   if (!stride && !count && !atomic) {

@@ -73,6 +73,10 @@ llvm::SmallVector<mlir::Value> splitDigits(mlir::OpBuilder &b, mlir::Location lo
                                            llvm::ArrayRef<Digit> digits, mlir::Value crd);
 /// A number that divides `value` wherever it is computed from coordinates and constants.
 int64_t knownMultiple(mlir::Value value);
+
+/// Refuses an access to `lanes` elements along an axis that do not lie evenly spaced from `indices` on.
+llvm::LogicalResult requireEven(mlir::Operation *op, DenseAccess &access, mlir::ValueRange indices, unsigned axis,
+                                int64_t lanes);
 /// lane < count, for each lane.
 mlir::Value laneMask(mlir::OpBuilder &b, mlir::Location loc, mlir::Value count, int64_t lanes);
 

@@ -110,11 +110,8 @@ LogicalResult LoopLowering::lowerCopyTransposed(OpBuilder &b, CopyTransposedOp o
   auto rowsOf = [&](Value tensor, ValueRange indices, unsigned rows, unsigned along) -> std::optional<Rows> {
     DenseAccess access(b, loc, arguments, workspaces, tensor, mapping.lookupOrNull(tensor));
     for (unsigned axis : {rows, along})
-      if (!access.isEven(axis, knownMultiple(indices[axis]), size)) {
-        op.emitError("vectorize: ") << size << " elements along axis " << axis
-                                    << " are not evenly spaced in the layout of the operand";
+      if (failed(requireEven(op, access, indices, axis, size)))
         return std::nullopt;
-      }
     return Rows{access.address(mapped(indices)), access.strideOf(rows),
                 access.alignment(along, knownMultiple(indices[along]), size)};
   };
