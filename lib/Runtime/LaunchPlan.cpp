@@ -325,7 +325,7 @@ LaunchExtent LaunchPlan::extent(size_t index, int64_t steps, ArrayRef<uint64_t> 
   LaunchExtent extent;
   if (launch.hasGrid) {
     extent.units = 1;
-    for (int axis = 0; axis < 3; ++axis)
+    for (int axis = 0; axis < 3 && !extent.empty(); ++axis)
       extent.grid[axis] = evaluateSize(launch.grid[axis], values);
     return extent;
   }
