@@ -77,6 +77,15 @@ def test_least_recently_used_leave_first(tmp_path):
     assert cache.get(key_of(1)) is None
 
 
+def test_a_write_seldom_looks_at_the_folder(tmp_path, monkeypatch):
+    cache, looks, scandir = Cache(tmp_path), [], os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: (looks.append(path), scandir(path))[1])
+    for number in range(50):
+        assert cache.put(key_of(number), bytes(1000))
+    assert len(looks) <= 2
+    assert cache.size() == 50 * (1000 + 40)
+
+
 def test_failed_write_leaves_nothing(tmp_path, monkeypatch):
     cache = Cache(tmp_path)
 

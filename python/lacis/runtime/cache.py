@@ -22,6 +22,9 @@ _SUFFIX = ".kernel"
 DEFAULT_LIMIT = 2 * 1024**3
 """Bytes that the folder may hold before the least recently used entries leave."""
 
+WRITERS = 8
+"""Processes that may write at once without passing the limit: each takes its share of the room that is left."""
+
 
 class CacheError(Exception):
     """The folder cannot be used; the caller compiles without it."""
@@ -54,6 +57,7 @@ class Cache:
     def __init__(self, directory: str | os.PathLike, limit: int = DEFAULT_LIMIT):
         self.directory = pathlib.Path(directory)
         self.limit = limit
+        self._room = 0  # bytes that this process may write before it looks at the folder again
         _prepare(self.directory)
 
     def path(self, key: str) -> pathlib.Path:
@@ -80,12 +84,12 @@ class Cache:
 
     def put(self, key: str, payload: bytes) -> bool:
         """Stores `payload` under `key`; False where the disk does not let it."""
-        path = self.path(key)
+        path, entry = self.path(key), _MAGIC + hashlib.sha256(payload).digest() + payload
         try:
             handle, name = tempfile.mkstemp(dir=self.directory, prefix=".write-")
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+                    file.write(entry)
                 os.replace(name, path)
             except BaseException:
                 self._remove(pathlib.Path(name))
@@ -93,7 +97,10 @@ class Cache:
         except OSError as error:
             _LOG.warning("lacis: the kernel cache cannot be written: %s", error)
             return False
-        self._evict(keep=path)
+        self._room -= len(entry)
+        if self._room < 0:
+            self._evict(keep=path)
+            self._room = max(self.limit - self.size(), 0) // WRITERS
         return True
 
     def size(self) -> int:
