@@ -245,7 +245,8 @@ FailureOr<SmallVector<Value>> WarpForm::multiply(OpBuilder &b, Accumulators accs
     known.map(rows.getCoordinate(), add(b, group, half * kRows / 2));
     known.map(depth.getCoordinate(), first);
     Value position = eval(b, stored.getPosition(), known);
-    w.push_back(registersOf(b, loc, ValueOp::create(b, loc, type, shared.lookupOrDefault(stored.getTensor()), position)));
+    Value tensor = shared.lookupOrDefault(stored.getTensor());
+    w.push_back(registersOf(b, loc, ValueOp::create(b, loc, type, tensor, position, /*streamed=*/true)));
   }
   for (int64_t tile = 0; tile < n; ++tile) {
     IRMapping known;

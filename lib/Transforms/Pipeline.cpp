@@ -23,6 +23,7 @@ static const struct {
        pm.addPass(createLacisMapToGrid());
        pm.addPass(createCanonicalizerPass());
        pm.addPass(createCSEPass());
+       pm.addPass(createLacisStreamLoads());
      }},
 };
 

@@ -107,7 +107,9 @@ Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value positi
 
 void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
   Value array = arguments.array(valuesOf(op.getTensor()), "values");
-  mapping.map(op.getResult(), loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType()));
+  Value value = loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType());
+  value.getDefiningOp<LLVM::LoadOp>().setNontemporal(op.getStreamed());
+  mapping.map(op.getResult(), value);
 }
 
 /// The bitmap is an empty array where every stored value is an entry.

@@ -7,7 +7,7 @@
 // CHECK-DAG:       %[[GROUP:.*]] = arith.divui %[[LANE]], %c4
 // CHECK-DAG:       %[[MEMBER:.*]] = arith.remui %[[LANE]], %c4
 // CHECK:           %[[S:.*]]:4 = lacis.level_loop "j0" %{{.*}} iter({{.*}}) -> (f32, f32, f32, f32)
-// CHECK-COUNT-2:     lacis.value %{{.*}} -> vector<4xbf16>
+// CHECK-COUNT-2:     lacis.value streamed %{{.*}} -> vector<4xbf16>
 // CHECK:             arith.cmpi slt
 // CHECK:             %[[B:.*]] = arith.select
 // CHECK:             lacis.read %{{.*}} along 1 : tensor<?x?xbf16> -> vector<4xbf16>

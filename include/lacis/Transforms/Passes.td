@@ -101,6 +101,11 @@ def LacisMapToGrid : LacisPass<"lacis-map-to-grid", "::mlir::ModuleOp"> {
                            "::mlir::LLVM::LLVMDialect", "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
+def LacisStreamLoads : LacisPass<"lacis-stream-loads", "::mlir::ModuleOp"> {
+  let summary = "Loads that are marked `nontemporal` pass by the first-level cache of a GPU.";
+  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
 def LacisLowerTilesHopper : LacisPass<"lacis-lower-tiles-hopper", "::mlir::ModuleOp"> {
   let summary = "Roles and tiles for sm_90a: warpgroups, bulk copies behind barriers, asynchronous products.";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",

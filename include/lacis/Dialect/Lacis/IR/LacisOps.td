@@ -187,10 +187,10 @@ def Lacis_PresenceOp : Lacis_Op<"presence", [Pure]> {
 }
 
 def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {
-  let summary = "The value stored at a position of the last level.";
-  let arguments = (ins AnyRankedTensor:$tensor, Index:$position);
+  let summary = "The value stored at a position of the last level; a `streamed` one is read once, so that no cache need keep it.";
+  let arguments = (ins AnyRankedTensor:$tensor, Index:$position, UnitAttr:$streamed);
   let results = (outs AnyType:$result);
-  let assemblyFormat = "$tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
+  let assemblyFormat = "(`streamed` $streamed^)? $tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
 }
 
 def Lacis_ReadOp : Lacis_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
