@@ -11,6 +11,7 @@ import collections
 import functools
 import hashlib
 import os
+import re
 
 import pytest
 import tally
@@ -28,11 +29,27 @@ def _count(text: str) -> None:
     _made.setdefault(digest, os.environ.get("PYTEST_CURRENT_TEST", "?").partition("::")[0])
 
 
-def _counted(function, text_of):
+_ENTRY = re.compile(rb"\.visible \.entry (\w+)")
+_ACCESS = re.compile(rb"\t(ld|st|atom|red|cp|prefetch)\S*\.global")
+
+
+def _check_waits(artifact: bytes) -> None:
+    """A kernel that may be started early touches no memory before it has waited."""
+    entries = list(_ENTRY.finditer(artifact))
+    ends = [entry.start() for entry in entries[1:]] + [len(artifact)]
+    for entry, end in zip(entries, ends, strict=True):
+        text = artifact[entry.end() : end]
+        wait, access = text.find(b"griddepcontrol.wait"), _ACCESS.search(text)
+        assert (wait >= 0) == (b'"waits":true' in artifact), f"{entry[1]} and its record do not say the same"
+        assert wait < 0 or not access or wait < access.start(), f"{entry[1]} reads before it waits"
+
+
+def _counted(function, text_of, artifact_of):
     @functools.wraps(function)
     def run(first, *args, **kwargs):
         made = function(first, *args, **kwargs)
         _count(text_of(first))  # what is refused is no kernel
+        _check_waits(artifact_of(made))
         return made
 
     return run
@@ -44,8 +61,8 @@ def pytest_configure(config):
         from lacis.runtime import kernels
     except ImportError:  # nothing is built, so nothing is compiled
         return
-    _core.compile = _counted(_core.compile, lambda text: text)
-    kernels._make = _counted(kernels._make, lambda request: request.text)
+    _core.compile = _counted(_core.compile, lambda text: text, lambda made: made.artifact)
+    kernels._make = _counted(kernels._make, lambda request: request.text, lambda made: made.artifact)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -98,6 +98,8 @@ static json::Value toJson(const Artifact::Launch &launch) {
   object["grid"] = toJson(launch.grid);
   object["block"] = json::Array(launch.block);
   object["shared"] = launch.shared;
+  if (launch.waits)
+    object["waits"] = true;
   return object;
 }
 
@@ -324,6 +326,7 @@ struct HeaderReader {
     launch.grid = sizes(reader, "grid", false);
     integers(reader, "block", !launch.grid.empty(), launch.block);
     launch.shared = reader.integer("shared", 0);
+    launch.waits = reader.boolean("waits", false);
     if (const json::Value *units = reader.find("units", launch.grid.empty()))
       launch.units = size(*units, place + ".units");
     return launch;

@@ -46,6 +46,9 @@ static const struct {
     {"cpu", [](OpPassManager &pm) { pm.addPass(createLacisLowerTilesPlain()); }},
 };
 
+/// Where a kernel can wait for the one before it: from sm_90 on.
+static constexpr StringLiteral kOverlapping[] = {"cuda:sm_9", "cuda:sm_1"};
+
 static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
   pm.addPass(createLacisVerifyStage({stage.str(), mark}));
 }
@@ -93,6 +96,8 @@ void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
   auto fits = [&](const auto &lowering) { return target.starts_with(lowering.target); };
   if (const auto *lowering = llvm::find_if(kTileLowerings, fits); lowering != std::end(kTileLowerings))
     lowering->add(pm);
+  if (llvm::any_of(kOverlapping, [&](StringRef prefix) { return target.starts_with(prefix); }))
+    pm.addPass(createLacisOverlapLaunches());
   verifyStage(pm, "target");
 }
 

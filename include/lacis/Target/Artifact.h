@@ -93,6 +93,7 @@ struct Artifact {
     std::vector<Size> grid;
     std::vector<int64_t> block;
     int64_t shared = 0;
+    bool waits = false; // for the kernel before it: it may be started while that one ends
     Size units;
   };
 

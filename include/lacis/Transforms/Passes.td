@@ -106,6 +106,11 @@ def LacisStreamLoads : LacisPass<"lacis-stream-loads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
+def LacisOverlapLaunches : LacisPass<"lacis-overlap-launches", "::mlir::ModuleOp"> {
+  let summary = "A kernel waits for the one before it, and may be started while that one ends.";
+  let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
+}
+
 def LacisLowerTilesHopper : LacisPass<"lacis-lower-tiles-hopper", "::mlir::ModuleOp"> {
   let summary = "Roles and tiles for sm_90a: warpgroups, bulk copies behind barriers, asynchronous products.";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",

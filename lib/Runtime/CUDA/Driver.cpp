@@ -22,26 +22,27 @@ Error Driver::open() {
   void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library)
     return missing(dlerror());
-  bool complete = find(library, "cuInit", init) && find(library, "cuDeviceGet", deviceGet) &&
-                  find(library, "cuDeviceGetAttribute", deviceGetAttribute) &&
-                  find(library, "cuDevicePrimaryCtxRetain", primaryRetain) &&
-                  find(library, "cuCtxGetCurrent", contextGetCurrent) &&
-                  find(library, "cuCtxPushCurrent_v2", contextPush) &&
-                  find(library, "cuCtxPopCurrent_v2", contextPop) &&
-                  find(library, "cuModuleLoadDataEx", moduleLoad) &&
-                  find(library, "cuModuleGetFunction", moduleGetFunction) &&
-                  find(library, "cuFuncSetAttribute", functionSetAttribute) &&
-                  find(library, "cuFuncGetAttribute", functionGetAttribute) &&
-                  find(library, "cuLaunchKernel", launchKernel) &&
-                  find(library, "cuMemsetD32Async", memset32) &&
-                  find(library, "cuMemcpyDtoHAsync_v2", copyToHost) &&
-                  find(library, "cuStreamSynchronize", streamSynchronize) &&
-                  find(library, "cuStreamIsCapturing", streamIsCapturing) && find(library, "cuGetErrorName", errorName) &&
-                  find(library, "cuGetErrorString", errorString);
+  bool complete =
+      find(library, "cuInit", init) && find(library, "cuDeviceGet", deviceGet) &&
+      find(library, "cuDeviceGetAttribute", deviceGetAttribute) &&
+      find(library, "cuDevicePrimaryCtxRetain", primaryRetain) && find(library, "cuCtxGetCurrent", contextGetCurrent) &&
+      find(library, "cuCtxPushCurrent_v2", contextPush) && find(library, "cuCtxPopCurrent_v2", contextPop) &&
+      find(library, "cuModuleLoadDataEx", moduleLoad) && find(library, "cuModuleGetFunction", moduleGetFunction) &&
+      find(library, "cuFuncSetAttribute", functionSetAttribute) &&
+      find(library, "cuFuncGetAttribute", functionGetAttribute) && find(library, "cuLaunchKernelEx", launchKernel) &&
+      find(library, "cuMemsetD32Async", memset32) && find(library, "cuMemcpyDtoHAsync_v2", copyToHost) &&
+      find(library, "cuStreamSynchronize", streamSynchronize) &&
+      find(library, "cuStreamIsCapturing", streamIsCapturing) && find(library, "cuGetErrorName", errorName) &&
+      find(library, "cuGetErrorString", errorString);
   if (!complete)
     return missing("libcuda.so.1 lacks a function of CUDA 11.8");
   find(library, "cuFuncLoad", functionLoad);
   find(library, "cuTensorMapEncodeTiled", tensorMapEncode);
+  Result (*getVersion)(int *) = nullptr;
+  constexpr int firstThatCapturesIt = 12030;
+  int version = 0;
+  if (find(library, "cuDriverGetVersion", getVersion) && getVersion(&version) == 0)
+    startsEarly = version >= firstThatCapturesIt;
   return check(init(0), "cuInit");
 }
 

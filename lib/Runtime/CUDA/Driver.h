@@ -23,6 +23,20 @@ enum JitOption : int { InfoLogBuffer = 3, InfoLogSize = 4, ErrorLogBuffer = 5, E
 enum FunctionAttribute : int { LocalBytes = 3, Registers = 4, MaxDynamicShared = 8 };
 enum DeviceAttribute : int { MaxSharedOptin = 97, CapabilityMajor = 75, CapabilityMinor = 76 };
 
+/// How a kernel is launched, and what else is said of it, as the driver's C interface lays them out.
+struct LaunchAttribute {
+  enum : int { StartsEarly = 6 }; // "programmatic stream serialization"
+  int kind;
+  int padding;
+  int value[16];
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], shared;
+  Stream stream;
+  const LaunchAttribute *attributes;
+  unsigned count;
+};
+
 struct Driver {
   /// The driver, initialised; an error where the machine has none.
   static llvm::Expected<const Driver *> get();
@@ -42,8 +56,7 @@ struct Driver {
   Result (*functionSetAttribute)(Function, int, int) = nullptr;
   Result (*functionGetAttribute)(int *, int, Function) = nullptr;
   Result (*functionLoad)(Function) = nullptr; // absent before CUDA 12.4
-  Result (*launchKernel)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream,
-                         void **, void **) = nullptr;
+  Result (*launchKernel)(const LaunchConfig *, Function, void **, void **) = nullptr;
   Result (*memset32)(uint64_t, unsigned, size_t, Stream) = nullptr;
   Result (*copyToHost)(void *, uint64_t, size_t, Stream) = nullptr;
   Result (*streamSynchronize)(Stream) = nullptr;
@@ -52,6 +65,8 @@ struct Driver {
                             const unsigned *, int, int, int, int) = nullptr; // absent before CUDA 12.0
   Result (*errorName)(Result, const char **) = nullptr;
   Result (*errorString)(Result, const char **) = nullptr;
+
+  bool startsEarly = false; // kernels, while the one before them ends, in graphs too: from CUDA 12.3 on
 
 private:
   llvm::Error open();

@@ -21,6 +21,7 @@ struct Entry {
   Function function = nullptr;
   std::array<unsigned, 3> block = {1, 1, 1};
   unsigned shared = 0;
+  bool waits = false;
 };
 
 class DriverModule final : public runtime::Module {
@@ -78,6 +79,7 @@ Error DriverModule::addEntry(const Artifact::Launch &launch, int sharedLimit) {
   for (size_t axis = 0; axis < launch.block.size() && axis < 3; ++axis)
     entry.block[axis] = unsigned(launch.block[axis]);
   entry.shared = unsigned(launch.shared);
+  entry.waits = launch.waits && driver.startsEarly;
   if (launch.shared > sharedLimit)
     return llvm::createStringError(name + ": needs " + Twine(launch.shared) + " bytes of shared memory; device " +
                                    Twine(device) + " has " + Twine(sharedLimit));
@@ -139,10 +141,14 @@ Error DriverModule::run(size_t launch, const LaunchExtent &extent, ArgumentValue
       return error;
     pointers[extent.tensorMaps[n].argument] = &maps[n];
   }
-  Result result = driver.launchKernel(entry.function, unsigned(extent.grid[0]), unsigned(extent.grid[1]),
-                                      unsigned(extent.grid[2]), entry.block[0], entry.block[1], entry.block[2],
-                                      entry.shared, static_cast<Stream>(stream), pointers.data(), nullptr);
-  return driver.check(result, "launch");
+  static constexpr LaunchAttribute early = {LaunchAttribute::StartsEarly, 0, {1}};
+  LaunchConfig config = {{unsigned(extent.grid[0]), unsigned(extent.grid[1]), unsigned(extent.grid[2])},
+                         {entry.block[0], entry.block[1], entry.block[2]},
+                         entry.shared,
+                         static_cast<Stream>(stream),
+                         &early,
+                         entry.waits ? 1u : 0u};
+  return driver.check(driver.launchKernel(&config, entry.function, pointers.data(), nullptr), "launch");
 }
 
 Error DriverModule::fill(uint64_t address, uint64_t word, void *stream) const {

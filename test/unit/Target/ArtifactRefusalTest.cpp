@@ -118,6 +118,7 @@ TEST(ArtifactRefusal, Headers) {
   EXPECT_EQ(reading("\"index_bits\":32", "\"index_bits\":32,\"more\":1"), "artifact has an unknown key 'more'");
   EXPECT_EQ(reading("\"kind\":\"dim\"", "\"kind\":7"), "artifact.args[1].kind is no string");
   EXPECT_EQ(reading("\"shared\":1024", "\"shared\":1e30"), "artifact.launches[0].shared is no integer");
+  EXPECT_EQ(reading("\"waits\":true", "\"waits\":1"), "artifact.launches[0].waits is no boolean");
   EXPECT_EQ(reading("\"zero\":false", "\"zero\":0"), "artifact.output.zero is no boolean");
   EXPECT_EQ(reading("\"sizes\":[{", "\"sizes\":[3,{"), "artifact.sizes[0] is no object");
   EXPECT_EQ(reading("\"steps\":[]", "\"steps\":{}"), "artifact.steps is no list");

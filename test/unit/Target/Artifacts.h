@@ -36,6 +36,7 @@ inline Artifact makeArtifact() {
   launch.grid = {{{1, 32, 1}}, {}, {}};
   launch.block = {128, 1, 1};
   launch.shared = 1024;
+  launch.waits = true;
   artifact.launches = {launch};
   artifact.code = std::string("code\0with zeros", 15);
   return artifact;
