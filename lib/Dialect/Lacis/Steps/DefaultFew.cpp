@@ -176,17 +176,16 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
   return fits(found.height) && fits(found.width) ? std::optional(found) : std::nullopt;
 }
 
-/// Warps share the blocks of up to 32 rows and add their sums up, each those of four rows and 8 vectors; each
-/// multiplies tiles that it has read from memory before.
+/// Warps share the blocks of up to 32 rows and add their sums up; each multiplies tiles that it has read from memory
+/// before.
 static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Blocks &blocks) {
-  constexpr int64_t tile = 32;
-  int64_t warps = std::min(blocks.height, tile) / 4;
+  constexpr int64_t tile = 32, mostWarps = 8;
   for (int64_t most : kFewBlocks) {
     if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most)
       continue;
     std::string prefix = openCase(schedule, lane, most);
     bool isSmall = most == kFewBlocks[0], isNarrow = blocks.width < tile;
-    int64_t inFlight = isSmall && isNarrow ? 96 : 64; // columns that registers hold
+    int64_t warps = isSmall ? mostWarps : std::min(blocks.height, tile) / 4;
     std::string row = prefix + blocks.row, depth = prefix + blocks.depth, walk = prefix + blocks.walk;
     schedule.bind(prefix + lane.str() + "0", "block.x");
     schedule.bind(prefix + blocks.grid, "block.x");
@@ -200,12 +199,12 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
     schedule.bind(walk + "1", "warp");
     if (blocks.width > tile) {
       schedule.split(depth, tile);
-      schedule.unroll(depth + "0", std::min<int64_t>(blocks.width, inFlight) / tile);
+      schedule.unroll(depth + "0", std::min(blocks.width, 2 * tile) / tile);
       depth += "1";
     }
     schedule.tensorize({row, prefix + lane.str() + "1", depth}, "mma");
-    int64_t rounds = std::max<int64_t>(inFlight / blocks.width, 1);
-    if (blocks.width <= inFlight && (isSmall || isNarrow)) // products of more vectors need the registers
+    int64_t rounds = blocks.width > tile ? 1 : (isNarrow ? 3 : 2) + (isSmall ? 0 : 1); // that registers hold
+    if (blocks.width <= 2 * tile && (isSmall || isNarrow)) // products of more vectors need the registers
       schedule.pipeline(walk + "0", rounds + 1);
     if (rounds > 1) // registers change their turns with the rounds
       schedule.unroll(walk + "0", rounds);
