@@ -29,6 +29,7 @@ NAMES = [
     "tile_training",
     "epilogues",
     "tile_variants",
+    "uneven",
     "sums_of_tiles",
     "real_layers",
     "cost_model",

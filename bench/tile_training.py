@@ -22,26 +22,32 @@ GRAD_INPUT = {128: (1.75, 3.3, 7.0), 64: (1.4, 2.5, 5.1)} | {b: tuple(0.7 * x fo
 GRAD_VALUES = {128: (620, 570, 520), 64: (390, 370, 360), 32: (330, 265, 175), 16: (245, 215, 155)}
 
 
+def three_products(packed, x: torch.Tensor, dy: torch.Tensor) -> dict:
+    """The forward product of a packed weight and both gradients, by the default schedules."""
+    kernel = lacis.compile("ij,bj->bi", packed, x)
+    gradient = lambda slot: kernel.family.gradient(slot).kernel
+    return {
+        "forward": lambda: kernel(packed, x),
+        "gradient of the input": lambda: gradient("1").run([dy], packed, x.shape),
+        "gradient of the values": lambda: gradient("values").run([x, dy], packed, packed.values.shape),
+    }
+
+
 def products(block: int, sparsity: float, size: int, musts: dict[str, str], tokens: int = TOKENS) -> list[Case]:
     """The products that `musts` names, and says what they must be, each beside cuBLAS's of the dense weight."""
     weight = blocked(size, block, sparsity)
     x, dy = (torch.randn(tokens, size, device="cuda").bfloat16() for _ in range(2))
     packed = lacis.pack(weight, lacis.Bsr(block, block))
-    kernel = lacis.compile("ij,bj->bi", packed, x)
-    gradient = lambda slot: kernel.family.gradient(slot).kernel
-    each = {
-        "forward": (lambda: kernel(packed, x), lambda: torch.nn.functional.linear(x, weight)),
-        "gradient of the input": (lambda: gradient("1").run([dy], packed, x.shape), lambda: dy @ weight),
-        "gradient of the values": (
-            lambda: gradient("values").run([x, dy], packed, packed.values.shape),
-            lambda: dy.T @ x,
-        ),
+    own = three_products(packed, x, dy)
+    dense = {
+        "forward": lambda: torch.nn.functional.linear(x, weight),
+        "gradient of the input": lambda: dy @ weight,
+        "gradient of the values": lambda: dy.T @ x,
     }
     cases, words = [], f"{size}², " + f"{tokens} tokens, " * (tokens != TOKENS) + f"block {block}, {sparsity:.0%} zeros"
     with torch.no_grad():
         for name, must in musts.items():
-            own, dense = each[name]
-            times = measure({"lacis": own, "torch dense": dense}, "cuda", rounds=20, flush=True)
+            times = measure({"lacis": own[name], "torch dense": dense[name]}, "cuda", rounds=20, flush=True)
             teraflops = 2 * tokens * packed.values.numel() / times["lacis"] / 1e9
             cases.append(Case(f"{words}, {name} ({teraflops:.0f} TFLOP/s)", times, must))
     return cases
