@@ -44,7 +44,10 @@ private:
   void guardTileAccess(mlir::Operation *op);
   void guardLoadTile(LoadTileOp load);
   void guardLoadRun(LoadRunOp load);
+  mlir::Value liesInTiles(mlir::OpBuilder &b, mlir::Location loc, mlir::Value workspace, mlir::Value place,
+                          AccType type);
   void guardLoadAcc(LoadAccOp load);
+  void guardStoreAcc(StoreAccOp store);
   void guardRows(mlir::Operation *load, mlir::Value array, mlir::Type element, mlir::Value first,
                  mlir::OpOperand &size);
   void record(mlir::OpBuilder &b, mlir::Location loc, const Place &place, mlir::Value extent);
@@ -63,9 +66,9 @@ inline int64_t bytesOfElement(mlir::Type type) {
   return std::max(1u, mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth() / 8);
 }
 
-/// Does an operation read tiles, or rows for tiles, from memory?
+/// Does an operation read tiles, or rows for tiles, from memory, or keep them in a workspace?
 inline bool isTileAccess(mlir::Operation *op) {
-  return llvm::isa<LoadTileOp, LoadRunOp, LoadRowsOp, LoadAccOp, LoadEntriesOp>(op);
+  return llvm::isa<LoadTileOp, LoadRunOp, LoadRowsOp, LoadAccOp, StoreAccOp, LoadEntriesOp>(op);
 }
 
 } // namespace lacis

@@ -109,22 +109,35 @@ void AccessChecks::guardRows(Operation *load, Value array, Type element, Value f
   size.set(arith::SelectOp::create(b, loc, lies, size.get(), none));
 }
 
+/// Does tile `place` lie in the workspace? Where it does not, that is recorded.
+Value AccessChecks::liesInTiles(OpBuilder &b, Location loc, Value workspace, Value place, AccType type) {
+  int64_t elements = type.getRows() * type.getColumns();
+  auto array = cast<BlockArgument>(workspace);
+  Value tiles = arith::DivUIOp::create(b, loc, bytesOf(array, type.getElementType()),
+                                       constant(b, loc, elements * bytesOfElement(type.getElementType())));
+  Value number = wide(b, place), lies = within(b, loc, number, tiles);
+  Value outside = arith::XOrIOp::create(b, loc, lies, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  OpBuilder then = scf::IfOp::create(b, loc, outside, /*withElseRegion=*/false).getThenBodyBuilder();
+  Place first{array, arith::MulIOp::create(then, loc, number, constant(then, loc, elements))};
+  record(then, loc, first, extentOf(then, loc, array, type.getElementType()));
+  return lies;
+}
+
 /// A tile of a workspace that lies outside is the first one.
 void AccessChecks::guardLoadAcc(LoadAccOp load) {
   OpBuilder b(load);
   Location loc = load.getLoc();
-  AccType type = load.getAcc().getType();
-  int64_t elements = type.getRows() * type.getColumns();
-  auto array = cast<BlockArgument>(load.getSource());
-  Value tiles = arith::DivUIOp::create(b, loc, bytesOf(array, type.getElementType()),
-                                       constant(b, loc, elements * bytesOfElement(type.getElementType())));
-  Value number = wide(b, load.getPlace()), lies = within(b, loc, number, tiles);
-  Value outside = arith::XOrIOp::create(b, loc, lies, arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
-  OpBuilder then = scf::IfOp::create(b, loc, outside, /*withElseRegion=*/false).getThenBodyBuilder();
-  Place place{array, arith::MulIOp::create(then, loc, number, constant(then, loc, elements))};
-  record(then, loc, place, extentOf(then, loc, array, type.getElementType()));
+  Value lies = liesInTiles(b, loc, load.getSource(), load.getPlace(), load.getAcc().getType());
   Value none = arith::ConstantOp::create(b, loc, b.getIntegerAttr(load.getPlace().getType(), 0));
   load.getPlaceMutable().assign(arith::SelectOp::create(b, loc, lies, load.getPlace(), none));
+}
+
+/// Nothing is stored outside.
+void AccessChecks::guardStoreAcc(StoreAccOp store) {
+  OpBuilder b(store);
+  Value lies = liesInTiles(b, store.getLoc(), store.getTarget(), store.getPlace(), store.getAcc().getType());
+  auto guard = scf::IfOp::create(b, store.getLoc(), lies, /*withElseRegion=*/false);
+  store->moveBefore(guard.thenBlock()->getTerminator());
 }
 
 void AccessChecks::guardTileAccess(Operation *op) {
@@ -135,6 +148,8 @@ void AccessChecks::guardTileAccess(Operation *op) {
     return guardLoadRun(load);
   if (auto load = dyn_cast<LoadAccOp>(op))
     return guardLoadAcc(load);
+  if (auto store = dyn_cast<StoreAccOp>(op))
+    return guardStoreAcc(store);
   if (auto load = dyn_cast<LoadRowsOp>(op))
     return guardRows(load, load.getSource(), *load.getType(), wide(b, load.getFirst()), load.getSizeMutable()[0]);
   auto load = cast<LoadEntriesOp>(op);

@@ -42,41 +42,7 @@ void TileForm::prepare() {
   auto capacity = layout.capacity ? b.getI64IntegerAttr(*layout.capacity) : IntegerAttr();
   auto regroupedType = RankedTensorType::get(type.getShape(), element, layout.format);
   regrouped = RegroupOp::create(b, loc, regroupedType, product.tensor, capacity);
-  auto format = parseAttribute("#lacis.format<(g, n, i, b) -> (g : dense, n : dense, i : compressed<unique=false>, "
-                               "b : singleton)>",
-                               context);
-  SmallVector<int64_t> shape(4, ShapedType::kDynamic);
-  lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
-                            b.getI64IntegerAttr(nest.columns), b.getI64IntegerAttr(nest.raster),
-                            b.getI64IntegerAttr(nest.groups), /*within=*/IntegerAttr());
-  workers = tensor::DimOp::create(b, loc, lists, constant(1));
-}
-
-/// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile.
-void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
-  std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
-  Value raster = constant(nest.raster), one = constant(1);
-  Value count = arith::CeilDivUIOp::create(at, loc, tiles, raster);
-  auto groups = LoopOp::create(at, loc, columns + "0", count, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(groups.getBlock());
-  Value first = arith::MulIOp::create(in, loc, groups.getCoordinate(), raster);
-  Value left = arith::SubIOp::create(in, loc, tiles, first);
-  Value width = arith::MinUIOp::create(in, loc, left, raster);
-  Value turn = arith::RemUIOp::create(in, loc, groups.getCoordinate(), constant(nest.groups));
-  Value list = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, turn, raster),
-                                     arith::SubIOp::create(in, loc, width, one));
-  Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
-  auto rows = LevelLoopOp::create(in, loc, panels, lists, 2, own, ValueRange(groups.getIterArgs()[0]));
-  OpBuilder inRows = OpBuilder::atBlockEnd(rows.getBlock());
-  auto items = LevelLoopOp::create(inRows, loc, columns + "1", lists, 3, rows.getPosition(),
-                                   ValueRange(rows.getIterArgs()[0]));
-  OpBuilder inItems = OpBuilder::atBlockEnd(items.getBlock());
-  Value tile = arith::AddIOp::create(inItems, loc, first, items.getCoordinates()[0]);
-  Value column = arith::MulIOp::create(inItems, loc, tile, constant(nest.columns));
-  Value next = body(inItems, rows.getCoordinates()[0], column, items.getIterArgs()[0]);
-  YieldOp::create(inItems, loc, next);
-  YieldOp::create(inRows, loc, items.getResults());
-  YieldOp::create(in, loc, rows.getResults());
+  prepareLists();
 }
 
 //===- Producer -----------------------------------------------------------===//
@@ -132,17 +98,15 @@ void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
 }
 
 /// One round: a free place of the ring is filled.
-void TileForm::fill(OpBuilder &at, Value panel, Value column, LevelLoopOp steps) {
-  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
-  Value depth = arith::MulIOp::create(in, loc, steps.getCoordinates()[0], constant(layout.step));
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), steps.getIterArgs()[0]);
-  load(in, nest.product.dense, {column, depth}, tiles.getTiles()[0], Value());
+Value TileForm::fill(OpBuilder &in, const Item &item, Value position, Value coordinate, Value ring) {
+  Value depth = arith::MulIOp::create(in, loc, coordinate, constant(layout.step));
+  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+  load(in, nest.product.dense, {item.column, depth}, tiles.getTiles()[0], Value());
   if (nest.product.block().isMatrix)
-    loadMatrix(in, panel, depth, tiles.getTiles()[1]);
+    loadMatrix(in, item.panel, depth, tiles.getTiles()[1]);
   else
-    loadStep(in, steps.getPosition(), tiles.getTiles()[1]);
-  Value next = ReleaseOp::create(in, loc, ringType, steps.getIterArgs()[0]);
-  YieldOp::create(in, loc, next);
+    loadStep(in, position, tiles.getTiles()[1]);
+  return ReleaseOp::create(in, loc, ringType, ring);
 }
 
 /// The parts of the residual, each in the place of a dense tile; a panel may lack rows.
@@ -171,22 +135,36 @@ LogicalResult TileForm::run() {
     return nest.product.write.emitError("tiles: a residual takes the place of a dense tile, ")
            << layout.step << " columns wide; tiles have " << layout.rows << " rows";
   prepare();
+  if (nest.cut)
+    makeRoles(
+        workers, nest.numConsumers(), [&](OpBuilder &at, Value worker, Value ring) { produce(at, worker, ring); },
+        [&](OpBuilder &at, Value consumer, Value worker, Value ring) { consume(at, consumer, worker, ring); });
+  isSummingUp = nest.cut != 0;
   form(workers, nest.numConsumers());
   return success();
 }
 
 void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  forEachItem(producer, worker, ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
-    auto steps = LevelLoopOp::create(at, loc, nest.product.walkName(), regrouped, 1, panel, place);
-    fill(at, panel, column, steps);
-    return after.residual ? loadResidual(at, panel, column, steps.getResult(0)) : steps.getResult(0);
+  if (isSummingUp)
+    return forEachSum(producer, worker, ring, [&](OpBuilder &at, const Sum &sum, Value place) {
+      return after.residual ? loadResidual(at, sum.panel, sum.column, place) : place;
+    });
+  forEachItem(producer, worker, ring, [&](OpBuilder &at, const Item &item, Value place) -> Value {
+    place = forEachStep(at, item, place, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
+      return SmallVector<Value>{fill(in, item, position, coordinate, carried[0])};
+    })[0];
+    if (!after.residual)
+      return place;
+    return whereWhole(at, item, place, [&](OpBuilder &in) { return loadResidual(in, item.panel, item.column, place); });
   });
 }
 
 void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachItem(role, worker, ring, [&](OpBuilder &at, Value panel, Value column, Value place) {
-    return sum(at, consumer, panel, column, place);
-  });
+  if (isSummingUp)
+    return forEachSum(role, worker, ring,
+                      [&](OpBuilder &at, const Sum &sum, Value place) { return addUp(at, consumer, sum, place); });
+  forEachItem(role, worker, ring,
+              [&](OpBuilder &at, const Item &item, Value place) { return sum(at, consumer, item, place); });
 }
 
 namespace {

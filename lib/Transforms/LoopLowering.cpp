@@ -58,6 +58,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load), success(); })
       .Case([&](LoadAccOp load) { return lowerLoadAcc(b, load), success(); })
+      .Case([&](StoreAccOp store) { return lowerStoreAcc(b, store), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
       .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
       .Case([&](tensor::DimOp dim) {

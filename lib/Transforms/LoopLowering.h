@@ -45,6 +45,7 @@ private:
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   void lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
   void lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
+  void lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   mlir::Value withoutPadding(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::Value value,
                              mlir::ValueRange rows, mlir::Value column);
   llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);

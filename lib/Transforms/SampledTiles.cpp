@@ -85,7 +85,8 @@ void SampledForm::run() {
   SmallVector<int64_t> shape(nest.isGathered() ? 4 : 3, ShapedType::kDynamic);
   auto listsType = RankedTensorType::get(shape, b.getI1Type(), parseAttribute(text, context));
   lists = BalanceOp::create(b, loc, listsType, regrouped, Value(), number(nest.share), number(1), IntegerAttr(),
-                            nest.isGathered() ? number(nest.within) : IntegerAttr());
+                            nest.isGathered() ? number(nest.within) : IntegerAttr(), /*cut=*/IntegerAttr(),
+                            /*sums=*/UnitAttr());
   Value workers = tensor::DimOp::create(b, loc, lists, zero);
   form(workers, nest.numConsumers());
 }

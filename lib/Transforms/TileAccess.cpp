@@ -129,8 +129,14 @@ void LoopLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
 
 void LoopLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
   Value pointer = arguments.pointer(sourceOf(op.getSource(), workspaces));
-  auto made = LoadAccOp::create(b, op.getLoc(), op.getAcc().getType(), pointer, mapping.lookup(op.getPlace()));
+  Value onto = op.getOnto() ? mapping.lookup(op.getOnto()) : Value();
+  auto made = LoadAccOp::create(b, op.getLoc(), op.getAcc().getType(), pointer, mapping.lookup(op.getPlace()), onto);
   mapping.map(op.getAcc(), made.getAcc());
+}
+
+void LoopLowering::lowerStoreAcc(OpBuilder &b, StoreAccOp op) {
+  Value pointer = arguments.pointer(sourceOf(op.getTarget(), workspaces));
+  StoreAccOp::create(b, op.getLoc(), mapping.lookup(op.getAcc()), pointer, mapping.lookup(op.getPlace()));
 }
 
 /// `value`, whose groups of rows are to be stored at `rows` of a sampled output, with 0 at the padding of the blocks.

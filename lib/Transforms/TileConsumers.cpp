@@ -135,24 +135,33 @@ Value TileForm::begin(OpBuilder &at, const Part &part, Value column) {
   Value across = arith::DivUIOp::create(at, loc, column, constant(nest.columns));
   Value place =
       add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
-  return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place);
+  return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place, /*onto=*/Value());
 }
 
-Value TileForm::sum(OpBuilder &at, Value consumer, Value panel, Value column, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, panel);
+/// What follows the sums, and the results.
+Value TileForm::finish(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done) {
+  if (after.residual)
+    return finishWithResidual(at, consumer, parts, column, done);
+  for (auto [acc, part] : llvm::zip(done.drop_front(), parts))
+    store(at, acc, part, column, /*residual=*/Value());
+  return done[0];
+}
+
+Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring) {
+  SmallVector<Part> parts = locate(at, consumer, item.panel);
   SmallVector<Value> carried{ring};
   for (const Part &part : parts)
-    carried.push_back(begin(at, part, column));
-  auto steps = LevelLoopOp::create(at, loc, nest.product.walkName(), regrouped, 1, panel, carried);
-  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
-  auto args = llvm::to_vector_of<Value>(steps.getIterArgs());
-  SmallVector<Value> next = multiplyStep(in, consumer, steps.getPosition(), args[0], ArrayRef(args).drop_front());
-  next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
-  YieldOp::create(in, loc, next);
-  auto done = CompleteOp::create(at, loc, steps.getResultTypes(), steps.getResults());
-  if (after.residual)
-    return finishWithResidual(at, consumer, parts, column, done.getResults());
-  for (auto [acc, part] : llvm::zip(done.getResults().drop_front(), parts))
-    store(at, acc, part, column, /*residual=*/Value());
-  return done.getResult(0);
+    carried.push_back(begin(at, part, item.column));
+  ValueRange summed = forEachStep(at, item, carried, [&](OpBuilder &in, Value position, Value, ValueRange args) {
+    SmallVector<Value> next = multiplyStep(in, consumer, position, args[0], args.drop_front());
+    next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
+    return next;
+  });
+  auto done = CompleteOp::create(at, loc, summed.getTypes(), summed);
+  if (!item.slot)
+    return finish(at, consumer, parts, item.column, done.getResults());
+  return whereWhole(
+      at, item, done.getResult(0),
+      [&](OpBuilder &in) { return finish(in, consumer, parts, item.column, done.getResults()); },
+      [&](OpBuilder &in) { keep(in, consumer, item.slot, done.getResults().drop_front()); });
 }

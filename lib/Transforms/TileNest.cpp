@@ -150,6 +150,11 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   auto balance = nest.tiles->getAttrOfType<DictionaryAttr>("lacis.balance");
   nest.raster = balance.getAs<IntegerAttr>("raster").getInt();
   nest.groups = balance.getAs<IntegerAttr>("groups").getInt();
+  if (auto cut = balance.getAs<IntegerAttr>("cut"))
+    nest.cut = cut.getInt();
+  if (nest.cut && (nest.product.start || nest.product.block().isMatrix))
+    return nest.tiles.emitError(
+        "tiles: rows are cut of one stored operand; what is precomputed, and a dense matrix, are not");
   auto stages = nest.product.walk->getAttrOfType<IntegerAttr>("lacis.pipeline");
   if (!stages)
     return nest.product.walk->emitError("tiles: loop '") << nest.product.walkName() << "' loads nothing ahead; "

@@ -34,6 +34,7 @@ struct TileNest {
   llvm::SmallVector<LoopOp> parts;               // jammed: accumulators of a consumer
   int64_t rows = 1, columns = 1;                 // of an accumulator
   int64_t stages = 0, raster = 0, groups = 0;
+  int64_t cut = 0; // up to so many tiles of the dense axis long panels are cut
   bool isTf32 = false;
   TileLayout layout;
 

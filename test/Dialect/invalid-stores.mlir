@@ -45,6 +45,24 @@ func.func @acc(%n: index) {
 
 // -----
 
+#kept = #lacis.format<(b, i) -> (b floordiv 128 : dense, i floordiv 64 : dense, i mod 64 : dense, b mod 128 : dense)>
+func.func @kept(%n: index, %acc: !lacis.acc<64x256xf32>) {
+  %kept = lacis.workspace(%n, %n) : tensor<?x?xf32, #kept>
+  // expected-error@+1 {{needs a workspace in tiles of the rows and columns of the accumulator, and of its type}}
+  lacis.store_acc %acc to %kept at %n : !lacis.acc<64x256xf32> to tensor<?x?xf32, #kept>, index
+  return
+}
+
+// -----
+
+func.func @onto(%kept: !llvm.ptr, %n: i32, %acc: !lacis.acc<64x256xf32>) {
+  // expected-error@+1 {{adds to an accumulator of its own type}}
+  %0 = lacis.load_acc %kept at %n : !llvm.ptr, i32 onto %acc : !lacis.acc<64x256xf32> to !lacis.acc<64x128xf32>
+  return
+}
+
+// -----
+
 func.func @pointer_to_rows(%bias: !llvm.ptr, %i: i32) {
   // expected-error@+1 {{a pointer needs its size and 'type'}}
   %0 = lacis.load_rows %bias[%i] : !llvm.ptr[i32] to !lacis.acc<64x1xf32>

@@ -49,6 +49,10 @@ func.func @memory(%bias: tensor<?xf32>, %dw: tensor<?x?xbf16, #bsr>, %part: !par
   %kept = lacis.workspace(%i, %i) : tensor<?x?xf32, #kept>
   // CHECK: lacis.load_acc %[[KEPT]] at %{{.*}} : tensor<?x?xf32, #{{.*}}>, index to !lacis.acc<64x64xf32>
   %2 = lacis.load_acc %kept at %i : tensor<?x?xf32, #kept>, index to !part
+  // CHECK: lacis.load_acc %[[KEPT]] at %{{.*}} : tensor<?x?xf32, #{{.*}}>, index onto %{{.*}} : !lacis.acc<64x64xf32> to !lacis.acc<64x64xf32>
+  %3 = lacis.load_acc %kept at %i : tensor<?x?xf32, #kept>, index onto %2 : !part to !part
+  // CHECK: lacis.store_acc %{{.*}} to %[[KEPT]] at %{{.*}} : !lacis.acc<64x64xf32> to tensor<?x?xf32, #{{.*}}>, index
+  lacis.store_acc %3 to %kept at %i : !part to tensor<?x?xf32, #kept>, index
   // CHECK: lacis.load_entries %{{.*}}[%{{.*}}, %{{.*}}] from %{{.*}} of %{{.*}} stride 64 : !llvm.ptr[i32, i32] from i32 of i32 to !lacis.acc<64x64xf32>
   %1 = lacis.load_entries %bits[%n, %n] from %n of %n stride 64 : !llvm.ptr[i32, i32] from i32 of i32 to !part
   // CHECK: lacis.store_blocks %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x64xf32> to tensor<?x?xbf16, #{{.*}}>[i32, i32]

@@ -62,3 +62,31 @@ func.func @within(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b
   }
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @cut(
+// CHECK:         lacis.balance = {cut = 8 : i64, groups = 16 : i64, raster = 4 : i64}
+func.func @cut(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, cut = 8>]} {
+  lacis.loop "i" %i to %n {
+    lacis.loop "b" %b to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{balance: rows are 'cut' up to so many rounds of the second loop, at least 1}}
+// expected-note @+1 {{asked for}}
+func.func @cut_none(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, cut = 0>]} {
+  lacis.loop "i" %i to %n {
+    lacis.loop "b" %b to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

@@ -110,7 +110,8 @@ EPILOGUES = [(case, target, adds) for case in ("64", "32", "16") for target in G
 EPILOGUES = [(case, target, adds) for case, target, adds in EPILOGUES if not adds or case == "64"]
 
 
-@pytest.mark.parametrize("case, target, adds", mostly_long(EPILOGUES, ("64", "cuda:sm_90a", False)))
+@pytest.mark.long
+@pytest.mark.parametrize("case, target, adds", EPILOGUES)
 def test_epilogue(case, target, adds):
     """Where tiles have 64 rows they take a residual."""
     packed = weight(case)

@@ -176,6 +176,7 @@ def test_the_values_arrays_say_what_the_matrix_says(case, shape):
     assert torch.equal(got, packed.pattern.gather(dy.float().T @ x.float()))
 
 
+@pytest.mark.long
 def test_steps_given_back_make_the_same_code():
     packed, x, _, text = gradient("values", lacis.Bcsc, *dict(VALUES_KEPT)["Bcsc"], (64, 64), torch.bfloat16)
     kernel = compile_kernel(text, TARGET)

@@ -33,8 +33,7 @@ public:
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group)) || failed(lowerConsumer(consumer, group)))
       return failure();
-    finishRoles(function, roles, llvm::to_vector(llvm::make_first_range(memory.rings)), consumers + kCopyThreads,
-                memory.bytes);
+    finishRoles(function, roles, consumers + kCopyThreads, memory.bytes);
     return success();
   }
 

@@ -53,16 +53,13 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
       .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
       .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
-      .Case([&](LoadAccOp load) { return lowerLoadAcc(b, load); })
       .Case([&](LoadRowsOp load) { return checkLoadRows(load); })
       .Default([](Operation *) { return std::nullopt; });
 }
 
-/// Two neighbours at once: a quad reads 32 bytes of a row.
-LogicalResult RoleLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
-  Location loc = op.getLoc();
+FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
+  Location loc = op->getLoc();
   Instructions i(b, loc);
-  AccType acc = op.getAcc().getType();
   if (failed(checkAcc(op, acc)))
     return failure();
   Share share = shareOf(acc);
@@ -70,15 +67,12 @@ LogicalResult RoleLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
   Value column = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
   Value &side = byRows ? row : column;
   side = i.add(side, i.multiply(group.warp, byRows ? share.rows : share.columns));
-  Value own = i.add(i.multiply(row, acc.getColumns()), column);
-  Value from = tileElement(b, op, mapping.lookupOrDefault(op.getSource()), mapping.lookupOrDefault(op.getPlace()), own);
-  Pieces values;
+  TilePairs own{i.add(i.multiply(row, acc.getColumns()), column), {}};
   for (int64_t tall = 0; tall < share.rows; tall += 16)
     for (int64_t eight = 0; eight < share.columns; eight += 8)
       for (int64_t below : {0, 8})
-        llvm::append_range(values, singlePair(b, loc, from, (tall + below) * acc.getColumns() + eight));
-  setPieces(op.getAcc(), values);
-  return success();
+        own.offsets.push_back((tall + below) * acc.getColumns() + eight);
+  return own;
 }
 
 //===- Rings --------------------------------------------------------------===//

@@ -69,7 +69,7 @@ private:
   llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
   /// Piece `n`; of a single column, the number of its row. Computed here if its map waits for a store.
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share);
-  llvm::LogicalResult lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
+  llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
   void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
   llvm::LogicalResult lowerColumns(ColumnsOp op);
   llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);

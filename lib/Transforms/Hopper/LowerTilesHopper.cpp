@@ -45,8 +45,7 @@ public:
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group, registers)) || failed(lowerConsumer(consumer, group, registers)))
       return failure();
-    finishRoles(function, roles, llvm::to_vector(llvm::make_first_range(memory.rings)),
-                kGroupThreads * (roles.getConsumers() + 1), memory.bytes);
+    finishRoles(function, roles, kGroupThreads * (roles.getConsumers() + 1), memory.bytes);
     return success();
   }
 

@@ -101,22 +101,17 @@ LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
   return success();
 }
 
-/// Two neighbours at once: a quad reads 32 bytes of a row.
-LogicalResult RoleLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
-  Location loc = op.getLoc();
+FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
+  Location loc = op->getLoc();
   Instructions i(b, loc);
-  AccType acc = op.getAcc().getType();
   if (failed(checkAcc(op, acc)))
     return failure();
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  Value own = i.add(i.multiply(rowOf(b, loc, i, group), acc.getColumns()), pair);
-  Value from = tileElement(b, op, mapping.lookupOrDefault(op.getSource()), mapping.lookupOrDefault(op.getPlace()), own);
-  Pieces values;
+  TilePairs own{i.add(i.multiply(rowOf(b, loc, i, group), acc.getColumns()), pair), {}};
   for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
     for (int64_t below : {0, 8})
-      llvm::append_range(values, singlePair(b, loc, from, below * acc.getColumns() + eight));
-  setPieces(op.getAcc(), values);
-  return success();
+      own.offsets.push_back(below * acc.getColumns() + eight);
+  return own;
 }
 
 /// Of the rows of `op`, those where the thread's first elements and those eight rows below stand.

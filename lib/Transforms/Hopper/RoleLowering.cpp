@@ -33,7 +33,6 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
       .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
       .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load); })
-      .Case([&](LoadAccOp load) { return lowerLoadAcc(b, load); })
       .Case([&](LoadEntriesOp load) { return lowerLoadEntries(b, load); })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -66,7 +66,7 @@ private:
   /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
   llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
-  llvm::LogicalResult lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
+  llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
   llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);
 
   const SharedMemory &memory;

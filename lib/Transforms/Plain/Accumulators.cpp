@@ -228,7 +228,22 @@ void TileLoops::loadAcc(LoadAccOp op) {
   eachElement(b, type, [&](OpBuilder &in, Value row, Value number, Value column) {
     Value place = add(in, add(in, first, multiply(in, number, columns)), column);
     Value from = address(in, op.getSource(), in.getF32Type(), place);
-    put(in, to, row, column, LLVM::LoadOp::create(in, loc, in.getF32Type(), from));
+    Value value = LLVM::LoadOp::create(in, loc, in.getF32Type(), from);
+    if (op.getOnto())
+      value = arith::AddFOp::create(in, loc, get(in, accs.lookup(op.getOnto()), row, column), value);
+    put(in, to, row, column, value);
+  });
+}
+
+void TileLoops::storeAcc(StoreAccOp op) {
+  OpBuilder b(op);
+  AccType type = op.getAcc().getType();
+  Acc from = accs.lookup(op.getAcc());
+  Value columns = constant(type.getColumns());
+  Value first = multiply(b, wide(b, op.getPlace()), constant(type.getRows() * type.getColumns()));
+  eachElement(b, type, [&](OpBuilder &in, Value row, Value number, Value column) {
+    Value place = add(in, add(in, first, multiply(in, number, columns)), column);
+    LLVM::StoreOp::create(in, loc, get(in, from, row, column), address(in, op.getTarget(), in.getF32Type(), place));
   });
 }
 

@@ -21,7 +21,7 @@ using namespace lacis::plain;
 /// Of a block: each has a row of 64.
 static constexpr int64_t kBlockThreads = 64;
 
-/// The one ring that the roles meet at.
+/// The one ring that the roles meet at, or could.
 static FailureOr<RingOp> findRing(RolesOp roles) {
   RingOp found;
   auto others = roles.walk([&](AcquireOp acquire) {
@@ -33,6 +33,8 @@ static FailureOr<RingOp> findRing(RolesOp roles) {
   });
   if (others.wasInterrupted())
     return failure();
+  if (!found)
+    roles->getParentOfType<func::FuncOp>().walk([&](RingOp ring) { found = ring; });
   return found ? found : FailureOr<RingOp>(roles.emitError("tiles: the roles meet at no ring"));
 }
 
@@ -114,7 +116,7 @@ static LogicalResult lowerRoles(func::FuncOp kernel, RolesOp roles) {
   Block *target = turns.getBody();
   target->getOperations().splice(target->getTerminator()->getIterator(), body.getOperations());
   if (isBlock) {
-    finishRoles(kernel, roles, {ring->getOperation()}, threads, bytes);
+    finishRoles(kernel, roles, threads, bytes);
     return success();
   }
   roles.erase();

@@ -135,6 +135,7 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
                    .Case([&](ReadTileOp read) { return readTile(read), true; })
                    .Case([&](LoadRowsOp load) { return loadRows(load), true; })
                    .Case([&](LoadAccOp load) { return loadAcc(load), true; })
+                   .Case([&](StoreAccOp store) { return storeAcc(store), true; })
                    .Case([&](LoadEntriesOp load) { return loadEntries(load), true; })
                    .Case([&](StoreTileOp store) { return storeTile(store), true; })
                    .Case([&](StoreBlocksOp store) { return storeBlocks(store), true; })

@@ -80,6 +80,7 @@ private:
   void readTile(ReadTileOp op);
   void loadRows(LoadRowsOp op);
   void loadAcc(LoadAccOp op);
+  void storeAcc(StoreAccOp op);
   void loadEntries(LoadEntriesOp op);
   mlir::Value rowOfGroup(mlir::OpBuilder &b, mlir::ValueRange firsts, int64_t rows, mlir::Value row);
   void storeAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::ArrayAttr shape, mlir::Type element,

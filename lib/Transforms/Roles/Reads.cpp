@@ -50,22 +50,3 @@ std::array<Value, 2> lacis::entryPair(OpBuilder &b, Location loc, Value base, in
   Value high = arith::ShRUIOp::create(b, loc, word, i.constant(8));
   return {arith::UIToFPOp::create(b, loc, b.getF32Type(), low), arith::UIToFPOp::create(b, loc, b.getF32Type(), high)};
 }
-
-Value lacis::tileElement(OpBuilder &b, LoadAccOp op, Value workspace, Value place, Value own) {
-  Location loc = op.getLoc();
-  AccType type = op.getAcc().getType();
-  Value size = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(type.getRows() * type.getColumns()));
-  Value first = arith::MulIOp::create(b, loc, castInteger(b, loc, place, b.getI64Type()), size);
-  Value element = arith::AddIOp::create(b, loc, first, castInteger(b, loc, own, b.getI64Type()));
-  return elementAddress(b, loc, workspace, element, type.getElementType());
-}
-
-std::array<Value, 2> lacis::singlePair(OpBuilder &b, Location loc, Value base, int64_t offset) {
-  WarpInstructions i(b, loc);
-  Type single = b.getF32Type();
-  auto place = static_cast<int32_t>(offset);
-  Value address = LLVM::GEPOp::create(b, loc, base.getType(), single, base, ArrayRef<LLVM::GEPArg>{place});
-  Value both = LLVM::LoadOp::create(b, loc, VectorType::get(2, single), address, /*alignment=*/8);
-  return {LLVM::ExtractElementOp::create(b, loc, both, i.constant(0)),
-          LLVM::ExtractElementOp::create(b, loc, both, i.constant(1))};
-}

@@ -15,10 +15,6 @@ mlir::Value elementOr0(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array
                        mlir::Value inside);
 /// Two neighbouring bytes of a bitmap, `offset` bytes behind `base`, as f32.
 std::array<mlir::Value, 2> entryPair(mlir::OpBuilder &b, mlir::Location loc, mlir::Value base, int32_t offset);
-/// Where element `own` of a thread (i32) is in the tile `place` of a workspace that lies tile by tile.
-mlir::Value tileElement(mlir::OpBuilder &b, LoadAccOp op, mlir::Value workspace, mlir::Value place, mlir::Value own);
-/// Two neighbouring f32, `offset` elements behind `base`.
-std::array<mlir::Value, 2> singlePair(mlir::OpBuilder &b, mlir::Location loc, mlir::Value base, int64_t offset);
 
 } // namespace lacis
 

@@ -68,6 +68,10 @@ LogicalResult RoleBody::lower(OpBuilder &b, Block &block) {
       done = lowerFor(b, loop);
     else if (auto guard = dyn_cast<scf::IfOp>(op))
       done = lowerIf(b, guard);
+    else if (auto load = dyn_cast<LoadAccOp>(op))
+      done = lowerLoadAcc(b, load);
+    else if (auto store = dyn_cast<StoreAccOp>(op))
+      done = lowerStoreAcc(b, store);
     else
       done = lowerTiles(b, op);
     if (failed(done ? *done : cloneOther(b, op)))
@@ -247,8 +251,7 @@ Value lacis::sharedMemory(OpBuilder &b, ModuleOp module, Location loc) {
   return LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), address);
 }
 
-void lacis::finishRoles(func::FuncOp function, RolesOp roles, ArrayRef<Operation *> rings, int64_t threads,
-                        int64_t bytes) {
+void lacis::finishRoles(func::FuncOp function, RolesOp roles, int64_t threads, int64_t bytes) {
   auto module = function->getParentOfType<ModuleOp>();
   Builder b(module.getContext());
   function->setAttr("lacis.block", b.getDenseI64ArrayAttr({threads, 1, 1}));
@@ -266,8 +269,7 @@ void lacis::finishRoles(func::FuncOp function, RolesOp roles, ArrayRef<Operation
   artifact.set("launches", b.getArrayAttr(launches));
   module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
   roles.erase();
-  for (Operation *ring : rings)
-    ring->erase();
+  function.walk([](RingOp ring) { ring.erase(); });
 }
 
 LogicalResult lacis::lowerRolesOf(ModuleOp module, llvm::function_ref<LogicalResult(func::FuncOp, RolesOp)> lower) {

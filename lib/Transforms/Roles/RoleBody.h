@@ -32,6 +32,13 @@ protected:
   virtual size_t countPieces(mlir::Type type) const = 0;
   /// The first place of a ring.
   virtual void lowerRing(mlir::OpBuilder &b, RingOp op) = 0;
+  /// Where the pairs of neighbours that a thread has of an accumulator lie in a tile that lies row by row: its first
+  /// element (i32), and how many elements behind it each pair begins, in the order of the pieces.
+  struct TilePairs {
+    mlir::Value first;
+    llvm::SmallVector<int64_t> offsets;
+  };
+  virtual llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) = 0;
   /// An operation on tiles; nullopt for any other.
   virtual std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) = 0;
 
@@ -55,6 +62,8 @@ private:
   mlir::Value loadAt(mlir::OpBuilder &b, mlir::LLVM::LoadOp load, mlir::Value counter, mlir::Value first,
                      mlir::Value end);
   llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
+  llvm::LogicalResult lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
+  llvm::LogicalResult lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   llvm::LogicalResult cloneOther(mlir::OpBuilder &b, mlir::Operation &op);
 
   llvm::DenseMap<mlir::Value, Pieces> split;
@@ -65,8 +74,7 @@ RingOp ringOf(mlir::Value place);
 /// The address of dynamic shared memory, which every kernel of the module names alike; i32.
 mlir::Value sharedMemory(mlir::OpBuilder &b, mlir::ModuleOp module, mlir::Location loc);
 /// Records threads and bytes of the launch, one block on a processor, and removes roles and rings.
-void finishRoles(mlir::func::FuncOp function, RolesOp roles, llvm::ArrayRef<mlir::Operation *> rings, int64_t threads,
-                 int64_t bytes);
+void finishRoles(mlir::func::FuncOp function, RolesOp roles, int64_t threads, int64_t bytes);
 /// Runs `lower` on the roles of each kernel that has them.
 llvm::LogicalResult lowerRolesOf(mlir::ModuleOp module,
                                  llvm::function_ref<llvm::LogicalResult(mlir::func::FuncOp, RolesOp)> lower);

@@ -27,7 +27,7 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
     given = hand_out(cost[order], workers=workers, raster=raster, groups=groups)
     last = (tiles - 1) % raster
     worker = torch.cat([given[: groups - 1, raster - 1], given[groups - 1 :, last]]) if tiles else given[:, 0]
-    at, pos = _by_list(worker.reshape(-1), workers)
+    at, pos = by_list(worker.reshape(-1), workers)
     at = at[: tiles * len(cost)]
     group, item, tile = at // (raster * len(cost)), at // raster % len(cost), at % raster
     return {"pos1": pos, "crd1": order[item].int(), "crd2": (group * raster + tile).int()}
@@ -47,7 +47,7 @@ def share_lists(
         ([0, 2, 3], [0, 0, 2], [0, 1, 0])
     """
     parts = (counts + by - 1) // by
-    panel, share, there = _spread(parts, (most + len(counts) * (by - 1)) // by)
+    panel, share, there = spread(parts, (most + len(counts) * (by - 1)) // by)
     positions = torch.where(there, counts[panel] - share * by, 0).clamp(max=by)
     weight = torch.where(there, cost.to(counts.device, torch.float64, non_blocking=True)[positions], -1.0)
     return _handed_out(weight, [panel, share], workers)
@@ -109,13 +109,13 @@ def _cut_again(panel: torch.Tensor, first: torch.Tensor, count: torch.Tensor, by
     length = torch.arange(1, by + 1, device=count.device)[:, None]
     length = 1 + ((count + length - 1) // length).sum(1).gt(len(count)).sum()
     parts = (count + length - 1) // length
-    share, piece, there = _spread(parts, len(count))
+    share, piece, there = spread(parts, len(count))
     parts, count = parts[share].clamp(min=1), count[share]
     low, high = count * piece // parts, count * (piece + 1) // parts
     return panel[share], first[share] + low, torch.where(there, high - low, 0)
 
 
-def _spread(parts: torch.Tensor, size: int):
+def spread(parts: torch.Tensor, size: int):
     """Whose part each of `size` places is, the how manieth, and whether there is one: places in order, int64 [size]."""
     ends = parts.cumsum(0)
     place = torch.arange(size, device=parts.device)
@@ -123,7 +123,7 @@ def _spread(parts: torch.Tensor, size: int):
     return owner, place - (ends - parts)[owner], place < ends[-1:]
 
 
-def _by_list(number: torch.Tensor, lists: int) -> tuple[torch.Tensor, torch.Tensor]:
+def by_list(number: torch.Tensor, lists: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Which entries each list has, in order, int64 [entries], and where each list begins, int32 [lists + 1].
 
     `number` is the list of each entry; those of -1 come last.
@@ -137,7 +137,7 @@ def _handed_out(weight: torch.Tensor, columns: list[torch.Tensor], workers: int)
     """Lists of what `columns` say, the heaviest first to the least loaded worker; a negative weight is of nothing."""
     order = torch.argsort(-weight, stable=True)
     worker = hand_out(weight[order], workers=workers).reshape(-1)
-    at, pos = _by_list(worker, workers)
+    at, pos = by_list(worker, workers)
     return {"pos1": pos} | {f"crd{n + 1}": column[order[at]].int() for n, column in enumerate(columns)}
 
 
@@ -157,7 +157,7 @@ def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
     worker = hand_out(cost[order], workers=workers, raster=raster, groups=groups)
     unit = torch.arange(groups * raster, device=cost.device).reshape(groups, raster, 1, 1)
     number = torch.where(worker < 0, -1, unit * workers + worker)
-    at, pos = _by_list(number.reshape(-1), groups * raster * workers)
+    at, pos = by_list(number.reshape(-1), groups * raster * workers)
     at = at[: groups * len(cost) * (raster * (raster + 1) // 2)]
     return {"pos2": pos, "crd2": order[at // raster % max(len(cost), 1)].int(), "crd3": (at % raster).int()}
 

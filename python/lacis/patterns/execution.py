@@ -17,6 +17,7 @@ from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .copies import copy_units, copy_units_again, have_room
+from .pieces import cut_lists, sum_lists
 from .regroup import Regrouped, regroup
 from .structure import Structure
 
@@ -112,7 +113,13 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
         cycles=rows * columns / 1024 * options["by"] / 2,
         fixed=_FIXED,
     )
-    return group_lists(cost, workers=workers, raster=options["raster"], groups=options["groups"])
+    if "cut" not in options:
+        return group_lists(cost, workers=workers, raster=options["raster"], groups=options["groups"])
+    steps, cut = layout.arrays["pos1"].diff().long(), options["cut"]
+    if "sums" in options:
+        return sum_lists(steps, cost, workers=workers, cut=cut)
+    raster, groups = options["raster"], options["groups"]
+    return cut_lists(steps, cost, fixed=_FIXED, workers=workers, raster=raster, groups=groups, cut=cut)
 
 
 def _workers(structure: Structure) -> int:

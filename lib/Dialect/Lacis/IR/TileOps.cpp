@@ -33,7 +33,11 @@ LogicalResult BalanceOp::verify() {
     return emitOpError("lists are 'over' an extent or of 'groups', not both");
   if (getWithin() && (getExtent() || getGroups() || *getWithin() < 1))
     return emitOpError("shares of positions are 'within' so many elements, at least 1; other lists are not");
-  size_t dense = getGroups() ? 2 : 1, more = getWithin() ? 2 : 1;
+  if (getCut() && (!getGroups() || *getCut() < 1))
+    return emitOpError("lists of 'groups' are 'cut', up to at least 1 tile; others are not");
+  if (getSums() && !getCut())
+    return emitOpError("only what is 'cut' has sums");
+  size_t dense = getGroups() ? 2 : 1, more = getSums() ? 3 : getCut() ? 4 : getWithin() ? 2 : 1;
   ArrayRef<LevelAttr> levels = lists.getLevels();
   bool isList = levels.size() == dense + 1 + more && lists.getAxes().size() == levels.size() &&
                 llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&
@@ -44,7 +48,12 @@ LogicalResult BalanceOp::verify() {
   if (!isList)
     return emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
                        "b : singleton)'")
-           << (getGroups() ? ", with 'g : dense' before" : getWithin() ? ", with 'c : singleton' behind" : "");
+           << (getGroups()   ? ", with 'g : dense' before"
+               : getWithin() ? ", with 'c : singleton' behind"
+                             : "")
+           << (getCut() ? StringRef(getSums() ? " and two 'singleton' levels behind"
+                                              : " and three 'singleton' levels behind")
+                        : StringRef());
   return success();
 }
 
@@ -234,22 +243,31 @@ LogicalResult LoadRowsOp::verify() {
   return success();
 }
 
-LogicalResult LoadAccOp::verify() {
-  Type element = elementOf(getSource());
+/// The workspace lies in tiles of the accumulator, where its levels are still there.
+static LogicalResult verifyTiles(Operation *op, Value workspace, AccType acc) {
+  Type element = elementOf(workspace);
   if (!element)
     return success();
-  AccType acc = getAcc().getType();
-  FormatAttr format = formatOf(getSource());
+  FormatAttr format = formatOf(workspace);
   ArrayRef<LevelAttr> levels = format ? format.getLevels() : ArrayRef<LevelAttr>();
   auto ends = [&](size_t back, int64_t size) {
     ArrayRef<Digit> digits = levels[levels.size() - back].getDigits();
     return digits.size() == 1 && digits[0].div == 1 && digits[0].mod == size;
   };
-  bool fits = getSource().getDefiningOp<WorkspaceOp>() && element == acc.getElementType() && levels.size() == 4 &&
+  bool fits = workspace.getDefiningOp<WorkspaceOp>() && element == acc.getElementType() && levels.size() == 4 &&
               ends(2, acc.getRows()) && ends(1, acc.getColumns());
   return fits ? success()
-              : emitOpError("needs a workspace in tiles of the rows and columns of the accumulator, and of its type");
+              : op->emitOpError(
+                    "needs a workspace in tiles of the rows and columns of the accumulator, and of its type");
 }
+
+LogicalResult LoadAccOp::verify() {
+  if (getOnto() && getOnto().getType() != getAcc().getType())
+    return emitOpError("adds to an accumulator of its own type");
+  return verifyTiles(*this, getSource(), getAcc().getType());
+}
+
+LogicalResult StoreAccOp::verify() { return verifyTiles(*this, getTarget(), getAcc().getType()); }
 
 LogicalResult StoreBlocksOp::verify() {
   if (getSlots().empty() || getValue().getType().getRows() % getSlots().size() != 0)

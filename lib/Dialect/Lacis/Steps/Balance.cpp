@@ -25,12 +25,16 @@ LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
                           << "groups; both are 1";
   if (getWithin() && (!shares || *getWithin() < 1))
     return emitError(loc) << "balance: only shares of stored blocks lie 'within' so many columns, at least 1";
+  if (getCut() && (shares || *getCut() < 1))
+    return emitError(loc) << "balance: rows are 'cut' up to so many rounds of the second loop, at least 1";
   Builder b(getContext());
   NamedAttrList mark;
   mark.set("raster", b.getI64IntegerAttr(getRaster()));
   mark.set("groups", b.getI64IntegerAttr(getGroups()));
   if (getWithin())
     mark.set("within", b.getI64IntegerAttr(*getWithin()));
+  if (getCut())
+    mark.set("cut", b.getI64IntegerAttr(*getCut()));
   (*loop)->setAttr("lacis.balance", mark.getDictionary(getContext()));
   (*loop)->setLoc(loc);
   return success();

@@ -72,9 +72,15 @@ class Step:
         return self.arguments()
 
     def describe(self) -> str:
-        """The verb as it is written in a schedule: `split("i", 32)`."""
-        flat = [x for v in self.words().values() for x in (v if isinstance(v, tuple) else (v,))]
-        return f"{self.mnemonic}({', '.join(map(_word, flat))})"
+        """The verb as it is written in a schedule: `split("i", 32)`; behind a field that is left out, with the name."""
+        words, named, written = self.words(), False, []
+        for name in (field.name for field in dataclasses.fields(self) if field.name != "location"):
+            if name not in words:
+                named = True
+                continue
+            values = words[name] if isinstance(words[name], tuple) else (words[name],)
+            written += [f"{name}={_word(value)}" if named else _word(value) for value in values]
+        return f"{self.mnemonic}({', '.join(written)})"
 
     def text(self) -> str:
         """The step as an attribute of the dialect: `#lacis.split<loop = "i", factor = 32>`."""

@@ -44,13 +44,19 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
     With neither the tiles are of stored positions: `tile` neighbours under one coordinate. Where they are to lie `within`
     so many elements of their axis there may be fewer; the format then has one axis more, behind the others: (worker,
     coordinate, first position under it, number of positions).
+
+    With `cut` there are lists for so many tiles besides, behind the others: list m - 1 of them is of all tiles, where they
+    are m. Long coordinates are cut there, and the format has three axes more: (list, worker, coordinate, tile, first
+    position, number of positions, where the part of the sum is kept, negative for a whole one). The lists of `sums` are of
+    the parts: (list, worker, coordinate, tile, where the first part is kept, number of parts).
   }];
   let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile,
                        DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups,
-                       OptionalAttr<I64Attr>:$within);
+                       OptionalAttr<I64Attr>:$within, OptionalAttr<I64Attr>:$cut, UnitAttr:$sums);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $source (`over` $extent^)? `by` $tile (`within` $within^)? (`raster` $raster^)? (`groups` $groups^)? attr-dict
+    $source (`over` $extent^)? `by` $tile (`within` $within^)? (`raster` $raster^)? (`groups` $groups^)? (`cut` $cut^)?
+    (`sums` $sums^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -240,13 +246,24 @@ def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
 def Lacis_LoadAccOp : Lacis_Op<"load_acc", [MemoryEffects<[MemRead]>]> {
   let summary = "An accumulator from a workspace that lies tile by tile: what has been summed up before.";
   let description = [{
-    Tile `place` of a workspace whose format ends in the rows and columns of the accumulator, which lie row by row. After
-    the levels are lowered the workspace is a pointer.
+    Tile `place` of a workspace whose format ends in the rows and columns of the accumulator, which lie row by row; added
+    to what `onto` holds. After the levels are lowered the workspace is a pointer.
   }];
-  let arguments = (ins AnyType:$source, Lacis_IndexLike:$place);
+  let arguments = (ins AnyType:$source, Lacis_IndexLike:$place, Optional<Lacis_AccType>:$onto);
   let results = (outs Lacis_AccType:$acc);
   let assemblyFormat = [{
-    $source `at` $place attr-dict `:` type($source) `,` type($place) `to` qualified(type($acc))
+    $source `at` $place attr-dict `:` type($source) `,` type($place) (`onto` $onto^ `:` qualified(type($onto)))?
+    `to` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
+def Lacis_StoreAccOp : Lacis_Op<"store_acc", [MemoryEffects<[MemWrite]>]> {
+  let summary = "An accumulator to a workspace that lies tile by tile: a part of a sum.";
+  let description = [{ Tile `place`, as in `lacis.load_acc`. }];
+  let arguments = (ins Lacis_AccType:$acc, AnyType:$target, Lacis_IndexLike:$place);
+  let assemblyFormat = [{
+    $acc `to` $target `at` $place attr-dict `:` qualified(type($acc)) `to` type($target) `,` type($place)
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Accumulators from and to workspaces that lie tile by tile: each thread moves two neighbours at once, so that a quad
+/// moves 32 bytes of a row.
+#include "../Addressing.h"
+#include "RoleBody.h"
+#include "WarpInstructions.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Where element `own` of a thread (i32) is in the tile `place`.
+static Value tileElement(OpBuilder &b, Location loc, AccType type, Value workspace, Value place, Value own) {
+  Value size = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(type.getRows() * type.getColumns()));
+  Value first = arith::MulIOp::create(b, loc, castInteger(b, loc, place, b.getI64Type()), size);
+  Value element = arith::AddIOp::create(b, loc, first, castInteger(b, loc, own, b.getI64Type()));
+  return elementAddress(b, loc, workspace, element, type.getElementType());
+}
+
+static Value pairAddress(OpBuilder &b, Location loc, Value base, int64_t offset) {
+  auto place = static_cast<int32_t>(offset);
+  return LLVM::GEPOp::create(b, loc, base.getType(), b.getF32Type(), base, ArrayRef<LLVM::GEPArg>{place});
+}
+
+LogicalResult RoleBody::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
+  Location loc = op.getLoc();
+  WarpInstructions i(b, loc);
+  AccType type = op.getAcc().getType();
+  FailureOr<TilePairs> own = tilePairs(b, op, type);
+  if (failed(own))
+    return failure();
+  Value from = tileElement(b, loc, type, mapping.lookupOrDefault(op.getSource()),
+                           mapping.lookupOrDefault(op.getPlace()), own->first);
+  Pieces values;
+  for (int64_t offset : own->offsets) {
+    Value both = LLVM::LoadOp::create(b, loc, VectorType::get(2, b.getF32Type()), pairAddress(b, loc, from, offset),
+                                      /*alignment=*/8);
+    for (int64_t side : {0, 1})
+      values.push_back(LLVM::ExtractElementOp::create(b, loc, both, i.constant(side)));
+  }
+  if (op.getOnto())
+    for (auto [value, before] : llvm::zip(values, pieces(op.getOnto())))
+      value = arith::AddFOp::create(b, loc, before, value);
+  setPieces(op.getAcc(), values);
+  return success();
+}
+
+LogicalResult RoleBody::lowerStoreAcc(OpBuilder &b, StoreAccOp op) {
+  Location loc = op.getLoc();
+  WarpInstructions i(b, loc);
+  AccType type = op.getAcc().getType();
+  FailureOr<TilePairs> own = tilePairs(b, op, type);
+  if (failed(own))
+    return failure();
+  Value to = tileElement(b, loc, type, mapping.lookupOrDefault(op.getTarget()), mapping.lookupOrDefault(op.getPlace()),
+                         own->first);
+  Pieces values = pieces(op.getAcc());
+  for (auto [n, offset] : llvm::enumerate(own->offsets)) {
+    Value both = LLVM::PoisonOp::create(b, loc, VectorType::get(2, b.getF32Type()));
+    for (int64_t side : {0, 1})
+      both = LLVM::InsertElementOp::create(b, loc, both, values[2 * n + side], i.constant(side));
+    LLVM::StoreOp::create(b, loc, both, pairAddress(b, loc, to, offset), /*alignment=*/8);
+  }
+  return success();
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The work lists of a product of tiles, what a worker does of them, and what becomes of panels that were cut.
+///
+/// A long panel is cut where there are few tiles of the dense axis: workers sum up parts of it and keep them in a
+/// workspace; the nest behind adds them up, in their order, and finishes the panel.
+#include "TileForm.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Parts of panels that are kept, for each worker.
+static constexpr int64_t kSlots = 2;
+
+Value TileForm::workLists(StringRef levels, bool isSums) {
+  std::string axes = "g, n, i", text = ") -> (g : dense, n : dense, i : compressed<unique=false>";
+  for (char axis : levels) {
+    axes += std::string(", ") + axis;
+    text += std::string(", ") + axis + " : singleton";
+  }
+  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", function.getContext());
+  SmallVector<int64_t> shape(3 + levels.size(), ShapedType::kDynamic);
+  auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
+  return BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
+                           number(nest.columns), number(nest.raster), number(nest.groups), /*within=*/IntegerAttr(),
+                           number(nest.cut), isSums ? b.getUnitAttr() : UnitAttr());
+}
+
+void TileForm::prepareLists() {
+  lists = workLists(nest.cut ? "bscf" : "b", /*isSums=*/false);
+  workers = tensor::DimOp::create(b, loc, lists, constant(1));
+  if (!nest.cut)
+    return;
+  sums = workLists("bfk", /*isSums=*/true);
+  std::string r = std::to_string(nest.rows), c = std::to_string(nest.columns);
+  Attribute tile = parseAttribute("#lacis.format<(n, m) -> (n floordiv " + c + " : dense, m floordiv " + r +
+                                      " : dense, m mod " + r + " : dense, n mod " + c + " : dense)>",
+                                  function.getContext());
+  Value columns = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
+  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
+  kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tile),
+                             ValueRange{columns, constant(layout.height * nest.rows)});
+}
+
+/// What list `number` says, level by level.
+Value TileForm::forEachOfList(OpBuilder &at, Value list, Value number, Value ring, Levels body) {
+  unsigned last = formatOf(list).getLevels().size() - 1;
+  std::string name = nest.panels.getName().str();
+  SmallVector<Value> found;
+  std::function<Value(OpBuilder &, unsigned, Value, Value)> descend = [&](OpBuilder &in, unsigned level, Value parent,
+                                                                          Value place) -> Value {
+    std::string own = level == 2 ? name : nest.tiles.getName().str() + std::to_string(level - 2);
+    auto loop = LevelLoopOp::create(in, loc, own, list, level, parent, ValueRange(place));
+    OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
+    found.push_back(loop.getCoordinates()[0]);
+    Value next = level == last ? body(inner, found, loop.getIterArgs()[0])
+                               : descend(inner, level + 1, loop.getPosition(), loop.getIterArgs()[0]);
+    YieldOp::create(inner, loc, next);
+    return loop.getResult(0);
+  };
+  return descend(at, 2, number, ring);
+}
+
+/// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile.
+void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
+  Value raster = constant(nest.raster), one = constant(1), isFew;
+  Value count = arith::CeilDivUIOp::create(at, loc, tiles, raster);
+  if (nest.cut) {
+    isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
+    Value some = arith::MinUIOp::create(at, loc, count, one);
+    count = arith::SelectOp::create(at, loc, isFew, some, count);
+  }
+  auto groups = LoopOp::create(at, loc, nest.tiles.getName().str() + "0", count, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(groups.getBlock());
+  Value first = arith::MulIOp::create(in, loc, groups.getCoordinate(), raster);
+  Value left = arith::SubIOp::create(in, loc, tiles, first);
+  Value width = arith::MinUIOp::create(in, loc, left, raster);
+  Value turn = arith::RemUIOp::create(in, loc, groups.getCoordinate(), constant(nest.groups));
+  Value list = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, turn, raster),
+                                     arith::SubIOp::create(in, loc, width, one));
+  if (nest.cut) {
+    Value behind = add(in, tiles, constant(nest.groups * nest.raster - 1));
+    list = arith::SelectOp::create(in, loc, isFew, behind, list);
+  }
+  Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
+  Value next =
+      forEachOfList(in, lists, own, groups.getIterArgs()[0], [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
+        Value column = multiply(at, add(at, first, found[1]), nest.columns);
+        Item item{found[0], column, {}, {}, {}};
+        if (nest.cut)
+          item = {found[0], column, found[2], found[3], found[4]};
+        return body(at, item, place);
+      });
+  YieldOp::create(in, loc, next);
+}
+
+/// The panels that were cut, of the worker: where there are so few tiles that some were.
+void TileForm::forEachSum(OpBuilder at, Value worker, Value ring, SumBody body) {
+  Value one = constant(1), zero = constant(0);
+  Value isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
+  Value count = arith::SelectOp::create(at, loc, isFew, arith::MinUIOp::create(at, loc, tiles, one), zero);
+  auto few = LoopOp::create(at, loc, nest.tiles.getName().str() + "0", count, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(few.getBlock());
+  Value list = arith::SubIOp::create(in, loc, tiles, one);
+  Value own = add(in, arith::MulIOp::create(in, loc, list, workers), worker);
+  Value next =
+      forEachOfList(in, sums, own, few.getIterArgs()[0], [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
+        Sum sum{found[0], multiply(at, found[1], nest.columns), found[2], found[3]};
+        return body(at, sum, place);
+      });
+  YieldOp::create(in, loc, next);
+}
+
+ValueRange TileForm::forEachStep(OpBuilder &at, const Item &item, ValueRange carried, Round round) {
+  StringRef name = nest.product.walkName();
+  if (!item.count) {
+    auto steps = LevelLoopOp::create(at, loc, name, regrouped, 1, item.panel, carried);
+    OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
+    YieldOp::create(in, loc, round(in, steps.getPosition(), steps.getCoordinates()[0], steps.getIterArgs()));
+    return steps.getResults();
+  }
+  Type index = at.getIndexType();
+  Value begin = BoundsOp::create(at, loc, index, index, regrouped, 1, item.panel).getLo();
+  Value first = add(at, begin, item.first);
+  auto steps = LoopOp::create(at, loc, name, item.count, carried);
+  OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
+  Value position = add(in, first, steps.getCoordinate());
+  auto found = CoordinateOp::create(in, loc, index, in.getI1Type(), regrouped, 1, begin, position);
+  YieldOp::create(in, loc, round(in, position, found.getDigits()[0], steps.getIterArgs()));
+  return steps.getResults();
+}
+
+Value TileForm::whereWhole(OpBuilder &at, const Item &item, Value ring, llvm::function_ref<Value(OpBuilder &)> whole,
+                           llvm::function_ref<void(OpBuilder &)> otherwise) {
+  if (!item.slot)
+    return whole(at);
+  Value is = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, item.slot, constant(0));
+  auto guard = scf::IfOp::create(at, loc, ring.getType(), is, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), other = OpBuilder::atBlockEnd(guard.elseBlock());
+  scf::YieldOp::create(then, loc, whole(then));
+  if (otherwise)
+    otherwise(other);
+  scf::YieldOp::create(other, loc, ring);
+  return guard.getResult(0);
+}
+
+//===- Parts of panels ----------------------------------------------------===//
+
+/// The tile of the workspace that an accumulator of a consumer has in a slot.
+Value TileForm::slotPlace(OpBuilder &at, Value slot, Value consumer, int64_t part) {
+  Value own = add(at, multiply(at, consumer, nest.numParts()), constant(part));
+  return add(at, multiply(at, slot, layout.height), own);
+}
+
+void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) {
+  for (auto [n, acc] : llvm::enumerate(accs))
+    StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, consumer, static_cast<int64_t>(n)));
+}
+
+/// The parts of a panel, in their order, and what follows.
+Value TileForm::addUp(OpBuilder &at, Value consumer, const Sum &sum, Value ring) {
+  SmallVector<Part> parts = locate(at, consumer, sum.panel);
+  SmallVector<Value> carried;
+  auto loadAt = [&](OpBuilder &in, Value slot, int64_t n, Value onto) {
+    return LoadAccOp::create(in, loc, accType, kept, slotPlace(in, slot, consumer, n), onto).getAcc();
+  };
+  for (int64_t n = 0; n < nest.numParts(); ++n)
+    carried.push_back(loadAt(at, sum.slot, n, Value()));
+  auto loop = LoopOp::create(at, loc, "part", arith::SubIOp::create(at, loc, sum.parts, constant(1)), carried);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value slot = add(in, add(in, sum.slot, loop.getCoordinate()), constant(1));
+  SmallVector<Value> next;
+  for (auto [n, acc] : llvm::enumerate(loop.getIterArgs()))
+    next.push_back(loadAt(in, slot, static_cast<int64_t>(n), acc));
+  YieldOp::create(in, loc, next);
+  SmallVector<Value> done{ring};
+  llvm::append_range(done, loop.getResults());
+  return finish(at, consumer, parts, sum.column, done);
+}

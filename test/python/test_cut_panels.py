@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long panels cut where there are few tiles of tokens: who does which part, and the sums, against float64."""
+
+import dataclasses
+
+import pytest
+import torch
+from strategies import mostly_long
+
+import lacis
+from lacis import _core
+from lacis.capture import Epilogue, capture_einsum
+from lacis.emit import emit
+from lacis.errors import CompileError
+from lacis.patterns import execution
+from lacis.patterns.pieces import cut_lists, sum_lists
+from lacis.runtime import ptxas
+from lacis.runtime.kernels import compile_kernel
+
+WORKERS, CUT = 7, 4
+FORWARD, INPUT = "ij,bj->bi", "ij,bi->bj"
+
+
+def items(lists, number, workers, columns):
+    """What the list `number` of each worker says, as tuples."""
+    pos = lists["pos2"].tolist()
+    rows = list(zip(*(lists[f"crd{n + 2}"].tolist() for n in range(columns))))
+    return rows[pos[number * workers] : pos[(number + 1) * workers]]
+
+
+def drawn(panels):
+    """Steps and costs of panels, some of which are empty and one of which is long."""
+    steps = torch.randint(0, 20, (panels,)) * (torch.rand(panels) < 0.8)
+    if panels:
+        steps[panels // 2] = 200
+    return steps, 0.6 + 0.3 * steps.double()
+
+
+@pytest.mark.parametrize("panels", [0, 1, 5, 40])
+def test_each_step_is_done_once(panels):
+    torch.manual_seed(panels)
+    steps, cost = drawn(panels)
+    given = {"workers": WORKERS, "cut": CUT}
+    lists = cut_lists(steps, cost, fixed=0.6, raster=2, groups=3, **given)
+    sums = sum_lists(steps, cost, **given)
+    assert len(lists["pos2"]) == (2 * 3 + CUT) * WORKERS + 1 and len(sums["pos2"]) == CUT * WORKERS + 1
+    for tiles in range(1, CUT + 1):
+        found = items(lists, 2 * 3 + tiles - 1, WORKERS, 5)
+        kept = {}
+        for panel in range(panels):
+            for tile in range(tiles):
+                own = sorted(item[2:] for item in found if item[:2] == (panel, tile))
+                assert sum(count for _, count, _ in own) == steps[panel]
+                assert [first for first, _, _ in own] == [
+                    0,
+                    *torch.tensor([n for _, n, _ in own]).cumsum(0).tolist()[:-1],
+                ]
+                if len(own) > 1:
+                    kept[panel, tile] = [slot for _, _, slot in own]
+                else:
+                    assert own[0][2] == -1
+        slots = [slot for own in kept.values() for slot in own]
+        assert len(set(slots)) == len(slots) and all(0 <= slot < 2 * WORKERS for slot in slots)
+        assert all(own == list(range(own[0], own[0] + len(own))) for own in kept.values())
+        added = {item[:2]: item[2:] for item in items(sums, tiles - 1, WORKERS, 4)}
+        assert added == {place: (own[0], len(own)) for place, own in kept.items()}
+        assert tiles > 1 or panels < 5 or kept, "the long panel was not cut"
+
+
+@pytest.mark.parametrize("panels", [1, 40])
+def test_many_tiles_have_the_lists_that_they_had(panels):
+    steps, cost = drawn(panels)
+    lists = cut_lists(steps, cost, fixed=0.6, workers=WORKERS, raster=2, groups=3, cut=CUT)
+    before = lacis.patterns.balance.group_lists(cost, workers=WORKERS, raster=2, groups=3)
+    for number in range(2 * 3):
+        whole = [(panel, tile, 0, int(steps[panel]), -1) for panel, tile in items(before, number, WORKERS, 2)]
+        assert items(lists, number, WORKERS, 5) == whole
+
+
+def weight(block, dtype=torch.bfloat16):
+    """One block row is full, one is empty, and the others have a few blocks."""
+    torch.manual_seed(1)
+    rows, columns = 512, 2304
+    grid = torch.rand(rows // block, columns // block) < 0.1
+    grid[1], grid[2] = True, False
+    kept = grid.repeat_interleave(block, 0).repeat_interleave(block, 1)
+    return lacis.pack(torch.randn(rows, columns) * kept, lacis.Bsr(block, block)).to(dtype)
+
+
+def cut_spec(expression, packed, target, tokens=8, **options):
+    """The einsum with the default steps of a GPU, those for few tokens apart, whose long rows are cut."""
+    x = torch.zeros(tokens, packed.shape[expression == FORWARD], dtype=packed.dtype)
+    spec = capture_einsum(expression, [packed, x], None, **options)[0]
+    texts = compile_kernel(emit(spec), target).info["steps"]
+    steps = [lacis.steps.parse(text) for text in texts if "upto" not in text]
+    cut = [dataclasses.replace(step, cut=CUT) if step.mnemonic == "balance" else step for step in steps]
+    return dataclasses.replace(spec, steps=tuple(cut))
+
+
+CASES = [(64, FORWARD, "cuda:sm_90a"), (64, FORWARD, "cuda:sm_80"), (128, FORWARD, "cuda:sm_90a")]
+CASES += [(16, FORWARD, "cuda:sm_90a"), (64, INPUT, "cuda:sm_90a"), (32, INPUT, "cuda:sm_80")]
+
+
+@pytest.mark.parametrize("block, expression, target", mostly_long(CASES, CASES[0]))
+def test_sums(block, expression, target, monkeypatch):
+    """Up to the limit rows are cut; beyond it they are not."""
+    monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
+    packed = weight(block)
+    spec = cut_spec(expression, packed, target)
+    x = torch.zeros(8, packed.shape[expression == FORWARD], dtype=packed.dtype)
+    kernel = lacis.compile(expression, packed, x, steps=spec.steps, target="cpu")
+    matrix = packed.to_dense().double()
+    for tokens in (1, 300, 256 * CUT, 256 * CUT + 1):
+        x = torch.randn(tokens, x.shape[1]).bfloat16()
+        want = x.double() @ (matrix.T if expression == FORWARD else matrix)
+        got = kernel(packed, x)
+        assert (got.double() - want).norm() <= 2.0**-8 * want.norm()
+        assert torch.equal(got, kernel(packed, x))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("with_residual", [False, True])
+def test_epilogues(with_residual, monkeypatch):
+    monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
+    packed, tokens = weight(64), 300
+    bias, residual = torch.randn(512).bfloat16(), torch.randn(tokens, 512).bfloat16()
+    after = Epilogue(bias=bias, bias_axis="i", activation="gelu", residual=residual if with_residual else None)
+    spec = cut_spec(FORWARD, packed, "cuda:sm_90a", tokens, epilogue=after)
+    x = torch.randn(tokens, 2304).bfloat16()
+    kernel = lacis.compile(FORWARD, packed, x, steps=spec.steps, target="cpu", epilogue=after)
+    want = torch.nn.functional.gelu(x.double() @ packed.to_dense().double().T + bias.double())
+    want = want + residual.double() if with_residual else want
+    assert (kernel(packed, x).double() - want).norm() <= 2.0**-7 * want.norm()
+
+
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("block, expression, target", mostly_long(CASES, CASES[0]))
+def test_ptx_assembles_clean(block, expression, target):
+    """Two launches, no C75xx and no spill."""
+    spec = cut_spec(expression, weight(block), target)
+    options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
+    compiled = _core.compile(emit(spec), target, options)
+    assert "lacis.store_acc" in compiled.stages["tiles"] and " onto " in compiled.stages["tiles"]
+    assert len(_core.artifact_info(compiled.artifact)["launches"]) == 2
+
+
+@pytest.mark.long
+def test_a_dense_weight_is_not_cut():
+    packed = lacis.pack(torch.randn(256, 256).bfloat16(), lacis.Dense)
+    why = "tiles: rows are cut of one stored operand; what is precomputed, and a dense matrix, are not"
+    with pytest.raises(CompileError, match=why):
+        _core.compile(emit(cut_spec(FORWARD, packed, "cuda:sm_90a")), "cuda:sm_90a", {})
