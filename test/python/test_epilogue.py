@@ -103,6 +103,7 @@ def test_nan_and_infinity_pass_as_in_torch():
     assert y[0, 0].isnan() and y[0, 1] == 1 and y[1, 0] == math.inf and y[1, 1] == 0
 
 
+@pytest.mark.long
 def test_a_sum_of_parts_has_one_epilogue():
     format = lacis.Format.parse(
         "#lacis.sum<ell = #lacis.format<(i, j) -> (i : dense, j : packed<2>)> when fits, "

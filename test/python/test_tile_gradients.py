@@ -197,6 +197,7 @@ def test_steps_given_back_make_the_same_code():
             compile_kernel(again(step for step in steps if step.mnemonic != verb), TARGET)
 
 
+@pytest.mark.long
 def test_gathered_steps_have_64_rows_of_one_column():
     packed, x, _, text = few("32")
     steps = [lacis.steps.parse(step) for step in compile_kernel(text, TARGET).info["steps"]]
