@@ -136,9 +136,7 @@ LogicalResult TileForm::run() {
            << layout.step << " columns wide; tiles have " << layout.rows << " rows";
   prepare();
   if (nest.cut)
-    makeRoles(
-        workers, nest.numConsumers(), [&](OpBuilder &at, Value worker, Value ring) { produce(at, worker, ring); },
-        [&](OpBuilder &at, Value consumer, Value worker, Value ring) { consume(at, consumer, worker, ring); });
+    makeRoles(workers, nest.numConsumers());
   isSummingUp = nest.cut != 0;
   form(workers, nest.numConsumers());
   return success();

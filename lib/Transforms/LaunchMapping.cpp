@@ -88,6 +88,17 @@ static void recordLaunches(ModuleOp module, ArrayRef<Attribute> launches) {
   module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
 }
 
+void lacis::changeLaunches(ModuleOp module, llvm::function_ref<void(NamedAttrList &)> change) {
+  SmallVector<Attribute> launches;
+  auto artifact = module->getAttrOfType<DictionaryAttr>("lacis.artifact");
+  for (auto before : artifact.getAs<ArrayAttr>("launches").getAsRange<DictionaryAttr>()) {
+    NamedAttrList launch(before);
+    change(launch);
+    launches.push_back(launch.getDictionary(module.getContext()));
+  }
+  recordLaunches(module, launches);
+}
+
 /// The factor of a launch's size that says when the nest runs; null where it always does.
 static Attribute conditionOf(func::FuncOp function) {
   Attribute condition;

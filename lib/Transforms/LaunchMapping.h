@@ -14,6 +14,9 @@ llvm::LogicalResult
 mapNests(mlir::ModuleOp module,
          llvm::function_ref<llvm::FailureOr<mlir::Attribute>(mlir::func::FuncOp function)> map);
 
+/// Changes the launches on record, one after another.
+void changeLaunches(mlir::ModuleOp module, llvm::function_ref<void(mlir::NamedAttrList &launch)> change);
+
 /// The loops of `function` that are bound to one of `units`, outermost first.
 llvm::SmallVector<mlir::scf::ForOp> boundLoops(mlir::func::FuncOp function, llvm::ArrayRef<llvm::StringRef> units);
 

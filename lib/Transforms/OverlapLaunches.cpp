@@ -4,6 +4,7 @@
 ///
 /// A kernel that waits by itself for what it reads may be started while the one before it ends (programmatic dependent
 /// launch), so that one launch hides behind the other.
+#include "LaunchMapping.h"
 #include "Stages.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -16,14 +17,14 @@ namespace lacis {
 } // namespace lacis
 
 using namespace mlir;
+using namespace lacis;
 
 namespace {
 
 struct OverlapLaunches : lacis::impl::LacisOverlapLaunchesBase<OverlapLaunches> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto record = module->getAttrOfType<DictionaryAttr>("lacis.artifact");
-    if (lacis::hasReached(module, "target") || !record)
+    if (hasReached(module, "target") || !module->hasAttr("lacis.artifact"))
       return;
     for (auto function : module.getOps<func::FuncOp>()) {
       if (!function->hasAttr("lacis.gpu_kernel"))
@@ -31,16 +32,7 @@ struct OverlapLaunches : lacis::impl::LacisOverlapLaunchesBase<OverlapLaunches> 
       OpBuilder b(function.getBody());
       NVVM::GriddepcontrolOp::create(b, function.getLoc(), NVVM::GridDepActionKind::wait);
     }
-    Builder b(&getContext());
-    SmallVector<Attribute> launches;
-    for (auto entry : record.getAs<ArrayAttr>("launches").getAsRange<DictionaryAttr>()) {
-      NamedAttrList launch(entry);
-      launch.set("waits", b.getBoolAttr(true));
-      launches.push_back(launch.getDictionary(&getContext()));
-    }
-    NamedAttrList artifact(record);
-    artifact.set("launches", b.getArrayAttr(launches));
-    module->setAttr("lacis.artifact", artifact.getDictionary(&getContext()));
+    changeLaunches(module, [&](NamedAttrList &launch) { launch.set("waits", BoolAttr::get(&getContext(), true)); });
   }
 };
 

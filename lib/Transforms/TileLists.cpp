@@ -34,10 +34,7 @@ void TileForm::prepareLists() {
   if (!nest.cut)
     return;
   sums = workLists("bfk", /*isSums=*/true);
-  std::string r = std::to_string(nest.rows), c = std::to_string(nest.columns);
-  Attribute tile = parseAttribute("#lacis.format<(n, m) -> (n floordiv " + c + " : dense, m floordiv " + r +
-                                      " : dense, m mod " + r + " : dense, n mod " + c + " : dense)>",
-                                  function.getContext());
+  Attribute tile = accumulatorTiles(function.getContext(), "n", "m", nest.columns, nest.rows);
   Value columns = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
   SmallVector<int64_t> shape(2, ShapedType::kDynamic);
   kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tile),
@@ -98,7 +95,7 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
 
 /// The panels that were cut, of the worker: where there are so few tiles that some were.
 void TileForm::forEachSum(OpBuilder at, Value worker, Value ring, SumBody body) {
-  Value one = constant(1), zero = constant(0);
+  Value one = constant(1);
   Value isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
   Value count = arith::SelectOp::create(at, loc, isFew, arith::MinUIOp::create(at, loc, tiles, one), zero);
   auto few = LoopOp::create(at, loc, nest.tiles.getName().str() + "0", count, ring);

@@ -25,14 +25,14 @@ void TileRoles::load(OpBuilder &at, Value from, ValueRange indices, Value tile, 
   LoadTileOp::create(at, loc, from, indices, tile, isList ? place : Value(), ArrayAttr());
 }
 
-void TileRoles::makeRoles(Value workers, int64_t consumers, Produce produce, Consume consume) {
+void TileRoles::makeRoles(Value workers, int64_t consumers) {
   auto loop = LoopOp::create(b, loc, "n", workers);
   loop.setBind(StringRef("block.x"));
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value ring = RingOp::create(in, loc, ringType);
   auto roles = RolesOp::create(in, loc, b.getI64IntegerAttr(consumers));
   YieldOp::create(in, loc, ValueRange());
-  OpBuilder before = b;
+  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop); // of constants
   OpBuilder producer = OpBuilder::atBlockEnd(&roles.getProducer().emplaceBlock());
   produce(producer, loop.getCoordinate(), ring);
@@ -42,13 +42,10 @@ void TileRoles::makeRoles(Value workers, int64_t consumers, Produce produce, Con
   OpBuilder consumer = OpBuilder::atBlockEnd(&block);
   consume(consumer, number, loop.getCoordinate(), ring);
   YieldOp::create(consumer, loc, ValueRange());
-  b = before;
 }
 
 void TileRoles::form(Value workers, int64_t consumers) {
-  makeRoles(
-      workers, consumers, [&](OpBuilder &at, Value worker, Value ring) { produce(at, worker, ring); },
-      [&](OpBuilder &at, Value consumer, Value worker, Value ring) { consume(at, consumer, worker, ring); });
+  makeRoles(workers, consumers);
   nest.erase();
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
     for (StringRef mark : {"lacis.regroup", "lacis.staged"})

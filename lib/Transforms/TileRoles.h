@@ -20,9 +20,6 @@ protected:
   /// One role: loops over the worker's items, each of which takes a place in the ring and gives the next.
   virtual void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) = 0;
   virtual void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) = 0;
-  using Produce = llvm::function_ref<void(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring)>;
-  using Consume =
-      llvm::function_ref<void(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring)>;
 
   mlir::Value constant(int64_t value);
   mlir::Value add(mlir::OpBuilder &at, mlir::Value lhs, mlir::Value rhs) const;
@@ -30,7 +27,7 @@ protected:
   /// A box of a dense matrix, or of the stored block `{slot, row, column}`; `place` in a list of tiles, or null.
   void load(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange indices, mlir::Value tile, mlir::Value place) const;
   /// Roles in a nest of their own.
-  void makeRoles(mlir::Value workers, int64_t consumers, Produce produce, Consume consume);
+  void makeRoles(mlir::Value workers, int64_t consumers);
   /// Makes the roles, and removes the nest and the marks of its operands.
   void form(mlir::Value workers, int64_t consumers);
 

@@ -2,6 +2,7 @@
 /// \file
 /// Loops and branches of a role, whose carried tile values become several values.
 #include "RoleBody.h"
+#include "../LaunchMapping.h"
 #include "../Stages.h"
 #include "WarpInstructions.h"
 
@@ -256,18 +257,12 @@ void lacis::finishRoles(func::FuncOp function, RolesOp roles, int64_t threads, i
   Builder b(module.getContext());
   function->setAttr("lacis.block", b.getDenseI64ArrayAttr({threads, 1, 1}));
   function->setAttr("lacis.blocks_per_processor", b.getI64IntegerAttr(1));
-  NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>("lacis.artifact"));
-  SmallVector<Attribute> launches;
-  for (Attribute entry : cast<ArrayAttr>(artifact.get("launches"))) {
-    NamedAttrList launch(cast<DictionaryAttr>(entry));
-    if (cast<StringAttr>(launch.get("entry")).getValue() == function.getName()) {
-      launch.set("block", b.getI64ArrayAttr({threads, 1, 1}));
-      launch.set("shared", b.getI64IntegerAttr(bytes));
-    }
-    launches.push_back(launch.getDictionary(b.getContext()));
-  }
-  artifact.set("launches", b.getArrayAttr(launches));
-  module->setAttr("lacis.artifact", artifact.getDictionary(b.getContext()));
+  changeLaunches(module, [&](NamedAttrList &launch) {
+    if (cast<StringAttr>(launch.get("entry")).getValue() != function.getName())
+      return;
+    launch.set("block", b.getI64ArrayAttr({threads, 1, 1}));
+    launch.set("shared", b.getI64IntegerAttr(bytes));
+  });
   roles.erase();
   function.walk([](RingOp ring) { ring.erase(); });
 }

@@ -62,6 +62,8 @@ private:
   mlir::Value loadAt(mlir::OpBuilder &b, mlir::LLVM::LoadOp load, mlir::Value counter, mlir::Value first,
                      mlir::Value end);
   llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
+  llvm::FailureOr<TilePairs> pairsAt(mlir::OpBuilder &b, mlir::Operation *op, AccType type, mlir::Value workspace,
+                                     mlir::Value place);
   llvm::LogicalResult lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
   llvm::LogicalResult lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   llvm::LogicalResult cloneOther(mlir::OpBuilder &b, mlir::Operation &op);

@@ -22,19 +22,27 @@ static Value pairAddress(OpBuilder &b, Location loc, Value base, int64_t offset)
   return LLVM::GEPOp::create(b, loc, base.getType(), b.getF32Type(), base, ArrayRef<LLVM::GEPArg>{place});
 }
 
+/// The pairs of a thread in the tile `place` of a workspace; the first is an address.
+FailureOr<RoleBody::TilePairs> RoleBody::pairsAt(OpBuilder &b, Operation *op, AccType type, Value workspace,
+                                                 Value place) {
+  FailureOr<TilePairs> own = tilePairs(b, op, type);
+  if (succeeded(own))
+    own->first = tileElement(b, op->getLoc(), type, mapping.lookupOrDefault(workspace), mapping.lookupOrDefault(place),
+                             own->first);
+  return own;
+}
+
 LogicalResult RoleBody::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
   Location loc = op.getLoc();
   WarpInstructions i(b, loc);
-  AccType type = op.getAcc().getType();
-  FailureOr<TilePairs> own = tilePairs(b, op, type);
+  FailureOr<TilePairs> own = pairsAt(b, op, op.getAcc().getType(), op.getSource(), op.getPlace());
   if (failed(own))
     return failure();
-  Value from = tileElement(b, loc, type, mapping.lookupOrDefault(op.getSource()),
-                           mapping.lookupOrDefault(op.getPlace()), own->first);
   Pieces values;
   for (int64_t offset : own->offsets) {
-    Value both = LLVM::LoadOp::create(b, loc, VectorType::get(2, b.getF32Type()), pairAddress(b, loc, from, offset),
-                                      /*alignment=*/8);
+    Value both =
+        LLVM::LoadOp::create(b, loc, VectorType::get(2, b.getF32Type()), pairAddress(b, loc, own->first, offset),
+                             /*alignment=*/8);
     for (int64_t side : {0, 1})
       values.push_back(LLVM::ExtractElementOp::create(b, loc, both, i.constant(side)));
   }
@@ -48,18 +56,15 @@ LogicalResult RoleBody::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
 LogicalResult RoleBody::lowerStoreAcc(OpBuilder &b, StoreAccOp op) {
   Location loc = op.getLoc();
   WarpInstructions i(b, loc);
-  AccType type = op.getAcc().getType();
-  FailureOr<TilePairs> own = tilePairs(b, op, type);
+  FailureOr<TilePairs> own = pairsAt(b, op, op.getAcc().getType(), op.getTarget(), op.getPlace());
   if (failed(own))
     return failure();
-  Value to = tileElement(b, loc, type, mapping.lookupOrDefault(op.getTarget()), mapping.lookupOrDefault(op.getPlace()),
-                         own->first);
   Pieces values = pieces(op.getAcc());
   for (auto [n, offset] : llvm::enumerate(own->offsets)) {
     Value both = LLVM::PoisonOp::create(b, loc, VectorType::get(2, b.getF32Type()));
     for (int64_t side : {0, 1})
       both = LLVM::InsertElementOp::create(b, loc, both, values[2 * n + side], i.constant(side));
-    LLVM::StoreOp::create(b, loc, both, pairAddress(b, loc, to, offset), /*alignment=*/8);
+    LLVM::StoreOp::create(b, loc, both, pairAddress(b, loc, own->first, offset), /*alignment=*/8);
   }
   return success();
 }

@@ -153,13 +153,20 @@ def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
         >>> lists["pos2"].tolist(), lists["crd2"].tolist(), lists["crd3"].tolist()
         ([0, 1, 2, 3, 4], [1, 0, 0, 1], [0, 0, 0, 0])
     """
+    number, panel, tile = group_items(cost, workers=workers, raster=raster, groups=groups)
+    at, pos = by_list(number, groups * raster * workers)
+    at = at[: groups * len(cost) * (raster * (raster + 1) // 2)]
+    return {"pos2": pos, "crd2": panel[at].int(), "crd3": tile[at].int()}
+
+
+def group_items(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> list[torch.Tensor]:
+    """What `group_lists` hands out: of each item its list (-1 of none), panel and tile; int64 [items]."""
     order = torch.argsort(-cost, stable=True)
     worker = hand_out(cost[order], workers=workers, raster=raster, groups=groups)
     unit = torch.arange(groups * raster, device=cost.device).reshape(groups, raster, 1, 1)
     number = torch.where(worker < 0, -1, unit * workers + worker)
-    at, pos = by_list(number.reshape(-1), groups * raster * workers)
-    at = at[: groups * len(cost) * (raster * (raster + 1) // 2)]
-    return {"pos2": pos, "crd2": order[at // raster % max(len(cost), 1)].int(), "crd3": (at % raster).int()}
+    tile = torch.arange(raster, device=cost.device)
+    return [column.expand_as(worker).reshape(-1) for column in (number, order[:, None], tile)]
 
 
 def panel_cost(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from .balance import by_list, spread
+from .balance import by_list, group_items, spread
 from .hand_out import hand_out
 
 SHORTEST = 8
@@ -31,20 +31,13 @@ def cut_lists(
         >>> lists["pos2"].tolist(), *(lists[f"crd{n}"].tolist()[2:5] for n in (2, 4, 5, 6))
         ([0, 1, 2, 4, 5], [0, 1, 0], [0, 0, 16], [16, 1, 16], [0, -1, 1])
     """
-    order = torch.argsort(-cost, stable=True)
-    worker = hand_out(cost[order], workers=workers, raster=raster, groups=groups)
-    unit = torch.arange(groups * raster, device=cost.device).reshape(groups, raster, 1, 1)
-    panel = order.reshape(1, 1, -1, 1).expand_as(worker)
-    tile = torch.arange(raster, device=cost.device).expand_as(worker)
+    number, panel, tile = group_items(cost, workers=workers, raster=raster, groups=groups)
     none = torch.zeros_like(panel)
-    columns = [torch.where(worker < 0, -1, unit * workers + worker), panel, tile, none, steps[panel], none - 1]
-    found = [[column.reshape(-1) for column in columns]]
+    found = [[number, panel, tile, none, steps[panel], none - 1]]
     for tiles in range(1, cut + 1):
         number, *rest = _pieces(steps, cost, fixed=fixed, workers=workers, tiles=tiles)
         found.append([torch.where(number < 0, -1, (groups * raster + tiles - 1) * workers + number), *rest])
-    number, *columns = (torch.cat(parts) for parts in zip(*found))
-    at, pos = by_list(number, (groups * raster + cut) * workers)
-    return {"pos2": pos} | {f"crd{n + 2}": column[at].int() for n, column in enumerate(columns)}
+    return _listed(found, (groups * raster + cut) * workers)
 
 
 def sum_lists(steps: torch.Tensor, cost: torch.Tensor, *, workers: int, cut: int) -> dict[str, torch.Tensor]:
@@ -66,8 +59,13 @@ def sum_lists(steps: torch.Tensor, cost: torch.Tensor, *, workers: int, cut: int
         turn = is_cut.cumsum(0) - 1
         number = torch.where(is_cut, (tiles - 1) * workers + turn % workers, -1)
         found.append([number, panel, tile, tiles * begin[panel] + tile * parts[panel], parts[panel]])
-    number, *columns = (torch.cat(each) for each in zip(*found))
-    at, pos = by_list(number, cut * workers)
+    return _listed(found, cut * workers)
+
+
+def _listed(found: list[list[torch.Tensor]], lists: int) -> dict[str, torch.Tensor]:
+    """Arrays of so many lists from items: in each of `found` the list (-1 of none) and what it says, item by item."""
+    number, *columns = (torch.cat(parts) for parts in zip(*found))
+    at, pos = by_list(number, lists)
     return {"pos2": pos} | {f"crd{n + 2}": column[at].int() for n, column in enumerate(columns)}
 
 

@@ -99,8 +99,11 @@ class Cache:
             return False
         self._room -= len(entry)
         if self._room < 0:
-            self._evict(keep=path)
-            self._room = max(self.limit - self.size(), 0) // WRITERS
+            held = self.size()
+            if held > self.limit:
+                self._evict(keep=path)
+                held = self.size()
+            self._room = max(self.limit - held, 0) // WRITERS
         return True
 
     def size(self) -> int:
@@ -124,8 +127,6 @@ class Cache:
 
     def _evict(self, keep: pathlib.Path) -> None:
         """Removes the least recently used entries until four fifths of the limit are left."""
-        if self.size() <= self.limit:
-            return
         lock = filelock.FileLock(self.directory / ".lock")
         try:
             with lock.acquire(timeout=0):

@@ -3,6 +3,7 @@
 /// Recognises a sum of products of two matrices in a nest.
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -197,4 +198,13 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why, StringRef 
   if (!findLetters(product, function))
     return why = "it is no product of matrices 'mk,nk->nm', whose first has a format", std::nullopt;
   return product;
+}
+
+FormatAttr lacis::accumulatorTiles(MLIRContext *context, StringRef n, StringRef m, int64_t columns, int64_t rows) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "#lacis.format<(" << n << ", " << m << ") -> (" << n << " floordiv " << columns << " : dense, " << m
+      << " floordiv " << rows << " : dense, " << m << " mod " << rows << " : dense, " << n << " mod " << columns
+      << " : dense)>";
+  return cast<FormatAttr>(parseAttribute(text, context));
 }

@@ -72,9 +72,8 @@ void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optiona
   add(RegroupStepAttr::get(nest.getFunction().getContext(), operand, layout, capacity));
 }
 
-void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within,
-                              std::optional<int64_t> cut) {
-  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, cut));
+void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within) {
+  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, /*cut=*/std::nullopt));
 }
 
 void ScheduleBuilder::stage(StringRef operand, StringRef place) {

@@ -227,13 +227,8 @@ static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes
 static Product precomputeOthers(ScheduleBuilder &schedule, Product product, const TilePanel &panel) {
   Nest &nest = schedule.getNest();
   auto own = product.tensor.getDefiningOp<PartOp>();
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  StringRef n = product.columns, m = product.rows;
-  out << "#lacis.format<(" << n << ", " << m << ") -> (" << n << " floordiv " << panel.columns << " : dense, " << m
-      << " floordiv " << panel.tileRows << " : dense, " << m << " mod " << panel.tileRows << " : dense, " << n
-      << " mod " << panel.columns << " : dense)>";
-  auto layout = cast<FormatAttr>(parseAttribute(text, nest.getFunction().getContext()));
+  FormatAttr layout =
+      accumulatorTiles(nest.getFunction().getContext(), product.columns, product.rows, panel.columns, panel.tileRows);
   SmallVector<StringRef> others = nest.parts();
   llvm::erase(others, own.getName());
   for (StringRef part : others)

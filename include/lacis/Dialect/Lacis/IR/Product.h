@@ -47,6 +47,11 @@ struct Product {
 /// named.
 std::optional<Product> productOf(Nest &nest, std::string &why, llvm::StringRef part = "");
 
+/// The format of a workspace that lies in tiles of `rows` x `columns`, as accumulators are loaded and kept: its axes
+/// are the letters `n` of the columns and `m` of the rows.
+FormatAttr accumulatorTiles(mlir::MLIRContext *context, llvm::StringRef n, llvm::StringRef m, int64_t columns,
+                            int64_t rows);
+
 } // namespace lacis
 
 #endif // LACIS_DIALECT_LACIS_IR_PRODUCT_H
