@@ -5,7 +5,6 @@
 // RUN: sed 's/#lacis.race/#lacis.unroll<loop = "k", factor = 2>, &/' %s | %{steps} --check-prefix=MARKED
 // RUN: sed 's/#lacis.race<loop = "k"/#lacis.split<loop = "k", factor = 4>, #lacis.race<loop = "k1"/' %s | %{steps} --check-prefix=INNER
 // RUN: sed 's/"k" %k to %m/"k" %k to %units/' %s | %{steps} --check-prefix=UNITS
-// RUN: sed 's/#lacis.race<loop = "k"/#lacis.upto<loop = "b", most = 4>, #lacis.race<loop = "upto4.k"/' %s | %{steps} --check-prefix=FEW
 // RUN: sed 's/private/atomic/' %s | %{steps} --check-prefix=ATOMIC
 // RUN: sed 's/private/segment/' %s | %{steps} --check-prefix=SEGMENT
 // RUN: sed 's/#lacis.race<loop = "k", strategy = "private">/#lacis.bind<loop = "k", unit = "block.x">/' %s | %{steps} --check-prefix=BIND
@@ -19,7 +18,6 @@
 // ATOMIC: error: race: 'atomic' adds the parts of rows that shares of entries leave; there are none here; 'private' would do
 // SEGMENT: error: race: 'segment' is for a group of shares of entries, which hold parts of rows; there are none here; 'private' would do
 // BIND: error: bind: loop 'k' carries a sum; two units would race for it; only the lanes of a warp and the warps of a block bring one sum together; race with a strategy makes its iterations units: 'private' would do
-// FEW: error: race: a nest for a few vectors keeps nothing between launches; none would do
 
 func.func @sums(%x: tensor<?x?xf32> {lacis.name = "x"}, %y: tensor<?xf32>, %units: index)
     attributes {lacis.steps = [#lacis.race<loop = "k", strategy = "private">]} {

@@ -78,6 +78,23 @@ def default(
     return Problem(lambda: kernel.run([x, dy], packed, packed.values.shape), dy, want, packed)
 
 
+def uneven(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto", after=None) -> Problem:
+    """A layer one row and one column of whose blocks are full, wide enough that they are cut: at least 2304 columns."""
+    width = max(columns, 2304)
+    weight = blocked(rows, width, block, max(sparsity, 0.9))
+    weight[block[0] : 2 * block[0]] = torch.randn(width, device="cuda")
+    weight[:, block[1] : 2 * block[1]] = torch.randn(rows, 1, device="cuda")
+    x, dy = (torch.randn(tokens, size, device="cuda").bfloat16() for size in (width, rows))
+    packed = lacis.pack(weight, lacis.Bsr(*block))
+    epilogue, finish = epilogues(after, rows, tokens, torch.bfloat16)
+    kernel = lacis.compile("ij,bj->bi", packed, x, target=target, epilogue=epilogue)
+    assert {"balance", "race"} <= {step.mnemonic for step in kernel.steps if getattr(step, "cut", True)}
+    if not slot:
+        return Problem(lambda: kernel(packed, x), x, finish(x.double() @ weight.double().T))
+    gradient = kernel.family.gradient(slot).kernel
+    return Problem(lambda: gradient.run([dy], packed, x.shape), dy, dy.double() @ weight.double())
+
+
 def in_tf32(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto") -> Problem:
     """The same of float32, as where torch allows TF32."""
     weight = blocked(rows, columns, block, sparsity, torch.float32)
@@ -153,6 +170,11 @@ def families() -> dict[str, Callable[..., Problem]]:
             found[f"{what} Dense {name}"] = make(SLOTS[what], lacis.Dense(), (64, 64))
         for block, after in (((128, 128), "silu"), ((64, 64), "gelu"), ((16, 16), "relu")):
             found[f"forward {after} {block[0]}x{block[1]} {name}"] = make("", lacis.Bsr, block, after=after)
+        for block in ((128, 128), (64, 64), (16, 16)):
+            for what in ("forward", "dx"):
+                cut = functools.partial(uneven, SLOTS[what], block, target=target)
+                found[f"{what} cut {block[0]}x{block[1]} {name}"] = cut
+        found[f"forward cut silu 64x64 {name}"] = functools.partial(uneven, "", (64, 64), target=target, after="silu")
         for what in ("forward", "dx"):
             found[f"{what} of a sum {name}"] = make(SLOTS[what], PARTS, (64, 64))
     if HOPPER:

@@ -150,3 +150,14 @@ def test_a_dense_weight_is_not_cut():
     why = "tiles: rows are cut of one stored operand; what is precomputed, and a dense matrix, are not"
     with pytest.raises(CompileError, match=why):
         _core.compile(emit(cut_spec(FORWARD, packed, "cuda:sm_90a")), "cuda:sm_90a", {})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("expression, uneven", [(FORWARD, ("i",)), (INPUT, ("j",)), (FORWARD, ("j",))])
+def test_the_default_cuts_what_is_uneven(expression, uneven):
+    packed = weight(64)
+    x = torch.zeros(8, packed.shape[expression == FORWARD], dtype=packed.dtype)
+    spec = dataclasses.replace(capture_einsum(expression, [packed, x], None)[0], uneven=uneven)
+    steps = [lacis.steps.parse(text) for text in compile_kernel(emit(spec), "cuda:sm_90a").info["steps"]]
+    cut = [step.cut for step in steps if step.mnemonic == "balance"]
+    assert cut == [8 if uneven != ("j",) or expression == INPUT else None]

@@ -148,10 +148,14 @@ def test_the_kernel_hands_out_as_the_heap_does():
     for n, workers, raster, groups in ((64, 132, 4, 3), (5, 7, 3, 2), (300, 13, 1, 1), (0, 3, 2, 2), (22, 5, 8, 16)):
         cost = torch.rand(n, dtype=torch.float64).sort(descending=True).values
         cost[: n // 3], cost[n - n // 5 :] = cost[:1], -1.0
-        assert torch.equal(
-            kernel.hand_out(cost, workers, raster, groups),
-            hand_out(cost, workers=workers, raster=raster, groups=groups),
-        )
+        given = hand_out(cost, workers=workers, raster=raster, groups=groups)
+        assert torch.equal(kernel.hand_out(cost.expand(raster, -1).contiguous(), workers, raster, groups), given)
+        each = torch.rand(raster, n, dtype=torch.float64)
+        given = hand_out(each, workers=workers, raster=raster)
+        assert torch.equal(kernel.hand_out(each, workers, raster, 1), given)
+        for m in range(raster):
+            alone = hand_out(each[m], workers=workers, raster=raster)
+            assert torch.equal(given[0, m], alone[0, m])
 
 
 def test_the_kernel_is_one_thread_a_list():

@@ -64,7 +64,7 @@ void WarpInstructions::effect(StringRef text, StringRef constraints, ValueRange 
 
 Value WarpInstructions::opaqueTrue() {
   Value bytes = assembly(b.getI32Type(), "mov.u32 $0, %dynamic_smem_size;", "=r", {});
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bytes, constant(0));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bytes, constant(-1)); // 0 where there are no rings
 }
 
 void WarpInstructions::synchronize() { NVVM::BarrierOp::create(b, loc); }

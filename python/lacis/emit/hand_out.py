@@ -10,7 +10,7 @@ HAND_OUT = """
 #groups = [{arg = 2 : i64}]
 #raster = [{arg = 3 : i64}]
 module attributes {lacis.stage = "buffers", lacis.artifact = {
-    args = [{kind = "dim", operand = 0 : i64, dim = 0 : i64}, {kind = "dim", operand = 1 : i64, dim = 0 : i64},
+    args = [{kind = "dim", operand = 0 : i64, dim = 1 : i64}, {kind = "dim", operand = 1 : i64, dim = 0 : i64},
             {kind = "dim", operand = -1 : i64, dim = 0 : i64}, {kind = "dim", operand = -1 : i64, dim = 1 : i64},
             {kind = "operand", operand = 0 : i64}, {kind = "operand", operand = 1 : i64},
             {kind = "workspace", index = 0 : i64}, {kind = "workspace", index = 1 : i64}, {kind = "output"}],
@@ -18,7 +18,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
     workspace = [{bytes = [{arg = 1 : i64, mul = 32 : i64}, {arg = 3 : i64}]},
                  {bytes = [{arg = 1 : i64, mul = 16 : i64}, {arg = 3 : i64}]}],
     sizes = [{name = "n"}, {name = "workers"}, {name = "groups"}, {name = "raster"}],
-    tensors = [{dims = [{size = [{arg = 0 : i64}]}], dtype = "f64", operand = 0 : i64},
+    tensors = [{dims = [{size = [{arg = 3 : i64}]}, {size = [{arg = 0 : i64}]}], dtype = "f64", operand = 0 : i64},
                {dims = [{size = [{arg = 1 : i64}]}], dtype = "f64", operand = 1 : i64},
                {dims = [{size = [{arg = 2 : i64}]}, {size = [{arg = 3 : i64}]}, {size = [{arg = 0 : i64}]},
                         {size = [{arg = 3 : i64}]}], dtype = "i32", operand = -1 : i64}]}} {
@@ -38,6 +38,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
       %list = arith.muli %trees, %nodes : i32
       %whole = arith.addi %list, %nodes : i32
       %leaves = arith.addi %whole, %workers : i32
+      %row = arith.muli %count, %n : i32
+      %costs = llvm.getelementptr %cost[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f64
       scf.for %w = %c0 to %workers step %c1 : i32 {
         %from = llvm.getelementptr %start[%w] : (!llvm.ptr, i32) -> !llvm.ptr, f64
         %first = llvm.load %from : !llvm.ptr -> f64
@@ -89,8 +91,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
         %next = arith.addi %g, %c1 : i32
         %more = arith.cmpi slt, %next, %groups : i32
         %rest = arith.select %more, %raster, %c0 : i32
-        %row = arith.muli %g, %raster : i32
-        %unit = arith.addi %row, %count : i32
+        %first = arith.muli %g, %raster : i32
+        %unit = arith.addi %first, %count : i32
         scf.for %k = %c0 to %c2 step %c1 : i32 {
           %lists = arith.cmpi eq, %k, %c0 : i32
           %tiles = arith.select %lists, %most, %rest : i32
@@ -99,7 +101,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
           %rp = llvm.getelementptr %name[%root] : (!llvm.ptr, i32) -> !llvm.ptr, i32
           %idle = llvm.load %rp : !llvm.ptr -> i32
           %last = scf.for %item = %c0 to %n step %c1 iter_args(%least = %idle) -> (i32) : i32 {
-            %cp = llvm.getelementptr %cost[%item] : (!llvm.ptr, i32) -> !llvm.ptr, f64
+            %cp = llvm.getelementptr %costs[%item] : (!llvm.ptr, i32) -> !llvm.ptr, f64
             %c = llvm.load %cp : !llvm.ptr -> f64
             %is = arith.cmpf oge, %c, %zero : f64
             %unit64 = arith.extsi %unit : i32 to i64

@@ -116,11 +116,14 @@ def _cut_again(panel: torch.Tensor, first: torch.Tensor, count: torch.Tensor, by
 
 
 def spread(parts: torch.Tensor, size: int):
-    """Whose part each of `size` places is, the how manieth, and whether there is one: places in order, int64 [size]."""
-    ends = parts.cumsum(0)
-    place = torch.arange(size, device=parts.device)
-    owner = torch.searchsorted(ends, place, right=True).clamp(max=max(len(parts) - 1, 0))
-    return owner, place - (ends - parts)[owner], place < ends[-1:]
+    """Whose part each of `size` places is, the how manieth, and whether there is one: int64 [..., size].
+
+    `parts` is int64 [..., n]: the places of a row are those of its first, its second, and so on.
+    """
+    ends = parts.cumsum(-1)
+    place = torch.arange(size, device=parts.device).expand(*parts.shape[:-1], size).contiguous()
+    owner = torch.searchsorted(ends, place, right=True).clamp(max=max(parts.shape[-1] - 1, 0))
+    return owner, place - (ends - parts).gather(-1, owner), place < ends[..., -1:]
 
 
 def by_list(number: torch.Tensor, lists: int) -> tuple[torch.Tensor, torch.Tensor]:

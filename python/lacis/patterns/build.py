@@ -47,7 +47,7 @@ def build_pattern(format, shape, axes, distinct: bool) -> tuple[Pattern, dict[st
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
     pattern = Pattern(format, _one_width(structures))
     if pattern.device.type != "cpu":
-        pattern.uneven = uneven_axes(shape, axes)
+        pattern.uneven = uneven_axes(shape, axes, blocks=any(part.tile for part in parts.values()))
     return pattern, filled
 
 

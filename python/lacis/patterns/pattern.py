@@ -78,7 +78,8 @@ class Pattern:
             axes, valid = part.coordinates()
             for found, axis in zip(entries, axes):
                 found.append(axis[valid])
-        return uneven_axes(self.shape, [torch.cat(found) for found in entries])
+        axes = [torch.cat(found) for found in entries]
+        return uneven_axes(self.shape, axes, blocks=any(part.format.tile for part in self.parts.values()))
 
     @property
     def storage(self) -> dict[str, torch.Tensor]:

@@ -33,11 +33,12 @@ def cut_lists(
     """
     number, panel, tile = group_items(cost, workers=workers, raster=raster, groups=groups)
     none = torch.zeros_like(panel)
-    found = [[number, panel, tile, none, steps[panel], none - 1]]
-    for tiles in range(1, cut + 1):
-        number, *rest = _pieces(steps, cost, fixed=fixed, workers=workers, tiles=tiles)
-        found.append([torch.where(number < 0, -1, (groups * raster + tiles - 1) * workers + number), *rest])
-    return _listed(found, (groups * raster + cut) * workers)
+    whole = [number, panel, tile, none, steps[panel], none - 1]
+    if len(steps) == 0:
+        return _listed(whole, (groups * raster + cut) * workers)
+    number, *rest = _pieces(steps, cost, fixed=fixed, workers=workers, cut=cut)
+    found = [torch.where(number < 0, -1, groups * raster * workers + number), *rest]
+    return _listed([torch.cat(pair) for pair in zip(whole, found)], (groups * raster + cut) * workers)
 
 
 def sum_lists(steps: torch.Tensor, cost: torch.Tensor, *, workers: int, cut: int) -> dict[str, torch.Tensor]:
@@ -50,47 +51,51 @@ def sum_lists(steps: torch.Tensor, cost: torch.Tensor, *, workers: int, cut: int
         >>> lists["pos2"].tolist(), *(lists[f"crd{n}"].tolist()[:1] for n in (2, 3, 4, 5))
         ([0, 1, 1], [0], [0], [0], [2])
     """
-    found = []
-    for tiles in range(1, cut + 1):
-        parts, begin = _parts(steps, cost, workers, tiles)
-        panel = torch.arange(len(steps), device=steps.device).repeat_interleave(tiles)
-        tile = torch.arange(tiles, device=steps.device).repeat(len(steps))
-        is_cut = parts[panel] > 1
-        turn = is_cut.cumsum(0) - 1
-        number = torch.where(is_cut, (tiles - 1) * workers + turn % workers, -1)
-        found.append([number, panel, tile, tiles * begin[panel] + tile * parts[panel], parts[panel]])
-    return _listed(found, cut * workers)
+    parts, begin = (each[:, :, None] for each in _parts(steps, cost, workers, cut))
+    tiles, panel, tile = _numbers(steps, len(steps), cut)
+    is_cut = (parts > 1) & (tile < tiles)
+    turn = is_cut.flatten(1).cumsum(1).view_as(is_cut) - 1
+    number = torch.where(is_cut, (tiles - 1) * workers + turn % workers, -1)
+    return _listed([number, panel, tile, tiles * begin + tile * parts, parts], cut * workers)
 
 
-def _listed(found: list[list[torch.Tensor]], lists: int) -> dict[str, torch.Tensor]:
-    """Arrays of so many lists from items: in each of `found` the list (-1 of none) and what it says, item by item."""
-    number, *columns = (torch.cat(parts) for parts in zip(*found))
+def _numbers(steps: torch.Tensor, items: int, cut: int):
+    """How many tiles there are, the item, and the tile: of [cut, items, cut] an axis each."""
+    count = lambda size, axis: torch.arange(size, device=steps.device).view([-1 if n == axis else 1 for n in range(3)])
+    return count(cut, 0) + 1, count(items, 1), count(cut, 2)
+
+
+def _listed(items: list[torch.Tensor], lists: int) -> dict[str, torch.Tensor]:
+    """Arrays of so many lists from items: the list of each (-1 of none), and what it says."""
+    number, *columns = (each.reshape(-1) for each in torch.broadcast_tensors(*items))
     at, pos = by_list(number, lists)
     return {"pos2": pos} | {f"crd{n + 2}": column[at].int() for n, column in enumerate(columns)}
 
 
-def _parts(steps: torch.Tensor, cost: torch.Tensor, workers: int, tiles: int):
-    """How many parts each panel has, and how many those of cut panels before it have; int64 [panels]."""
+def _parts(steps: torch.Tensor, cost: torch.Tensor, workers: int, cut: int):
+    """How many parts each panel has with 1, ..., `cut` tiles, and how many those of cut panels before it have; int64
+    [cut, panels].
+    """
+    tiles = torch.arange(1, cut + 1, device=steps.device)[:, None]
     share = (tiles * cost.sum() / workers).clamp(min=torch.finfo(torch.float32).tiny)
     parts = torch.minimum((cost / share).round().long(), steps // SHORTEST).clamp(min=1)
     kept = torch.where(parts > 1, parts, 0)
-    return parts, kept.cumsum(0) - kept
+    return parts, kept.cumsum(1) - kept
 
 
-def _pieces(steps: torch.Tensor, cost: torch.Tensor, *, fixed: float, workers: int, tiles: int) -> list[torch.Tensor]:
-    """For each part and tile the worker (-1: none), panel, tile, first step, steps and slot; int64 [parts * tiles]."""
-    if len(steps) == 0:
-        return [steps] * 6
-    parts, begin = _parts(steps, cost, workers, tiles)
+def _pieces(steps: torch.Tensor, cost: torch.Tensor, *, fixed: float, workers: int, cut: int) -> list[torch.Tensor]:
+    """For each part and tile the list (-1: none), panel, tile, first step, steps and slot; int64, all in a row."""
+    parts, begin = _parts(steps, cost, workers, cut)
     panel, number, there = spread(parts, len(steps) + 2 * workers)
-    count = parts[panel]
-    first = steps[panel] * number // count
-    length = steps[panel] * (number + 1) // count - first
-    weight = fixed + (cost[panel] - fixed) * length / steps[panel].clamp(min=1)
-    order = torch.argsort(-torch.where(there, weight, -1.0), stable=True)
-    worker = hand_out(torch.where(there, weight, -1.0)[order], workers=workers, raster=tiles)[0, tiles - 1]
-    columns = [column[order][:, None].expand(-1, tiles) for column in (panel, first, length, count, number)]
-    panel, first, length, count, number = columns
-    tile = torch.arange(tiles, device=steps.device).expand_as(panel)
-    slot = torch.where(count > 1, tiles * begin[panel] + tile * count + number, -1)
-    return [column.reshape(-1) for column in (worker.long(), panel, tile, first, length, slot)]
+    count, length = parts.gather(1, panel), steps[panel]
+    first = length * number // count
+    own = length * (number + 1) // count - first
+    weight = torch.where(there, fixed + (cost[panel] - fixed) * own / length.clamp(min=1), -1.0)
+    order = torch.argsort(-weight, dim=1, stable=True)
+    worker = hand_out(weight.gather(1, order), workers=workers, raster=cut)[0].long()
+    columns = (panel, first, own, count, number, begin.gather(1, panel))
+    panel, first, own, count, number, begin = (column.gather(1, order)[:, :, None] for column in columns)
+    tiles, _, tile = _numbers(steps, order.shape[1], cut)
+    slot = torch.where(count > 1, tiles * begin + tile * count + number, -1)
+    lists = torch.where(worker < 0, -1, (tiles - 1) * workers + worker)
+    return [each.reshape(-1) for each in torch.broadcast_tensors(lists, panel, tile, first, own, slot)]

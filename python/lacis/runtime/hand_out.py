@@ -25,7 +25,7 @@ def hand_out(cost: torch.Tensor, workers: int, raster: int, groups: int) -> torc
     kernel = _kernel(cost.device)
     start = torch.zeros(workers, dtype=torch.float64, device=cost.device)
     with torch.no_grad():
-        return library.einsum([cost, start], [], (groups, raster, len(cost), raster), kernel.key)
+        return library.einsum([cost, start], [], (groups, raster, cost.shape[1], raster), kernel.key)
 
 
 def register() -> None:

@@ -176,6 +176,29 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
   return fits(found.height) && fits(found.width) ? std::optional(found) : std::nullopt;
 }
 
+/// Long rows have their blocks shared by two blocks of the grid, each of as many warps; a nest after adds up their
+/// sums. Returns the loop of the warps. `outer` are the loops around the tile `row` x `column`.
+static std::string shareRows(ScheduleBuilder &schedule, StringRef prefix, const std::string &shares, int64_t warps,
+                             ArrayRef<std::string> outer, const std::string &row, const std::string &column) {
+  std::string units = shares + "0", after = units + ".";
+  schedule.split(shares, warps);
+  schedule.race(units, "private");
+  auto order = [&](StringRef name, ArrayRef<std::string> inner) {
+    std::vector<std::string> loops;
+    for (StringRef loop : outer)
+      loops.push_back((name + loop.drop_front(name.empty() ? 0 : prefix.size())).str());
+    llvm::append_range(loops, inner);
+    schedule.reorder(loops);
+  };
+  order("", {units, row, column});
+  schedule.bind(units, "block.x");
+  std::string ownRow = after + row.substr(prefix.size()), ownColumn = after + column.substr(prefix.size());
+  order(after, {ownColumn, ownRow});
+  schedule.bind(ownColumn, "thread.y");
+  schedule.bind(ownRow, "thread.x");
+  return shares + "1";
+}
+
 /// Warps share the blocks of up to 32 rows and add their sums up; each multiplies tiles that it has read from memory
 /// before.
 static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Blocks &blocks) {
@@ -187,22 +210,27 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
     bool isSmall = most == kFewBlocks[0], isNarrow = blocks.width < tile;
     int64_t warps = isSmall ? mostWarps : std::min(blocks.height, tile) / 4;
     std::string row = prefix + blocks.row, depth = prefix + blocks.depth, walk = prefix + blocks.walk;
-    schedule.bind(prefix + lane.str() + "0", "block.x");
-    schedule.bind(prefix + blocks.grid, "block.x");
+    std::string column = prefix + lane.str() + "1", shares = walk + "1";
+    std::vector<std::string> outer{prefix + lane.str() + "0", prefix + blocks.grid};
     if (blocks.height > tile) {
       schedule.split(row, tile);
-      schedule.bind(row + "0", "block.x");
+      outer.push_back(row + "0");
       row += "1";
     }
-    schedule.splitNnz(walk, warps);
-    schedule.reorder({walk + "1", walk + "0"});
-    schedule.bind(walk + "1", "warp");
+    for (const std::string &loop : outer)
+      schedule.bind(loop, "block.x");
+    bool isShared = !isSmall && letterHas(schedule.getNest(), letterOf(blocks.grid), "lacis.uneven");
+    schedule.splitNnz(walk, isShared ? 2 * warps : warps);
+    schedule.reorder({shares, walk + "0"});
+    if (isShared)
+      shares = shareRows(schedule, prefix, shares, warps, outer, row, column);
+    schedule.bind(shares, "warp");
     if (blocks.width > tile) {
       schedule.split(depth, tile);
       schedule.unroll(depth + "0", std::min(blocks.width, 2 * tile) / tile);
       depth += "1";
     }
-    schedule.tensorize({row, prefix + lane.str() + "1", depth}, "mma");
+    schedule.tensorize({row, column, depth}, "mma");
     int64_t rounds = blocks.width > tile ? 1 : (isNarrow ? 3 : 2) + (isSmall ? 0 : 1); // that registers hold
     if (blocks.width <= 2 * tile && (isSmall || isNarrow)) // products of more vectors need the registers
       schedule.pipeline(walk + "0", rounds + 1);

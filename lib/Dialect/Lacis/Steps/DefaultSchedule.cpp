@@ -46,8 +46,12 @@ void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
 void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
   MLIRContext *context = nest.getFunction().getContext();
   if (LoopOp found = nest.find(loop); found && found->hasAttr("lacis.meets") && !found->hasAttr("lacis.race"))
-    add(RaceStepAttr::get(context, loop, "order"));
+    race(loop, "order");
   add(unit == "parallel" ? Attribute(ParallelStepAttr::get(context, loop)) : BindStepAttr::get(context, loop, unit));
+}
+
+void ScheduleBuilder::race(StringRef loop, StringRef strategy) {
+  add(RaceStepAttr::get(nest.getFunction().getContext(), loop, strategy));
 }
 
 void ScheduleBuilder::vectorize(StringRef loop, int64_t width) {
@@ -72,8 +76,9 @@ void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optiona
   add(RegroupStepAttr::get(nest.getFunction().getContext(), operand, layout, capacity));
 }
 
-void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within) {
-  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, /*cut=*/std::nullopt));
+void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within,
+                              std::optional<int64_t> cut) {
+  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, cut));
 }
 
 void ScheduleBuilder::stage(StringRef operand, StringRef place) {

@@ -21,13 +21,15 @@ public:
   void reorder(llvm::ArrayRef<std::string> loops);
   /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
+  void race(llvm::StringRef loop, llvm::StringRef strategy);
   void vectorize(llvm::StringRef loop, int64_t width);
   void jam(llvm::StringRef loop);
   void unroll(llvm::StringRef loop, int64_t factor, std::optional<int64_t> sums = std::nullopt);
   void relayout(llvm::StringRef operand, FormatAttr layout);
   void computeAt(llvm::StringRef operand, llvm::StringRef loop);
   void regroup(llvm::StringRef operand, FormatAttr layout, std::optional<int64_t> capacity);
-  void balance(llvm::StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within = std::nullopt);
+  void balance(llvm::StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within = std::nullopt,
+               std::optional<int64_t> cut = std::nullopt);
   void stage(llvm::StringRef operand, llvm::StringRef place);
   void pipeline(llvm::StringRef loop, int64_t stages);
   void tensorize(llvm::ArrayRef<std::string> loops, llvm::StringRef kind = "");

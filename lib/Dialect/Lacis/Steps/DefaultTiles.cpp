@@ -12,6 +12,8 @@ using namespace mlir;
 using namespace lacis;
 
 static constexpr int64_t kGroups = 16;
+/// Up to so many tiles of the dense axis the long rows of an uneven pattern are cut.
+static constexpr int64_t kCut = 8;
 
 /// Sizes that are multiples of 8, of float32 4: rows are copied by 16 bytes.
 static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) {
@@ -164,7 +166,10 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   order.push_back(column + "1");
   schedule.reorder(order);
   schedule.regroup(stored, cast<FormatAttr>(parseAttribute(layout, function.getContext())), panel.capacity);
-  schedule.balance(column + "0", panel.raster, kGroups);
+  bool isUneven = letterHas(schedule.getNest(), product.rows, "lacis.uneven");
+  bool isWhole = product.start || product.block().isMatrix;
+  schedule.balance(column + "0", panel.raster, kGroups, std::nullopt,
+                   isUneven && !isWhole ? std::optional(kCut) : std::nullopt);
   schedule.bind(cut.consumers, "warpgroup");
   for (const std::string &part : cut.parts)
     schedule.jam(part);

@@ -71,8 +71,6 @@ static std::string objectionToSum(LoopOp loop) {
   for (Value size : sizesOfCopies(loop))
     if (Operation *made = size.getDefiningOp(); !made || (top->isAncestor(made) && !getConstantIntValue(size)))
       return "how many units loop " + quoted + " has is not known before the launch";
-  if (std::optional<Case> known = caseOf(top); known && !known->name.empty())
-    return "a nest for a few vectors keeps nothing between launches";
   return objectionToSize(loop.getResultTypes()[0], sizesOfCopies(loop));
 }
 
@@ -92,9 +90,11 @@ static void addCopies(LoopOp loop, WorkspaceOp copies) {
   IRMapping mapping;
   auto nest = cast<LoopOp>(after.clone(*top, mapping));
   auto own = cast<LoopOp>(mapping.lookup(loop.getResult(0)).getDefiningOp());
+  std::optional<Case> sizes = caseOf(top); // whose name comes first in both
+  std::string prefix = sizes && !sizes->name.empty() ? (sizes->name + ".").str() : "";
   nest->walk([&](Operation *op) {
     if (auto name = op->getAttrOfType<StringAttr>("name"); name && isa<LoopOp, LevelLoopOp>(op))
-      op->setAttr("name", after.getStringAttr(loop.getName() + "." + name.getValue()));
+      op->setAttr("name", after.getStringAttr(loop.getName() + "." + name.getValue().drop_front(prefix.size())));
   });
   OpBuilder b(own);
   auto sum = LoopOp::create(b, loc, own.getName(), own.getUpper(), own.getInits());
@@ -109,24 +109,31 @@ static void addCopies(LoopOp loop, WorkspaceOp copies) {
 }
 
 /// Each iteration sums from the neutral element and keeps its sum in its copy; what follows the sum is for the nest
-/// after.
+/// after. The units are the innermost loop of the nest.
 static void keepInCopies(LoopOp loop, WorkspaceOp copies) {
   Location loc = loop.getLoc();
-  OpBuilder b(loop);
-  Value neutral = arith::ConstantOp::create(b, loc, *arith::getNeutralElement(combinerOf(loop)));
   LoopOp top = outermostLoop(loop);
+  Block *around = perfectChain(top).back().getBlock();
+  SmallVector<Value> place = placeOf(Value(), top);
   while (loop->getNextNode() != loop->getBlock()->getTerminator())
     loop->getBlock()->getTerminator()->getPrevNode()->erase();
-  auto units = LoopOp::create(b, loc, loop.getName(), loop.getUpper());
+  OpBuilder b = OpBuilder::atBlockEnd(around);
+  b.setInsertionPoint(around->getTerminator());
+  auto units = LoopOp::create(b, loc, loop.getName(), copies.getSizes()[0]);
   units->setAttr("lacis.meets", b.getUnitAttr());
+  Block::OpListType &own = units.getBlock()->getOperations();
+  own.splice(own.end(), around->getOperations(), around->begin(), units->getIterator());
+  YieldOp::create(b = OpBuilder::atBlockEnd(units.getBlock()), loc);
+  b.setInsertionPoint(loop);
+  Value neutral = arith::ConstantOp::create(b, loc, *arith::getNeutralElement(combinerOf(loop)));
   loop.getCoordinate().replaceAllUsesWith(units.getCoordinate());
   loop.getIterArgs()[0].replaceAllUsesWith(neutral);
-  Value own = loop.getBlock()->getTerminator()->getOperand(0);
-  loop.getBlock()->getTerminator()->erase();
-  units.getBlock()->getOperations().splice(units.getBlock()->end(), loop.getBlock()->getOperations());
-  OpBuilder body = OpBuilder::atBlockEnd(units.getBlock());
-  WriteOp::create(body, loc, own, copies, placeOf(units.getCoordinate(), top), Value(), IntegerAttr());
-  YieldOp::create(body, loc);
+  Operation *end = loop.getBlock()->getTerminator();
+  place[0] = units.getCoordinate();
+  b.setInsertionPointAfter(loop);
+  WriteOp::create(b, loc, end->getOperand(0), copies, place, Value(), IntegerAttr());
+  end->erase();
+  loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBlock()->getOperations());
   loop.erase();
 }
 
