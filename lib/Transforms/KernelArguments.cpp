@@ -42,6 +42,8 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     std::string rule = ofPositions ? "balance positions " + tiles : "balance by " + tiles + " raster " + raster;
     if (lists.getWithin())
       rule += " within " + std::to_string(*lists.getWithin());
+    if (lists.getParts())
+      rule += " parts " + std::to_string(*lists.getParts());
     TensorSource source = derived(from, lists.getType(), rule);
     if (lists.getGroups())
       source.rule += " groups " + std::to_string(*lists.getGroups());
@@ -50,7 +52,7 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     if (lists.getGroups() || (ofPositions && !from.rule.empty()))
       source.rule += " of " + from.rule + " " + from.format;
     source.lists = lists.getGroups() && !lists.getSums() ? *lists.getGroups() * lists.getRaster() : 0;
-    source.lists = std::max<int64_t>(source.lists + lists.getCut().value_or(0), 1);
+    source.lists = std::max<int64_t>(source.lists + lists.getCut().value_or(0), lists.getParts() ? 2 : 1);
     return source;
   }
   auto found = llvm::find(workspaces, tensor.getDefiningOp<WorkspaceOp>());

@@ -130,6 +130,9 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
     if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
       return nest.product.entries.emitError("tiles: operand ")
              << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
+  auto balance = nest.product.entries->getAttrOfType<DictionaryAttr>("lacis.balance");
+  if (auto parts = balance.getAs<IntegerAttr>("parts"))
+    nest.parts = parts.getInt();
   FailureOr<bool> isTf32 = readTf32(function, nest.product.left);
   if (failed(isTf32) || failed(readLayout(nest, function, marks)))
     return failure();

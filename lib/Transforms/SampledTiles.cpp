@@ -2,64 +2,14 @@
 /// \file
 /// Turns a sampled product whose loops are marked into roles: the producer gathers what the steps of a share need, the
 /// consumers multiply, and store the blocks of the share where the values lie.
-#include "SampledTiles.h"
+#include "SampledForm.h"
 
-#include "TileRoles.h"
-
-#include "mlir/AsmParser/AsmParser.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace lacis;
-
-namespace {
-
-/// A share: steps [first, first + count) of its panel, which has those in [begin, end).
-struct Share {
-  Value panel, begin, end, first, count;
-};
-
-class SampledForm : TileRoles {
-public:
-  SampledForm(func::FuncOp function, SampledNest &nest)
-      : TileRoles(function, nest.product.entries, nest.product.sum.getLoc()), nest(nest), layout(nest.layout) {}
-
-  void run();
-
-private:
-  using Body = llvm::function_ref<Value(OpBuilder &, const Share &, Value ring)>;
-
-  void produce(OpBuilder &at, Value worker, Value ring) override;
-  void consume(OpBuilder &at, Value consumer, Value worker, Value ring) override;
-  void forEachShare(OpBuilder &at, Value worker, Value ring, Body body);
-  using LoadTile = llvm::function_ref<void(OpBuilder &in, Value depth, Value tile)>;
-  Value fillStages(OpBuilder &at, ArrayRef<Value> rows, Value ring, LoadTile others);
-  Value fill(OpBuilder &at, const Share &share, Value ring);
-  Value sum(OpBuilder &at, Value consumer, const Share &share, Value ring);
-  void store(OpBuilder &at, Value acc, Value rowGroup, Value step, int64_t column);
-  Value columnOf(OpBuilder &at, const Share &share, Value step);
-  Value firstColumn(OpBuilder &at, const Share &share);
-  Value fillGathered(OpBuilder &at, const Share &share, Value ring);
-  Value sumGathered(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring);
-  Value sumSome(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring);
-  void storeGathered(OpBuilder &at, Value acc, Value step, int64_t column);
-  Value slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value bit);
-  Value part(OpBuilder &at, Value acc, int64_t column);
-
-  int64_t accColumns() { return nest.ownSteps() * layout.step; }
-  Value word(OpBuilder &at, int64_t value) {
-    return arith::ConstantOp::create(at, loc, at.getI32IntegerAttr(static_cast<int32_t>(value)));
-  }
-
-  SampledNest &nest;
-  const TileLayout &layout;
-  Value regrouped, lists, rounds, zero;
-};
-
-} // namespace
 
 void SampledForm::run() {
   MLIRContext *context = function.getContext();
@@ -79,49 +29,21 @@ void SampledForm::run() {
   auto regroupedType = RankedTensorType::get(type.getShape(), type.getElementType(), layout.format);
   auto number = [&](std::optional<int64_t> value) { return value ? b.getI64IntegerAttr(*value) : IntegerAttr(); };
   regrouped = RegroupOp::create(b, loc, regroupedType, nest.product.pattern, number(layout.capacity));
-  StringRef text = "#lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>";
-  if (nest.isGathered())
-    text = "#lacis.format<(n, i, s, c) -> (n : dense, i : compressed<unique=false>, s : singleton, c : singleton)>";
-  SmallVector<int64_t> shape(nest.isGathered() ? 4 : 3, ShapedType::kDynamic);
-  auto listsType = RankedTensorType::get(shape, b.getI1Type(), parseAttribute(text, context));
-  lists = BalanceOp::create(b, loc, listsType, regrouped, Value(), number(nest.share), number(1), IntegerAttr(),
-                            nest.isGathered() ? number(nest.within) : IntegerAttr(), /*cut=*/IntegerAttr(),
-                            /*sums=*/UnitAttr());
-  Value workers = tensor::DimOp::create(b, loc, lists, zero);
-  form(workers, nest.numConsumers());
-}
-
-void SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body body) {
-  std::string name = nest.product.entries.getName().str();
-  Type index = at.getIndexType();
-  auto panels = LevelLoopOp::create(at, loc, name + "_panel", lists, 1, worker, ValueRange(ring));
-  OpBuilder inPanels = OpBuilder::atBlockEnd(panels.getBlock());
-  auto shares = LevelLoopOp::create(inPanels, loc, name, lists, 2, panels.getPosition(),
-                                    ValueRange(panels.getIterArgs()[0]));
-  OpBuilder in = OpBuilder::atBlockEnd(shares.getBlock());
-  Value panel = panels.getCoordinates()[0];
-  auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, panel);
-  Share share{panel, bounds.getLo(), bounds.getHi(), {}, {}};
-  if (nest.isGathered()) {
-    share.first = add(in, share.begin, shares.getCoordinates()[0]);
-    auto counts = LevelLoopOp::create(in, loc, name + "_count", lists, 3, shares.getPosition(),
-                                      ValueRange(shares.getIterArgs()[0]));
-    OpBuilder inCounts = OpBuilder::atBlockEnd(counts.getBlock());
-    share.count = counts.getCoordinates()[0];
-    YieldOp::create(inCounts, loc, body(inCounts, share, counts.getIterArgs()[0]));
-    YieldOp::create(in, loc, counts.getResults());
-  } else {
-    share.first = add(in, share.begin, multiply(in, shares.getCoordinates()[0], nest.share));
-    Value left = arith::SubIOp::create(in, loc, share.end, share.first);
-    share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
-    YieldOp::create(in, loc, body(in, share, shares.getIterArgs()[0]));
+  lists = workLists();
+  Value workers = tensor::DimOp::create(b, loc, lists, constant(nest.parts ? 1 : 0));
+  if (nest.parts) {
+    keepParts(workers);
+    makeRoles(workers, nest.numConsumers());
+    isSummingUp = true;
   }
-  YieldOp::create(inPanels, loc, shares.getResults());
+  form(workers, nest.numConsumers());
 }
 
 //===- Producer -----------------------------------------------------------===//
 
 void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
+  if (isSummingUp)
+    return;
   forEachShare(producer, worker, ring,
                [&](OpBuilder &at, const Share &share, Value place) {
                  return nest.isGathered() ? fillGathered(at, share, place) : fill(at, share, place);
@@ -129,10 +51,11 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
 }
 
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
-Value SampledForm::fillStages(OpBuilder &at, ArrayRef<Value> rows, Value ring, LoadTile others) {
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, ring);
+Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value> rows, Value ring, LoadTile others) {
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value place = loop.getIterArgs()[0], depth = multiply(in, loop.getCoordinate(), nest.depth);
+  Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
+  Value place = loop.getIterArgs()[0], depth = multiply(in, round, nest.depth);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
   for (auto [n, row] : llvm::enumerate(rows))
     load(in, nest.product.left, {depth, row}, tiles.getTiles()[0], constant(n));
@@ -157,7 +80,7 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(columnOf(at, share, step));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
   }
-  return fillStages(at, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
     int64_t parts = layout.step / right;
     for (int64_t n = 0; n < nest.share; ++n) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
@@ -171,17 +94,17 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
 //===- Consumers ----------------------------------------------------------===//
 
 void SampledForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachShare(role, worker, ring,
-               [&](OpBuilder &at, const Share &share, Value place) {
-                 return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place)
-                                          : sum(at, consumer, share, place);
-               });
+  forEachShare(role, worker, ring, [&](OpBuilder &at, const Share &share, Value place) {
+    if (isSummingUp)
+      return addUp(at, consumer, share), place;
+    return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place) : sum(at, consumer, share, place);
+  });
 }
 
 Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value ring) {
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   SmallVector<Value> carried{ring, SplatOp::create(at, loc, accType, initial)};
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, carried);
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, carried);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0];
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
@@ -197,14 +120,35 @@ Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value 
   Value next = ReleaseOp::create(in, loc, ringType, place);
   YieldOp::create(in, loc, ValueRange{next, more});
   auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
+  if (!nest.parts) {
+    storeShare(at, consumer, share, done.getResult(1));
+    return done.getResult(0);
+  }
+  Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
+  auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
+  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+  storeShare(then, consumer, share, done.getResult(1));
+  keep(otherwise, consumer, share, done.getResult(1));
+  return done.getResult(0);
+}
+
+/// The steps of a share that a consumer has, each where it is one.
+void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &share, StepBody body) {
+  Value ownStep = nest.splitsRows() ? zero : consumer;
   Value own = add(at, share.first, multiply(at, ownStep, nest.ownSteps()));
   for (int64_t n = 0; n < nest.ownSteps(); ++n) {
     Value step = add(at, own, constant(n));
     Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, step, share.end);
     OpBuilder then = scf::IfOp::create(at, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-    store(then, done.getResult(1), rowGroup, step, n * layout.step);
+    body(then, n, step);
   }
-  return done.getResult(0);
+}
+
+/// The blocks that a consumer has of a share.
+void SampledForm::storeShare(OpBuilder &at, Value consumer, const Share &share, Value acc) {
+  forEachOwnStep(at, consumer, share, [&](OpBuilder &in, int64_t n, Value step) {
+    store(in, acc, rowGroupOf(consumer), step, n * layout.step);
+  });
 }
 
 /// The slot of the block whose bit is `bit` in a step; negative where none is stored.
@@ -227,9 +171,9 @@ Value SampledForm::slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value
 }
 
 /// The columns of one stored block.
-Value SampledForm::part(OpBuilder &at, Value acc, int64_t column) {
-  auto type = AccType::get(at.getContext(), {64, layout.columns}, at.getF32Type());
-  return type == acc.getType() ? acc : ColumnsOp::create(at, loc, type, acc, column).getResult();
+Value SampledForm::columns(OpBuilder &at, Value acc, int64_t first, int64_t count) {
+  auto type = AccType::get(at.getContext(), {64, count}, at.getF32Type());
+  return type == acc.getType() ? acc : ColumnsOp::create(at, loc, type, acc, first).getResult();
 }
 
 /// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
@@ -245,7 +189,7 @@ void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, Value step, in
   if (layout.rows > 64)
     row = multiply(at, rowGroup, 64);
   for (int64_t beside = 0; beside < layout.width; ++beside) {
-    Value own = part(at, acc, column + beside * layout.columns);
+    Value own = columns(at, acc, column + beside * layout.columns, layout.columns);
     SmallVector<Value> slots;
     for (int64_t n = 0; n < blocks; ++n) {
       Value bit = arith::AddIOp::create(at, loc, firstBit, word(at, n * layout.width + beside));
@@ -288,7 +232,7 @@ Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
   }
-  return fillStages(at, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
     for (auto [n, from] : llvm::enumerate(columns)) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
       load(then, nest.product.right, {depth, from}, tile, constant(n));
@@ -331,7 +275,7 @@ Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share
   auto type = AccType::get(at.getContext(), {64, steps * layout.step}, at.getF32Type());
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), rounds, carried);
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, carried);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0];
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
@@ -363,7 +307,8 @@ void SampledForm::storeGathered(OpBuilder &at, Value acc, Value step, int64_t co
     scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
     slots.push_back(guard.getResult(0));
   }
-  StoreBlocksOp::create(at, loc, part(at, acc, column), nest.product.output, slots, ArrayAttr(), TypeAttr());
+  StoreBlocksOp::create(at, loc, columns(at, acc, column, layout.columns), nest.product.output, slots, ArrayAttr(),
+                        TypeAttr());
 }
 
 LogicalResult lacis::formSampledTiles(func::FuncOp function) {

@@ -19,6 +19,7 @@ struct SampledNest {
   int64_t share = 1;      // steps
   int64_t rowGroups = 1;  // of 64 rows in a panel: each consumer has one, or all have one
   bool isTf32 = false;
+  int64_t parts = 0;      // that the sum of a share is cut into, at the most; 0: it is not
   int64_t within = 0;     // columns of a share whose steps are gathered: blocks of one column, 64 rows in all
 
   int64_t numConsumers() { return *consumers.getTrip(); }

@@ -34,7 +34,6 @@ private:
   };
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
   using SumBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Sum &sum, mlir::Value ring)>;
-  using Levels = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ArrayRef<mlir::Value>, mlir::Value ring)>;
   using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
                                                                   mlir::Value coordinate, mlir::ValueRange carried)>;
 
@@ -43,7 +42,6 @@ private:
   void prepare();
   void prepareLists();
   mlir::Value workLists(llvm::StringRef format, bool sums);
-  mlir::Value forEachOfList(mlir::OpBuilder &at, mlir::Value list, mlir::Value number, mlir::Value ring, Levels body);
   void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body);
   void forEachSum(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, SumBody body);
   /// The steps of an item, or of a whole panel.

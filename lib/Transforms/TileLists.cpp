@@ -25,7 +25,7 @@ Value TileForm::workLists(StringRef levels, bool isSums) {
   auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
   return BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
                            number(nest.columns), number(nest.raster), number(nest.groups), /*within=*/IntegerAttr(),
-                           number(nest.cut), isSums ? b.getUnitAttr() : UnitAttr());
+                           number(nest.cut), /*parts=*/IntegerAttr(), isSums ? b.getUnitAttr() : UnitAttr());
 }
 
 void TileForm::prepareLists() {
@@ -41,27 +41,9 @@ void TileForm::prepareLists() {
                              ValueRange{columns, constant(layout.height * nest.rows)});
 }
 
-/// What list `number` says, level by level.
-Value TileForm::forEachOfList(OpBuilder &at, Value list, Value number, Value ring, Levels body) {
-  unsigned last = formatOf(list).getLevels().size() - 1;
-  std::string name = nest.panels.getName().str();
-  SmallVector<Value> found;
-  std::function<Value(OpBuilder &, unsigned, Value, Value)> descend = [&](OpBuilder &in, unsigned level, Value parent,
-                                                                          Value place) -> Value {
-    std::string own = level == 2 ? name : nest.tiles.getName().str() + std::to_string(level - 2);
-    auto loop = LevelLoopOp::create(in, loc, own, list, level, parent, ValueRange(place));
-    OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
-    found.push_back(loop.getCoordinates()[0]);
-    Value next = level == last ? body(inner, found, loop.getIterArgs()[0])
-                               : descend(inner, level + 1, loop.getPosition(), loop.getIterArgs()[0]);
-    YieldOp::create(inner, loc, next);
-    return loop.getResult(0);
-  };
-  return descend(at, 2, number, ring);
-}
-
 /// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile.
 void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
+  std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
   Value raster = constant(nest.raster), one = constant(1), isFew;
   Value count = arith::CeilDivUIOp::create(at, loc, tiles, raster);
   if (nest.cut) {
@@ -69,7 +51,7 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
     Value some = arith::MinUIOp::create(at, loc, count, one);
     count = arith::SelectOp::create(at, loc, isFew, some, count);
   }
-  auto groups = LoopOp::create(at, loc, nest.tiles.getName().str() + "0", count, ring);
+  auto groups = LoopOp::create(at, loc, columns + "0", count, ring);
   OpBuilder in = OpBuilder::atBlockEnd(groups.getBlock());
   Value first = arith::MulIOp::create(in, loc, groups.getCoordinate(), raster);
   Value left = arith::SubIOp::create(in, loc, tiles, first);
@@ -82,31 +64,32 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
     list = arith::SelectOp::create(in, loc, isFew, behind, list);
   }
   Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
-  Value next =
-      forEachOfList(in, lists, own, groups.getIterArgs()[0], [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-        Value column = multiply(at, add(at, first, found[1]), nest.columns);
-        Item item{found[0], column, {}, {}, {}};
-        if (nest.cut)
-          item = {found[0], column, found[2], found[3], found[4]};
-        return body(at, item, place);
-      });
+  Value next = forEachOfList(in, panels, columns, lists, own, groups.getIterArgs()[0],
+                             [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
+                               Value column = multiply(at, add(at, first, found[1]), nest.columns);
+                               Item item{found[0], column, {}, {}, {}};
+                               if (nest.cut)
+                                 item = {found[0], column, found[2], found[3], found[4]};
+                               return body(at, item, place);
+                             });
   YieldOp::create(in, loc, next);
 }
 
 /// The panels that were cut, of the worker: where there are so few tiles that some were.
 void TileForm::forEachSum(OpBuilder at, Value worker, Value ring, SumBody body) {
+  std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
   Value one = constant(1);
   Value isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
   Value count = arith::SelectOp::create(at, loc, isFew, arith::MinUIOp::create(at, loc, tiles, one), zero);
-  auto few = LoopOp::create(at, loc, nest.tiles.getName().str() + "0", count, ring);
+  auto few = LoopOp::create(at, loc, columns + "0", count, ring);
   OpBuilder in = OpBuilder::atBlockEnd(few.getBlock());
   Value list = arith::SubIOp::create(in, loc, tiles, one);
   Value own = add(in, arith::MulIOp::create(in, loc, list, workers), worker);
-  Value next =
-      forEachOfList(in, sums, own, few.getIterArgs()[0], [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-        Sum sum{found[0], multiply(at, found[1], nest.columns), found[2], found[3]};
-        return body(at, sum, place);
-      });
+  Value next = forEachOfList(in, panels, columns, sums, own, few.getIterArgs()[0],
+                             [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
+                               Sum sum{found[0], multiply(at, found[1], nest.columns), found[2], found[3]};
+                               return body(at, sum, place);
+                             });
   YieldOp::create(in, loc, next);
 }
 

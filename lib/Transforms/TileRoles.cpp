@@ -25,6 +25,26 @@ void TileRoles::load(OpBuilder &at, Value from, ValueRange indices, Value tile, 
   LoadTileOp::create(at, loc, from, indices, tile, isList ? place : Value(), ArrayAttr());
 }
 
+Value TileRoles::forEachOfList(OpBuilder &at, StringRef panel, StringRef item, Value list, Value number, Value ring,
+                               Levels body) {
+  ArrayRef<LevelAttr> levels = formatOf(list).getLevels();
+  auto first =
+      static_cast<unsigned>(llvm::count_if(levels, [](LevelAttr level) { return level.getExtent().coversDomain(); }));
+  SmallVector<Value> found;
+  std::function<Value(OpBuilder &, unsigned, Value, Value)> descend = [&](OpBuilder &in, unsigned level, Value parent,
+                                                                          Value place) -> Value {
+    std::string name = level == first ? panel.str() : item.str() + std::to_string(level - first);
+    auto loop = LevelLoopOp::create(in, loc, name, list, level, parent, ValueRange(place));
+    OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
+    found.push_back(loop.getCoordinates()[0]);
+    Value next = level + 1 == levels.size() ? body(inner, found, loop.getIterArgs()[0])
+                                            : descend(inner, level + 1, loop.getPosition(), loop.getIterArgs()[0]);
+    YieldOp::create(inner, loc, next);
+    return loop.getResult(0);
+  };
+  return descend(at, first, number, ring);
+}
+
 void TileRoles::makeRoles(Value workers, int64_t consumers) {
   auto loop = LoopOp::create(b, loc, "n", workers);
   loop.setBind(StringRef("block.x"));

@@ -26,6 +26,10 @@ protected:
   mlir::Value multiply(mlir::OpBuilder &at, mlir::Value lhs, int64_t rhs);
   /// A box of a dense matrix, or of the stored block `{slot, row, column}`; `place` in a list of tiles, or null.
   void load(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange indices, mlir::Value tile, mlir::Value place) const;
+  using Levels = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ArrayRef<mlir::Value>, mlir::Value ring)>;
+  /// What list `number` of `list` says, level by level; the loops take their names from `panel` and `item`.
+  mlir::Value forEachOfList(mlir::OpBuilder &at, llvm::StringRef panel, llvm::StringRef item, mlir::Value list,
+                            mlir::Value number, mlir::Value ring, Levels body);
   /// Roles in a nest of their own.
   void makeRoles(mlir::Value workers, int64_t consumers);
   /// Makes the roles, and removes the nest and the marks of its operands.

@@ -21,6 +21,24 @@ func.func @counts(%w: tensor<?x?xbf16, #bsr>) {
 
 // -----
 
+#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+func.func @parts(%w: tensor<?x?xbf16, #bsr>) {
+  // expected-error@+1 {{shares of positions that are not gathered have 'parts', at least 2; others have none}}
+  %0 = lacis.balance %w by 16 within 640 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  return
+}
+
+// -----
+
+#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+func.func @part_lists(%w: tensor<?x?xbf16, #bsr>) {
+  // expected-error@+1 {{b : singleton)', with 'g : dense' before and three 'singleton' levels behind}}
+  %0 = lacis.balance %w by 8 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  return
+}
+
+// -----
+
 func.func @gathered(%t: !lacis.tile<8x32x64xbf16>, %acc: !lacis.acc<64x64xf32>, %n: index) {
   // expected-error@+1 {{the columns of the accumulator are as many groups as 'columns', and its rows as many as each of them has in 'rows'}}
   %0 = lacis.mma_gathered %t[%n, %n, %n], %t[%n, %n] into %acc : !lacis.tile<8x32x64xbf16>[index, index, index], !lacis.tile<8x32x64xbf16>[index, index] into !lacis.acc<64x64xf32>

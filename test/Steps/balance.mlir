@@ -65,6 +65,20 @@ func.func @within(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b
 
 // -----
 
+// expected-error @+2 {{balance: shares of stored blocks that are not gathered have 'parts', at least 2}}
+// expected-note @+1 {{asked for}}
+func.func @parts(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, parts = 4>]} {
+  lacis.loop "i" %i to %n {
+    lacis.loop "b" %b to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
 // CHECK-LABEL: func.func @cut(
 // CHECK:         lacis.balance = {cut = 8 : i64, groups = 16 : i64, raster = 4 : i64}
 func.func @cut(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, cut = 8>]} {

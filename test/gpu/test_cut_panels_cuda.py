@@ -5,6 +5,8 @@ import families
 import pytest
 import torch
 
+import lacis
+
 pytestmark = pytest.mark.skipif(families.CAPABILITY < (8, 0), reason="needs tensor cores of sm_80 or later")
 TARGETS = [("auto", "sm_90a"), (families.AMPERE, "sm_80")]
 
@@ -28,6 +30,15 @@ def test_few_tokens(block, after):
     """Two blocks of the grid share a row, from nine tokens on."""
     for tokens in (1, 8, 9, 16, 31, 32):
         problem = families.uneven("", block, 512, 4096, tokens, 0.9, after=after)
+        check(problem, tokens)
+
+
+@pytest.mark.parametrize("target, name", TARGETS, ids=[name for _, name in TARGETS])
+@pytest.mark.parametrize("block", [128, 64, 32])
+def test_parts_of_shares(block, target, name):
+    """Sums of a few shares are cut along the tokens, from 2048 of them on."""
+    for tokens in (2040, 2048, 4100):
+        problem = families.default("values", lacis.Bsr, (block, block), 512, 1024, tokens, 0.5, target)
         check(problem, tokens)
 
 

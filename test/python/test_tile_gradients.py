@@ -146,8 +146,10 @@ def walk_shares(kernel, packed, x, dy):
     dense[: dy.shape[1], : x.shape[1]] = dy.float().T @ x.float()
     found = torch.zeros(packed.values.shape)
     done = torch.zeros(len(packed.values), dtype=torch.int)
-    for item in range(lists["pos1"][-1]):
-        panel, first, count = int(lists["crd1"][item]), int(lists["crd2"][item]) * share, share
+    is_cut = "parts" in text["balance"]  # whole shares come first
+    level, pos = 1 + is_cut, lists[f"pos{1 + is_cut}"]
+    for item in range(pos[len(pos) // 2 if is_cut else -1]):
+        panel, first, count = int(lists[f"crd{level}"][item]), int(lists[f"crd{level + 1}"][item]) * share, share
         if "within" in text["balance"]:  # lists say where, and how many
             first, count = int(lists["crd2"][item]), int(lists["crd3"][item])
             columns = arrays["crd1"][arrays["pos1"][panel] + first :][:count].long() * step

@@ -17,6 +17,7 @@ from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .copies import copy_units, copy_units_again, have_room
+from .parts import part_lists
 from .pieces import cut_lists, sum_lists
 from .regroup import Regrouped, regroup
 from .structure import Structure
@@ -104,7 +105,7 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
         columns, by = layout.arrays["crd1"] * step, options["positions"]
         return gathered_shares(positions, columns, by=by, within=options["within"], workers=workers)
     if "positions" in options:
-        return _shares(layout, options["positions"], workers)
+        return _shares(layout, options, workers)
     (rows, columns), inner = layout.format.tile, layout.format.levels[1].digits[0]
     cost = panel_cost(
         layout.arrays,
@@ -128,15 +129,19 @@ def _workers(structure: Structure) -> int:
     return os.cpu_count() or 1
 
 
-def _shares(layout: Regrouped, by: int, workers: int) -> dict[str, torch.Tensor]:
-    """Work lists of shares of `by` steps; a share takes the time of its products or that of its bytes, per round."""
+def _shares(layout: Regrouped, options: dict[str, int], workers: int) -> dict[str, torch.Tensor]:
+    """Work lists of shares of so many steps; a share takes the time of its products or that of its bytes, per round."""
+    by = options["positions"]
     outer, inner = (layout.format.levels[n].digits[0].div for n in (0, 1))
     positions = layout.arrays["pos1"]
     n = torch.arange(by + 1, dtype=torch.float64, device=positions.device)
     copies = (n * inner + outer) * _ROUND * _HALF / 70e3
     products = torch.full_like(n, by * inner / 2 * outer / 64 * _ROUND / 16 / 1.5e3)
     cost, most = torch.maximum(products, copies), len(layout.arrays["crd1"])
-    return share_lists(positions.diff().long(), cost, by=by, workers=workers, most=most)
+    steps = positions.diff().long()
+    if "parts" not in options:
+        return share_lists(steps, cost, by=by, workers=workers, most=most)
+    return part_lists(steps, cost, by=by, workers=workers, most=most, parts=options["parts"])
 
 
 def layout_of_lists(text: str) -> str:

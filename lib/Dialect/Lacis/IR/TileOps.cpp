@@ -35,9 +35,12 @@ LogicalResult BalanceOp::verify() {
     return emitOpError("shares of positions are 'within' so many elements, at least 1; other lists are not");
   if (getCut() && (!getGroups() || *getCut() < 1))
     return emitOpError("lists of 'groups' are 'cut', up to at least 1 tile; others are not");
+  if (getParts() && (getGroups() || getExtent() || getWithin() || *getParts() < 2))
+    return emitOpError("shares of positions that are not gathered have 'parts', at least 2; others have none");
   if (getSums() && !getCut())
     return emitOpError("only what is 'cut' has sums");
-  size_t dense = getGroups() ? 2 : 1, more = getSums() ? 3 : getCut() ? 4 : getWithin() ? 2 : 1;
+  bool isCut = getCut() || getParts();
+  size_t dense = getGroups() || getParts() ? 2 : 1, more = getSums() ? 3 : isCut ? 4 : getWithin() ? 2 : 1;
   ArrayRef<LevelAttr> levels = lists.getLevels();
   bool isList = levels.size() == dense + 1 + more && lists.getAxes().size() == levels.size() &&
                 llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&
@@ -48,12 +51,12 @@ LogicalResult BalanceOp::verify() {
   if (!isList)
     return emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
                        "b : singleton)'")
-           << (getGroups()   ? ", with 'g : dense' before"
+           << (dense == 2    ? ", with 'g : dense' before"
                : getWithin() ? ", with 'c : singleton' behind"
                              : "")
-           << (getCut() ? StringRef(getSums() ? " and two 'singleton' levels behind"
-                                              : " and three 'singleton' levels behind")
-                        : StringRef());
+           << (isCut ? StringRef(getSums() ? " and two 'singleton' levels behind"
+                                           : " and three 'singleton' levels behind")
+                     : StringRef());
   return success();
 }
 

@@ -77,8 +77,8 @@ void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optiona
 }
 
 void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within,
-                              std::optional<int64_t> cut) {
-  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, cut));
+                              std::optional<int64_t> cut, std::optional<int64_t> parts) {
+  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, cut, parts));
 }
 
 void ScheduleBuilder::stage(StringRef operand, StringRef place) {

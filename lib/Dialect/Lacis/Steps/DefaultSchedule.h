@@ -29,7 +29,7 @@ public:
   void computeAt(llvm::StringRef operand, llvm::StringRef loop);
   void regroup(llvm::StringRef operand, FormatAttr layout, std::optional<int64_t> capacity);
   void balance(llvm::StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within = std::nullopt,
-               std::optional<int64_t> cut = std::nullopt);
+               std::optional<int64_t> cut = std::nullopt, std::optional<int64_t> parts = std::nullopt);
   void stage(llvm::StringRef operand, llvm::StringRef place);
   void pipeline(llvm::StringRef loop, int64_t stages);
   void tensorize(llvm::ArrayRef<std::string> loops, llvm::StringRef kind = "");

@@ -14,6 +14,8 @@ using namespace lacis;
 static constexpr int64_t kGroups = 16;
 /// Up to so many tiles of the dense axis the long rows of an uneven pattern are cut.
 static constexpr int64_t kCut = 8;
+/// The sums of shares of stored blocks that do not come out even are cut into up to so many parts.
+static constexpr int64_t kParts = 8;
 
 /// Sizes that are multiples of 8, of float32 4: rows are copied by 16 bytes.
 static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) {
@@ -287,7 +289,8 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   }
   schedule.split(sum, panel.depth);
   schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
-  schedule.balance(entries + "0", 1, 1, panel.within);
+  schedule.balance(entries + "0", 1, 1, panel.within, /*cut=*/std::nullopt,
+                   panel.within ? std::nullopt : std::optional(kParts));
   schedule.bind(consumers, "warpgroup");
   schedule.jam(parts);
   schedule.stage(left, "shared");

@@ -17,7 +17,8 @@ class Balance(Step):
     made from the pattern alone, for `groups` times `raster` rounds, and begin anew after them. Up to `cut` rounds of
     `loop` long rows are cut, so that each processor has as much to do, and a nest behind adds up their parts. Where
     `loop` is the first and runs over shares of stored blocks, these are handed out; `raster` and `groups` are 1, and
-    the blocks of a share lie `within` so many columns, where that is given.
+    the blocks of a share lie `within` so many columns, where that is given. Sums of shares that do not come out even
+    for all processors are cut into up to so many `parts`, which a nest behind adds up.
 
     for i0: for b0: s[i0, b0]   -->   for n in processors: for (i0, b0) in list(n): s[i0, b0]
     """
@@ -28,4 +29,5 @@ class Balance(Step):
     groups: int
     within: int | None = None
     cut: int | None = None
+    parts: int | None = None
     ready = True

@@ -114,12 +114,13 @@ def Lacis_RegroupStep : Lacis_Step<"Regroup", "regroup"> {
 def Lacis_BalanceStep : Lacis_Step<"Balance", "balance"> {
   let summary = "The tiles that two loops run over are handed out in work lists, the heaviest first.";
   let description = [{
-    Shares of stored blocks lie `within` so many columns, where that is given. Up to `cut` tiles of `loop` long rows are
-    cut, and their parts are added up by a nest behind.
+    Shares of stored blocks lie `within` so many columns, and are cut into up to so many `parts` of their sums, where that
+    is given. Up to `cut` tiles of `loop` long rows are cut. A nest behind adds up the parts.
   }];
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$raster, "int64_t":$groups,
                         OptionalParameter<"std::optional<int64_t>">:$within,
-                        OptionalParameter<"std::optional<int64_t>">:$cut);
+                        OptionalParameter<"std::optional<int64_t>">:$cut,
+                        OptionalParameter<"std::optional<int64_t>">:$parts);
 }
 
 def Lacis_StageStep : Lacis_Step<"Stage", "stage"> {

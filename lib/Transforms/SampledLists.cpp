@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The shares of a sampled product of tiles that a worker has, and what becomes of those whose sums were cut.
+///
+/// Where a sum has rounds enough, shares that do not come out even for all workers are cut into parts, each of some of
+/// the rounds. Their sums are kept in a workspace; in the nest behind, those who had the parts add them up, each some
+/// columns.
+#include "SampledForm.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// The sum of a share is cut where each part has so many rounds.
+static constexpr int64_t kRounds = 4;
+/// Parts that are kept, for each worker.
+static constexpr int64_t kSlots = 2;
+
+Value SampledForm::workLists() {
+  std::string axes = nest.parts ? "g, n, i" : "n, i";
+  std::string text =
+      std::string(") -> (") + (nest.parts ? "g : dense, " : "") + "n : dense, i : compressed<unique=false>";
+  StringRef levels = nest.parts ? "skpf" : nest.isGathered() ? "sc" : "s";
+  for (char axis : levels) {
+    axes += std::string(", ") + axis;
+    text += std::string(", ") + axis + " : singleton";
+  }
+  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", function.getContext());
+  SmallVector<int64_t> shape(levels.size() + (nest.parts ? 3 : 2), ShapedType::kDynamic);
+  auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
+  return BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
+                           number(nest.share), number(1), /*groups=*/IntegerAttr(), number(nest.within),
+                           /*cut=*/IntegerAttr(), number(nest.parts), /*sums=*/UnitAttr());
+}
+
+/// A workspace for the sums of parts, step by step.
+void SampledForm::keepParts(Value workers) {
+  int64_t rows = accType.getRows();
+  Attribute tile = accumulatorTiles(function.getContext(), "n", "m", layout.step, rows);
+  Value columns = arith::MulIOp::create(b, loc, workers, constant(kSlots * accColumns()));
+  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
+  kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tile),
+                             ValueRange{columns, constant(rows * nest.numConsumers())});
+}
+
+/// Whole shares, or where the sum is long enough parts of them.
+Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body body) {
+  std::string name = nest.product.entries.getName().str();
+  Value list = worker;
+  if (nest.parts) {
+    Value isLong = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::uge, rounds, constant(nest.parts * kRounds));
+    Value behind = add(at, worker, tensor::DimOp::create(b, loc, lists, constant(1)));
+    list = arith::SelectOp::create(at, loc, isLong, behind, worker);
+  }
+  return forEachOfList(
+      at, name + "_panel", name, lists, list, ring,
+      [&](OpBuilder &in, ArrayRef<Value> found, Value place) { return body(in, shareOf(in, found), place); });
+}
+
+/// What a list says of a share: the panel, then which of its shares, or the first step and the number of steps.
+Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
+  Type index = in.getIndexType();
+  auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, found[0]);
+  Share share{found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}};
+  if (nest.isGathered()) {
+    share.first = add(in, share.begin, found[1]);
+    share.count = found[2];
+    return share;
+  }
+  share.first = add(in, share.begin, multiply(in, found[1], nest.share));
+  Value left = arith::SubIOp::create(in, loc, share.end, share.first);
+  share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
+  if (!nest.parts)
+    return share;
+  share.part = found[2];
+  share.parts = found[3];
+  share.slot = found[4];
+  auto upTo = [&](Value part) {
+    Value product = arith::MulIOp::create(in, loc, rounds, part);
+    return arith::DivUIOp::create(in, loc, product, share.parts).getResult();
+  };
+  share.from = upTo(share.part);
+  share.rounds = arith::SubIOp::create(in, loc, upTo(add(in, share.part, constant(1))), share.from);
+  return share;
+}
+
+/// The tile of the workspace that a consumer has for a step in a slot.
+Value SampledForm::slotPlace(OpBuilder &at, Value slot, Value consumer, int64_t step) {
+  Value own = add(at, multiply(at, slot, nest.numConsumers()), consumer);
+  return add(at, multiply(at, own, nest.ownSteps()), constant(step));
+}
+
+void SampledForm::keep(OpBuilder &at, Value consumer, const Share &share, Value acc) {
+  forEachOwnStep(at, consumer, share, [&](OpBuilder &in, int64_t n, Value) {
+    StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
+                       slotPlace(in, share.slot, consumer, n));
+  });
+}
+
+/// Of the sum of a share that is cut, who has part n adds up every step n modulo the number of parts, in their order.
+void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
+  auto type = AccType::get(at.getContext(), {accType.getRows(), layout.step}, at.getF32Type());
+  Value isKept = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, share.slot, zero);
+  OpBuilder then = scf::IfOp::create(at, loc, isKept, /*withElseRegion=*/false).getThenBodyBuilder();
+  Value slot = arith::SubIOp::create(then, loc, share.slot, share.part);
+  forEachOwnStep(then, consumer, share, [&](OpBuilder &in, int64_t n, Value step) {
+    Value whose = arith::RemUIOp::create(in, loc, constant(n), share.parts);
+    Value isOwn = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::eq, whose, share.part);
+    OpBuilder own = scf::IfOp::create(in, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
+    auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
+      Value place = slotPlace(from, add(from, slot, part), consumer, n);
+      return LoadAccOp::create(from, loc, type, kept, place, onto).getAcc();
+    };
+    Value others = arith::SubIOp::create(own, loc, share.parts, constant(1));
+    auto loop = LoopOp::create(own, loc, "part", others, ValueRange(loadOnto(own, zero, Value())));
+    OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
+    Value part = add(next, loop.getCoordinate(), constant(1));
+    YieldOp::create(next, loc, loadOnto(next, part, loop.getIterArgs()[0]));
+    store(own, loop.getResult(0), rowGroupOf(consumer), step, /*column=*/0);
+  });
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares whose sums are cut: their lists, and the gradients of values that are made by them, against float64."""
+
+import dataclasses
+
+import pytest
+import torch
+
+import lacis
+from lacis import _core
+from lacis.capture import capture_einsum
+from lacis.capture.gradient import gradient_specs
+from lacis.emit import emit
+from lacis.patterns import execution
+from lacis.patterns.parts import part_lists
+from lacis.runtime import ptxas
+from lacis.runtime.compile import load_kernel
+from lacis.runtime.kernels import compile_kernel
+
+COUNTS = {"none": [], "empty": [0, 0], "one": [1], "few": [3, 0, 9, 1], "many": [(7 * n) % 31 for n in range(40)]}
+
+
+@pytest.mark.parametrize("workers", [1, 7, 40, 132])
+@pytest.mark.parametrize("name", COUNTS)
+def test_each_part_is_done_once(name, workers):
+    counts = torch.tensor(COUNTS[name], dtype=torch.int64)
+    cost = torch.tensor([0.0, 1.5, 2.5, 3.5, 3.5], dtype=torch.float64)
+    options = {"by": 4, "workers": workers, "most": int(counts.sum()) + 3, "parts": 4}
+    lists = part_lists(counts, cost, **options)
+    shares = {(panel, share) for panel, count in enumerate(counts.tolist()) for share in range(-(-count // 4))}
+    rows = list(zip(*(lists[f"crd{n}"].tolist() for n in range(2, 7))))
+    pos = lists["pos2"].tolist()
+    assert sorted(rows[: pos[workers]]) == [(*share, 0, 1, -1) for share in sorted(shares)]
+    parts = {share: [] for share in shares}
+    for panel, share, part, number, slot in rows[pos[workers] : pos[-1]]:
+        parts[panel, share].append((part, number, slot))
+    slots = []
+    for found in parts.values():
+        number, first = found[0][1], min(slot for _, _, slot in found)
+        assert sorted(found) == [(part, number, first + part if number > 1 else -1) for part in range(number)]
+        slots += [slot for _, _, slot in found if slot >= 0]
+    assert sorted(slots) == list(range(len(slots))) and len(slots) <= 2 * workers
+
+
+def test_what_does_not_come_out_even_is_cut():
+    cost = torch.tensor([0.0, 1.0], dtype=torch.float64)
+    for shares, cut, number in ((64, 64, 2), (132, 0, 1), (256, 0, 1), (268, 4, 4), (400, 4, 4)):
+        options = {"by": 1, "workers": 132, "most": shares, "parts": 4}
+        lists = part_lists(torch.ones(shares, dtype=torch.int64), cost, **options)
+        numbers = lists["crd5"][: lists["pos2"][-1]].tolist()
+        assert numbers.count(1) == 2 * shares - cut and numbers.count(number) == (cut * number if cut else 2 * shares)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "cuda:sm_80"])
+@pytest.mark.parametrize("block", [128, 64, 32])
+def test_gradients_of_cut_shares(block, target, monkeypatch):
+    """In plain loops, by the steps of a GPU: sums that are too short to be cut, and others."""
+    monkeypatch.setattr(execution, "_workers", lambda structure: 7)
+    kept = torch.rand(4, 6) < 0.6
+    kept[1], kept[2] = True, False
+    dense = torch.randn(4 * block, 6 * block) * kept.repeat_interleave(block, 0).repeat_interleave(block, 1)
+    packed = lacis.pack(dense.bfloat16(), lacis.Bsr(block, block))
+    x = torch.randn(4104, 6 * block).bfloat16()
+    spec = gradient_specs(capture_einsum("ij,bj->bi", [packed, x[:8]], None)[0])["values"]
+    steps = tuple(lacis.steps.parse(text) for text in compile_kernel(emit(spec), target).info["steps"])
+    assert [step.parts for step in steps if step.mnemonic == "balance"] == [8]
+    spec = dataclasses.replace(spec, steps=steps)
+    kernel = load_kernel(spec, "cpu", torch.device("cpu"))
+    for tokens in (8, 2040, 2048, 4104):
+        dy = torch.randn(tokens, 4 * block).bfloat16()
+        got = kernel.run([x[:tokens], dy], packed, packed.values.shape)
+        want = packed.pattern.gather(dy.double().T @ x[:tokens].double())
+        assert (got.double() - want).norm() <= 2.0**-7 * want.norm()
+    if ptxas.find():
+        options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
+        compiled = _core.compile(emit(spec), target, options)
+        assert len(_core.artifact_info(compiled.artifact)["launches"]) == 2
