@@ -178,7 +178,8 @@ def panel_cost(
     """Microseconds that a panel of an execution layout takes for one tile of the dense axis, float [panels].
 
     Every tile costs `cycles` of the tensor cores (at 1.5 GHz) and `tile_bytes`, every step `step_bytes`; a panel
-    costs `fixed` besides. Bytes arrive at 70 KB a microsecond. A companion index has one tile in each step.
+    costs `fixed` besides, and twice that at the least, for behind the stores of an empty one nothing is hidden. Bytes
+    arrive at 70 KB a microsecond. A companion index has one tile in each step.
 
         >>> arrays = {"pos1": torch.tensor([0, 2]), "pos2": torch.tensor([0, 3, 4])}
         >>> panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5).tolist()
@@ -187,4 +188,4 @@ def panel_cost(
     steps = arrays["pos1"].diff().double()
     tiles = arrays["pos2"][arrays["pos1"].long()].diff().double() if "pos2" in arrays else steps
     copies = (steps * step_bytes + tiles * tile_bytes) / 70e3
-    return torch.maximum(tiles * cycles / 1.5e3, copies) + fixed
+    return (torch.maximum(tiles * cycles / 1.5e3, copies) + fixed).clamp(min=2 * fixed)
