@@ -305,6 +305,16 @@ ArrayAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) 
   return b.getArrayAttr(factors);
 }
 
+ArrayAttr KernelArguments::tilesOf(Value size, int64_t tile, ArrayRef<WorkspaceOp> workspaces) {
+  ArrayAttr factors = sizeOf(size, workspaces);
+  if (!factors || factors.size() != 1)
+    return factors ? dividedProduct(b, llvm::to_vector(factors), tile) : ArrayAttr();
+  auto only = cast<DictionaryAttr>(factors[0]);
+  auto arg = only.getAs<IntegerAttr>("arg"); // not what is added up, divided or multiplied before
+  bool isPlain = only == factor(b, arg.getInt(), 1, 1)[0];
+  return isPlain ? factor(b, arg.getInt(), tile, 1) : dividedProduct(b, llvm::to_vector(factors), tile);
+}
+
 ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
   int64_t div = 1;
   while (auto op = size.getDefiningOp<arith::CeilDivUIOp>()) {

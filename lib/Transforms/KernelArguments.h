@@ -50,6 +50,8 @@ public:
   mlir::ArrayAttr sizeOfArray(const TensorSource &source, llvm::StringRef name, int64_t dim, int64_t mul);
   /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
   mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
+  /// The same of `ceildiv(size, tile)`.
+  mlir::ArrayAttr tilesOf(mlir::Value size, int64_t tile, llvm::ArrayRef<WorkspaceOp> workspaces);
 
   /// Which array of which operand a named array is, where the kernel takes it.
   std::optional<mlir::NamedAttrList> arrayTaken(const TensorSource &source, llvm::StringRef name) const;

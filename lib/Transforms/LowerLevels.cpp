@@ -137,14 +137,7 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
           constant(digit.mod);
           continue;
         }
-        ArrayAttr size = arguments.sizeOf(workspace.getSizes()[digit.axis], workspaces);
-        if (digit.div == 1) {
-          llvm::append_range(factors, size);
-          continue;
-        }
-        NamedAttrList factor(cast<DictionaryAttr>(size[0])); // panels cut a dimension
-        factor.set("div", b.getI64IntegerAttr(digit.div));
-        factors.push_back(factor.getDictionary(b.getContext()));
+        llvm::append_range(factors, arguments.tilesOf(workspace.getSizes()[digit.axis], digit.div, workspaces));
       }
     bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", b.getArrayAttr(factors))));
   }

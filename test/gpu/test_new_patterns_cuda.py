@@ -73,7 +73,8 @@ def test_the_kernel_hands_out_as_the_heap_does(n, workers, raster, groups):
     cost = torch.rand(n, dtype=torch.float64).sort(descending=True).values
     cost[: n // 3], cost[n - n // 5 :] = cost[:1], -1.0
     want = rule.hand_out(cost, workers=workers, raster=raster, groups=groups)
-    assert torch.equal(hand_out.hand_out(cost.cuda(), workers, raster, groups).cpu(), want)
+    given = cost.cuda().expand(raster, -1).contiguous()
+    assert torch.equal(hand_out.hand_out(given, workers, raster, groups).cpu(), want)
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if "Cs" not in name])

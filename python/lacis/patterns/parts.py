@@ -67,5 +67,5 @@ def _numbers(weight: torch.Tensor, workers: int, parts: int):
     taken = is_rest.sum() * limit
     length = torch.where(is_rest, weight, 0.0).amax() / limit + KEPT * weight.sum() / shares.clamp(min=1) * (limit > 1)
     end = length * ((taken + workers - 1) // workers)
-    best = limit[torch.where((limit > 1) & (taken > 2 * workers), torch.inf, end).argmin()]
+    best = limit.gather(0, torch.where((limit > 1) & (taken > 2 * workers), torch.inf, end).argmin(0, keepdim=True))
     return torch.where(is_rest, best, there.long())
