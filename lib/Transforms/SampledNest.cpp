@@ -137,5 +137,7 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
   if (failed(isTf32) || failed(readLayout(nest, function, marks)))
     return failure();
   nest.isTf32 = *isTf32;
+  if (nest.parts && nest.isTf32)
+    return nest.product.entries.emitError("tiles: sums of shares in tf32 are not cut into 'parts'");
   return nest;
 }

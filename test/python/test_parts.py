@@ -76,3 +76,15 @@ def test_gradients_of_cut_shares(block, target, monkeypatch):
         got = kernel.run([x[:tokens], dy], packed, packed.values.shape)
         want = packed.pattern.gather(dy.double().T @ x[:tokens].double())
         assert (got.double() - want).norm() <= 2.0**-7 * want.norm()
+
+
+@pytest.mark.long
+def test_sums_in_tf32_are_not_cut():
+    packed = lacis.pack(torch.randn(256, 256), lacis.Bsr(64, 64))
+    spec = capture_einsum("ij,bj->bi", [packed, torch.zeros(8, 256)], None)[0]
+    spec = gradient_specs(dataclasses.replace(spec, tf32=True))["values"]
+    steps = [lacis.steps.parse(text) for text in compile_kernel(emit(spec), "cuda:sm_90a").info["steps"]]
+    assert [step.parts for step in steps if step.mnemonic == "balance"] == [None]
+    steps = tuple(dataclasses.replace(step, parts=8) if step.mnemonic == "balance" else step for step in steps)
+    with pytest.raises(lacis.CompileError, match="tiles: sums of shares in tf32 are not cut into 'parts'"):
+        compile_kernel(emit(dataclasses.replace(spec, steps=steps)), "cuda:sm_90a")
