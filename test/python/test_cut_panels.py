@@ -108,7 +108,8 @@ def test_sums(block, expression, target, monkeypatch):
     packed = weight(block)
     spec = cut_spec(expression, packed, target)
     x = torch.zeros(8, packed.shape[expression == FORWARD], dtype=packed.dtype)
-    monkeypatch.setenv("LACIS_DEBUG", "1")  # nothing is outside of a workspace
+    if target == "cuda:sm_80":
+        monkeypatch.setenv("LACIS_DEBUG", "1")  # nothing is outside of a workspace
     kernel = lacis.compile(expression, packed, x, steps=spec.steps, target="cpu")
     matrix = packed.to_dense().double()
     for tokens in (1, 300, 256 * CUT, 256 * CUT + 1):

@@ -149,7 +149,7 @@ def test_work_lists_are_fair():
 def test_cost_of_panels():
     arrays = {"pos1": torch.tensor([0, 2, 2]), "pos2": torch.tensor([0, 3, 4])}
     cost = panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5)
-    assert cost.tolist() == [4 * 2 + 0.5, 0.5]
+    assert cost.tolist() == [4 * 2 + 0.5, 2 * 0.5]
 
 
 def test_shares_cover_every_position():
