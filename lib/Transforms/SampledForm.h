@@ -37,7 +37,6 @@ private:
   using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::Value depth, mlir::Value tile)>;
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
-  void keepParts(mlir::Value workers);
   mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t step);
   void keep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value acc);
   void addUp(mlir::OpBuilder &at, mlir::Value consumer, const Share &share);

@@ -7,7 +7,6 @@
 /// columns.
 #include "SampledForm.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -16,34 +15,13 @@ using namespace lacis;
 
 /// The sum of a share is cut where each part has so many rounds.
 static constexpr int64_t kRounds = 4;
-/// Parts that are kept, for each worker.
-static constexpr int64_t kSlots = 2;
 
 Value SampledForm::workLists() {
-  std::string axes = nest.parts ? "g, n, i" : "n, i";
-  std::string text =
-      std::string(") -> (") + (nest.parts ? "g : dense, " : "") + "n : dense, i : compressed<unique=false>";
   StringRef levels = nest.parts ? "skpf" : nest.isGathered() ? "sc" : "s";
-  for (char axis : levels) {
-    axes += std::string(", ") + axis;
-    text += std::string(", ") + axis + " : singleton";
-  }
-  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", function.getContext());
-  SmallVector<int64_t> shape(levels.size() + (nest.parts ? 3 : 2), ShapedType::kDynamic);
   auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
-  return BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
-                           number(nest.share), number(1), /*groups=*/IntegerAttr(), number(nest.within),
+  return BalanceOp::create(b, loc, listType(nest.parts, levels), regrouped, Value(), number(nest.share), number(1),
+                           /*groups=*/IntegerAttr(), number(nest.within),
                            /*cut=*/IntegerAttr(), number(nest.parts), /*sums=*/UnitAttr());
-}
-
-/// A workspace for the sums of parts, step by step.
-void SampledForm::keepParts(Value workers) {
-  int64_t rows = accType.getRows();
-  Attribute tile = accumulatorTiles(function.getContext(), "n", "m", layout.step, rows);
-  Value columns = arith::MulIOp::create(b, loc, workers, constant(kSlots * accColumns()));
-  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
-  kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tile),
-                             ValueRange{columns, constant(rows * nest.numConsumers())});
 }
 
 /// Whole shares, or where the sum is long enough parts of them.

@@ -32,7 +32,7 @@ void SampledForm::run() {
   lists = workLists();
   Value workers = tensor::DimOp::create(b, loc, lists, constant(nest.parts ? 1 : 0));
   if (nest.parts) {
-    keepParts(workers);
+    kept = keepSums(workers, accType.getRows() * nest.numConsumers(), accColumns(), accType.getRows(), layout.step);
     makeRoles(workers, nest.numConsumers());
     isSummingUp = true;
   }

@@ -6,26 +6,14 @@
 /// workspace; the nest behind adds them up, in their order, and finishes the panel.
 #include "TileForm.h"
 
-#include "mlir/AsmParser/AsmParser.h"
-
 using namespace mlir;
 using namespace lacis;
 
-/// Parts of panels that are kept, for each worker.
-static constexpr int64_t kSlots = 2;
-
 Value TileForm::workLists(StringRef levels, bool isSums) {
-  std::string axes = "g, n, i", text = ") -> (g : dense, n : dense, i : compressed<unique=false>";
-  for (char axis : levels) {
-    axes += std::string(", ") + axis;
-    text += std::string(", ") + axis + " : singleton";
-  }
-  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", function.getContext());
-  SmallVector<int64_t> shape(3 + levels.size(), ShapedType::kDynamic);
   auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
-  return BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(),
-                           number(nest.columns), number(nest.raster), number(nest.groups), /*within=*/IntegerAttr(),
-                           number(nest.cut), /*parts=*/IntegerAttr(), isSums ? b.getUnitAttr() : UnitAttr());
+  return BalanceOp::create(b, loc, listType(/*groups=*/true, levels), regrouped, Value(), number(nest.columns),
+                           number(nest.raster), number(nest.groups), /*within=*/IntegerAttr(), number(nest.cut),
+                           /*parts=*/IntegerAttr(), isSums ? b.getUnitAttr() : UnitAttr());
 }
 
 void TileForm::prepareLists() {
@@ -34,11 +22,7 @@ void TileForm::prepareLists() {
   if (!nest.cut)
     return;
   sums = workLists("bfk", /*isSums=*/true);
-  Attribute tile = accumulatorTiles(function.getContext(), "n", "m", nest.columns, nest.rows);
-  Value columns = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
-  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
-  kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tile),
-                             ValueRange{columns, constant(layout.height * nest.rows)});
+  kept = keepSums(workers, layout.height * nest.rows, nest.columns, nest.rows, nest.columns);
 }
 
 /// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile.

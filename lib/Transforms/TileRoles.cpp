@@ -3,11 +3,17 @@
 /// Makes the roles of a kernel of tiles.
 #include "TileRoles.h"
 
+#include "lacis/Dialect/Lacis/IR/Product.h"
+
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace lacis;
+
+/// Sums of parts that are kept, for each worker: as many as the work lists number at the most.
+static constexpr int64_t kSlots = 2;
 
 Value TileRoles::constant(int64_t value) {
   Value &known = constants[value];
@@ -43,6 +49,26 @@ Value TileRoles::forEachOfList(OpBuilder &at, StringRef panel, StringRef item, V
     return loop.getResult(0);
   };
   return descend(at, first, number, ring);
+}
+
+RankedTensorType TileRoles::listType(bool groups, StringRef levels) {
+  std::string axes = groups ? "g, n, i" : "n, i";
+  std::string text = std::string(") -> (") + (groups ? "g : dense, " : "") + "n : dense, i : compressed<unique=false>";
+  for (char axis : levels) {
+    axes += std::string(", ") + axis;
+    text += std::string(", ") + axis + " : singleton";
+  }
+  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", function.getContext());
+  SmallVector<int64_t> shape(levels.size() + (groups ? 3 : 2), ShapedType::kDynamic);
+  return RankedTensorType::get(shape, b.getI1Type(), format);
+}
+
+Value TileRoles::keepSums(Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns) {
+  Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", tileColumns, tileRows);
+  Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * columns));
+  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
+  return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles),
+                             ValueRange{across, constant(rows)});
 }
 
 void TileRoles::makeRoles(Value workers, int64_t consumers) {

@@ -30,6 +30,10 @@ protected:
   /// What list `number` of `list` says, level by level; the loops take their names from `panel` and `item`.
   mlir::Value forEachOfList(mlir::OpBuilder &at, llvm::StringRef panel, llvm::StringRef item, mlir::Value list,
                             mlir::Value number, mlir::Value ring, Levels body);
+  /// Work lists of `nest`, in `groups` of lists or one for each worker; what an item says has a letter a level.
+  mlir::RankedTensorType listType(bool groups, llvm::StringRef levels);
+  /// A workspace for the sums of parts, of `rows` x `columns` each, in tiles of so many rows and columns.
+  mlir::Value keepSums(mlir::Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns);
   /// Roles in a nest of their own.
   void makeRoles(mlir::Value workers, int64_t consumers);
   /// Makes the roles, and removes the nest and the marks of its operands.

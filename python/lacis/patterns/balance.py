@@ -46,11 +46,16 @@ def share_lists(
         >>> lists["pos1"].tolist(), lists["crd1"].tolist()[:3], lists["crd2"].tolist()[:3]
         ([0, 2, 3], [0, 0, 2], [0, 1, 0])
     """
-    parts = (counts + by - 1) // by
-    panel, share, there = spread(parts, (most + len(counts) * (by - 1)) // by)
-    positions = torch.where(there, counts[panel] - share * by, 0).clamp(max=by)
-    weight = torch.where(there, cost.to(counts.device, torch.float64, non_blocking=True)[positions], -1.0)
+    panel, share, weight = shares_of(counts, cost, by, most)
     return _handed_out(weight, [panel, share], workers)
+
+
+def shares_of(counts: torch.Tensor, cost: torch.Tensor, by: int, most: int) -> tuple[torch.Tensor, ...]:
+    """What `share_lists` hands out: panel, number and cost of each share, -1 where there is none."""
+    panel, share, there = spread((counts + by - 1) // by, (most + len(counts) * (by - 1)) // by)
+    positions = torch.where(there, counts[panel] - share * by, 0).clamp(max=by)
+    cost = cost.to(counts.device, torch.float64, non_blocking=True)
+    return panel, share, torch.where(there, cost[positions], -1.0)
 
 
 def gathered_shares(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from .balance import by_list, spread
+from .balance import by_list, shares_of, spread
 from .hand_out import hand_out
 
 KEPT = 1 / 16
@@ -48,10 +48,8 @@ def part_lists(
 def _sorted_shares(counts: torch.Tensor, cost: torch.Tensor, by: int, most: int):
     """Panel, number and cost of each share, the heaviest first, 0 where there is none; more than there can be."""
     counts = torch.cat([counts, counts.new_zeros(1)])
-    panel, share, there = spread((counts + by - 1) // by, (most + len(counts) * (by - 1)) // by + 1)
-    positions = torch.where(there, counts[panel] - share * by, 0).clamp(max=by)
-    weight = torch.where(there, cost.to(counts.device, torch.float64, non_blocking=True)[positions], 0.0)
-    weight, order = torch.sort(weight, descending=True, stable=True)
+    panel, share, weight = shares_of(counts, cost, by, most + by)
+    weight, order = torch.sort(weight.clamp(min=0.0), descending=True, stable=True)
     return panel[order], share[order], weight
 
 
