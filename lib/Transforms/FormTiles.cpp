@@ -143,26 +143,28 @@ LogicalResult TileForm::run() {
 }
 
 void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  if (isSummingUp)
-    return forEachSum(producer, worker, ring, [&](OpBuilder &at, const Sum &sum, Value place) {
-      return after.residual ? loadResidual(at, sum.panel, sum.column, place) : place;
-    });
+  if (isSummingUp && !after.residual)
+    return;
   forEachItem(producer, worker, ring, [&](OpBuilder &at, const Item &item, Value place) -> Value {
-    place = forEachStep(at, item, place, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
-      return SmallVector<Value>{fill(in, item, position, coordinate, carried[0])};
-    })[0];
+    if (!isSummingUp)
+      place = forEachStep(at, item, place, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
+        return SmallVector<Value>{fill(in, item, position, coordinate, carried[0])};
+      })[0];
     if (!after.residual)
       return place;
-    return whereWhole(at, item, place, [&](OpBuilder &in) { return loadResidual(in, item.panel, item.column, place); });
+    auto loaded = [&](OpBuilder &in) { return loadResidual(in, item.panel, item.column, place); };
+    auto nothing = [&](OpBuilder &) { return place; };
+    return isSummingUp ? whereWhole(at, item, nothing, loaded) : whereWhole(at, item, loaded, nothing);
   });
 }
 
 void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  if (isSummingUp)
-    return forEachSum(role, worker, ring,
-                      [&](OpBuilder &at, const Sum &sum, Value place) { return addUp(at, consumer, sum, place); });
-  forEachItem(role, worker, ring,
-              [&](OpBuilder &at, const Item &item, Value place) { return sum(at, consumer, item, place); });
+  forEachItem(role, worker, ring, [&](OpBuilder &at, const Item &item, Value place) {
+    if (!isSummingUp)
+      return sum(at, consumer, item, place);
+    auto nothing = [&](OpBuilder &) { return place; };
+    return whereWhole(at, item, nothing, [&](OpBuilder &in) { return addUp(in, consumer, item, place); });
+  });
 }
 
 namespace {

@@ -48,10 +48,10 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     if (lists.getGroups())
       source.rule += " groups " + std::to_string(*lists.getGroups());
     if (lists.getCut())
-      source.rule += " cut " + std::to_string(*lists.getCut()) + (lists.getSums() ? " sums 1" : "");
+      source.rule += " cut " + std::to_string(*lists.getCut());
     if (lists.getGroups() || (ofPositions && !from.rule.empty()))
       source.rule += " of " + from.rule + " " + from.format;
-    source.lists = lists.getGroups() && !lists.getSums() ? *lists.getGroups() * lists.getRaster() : 0;
+    source.lists = lists.getGroups() ? *lists.getGroups() * lists.getRaster() : 0;
     source.lists = std::max<int64_t>(source.lists + lists.getCut().value_or(0), lists.getParts() ? 2 : 1);
     return source;
   }

@@ -34,6 +34,7 @@ private:
   mlir::Value workLists();
   Share shareOf(mlir::OpBuilder &in, llvm::ArrayRef<mlir::Value> found);
   mlir::Value forEachShare(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring, Body body);
+  llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const Share &share);
   using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::Value depth, mlir::Value tile)>;
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);

@@ -21,7 +21,7 @@ Value SampledForm::workLists() {
   auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
   return BalanceOp::create(b, loc, listType(nest.parts, levels), regrouped, Value(), number(nest.share), number(1),
                            /*groups=*/IntegerAttr(), number(nest.within),
-                           /*cut=*/IntegerAttr(), number(nest.parts), /*sums=*/UnitAttr());
+                           /*cut=*/IntegerAttr(), number(nest.parts));
 }
 
 /// Whole shares, or where the sum is long enough parts of them.

@@ -64,16 +64,22 @@ Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value>
   return loop.getResult(0);
 }
 
-/// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
-/// looked up once.
-Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
-  int64_t left = nest.leftColumns(), right = nest.rightColumns();
-  SmallVector<Value> rows, columns, some;
-  for (int64_t row = 0; row < layout.panel; row += left) {
+/// The first row of each tile that is loaded of a panel; the rows of such a tile are neighbours.
+SmallVector<Value> SampledForm::rowsOf(OpBuilder &at, const Share &share) {
+  SmallVector<Value> rows;
+  for (int64_t row = 0; row < layout.panel; row += nest.leftColumns()) {
     Value place = add(at, multiply(at, share.panel, layout.height), constant(row / layout.rows));
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
     rows.push_back(add(at, multiply(at, group, layout.rows), constant(row % layout.rows)));
   }
+  return rows;
+}
+
+/// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
+/// looked up once.
+Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
+  int64_t right = nest.rightColumns();
+  SmallVector<Value> rows = rowsOf(at, share), columns, some;
   Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
   for (int64_t n = 0; n < nest.share; ++n) {
     Value step = arith::MinSIOp::create(at, loc, add(at, share.first, constant(n)), last);
@@ -220,14 +226,10 @@ Value SampledForm::firstColumn(OpBuilder &at, const Share &share) {
 
 /// All rows of the panel, and the columns from the first step of the share to its last.
 Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
-  int64_t left = nest.leftColumns(), right = nest.rightColumns();
-  Value firstPlace = multiply(at, share.panel, layout.height);
-  Value row = multiply(at, OriginOp::create(at, loc, at.getIndexType(), regrouped, firstPlace), layout.rows);
+  int64_t right = nest.rightColumns();
   Value last = arith::SubIOp::create(at, loc, add(at, share.first, share.count), constant(1));
   Value first = firstColumn(at, share), end = add(at, columnOf(at, share, last), constant(layout.step));
-  SmallVector<Value> rows, columns, some;
-  for (int64_t n = 0; n < layout.panel; n += left)
-    rows.push_back(add(at, row, constant(n)));
+  SmallVector<Value> rows = rowsOf(at, share), columns, some;
   for (int64_t n = 0; n < nest.within; n += right) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));

@@ -112,13 +112,18 @@ Value TileForm::pass(OpBuilder &at, Value consumers, Value ring) {
   return loop.getResult(0);
 }
 
-/// Each part of the residual arrives in a stage of its own, after the steps. A consumer lets those of the others pass,
-/// and finishes and stores its own while the stage is there.
-Value TileForm::finishWithResidual(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done) {
-  Value ring = pass(at, consumer, done[0]);
-  for (auto [acc, part] : llvm::zip(done.drop_front(), parts)) {
+/// Stores what a consumer has. Each part of a residual arrives in a stage of its own, after the steps: a consumer lets
+/// those of the others pass, and stores its own while the stage is there.
+Value TileForm::finish(OpBuilder &at, Value consumer, Value ring, StorePart store) {
+  if (!after.residual) {
+    for (int64_t n = 0; n < nest.numParts(); ++n)
+      store(at, n, /*residual=*/Value());
+    return ring;
+  }
+  ring = pass(at, consumer, ring);
+  for (int64_t n = 0; n < nest.numParts(); ++n) {
     auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-    store(at, acc, part, column, tiles.getTiles()[0]);
+    store(at, n, tiles.getTiles()[0]);
     ring = ReleaseOp::create(at, loc, ringType, ring);
   }
   return pass(at, arith::SubIOp::create(at, loc, constant(nest.numConsumers() - 1), consumer), ring);
@@ -138,15 +143,6 @@ Value TileForm::begin(OpBuilder &at, const Part &part, Value column) {
   return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place, /*onto=*/Value());
 }
 
-/// What follows the sums, and the results.
-Value TileForm::finish(OpBuilder &at, Value consumer, ArrayRef<Part> parts, Value column, ValueRange done) {
-  if (after.residual)
-    return finishWithResidual(at, consumer, parts, column, done);
-  for (auto [acc, part] : llvm::zip(done.drop_front(), parts))
-    store(at, acc, part, column, /*residual=*/Value());
-  return done[0];
-}
-
 Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item.panel);
   SmallVector<Value> carried{ring};
@@ -158,10 +154,13 @@ Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring)
     return next;
   });
   auto done = CompleteOp::create(at, loc, summed.getTypes(), summed);
-  if (!item.slot)
-    return finish(at, consumer, parts, item.column, done.getResults());
-  return whereWhole(
-      at, item, done.getResult(0),
-      [&](OpBuilder &in) { return finish(in, consumer, parts, item.column, done.getResults()); },
-      [&](OpBuilder &in) { keep(in, consumer, item.slot, done.getResults().drop_front()); });
+  auto storeAll = [&](OpBuilder &in) {
+    return finish(in, consumer, done.getResult(0), [&](OpBuilder &then, int64_t n, Value residual) {
+      store(then, done.getResult(1 + n), parts[n], item.column, residual);
+    });
+  };
+  return whereWhole(at, item, storeAll, [&](OpBuilder &in) {
+    keep(in, consumer, item.slot, done.getResults().drop_front());
+    return done.getResult(0);
+  });
 }

@@ -18,14 +18,10 @@ public:
   llvm::LogicalResult run();
 
 private:
-  /// What a worker does at once: a panel, or `count` steps of it from the `first` on, for the tokens of one tile. The
-  /// sum of such steps is kept in `slot` of the workspace, where that is not negative.
+  /// What a worker does at once: a panel, or `count` steps of it from the `first` on, for the tokens of one tile. Such
+  /// steps are part `part` of `parts`, whose sum is kept in `slot` of the workspace; of a whole panel that is negative.
   struct Item {
-    mlir::Value panel, column, first, count, slot;
-  };
-  /// A panel that has been cut for one tile: where its `parts` are kept.
-  struct Sum {
-    mlir::Value panel, column, slot, parts;
+    mlir::Value panel, column, first, count, part, parts, slot;
   };
   /// Where one accumulator of a consumer stands in the output, and the vectors that follow the sum, at its rows.
   struct Part {
@@ -33,29 +29,24 @@ private:
     llvm::SmallVector<mlir::Value> vectors;
   };
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
-  using SumBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Sum &sum, mlir::Value ring)>;
   using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
                                                                   mlir::Value coordinate, mlir::ValueRange carried)>;
+  using Branch = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
+  using StorePart = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value residual)>;
 
   void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) override;
   void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) override;
   void prepare();
   void prepareLists();
-  mlir::Value workLists(llvm::StringRef format, bool sums);
   void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body);
-  void forEachSum(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, SumBody body);
   /// The steps of an item, or of a whole panel.
   mlir::ValueRange forEachStep(mlir::OpBuilder &at, const Item &item, mlir::ValueRange carried, Round round);
-  /// The place in the ring behind what is done where the item is no part of a panel, which may be known; `otherwise`
-  /// leaves `ring`.
-  mlir::Value whereWhole(mlir::OpBuilder &at, const Item &item, mlir::Value ring,
-                         llvm::function_ref<mlir::Value(mlir::OpBuilder &)> whole,
-                         llvm::function_ref<void(mlir::OpBuilder &)> otherwise = nullptr);
+  /// The place in the ring behind what is done of a whole panel, which an item may be known to be, or of a part.
+  mlir::Value whereWhole(mlir::OpBuilder &at, const Item &item, Branch whole, Branch otherwise);
   mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t part);
   void keep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value slot, mlir::ValueRange accs);
-  mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const Sum &sum, mlir::Value ring);
-  mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, llvm::ArrayRef<Part> parts, mlir::Value column,
-                     mlir::ValueRange done);
+  mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const Item &item, mlir::Value ring);
+  mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   mlir::Value fill(mlir::OpBuilder &in, const Item &item, mlir::Value position, mlir::Value coordinate,
                    mlir::Value ring);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
@@ -72,14 +63,12 @@ private:
   void store(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value column, mlir::Value residual);
   mlir::Value loadResidual(mlir::OpBuilder &at, mlir::Value panel, mlir::Value column, mlir::Value ring);
   mlir::Value pass(mlir::OpBuilder &at, mlir::Value consumers, mlir::Value ring);
-  mlir::Value finishWithResidual(mlir::OpBuilder &at, mlir::Value consumer, llvm::ArrayRef<Part> parts,
-                                 mlir::Value column, mlir::ValueRange done);
 
   TileNest &nest;
   const TileLayout &layout;
   Finish after;
   bool isSummingUp = false; // the nest behind, which adds up the parts of panels
-  mlir::Value regrouped, lists, sums, kept, workers, tiles, zero, residualRows, matrixRows, rowTiles;
+  mlir::Value regrouped, lists, kept, workers, tiles, zero, residualRows, matrixRows, rowTiles;
 };
 
 } // namespace lacis

@@ -9,23 +9,18 @@
 using namespace mlir;
 using namespace lacis;
 
-Value TileForm::workLists(StringRef levels, bool isSums) {
-  auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
-  return BalanceOp::create(b, loc, listType(/*groups=*/true, levels), regrouped, Value(), number(nest.columns),
-                           number(nest.raster), number(nest.groups), /*within=*/IntegerAttr(), number(nest.cut),
-                           /*parts=*/IntegerAttr(), isSums ? b.getUnitAttr() : UnitAttr());
-}
-
 void TileForm::prepareLists() {
-  lists = workLists(nest.cut ? "bscf" : "b", /*isSums=*/false);
+  auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
+  RankedTensorType type = listType(/*groups=*/true, nest.cut ? "bsckpf" : "b");
+  lists = BalanceOp::create(b, loc, type, regrouped, Value(), number(nest.columns), number(nest.raster),
+                            number(nest.groups), /*within=*/IntegerAttr(), number(nest.cut), /*parts=*/IntegerAttr());
   workers = tensor::DimOp::create(b, loc, lists, constant(1));
-  if (!nest.cut)
-    return;
-  sums = workLists("bfk", /*isSums=*/true);
-  kept = keepSums(workers, layout.height * nest.rows, nest.columns, nest.rows, nest.columns);
+  if (nest.cut)
+    kept = keepSums(workers, layout.height * nest.rows, nest.columns, nest.rows, nest.columns);
 }
 
-/// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile.
+/// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile. Where
+/// panels are cut there is one group; where none are, nothing is summed up.
 void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
   std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
   Value raster = constant(nest.raster), one = constant(1), isFew;
@@ -33,7 +28,7 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
   if (nest.cut) {
     isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
     Value some = arith::MinUIOp::create(at, loc, count, one);
-    count = arith::SelectOp::create(at, loc, isFew, some, count);
+    count = arith::SelectOp::create(at, loc, isFew, some, isSummingUp ? zero : count);
   }
   auto groups = LoopOp::create(at, loc, columns + "0", count, ring);
   OpBuilder in = OpBuilder::atBlockEnd(groups.getBlock());
@@ -51,28 +46,10 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
   Value next = forEachOfList(in, panels, columns, lists, own, groups.getIterArgs()[0],
                              [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
                                Value column = multiply(at, add(at, first, found[1]), nest.columns);
-                               Item item{found[0], column, {}, {}, {}};
+                               Item item{found[0], column, {}, {}, {}, {}, {}};
                                if (nest.cut)
-                                 item = {found[0], column, found[2], found[3], found[4]};
+                                 item = {found[0], column, found[2], found[3], found[4], found[5], found[6]};
                                return body(at, item, place);
-                             });
-  YieldOp::create(in, loc, next);
-}
-
-/// The panels that were cut, of the worker: where there are so few tiles that some were.
-void TileForm::forEachSum(OpBuilder at, Value worker, Value ring, SumBody body) {
-  std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
-  Value one = constant(1);
-  Value isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
-  Value count = arith::SelectOp::create(at, loc, isFew, arith::MinUIOp::create(at, loc, tiles, one), zero);
-  auto few = LoopOp::create(at, loc, columns + "0", count, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(few.getBlock());
-  Value list = arith::SubIOp::create(in, loc, tiles, one);
-  Value own = add(in, arith::MulIOp::create(in, loc, list, workers), worker);
-  Value next = forEachOfList(in, panels, columns, sums, own, few.getIterArgs()[0],
-                             [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-                               Sum sum{found[0], multiply(at, found[1], nest.columns), found[2], found[3]};
-                               return body(at, sum, place);
                              });
   YieldOp::create(in, loc, next);
 }
@@ -96,17 +73,14 @@ ValueRange TileForm::forEachStep(OpBuilder &at, const Item &item, ValueRange car
   return steps.getResults();
 }
 
-Value TileForm::whereWhole(OpBuilder &at, const Item &item, Value ring, llvm::function_ref<Value(OpBuilder &)> whole,
-                           llvm::function_ref<void(OpBuilder &)> otherwise) {
+Value TileForm::whereWhole(OpBuilder &at, const Item &item, Branch whole, Branch otherwise) {
   if (!item.slot)
     return whole(at);
   Value is = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, item.slot, constant(0));
-  auto guard = scf::IfOp::create(at, loc, ring.getType(), is, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  auto guard = scf::IfOp::create(at, loc, TypeRange(Type(ringType)), is, /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), other = OpBuilder::atBlockEnd(guard.elseBlock());
   scf::YieldOp::create(then, loc, whole(then));
-  if (otherwise)
-    otherwise(other);
-  scf::YieldOp::create(other, loc, ring);
+  scf::YieldOp::create(other, loc, otherwise(other));
   return guard.getResult(0);
 }
 
@@ -123,23 +97,24 @@ void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) 
     StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, consumer, static_cast<int64_t>(n)));
 }
 
-/// The parts of a panel, in their order, and what follows.
-Value TileForm::addUp(OpBuilder &at, Value consumer, const Sum &sum, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, sum.panel);
-  SmallVector<Value> carried;
-  auto loadAt = [&](OpBuilder &in, Value slot, int64_t n, Value onto) {
-    return LoadAccOp::create(in, loc, accType, kept, slotPlace(in, slot, consumer, n), onto).getAcc();
-  };
-  for (int64_t n = 0; n < nest.numParts(); ++n)
-    carried.push_back(loadAt(at, sum.slot, n, Value()));
-  auto loop = LoopOp::create(at, loc, "part", arith::SubIOp::create(at, loc, sum.parts, constant(1)), carried);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value slot = add(in, add(in, sum.slot, loop.getCoordinate()), constant(1));
-  SmallVector<Value> next;
-  for (auto [n, acc] : llvm::enumerate(loop.getIterArgs()))
-    next.push_back(loadAt(in, slot, static_cast<int64_t>(n), acc));
-  YieldOp::create(in, loc, next);
-  SmallVector<Value> done{ring};
-  llvm::append_range(done, loop.getResults());
-  return finish(at, consumer, parts, sum.column, done);
+/// Of a panel that is cut, who has part n adds up every accumulator n modulo the number of parts, its parts in their
+/// order, and stores what follows.
+Value TileForm::addUp(OpBuilder &at, Value consumer, const Item &item, Value ring) {
+  SmallVector<Part> parts = locate(at, consumer, item.panel);
+  Value slot = arith::SubIOp::create(at, loc, item.slot, item.part), first = multiply(at, consumer, nest.numParts());
+  return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value residual) {
+    Value whose = arith::RemUIOp::create(in, loc, add(in, first, constant(n)), item.parts);
+    Value isOwn = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::eq, whose, item.part);
+    OpBuilder own = scf::IfOp::create(in, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
+    auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
+      Value place = slotPlace(from, add(from, slot, part), consumer, n);
+      return LoadAccOp::create(from, loc, accType, kept, place, onto).getAcc();
+    };
+    Value others = arith::SubIOp::create(own, loc, item.parts, constant(1));
+    auto loop = LoopOp::create(own, loc, "part", others, ValueRange(loadOnto(own, zero, Value())));
+    OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
+    Value part = add(next, loop.getCoordinate(), constant(1));
+    YieldOp::create(next, loc, loadOnto(next, part, loop.getIterArgs()[0]));
+    store(own, loop.getResult(0), parts[n], item.column, residual);
+  });
 }

@@ -65,26 +65,8 @@ func.func @cut(%w: tensor<?x?xbf16, #bsr>) {
 // -----
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
-func.func @sums(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{only what is 'cut' has sums}}
-  %0 = lacis.balance %w by 16 groups 4 sums : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
-  return
-}
-
-// -----
-
-#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @levels(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'g : dense' before and three 'singleton' levels behind}}
+  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'g : dense' before and five 'singleton' levels behind}}
   %0 = lacis.balance %w by 16 groups 4 cut 8 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
-  return
-}
-
-// -----
-
-#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
-func.func @levels_of_sums(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'g : dense' before and two 'singleton' levels behind}}
-  %0 = lacis.balance %w by 16 groups 4 cut 8 sums : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }

@@ -2,14 +2,12 @@
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=target -o - | FileCheck %s --check-prefix=LAUNCHES
 // LAUNCHES: rule = "balance by 256 raster 4 groups 16 cut 8 of regroup
-// LAUNCHES: rule = "balance by 256 raster 4 groups 16 cut 8 sums 1 of regroup
 // LAUNCHES: launches = [{{.*}}entry = "product_0"{{.*}}entry = "product_1"
 
 // Up to eight tiles of tokens long panels are cut: parts are kept, and a nest behind adds them up.
 // CHECK-LABEL: func.func @product(
 // CHECK:         %[[PAIRS:.*]] = lacis.regroup
 // CHECK:         %[[LISTS:.*]] = lacis.balance %[[PAIRS]] by 256 raster 4 groups 16 cut 8 :
-// CHECK:         %[[SUMS:.*]] = lacis.balance %[[PAIRS]] by 256 raster 4 groups 16 cut 8 sums :
 // CHECK:         %[[KEPT:.*]] = lacis.workspace
 // CHECK:         lacis.loop "n"
 // CHECK:           } consumers 2
@@ -18,7 +16,9 @@
 // CHECK:               lacis.level_loop "b01" %[[LISTS]][3]
 // CHECK:                 lacis.level_loop "b02" %[[LISTS]][4] {{.*}} (%{{.*}}, %[[FIRST:.*]]) iter
 // CHECK:                   lacis.level_loop "b03" %[[LISTS]][5] {{.*}} (%{{.*}}, %[[COUNT:.*]]) iter
-// CHECK:                     lacis.level_loop "b04" %[[LISTS]][6] {{.*}} (%{{.*}}, %[[SLOT:.*]]) iter
+// CHECK:                     lacis.level_loop "b04" %[[LISTS]][6]
+// CHECK:                       lacis.level_loop "b05" %[[LISTS]][7]
+// CHECK:                         lacis.level_loop "b06" %[[LISTS]][8] {{.*}} (%{{.*}}, %[[SLOT:.*]]) iter
 // CHECK:                       lacis.loop "j0" %{{.*}} to %[[COUNT]]
 // CHECK:                         lacis.coordinate %[[PAIRS]][1]
 // CHECK:                         lacis.mma
@@ -28,11 +28,15 @@
 // CHECK:                       lacis.store_acc %{{.*}} to %[[KEPT]]
 // CHECK:         lacis.loop "n"
 // CHECK:           } consumers 2
-// CHECK:             lacis.level_loop "i00" %[[SUMS]][2]
-// CHECK:               lacis.load_acc %[[KEPT]]
-// CHECK:               lacis.loop "part"
-// CHECK:                 lacis.load_acc %[[KEPT]] at %{{.*}} onto
-// CHECK:               lacis.store_tile
+// CHECK:             lacis.level_loop "i00" %[[LISTS]][2]
+// CHECK:               lacis.level_loop "b04" %[[LISTS]][6] {{.*}} (%{{.*}}, %[[PART:.*]]) iter
+// CHECK:               lacis.level_loop "b05" %[[LISTS]][7] {{.*}} (%{{.*}}, %[[PARTS:.*]]) iter
+// CHECK:                 %[[WHOSE:.*]] = arith.remui %{{.*}}, %[[PARTS]]
+// CHECK:                 arith.cmpi eq, %[[WHOSE]], %[[PART]]
+// CHECK:                 lacis.load_acc %[[KEPT]]
+// CHECK:                 lacis.loop "part"
+// CHECK:                   lacis.load_acc %[[KEPT]] at %{{.*}} onto
+// CHECK:                 lacis.store_tile
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @product(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.divisible = array<i64: 64, 8>},

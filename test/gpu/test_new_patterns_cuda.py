@@ -7,7 +7,7 @@ from test_tile_schedules_cuda import blocked, check
 
 import lacis
 from lacis.patterns import hand_out as rule
-from lacis.runtime import hand_out, kernels
+from lacis.runtime import kernels, pattern_kernels
 
 MAJOR = torch.cuda.get_device_capability()[0] if torch.cuda.is_available() else 0
 pytestmark = pytest.mark.skipif(MAJOR < 8, reason="needs a GPU of compute capability 8.0 or more")
@@ -29,10 +29,14 @@ def no_waiting():
     torch.cuda.set_sync_debug_mode("default")
 
 
+@pytest.mark.parametrize("is_uneven", [False, True])
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_new_pattern(name, no_waiting, monkeypatch):
+def test_a_new_pattern(name, is_uneven, no_waiting, monkeypatch):
     format, block = FORMATS[name], FORMATS[name].tile or (1, 1)
-    weights = [blocked(512, 768, tuple(block), sparsity) for sparsity in (0.6, 0.8)]
+    weights = [blocked(512, 768, tuple(block), sparsity) for sparsity in (0.9 if is_uneven else 0.6, 0.8)]
+    if is_uneven and "Ell" not in name:
+        for weight in weights:  # a row of blocks is full
+            weight[: block[0]] = torch.randn(block[0], 768, device="cuda").bfloat16()
     model = torch.nn.Sequential(torch.nn.Linear(768, 512)).cuda().bfloat16()
     with torch.no_grad():
         model[0].weight.copy_(weights[0])
@@ -72,9 +76,10 @@ def test_a_new_pattern(name, no_waiting, monkeypatch):
 def test_the_kernel_hands_out_as_the_heap_does(n, workers, raster, groups):
     cost = torch.rand(n, dtype=torch.float64).sort(descending=True).values
     cost[: n // 3], cost[n - n // 5 :] = cost[:1], -1.0
-    want = rule.hand_out(cost, workers=workers, raster=raster, groups=groups)
+    tiles = range(1, raster + 1)
+    want = rule.hand_out(cost, workers=workers, tiles=tiles, groups=groups)
     given = cost.cuda().expand(raster, -1).contiguous()
-    assert torch.equal(hand_out.hand_out(given, workers, raster, groups).cpu(), want)
+    assert torch.equal(pattern_kernels.hand_out(given, workers, tiles, groups).cpu(), want)
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if "Cs" not in name])

@@ -2,6 +2,7 @@
 """Long panels cut where there are few tiles of tokens: who does which part, and the sums, against float64."""
 
 import dataclasses
+import itertools
 
 import pytest
 import torch
@@ -13,11 +14,13 @@ from lacis.capture import Epilogue, capture_einsum
 from lacis.emit import emit
 from lacis.errors import CompileError
 from lacis.patterns import execution
-from lacis.patterns.pieces import cut_lists, sum_lists
+from lacis.patterns.hand_out import hand_out
+from lacis.patterns.pieces import cut_lists
 from lacis.runtime import ptxas
 from lacis.runtime.kernels import compile_kernel
 
 WORKERS, CUT = 7, 4
+GIVEN = {"fixed": 0.6, "kept": 0.4, "workers": WORKERS, "raster": 2, "groups": 3, "cut": CUT}
 FORWARD, INPUT = "ij,bj->bi", "ij,bi->bj"
 
 
@@ -40,41 +43,59 @@ def drawn(panels):
 def test_each_step_is_done_once(panels):
     torch.manual_seed(panels)
     steps, cost = drawn(panels)
-    given = {"workers": WORKERS, "cut": CUT}
-    lists = cut_lists(steps, cost, fixed=0.6, raster=2, groups=3, **given)
-    sums = sum_lists(steps, cost, **given)
-    assert len(lists["pos2"]) == (2 * 3 + CUT) * WORKERS + 1 and len(sums["pos2"]) == CUT * WORKERS + 1
+    lists = cut_lists(steps, cost, **GIVEN)
+    assert len(lists["pos2"]) == (2 * 3 + CUT) * WORKERS + 1
     for tiles in range(1, CUT + 1):
-        found = items(lists, 2 * 3 + tiles - 1, WORKERS, 5)
+        found = items(lists, 2 * 3 + tiles - 1, WORKERS, 7)
         kept = {}
         for panel in range(panels):
             for tile in range(tiles):
                 own = sorted(item[2:] for item in found if item[:2] == (panel, tile))
-                assert sum(count for _, count, _ in own) == steps[panel]
-                assert [first for first, _, _ in own] == [
-                    0,
-                    *torch.tensor([n for _, n, _ in own]).cumsum(0).tolist()[:-1],
-                ]
+                firsts, counts, numbers, parts, slots = zip(*own)
+                assert list(firsts) == [0, *itertools.accumulate(counts[:-1])] and sum(counts) == steps[panel]
+                assert list(numbers) == list(range(len(own))) and set(parts) == {len(own)}
                 if len(own) > 1:
-                    kept[panel, tile] = [slot for _, _, slot in own]
+                    kept[panel, tile] = list(slots)
                 else:
-                    assert own[0][2] == -1
+                    assert slots == (-1,)
         slots = [slot for own in kept.values() for slot in own]
         assert len(set(slots)) == len(slots) and all(0 <= slot < 2 * WORKERS for slot in slots)
         assert all(own == list(range(own[0], own[0] + len(own))) for own in kept.values())
-        added = {item[:2]: item[2:] for item in items(sums, tiles - 1, WORKERS, 4)}
-        assert added == {place: (own[0], len(own)) for place, own in kept.items()}
         assert tiles > 1 or panels < 5 or kept, "the long panel was not cut"
+
+
+@pytest.mark.parametrize("panels", [1, 5, 40])
+def test_the_last_worker_never_ends_later_than_without_cuts(panels):
+    """And ends earlier where one panel is longer than all others, if the lists are right about what each takes."""
+    torch.manual_seed(panels)
+    steps, cost = drawn(panels)
+    lists, ended = cut_lists(steps, cost, **GIVEN), []
+    for tiles in range(1, CUT + 1):
+        whole = hand_out(cost.sort(descending=True).values, workers=WORKERS, tiles=[tiles])[0, 0]
+        load = torch.zeros(WORKERS).double()
+        load.index_add_(0, whole.flatten().long(), cost.sort(descending=True).values.repeat_interleave(tiles))
+        ended.append((max(time_of(lists, tiles, worker, steps, cost) for worker in range(WORKERS)), load.max().item()))
+    assert all(cut <= whole + 1e-3 for cut, whole in ended)
+    assert panels < 5 or ended[0][0] < 0.7 * ended[0][1]
+
+
+def time_of(lists, tiles, worker, steps, cost):
+    """What a worker's list takes, by the costs that were given."""
+    first = (2 * 3 + tiles - 1) * WORKERS + worker
+    begin, end = lists["pos2"][first : first + 2].tolist()
+    panel, own, parts = (lists[f"crd{n}"][begin:end].long() for n in (2, 5, 7))
+    part = 0.6 + (cost[panel] - 0.6) * own / steps[panel].clamp(min=1)
+    return torch.where(parts > 1, part + GIVEN["kept"], cost[panel]).sum().item()
 
 
 @pytest.mark.parametrize("panels", [1, 40])
 def test_many_tiles_have_the_lists_that_they_had(panels):
     steps, cost = drawn(panels)
-    lists = cut_lists(steps, cost, fixed=0.6, workers=WORKERS, raster=2, groups=3, cut=CUT)
+    lists = cut_lists(steps, cost, **GIVEN)
     before = lacis.patterns.balance.group_lists(cost, workers=WORKERS, raster=2, groups=3)
     for number in range(2 * 3):
-        whole = [(panel, tile, 0, int(steps[panel]), -1) for panel, tile in items(before, number, WORKERS, 2)]
-        assert items(lists, number, WORKERS, 5) == whole
+        whole = [(panel, tile, 0, int(steps[panel]), 0, 1, -1) for panel, tile in items(before, number, WORKERS, 2)]
+        assert items(lists, number, WORKERS, 7) == whole
 
 
 def weight(block, dtype=torch.bfloat16):

@@ -9,14 +9,17 @@ import pytest
 import torch
 
 import lacis
+from lacis.emit.group_rows import GROUP_ROWS
 from lacis.emit.hand_out import HAND_OUT
 from lacis.formats.companion import companion
 from lacis.patterns import balance, derived
+from lacis.patterns import group_rows as grouping
 from lacis.patterns import hand_out as rule
+from lacis.patterns.group_rows import group_rows
 from lacis.patterns.hand_out import hand_out
 from lacis.patterns.place import place, sort_entries
 from lacis.patterns.regroup import regroup
-from lacis.runtime import hand_out as kernel
+from lacis.runtime import pattern_kernels as kernel
 from lacis.runtime import kernels
 
 WORKERS = (1, 3, 16, 132)
@@ -145,21 +148,47 @@ def test_companions(format, shape):
 
 
 def test_the_kernel_hands_out_as_the_heap_does():
-    for n, workers, raster, groups in ((64, 132, 4, 3), (5, 7, 3, 2), (300, 13, 1, 1), (0, 3, 2, 2), (22, 5, 8, 16)):
+    for n, workers, most, groups in ((64, 132, 4, 3), (5, 7, 3, 2), (300, 13, 1, 1), (0, 3, 2, 2), (22, 5, 8, 16)):
+        tiles = range(1, most + 1)
         cost = torch.rand(n, dtype=torch.float64).sort(descending=True).values
         cost[: n // 3], cost[n - n // 5 :] = cost[:1], -1.0
-        given = hand_out(cost, workers=workers, raster=raster, groups=groups)
-        assert torch.equal(kernel.hand_out(cost.expand(raster, -1).contiguous(), workers, raster, groups), given)
-        each = torch.rand(raster, n, dtype=torch.float64)
-        given = hand_out(each, workers=workers, raster=raster)
-        assert torch.equal(kernel.hand_out(each, workers, raster, 1), given)
-        for m in range(raster):
-            alone = hand_out(each[m], workers=workers, raster=raster)
-            assert torch.equal(given[0, m], alone[0, m])
+        given = hand_out(cost, workers=workers, tiles=tiles, groups=groups)
+        assert torch.equal(kernel.hand_out(cost.expand(most, -1).contiguous(), workers, tiles, groups), given)
+        tiles = [*tiles, most, 1]
+        each = torch.rand(len(tiles), n, dtype=torch.float64)
+        given = hand_out(each, workers=workers, tiles=tiles)
+        assert torch.equal(kernel.hand_out(each, workers, tiles, 1), given)
+        for row, count in enumerate(tiles):
+            alone = hand_out(each[row], workers=workers, tiles=[count])
+            assert torch.equal(given[0, row, :, :count], alone[0, 0]) and (given[0, row, :, count:] == -1).all()
 
 
-def test_the_kernel_is_one_thread_a_list():
-    compiled = kernels.compile_kernel(HAND_OUT, "cuda:sm_80")
+@pytest.mark.parametrize("rows, steps, panels", [(1, 1, 1), (7, 5, 3), (128, 128, 22), (40, 100, 7), (9, 64, 9)])
+def test_rows_of_a_panel_share_steps(rows, steps, panels, monkeypatch):
+    """Each row has a place; the kernel and torch order them alike, and what a panel needs is less than by chance."""
+    panel = torch.arange(rows) * panels // rows
+
+    def needed(order):
+        return sum(present[order[panel == n]].any(0).sum().item() for n in range(panels))
+
+    for density in (0.0, 0.1, 0.4, 1.0):
+        present = torch.rand(rows, steps) < density
+        order = group_rows(present, panels)
+        assert order.sort().values.tolist() == list(range(rows))
+        assert rows < 128 or density in (0.0, 1.0) or needed(order) < 0.97 * needed(torch.arange(rows))
+        calls = []
+        monkeypatch.setattr(grouping, "_DEVICE", "cpu")
+        monkeypatch.setattr(grouping, "on_device", lambda *args: calls.append(args) or kernel.group_rows(*args))
+        assert torch.equal(group_rows(present, panels), order) and len(calls) == 1
+        monkeypatch.undo()
+    many = torch.rand(grouping.MOST + 1, 2) < 0.5
+    assert group_rows(many, 3).tolist() == list(range(len(many)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", [HAND_OUT, GROUP_ROWS])
+def test_kernels_are_one_thread_a_list(text):
+    compiled = kernels.compile_kernel(text, "cuda:sm_80")
     assert [launch["block"] for launch in compiled.info["launches"]] == [[1, 1, 1]]
 
 

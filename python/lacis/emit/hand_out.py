@@ -2,29 +2,33 @@
 """The kernel that hands items out to workers, written at the stage of buffers: see `lacis.patterns.hand_out`."""
 
 # A tree of `2 * workers` nodes has the least loaded worker at its root, node 1; node n has the children 2n and 2n + 1,
-# and worker w is node `workers + w`. Each unit of the range, or block of the grid, makes the lists with one number of
-# tiles: it keeps a tree of all whole groups before (the second), and one in which the list of a group ends (the first).
+# and worker w is node `workers + w`. Each unit of the range, or block of the grid, hands out the items of one row of
+# costs: it keeps a tree of all whole groups before (the second), and one in which the list of a group ends (the first).
 HAND_OUT = """
 #n = [{arg = 0 : i64}]
 #workers = [{arg = 1 : i64}]
 #groups = [{arg = 2 : i64}]
-#raster = [{arg = 3 : i64}]
+#rows = [{arg = 3 : i64}]
+#most = [{arg = 4 : i64}]
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 1 : i64}, {kind = "dim", operand = 1 : i64, dim = 0 : i64},
-            {kind = "dim", operand = -1 : i64, dim = 0 : i64}, {kind = "dim", operand = -1 : i64, dim = 1 : i64},
-            {kind = "operand", operand = 0 : i64}, {kind = "operand", operand = 1 : i64},
+            {kind = "dim", operand = -1 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 0 : i64},
+            {kind = "dim", operand = -1 : i64, dim = 3 : i64}, {kind = "operand", operand = 0 : i64},
+            {kind = "operand", operand = 1 : i64}, {kind = "operand", operand = 2 : i64},
             {kind = "workspace", index = 0 : i64}, {kind = "workspace", index = 1 : i64}, {kind = "output"}],
-    index_bits = 32 : i64, output = {dtype = "i32", shape = [#groups, #raster, #n, #raster], zero = false},
+    index_bits = 32 : i64, output = {dtype = "i32", shape = [#groups, #rows, #n, #most], zero = false},
     workspace = [{bytes = [{arg = 1 : i64, mul = 32 : i64}, {arg = 3 : i64}]},
                  {bytes = [{arg = 1 : i64, mul = 16 : i64}, {arg = 3 : i64}]}],
-    sizes = [{name = "n"}, {name = "workers"}, {name = "groups"}, {name = "raster"}],
+    sizes = [{name = "n"}, {name = "workers"}, {name = "groups"}, {name = "rows"}, {name = "most"}],
     tensors = [{dims = [{size = [{arg = 3 : i64}]}, {size = [{arg = 0 : i64}]}], dtype = "f64", operand = 0 : i64},
                {dims = [{size = [{arg = 1 : i64}]}], dtype = "f64", operand = 1 : i64},
+               {dims = [{size = [{arg = 3 : i64}]}], dtype = "i32", operand = 2 : i64},
                {dims = [{size = [{arg = 2 : i64}]}, {size = [{arg = 3 : i64}]}, {size = [{arg = 0 : i64}]},
-                        {size = [{arg = 3 : i64}]}], dtype = "i32", operand = -1 : i64}]}} {
-  func.func @hand_out(%n: i32, %workers: i32, %groups: i32, %raster: i32,
+                        {size = [{arg = 4 : i64}]}], dtype = "i32", operand = -1 : i64}]}} {
+  func.func @hand_out(%n: i32, %workers: i32, %groups: i32, %rows: i32, %most: i32,
                       %cost: !llvm.ptr {llvm.noalias, llvm.readonly},
-                      %start: !llvm.ptr {llvm.noalias, llvm.readonly}, %load: !llvm.ptr {llvm.noalias},
+                      %start: !llvm.ptr {llvm.noalias, llvm.readonly},
+                      %counts: !llvm.ptr {llvm.noalias, llvm.readonly}, %load: !llvm.ptr {llvm.noalias},
                       %name: !llvm.ptr {llvm.noalias}, %to: !llvm.ptr {llvm.noalias}) attributes {lacis.kernel} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -32,13 +36,14 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
     %none = arith.constant -1 : i32
     %zero = arith.constant 0.0 : f64
     %nodes = arith.muli %workers, %c2 : i32
-    scf.for %count = %c0 to %raster step %c1 : i32 {
-      %most = arith.addi %count, %c1 : i32
-      %trees = arith.muli %count, %c2 : i32
+    scf.for %number = %c0 to %rows step %c1 : i32 {
+      %own = llvm.getelementptr %counts[%number] : (!llvm.ptr, i32) -> !llvm.ptr, i32
+      %count = llvm.load %own : !llvm.ptr -> i32
+      %trees = arith.muli %number, %c2 : i32
       %list = arith.muli %trees, %nodes : i32
       %whole = arith.addi %list, %nodes : i32
       %leaves = arith.addi %whole, %workers : i32
-      %row = arith.muli %count, %n : i32
+      %row = arith.muli %number, %n : i32
       %costs = llvm.getelementptr %cost[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f64
       scf.for %w = %c0 to %workers step %c1 : i32 {
         %from = llvm.getelementptr %start[%w] : (!llvm.ptr, i32) -> !llvm.ptr, f64
@@ -90,12 +95,12 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
         }
         %next = arith.addi %g, %c1 : i32
         %more = arith.cmpi slt, %next, %groups : i32
-        %rest = arith.select %more, %raster, %c0 : i32
-        %first = arith.muli %g, %raster : i32
-        %unit = arith.addi %first, %count : i32
+        %rest = arith.select %more, %most, %c0 : i32
+        %first = arith.muli %g, %rows : i32
+        %unit = arith.addi %first, %number : i32
         scf.for %k = %c0 to %c2 step %c1 : i32 {
           %lists = arith.cmpi eq, %k, %c0 : i32
-          %tiles = arith.select %lists, %most, %rest : i32
+          %tiles = arith.select %lists, %count, %rest : i32
           %tree = arith.select %lists, %list, %whole : i32
           %root = arith.addi %tree, %c1 : i32
           %rp = llvm.getelementptr %name[%root] : (!llvm.ptr, i32) -> !llvm.ptr, i32
@@ -106,12 +111,12 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
             %is = arith.cmpf oge, %c, %zero : f64
             %unit64 = arith.extsi %unit : i32 to i64
             %n64 = arith.extsi %n : i32 to i64
-            %raster64 = arith.extsi %raster : i32 to i64
+            %most64 = arith.extsi %most : i32 to i64
             %item64 = arith.extsi %item : i32 to i64
             %o0 = arith.muli %unit64, %n64 : i64
             %o1 = arith.addi %o0, %item64 : i64
-            %o2 = arith.muli %o1, %raster64 : i64
-            %end = scf.for %t = %c0 to %raster step %c1 iter_args(%worker = %least) -> (i32) : i32 {
+            %o2 = arith.muli %o1, %most64 : i64
+            %end = scf.for %t = %c0 to %most step %c1 iter_args(%worker = %least) -> (i32) : i32 {
               %within = arith.cmpi slt, %t, %tiles : i32
               %given = arith.andi %is, %within : i1
               %t64 = arith.extsi %t : i32 to i64
@@ -164,7 +169,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
           }
         }
       }
-    } {lacis.bind = "parallel", lacis.name = "count", lacis.size = #raster}
+    } {lacis.bind = "parallel", lacis.name = "number", lacis.size = #rows}
     return
   }
 }

@@ -24,7 +24,7 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
     """
     order = torch.argsort(-cost, stable=True)
     groups = -(-tiles // raster)
-    given = hand_out(cost[order], workers=workers, raster=raster, groups=groups)
+    given = hand_out(cost[order], workers=workers, tiles=range(1, raster + 1), groups=groups)
     last = (tiles - 1) % raster
     worker = torch.cat([given[: groups - 1, raster - 1], given[groups - 1 :, last]]) if tiles else given[:, 0]
     at, pos = by_list(worker.reshape(-1), workers)
@@ -170,7 +170,7 @@ def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
 def group_items(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> list[torch.Tensor]:
     """What `group_lists` hands out: of each item its list (-1 of none), panel and tile; int64 [items]."""
     order = torch.argsort(-cost, stable=True)
-    worker = hand_out(cost[order], workers=workers, raster=raster, groups=groups)
+    worker = hand_out(cost[order], workers=workers, tiles=range(1, raster + 1), groups=groups)
     unit = torch.arange(groups * raster, device=cost.device).reshape(groups, raster, 1, 1)
     number = torch.where(worker < 0, -1, unit * workers + worker)
     tile = torch.arange(raster, device=cost.device)

@@ -18,13 +18,13 @@ from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .copies import copy_units, copy_units_again, have_room
 from .parts import part_lists
-from .pieces import cut_lists, sum_lists
+from .pieces import cut_lists
 from .regroup import Regrouped, regroup
 from .structure import Structure
 
 # What a panel costs beside its products and copies, in microseconds, by the rows of its tiles' columns.
 _FIXED = 0.6
-_HALF = 2  # bytes of an element
+_HALF, _SUM = 2, 4  # bytes of an element, and of its sum
 _ROUND = 64  # elements of the dense axis that a round sums over
 
 
@@ -116,11 +116,10 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
     )
     if "cut" not in options:
         return group_lists(cost, workers=workers, raster=options["raster"], groups=options["groups"])
-    steps, cut = layout.arrays["pos1"].diff().long(), options["cut"]
-    if "sums" in options:
-        return sum_lists(steps, cost, workers=workers, cut=cut)
-    raster, groups = options["raster"], options["groups"]
-    return cut_lists(steps, cost, fixed=_FIXED, workers=workers, raster=raster, groups=groups, cut=cut)
+    steps = layout.arrays["pos1"].diff().long()
+    given = {name: options[name] for name in ("raster", "groups", "cut")}
+    kept = layout.format.levels[0].digits[0].div * options["by"] * _SUM / 70e3
+    return cut_lists(steps, cost, fixed=_FIXED, kept=kept, workers=workers, **given)
 
 
 def _workers(structure: Structure) -> int:

@@ -18,9 +18,13 @@ import torch
 from ..errors import FormatError
 from ..formats import Format
 from .copies import copy_units, exchange_chunks, piece_numbers, unit_places
+from .group_rows import group_rows
 from .structure import Structure
 
 __all__ = ["Regrouped", "exchange_chunks", "regroup"]
+
+
+_LOADED = 64  # rows that a kernel loads at once, at the most: these are neighbours
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +77,8 @@ def regroup(
     """The execution layout `format` of `structure`, whose stored blocks are matrices, or which is a dense matrix.
 
     A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
-    brings those with many common columns together where a panel has two; else they keep their places.
+    brings those with many common steps together where they are as high as what kernels load at once; else they keep
+    their order.
     Raises `FormatError` for a format that is no execution layout.
 
         >>> from lacis.patterns import Pattern
@@ -99,9 +104,11 @@ def regroup(
     present = _present_tiles(structure, *format.tile)
     present = present.T if outer.axis else present
     count = present.shape[0]
-    order = _pair_rows(present) if reorder and height == 2 else torch.arange(count, device=present.device)
     panels, steps = -(-count // height), -(-present.shape[1] // width)
-    place = _even_places(count, panels, height, present.device) if reorder else order
+    order = place = torch.arange(count, device=present.device)
+    if reorder:
+        order = group_rows(_steps(present, width), panels) if format.tile[outer.axis] >= _LOADED else order
+        place = _even_places(count, panels, height, present.device)
     grid = torch.zeros(panels * height, steps * width, dtype=torch.bool, device=present.device)
     grid[place, : present.shape[1]] = present[order]
     bits = grid.reshape(panels, height, steps, width).permute(0, 2, 1, 3).reshape(panels, steps, height * width)
@@ -168,20 +175,9 @@ def _present_tiles(structure: Structure, rows: int, columns: int) -> torch.Tenso
     return grid
 
 
-def _pair_rows(present: torch.Tensor) -> torch.Tensor:
-    """An order of the rows in which neighbours (0 and 1, 2 and 3, ...) have many columns in common."""
-    weight = present.float()
-    common, size = weight @ weight.T, weight.sum(1)
-    size, order = size.clone(), []
-    for _ in range(present.shape[0] // 2):
-        first = size.argmax(0, keepdim=True)
-        size.scatter_(0, first, -1.0)
-        second = torch.where(size >= 0, common.index_select(0, first)[0], -1.0).argmax(0, keepdim=True)
-        size.scatter_(0, second, -1.0)
-        order += [first, second]
-    if present.shape[0] % 2:
-        order.append(size.argmax(0, keepdim=True))
-    return torch.cat(order)
+def _steps(present: torch.Tensor, width: int) -> torch.Tensor:
+    """In which steps of `width` columns a row has any; bool [rows, steps]."""
+    return torch.nn.functional.pad(present, (0, -present.shape[1] % width)).unflatten(1, (-1, width)).any(2)
 
 
 def _even_places(count: int, panels: int, height: int, device) -> torch.Tensor:

@@ -56,12 +56,12 @@ def _register() -> None:
     torch.ops.load_library(_library_path())
     torch.library.register_fake("lacis::einsum", _fake)
     torch.library.register_fake("lacis::einsum.inference", _fake_inference)
-    from . import autocast, bound, gradients, hand_out
+    from . import autocast, bound, gradients, pattern_kernels
 
     torch.library.register_autograd("lacis::einsum", gradients.backward, setup_context=gradients.setup_context)
     autocast.register()
     bound.register()
-    hand_out.register()
+    pattern_kernels.register()
     if knobs.kernel_path:
         from lacis import _core
 

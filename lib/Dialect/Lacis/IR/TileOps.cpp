@@ -37,10 +37,7 @@ LogicalResult BalanceOp::verify() {
     return emitOpError("lists of 'groups' are 'cut', up to at least 1 tile; others are not");
   if (getParts() && (getGroups() || getExtent() || getWithin() || *getParts() < 2))
     return emitOpError("shares of positions that are not gathered have 'parts', at least 2; others have none");
-  if (getSums() && !getCut())
-    return emitOpError("only what is 'cut' has sums");
-  bool isCut = getCut() || getParts();
-  size_t dense = getGroups() || getParts() ? 2 : 1, more = getSums() ? 3 : isCut ? 4 : getWithin() ? 2 : 1;
+  size_t dense = getGroups() || getParts() ? 2 : 1, more = getCut() ? 6 : getParts() ? 4 : getWithin() ? 2 : 1;
   ArrayRef<LevelAttr> levels = lists.getLevels();
   bool isList = levels.size() == dense + 1 + more && lists.getAxes().size() == levels.size() &&
                 llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&
@@ -54,9 +51,9 @@ LogicalResult BalanceOp::verify() {
            << (dense == 2    ? ", with 'g : dense' before"
                : getWithin() ? ", with 'c : singleton' behind"
                              : "")
-           << (isCut ? StringRef(getSums() ? " and two 'singleton' levels behind"
-                                           : " and three 'singleton' levels behind")
-                     : StringRef());
+           << (getCut()     ? " and five 'singleton' levels behind"
+               : getParts() ? " and three 'singleton' levels behind"
+                            : "");
   return success();
 }
 

@@ -46,9 +46,9 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
     coordinate, first position under it, number of positions).
 
     With `cut` there are lists for so many tiles besides, behind the others: list m - 1 of them is of all tiles, where they
-    are m. Long coordinates are cut there, and the format has three axes more: (list, worker, coordinate, tile, first
-    position, number of positions, where the part of the sum is kept, negative for a whole one). The lists of `sums` are of
-    the parts: (list, worker, coordinate, tile, where the first part is kept, number of parts).
+    are m. Long coordinates are cut there, and the format has five axes more: (list, worker, coordinate, tile, first
+    position, number of positions, number of the part, how many there are, where the part of the sum is kept, negative for
+    a whole one).
 
     With `parts` tiles of stored positions have sums that are cut into up to so many: list 0 is of whole ones, list 1 of
     parts, and the format is of (list, worker, coordinate, tile, number of the part, how many there are, where the part is
@@ -56,12 +56,11 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile,
                        DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups,
-                       OptionalAttr<I64Attr>:$within, OptionalAttr<I64Attr>:$cut, OptionalAttr<I64Attr>:$parts,
-                       UnitAttr:$sums);
+                       OptionalAttr<I64Attr>:$within, OptionalAttr<I64Attr>:$cut, OptionalAttr<I64Attr>:$parts);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $source (`over` $extent^)? `by` $tile (`within` $within^)? (`raster` $raster^)? (`groups` $groups^)? (`cut` $cut^)?
-    (`parts` $parts^)? (`sums` $sums^)? attr-dict
+    (`parts` $parts^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;

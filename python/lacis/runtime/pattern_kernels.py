@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What patterns leave to kernels, so that the host waits for nothing: items handed out, and rows brought together."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import torch
+
+from ..emit.group_rows import GROUP_ROWS
+from ..emit.hand_out import HAND_OUT
+from ..patterns import group_rows as grouping
+from ..patterns import hand_out as handing
+from . import library
+from .compile import resolve_target
+from .kernels import LoadedKernel, compile_kernel
+
+
+@functools.cache
+def _kernel(text: str, device: torch.device) -> LoadedKernel:
+    target = resolve_target("cpu" if device.type == "cpu" else "cuda", device)
+    return compile_kernel(text, target, device=device)
+
+
+def _run(text: str, operands: list[torch.Tensor], shape: tuple[int, ...]) -> torch.Tensor:
+    with torch.no_grad():
+        return library.einsum(operands, [], shape, _kernel(text, operands[0].device).key)
+
+
+def hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: int) -> torch.Tensor:
+    """As `lacis.patterns.hand_out.hand_out`, on the device of `cost`."""
+    start = torch.zeros(workers, dtype=torch.float64, device=cost.device)
+    counts = torch.tensor(tiles, dtype=torch.int32).to(cost.device, non_blocking=True)
+    return _run(HAND_OUT, [cost, start, counts], (groups, *cost.shape, max(tiles)))
+
+
+def group_rows(words: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
+    """As `lacis.patterns.group_rows.group_rows`, of int32 [rows, words] and int32 [rows]: 1 where a panel begins."""
+    return _run(GROUP_ROWS, [words[None].contiguous(), begins], (1, len(words)))[0]
+
+
+def register() -> None:
+    """Patterns on a GPU leave it to the kernels from now on."""
+    handing.on_device, grouping.on_device = hand_out, group_rows
