@@ -96,9 +96,12 @@ def uneven(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto",
     return Problem(lambda: gradient.run([dy], packed, x.shape), dy, dy.double() @ weight.double())
 
 
-def in_tf32(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto") -> Problem:
-    """The same of float32, as where torch allows TF32."""
+def in_tf32(slot: str, block, rows, columns, tokens, sparsity=0.8, target="auto", is_uneven=False) -> Problem:
+    """The same of float32, as where torch allows TF32; uneven, one row and one column of blocks are full."""
     weight = blocked(rows, columns, block, sparsity, torch.float32)
+    if is_uneven:
+        weight[: block[0]] = torch.randn(columns, device="cuda")
+        weight[:, : block[1]] = torch.randn(rows, 1, device="cuda")
     x, dy = (torch.randn(tokens, size, device="cuda") for size in (columns, rows))
     packed = lacis.pack(weight, lacis.Bsr(*block))
     spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)

@@ -25,6 +25,15 @@ def test_cut(slot, block, after, target, name):
 
 
 @pytest.mark.parametrize("after", [None, "gelu", "silu"])
+@pytest.mark.parametrize("target, name", TARGETS, ids=[name for _, name in TARGETS])
+@pytest.mark.parametrize("block", [128, 64, 32, 16])
+@pytest.mark.parametrize("slot", ["", "1"])
+def test_cut_in_tf32(slot, block, target, name):
+    for rows, columns, tokens in ((512, 4096, 33), (2048, 2304, 1000), (1024, 4096, 2048), (1024, 4096, 2049)):
+        problem = families.in_tf32(slot, (block, block), rows, columns, tokens, 0.9, target, is_uneven=True)
+        check(problem, tokens)
+
+
 @pytest.mark.parametrize("block", [(128, 128), (64, 64), (32, 32), (16, 16), (32, 16), (16, 64)], ids=str)
 def test_few_tokens(block, after):
     """Two blocks of the grid share a row, from nine tokens on."""

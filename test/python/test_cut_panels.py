@@ -167,6 +167,26 @@ def test_ptx_assembles_clean(block, expression, target):
     assert len(_core.artifact_info(compiled.artifact)["launches"]) == 2
 
 
+TF32 = [(64, INPUT), (32, FORWARD), (128, INPUT), (64, FORWARD), (16, INPUT)]
+
+
+@pytest.mark.parametrize("block, expression", mostly_long(TF32, TF32[0]))
+def test_uneven_rows_in_tf32(block, expression, monkeypatch):
+    """The schedule by default: where warps multiply, warps add up."""
+    monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
+    packed = weight(block, torch.float32)
+    x = torch.randn(300, packed.shape[expression == FORWARD])
+    spec = dataclasses.replace(capture_einsum(expression, [packed, x], None)[0], tf32=True, uneven=("i", "j"))
+    options = {"ptxas": ptxas.find(), "check_ptxas": True} if ptxas.find() else {}
+    info = _core.artifact_info(_core.compile(emit(spec), "cuda:sm_90a", options).artifact)
+    steps = [lacis.steps.parse(text) for text in info["steps"]]
+    assert len(info["launches"]) > 1 and any(getattr(step, "cut", None) for step in steps)
+    got = lacis.compile(expression, packed, x, steps=steps, target="cpu")(packed, x)
+    matrix = packed.to_dense().double()
+    want = x.double() @ (matrix.T if expression == FORWARD else matrix)
+    assert (got.double() - want).norm() <= 2.0**-10 * want.norm()
+
+
 @pytest.mark.long
 def test_a_dense_weight_is_not_cut():
     packed = lacis.pack(torch.randn(256, 256).bfloat16(), lacis.Dense)

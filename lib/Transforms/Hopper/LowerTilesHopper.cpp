@@ -117,16 +117,18 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
 }
 
 /// No descriptor transposes elements of 32 bits, and only copies by a map round them: other products in TF32 are left
-/// to warps.
+/// to warps, and so are sums of their parts, whose accumulators are those of warps.
 static bool isForWarps(RolesOp roles) {
-  bool isTf32 = false, isTurned = false, isRun = false;
+  bool isTf32 = false, isTurned = false, isRun = false, isSum = false;
+  roles.walk([&](LoadAccOp load) { isSum |= load.getAcc().getType().getRows() != 64; });
   roles.walk([&](MmaOp mma) {
+    isSum = false;
     isTf32 |= mma.getTf32();
     isTurned |= mma.getATransposed() || mma.getBTransposed();
     isTurned |= mma.getAcc().getType().getRows() != 64;
   });
   roles.walk([&](LoadRunOp) { isRun = true; });
-  return isTf32 && (isTurned || isRun);
+  return isSum || (isTf32 && (isTurned || isRun));
 }
 
 namespace {

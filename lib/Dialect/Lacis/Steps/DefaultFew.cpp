@@ -231,7 +231,8 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
       depth += "1";
     }
     schedule.tensorize({row, column, depth}, "mma");
-    int64_t rounds = blocks.width > tile ? 1 : (isNarrow ? 3 : 2) + (isSmall ? 0 : 1); // that registers hold
+    bool holdsMore = !isSmall && (isNarrow || !isShared);
+    int64_t rounds = blocks.width > tile ? 1 : (isNarrow ? 3 : 2) + (holdsMore ? 1 : 0); // that registers hold
     if (blocks.width <= 2 * tile && (isSmall || isNarrow)) // products of more vectors need the registers
       schedule.pipeline(walk + "0", rounds + 1);
     if (rounds > 1) // registers change their turns with the rounds
