@@ -38,14 +38,16 @@ private:
   using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::Value depth, mlir::Value tile)>;
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
-  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t step);
-  void keep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value acc);
+  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t steps, int64_t step);
+  void keep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   void addUp(mlir::OpBuilder &at, mlir::Value consumer, const Share &share);
   using StepBody = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value step)>;
-  void forEachOwnStep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, StepBody body);
-  void storeShare(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value acc);
+  void forEachOwnStep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, StepBody body);
+  void storeShare(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
+  void finish(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   mlir::Value fill(mlir::OpBuilder &at, const Share &share, mlir::Value ring);
   mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value ring);
+  void storeStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value acc, mlir::Value step, int64_t column);
   void store(mlir::OpBuilder &at, mlir::Value acc, mlir::Value rowGroup, mlir::Value step, int64_t column);
   mlir::Value columnOf(mlir::OpBuilder &at, const Share &share, mlir::Value step);
   mlir::Value firstColumn(mlir::OpBuilder &at, const Share &share);

@@ -17,7 +17,7 @@ using namespace lacis;
 static constexpr int64_t kRounds = 4;
 
 Value SampledForm::workLists() {
-  StringRef levels = nest.parts ? "skpf" : nest.isGathered() ? "sc" : "s";
+  std::string levels = std::string(nest.isGathered() ? "sc" : "s") + (nest.parts ? "kpf" : "");
   auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
   return BalanceOp::create(b, loc, listType(nest.parts, levels), regrouped, Value(), number(nest.share), number(1),
                            /*groups=*/IntegerAttr(), number(nest.within),
@@ -46,16 +46,17 @@ Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   if (nest.isGathered()) {
     share.first = add(in, share.begin, found[1]);
     share.count = found[2];
-    return share;
+    share.end = add(in, share.first, share.count);
+  } else {
+    share.first = add(in, share.begin, multiply(in, found[1], nest.share));
+    Value left = arith::SubIOp::create(in, loc, share.end, share.first);
+    share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
   }
-  share.first = add(in, share.begin, multiply(in, found[1], nest.share));
-  Value left = arith::SubIOp::create(in, loc, share.end, share.first);
-  share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
   if (!nest.parts)
     return share;
-  share.part = found[2];
-  share.parts = found[3];
-  share.slot = found[4];
+  share.part = found[found.size() - 3];
+  share.parts = found[found.size() - 2];
+  share.slot = found.back();
   auto upTo = [&](Value part) {
     Value product = arith::MulIOp::create(in, loc, rounds, part);
     return arith::DivUIOp::create(in, loc, product, share.parts).getResult();
@@ -65,17 +66,28 @@ Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   return share;
 }
 
-/// The tile of the workspace that a consumer has for a step in a slot.
-Value SampledForm::slotPlace(OpBuilder &at, Value slot, Value consumer, int64_t step) {
-  Value own = add(at, multiply(at, slot, nest.numConsumers()), consumer);
-  return add(at, multiply(at, own, nest.ownSteps()), constant(step));
+/// The tile of the workspace for a step in a slot, of those that a consumer has, `steps` of them.
+Value SampledForm::slotPlace(OpBuilder &at, Value slot, Value consumer, int64_t steps, int64_t step) {
+  Value own = add(at, multiply(at, consumer, steps), constant(step));
+  return add(at, multiply(at, slot, nest.numConsumers() * nest.ownSteps()), own);
 }
 
-void SampledForm::keep(OpBuilder &at, Value consumer, const Share &share, Value acc) {
-  forEachOwnStep(at, consumer, share, [&](OpBuilder &in, int64_t n, Value) {
+void SampledForm::keep(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
+  forEachOwnStep(at, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
     StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
-                       slotPlace(in, share.slot, consumer, n));
+                       slotPlace(in, share.slot, consumer, steps, n));
   });
+}
+
+/// Stores the sums of whole shares, and keeps those of parts.
+void SampledForm::finish(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
+  if (!nest.parts)
+    return storeShare(at, consumer, share, steps, acc);
+  Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
+  auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
+  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+  storeShare(then, consumer, share, steps, acc);
+  keep(otherwise, consumer, share, steps, acc);
 }
 
 /// Of the sum of a share that is cut, who has part n adds up every step n modulo the number of parts, in their order.
@@ -84,12 +96,12 @@ void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
   Value isKept = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, share.slot, zero);
   OpBuilder then = scf::IfOp::create(at, loc, isKept, /*withElseRegion=*/false).getThenBodyBuilder();
   Value slot = arith::SubIOp::create(then, loc, share.slot, share.part);
-  forEachOwnStep(then, consumer, share, [&](OpBuilder &in, int64_t n, Value step) {
+  forEachOwnStep(then, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
     Value whose = arith::RemUIOp::create(in, loc, constant(n), share.parts);
     Value isOwn = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::eq, whose, share.part);
     OpBuilder own = scf::IfOp::create(in, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
     auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
-      Value place = slotPlace(from, add(from, slot, part), consumer, n);
+      Value place = slotPlace(from, add(from, slot, part), consumer, nest.ownSteps(), n);
       return LoadAccOp::create(from, loc, type, kept, place, onto).getAcc();
     };
     Value others = arith::SubIOp::create(own, loc, share.parts, constant(1));
@@ -97,6 +109,6 @@ void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
     OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
     Value part = add(next, loop.getCoordinate(), constant(1));
     YieldOp::create(next, loc, loadOnto(next, part, loop.getIterArgs()[0]));
-    store(own, loop.getResult(0), rowGroupOf(consumer), step, /*column=*/0);
+    storeStep(own, consumer, loop.getResult(0), step, /*column=*/0);
   });
 }

@@ -126,23 +126,15 @@ Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value 
   Value next = ReleaseOp::create(in, loc, ringType, place);
   YieldOp::create(in, loc, ValueRange{next, more});
   auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
-  if (!nest.parts) {
-    storeShare(at, consumer, share, done.getResult(1));
-    return done.getResult(0);
-  }
-  Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
-  auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
-  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
-  storeShare(then, consumer, share, done.getResult(1));
-  keep(otherwise, consumer, share, done.getResult(1));
+  finish(at, consumer, share, nest.ownSteps(), done.getResult(1));
   return done.getResult(0);
 }
 
-/// The steps of a share that a consumer has, each where it is one.
-void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &share, StepBody body) {
+/// The steps of a share that a consumer has, up to `steps` of them, each where it is one.
+void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &share, int64_t steps, StepBody body) {
   Value ownStep = nest.splitsRows() ? zero : consumer;
-  Value own = add(at, share.first, multiply(at, ownStep, nest.ownSteps()));
-  for (int64_t n = 0; n < nest.ownSteps(); ++n) {
+  Value own = add(at, share.first, multiply(at, ownStep, steps));
+  for (int64_t n = 0; n < steps; ++n) {
     Value step = add(at, own, constant(n));
     Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, step, share.end);
     OpBuilder then = scf::IfOp::create(at, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
@@ -151,10 +143,13 @@ void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &sha
 }
 
 /// The blocks that a consumer has of a share.
-void SampledForm::storeShare(OpBuilder &at, Value consumer, const Share &share, Value acc) {
-  forEachOwnStep(at, consumer, share, [&](OpBuilder &in, int64_t n, Value step) {
-    store(in, acc, rowGroupOf(consumer), step, n * layout.step);
-  });
+void SampledForm::storeShare(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
+  forEachOwnStep(at, consumer, share, steps,
+                 [&](OpBuilder &in, int64_t n, Value step) { storeStep(in, consumer, acc, step, n * layout.step); });
+}
+
+void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, Value step, int64_t column) {
+  return nest.isGathered() ? storeGathered(at, acc, step, column) : store(at, acc, rowGroupOf(consumer), step, column);
 }
 
 /// The slot of the block whose bit is `bit` in a step; negative where none is stored.
@@ -258,8 +253,8 @@ Value SampledForm::sumSome(OpBuilder &at, Value consumer, const Share &share, in
 
 /// The blocks of `steps` steps of one consumer; those behind the end of the share are multiplied, and not stored.
 Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring) {
-  Value own = add(at, share.first, multiply(at, consumer, steps)), end = add(at, share.first, share.count);
-  Value last = arith::SubIOp::create(at, loc, end, constant(1)), first = firstColumn(at, share);
+  Value own = add(at, share.first, multiply(at, consumer, steps));
+  Value last = arith::SubIOp::create(at, loc, share.end, constant(1)), first = firstColumn(at, share);
   Value mostColumns = constant(nest.within - layout.step), mostRows = word(at, layout.panel - layout.rows);
   SmallVector<Value> rows, columns;
   for (int64_t n = 0; n < steps; ++n) {
@@ -285,12 +280,7 @@ Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share
                                      loop.getIterArgs()[1]);
   YieldOp::create(in, loc, ValueRange{ReleaseOp::create(in, loc, ringType, place), more});
   auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
-  for (int64_t n = 0; n < steps; ++n) {
-    Value step = add(at, own, constant(n));
-    Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, step, end);
-    OpBuilder then = scf::IfOp::create(at, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-    storeGathered(then, done.getResult(1), step, n * layout.step);
-  }
+  finish(at, consumer, share, steps, done.getResult(1));
   return done.getResult(0);
 }
 

@@ -14,7 +14,7 @@ func.func @within(%w: tensor<?x?xbf16, #bsr>, %n: index) {
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @counts(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'c : singleton' behind}}
+  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)' and 'singleton' levels behind, 2 in all}}
   %0 = lacis.balance %w by 16 within 640 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
@@ -23,8 +23,8 @@ func.func @counts(%w: tensor<?x?xbf16, #bsr>) {
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @parts(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{shares of positions that are not gathered have 'parts', at least 2; others have none}}
-  %0 = lacis.balance %w by 16 within 640 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  // expected-error@+1 {{shares of positions have 'parts', at least 2; others have none}}
+  %0 = lacis.balance %w by 16 groups 4 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
@@ -32,7 +32,7 @@ func.func @parts(%w: tensor<?x?xbf16, #bsr>) {
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @part_lists(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{b : singleton)', with 'g : dense' before and three 'singleton' levels behind}}
+  // expected-error@+1 {{b : singleton)', with 'g : dense' before and 'singleton' levels behind, 4 in all}}
   %0 = lacis.balance %w by 8 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
@@ -66,7 +66,7 @@ func.func @cut(%w: tensor<?x?xbf16, #bsr>) {
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @levels(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'g : dense' before and five 'singleton' levels behind}}
+  // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'g : dense' before and 'singleton' levels behind, 6 in all}}
   %0 = lacis.balance %w by 16 groups 4 cut 8 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }

@@ -65,7 +65,7 @@ func.func @within(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b
 
 // -----
 
-// expected-error @+2 {{balance: shares of stored blocks that are not gathered have 'parts', at least 2}}
+// expected-error @+2 {{balance: shares of stored blocks have 'parts', at least 2}}
 // expected-note @+1 {{asked for}}
 func.func @parts(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, parts = 4>]} {
   lacis.loop "i" %i to %n {

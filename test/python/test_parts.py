@@ -12,7 +12,8 @@ from lacis.capture import capture_einsum
 from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
 from lacis.patterns import execution
-from lacis.patterns.parts import part_lists
+from lacis.patterns.balance import gathered_shares
+from lacis.patterns.parts import gathered_part_lists, part_lists
 from lacis.runtime import ptxas
 from lacis.runtime.compile import load_kernel
 from lacis.runtime.kernels import compile_kernel
@@ -39,6 +40,32 @@ def test_each_part_is_done_once(name, workers):
         number, first = found[0][1], min(slot for _, _, slot in found)
         assert sorted(found) == [(part, number, first + part if number > 1 else -1) for part in range(number)]
         slots += [slot for _, _, slot in found if slot >= 0]
+    assert sorted(slots) == list(range(len(slots))) and len(slots) <= 2 * workers
+
+
+@pytest.mark.parametrize("workers", [1, 7, 132])
+@pytest.mark.parametrize("panels, most", [(0, 1), (1, 60), (7, 60), (3, 2)])
+def test_each_part_of_gathered_shares_is_done_once(panels, most, workers):
+    counts = torch.randint(0, most, (panels,))
+    positions = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
+    columns = torch.cat([torch.zeros(0), *(torch.randint(0, 200, (n,)).sort().values * 16 for n in counts.tolist())])
+    options = {"by": 6, "within": 640, "workers": workers}
+    lists = gathered_part_lists(positions.int(), columns.int(), **options, parts=4)
+    plain = gathered_shares(positions.int(), columns.int(), **options)
+    rows = list(zip(*(lists[f"crd{n}"].tolist() for n in range(2, 8))))
+    pos, count = lists["pos2"].tolist(), plain["pos1"][-1].item()
+    shares = list(zip(*(plain[f"crd{n}"][:count].tolist() for n in range(1, 4))))
+    assert pos[: workers + 1] == plain["pos1"].tolist()
+    assert rows[: pos[workers]] == [(*share, 0, 1, -1) for share in shares]
+    done, slots = {}, []
+    for panel, first, count, part, number, slot in rows[pos[workers] : pos[-1]]:
+        done.setdefault((panel, first, count, number), []).append((part, slot))
+    for (_, _, _, number), found in done.items():
+        begin = min(slot for _, slot in found)
+        assert sorted(found) == [(part, begin + part if number > 1 else -1) for part in range(number)]
+        slots += [slot for _, slot in found if slot >= 0]
+    covered = sorted((panel, first + n) for panel, first, count, _ in done for n in range(count))
+    assert covered == [(panel, n) for panel, count in enumerate(counts.tolist()) for n in range(count)]
     assert sorted(slots) == list(range(len(slots))) and len(slots) <= 2 * workers
 
 
@@ -75,6 +102,33 @@ def test_gradients_of_cut_shares(block, target, monkeypatch):
         dy = torch.randn(tokens, 4 * block).bfloat16()
         got = kernel.run([x[:tokens], dy], packed, packed.values.shape)
         want = packed.pattern.gather(dy.double().T @ x[:tokens].double())
+        assert (got.double() - want).norm() <= 2.0**-7 * want.norm()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", [32, 16])
+def test_gradients_of_cut_shares_that_are_gathered(block, monkeypatch):
+    """The same where only stored blocks are multiplied, if the step asks for it."""
+    monkeypatch.setattr(execution, "_workers", lambda structure: 7)
+    kept = torch.rand(1096 // block, 1304 // block) < 0.3
+    dense = torch.randn(1096 // block * block, 1304 // block * block)
+    dense = dense * kept.repeat_interleave(block, 0).repeat_interleave(block, 1)
+    packed = lacis.pack(dense.bfloat16(), lacis.Bsr(block, block))
+    x, dy = (torch.randn(600, size).bfloat16() for size in reversed(dense.shape))
+    spec = gradient_specs(capture_einsum("ij,bj->bi", [packed, x], None)[0])["values"]
+    spec = dataclasses.replace(spec, eighths=3)
+    steps = [lacis.steps.parse(text) for text in compile_kernel(emit(spec), "cuda:sm_90a").info["steps"]]
+    steps = tuple(dataclasses.replace(step, parts=4) if step.mnemonic == "balance" else step for step in steps)
+    spec = dataclasses.replace(spec, steps=steps)
+    options = {"ptxas": ptxas.find(), "check_ptxas": True} if ptxas.find() else {}
+    compiled = _core.compile(emit(spec), "cuda:sm_90a", options | {"stages": True})
+    assert "lacis.mma_gathered" in compiled.stages["tiles"]
+    assert len(_core.artifact_info(compiled.artifact)["launches"]) == 2
+    monkeypatch.setenv("LACIS_DEBUG", "1")
+    kernel = load_kernel(spec, "cpu", torch.device("cpu"))
+    for tokens in (8, 480, 512, 600):
+        got = kernel.run([x[:tokens], dy[:tokens]], packed, packed.values.shape)
+        want = packed.pattern.gather(dy[:tokens].double().T @ x[:tokens].double())
         assert (got.double() - want).norm() <= 2.0**-7 * want.norm()
 
 

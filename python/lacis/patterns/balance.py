@@ -72,18 +72,35 @@ def gathered_shares(
         >>> lists["pos1"].tolist(), *(lists[name].tolist()[:2] for name in ("crd1", "crd2", "crd3"))
         ([0, 1, 2], [0, 0], [0, 2], [2, 1])
     """
+    panel, first, count = longest_shares(positions, columns, by=by, within=within, workers=workers, tile=tile)
+    columns = even_shares(panel, first, count, by=by, workers=workers)
+    return _handed_out(gathered_cost(columns[2], tile), columns, workers)
+
+
+def gathered_cost(count: torch.Tensor, tile: int = 64) -> torch.Tensor:
+    """What shares of so many positions cost, in positions; -1 where there are none."""
+    return torch.where(count > 0, count.double() + tile / 8, -1.0)
+
+
+def longest_shares(positions, columns, *, by: int, within: int, workers: int, tile: int = 64) -> list[torch.Tensor]:
+    """Panel, first position and number of positions of each share of `gathered_shares`, uncut, the longest first.
+
+    They are as many as `columns` and workers; those behind the last share have no positions.
+    """
     panel, first, count = _greedy(positions.long(), columns.long(), by, within, tile)
     none = torch.zeros(workers, dtype=torch.int64, device=count.device)
     panel, first, count = (torch.cat([each, none]) for each in (panel, first, count))
     order = torch.argsort(-count, stable=True)
-    panel, first, count = panel[order], first[order], count[order]
+    return [panel[order], first[order], count[order]]
+
+
+def even_shares(panel, first, count, *, by: int, workers: int) -> list[torch.Tensor]:
+    """The shares of `longest_shares`; those that do not come out even for all workers are cut into shorter ones."""
     whole = (count > 0).sum() // workers * workers
     rest = whole + torch.arange(workers, device=count.device)
     pieces = _cut_again(panel[rest], first[rest], count[rest], by)
     count = torch.where(torch.arange(len(count), device=count.device) < whole, count, 0)
-    panel, first, count = (torch.cat(pair) for pair in zip((panel, first, count), pieces))
-    weight = torch.where(count > 0, count.double() + tile / 8, -1.0)
-    return _handed_out(weight, [panel, first, count], workers)
+    return [torch.cat(pair) for pair in zip((panel, first, count), pieces)]
 
 
 def _greedy(positions: torch.Tensor, columns: torch.Tensor, by: int, within: int, tile: int):

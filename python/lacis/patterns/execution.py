@@ -17,7 +17,7 @@ from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .copies import copy_units, copy_units_again, have_room
-from .parts import part_lists
+from .parts import gathered_part_lists, part_lists
 from .pieces import cut_lists
 from .regroup import Regrouped, regroup
 from .structure import Structure
@@ -102,8 +102,11 @@ def execution_lists(structure: Structure, text: str, layout: Regrouped) -> dict[
     workers = _workers(structure)
     if "within" in options:
         positions, step = layout.arrays["pos1"], layout.format.levels[1].digits[0].div
-        columns, by = layout.arrays["crd1"] * step, options["positions"]
-        return gathered_shares(positions, columns, by=by, within=options["within"], workers=workers)
+        columns = layout.arrays["crd1"] * step
+        given = {"by": options["positions"], "within": options["within"], "workers": workers}
+        if "parts" not in options:
+            return gathered_shares(positions, columns, **given)
+        return gathered_part_lists(positions, columns, **given, parts=options["parts"])
     if "positions" in options:
         return _shares(layout, options, workers)
     (rows, columns), inner = layout.format.tile, layout.format.levels[1].digits[0]

@@ -35,9 +35,9 @@ LogicalResult BalanceOp::verify() {
     return emitOpError("shares of positions are 'within' so many elements, at least 1; other lists are not");
   if (getCut() && (!getGroups() || *getCut() < 1))
     return emitOpError("lists of 'groups' are 'cut', up to at least 1 tile; others are not");
-  if (getParts() && (getGroups() || getExtent() || getWithin() || *getParts() < 2))
-    return emitOpError("shares of positions that are not gathered have 'parts', at least 2; others have none");
-  size_t dense = getGroups() || getParts() ? 2 : 1, more = getCut() ? 6 : getParts() ? 4 : getWithin() ? 2 : 1;
+  if (getParts() && (getGroups() || getExtent() || *getParts() < 2))
+    return emitOpError("shares of positions have 'parts', at least 2; others have none");
+  size_t dense = getGroups() || getParts() ? 2 : 1, more = getCut() ? 6 : (getWithin() ? 2 : 1) + (getParts() ? 3 : 0);
   ArrayRef<LevelAttr> levels = lists.getLevels();
   bool isList = levels.size() == dense + 1 + more && lists.getAxes().size() == levels.size() &&
                 llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&
@@ -45,16 +45,15 @@ LogicalResult BalanceOp::verify() {
                 llvm::all_of(levels.take_back(more), [](LevelAttr level) {
                   return level.getCoordinate().isStored() && level.getExtent().followsParent();
                 });
-  if (!isList)
-    return emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
-                       "b : singleton)'")
-           << (dense == 2    ? ", with 'g : dense' before"
-               : getWithin() ? ", with 'c : singleton' behind"
-                             : "")
-           << (getCut()     ? " and five 'singleton' levels behind"
-               : getParts() ? " and three 'singleton' levels behind"
-                            : "");
-  return success();
+  if (isList)
+    return success();
+  auto diagnostic = emitOpError("work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, "
+                                "b : singleton)'");
+  if (dense == 2)
+    diagnostic << ", with 'g : dense' before";
+  if (more > 1)
+    diagnostic << " and 'singleton' levels behind, " << more << " in all";
+  return diagnostic;
 }
 
 //===- Roles and rings ----------------------------------------------------===//

@@ -27,8 +27,8 @@ LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "balance: only shares of stored blocks lie 'within' so many columns, at least 1";
   if (getCut() && (shares || *getCut() < 1))
     return emitError(loc) << "balance: rows are 'cut' up to so many rounds of the second loop, at least 1";
-  if (getParts() && (!shares || getWithin() || *getParts() < 2))
-    return emitError(loc) << "balance: shares of stored blocks that are not gathered have 'parts', at least 2";
+  if (getParts() && (!shares || *getParts() < 2))
+    return emitError(loc) << "balance: shares of stored blocks have 'parts', at least 2";
   Builder b(getContext());
   NamedAttrList mark;
   mark.set("raster", b.getI64IntegerAttr(getRaster()));

@@ -52,7 +52,8 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
 
     With `parts` tiles of stored positions have sums that are cut into up to so many: list 0 is of whole ones, list 1 of
     parts, and the format is of (list, worker, coordinate, tile, number of the part, how many there are, where the part is
-    kept, negative for a whole one).
+    kept, negative for a whole one), or with `within` of (list, worker, coordinate, first position, number of positions,
+    and these three).
   }];
   let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile,
                        DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups,
