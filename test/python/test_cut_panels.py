@@ -167,10 +167,8 @@ def test_ptx_assembles_clean(block, expression, target):
     assert len(_core.artifact_info(compiled.artifact)["launches"]) == 2
 
 
-TF32 = [(64, INPUT), (32, FORWARD), (128, INPUT), (64, FORWARD), (16, INPUT)]
-
-
-@pytest.mark.parametrize("block, expression", mostly_long(TF32, TF32[0]))
+@pytest.mark.long
+@pytest.mark.parametrize("block, expression", [(64, INPUT), (32, FORWARD), (128, INPUT), (64, FORWARD), (16, INPUT)])
 def test_uneven_rows_in_tf32(block, expression, monkeypatch):
     """The schedule by default: where warps multiply, warps add up."""
     monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
