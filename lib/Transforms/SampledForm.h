@@ -67,7 +67,7 @@ private:
 
   SampledNest &nest;
   const TileLayout &layout;
-  mlir::Value regrouped, lists, kept, rounds, zero;
+  mlir::Value regrouped, lists, rounds, zero;
   bool isSummingUp = false; // the nest behind, which adds up the parts of shares
 };
 

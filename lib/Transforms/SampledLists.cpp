@@ -90,25 +90,15 @@ void SampledForm::finish(OpBuilder &at, Value consumer, const Share &share, int6
   keep(otherwise, consumer, share, steps, acc);
 }
 
-/// Of the sum of a share that is cut, who has part n adds up every step n modulo the number of parts, in their order.
+/// The steps of a share that is cut, each by who had the part of its number.
 void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
   auto type = AccType::get(at.getContext(), {accType.getRows(), layout.step}, at.getF32Type());
   Value isKept = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, share.slot, zero);
   OpBuilder then = scf::IfOp::create(at, loc, isKept, /*withElseRegion=*/false).getThenBodyBuilder();
-  Value slot = arith::SubIOp::create(then, loc, share.slot, share.part);
+  KeptSum sum{arith::SubIOp::create(then, loc, share.slot, share.part), share.part, share.parts};
   forEachOwnStep(then, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
-    Value whose = arith::RemUIOp::create(in, loc, constant(n), share.parts);
-    Value isOwn = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::eq, whose, share.part);
-    OpBuilder own = scf::IfOp::create(in, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
-    auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
-      Value place = slotPlace(from, add(from, slot, part), consumer, nest.ownSteps(), n);
-      return LoadAccOp::create(from, loc, type, kept, place, onto).getAcc();
-    };
-    Value others = arith::SubIOp::create(own, loc, share.parts, constant(1));
-    auto loop = LoopOp::create(own, loc, "part", others, ValueRange(loadOnto(own, zero, Value())));
-    OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
-    Value part = add(next, loop.getCoordinate(), constant(1));
-    YieldOp::create(next, loc, loadOnto(next, part, loop.getIterArgs()[0]));
-    storeStep(own, consumer, loop.getResult(0), step, /*column=*/0);
+    auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, nest.ownSteps(), n); };
+    addUpOwn(in, sum, constant(n), type, placeOf,
+             [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, step, /*column=*/0); });
   });
 }

@@ -222,7 +222,7 @@ Value SampledForm::firstColumn(OpBuilder &at, const Share &share) {
 /// All rows of the panel, and the columns from the first step of the share to its last.
 Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
   int64_t right = nest.rightColumns();
-  Value last = arith::SubIOp::create(at, loc, add(at, share.first, share.count), constant(1));
+  Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
   Value first = firstColumn(at, share), end = add(at, columnOf(at, share, last), constant(layout.step));
   SmallVector<Value> rows = rowsOf(at, share), columns, some;
   for (int64_t n = 0; n < nest.within; n += right) {

@@ -68,7 +68,7 @@ private:
   const TileLayout &layout;
   Finish after;
   bool isSummingUp = false; // the nest behind, which adds up the parts of panels
-  mlir::Value regrouped, lists, kept, workers, tiles, zero, residualRows, matrixRows, rowTiles;
+  mlir::Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows, rowTiles;
 };
 
 } // namespace lacis

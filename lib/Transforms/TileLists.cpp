@@ -97,24 +97,14 @@ void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) 
     StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, consumer, static_cast<int64_t>(n)));
 }
 
-/// Of a panel that is cut, who has part n adds up every accumulator n modulo the number of parts, its parts in their
-/// order, and stores what follows.
+/// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
 Value TileForm::addUp(OpBuilder &at, Value consumer, const Item &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item.panel);
-  Value slot = arith::SubIOp::create(at, loc, item.slot, item.part), first = multiply(at, consumer, nest.numParts());
+  KeptSum sum{arith::SubIOp::create(at, loc, item.slot, item.part), item.part, item.parts};
+  Value first = multiply(at, consumer, nest.numParts());
   return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value residual) {
-    Value whose = arith::RemUIOp::create(in, loc, add(in, first, constant(n)), item.parts);
-    Value isOwn = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::eq, whose, item.part);
-    OpBuilder own = scf::IfOp::create(in, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
-    auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
-      Value place = slotPlace(from, add(from, slot, part), consumer, n);
-      return LoadAccOp::create(from, loc, accType, kept, place, onto).getAcc();
-    };
-    Value others = arith::SubIOp::create(own, loc, item.parts, constant(1));
-    auto loop = LoopOp::create(own, loc, "part", others, ValueRange(loadOnto(own, zero, Value())));
-    OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
-    Value part = add(next, loop.getCoordinate(), constant(1));
-    YieldOp::create(next, loc, loadOnto(next, part, loop.getIterArgs()[0]));
-    store(own, loop.getResult(0), parts[n], item.column, residual);
+    auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, n); };
+    addUpOwn(in, sum, add(in, first, constant(n)), accType, placeOf,
+             [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], item.column, residual); });
   });
 }

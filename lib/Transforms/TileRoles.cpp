@@ -7,6 +7,7 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -69,6 +70,21 @@ Value TileRoles::keepSums(Value workers, int64_t rows, int64_t columns, int64_t 
   SmallVector<int64_t> shape(2, ShapedType::kDynamic);
   return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles),
                              ValueRange{across, constant(rows)});
+}
+
+void TileRoles::addUpOwn(OpBuilder &at, const KeptSum &sum, Value number, AccType type, PlaceOf placeOf, SumBody body) {
+  Value whose = arith::RemUIOp::create(at, loc, number, sum.parts);
+  Value isOwn = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq, whose, sum.part);
+  OpBuilder own = scf::IfOp::create(at, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
+  auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
+    return LoadAccOp::create(from, loc, type, kept, placeOf(from, add(from, sum.first, part)), onto).getAcc();
+  };
+  Value others = arith::SubIOp::create(own, loc, sum.parts, constant(1));
+  auto loop = LoopOp::create(own, loc, "part", others, ValueRange(loadOnto(own, constant(0), Value())));
+  OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
+  Value part = add(next, loop.getCoordinate(), constant(1));
+  YieldOp::create(next, loc, loadOnto(next, part, loop.getIterArgs()[0]));
+  body(own, loop.getResult(0));
 }
 
 void TileRoles::makeRoles(Value workers, int64_t consumers) {

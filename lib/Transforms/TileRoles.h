@@ -34,6 +34,16 @@ protected:
   mlir::RankedTensorType listType(bool groups, llvm::StringRef levels);
   /// A workspace for the sums of parts, of `rows` x `columns` each, in tiles of so many rows and columns.
   mlir::Value keepSums(mlir::Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns);
+  /// A sum whose parts are kept in slots from `first` on; the worker has part `part` of `parts`.
+  struct KeptSum {
+    mlir::Value first, part, parts;
+  };
+  using PlaceOf = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value slot)>;
+  using SumBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value sum)>;
+  /// Who has part n adds up what is numbered n modulo the number of parts: here the tile `number`, of `type`, which has
+  /// its place in each slot. The parts are added in their order.
+  void addUpOwn(mlir::OpBuilder &at, const KeptSum &sum, mlir::Value number, AccType type, PlaceOf placeOf,
+                SumBody body);
   /// Roles in a nest of their own.
   void makeRoles(mlir::Value workers, int64_t consumers);
   /// Makes the roles, and removes the nest and the marks of its operands.
@@ -44,6 +54,7 @@ protected:
   mlir::func::FuncOp function;
   RingType ringType;
   AccType accType;
+  mlir::Value kept; // the workspace for the sums of parts
 
 private:
   LoopOp nest;
