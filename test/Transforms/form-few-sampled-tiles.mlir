@@ -2,16 +2,17 @@
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
 
 // Where few blocks of 32 are stored, two of one column at a time are gathered from panels of 512 rows; a share has up to
-// eighteen such pairs within 640 columns, and says how many: a shorter one multiplies less.
+// eighteen such pairs within 640 columns, and says how many: a shorter one multiplies less. The sums of some are cut.
 // CHECK-LABEL: func.func @few(
 // CHECK:         %[[PAIRS:.*]] = lacis.regroup %{{.*}} capacity 2 {{.*}}i floordiv 512 : dense, j floordiv 32 : compressed<unique=false>, (i floordiv 32 mod 16, j floordiv 32 mod 1) : bitmap, link
-// CHECK:         lacis.balance %[[PAIRS]] by 18 within 640 :
+// CHECK:         lacis.balance %[[PAIRS]] by 18 within 640 parts 8 :
 // CHECK:           lacis.ring : !lacis.ring<3, <8x32x64xbf16>, <10x32x64xbf16>>
 // CHECK-COUNT-18:    lacis.load_tile
 // CHECK:           } consumers 3
-// CHECK:             lacis.level_loop "i0_j002" {{.*}}[3]
+// CHECK:             lacis.level_loop "i0_j005" {{.*}}[7]
 // CHECK:               lacis.mma_gathered %[[DY:.*]][%{{[^,]*}}, %{{[^,]*}}], %{{.*}}[%{{[^,]*}}] into %{{.*}} into !lacis.acc<64x32xf32>
 // CHECK:               lacis.store_blocks {{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x32xf32>
+// CHECK:               lacis.store_acc {{.*}} : !lacis.acc<64x32xf32>
 // CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x64xf32>
 // CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x96xf32>
 // CHECK:               lacis.mma_gathered {{.*}} into !lacis.acc<64x128xf32>

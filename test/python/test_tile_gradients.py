@@ -151,7 +151,7 @@ def walk_shares(kernel, packed, x, dy):
     for item in range(pos[len(pos) // 2 if is_cut else -1]):
         panel, first, count = int(lists[f"crd{level}"][item]), int(lists[f"crd{level + 1}"][item]) * share, share
         if "within" in text["balance"]:  # lists say where, and how many
-            first, count = int(lists["crd2"][item]), int(lists["crd3"][item])
+            first, count = int(lists[f"crd{level + 1}"][item]), int(lists[f"crd{level + 2}"][item])
             columns = arrays["crd1"][arrays["pos1"][panel] + first :][:count].long() * step
             assert count <= share and columns.max() + step - columns[0] // 64 * 64 <= 640
             assert (arrays["pos2"].diff() * down <= 64).all()

@@ -207,7 +207,7 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
     if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most)
       continue;
     std::string prefix = openCase(schedule, lane, most);
-    bool isSmall = most == kFewBlocks[0], isNarrow = blocks.width < tile;
+    bool isSmall = most == kFewBlocks[0], isNarrow = blocks.width < tile, isWide = blocks.width > 2 * tile;
     int64_t warps = isSmall ? mostWarps : std::min(blocks.height, tile) / 4;
     std::string row = prefix + blocks.row, depth = prefix + blocks.depth, walk = prefix + blocks.walk;
     std::string column = prefix + lane.str() + "1", shares = walk + "1";
@@ -227,13 +227,14 @@ static void scheduleBlocks(ScheduleBuilder &schedule, StringRef lane, const Bloc
     schedule.bind(shares, "warp");
     if (blocks.width > tile) {
       schedule.split(depth, tile);
-      schedule.unroll(depth + "0", std::min(blocks.width, 2 * tile) / tile);
+      if (!isSmall || !isWide)
+        schedule.unroll(depth + "0", 2);
       depth += "1";
     }
     schedule.tensorize({row, column, depth}, "mma");
     bool holdsMore = !isSmall && (isNarrow || !isShared);
     int64_t rounds = blocks.width > tile ? 1 : (isNarrow ? 3 : 2) + (holdsMore ? 1 : 0); // that registers hold
-    if (blocks.width <= 2 * tile && (isSmall || isNarrow)) // products of more vectors need the registers
+    if (!isWide && (isSmall || isNarrow)) // products of more vectors need the registers
       schedule.pipeline(walk + "0", rounds + 1);
     if (rounds > 1) // registers change their turns with the rounds
       schedule.unroll(walk + "0", rounds);

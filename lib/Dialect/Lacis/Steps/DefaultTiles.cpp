@@ -289,7 +289,7 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   }
   schedule.split(sum, panel.depth);
   schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
-  bool isCut = !panel.within && !takesTf32(schedule.getNest()); // what mma.sync sums up is not added up apart
+  bool isCut = !takesTf32(schedule.getNest()); // what mma.sync sums up is not added up apart
   schedule.balance(entries + "0", 1, 1, panel.within, /*cut=*/std::nullopt,
                    isCut ? std::optional(kParts) : std::nullopt);
   schedule.bind(consumers, "warpgroup");
