@@ -12,6 +12,7 @@ TITLE = "CSR on the GPU, random matrices, float32"
 
 SHAPES = ((4096, 4096), (2048, 512), (3072, 768))
 COLUMNS = (128, 1024, 8192)
+TOKENS = (1, 8, 32, 48, 64, 96, 128, 192, 256, 512, 1024)  # on both sides of each nest's limit
 
 
 def run() -> list[Case]:
@@ -23,7 +24,9 @@ def run() -> list[Case]:
         for columns in COLUMNS
         for sparsity in (0.7, 0.8, 0.9, 0.95, 0.98)
     ]
-    return products + [linear(*shape, tokens) for shape in SHAPES for tokens in COLUMNS]
+    layers = [linear(*shape, tokens) for shape in SHAPES for tokens in COLUMNS]
+    few = [linear(4096, 4096, tokens, "1× dense, no less than fewer tokens") for tokens in TOKENS]
+    return products + layers + few
 
 
 def product(rows: int, inner: int, columns: int, sparsity: float) -> Case:
@@ -42,7 +45,7 @@ def product(rows: int, inner: int, columns: int, sparsity: float) -> Case:
     return Case(f"{rows}×{inner}, {columns} columns, {sparsity:.0%} zeros", times, must)
 
 
-def linear(rows: int, inner: int, tokens: int) -> Case:
+def linear(rows: int, inner: int, tokens: int, must: str = "1.7× F.linear on torch CSR") -> Case:
     dense, x = random_sparse(rows, inner, 0.9, "cuda"), torch.randn(tokens, inner, device="cuda")
     packed, csr = lacis.pack(dense, lacis.Csr), dense.to_sparse_csr()
     kernel = lacis.compile("ij,bj->bi", packed, x)
@@ -54,4 +57,4 @@ def linear(rows: int, inner: int, tokens: int) -> Case:
     }
     with torch.no_grad():
         times = measure(contenders, "cuda", rounds=20, flush=True)
-    return Case(f"linear {rows}×{inner}, {tokens} tokens, 90% zeros", times, "1.7× F.linear on torch CSR")
+    return Case(f"linear {rows}×{inner}, {tokens} tokens, 90% zeros", times, must)

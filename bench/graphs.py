@@ -49,12 +49,14 @@ GRAPHS = {
 
 
 def cases(name: str, edges: torch.Tensor) -> list[Case]:
-    """A product with a vector; SpMM, SDDMM and the gradient of the values at 32, 128 and 256 features."""
+    """Products with a vector and one feature; SpMM, SDDMM and the gradient of the values at 32, 128 and 256 features."""
     index = torch.stack([edges // NODES, edges % NODES])
     values = torch.randn(edges.numel(), device="cuda")
     csr = torch.sparse_coo_tensor(index, values, (NODES, NODES), is_coalesced=True).to_sparse_csr()
     packed = lacis.pack(csr, lacis.Csr)
-    found = [product(f"product with a vector: {name}", "ij,j->i", packed, csr, torch.randn(NODES, device="cuda"))]
+    x = torch.randn(NODES, device="cuda")
+    found = [product(f"product with a vector: {name}", "ij,j->i", packed, csr, x, "1.0× cuSPARSE")]
+    found.append(product(f"product: {name}, 1", "ij,jk->ik", packed, csr, x[:, None], "1.0× cuSPARSE"))
     for features in (32, 128, 256):
         a, b = (torch.randn(NODES, features, device="cuda") for _ in range(2))
         found.append(product(f"product: {name}, {features}", "ij,jk->ik", packed, csr, b, "1.0× cuSPARSE"))

@@ -19,12 +19,17 @@ using namespace lacis;
 /// Up to so many vectors have nests of their own: a gather of their elements costs less than copying them to panels.
 static constexpr int64_t kFew[] = {1, 4};
 /// Up to so many are copied, and a lane multiplies eight that lie side by side.
-static constexpr int64_t kFewCopied[] = {8, 32}, kSideBySide = 8;
+static constexpr int64_t kFewCopied[] = {8, 32, 64}, kSideBySide = 8;
 /// Stored blocks of half types are multiplied by tensor cores, in tiles of 8 vectors: one, or four.
 static constexpr int64_t kFewBlocks[] = {8, 32};
 static constexpr int64_t kWarps = 4, kLanes = 32;
-/// Entries of a share where rows differ much in length, and the lanes that walk it.
-static constexpr int64_t kShare = 256, kShareLanes = 16;
+/// Entries of a share where rows differ much in length, and the rows of it that a warp walks side by side: with two
+/// each lane loads less at once, with eight more lanes wait for the longest row.
+static constexpr int64_t kShare = 512, kShareRows = 4;
+/// The same of several vectors, whose sums take registers: half a warp walks a share, row by row.
+static constexpr int64_t kShareOfVectors = 256, kLanesOfVectors = 16;
+/// Parts of one row that are loaded at once: a long row has hundreds, and one thread adds them up.
+static constexpr int64_t kPartsAtOnce = 16;
 
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
 static LevelLoopOp entryLoop(LoopOp top) {
@@ -40,8 +45,7 @@ static LevelLoopOp entryLoop(LoopOp top) {
   return sums == 1 && found && !marked && combinerOf(found) ? found : LevelLoopOp();
 }
 
-/// Rows, or shares of entries, on warps or on parts of a warp; the entries of a row on its lanes. Each of them may have
-/// several lanes already.
+/// Rows on warps or on parts of a warp; the entries of a row on its lanes. Each of them may have several lanes already.
 static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
                           int64_t taken = 1) {
   int64_t share = kLanes / (lanes * taken);
@@ -61,6 +65,20 @@ static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, co
   schedule.bind(entries + "1", "lane");
 }
 
+/// Equal shares of the entries of all rows, a warp for each, which walks some of the share's rows side by side.
+static void scheduleShares(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries) {
+  std::string shares = rows + "_" + entries;
+  schedule.splitNnz(shares, kShare);
+  schedule.split(shares + "0", kWarps);
+  schedule.bind(shares + "01", "warp");
+  schedule.split(rows, kShareRows);
+  schedule.bind(rows + "1", "lane");
+  schedule.split(entries, kLanes / kShareRows);
+  schedule.reorder({entries + "1", entries + "0"});
+  schedule.bind(entries + "1", "lane");
+  schedule.unroll(shares + "." + shares + "0", kPartsAtOnce);
+}
+
 /// Lanes for a row: many rows are short ones.
 static int64_t lanesFor(Nest &nest, StringRef rows) {
   return letterHas(nest, letterOf(rows), "lacis.large") ? 8 : kLanes;
@@ -73,14 +91,10 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
   if (!entries || rows.getTrip())
     return false;
   std::string row = rows.getName().str(), entry = entries.getName().str();
-  int64_t lanes = lanesFor(nest, row);
-  if (letterHas(nest, letterOf(row), "lacis.uneven") && sharedEntries(rows) == entries) {
-    std::string shares = row + "_" + entry;
-    schedule.splitNnz(shares, kShare);
-    row = shares + "0";
-    lanes = kShareLanes;
-  }
-  scheduleLanes(schedule, row, entry, lanes);
+  if (letterHas(nest, letterOf(row), "lacis.uneven") && sharedEntries(rows) == entries)
+    scheduleShares(schedule, row, entry);
+  else
+    scheduleLanes(schedule, row, entry, lanesFor(nest, row));
   return true;
 }
 
@@ -131,6 +145,28 @@ static void scheduleSideBySide(ScheduleBuilder &schedule, StringRef lane, String
     schedule.vectorize(held, kSideBySide);
     int64_t taken = most / kSideBySide, lanes = std::min(lanesFor(schedule.getNest(), rows), kLanes / taken);
     scheduleLanes(schedule, prefix + rows.str(), prefix + entries.str(), lanes, taken);
+  }
+}
+
+/// The same where rows differ much in length, which are cut into equal shares.
+static void scheduleUnevenEntries(ScheduleBuilder &schedule, StringRef lane, StringRef rows, StringRef entries) {
+  bool copies = !operandsAcross(schedule.getNest(), lane).empty();
+  for (int64_t most : {kFew[0], kFew[1], kSideBySide}) {
+    if (knownDivisor(schedule.getNest().find(lane).getUpper()) > most || (copies && most == kSideBySide))
+      continue;
+    std::string prefix = openCase(schedule, lane, most), vectors = prefix + lane.str();
+    std::string row = prefix + rows.str(), entry = prefix + entries.str(), shares = row + "_" + entry;
+    if (most == 1) {
+      schedule.reorder({vectors, row}); // threads take rows, not the one vector
+      scheduleShares(schedule, row, entry);
+      continue;
+    }
+    if (most < kSideBySide)
+      schedule.jam(vectors + "1");
+    else
+      schedule.vectorize(vectors + "1", most);
+    schedule.splitNnz(shares, kShareOfVectors);
+    scheduleLanes(schedule, shares + "0", entry, kLanesOfVectors);
   }
 }
 
@@ -256,9 +292,14 @@ void lacis::scheduleFew(ScheduleBuilder &schedule, WarpProducts products) {
     if (loop != vectors)
       rows = loop;
   LevelLoopOp entries = entryLoop(chain.front());
-  if (!rows || rows.getTrip() || !entries || letterHas(nest, letterOf(rows.getName()), "lacis.uneven"))
+  if (!rows || rows.getTrip() || !entries)
     return;
   std::string row = rows.getName().str(), entry = entries.getName().str();
+  if (letterHas(nest, letterOf(rows.getName()), "lacis.uneven")) {
+    if (sharedEntries(rows) == entries)
+      scheduleUnevenEntries(schedule, lane, row, entry);
+    return;
+  }
   scheduleEntries(schedule, lane, row, entry);
   scheduleSideBySide(schedule, lane, row, entry);
 }
