@@ -40,15 +40,19 @@ $(STAMPS)/installed: $(STAMPS)/python pyproject.toml $(SOURCES)
 	  -C cmake.define.LACIS_BUILD_TESTS=ON
 	touch $@
 
-test: build
-	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not long'
-	$(BIN)/lit -s $(BUILD)/test
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore
+CHOICE := -m 'not long'
 
-test-all: build
-	LACIS_TEST_LONG=1 $(BIN)/python -m pytest -q -n $(JOBS)
-	$(BIN)/lit -s $(BUILD)/test
-	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore
+# All three run whatever the one before found; the target fails at the end if any did.
+test: build
+	failed=0; \
+	$(BIN)/python -m pytest -q -n $(JOBS) $(CHOICE) || failed=1; \
+	$(BIN)/lit -s $(BUILD)/test || failed=1; \
+	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore || failed=1; \
+	exit $$failed
+
+test-all: CHOICE :=
+test-all: export LACIS_TEST_LONG := 1
+test-all: test
 
 demo: build
 	$(BIN)/python examples/sparse_bert.py

@@ -77,7 +77,7 @@ def test_sound_arrays_give_the_same_numbers(format, monkeypatch):
 
 
 def test_a_graph_of_torch_compile_is_checked():
-    model = torch.nn.Sequential(torch.nn.Linear(40, 24))
+    model = torch.nn.Sequential(torch.nn.Linear(40, 24)).eval()
     s = lacis.create_schedule(model, target="cpu")
     s["0.weight"].sparsify(lacis.Magnitude(0.8)).set_format(lacis.Csc)
     s.build()

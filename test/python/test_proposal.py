@@ -36,7 +36,7 @@ class Positive(sparse.Sparsifier):
 @pytest.mark.parametrize("target", TARGETS)
 def test_snippets(target):
     torch.manual_seed(0)
-    model = Model()
+    model = Model().eval()
     dense = copy.deepcopy(model)
     s = sparse.create_schedule(model, target=target)
     s["linear1.weight"].sparsify(Positive)
