@@ -58,7 +58,9 @@ def test_compile_many_shares_kernels():
 
 def test_another_device_than_the_target_is_refused():
     with pytest.raises(lacis.ScheduleError, match="is on cpu, the target is 'cuda:sm_90a'"):
-        lacis.compile("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), target="cuda:sm_90a")
+        lacis.einsum("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), target="cuda:sm_90a")
+    with pytest.raises(lacis.ScheduleError, match="is on cpu, the target is 'cuda'; move it.*lacis.compile and"):
+        lacis.compile("ij,j->i", lacis.pack(torch.ones(2, 2), lacis.Csr), torch.ones(2), target="cuda")
 
 
 def test_duplicates_have_no_places_of_their_own():

@@ -13,9 +13,6 @@ import torch
 from test_conformance import CASES, NAMED, has_bias
 
 import lacis
-from lacis.capture import kernel_spec
-from lacis.emit import emit
-from lacis.operators import OPERATORS
 from lacis.runtime import ptxas
 
 
@@ -23,12 +20,25 @@ def assemble(format, dtype, bias: bool, target: str, strict: bool = False, steps
     """The PTX of a linear layer; `strict` refuses spills and warnings of the assembler."""
     from lacis import _core
 
-    w = conformance.sparse((17, 23), 0.3, dtype, torch.Generator().manual_seed(0))
-    spec = kernel_spec(OPERATORS["linear"], lacis.pack(w, format), bias, steps)
+    kernel = layer(format, dtype, bias, target, steps)["forward"]
     options = {"stages": True}
     if ptxas.find():
         options |= {"ptxas": ptxas.find(), "check_ptxas": strict}
-    return _core.compile(emit(spec), target, options).stages["ptx"]
+    return _core.compile(kernel.text, target, options).stages["ptx"]
+
+
+def layer(format, dtype, bias: bool, target: str, steps=()):
+    """The kernels of a linear layer for a target that this machine need not have.
+
+    Its weight is full, so default schedules are told nothing of it, and the text is that of the conformance suite.
+    """
+    linear = torch.nn.Linear(23, 17, bias, dtype=dtype)
+    linear.weight.data.fill_(1)
+    schedule = lacis.create_schedule(torch.nn.Sequential(linear).eval(), target)
+    handle = schedule["0.weight"].set_format(format)
+    for step in steps:
+        handle.site.record(step)
+    return schedule.compile_only()["0.weight"]
 
 
 @pytest.mark.parametrize("name, dtype", CASES, ids=lambda each: str(each).removeprefix("torch."))

@@ -55,12 +55,19 @@ def _parse(expression: str):
 
 
 def capture_einsum(
-    expression: str, operands, location=None, steps=(), semiring: str = "plus_times", epilogue: Epilogue | None = None
+    expression: str,
+    operands,
+    location=None,
+    steps=(),
+    semiring: str = "plus_times",
+    epilogue: Epilogue | None = None,
+    kind: str | None = None,
 ) -> tuple[KernelSpec, dict[str, int]]:
     """The specification of an einsum with one packed operand, and the size of each letter.
 
     Where the output has the letters of the packed operand it is sampled, and has its letters in its order: another
-    order of the expression is a transposed view of the result.
+    order of the expression is a transposed view of the result. `kind` is the kind of device that the kernel is for,
+    by default that of the operands; where it is given, operands may lie on `meta`.
     """
     terms, output = parse_statement(expression)
     if len(terms) != len(operands):
@@ -82,17 +89,13 @@ def capture_einsum(
     classes = [(letter, divisible(sizes[letter])) for letter in own]
     classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
     result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)
-    after = (
-        {}
-        if epilogue is None
-        else check_epilogue(epilogue, output, own, sizes, semiring, dtype, operands[packed].device)
-    )
+    after = {} if epilogue is None else check_epilogue(epilogue, output, own, sizes, semiring, dtype, _device(operands))
     spec = KernelSpec(
         "einsum",
         taken,
         result,
         divisible=tuple(classes),
-        **hints(own, operands[packed]),
+        **hints(own, operands[packed], kind),
         steps=tuple(steps),
         location=location,
         semiring=semiring,
@@ -140,11 +143,13 @@ def check_epilogue(epilogue: Epilogue, output, own, sizes, semiring: str, dtype,
 _LARGE = 1 << 16
 
 
-def hints(letters, operand: PackedTensor | Pattern) -> dict:
-    """What default schedules are told of a packed operand: see `KernelSpec`."""
+def hints(letters, operand: PackedTensor | Pattern, kind: str | None = None) -> dict:
+    """What default schedules for a kind of device, by default the operand's, are told of it: see `KernelSpec`."""
     pattern = operand if isinstance(operand, Pattern) else operand.pattern
-    uneven = tuple(letter for letter, flag in zip(letters, pattern.uneven) if flag)
-    on_cpu = pattern.device.type == "cpu"
+    on_cpu = (kind or pattern.device.type) == "cpu"
+    here = kind is None or kind == pattern.device.type
+    flags = () if on_cpu else pattern.uneven if here else pattern.measure_uneven()
+    uneven = tuple(letter for letter, flag in zip(letters, flags) if flag)
     large = () if on_cpu else tuple(letter for letter, size in zip(letters, pattern.shape) if size >= _LARGE)
     slots, size = sum(math.prod(part.values_shape) for part in pattern.parts.values()), math.prod(pattern.shape)
     eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
@@ -161,6 +166,28 @@ def _slabs(operand: PackedTensor | Pattern) -> int | None:
     if len(tile) != 2:
         return None
     return slabs(Work(*operand.shape, 0, operand.slots, tuple(tile), operand.dtype))
+
+
+_META = torch.device("meta")
+
+
+def check_operands(operands, kind: str | None = None) -> None:
+    """Raise `DataError` for what is no tensor and, unless it is known what `kind` of device runs, has no values."""
+    for n, operand in enumerate(operands):
+        if not isinstance(operand, (torch.Tensor, PackedTensor, Pattern)):
+            name = f"{type(operand).__module__}.{type(operand).__name__}".removeprefix("builtins.")
+            raise DataError(f"einsum: operand {n} is a {name}, not a torch tensor; torch.as_tensor makes one of it")
+        if kind is None and operand.device == _META:
+            raise DataError(
+                f"einsum: operand {n} is on meta and has no values; load them first, or compile without them for a "
+                "target that is named: lacis.compile(..., target='cuda:sm_90a')"
+            )
+
+
+def _device(operands) -> torch.device:
+    """Where the operands lie, those without values apart."""
+    found = [operand.device for operand in operands]
+    return next((device for device in found if device != _META), _META)
 
 
 def _dense_class(size: int) -> int:
@@ -186,12 +213,15 @@ def _one_dtype(operands) -> torch.dtype:
     if not valued:
         raise DataError("einsum: a pattern alone has no values; give a dense operand to sample")
     first = valued[0]
-    dtype, device = operands[first].dtype, operands[first].device
+    dtype, device = operands[first].dtype, _device(operands)
     for n, operand in enumerate(operands):
         if n in valued and operand.dtype != dtype:
             raise DataError(f"einsum: operand {n} is {operand.dtype}, operand {first} is {dtype}; cast one of them")
-        if operand.device != device:
-            raise DataError(f"einsum: operand {n} is on {operand.device}, operand {first} on {device}")
+        if operand.device not in (device, _META):
+            other = next(n for n, operand in enumerate(operands) if operand.device == device)
+            raise DataError(
+                f"einsum: operand {n} is on {operand.device}, operand {other} on {device}; move one of them"
+            )
     if dtype != torch.bool:
         check_dtype("einsum", dtype)
     return dtype

@@ -94,13 +94,15 @@ def _refuse_owner(model, name, path, module, attribute, site) -> None:
             )
 
 
-def kernel_spec(operator: Operator, packed, has_bias: bool, steps=(), location=None) -> KernelSpec:
-    """The specification of an operator's kernel on a packed weight."""
+def kernel_spec(
+    operator: Operator, packed, has_bias: bool, steps=(), location=None, kind: str | None = None
+) -> KernelSpec:
+    """The specification of an operator's kernel on a packed weight, for a kind of device, by default the weight's."""
     terms, output = parse_statement(operator.statement)
     dtype = packed.dtype
     formats = [packed.pattern.typed_text] + [None] * (len(terms) - 1)
     operands = tuple(Operand(n, t, dtype, f) for n, t, f in zip(operator.operands, terms, formats))
     bias = Operand("bias", tuple(operator.bias), dtype) if has_bias else None
     classes = tuple((letter, divisible(size)) for letter, size in zip(terms[0], packed.shape))
-    y, known = Operand("y", output, dtype), hints(terms[0], packed)
+    y, known = Operand("y", output, dtype), hints(terms[0], packed, kind)
     return KernelSpec(operator.name, operands, y, bias, classes, tuple(steps), location, **known)

@@ -104,6 +104,16 @@ class KernelSpec:
         return dataclasses.replace(self, operands=tuple(map(change, self.operands)), **changed)
 
 
+def kind_of(target: str) -> str | None:
+    """The kind of device that a target names; None where it is that of the tensors.
+
+    >>> kind_of("cuda:sm_90a"), kind_of("auto")
+    ('cuda', None)
+    """
+    kind = target.partition(":")[0]
+    return kind if kind in ("cpu", "cuda") else None
+
+
 def divisible(size: int) -> int:
     """The largest power of two, at most 128, that divides a size.
 

@@ -8,7 +8,7 @@ import dataclasses
 import torch
 
 from .. import knobs
-from ..capture import kernel_spec
+from ..capture import kernel_spec, kind_of
 from ..errors import DataError
 from ..operators import OPERATORS
 from .cast import Cast, cast_of
@@ -181,7 +181,8 @@ class SparseModule(torch.nn.Module):
     def spec(self):
         """The specification of the kernel at the present dtype."""
         operator = OPERATORS[self.operator]
-        spec = kernel_spec(operator, self.weight.packed(), operator.has_bias(self), self.steps, self.location)
+        weight, has_bias, kind = self.weight.packed(), operator.has_bias(self), kind_of(self.target)
+        spec = kernel_spec(operator, weight, has_bias, self.steps, self.location, kind)
         return dataclasses.replace(spec, deterministic=self.deterministic)
 
     def _apply(self, fn, recurse=True):

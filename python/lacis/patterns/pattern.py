@@ -73,6 +73,12 @@ class Pattern:
         if self.device.type == "cpu":
             return (False,) * len(self.shape)
         refuse_capture(self.device, "what the default schedule is told of a pattern")
+        return self.measure_uneven()
+
+    def measure_uneven(self) -> tuple[bool, ...]:
+        """`uneven` as another device would have it; False where there are no coordinates to count."""
+        if self.device.type == "meta":
+            return (False,) * len(self.shape)
         entries: list[list[torch.Tensor]] = [[] for _ in self.shape]
         for part in self.parts.values():
             axes, valid = part.coordinates()

@@ -14,8 +14,10 @@ from ..capture import Captured, capture_site
 from ..errors import Error
 from ..nn import SparseModule, weight_module
 from ..packing import PackedTensor, pack
-from .compile import Kernel, load_kernel, resolve_target
+from .compile import Kernel, load_anywhere, load_kernel
+from .gradients import Family
 from .progress import Progress
+from .targets import refuse_meta, resolve_target, target_anywhere
 
 
 @dataclasses.dataclass
@@ -35,14 +37,43 @@ class Built:
 
 def build_model(model, schedule, progress: Progress) -> list[Built]:
     """Everything that can fail; the model is not touched. Raises with the name of the parameter."""
+    built = _build_sites(model, schedule, progress)
+    _compile(built, progress)
+    return built
+
+
+def _build_sites(model, schedule, progress: Progress, load=load_kernel) -> list[Built]:
     captured = [capture_site(model, site) for site in schedule.sites]
     built = []
     for n, each in enumerate(captured):
         progress.show("packing", n, len(captured))
         with _about(each):
-            built.append(_build_site(each, schedule))
-    _compile(built, progress)
+            built.append(_build_site(each, schedule, load))
     return built
+
+
+def compile_model(model, schedule, progress: Progress) -> dict[str, Family]:
+    """The kernels that a build would make, by the name of the parameter; those of gradients where the model trains.
+
+    Nothing is put into the model. Parameters without values stand for random ones.
+    """
+    built = _build_sites(model, schedule, progress, load_anywhere)
+    owners = [(each, module) for each in built for _, module in each.modules]
+    jobs: dict[tuple, Built] = {}
+    asked = lambda each, module: (load_anywhere, module.spec(), module.target, each.captured.parameter.device)
+    for each, module in owners:
+        jobs.setdefault(asked(each, module), each)
+    _run(jobs, progress)
+    families, jobs = {}, {}
+    for each, module in owners:
+        load, *request = asked(each, module)
+        family = load(*request).scheduled(module.gradient_steps)
+        families.setdefault(each.name, family)
+        for slot in family.slots if module.training else ():
+            if each.requires_grad or not slot.endswith("values"):
+                jobs.setdefault((family.gradient, slot), each)
+    _run(jobs, progress)
+    return families
 
 
 @contextlib.contextmanager
@@ -61,6 +92,8 @@ def pack_site(captured: Captured) -> PackedTensor:
     """The parameter as the site's verbs say: masked by its sparsifier, stored in its format."""
     site = captured.site
     dense = captured.parameter.detach()
+    if dense.device.type == "meta":  # `compile_model` alone lets it pass
+        dense = torch.randn(dense.shape, generator=torch.Generator().manual_seed(0)).to(dense.dtype)
     sparsifier, mask = site.sparsifier, None
     if sparsifier is not None:
         if site.block_size is not None:
@@ -69,9 +102,12 @@ def pack_site(captured: Captured) -> PackedTensor:
     return pack(dense, site.format(), mask=mask)
 
 
-def _build_site(captured: Captured, schedule) -> Built:
+def _build_site(captured: Captured, schedule, load) -> Built:
     location, target = captured.site.location, schedule.target
-    resolve_target(target, captured.parameter.device, f"'{captured.name}'", location)
+    resolve, device = resolve_target if load is load_kernel else target_anywhere, captured.parameter.device
+    resolve(target, device, f"'{captured.name}'", location)
+    if target == "eager":
+        refuse_meta(device, f"'{captured.name}'", location)
     requires_grad = captured.parameter.requires_grad
     weight = weight_module(pack_site(captured), requires_grad)
     modules = []
@@ -79,7 +115,7 @@ def _build_site(captured: Captured, schedule) -> Built:
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
         known = (steps, location, gradients, schedule.deterministic)
-        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load_kernel, *known)
+        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load, *known)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
 

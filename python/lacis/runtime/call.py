@@ -7,7 +7,15 @@ import dataclasses
 
 import torch
 
-from ..capture import Epilogue, KernelSpec, capture_einsum, check_epilogue, packed_operand, parse_statement
+from ..capture import (
+    Epilogue,
+    KernelSpec,
+    capture_einsum,
+    check_epilogue,
+    check_operands,
+    packed_operand,
+    parse_statement,
+)
 from ..errors import DataError
 from ..formats import Sum
 from ..packing import PackedTensor
@@ -22,6 +30,7 @@ class Call:
     There is one kernel, named "", save where the output has all letters of a packed sum: then one for each part. A
     kernel needs an axis to run over; where the output has none it keeps one of the packed operand, which is summed up
     afterwards. Where it does not make the whole result (`fused`), the epilogue follows in torch's own operators.
+    `kind` is the kind of device that the kernels are for, by default that of the operands.
     """
 
     def __init__(
@@ -33,7 +42,9 @@ class Call:
         semiring="plus_times",
         epilogue: Epilogue | None = None,
         deterministic: bool = True,
+        kind: str | None = None,
     ):
+        check_operands(operands, kind)
         self.expression = expression
         self.operands = operands
         self.semiring = semiring
@@ -52,10 +63,11 @@ class Call:
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
         for name, mine in self._parts().items():
             if self.fused:
-                spec, self.sizes = capture_einsum(expression, mine, location, steps, semiring, epilogue)
+                spec, self.sizes = capture_einsum(expression, mine, location, steps, semiring, epilogue, kind)
             else:
                 left = expression.partition("->")[0]
-                spec, self.sizes = capture_einsum(f"{left}->{''.join(kept)}", mine, location, steps, semiring)
+                statement = f"{left}->{''.join(kept)}"
+                spec, self.sizes = capture_einsum(statement, mine, location, steps, semiring, kind=kind)
                 spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
             self.pieces[name] = (dataclasses.replace(spec, deterministic=deterministic), mine)
         if epilogue is not None and not self.fused:

@@ -8,7 +8,7 @@ import math
 import torch
 
 from ..capture.cost import Work, predict
-from .compile import resolve_target
+from .targets import resolve_target
 
 USUAL_TOKENS = 1024
 """What the choice is made for where `build` got no example."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import torch
 
 from .. import knobs
-from ..capture import Epilogue, KernelSpec
+from ..capture import Epilogue, KernelSpec, kind_of
 from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
 from ..packing import PackedTensor
@@ -26,6 +26,7 @@ from .bound import run as run_bound
 from .call import Call, run
 from .gradients import Family, family
 from .ready import ReadyCalls
+from .targets import require_devices, resolve_target, target_anywhere
 
 STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
 
@@ -103,13 +104,17 @@ class Kernel:
         """The kernels of its gradients, by slot, scheduled by the steps of each."""
 
         def load(spec: KernelSpec, plain: bool = False) -> Kernel:
-            return load_kernel(dataclasses.replace(spec, plain=True) if plain else spec, self.target, self.device)
+            return _load(dataclasses.replace(spec, plain=True) if plain else spec, self.target, self.device)
 
         return family(self, load, steps)
 
     def name_also(self, key: str) -> None:
         """Let the operator find this kernel under one more key."""
-        self.loaded.load(self.device, key)
+        from .kernels import runs_here
+
+        device = self.device if self.device.type == "cuda" else None
+        if runs_here(self.target, device):
+            self.loaded.load(device, key)
 
     def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
         """Run on dense operands and a packed one; what gradients will walk goes along where they may be asked for."""
@@ -157,15 +162,17 @@ class EinsumKernel(Kernel):
     def __call__(self, *operands, epilogue: Epilogue | None = None) -> torch.Tensor | PackedTensor:
         """Run on operands like those it was compiled for; sizes of another divisibility class compile a variant.
 
-        Raises `ScheduleError` for operands of other formats, dtypes or epilogues.
+        Raises `ScheduleError` for operands of other formats, dtypes or epilogues, `DataError` for those that lie
+        where kernels of its target do not run.
         """
         known = self._call
         result = self._ready.run(operands) if epilogue is None else None
         if result is not None:
             return result
         own = known.epilogue if epilogue is None else epilogue
+        require_devices(self.target, operands)
         given = (self.spec.location, self.spec.steps, known.semiring, own, known.deterministic)
-        call = Call(known.expression, operands, *given)
+        call = Call(known.expression, operands, *given, kind_of(self.target))
 
         def compute(asked: Call):
             if asked is not call:
@@ -184,7 +191,7 @@ class EinsumKernel(Kernel):
     def _piece(self, name: str, spec: KernelSpec, device) -> Kernel:
         kernel = self._kernels.get(name)
         if kernel is not None and spec == kernel.spec:
-            return kernel
+            return kernel if kernel.device.type == device.type else load_kernel(spec, self.target, device)
         hints = () if kernel is None else ("divisible", "uneven", "large", "eighths", "slabs", "tf32", "checked")
         known = {name: getattr(kernel.spec, name) for name in hints}
         if kernel is None or dataclasses.replace(spec, **known) != kernel.spec:
@@ -192,30 +199,8 @@ class EinsumKernel(Kernel):
         # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
         present = dict(spec.divisible)
         if all(present.get(letter, 1) % size == 0 for letter, size in kernel.spec.divisible):
-            return kernel
+            return kernel if kernel.device.type == device.type else load_kernel(kernel.spec, self.target, device)
         return load_kernel(spec, self.target, device)
-
-
-def resolve_target(target: str, device: torch.device, what: str = "target", location=None) -> str:
-    """The target for tensors on a device: `auto` is where they lie, `cuda` the device's own architecture."""
-    if target == "eager":
-        return target
-    if target == "auto":
-        target = device.type
-    if target.partition(":")[0] != device.type:
-        raise ScheduleError(
-            f"{what} is on {device}, the target is '{target}'; move it, or take target='auto'",
-            location=location,
-        )
-    if target == "cuda":
-        major, minor = torch.cuda.get_device_capability(device)
-        if (major, minor) < (7, 5):
-            raise ScheduleError(
-                f"{what}: kernels need compute capability 7.5, {device} has {major}.{minor}",
-                location=location,
-            )
-        return f"cuda:sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
-    return target
 
 
 _lock = threading.Lock()
@@ -224,7 +209,20 @@ _kernels: dict[tuple, Kernel] = {}
 
 def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
     """The kernel of a specification, compiled and loaded once a process and device."""
-    target = resolve_target(target, device)
+    return _load(spec, resolve_target(target, device, *_said(spec)), device)
+
+
+def load_anywhere(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
+    """As `load_kernel`, for a target that names an architecture on any machine; there it is not loaded."""
+    return _load(spec, target_anywhere(target, device, *_said(spec)), device)
+
+
+def _said(spec: KernelSpec) -> tuple:
+    """What an error names of a kernel that cannot be for a device, and the user's line."""
+    return f"{spec.name}: the packed operand", spec.location
+
+
+def _load(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
     where = (spec, target, device)
     with _lock:
         kernel = _kernels.get(where)
@@ -232,6 +230,7 @@ def load_kernel(spec: KernelSpec, target: str, device: torch.device) -> Kernel:
         from .kernels import compile_kernel
 
         refuse_capture(device, f"the kernel of '{spec.name}'")
+        library.register()
         loaded = compile_kernel(emit(spec), target, device=device if device.type == "cuda" else None)
         with _lock:
             kernel = _kernels.setdefault(where, Kernel(spec, loaded, device))
@@ -249,32 +248,41 @@ def compile(
 ) -> EinsumKernel:
     """Compile an einsum with one packed operand; `kernel(*operands)` runs it. Keywords as those of `lacis.einsum`.
 
+    A `target` that names an architecture (`"cuda:sm_90a"`) compiles wherever the operands lie, on a machine without a
+    GPU too, and for operands on `meta`, which have no values: `kernel.asm` has all stages, `lacis.save_kernels` writes
+    it, and only a call with operands elsewhere raises.
+
     >>> import lacis
     >>> w, x = lacis.pack(torch.eye(3), lacis.Csr), torch.ones(2, 3)
     >>> kernel = compile("ij,bj->bi", w, x)
     >>> kernel(w, 2 * x).sum()
     tensor(12.)
 
+    >>> for_gpu = compile("ij,bj->bi", w, torch.empty(2, 3, device="meta"), target="cuda:sm_90a")
+    >>> ".target sm_90a" in for_gpu.asm["ptx"]
+    True
+
     Raises `CompileError` with the user's line when the compiler refuses, `DataError` when operands do not fit.
     """
-    call = Call(expression, operands, user_location(), steps, semiring, epilogue, deterministic)
     if target == "eager":
         raise ScheduleError(
             "compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators"
         )
-    return EinsumKernel(call, load_kernels(call, target))
+    location = user_location()
+    call = Call(expression, operands, location, steps, semiring, epilogue, deterministic, kind_of(target))
+    return EinsumKernel(call, load_kernels(call, target, load_anywhere))
 
 
-def load_kernels(call: Call, target: str) -> dict[str, Kernel]:
+def load_kernels(call: Call, target: str, load=load_kernel) -> dict[str, Kernel]:
     """The kernels of an einsum, by the names of its pieces."""
-    return {name: load_kernel(spec, target, call.device) for name, (spec, _) in call.pieces.items()}
+    return {name: load(spec, target, call.device) for name, (spec, _) in call.pieces.items()}
 
 
 def compile_many(requests, target: str = "auto") -> list[EinsumKernel]:
     """Compile in parallel threads; each request is a tuple `(expression, *operands)`."""
     location = user_location()
-    calls = [Call(expression, operands, location) for expression, *operands in requests]
+    calls = [Call(expression, operands, location, kind=kind_of(target)) for expression, *operands in requests]
     workers = max(1, min(len(calls), os.cpu_count() or 1))
     with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
-        loaded = pool.map(lambda call: load_kernels(call, target), calls)
+        loaded = pool.map(lambda call: load_kernels(call, target, load_anywhere), calls)
         return [EinsumKernel(call, kernels) for call, kernels in zip(calls, loaded)]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..errors import ScheduleError, user_location
 from ..schedule import Schedule, Site, saved
-from .build import Built, build_model, swap_in, swap_out
+from .build import Built, build_model, compile_model, swap_in, swap_out
 from .choice import choose_dense, tokens_seen
 from .compile import Kernel
 from .edges import Edge, make_edges
@@ -38,6 +38,14 @@ class Kernels(Mapping):
     def __len__(self) -> int:
         return len(self._slots)
 
+    def __repr__(self) -> str:
+        return f"Kernels({', '.join(self)})"
+
+    @property
+    def compiled(self) -> list[Family]:
+        """Those that are compiled already, with those that autocast asked for."""
+        return self._family.compiled()
+
 
 class ModelEngine:
     """What `Schedule.build`, `.restore` and `.report` call. See `lacis.schedule.schedule.Engine`."""
@@ -63,6 +71,13 @@ class ModelEngine:
         self._edges = edges
         self._hooks = [edge.register(self.model) for edge in edges.values()]
         return self.model
+
+    def compile_only(self, schedule: Schedule) -> dict[str, Kernels]:
+        if schedule.target == "eager":
+            raise ScheduleError("compile_only: target 'eager' has no kernels; name another in create_schedule")
+        with Progress("lacis compile") as progress:
+            families = compile_model(self.model, schedule, progress)
+        return {name: Kernels(family) for name, family in families.items()}
 
     def restore(self):
         self._require("restore")

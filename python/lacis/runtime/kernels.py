@@ -241,12 +241,13 @@ def compile_kernel(
     A CUDA kernel is compiled, but not loaded, on a machine without a GPU of its family.
     """
     kernel = _shared(Request(text, target, dict(options or {})))
-    if _runs_here(target, device):
+    if runs_here(target, device):
         kernel.load(device)
     return kernel
 
 
-def _runs_here(target: str, device: torch.device | int | None) -> bool:
+def runs_here(target: str, device: torch.device | int | None) -> bool:
+    """Can a kernel of this target be loaded on the device, the present one by default?"""
     if not target.startswith("cuda"):
         return True
     if not torch.cuda.is_available():

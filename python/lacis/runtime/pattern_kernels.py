@@ -13,7 +13,7 @@ from ..emit.hand_out import HAND_OUT
 from ..patterns import group_rows as grouping
 from ..patterns import hand_out as handing
 from . import library
-from .compile import resolve_target
+from .targets import resolve_target
 from .kernels import LoadedKernel, compile_kernel
 
 

@@ -18,12 +18,20 @@ from .tree import tree
 TARGETS = re.compile(r"auto|cpu|cuda|cuda:sm_\d+a?|eager")
 
 
+def check_target(target) -> None:
+    """Raise `ScheduleError` for what is no target."""
+    if not isinstance(target, str) or not TARGETS.fullmatch(target):
+        raise ScheduleError(f"no target {target!r}; targets are 'auto', 'cpu', 'cuda', 'cuda:sm_90a' and 'eager'")
+
+
 class Engine(Protocol):
     """Who builds what a schedule says; see `lacis.runtime.engine`."""
 
     built: bool
 
     def build(self, schedule: Schedule, args: tuple, kwargs: dict): ...
+
+    def compile_only(self, schedule: Schedule): ...
 
     def restore(self): ...
 
@@ -50,8 +58,7 @@ class Schedule:
         deterministic: bool = True,
         allow_dense: bool = False,
     ):
-        if not isinstance(target, str) or not TARGETS.fullmatch(target):
-            raise ScheduleError(f"no target {target!r}; targets are 'auto', 'cpu', 'cuda', 'cuda:sm_90a' and 'eager'")
+        check_target(target)
         self.model = model
         self.engine = engine
         self.target = target
@@ -144,12 +151,34 @@ class Schedule:
 
         Fails as a whole: on any error the model is as before.
         """
-        if self.engine.built:
-            raise ScheduleError("build: the model is built already; call restore() first")
-        if not self.sites and not self.edges:
-            raise ScheduleError("build: nothing is scheduled", location=self.location)
+        self._require_sites("build")
         self._known = self.names  # those before the swap
         return self.engine.build(self, example, kwargs)
+
+    def compile_only(self) -> dict:
+        """Compile the kernels of a build and change nothing: each parameter's kernels by role, by its name.
+
+        With a target that names an architecture, as `create_schedule(model, target="cuda:sm_90a")`, it needs no GPU,
+        and no values: a parameter on `meta` stands for a random one. Stages can be read, and `lacis.save_kernels`
+        writes the kernels. Those of gradients are compiled where the model trains, else when first looked at.
+
+        >>> import lacis, torch
+        >>> s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(40, 24)).eval(), target="cuda:sm_90a")
+        >>> _ = s["0.weight"].sparsify(lacis.Magnitude(0.8)).set_format(lacis.Csr)
+        >>> kernels = s.compile_only()
+        >>> ".target sm_90a" in kernels["0.weight"]["forward"].asm["ptx"]
+        True
+
+        Raises `ScheduleError` for target "eager", which has no kernels, and what `build` raises.
+        """
+        self._require_sites("compile_only")
+        return self.engine.compile_only(self)
+
+    def _require_sites(self, what: str) -> None:
+        if self.engine.built:
+            raise ScheduleError(f"{what}: the model is built already; call restore() first")
+        if not self.sites and not self.edges:
+            raise ScheduleError(f"{what}: nothing is scheduled", location=self.location)
 
     def restore(self):
         """The original modules and dense parameters back, with the present values; returns the model."""
