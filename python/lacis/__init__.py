@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 
 from . import knobs
+from .nearest import nearest as _nearest
 
 __version__ = "0.1.0"
 
@@ -40,7 +41,7 @@ def __getattr__(name: str):
     elif name in _MODULES:
         value = importlib.import_module(f"{__name__}.{_MODULES[name]}")
     else:
-        raise AttributeError(f"module 'lacis' has no attribute '{name}'")
+        raise AttributeError(f"module 'lacis' has no attribute '{name}'{_nearest(name, __all__)}")
     globals()[name] = value
     return value
 
@@ -49,5 +50,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+knobs.warn_of_unknown_variables()
 if knobs.kernel_path:  # graphs with kernels in them are loaded here: torch must know the operators
     importlib.import_module(f"{__name__}.runtime.library").register()

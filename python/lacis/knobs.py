@@ -13,7 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
+import types
+import warnings
 from typing import Any, Callable
+
+from .nearest import nearest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +75,42 @@ KNOBS: dict[str, Knob] = {
 def __getattr__(name: str):
     knob = KNOBS.get(name)
     if knob is None:
-        raise AttributeError(f"lacis.knobs has no '{name}'; it has {', '.join(KNOBS)}")
+        raise AttributeError(_unknown(name))
     text = os.environ.get(knob.variable)
     return knob.default() if text is None or text == "" else knob.read(text)
+
+
+def _unknown(name: str) -> str:
+    return f"lacis.knobs has no '{name}'{nearest(name, KNOBS)}; it has {', '.join(KNOBS)}"
+
+
+class _Knobs(types.ModuleType):
+    """This module, which takes values for its knobs and for nothing else."""
+
+    def __setattr__(self, name: str, value) -> None:
+        if name not in KNOBS and name not in globals() and not name.startswith("__"):
+            raise AttributeError(_unknown(name))
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Knobs
+
+
+def unknown_variables() -> list[str]:
+    """What the environment has that looks like a variable of Lacis and is none; those of its tests apart.
+
+    >>> unknown_variables()
+    []
+    """
+    known = {knob.variable for knob in KNOBS.values()}
+    return [n for n in sorted(os.environ) if n.startswith("LACIS_") and n not in known and "_TEST_" not in n]
+
+
+def warn_of_unknown_variables() -> None:
+    """Say of each which variable is near; nothing reads it."""
+    known = [knob.variable for knob in KNOBS.values()]
+    for name in unknown_variables():
+        warnings.warn(f"lacis reads no variable '{name}'{nearest(name, known)}; docs/knobs.md has all", stacklevel=3)
 
 
 def is_given(name: str) -> bool:

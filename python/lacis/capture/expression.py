@@ -9,10 +9,11 @@ import re
 
 import torch
 
-from ..errors import DataError
+from ..errors import DataError, ScheduleError
 from ..formats import Sum
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..schedule.steps import Step
 from .cost import Work, slabs
 from .epilogue import Epilogue
 from .semirings import find_semiring
@@ -72,6 +73,9 @@ def capture_einsum(
     terms, output = parse_statement(expression)
     if len(terms) != len(operands):
         raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
+    steps = (None,) if isinstance(steps, (Step, str)) else tuple(steps)
+    if not all(isinstance(step, Step) for step in steps):
+        raise ScheduleError("einsum: 'steps' is a list of records, as steps=[lacis.steps.Split('i', 32)]")
     sizes = _sizes(terms, operands)
     packed = packed_operand(operands)
     dtype = _one_dtype(operands)
@@ -96,7 +100,7 @@ def capture_einsum(
         result,
         divisible=tuple(classes),
         **hints(own, operands[packed], kind),
-        steps=tuple(steps),
+        steps=steps,
         location=location,
         semiring=semiring,
         **after,

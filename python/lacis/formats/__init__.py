@@ -27,6 +27,7 @@ from .predefined import (
     EllpackTensor,
     SparseTensor,
     as_format,
+    words_of,
 )
 from .sum import Sum, decompose
 
@@ -34,4 +35,5 @@ __all__ = [
     "Axis", "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csc", "CscTensor", "Csf", "Csr",
     "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "Level", "SparseTensor",
     "Sum", "as_format", "companion", "compose", "decompose", "fuse", "iter", "register",
+    "words_of",
 ]  # fmt: skip

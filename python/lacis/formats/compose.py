@@ -35,7 +35,9 @@ def compose(shape_rank: int, blocks, formats) -> Format:
         fmt, places = _take(as_format(fmt), places, shape_rank, blocks)
         for place in places:
             if not 0 <= place < len(axes):
-                raise FormatError(f"no axis {place}: after .block() there are {len(axes)} axes")
+                more = "" if blocks else f"; .block(b0, b1) before it makes {2 * shape_rank} of them"
+                what = "after .block() there are" if blocks else "the tensor has"
+                raise FormatError(f"no axis {place}: {what} {len(axes)} axes{more}")
             if place in used:
                 raise FormatError(f"axis {place} has a format already")
             used.add(place)

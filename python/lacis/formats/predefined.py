@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import inspect
+
 from ..errors import FormatError
+from ..nearest import nearest
 from .axes import iter
 from .format import Format
 
@@ -186,18 +189,47 @@ CooTensor = Coo
 EllpackTensor = Ell
 
 
-def as_format(format):
-    """A format from a format, a sum, a format class, or text. Raises `FormatError`.
+_PREDEFINED = {cls.__name__.lower(): cls for cls in (Bcsc, BlockedEll, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell)}
 
-    >>> as_format(Csr) == as_format("(i, j) -> (i : dense, j : compressed)")
+
+def as_format(format):
+    """A format from a format, a sum, a format class, the name of a predefined one, or text. Raises `FormatError`.
+
+    >>> as_format(Csr) == as_format("csr") == as_format("(i, j) -> (i : dense, j : compressed)")
     True
     """
     from .sum import Sum
 
+    if isinstance(format, str):
+        format = _of_name(format) if format.strip().isidentifier() else Format.parse(format)
     if isinstance(format, type) and issubclass(format, Format):
         format = format()
-    if isinstance(format, str):
-        format = Format.parse(format)
     if not isinstance(format, (Format, Sum)):
-        raise FormatError(f"expected a format, not {type(format).__name__}")
+        what = format.__name__ if isinstance(format, type) else type(format).__name__
+        raise FormatError(f"expected a format, as lacis.Csr, 'csr' or '(i, j) -> (i : dense, ...)', not {what}")
     return format
+
+
+def _of_name(name: str) -> type[Format]:
+    found = _PREDEFINED.get(name.strip().lower().replace("_", ""))
+    if found is None:
+        known = ", ".join(_PREDEFINED)
+        raise FormatError(f"no format '{name}'{nearest(name, _PREDEFINED)}; the predefined ones are {known}")
+    return found
+
+
+def words_of(format) -> str:
+    """A format as it is written in Python: its class, with the arguments that it keeps under their names.
+
+    >>> words_of(Ell(width=8)), words_of(Bsr(4, 8)), words_of(Csr())
+    ('Ell(width=8)', 'Bsr(4, 8)', 'Csr')
+    """
+    cls = type(format)
+    if cls is Format:
+        return str(format)
+    given = []
+    for name, parameter in inspect.signature(cls).parameters.items():
+        value = getattr(format, name, parameter.default)
+        if isinstance(format, Format) and value is not parameter.default and value != parameter.default:
+            given.append(f"{value!r}" if name in ("b0", "b1") else f"{name}={value!r}")
+    return f"{cls.__name__}({', '.join(given)})" if given else cls.__name__

@@ -76,9 +76,9 @@ class QuickCall(Watched):
             if not part.refreshed(name):
                 return None
         try:
-            call = self.found()
+            call = None if x.is_meta else self.found()
             return None if call is None else self._run(x, call.number)
-        except (KeyError, RuntimeError):
+        except (AttributeError, KeyError, RuntimeError):
             return None
 
     def make(self, tensors):

@@ -10,7 +10,10 @@ from ..errors import DataError, user_location
 
 def may_record(device: torch.device) -> bool:
     """Is this an eager call that no transform of torch looks into, outside of autocast regions?"""
-    return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))
+    try:
+        return not (torch._C._are_functorch_transforms_active() or torch.is_autocast_enabled(device.type))
+    except (AttributeError, RuntimeError):  # no torch device, or one without autocast: refused by name elsewhere
+        return False
 
 
 def asked(ctx, needs) -> list[bool]:

@@ -85,6 +85,10 @@ class SparseModule(torch.nn.Module):
     def general(self, *args):
         """`forward` in every mode, which says what is wrong with its arguments."""
         operator = OPERATORS[self.operator]
+        for given in args:
+            if not isinstance(given, torch.Tensor):
+                what = f"a {type(given).__module__}.{type(given).__name__}".replace("builtins.", "")
+                raise DataError(f"{self.operator}: the input is {what}, not a torch tensor; torch.as_tensor makes one")
         if self.target == "eager" or (self.runs_dense and not torch.compiler.is_compiling()):
             return operator.eager(self._dense_weight(), self, *args)
         if self._key is None:

@@ -31,7 +31,9 @@ def entries_of(tensor: torch.Tensor, mask: torch.Tensor | None = None) -> Entrie
     Raises `DataError` for a mask of another shape, dtype or device, and for malformed sparse tensors.
     """
     if not isinstance(tensor, torch.Tensor):
-        raise DataError(f"expected a torch tensor, not {type(tensor).__name__}")
+        raise DataError(f"expected a torch tensor, not {type(tensor).__name__}; torch.as_tensor makes one of an array")
+    if tensor.device.type == "meta":
+        raise DataError("a tensor on meta has no values to pack; load them first")
     if tensor.ndim == 0:
         raise DataError("a tensor without axes cannot be packed")
     tensor = tensor.detach()

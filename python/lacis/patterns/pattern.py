@@ -42,7 +42,10 @@ class Pattern:
         from .build import build_pattern, for_tensor
 
         if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool or mask.ndim == 0:
-            raise DataError("a mask must be a bool tensor with at least one axis")
+            what = mask.dtype if isinstance(mask, torch.Tensor) else type(mask).__name__
+            raise DataError(f"a mask must be a bool tensor with at least one axis, not {what}")
+        if mask.device.type == "meta":
+            raise DataError("a mask on meta has no values, so it names no entries; load them first")
         axes = list(torch.nonzero(mask, as_tuple=True))
         return build_pattern(for_tensor(format, mask.ndim), tuple(mask.shape), axes, distinct=True)[0]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
+
 from ..errors import ScheduleError, user_location
 from ..schedule import Schedule, Site, saved
 from .build import Built, build_model, compile_model, swap_in, swap_out
@@ -138,6 +140,8 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
     >>> model[0].weight.values.shape, s["0.weight"].packed.nnz
     (torch.Size([4]), 4)
     """
+    if not isinstance(model, torch.nn.Module):
+        raise ScheduleError(f"create_schedule: a torch.nn.Module is expected, not a {type(model).__name__}")
     return Schedule(model, ModelEngine(model), target, deterministic, allow_dense)
 
 

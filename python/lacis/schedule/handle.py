@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import re
 
 from ..errors import Error, ScheduleError, user_location
+from ..nearest import nearest
 from .site import Site
 from .steps import STEPS
 
@@ -18,7 +21,9 @@ class Verbs:
             raise AttributeError(name)
         step = STEPS.get(name)
         if step is None:
-            raise AttributeError(f"a handle has no verb '{name}'; it has {', '.join(sorted(STEPS))}")
+            raise AttributeError(
+                f"a handle has no verb '{name}'{nearest(name, STEPS)}; it has {', '.join(sorted(STEPS))}"
+            )
         return functools.wraps(step)(functools.partial(self._record, step))
 
     def __dir__(self):
@@ -31,7 +36,12 @@ class Verbs:
         try:
             step = cls(*args, **kwargs, location=location)
         except Error as error:
-            raise type(error)(f"{cls.mnemonic}: {error.message}", location=location) from None
+            said = error.message.removeprefix(f"{cls.mnemonic}: ")
+            raise type(error)(f"{cls.mnemonic}: {said}", location=location) from None
+        except TypeError as error:
+            said = re.sub(r"^.*__init__\(\) ", "", str(error)).removeprefix(f"{cls.mnemonic}: ")
+            names = ", ".join(field.name for field in dataclasses.fields(cls) if field.name != "location")
+            raise ScheduleError(f"{cls.mnemonic}: {said}; it takes {names}", location=location) from None
         self._take(step)
         return self
 

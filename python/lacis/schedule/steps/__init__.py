@@ -10,6 +10,7 @@ True
 import importlib
 import pkgutil
 
+from ...nearest import nearest
 from .step import STEPS, Step, primitive
 
 for _module in pkgutil.iter_modules(__path__):
@@ -19,5 +20,11 @@ from .parse import parse  # noqa: E402  (after the verbs; the function, not the 
 from .sequence import Steps  # noqa: E402
 
 globals().update({cls.__name__: cls for cls in STEPS.values()})
+
+
+def __getattr__(name: str):
+    known = [cls.__name__ for cls in STEPS.values()]
+    raise AttributeError(f"lacis.steps has no '{name}'{nearest(name, known)}; it has {', '.join(sorted(known))}")
+
 
 __all__ = ["STEPS", "Step", "Steps", "parse", "primitive", *sorted(cls.__name__ for cls in STEPS.values())]

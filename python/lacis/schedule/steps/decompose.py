@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 from ...errors import ScheduleError, user_location
-from ...formats import as_format
+from ...formats import as_format, words_of
 from .step import HERE, Step, primitive
 
 
@@ -41,4 +41,4 @@ class Decompose(Step):
                 self.contradict(step, "the tensor has a format already")
 
     def describe(self):
-        return f"decompose({', '.join(f'{name}={type(part).__name__}' for name, part in self.parts)})"
+        return f"decompose({', '.join(f'{name}={words_of(part)}' for name, part in self.parts)})"

@@ -28,6 +28,7 @@ class LayoutStep(Step):
 
     def __post_init__(self):
         object.__setattr__(self, "layout", layout_text(self.layout))
+        super().__post_init__()
 
     def words(self) -> dict:
         words = super().words()

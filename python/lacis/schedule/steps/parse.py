@@ -7,6 +7,7 @@ import json
 import re
 
 from ...errors import ScheduleError
+from ...nearest import nearest
 from .sequence import Steps
 from .step import STEPS, Step
 
@@ -79,7 +80,7 @@ class _Reader:
         self.expect("#lacis.")
         name = self.match(_NAME, "a verb").group()
         if name not in STEPS:
-            self.fail(f"no verb '{name}'")
+            self.fail(f"no verb '{name}'{nearest(name, STEPS)}")
         fields = dict(self.items("<", ">", self.field)) if self.peek("<") else {}
         try:
             return STEPS[name].of_fields(fields)

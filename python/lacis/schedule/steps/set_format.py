@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...formats import as_format
+from ...errors import ScheduleError
+from ...formats import as_format, words_of
 from .step import Step, primitive
 
 
@@ -26,6 +27,10 @@ class SetFormat(Step):
     def __post_init__(self):
         object.__setattr__(self, "format", as_format(self.format))
         if self.axis is not None:
+            if not isinstance(self.axis, (list, tuple)) or not all(isinstance(axis, int) for axis in self.axis):
+                raise ScheduleError(
+                    f"set_format: 'axis' is a list of axes, as axis=[0, 1], not {self.axis!r}", location=self.location
+                )
             object.__setattr__(self, "axis", tuple(self.axis))
 
     def check(self, earlier):
@@ -40,11 +45,5 @@ class SetFormat(Step):
                     self.contradict(step, f"axis {both[0]} has a format already")
 
     def describe(self):
-        name = _name(self.format)
+        name = words_of(self.format)
         return f"set_format({name})" if self.axis is None else f"set_format({name}, axis={list(self.axis)})"
-
-
-def _name(format) -> str:
-    from ...formats import Format
-
-    return str(format) if type(format) is Format else type(format).__name__

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...errors import user_location
+from ...errors import ScheduleError, user_location
 from .step import HERE, Step, primitive
 
 
@@ -24,6 +24,11 @@ class Specialize(Step):
     def __init__(self, *, location=HERE, **sizes):
         object.__setattr__(self, "sizes", tuple(sorted(sizes.items())))
         object.__setattr__(self, "location", user_location() if location is HERE else location)
+        for letter, size in self.sizes:
+            if not isinstance(size, int) or isinstance(size, bool):
+                raise ScheduleError(
+                    f"specialize: the size of '{letter}' is a whole number, not {size!r}", location=self.location
+                )
 
     @classmethod
     def of_fields(cls, fields, location=None):

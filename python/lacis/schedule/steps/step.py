@@ -8,6 +8,7 @@ import json
 from typing import ClassVar
 
 from ...errors import ScheduleError, format_location, user_location
+from .fields import check_fields
 
 STEPS: dict[str, type[Step]] = {}
 HERE = object()
@@ -24,6 +25,9 @@ class Step:
     mnemonic: ClassVar[str]
     ready: ClassVar[bool] = False  # does the compiler build it already?
     of_loops: ClassVar[bool] = True  # says how loops run, rather than which entries exist and how they are stored
+
+    def __post_init__(self):
+        check_fields(self)
 
     @classmethod
     def of_fields(cls, fields: dict, location=None) -> Step:
@@ -134,3 +138,4 @@ class Variadic(Step):
         for name, value in (given | named).items():
             object.__setattr__(self, name, tuple(value) if name == rest else value)
         object.__setattr__(self, "location", user_location() if location is HERE else location)
+        check_fields(self)
