@@ -3,6 +3,7 @@
 /// The launch half of the C ABI over the kernel registry.
 #include "lacis-c/lacis_runtime.h"
 #include "lacis/Runtime/Kernel.h"
+#include "llvm/Support/JSON.h"
 #include <cstdlib>
 #include <cstring>
 
@@ -18,7 +19,7 @@ static int report(Error failure, char **error) {
   if (!failure)
     return LACIS_DONE;
   int status = failure.isA<DataRefusal>() ? LACIS_REFUSED : LACIS_FAILED;
-  std::string text = llvm::toString(std::move(failure));
+  std::string text = llvm::json::fixUTF8(llvm::toString(std::move(failure))); // it may quote damaged code
   if (error)
     *error = strdup(text.c_str());
   return status;

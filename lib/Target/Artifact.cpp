@@ -15,6 +15,27 @@ static constexpr StringRef magic("LACISART", 8);
 static constexpr size_t digestSize = 32;
 static constexpr size_t prefixSize = 8 + 8; // magic, length of the header
 
+/// A header of today has about 10 brackets within each other. The parser calls itself once for each.
+static constexpr size_t deepest = 64;
+
+/// Do the brackets of a text, strings apart, lie within each other deeper than `deepest`?
+static bool isTooDeep(StringRef json) {
+  size_t depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (inString && c == '\\')
+      ++i;
+    else if (c == '"')
+      inString = !inString;
+    else if (!inString && (c == '[' || c == '{') && ++depth > deepest)
+      return true;
+    else if (!inString && (c == ']' || c == '}') && depth > 0)
+      --depth;
+  }
+  return false;
+}
+
 static std::string digest(StringRef bytes) {
   std::array<uint8_t, digestSize> hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes));
   return std::string(reinterpret_cast<const char *>(hash.data()), hash.size());
@@ -62,6 +83,9 @@ llvm::Expected<Artifact> Artifact::parse(StringRef bytes) {
 }
 
 llvm::Expected<Artifact> Artifact::parseHeader(StringRef json) {
+  if (isTooDeep(json))
+    return llvm::createStringError("the artifact's header has more than " + llvm::Twine(deepest) +
+                                   " lists and objects within each other");
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
   if (!value)
     return value.takeError();

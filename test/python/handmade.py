@@ -39,7 +39,11 @@ def compile_c(source: str) -> bytes:
 
 def serialise(header: dict, code: bytes) -> bytes:
     """The bytes of an artifact."""
-    text = json.dumps(header).encode()
+    return sealed(json.dumps(header).encode(), code)
+
+
+def sealed(text: bytes, code: bytes) -> bytes:
+    """The bytes of an artifact whose header is any text."""
     content = b"LACISART" + struct.pack("<Q", len(text)) + text + code
     return content + hashlib.sha256(content).digest()
 

@@ -3,10 +3,12 @@
 
 import multiprocessing
 import os
+import shutil
 import stat
 
 import pytest
 
+from lacis.runtime import cache as cache_module
 from lacis.runtime import keys
 from lacis.runtime.cache import Cache, CacheError
 
@@ -26,12 +28,40 @@ def test_round_trip(tmp_path):
     assert Cache(tmp_path / "cache").get(KEY) == b"newer"
 
 
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def test_folder_is_private(tmp_path):
-    Cache(tmp_path / "new")
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
-    (tmp_path / "open").mkdir(mode=0o777)
-    Cache(tmp_path / "open")
-    assert stat.S_IMODE((tmp_path / "open").stat().st_mode) == 0o700
+    assert mode_of(Cache(tmp_path / "new").directory) == 0o700
+
+
+def test_a_folder_that_others_look_into_stays_as_it_is(tmp_path):
+    (tmp_path / "mine").mkdir(mode=0o755)
+    (tmp_path / "mine" / "letter.kernel").write_text("dear")
+    cache = Cache(tmp_path / "mine", limit=100)
+    cache.put(KEY, bytes(200))
+    cache.clear()
+    assert mode_of(tmp_path / "mine") == 0o755 and mode_of(cache.directory) == 0o700
+    assert cache.directory.parent == tmp_path / "mine" and (tmp_path / "mine" / "letter.kernel").exists()
+
+
+@pytest.mark.parametrize("mode", [0o1777, 0o2775, 0o770, 0o702])
+def test_a_folder_that_others_write_to_is_refused(tmp_path, mode):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(mode)
+    with pytest.raises(CacheError, match="open: other users can write to it; .*chmod go-w"):
+        Cache(tmp_path / "open")
+    assert mode_of(tmp_path / "open") == mode and not list((tmp_path / "open").iterdir())
+
+
+def test_a_deleted_folder_is_made_again(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    cache.put(KEY, b"code")
+    shutil.rmtree(tmp_path / "cache")
+    assert cache.get(KEY) is None
+    assert cache.put(KEY, b"code") and cache.get(KEY) == b"code"
+    assert mode_of(tmp_path / "cache") == 0o700
 
 
 def test_folder_of_another_user(tmp_path, monkeypatch):
@@ -56,6 +86,49 @@ def test_damaged_entry_is_absent_and_removed(tmp_path, damage):
     cache.path(KEY).write_bytes(changed)
     assert cache.get(KEY) is None
     assert not cache.path(KEY).exists()
+
+
+def test_an_entry_under_another_name_is_absent(tmp_path):
+    cache = Cache(tmp_path)
+    cache.put(key_of(1), b"one")
+    os.rename(cache.path(key_of(1)), cache.path(key_of(2)))
+    assert cache.get(key_of(2)) is None
+    assert not cache.path(key_of(2)).exists()
+
+
+def link(path):
+    shutil.copy(path, path.parent / "elsewhere")
+    path.unlink()
+    path.symlink_to(path.parent / "elsewhere")
+
+
+def pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def huge(path):
+    os.truncate(path, 2 * cache_module.DEFAULT_LIMIT)
+
+
+CHANGES = {
+    "belongs to another user": lambda path: os.chown(path, 65534, -1),
+    "other users can write": lambda path: path.chmod(0o666),
+    "is a link": link,
+    "is no regular file": pipe,
+    "bytes, more than": huge,
+}
+
+
+@pytest.mark.parametrize("why", CHANGES)
+def test_an_entry_that_others_could_have_made_is_absent_and_removed(tmp_path, caplog, why):
+    if why.startswith("belongs") and os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    cache = Cache(tmp_path)
+    cache.put(KEY, b"code")
+    CHANGES[why](cache.path(KEY))
+    assert cache.get(KEY) is None
+    assert why in caplog.text and not os.path.lexists(cache.path(KEY))
 
 
 def test_key_is_no_path(tmp_path):

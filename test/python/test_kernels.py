@@ -10,6 +10,7 @@ import torch
 from lacis import _core
 from lacis.errors import CompileError
 from lacis.runtime import kernels
+from lacis.runtime.cache import Cache
 
 TEXT = """
 #w = #lacis.format<(i, j) -> (i : dense, j : compressed)>
@@ -88,6 +89,19 @@ def test_damaged_cache_compiles_again(monkeypatch, tmp_path):
     assert not kernels.compile_kernel(TEXT, "cpu").cached
 
 
+NESTED = b'{"args":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+@pytest.mark.parametrize("forged", [b"", b"x", handmade.sealed(NESTED, b"code")], ids=["empty", "short", "nested"])
+def test_an_entry_that_is_no_artifact_compiles_again(monkeypatch, tmp_path, forged):
+    kernels.compile_kernel(TEXT, "cpu")
+    cache = Cache(tmp_path / "cache")
+    (entry,) = cache.directory.glob("*.kernel")
+    cache.put(entry.stem, forged)
+    forget(monkeypatch)
+    assert not kernels.compile_kernel(TEXT, "cpu").cached
+
+
 def test_always_compile(monkeypatch):
     kernels.compile_kernel(TEXT, "cpu")
     forget(monkeypatch)
@@ -144,12 +158,6 @@ def test_compile_many_keeps_the_order_and_compiles_once(monkeypatch):
     assert [k.key for k in made] == [r.key for r in requests]
     assert made[0] is made[2] is made[3] and made[1] is made[4]
     assert len(calls) == 2
-
-
-def test_saved_kernels(tmp_path):
-    kernel = kernels.compile_kernel(TEXT, "cpu")
-    kernels.save({kernel.key: kernel}, tmp_path / "saved")
-    assert os.listdir(tmp_path / "saved") == [f"{kernel.key}.lacis"]
 
 
 def test_cuda_compiles_without_a_gpu():

@@ -147,23 +147,6 @@ def test_only_the_stable_abi():
         assert prefix not in symbols.stdout
 
 
-def test_kernel_path_serves_another_process(tmp_path):
-    artifact = handmade.csr_linear()
-    saved = "ab" * 32
-    (tmp_path / f"{saved}.lacis").write_bytes(artifact)
-    script = f"""
-import sys; sys.path.insert(0, {handmade.__file__.rsplit("/", 1)[0]!r})
-import os; os.environ["LACIS_KERNEL_PATH"] = {str(tmp_path)!r}
-import handmade, torch
-from lacis.runtime import library
-library.register()
-storage, dense, x = handmade.csr_problem()
-y = library.einsum([x], storage, [5, 37], {saved!r}, [37, 29])
-torch.testing.assert_close(y, x @ dense.T)
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
 def test_threads_register_once():
     script = """
 import threading

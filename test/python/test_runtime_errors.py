@@ -115,6 +115,22 @@ def test_unresolved_function_is_named():
         _core.load(handmade.key_of(artifact), artifact)
 
 
+def test_a_name_that_is_no_text_is_quoted_all_the_same():
+    code = handmade.compile_c("extern double sin(double); void linear_0(double *x) { *x = sin(*x); }")
+    assert code.count(b"\0sin\0") == 1
+    artifact = handmade.serialise(handmade.csr_header(), code.replace(b"\0sin\0", b"\0s\xff\xfe\0"))
+    with pytest.raises(CompileError, match="compiled code cannot be linked: .*s\ufffd"):
+        _core.load(handmade.key_of(artifact), artifact)
+
+
+def test_a_header_nests_only_so_deep():
+    for text in (b"[" * 200_000, b'{"args":' * 65 + b"1" + b"}" * 65):
+        with pytest.raises(CompileError, match="the artifact's header has more than 64 lists and objects within each other"):
+            _core.artifact_info(handmade.sealed(text, b"code"))
+    with pytest.raises(CompileError, match="artifact has no key 'target'"):  # brackets in strings do not count
+        _core.artifact_info(handmade.sealed(b'{"format_version": 3, "kind": "\\"' + b"[" * 99 + b'"}', b"code"))
+
+
 def test_host_kernel_on_a_gpu():
     artifact = handmade.csr_linear(index_bits=64)
     with pytest.raises(CompileError, match="a kernel made for the CPU got tensors of device 0"):

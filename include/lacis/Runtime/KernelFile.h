@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Kernels saved on disk: one artifact a file, named by the kernel's key.
+/// Kernels saved on disk: one artifact a file, named by the key of a call and sealed with it.
 #ifndef LACIS_RUNTIME_KERNELFILE_H
 #define LACIS_RUNTIME_KERNELFILE_H
 
@@ -10,7 +10,7 @@
 
 namespace lacis::runtime {
 
-/// The bytes of `<key>.lacis`, looked for among the folders and files of `path` (separated by ':').
+/// The artifact in `<key>.lacis`, looked for among the folders and files of `path` (separated by ':').
 llvm::Expected<std::string> findKernelFile(llvm::StringRef path, llvm::StringRef key);
 
 } // namespace lacis::runtime

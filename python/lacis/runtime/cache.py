@@ -4,20 +4,21 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import pathlib
+import re
 import stat
-import tempfile
 import time
 
 import filelock
 
+from lacis.runtime import sealed
+
 _LOG = logging.getLogger("lacis")
-_MAGIC = b"LACISC01"
-_DIGEST = hashlib.sha256().digest_size
-_SUFFIX = ".kernel"
+_MAGIC = b"LACISC02"
+_ENTRY = re.compile("[0-9a-f]+[.]kernel")
+_INSIDE = "lacis-kernels"  # the folder that is made within one that other users may look into
 
 DEFAULT_LIMIT = 2 * 1024**3
 """Bytes that the folder may hold before the least recently used entries leave."""
@@ -30,78 +31,83 @@ class CacheError(Exception):
     """The folder cannot be used; the caller compiles without it."""
 
 
-def _prepare(directory: pathlib.Path) -> None:
-    """Makes the folder, and refuses one that another user could have filled."""
+def _prepare(directory: pathlib.Path) -> pathlib.Path:
+    """Makes the folder, and refuses one that another user could have filled.
+
+    One that others may only look into is left as it is; a private folder inside of it takes its place.
+    """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = directory.stat()
+        sealed.check_folder(directory)
+        if not stat.S_IMODE(directory.stat().st_mode) & 0o077:
+            return directory
+        inside = directory / _INSIDE
+        inside.mkdir(mode=0o700, exist_ok=True)
+        sealed.check_folder(inside)
+        return inside
+    except sealed.Distrusted as error:
+        raise CacheError(str(error)) from None
     except OSError as error:
         raise CacheError(f"{directory}: {error.strerror}") from error
-    if status.st_uid != os.geteuid():
-        raise CacheError(f"{directory}: belongs to another user")
-    if stat.S_IMODE(status.st_mode) & 0o077:
-        try:
-            directory.chmod(0o700)
-        except OSError as error:
-            raise CacheError(f"{directory}: open to other users: {error.strerror}") from error
 
 
 class Cache:
     """Maps a key (hexadecimal) to bytes.
 
-    An entry is written beside its place and renamed into it, so a reader sees all of it or nothing; its SHA-256
-    is checked on every read, and an entry that fails is removed and counts as absent. Processes take turns
-    (a lock file) only to remove old entries.
+    An entry is written beside its place and renamed into it, so a reader sees all of it or nothing. The SHA-256 of its
+    key and content is checked on every read. An entry that fails is removed and counts as absent, as does one that is
+    no file of this user's alone. Processes take turns (a lock file) only to remove old entries. A folder that is
+    deleted is made again.
     """
 
     def __init__(self, directory: str | os.PathLike, limit: int = DEFAULT_LIMIT):
-        self.directory = pathlib.Path(directory)
+        self._asked = pathlib.Path(directory)
         self.limit = limit
         self._room = 0  # bytes that this process may write before it looks at the folder again
-        _prepare(self.directory)
+        self.directory = _prepare(self._asked)
 
     def path(self, key: str) -> pathlib.Path:
         """The file of an entry."""
         if not key or set(key) - set("0123456789abcdef"):
             raise ValueError(f"'{key}' is no hexadecimal key")
-        return self.directory / (key + _SUFFIX)
+        return self.directory / f"{key}.kernel"
 
     def get(self, key: str) -> bytes | None:
         """The bytes under `key`, or None; a damaged entry is removed."""
         path = self.path(key)
         try:
-            data = path.read_bytes()
+            payload = sealed.opened(_MAGIC, key, sealed.read(path, self.limit))
+        except sealed.Distrusted as error:
+            self.remove(key, str(error))
+            return None
         except OSError:
             return None
-        payload = data[len(_MAGIC) + _DIGEST :]
-        if data[: len(_MAGIC) + _DIGEST] != _MAGIC + hashlib.sha256(payload).digest():
-            _LOG.warning("lacis: %s is damaged and was removed", path)
-            self._remove(path)
-            return None
-        with contextlib.suppress(OSError):  # the time of last use, which eviction goes by
-            os.utime(path)
+        if payload is None:
+            self.remove(key, f"{path}: is damaged, or another kernel's")
         return payload
+
+    def remove(self, key: str, why: str) -> None:
+        """Removes the entry that cannot be used, and says why."""
+        _LOG.warning("lacis: %s; it was removed from the kernel cache", why)
+        self._remove(self.path(key))
 
     def put(self, key: str, payload: bytes) -> bool:
         """Stores `payload` under `key`; False where the disk does not let it."""
-        path, entry = self.path(key), _MAGIC + hashlib.sha256(payload).digest() + payload
+        entry = sealed.sealed(_MAGIC, key, payload)
         try:
-            handle, name = tempfile.mkstemp(dir=self.directory, prefix=".write-")
             try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(entry)
-                os.replace(name, path)
-            except BaseException:
-                self._remove(pathlib.Path(name))
-                raise
-        except OSError as error:
+                sealed.write(self.path(key), entry)
+            except FileNotFoundError:  # the folder was deleted
+                self.directory = _prepare(self._asked)
+                sealed.write(self.path(key), entry)
+        except (CacheError, OSError) as error:
             _LOG.warning("lacis: the kernel cache cannot be written: %s", error)
             return False
         self._room -= len(entry)
         if self._room < 0:
             held = self.size()
             if held > self.limit:
-                self._evict(keep=path)
+                self._evict(keep=self.path(key))
                 held = self.size()
             self._room = max(self.limit - held, 0) // WRITERS
         return True
@@ -120,8 +126,8 @@ class Cache:
         with contextlib.suppress(OSError):
             for item in os.scandir(self.directory):
                 with contextlib.suppress(OSError):  # another process may just have removed it
-                    if item.name.endswith(_SUFFIX):
-                        status = item.stat()
+                    if _ENTRY.fullmatch(item.name):
+                        status = item.stat(follow_symlinks=False)
                         entries.append((status.st_mtime, status.st_size, pathlib.Path(item.path)))
         return entries
 

@@ -17,12 +17,13 @@ from typing import Any
 import torch
 
 from lacis import knobs
-from lacis.errors import CompileError
-from lacis.runtime import keys, library, ptxas
+from lacis.errors import CompileError, DataError
+from lacis.runtime import keys, library, ptxas, sealed
 from lacis.runtime.cache import Cache, CacheError
 from lacis.runtime.log import LOG, configure
 
 _STORAGE = ("storage", "storage_dim")
+_SAVED = b"LACISK01"  # lib/Runtime/KernelFile.cpp reads it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,8 +199,12 @@ def _make(request: Request) -> LoadedKernel:
     if cache and not knobs.always_compile and not knobs.dump_dir:
         artifact = cache.get(cache_key)
         if artifact is not None:
-            LOG.debug("lacis: kernel %s for %s is from the cache", key[:12], request.target)
-            return LoadedKernel(actual, key, artifact, {}, cached=True)
+            try:
+                kernel = LoadedKernel(actual, key, artifact, {}, cached=True)
+                LOG.debug("lacis: kernel %s for %s is from the cache", key[:12], request.target)
+                return kernel
+            except CompileError as error:
+                cache.remove(cache_key, f"{cache.path(cache_key)}: {error.message}")
     compiled = _compile(actual, key, stages=bool(knobs.dump_dir))
     LOG.info(
         "lacis: kernel %s for %s compiled in %.0f ms",
@@ -271,8 +276,15 @@ def compile_many(requests: Iterable[Request], *, device: torch.device | int | No
 
 
 def save(kernels: Mapping[str, LoadedKernel], path: str | os.PathLike) -> None:
-    """Writes kernels, by the keys of calls, where `LACIS_KERNEL_PATH` lets another process find them."""
+    """Writes kernels, by the keys of calls, where `LACIS_KERNEL_PATH` lets another process find them.
+
+    Raises `DataError` for a folder that other users can fill: no process would load kernels from there.
+    """
     folder = pathlib.Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    try:
+        sealed.check_folder(folder)
+    except sealed.Distrusted as error:
+        raise DataError(f"save_kernels: {error}") from None
     for key, kernel in kernels.items():
-        (folder / f"{key}.lacis").write_bytes(kernel.artifact)
+        sealed.write(folder / f"{key}.lacis", sealed.sealed(_SAVED, key, kernel.artifact), mode=0o644)
