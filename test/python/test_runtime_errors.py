@@ -124,8 +124,9 @@ def test_a_name_that_is_no_text_is_quoted_all_the_same():
 
 
 def test_a_header_nests_only_so_deep():
+    too_deep = "the artifact's header has more than 64 lists and objects within each other"
     for text in (b"[" * 200_000, b'{"args":' * 65 + b"1" + b"}" * 65):
-        with pytest.raises(CompileError, match="the artifact's header has more than 64 lists and objects within each other"):
+        with pytest.raises(CompileError, match=too_deep):
             _core.artifact_info(handmade.sealed(text, b"code"))
     with pytest.raises(CompileError, match="artifact has no key 'target'"):  # brackets in strings do not count
         _core.artifact_info(handmade.sealed(b'{"format_version": 3, "kind": "\\"' + b"[" * 99 + b'"}', b"code"))

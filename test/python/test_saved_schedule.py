@@ -52,7 +52,7 @@ def test_a_schedule_replays_on_a_fresh_model(tmp_path):
     fresh, x = copy.deepcopy(model), torch.randn(5, 24)
     s = record(model)
     s.save(tmp_path / "a.json")
-    again = lacis.load_schedule(tmp_path / "a.json", fresh)
+    again = lacis.load_schedule(tmp_path / "a.json", fresh, classes=[Positive, Ellpack])
     assert [h.site.loop_steps for h in again.match(".*weight")] == [h.site.loop_steps for h in s.match(".*weight")]
     assert [h.format for h in again.match(".*weight")] == [h.format for h in s.match(".*weight")]
     assert (again.target, again.deterministic) == ("cpu", True)
@@ -151,6 +151,7 @@ def test_what_json_cannot_hold_is_refused(tmp_path, case):
     assert not list(tmp_path.iterdir())
 
 
+HEAD = '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, '
 FILES = {
     "{": "is no saved schedule",
     '{"lacis": 99}': "no schedule that this version reads",
@@ -159,7 +160,15 @@ FILES = {
     '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": '
     '{"0.weight": [{"verb": "splt"}]}}': "splt",
     '{"lacis": 1, "target": "cpu", "deterministic": true, "allow_dense": false, "parameters": {"0.weight": '
-    '[{"verb": "set_format", "format": {"class": "os.system", "command": "true"}}]}}': "no format and no sparsifier",
+    '[{"verb": "set_format", "format": {"class": "os.system", "command": "true"}}]}}': "'os.system', which is none of",
+    '{"lacis": 1, "target": "cpu"}': "does not say 'deterministic'",
+    HEAD + '"parameters": []}': "'parameters' must have a list of steps for each name",
+    HEAD + '"gradients": {"0.weight": [1]}}': "'gradients' must have a list of steps for each name",
+    HEAD + '"parameters": {"0.weight": [{}]}}': "no such verb: None",
+    HEAD + '"parameters": {"0.weight": [{"verb": "set_format", "format": {"class": ["a"]}}]}}': "names the class",
+    HEAD + '"parameters": {"0.weight": [{"verb": "sparsify", "sparsifier": '
+    '{"class": "lacis.sparsifiers.magnitude.Magnitude", "share": 1}}]}}': "Magnitude' that cannot be: .*'share'",
+    "[" * 100_000: "is no saved schedule",
 }
 
 
@@ -168,3 +177,19 @@ def test_other_files_are_refused(tmp_path, text):
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(lacis.ScheduleError, match=FILES[text]):
         lacis.load_schedule(tmp_path / "a.json", make_model())
+
+
+def test_a_file_makes_no_module_be_imported(tmp_path, monkeypatch):
+    (tmp_path / "trap.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')")
+    monkeypatch.syspath_prepend(tmp_path)
+    step = '{"verb": "sparsify", "sparsifier": {"class": "trap.Mine"}}'
+    (tmp_path / "a.json").write_text(HEAD + f'"parameters": {{"0.weight": [{step}]}}}}')
+    with pytest.raises(lacis.ScheduleError, match=r"'trap.Mine', which is none of Lacis; .*classes=\[...\]"):
+        lacis.load_schedule(tmp_path / "a.json", make_model())
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_classes_are_formats_and_sparsifiers(tmp_path):
+    record(make_model()).save(tmp_path / "a.json")
+    with pytest.raises(lacis.ScheduleError, match="classes: .* is no format and no sparsifier"):
+        lacis.load_schedule(tmp_path / "a.json", make_model(), classes=[torch.nn.Linear])

@@ -145,8 +145,11 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
     return Schedule(model, ModelEngine(model), target, deterministic, allow_dense)
 
 
-def load_schedule(path, model) -> Schedule:
+def load_schedule(path, model, classes=()) -> Schedule:
     """The schedule that `Schedule.save` wrote, on a model that has the same names; nothing is built.
+
+    `classes` are your own formats and sparsifiers that the file may name, beside those of Lacis: the file alone makes
+    no code run.
 
     >>> import lacis, os, tempfile, torch
     >>> make = lambda: torch.nn.Sequential(torch.nn.Linear(4, 2))
@@ -157,9 +160,10 @@ def load_schedule(path, model) -> Schedule:
     >>> load_schedule(path, make())["0.weight"]
     s["0.weight"].sparsify(Magnitude(sparsity=0.5)).set_format(Csr)
 
-    Raises `ScheduleError` for a name that the model lacks, and for a class that cannot be imported.
+    Raises `ScheduleError` for a file that is no saved schedule, for a name that the model lacks, and for a class that
+    is neither of Lacis nor among `classes`.
     """
     content = saved.read(path)
     schedule = create_schedule(model, **saved.options(content))
-    saved.replay(schedule, content, user_location())
+    saved.replay(schedule, content, user_location(), classes)
     return schedule

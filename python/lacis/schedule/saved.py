@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import os
 
+from .. import formats, sparsifiers
 from ..errors import ScheduleError
 from ..formats import Format, Sum
 from ..sparsifiers import Sparsifier
@@ -16,6 +16,7 @@ from .steps import STEPS, Step
 VERSION = 1
 _GRADIENT = ".grad"
 _OPTIONS = ("target", "deterministic", "allow_dense")
+_KINDS = ("parameters", "activations", "gradients")
 
 
 def save(schedule, path: str | os.PathLike) -> None:
@@ -62,11 +63,23 @@ def read(path: str | os.PathLike) -> dict:
     with open(path, encoding="utf-8") as file:
         try:
             content = json.load(file)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ScheduleError(f"'{path}' is no saved schedule: {error}") from None
     if not isinstance(content, dict) or content.get("lacis") != VERSION:
         raise ScheduleError(f"'{path}' is no schedule that this version reads ({VERSION})")
+    for name in _OPTIONS:
+        if name not in content:
+            raise ScheduleError(f"'{path}' does not say '{name}'")
+    for kind in _KINDS:
+        named = content.get(kind, {})
+        steps = [step for steps in named.values() for step in steps] if _is_lists(named) else [None]
+        if not all(isinstance(step, dict) for step in steps):
+            raise ScheduleError(f"'{path}': '{kind}' must have a list of steps for each name")
     return content
+
+
+def _is_lists(named) -> bool:
+    return isinstance(named, dict) and all(isinstance(steps, list) for steps in named.values())
 
 
 def options(content: dict) -> dict:
@@ -74,13 +87,17 @@ def options(content: dict) -> dict:
     return {name: content[name] for name in _OPTIONS}
 
 
-def replay(schedule, content: dict, location) -> None:
-    """Record the steps of a file on a schedule; `location` stands for the line of each."""
-    for kind in ("parameters", "activations", "gradients"):
+def replay(schedule, content: dict, location, classes=()) -> None:
+    """Record the steps of a file on a schedule; `location` stands for the line of each.
+
+    The file names formats and sparsifiers of Lacis and those of `classes`. It makes no module be imported.
+    """
+    known = _known(classes)
+    for kind in _KINDS:
         for name, steps in content.get(kind, {}).items():
             handle = schedule[name].grad if kind == "gradients" else schedule[name]
             for fields in steps:
-                handle._take(_to_step(fields, location))
+                handle._take(_to_step(fields, location, known))
 
 
 def _of_step(name: str, step: Step) -> dict:
@@ -90,12 +107,26 @@ def _of_step(name: str, step: Step) -> dict:
         raise ScheduleError(f"save: '{name}': {step.mnemonic}: {error.message}", location=step.location) from None
 
 
-def _to_step(fields: dict, location) -> Step:
-    verb, *values = fields.items()
-    cls = STEPS.get(verb[1]) if verb[0] == "verb" else None
+def _known(classes) -> dict[str, type]:
+    """The classes that a file may name, by import path."""
+    own = [*vars(formats).values(), *vars(sparsifiers).values()]
+    for cls in classes:
+        if not isinstance(cls, type) or not issubclass(cls, (Format, Sparsifier)):
+            raise ScheduleError(f"classes: {cls!r} is no format and no sparsifier")
+    mine = [cls for cls in own if isinstance(cls, type) and issubclass(cls, (Format, Sparsifier))]
+    return {_path(cls): cls for cls in [*mine, *classes]}
+
+
+def _path(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _to_step(fields: dict, location, known) -> Step:
+    verb = fields.get("verb")
+    cls = STEPS.get(verb) if isinstance(verb, str) else None
     if cls is None:
-        raise ScheduleError(f"the saved schedule has no such verb: {verb[1]!r}")
-    return cls.of_fields({name: _decode(value) for name, value in values}, location)
+        raise ScheduleError(f"the saved schedule has no such verb: {verb!r}")
+    return cls.of_fields({name: _decode(value, known) for name, value in fields.items() if name != "verb"}, location)
 
 
 def _encode(value):
@@ -108,16 +139,16 @@ def _encode(value):
     raise ScheduleError(f"a {type(value).__name__} has no place in a file")
 
 
-def _decode(value):
+def _decode(value, known):
     if isinstance(value, list):
-        return tuple(_decode(item) for item in value)
-    return _to_object(value) if isinstance(value, dict) else value
+        return tuple(_decode(item, known) for item in value)
+    return _to_object(value, known) if isinstance(value, dict) else value
 
 
 def _of_object(value) -> dict:
     """A class by its import path, with the arguments that make the object again; a format else by its text."""
     cls = type(value)
-    path = f"{cls.__module__}.{cls.__qualname__}"
+    path = _path(cls)
     importable = cls.__module__ != "__main__" and "<locals>" not in path and cls is not Sum and cls is not Format
     if importable:
         try:
@@ -143,14 +174,18 @@ def _arguments(value) -> dict:
     return found
 
 
-def _to_object(fields: dict):
-    if "format" in fields:
+def _to_object(fields: dict, known):
+    if isinstance(fields.get("format"), str):
         return Format.parse(fields["format"])
-    module, _, name = fields["class"].rpartition(".")
+    path = fields.get("class")
+    cls = known.get(path) if isinstance(path, str) else None
+    if cls is None:
+        raise ScheduleError(
+            f"the saved schedule names the class {path!r}, which is none of Lacis; "
+            "where you trust it, import it and give it: load_schedule(path, model, classes=[...])"
+        )
+    arguments = {key: _decode(value, known) for key, value in fields.items() if key != "class"}
     try:
-        cls = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise ScheduleError(f"the saved schedule needs '{fields['class']}', which cannot be imported") from None
-    if not isinstance(cls, type) or not issubclass(cls, (Format, Sparsifier)):
-        raise ScheduleError(f"'{fields['class']}' is no format and no sparsifier")
-    return cls(**{key: _decode(value) for key, value in fields.items() if key != "class"})
+        return cls(**arguments)
+    except TypeError as error:
+        raise ScheduleError(f"the saved schedule makes a '{path}' that cannot be: {error}") from None
