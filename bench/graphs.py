@@ -49,7 +49,7 @@ GRAPHS = {
 
 
 def cases(name: str, edges: torch.Tensor) -> list[Case]:
-    """Products with a vector and one feature; SpMM, SDDMM and the gradient of the values at 32, 128 and 256 features."""
+    """Products with a vector and one feature; SpMM, SDDMM and gradients of values at 32, 128 and 256 features."""
     index = torch.stack([edges // NODES, edges % NODES])
     values = torch.randn(edges.numel(), device="cuda")
     csr = torch.sparse_coo_tensor(index, values, (NODES, NODES), is_coalesced=True).to_sparse_csr()

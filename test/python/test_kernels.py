@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiling through the cache: one object a kernel, keys, dumps, overrides, saved kernels, threads."""
 
-
 import handmade
 import pytest
 import torch

@@ -6,8 +6,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lacis.errors import DataError
-from lacis.formats import Bsr, Coo, Csr, Dcsr, Ell, compose, decompose
+from lacis.formats import Bsr, Coo, Csr, Dcsr, Dense, Ell, Format, compose, decompose
 from lacis.packing import PackedTensor, pack
+from lacis.patterns import Pattern
+from lacis.sparsifiers import Magnitude
 from strategies import formats_and_sums, tensors
 
 DENSE = torch.tensor([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 5.0]])
@@ -77,6 +79,11 @@ BROKEN = [
         r"'rest.crd1' at \[0\]: coordinate 9 is out of range",
     ),
     (decompose(ell=Ell(1), rest=Coo), lambda given: given.pop("ell.values"), r"'ell.values' is missing"),
+    (
+        decompose(ell=Ell(1), rest=Coo),
+        put("rest.crd1", 0, 1),
+        r"'ell.values' at \[0\] and 'rest.values' at \[0\]: both are the entry \[0, 1\], which only COO may have twice",
+    ),
 ]
 
 
@@ -90,6 +97,76 @@ def test_refusals(fmt, change, message):
         return
     with pytest.raises(DataError, match=message):
         build(fmt, given)
+
+
+TWICE = [
+    ("(i, j) -> (i : dense, j : compressed<ordered=false>)", "crd1", [1, 2, 1]),
+    ("(i, j) -> (i : dense, j : packed<?, ordered=false>)", "crd1", [[1, 2, 1]]),
+    ("(i, j) -> (i : compressed<unique=false>, j : packed<2>)", "crd1", [[0, 1], [1, 2]]),
+    ("(i, j) -> (i : compressed<unique=false>, j : packed<2>)", "crd1", [[0, 0], [1, 2]]),
+]
+
+
+@pytest.mark.parametrize("text, name, coordinates", TWICE)
+def test_an_entry_is_not_there_twice(text, name, coordinates):
+    """Kernels would add both up, where `to_dense` takes one."""
+    given = arrays(Format.parse(text), torch.tensor([[5.0, 6, 7, 8]]) if "2>" in text else torch.tensor([[5.0, 6, 7]]))
+    build(Format.parse(text), given, (1, 4))
+    given[name] = torch.tensor(coordinates, dtype=torch.int32)
+    where = r"'values' at \[[01]\] and 'values' at \[2\]: both are the entry \[0, 1\]"
+    with pytest.raises(DataError, match=f"{where}|is there twice"):
+        build(Format.parse(text), given, (1, 4))
+
+
+@pytest.mark.parametrize(
+    "shape, message",
+    [
+        ((3.0, 4), "a whole number for each axis"),
+        ((6.5, 8), "a whole number for each axis"),
+        (("3", 4), "a whole number for each axis"),
+        (12, "a whole number for each axis"),
+        ((3, -4), "no negative sizes"),
+        ((3, 2**63), "sizes of 64 bits"),
+    ],
+)
+def test_a_shape_is_of_whole_numbers(shape, message):
+    with pytest.raises(DataError, match=message):
+        build(Csr(), arrays(Csr()), shape)
+
+
+HUGE = torch.zeros(1).expand(2**40)
+EMPTY = torch.sparse_coo_tensor(torch.zeros(1, 0, dtype=torch.long), torch.zeros(0), (2**40,))
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: pack(HUGE.expand(2**20, 2**40), Csr), "the tensor is expanded: 4 bytes stand for"),
+        (lambda: pack(EMPTY, Coo(1), mask=HUGE[:1].bool().expand(2**40)), "the mask is expanded: 1 bytes"),
+        (lambda: Magnitude(0.5)(HUGE), "the tensor is expanded"),
+        (lambda: Pattern.from_mask(HUGE[:1].bool().expand(2**40), Coo(1)), "the mask is expanded"),
+        (lambda: build(Csr(), {**arrays(Csr()), "values": HUGE}), "'values' is expanded: 4 bytes stand for 4398046511"),
+        (lambda: build(Csr(), {**arrays(Csr()), "crd1": HUGE[:1].int().expand(2**40)}), "'crd1' is expanded"),
+        (lambda: build(Dense(), {"values": HUGE[:1]}, (2**40, 8)), "'values' must have 8796093022208 slots, not 1"),
+        (lambda: pack(torch.quantize_per_tensor(DENSE, 0.1, 0, torch.qint8), Csr), "the tensor is quantized"),
+        (lambda: pack(torch.nested.nested_tensor([DENSE[0], DENSE[0]]), Csr), "the tensor is nested"),
+        (lambda: pack(torch.nested.nested_tensor([DENSE], layout=torch.jagged), Csr), "the tensor is nested"),
+        (
+            lambda: build(
+                Csr(), {**arrays(Csr()), "values": torch.quantize_per_tensor(torch.ones(5), 0.1, 0, torch.qint8)}
+            ),
+            "'values' is quantized",
+        ),
+        (lambda: pack(DENSE.to("meta"), Csr), "the tensor is on meta and has no data"),
+    ],
+)
+def test_what_has_no_elements_of_its_own_is_refused(make, message):
+    with pytest.raises(DataError, match=message):
+        make()
+
+
+def test_a_small_expanded_tensor_is_packed():
+    assert pack(torch.ones(1).expand(3, 4), Csr).nnz == 12
 
 
 def test_what_is_written_into_a_packed_tensor_is_found():

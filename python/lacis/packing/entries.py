@@ -9,6 +9,7 @@ import torch
 
 from ..errors import DataError
 from ..patterns.mask import check_mask
+from ..patterns.plain import check_plain
 
 
 @dataclasses.dataclass
@@ -36,6 +37,7 @@ def entries_of(tensor: torch.Tensor, mask: torch.Tensor | None = None) -> Entrie
         raise DataError("a tensor on meta has no values to pack; load them first")
     if tensor.ndim == 0:
         raise DataError("a tensor without axes cannot be packed")
+    check_plain("the tensor", tensor)
     tensor = tensor.detach()
     if mask is not None:
         check_mask(mask, tensor)
@@ -55,6 +57,8 @@ def _from_coo(tensor) -> Entries:
     if tensor.dense_dim():
         raise DataError("a COO tensor with dense dimensions cannot be packed; give its last axes as sparse ones")
     indices = tensor._indices()
+    check_plain("'indices'", indices)
+    check_plain("'values'", tensor._values())
     for axis, length in enumerate(tensor.shape):
         _in_range(f"indices[{axis}]", indices[axis], length)
     return Entries(tuple(tensor.shape), list(indices.long()), tensor._values(), unique=tensor.is_coalesced())
@@ -64,6 +68,8 @@ def _from_compressed(tensor, by_rows: bool, blocks: bool) -> Entries:
     outer_name, inner_name = ("crow_indices", "col_indices") if by_rows else ("ccol_indices", "row_indices")
     outer, inner = getattr(tensor, outer_name)(), getattr(tensor, inner_name)()
     values = tensor.values()
+    for name, array in ((outer_name, outer), (inner_name, inner), ("values", values)):
+        check_plain(f"'{name}'", array)
     if tensor.ndim != 2 or values.ndim != (3 if blocks else 1):
         raise DataError("a sparse tensor with batch or dense dimensions cannot be packed; pack its matrices one by one")
     block = values.shape[1:] if blocks else (1, 1)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import operator
+
 import torch
 
 from ..errors import DataError
 from ..formats import Format, Sum
 from ..patterns.build import for_tensor
+from ..patterns.plain import check_plain
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.structure import _INTEGERS, Structure
 from .packed import PackedTensor, check_values
@@ -24,9 +27,7 @@ def from_storage(format, shape, storage, values=None) -> PackedTensor:
     coordinates that are negative, out of range, unsorted or there twice, positions that do not add up, padding that
     is not 0.
     """
-    shape = tuple(int(size) for size in shape)
-    if any(size < 0 for size in shape):
-        raise DataError(f"a shape has no negative sizes: {list(shape)}")
+    shape = _sizes(shape)
     format = for_tensor(format, len(shape))
     formats = format.parts if isinstance(format, Sum) else {"": format}
     given = dict(storage)
@@ -43,6 +44,18 @@ def from_storage(format, shape, storage, values=None) -> PackedTensor:
     return packed
 
 
+def _sizes(shape) -> tuple[int, ...]:
+    try:
+        sizes = tuple(operator.index(size) for size in shape)
+    except TypeError:
+        raise DataError(f"a shape has a whole number for each axis, not {shape!r}") from None
+    if any(size < 0 for size in sizes):
+        raise DataError(f"a shape has no negative sizes: {list(sizes)}")
+    if any(size >= 2**63 for size in sizes):
+        raise DataError(f"a shape has sizes of 64 bits: {list(sizes)}")
+    return sizes
+
+
 def _check_names(formats, given) -> None:
     needed = {part_name(p, name) for p, part in formats.items() for name in (*part.buffers, "values")}
     allowed = needed | {part_name(p, "valid") for p in formats}
@@ -55,6 +68,7 @@ def _check_names(formats, given) -> None:
     for name, tensor in given.items():
         if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided:
             raise DataError(f"'{name}' must be a dense tensor, not {getattr(tensor, 'layout', type(tensor).__name__)}")
+        check_plain(f"'{name}'", tensor)
 
 
 def _check_kinds(formats, given) -> torch.device:

@@ -17,15 +17,62 @@ def check_structure(structure, prefix: str) -> None:
         check, buffers = Checker(prefix, number), structure.of_level(number)
         size = level.size(shape)
         slots = level.extent.check(check, buffers, parents, size)
-        positions = level.extent.read(buffers, parents, size, structure.device)
-        level.coordinate.check(check, buffers, level, positions, size)
-        tie = _check_chain(structure, check, number, positions, tie)
+        if level.coordinate.stored:  # else there is nothing to look at, and as many positions as a shape says
+            positions = level.extent.read(buffers, parents, size, structure.device)
+            level.coordinate.check(check, buffers, level, positions, size)
+            tie = _check_chain(structure, check, number, positions, tie)
+        else:
+            tie = None
         parents = slots
     if parents != structure.slots:
         raise DataError(f"'{prefix}values' must have {parents} slots, not {structure.slots}")
     if structure.valid is not None and tuple(structure.valid.shape) != structure.values_shape:
         want, got = list(structure.values_shape), list(structure.valid.shape)
         raise DataError(f"'{prefix}valid' must have shape {want}, not {got}")
+
+
+def check_distinct(parts) -> None:
+    """Raise `DataError` where two entries of one format or of two parts of a sum are at one place.
+
+    `parts` maps names to structures that `check_structure` found well formed. Where all coordinates ascend it saw
+    such entries itself. A format that keeps duplicates may have them.
+    """
+    several = len(parts) > 1
+    seen = {name: part for name, part in parts.items() if several or _may_repeat(part.format)}
+    if not seen:
+        return
+    found = {name: part.coordinates() for name, part in seen.items()}
+    places = {name: valid.nonzero().reshape(-1) for name, (_, valid) in found.items()}
+    first = next(iter(seen.values()))
+    axes = [torch.cat([found[name][0][a][at] for name, at in places.items()]) for a in range(len(first.shape))]
+    owner = torch.cat([torch.full_like(at, n) for n, at in enumerate(places.values())])
+    at = torch.cat(list(places.values()))
+    order, same = _same_place(first.shape, axes)
+    before, after = order[:-1], order[1:]
+    kept = torch.tensor([part.format.keeps_duplicates for part in seen.values()], device=at.device)
+    same &= (owner[before] != owner[after]) | ~kept[owner[before]]
+    if not bool(same.any()):
+        return
+    pair = [int(side[int(same.to(torch.uint8).argmax())]) for side in (before, after)]
+    names = list(seen)
+    where = [f"'{f'{names[int(owner[n])]}.' if several else ''}values' at [{int(at[n])}]" for n in pair]
+    place = [int(axis[pair[0]]) for axis in axes]
+    raise DataError(f"{where[0]} and {where[1]}: both are the entry {place}, which only COO may have twice")
+
+
+def _may_repeat(format) -> bool:
+    levels = [level.coordinate for level in format.prefix]
+    return not format.keeps_duplicates and not all(each.unique and each.ordered for each in levels)
+
+
+def _same_place(shape, axes) -> tuple[torch.Tensor, torch.Tensor]:
+    """An order of entries that puts those at one place side by side, and bool: the next one is at the same place."""
+    from ..formats import Csf
+    from .place import sort_entries
+
+    entries = sort_entries(Csf(len(shape)), shape, axes)
+    order = torch.arange(len(axes[0]), device=axes[0].device) if entries.order is None else entries.order
+    return order, ~entries.begins[-1][1:]
 
 
 def _check_chain(structure, check: Checker, number: int, positions, tie):

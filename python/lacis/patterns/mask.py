@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError
+from .plain import check_plain
 
 
 def check_mask(mask, tensor) -> None:
@@ -17,3 +18,4 @@ def check_mask(mask, tensor) -> None:
         raise DataError(f"the mask has shape {list(mask.shape)}, the tensor {list(tensor.shape)}")
     if mask.device != tensor.device:
         raise DataError(f"the mask is on {mask.device}, the tensor on {tensor.device}")
+    check_plain("the mask", mask)

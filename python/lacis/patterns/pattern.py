@@ -11,8 +11,10 @@ import torch
 from ..errors import DataError, FormatError
 from ..formats import Format, Sum
 from .capturing import refuse_capture
+from .check import check_distinct
 from .derived import companion_arrays
 from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
+from .plain import check_plain
 from .regroup import Regrouped
 from .structure import Structure
 from .uneven import uneven_axes
@@ -46,6 +48,7 @@ class Pattern:
             raise DataError(f"a mask must be a bool tensor with at least one axis, not {what}")
         if mask.device.type == "meta":
             raise DataError("a mask on meta has no values, so it names no entries; load them first")
+        check_plain("the mask", mask)
         axes = list(torch.nonzero(mask, as_tuple=True))
         return build_pattern(for_tensor(format, mask.ndim), tuple(mask.shape), axes, distinct=True)[0]
 
@@ -213,6 +216,7 @@ class Pattern:
         """Raise `DataError`, with the array and the place, unless every array is well formed."""
         for name, part in self.parts.items():
             part.check(part_name(name, ""))
+        check_distinct(self.parts)
         return self
 
     def __getstate__(self):

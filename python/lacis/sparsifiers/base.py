@@ -9,6 +9,7 @@ import torch
 
 from ..errors import DataError, FormatError, ScheduleError
 from ..patterns.mask import check_mask
+from ..patterns.plain import check_plain
 
 
 class Sparsifier:
@@ -34,7 +35,8 @@ class Sparsifier:
         return self
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The checked mask. Raises `DataError` for a wrong shape, dtype or device."""
+        """The checked mask. Raises `DataError` for a wrong shape, dtype or device, and as `check_plain`."""
+        check_plain("the tensor", tensor)
         mask = self.mask(tensor.detach())
         try:
             check_mask(mask, tensor)
