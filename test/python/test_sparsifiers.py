@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparsifiers keep exactly as many as they say, and the same ones every time."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from lacis.errors import DataError, FormatError, ScheduleError
@@ -18,6 +21,7 @@ from lacis.sparsifiers import (
     Threshold,
     as_sparsifier,
 )
+from lacis.sparsifiers.choose import keep_count
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
@@ -51,6 +55,48 @@ def test_the_largest_are_kept_and_ties_go_by_position():
     assert Magnitude(0.5)(torch.ones(6)).tolist() == [True] * 3 + [False] * 3
     assert Magnitude(0.5)(torch.tensor([1.0, float("nan")])).tolist() == [False, True]
     assert BlockMagnitude(0.5, block=(1, 2))(torch.ones(2, 2)).tolist() == [[True, True], [False, False]]
+
+
+TENSORS = {
+    "spread": lambda: torch.randn(300, 700),
+    "double": lambda: torch.randn(300, 700).double(),
+    "half": lambda: torch.randn(300, 700).half(),
+    "of few values": lambda: torch.randn(300, 700).mul(2).round(),
+    "of one value": lambda: torch.full((300, 700), 3.0),
+    "mostly zero": lambda: torch.randn(300, 700) * (torch.rand(300, 700) < 0.01),
+    "with nan": lambda: torch.where(torch.rand(300, 700) < 0.1, torch.nan, torch.inf),
+    "integers": lambda: torch.randint(-50, 50, (300, 700)),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+@pytest.mark.parametrize("sparsity", [0.01, 0.5, 0.9])
+def test_the_largest_are_the_first_of_a_stable_sort(name, sparsity):
+    tensor = TENSORS[name]()
+    scores = tensor.abs().flatten()
+    scores = scores.where(~scores.isnan(), torch.inf) if scores.is_floating_point() else scores
+    kept = torch.sort(scores, descending=True, stable=True).indices[: keep_count(tensor.numel(), sparsity)]
+    expected = torch.zeros(tensor.numel(), dtype=torch.bool).index_fill(0, kept, True).reshape(tensor.shape)
+    assert torch.equal(Magnitude(sparsity)(tensor), expected)
+    with torch.inference_mode():
+        assert torch.equal(Magnitude(sparsity)(tensor), expected)
+
+
+@pytest.mark.parametrize("make", ["Magnitude(0.9)", "Random(0.9)", "BlockMagnitude(0.9, block=(16, 16))", "NM(2, 4)"])
+def test_choosing_takes_no_more_than_twice_the_weight(make):
+    """The peak of a fresh process: 64 MiB of weight, and what was taken while its mask was made."""
+    script = f"""
+import lacis, pathlib, torch
+status = pathlib.Path("/proc/self/status")
+peak = lambda: next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+weight, small = torch.randn(4096, 4096), torch.randn(512, 512)
+lacis.{make}(small)
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = peak()
+lacis.{make}(weight)
+assert peak() - before < 2 * 64 * 1024, (peak() - before) / (64 * 1024)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_norms_differ():

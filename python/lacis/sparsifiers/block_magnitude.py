@@ -9,7 +9,7 @@ import torch
 
 from ..errors import DataError
 from .base import BlockSparsifier
-from .choose import blocked, check_sparsity, keep_count, keep_largest, magnitude, spread
+from .choose import blocked, check_sparsity, keep_count, keep_largest, magnitude, magnitudes, slabs, spread
 
 
 class BlockMagnitude(BlockSparsifier):
@@ -35,6 +35,11 @@ class BlockMagnitude(BlockSparsifier):
 
     def mask(self, tensor):
         block = self.known_block(tensor)
-        parts = blocked(magnitude(tensor), block)
-        scores = torch.linalg.vector_norm(parts.double(), ord=self.norm, dim=-1)
-        return spread(keep_largest(scores, keep_count(scores.numel(), self.sparsity)), block, tensor.shape)
+        grid = [-(-size // b) for size, b in zip(tensor.shape, block)]
+        scores = [self._norms(tensor[part], block) for part in slabs(tensor.shape, block[0])]
+        keys = magnitudes(torch.cat(scores) if scores else torch.zeros(grid))
+        kept = keep_largest(keys, keep_count(keys.numel, self.sparsity))
+        return spread(kept.reshape(grid), block, tensor.shape)
+
+    def _norms(self, tensor, block):
+        return torch.linalg.vector_norm(blocked(magnitude(tensor), block).double(), ord=self.norm, dim=-1)

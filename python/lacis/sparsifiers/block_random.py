@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 from .base import BlockSparsifier
 from .choose import check_sparsity, hashed, keep_count, keep_largest, spread
 
@@ -25,5 +27,6 @@ class BlockRandom(BlockSparsifier):
     def mask(self, tensor):
         block = self.known_block(tensor)
         grid = [-(-size // b) for size, b in zip(tensor.shape, block)]
-        scores = hashed(grid, self.seed, tensor.device)
-        return spread(keep_largest(scores, keep_count(scores.numel(), self.sparsity)), block, tensor.shape)
+        keys = hashed(math.prod(grid), self.seed, tensor.device)
+        kept = keep_largest(keys, keep_count(keys.numel, self.sparsity))
+        return spread(kept.reshape(grid), block, tensor.shape)

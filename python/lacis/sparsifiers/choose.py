@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import dataclasses
+import math
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 
@@ -25,41 +30,138 @@ def keep_count(numel: int, sparsity: float) -> int:
     return numel - round(sparsity * numel)
 
 
-def keep_largest(scores: torch.Tensor, count: int) -> torch.Tensor:
-    """bool of the shape of `scores`: the `count` largest; of equal ones the first. NaN counts as the largest.
+@dataclasses.dataclass(frozen=True)
+class Keys:
+    """Numbers that are compared, as integers without a sign in the lowest `bits` bits.
 
-    >>> keep_largest(torch.tensor([1.0, 3.0, 1.0]), 2).tolist()
+    `at` gives those of a slice or an index of positions, so that they need not all be there at once.
+    """
+
+    numel: int
+    bits: int
+    device: torch.device
+    at: Callable[[slice | torch.Tensor], torch.Tensor]
+
+
+def magnitudes(tensor: torch.Tensor) -> Keys:
+    """|tensor|, in row-major order; NaN is as large as infinity."""
+    flat = (tensor.abs() if tensor.is_complex() else tensor).reshape(-1)
+    flat = flat.view(torch.uint8) if flat.dtype == torch.bool else flat
+    if not flat.is_floating_point():
+        return Keys(flat.numel(), torch.iinfo(flat.dtype).bits, flat.device, lambda at: flat[at].abs())
+    dtype = _INTEGERS[flat.element_size()]
+    infinity = int(torch.tensor(torch.inf, dtype=flat.dtype).view(dtype))
+    words, without_sign = flat.view(dtype), torch.iinfo(dtype).max
+    keys = lambda at: (words[at] & without_sign).clamp_(max=infinity)
+    return Keys(flat.numel(), torch.iinfo(dtype).bits - 1, flat.device, keys)
+
+
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def hashed(numel: int, seed: int, device) -> Keys:
+    """64 bits for each position that look random and are the same on every device."""
+    start = _signed(seed * 0x9E3779B97F4A7C15)
+
+    def keys(at):
+        word = torch.arange(at.start, at.stop, device=device) if isinstance(at, slice) else at.clone()
+        word += start
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+            word ^= (word >> shift).bitwise_and_((1 << (64 - shift)) - 1)
+            word *= _signed(factor)
+        return word.bitwise_xor_(_signed(1 << 63))  # ordered as numbers with a sign
+
+    return Keys(numel, 64, torch.device(device), keys)
+
+
+def keep_largest(keys: Keys, count: int) -> torch.Tensor:
+    """bool [numel]: the `count` largest; of equal ones the first.
+
+    >>> keep_largest(magnitudes(torch.tensor([1.0, 3.0, 1.0])), 2).tolist()
     [True, True, False]
     """
-    if count <= 0 or scores.numel() == 0:
-        return torch.zeros(scores.shape, dtype=torch.bool, device=scores.device)
-    if count >= scores.numel():
-        return torch.ones(scores.shape, dtype=torch.bool, device=scores.device)
-    flat = scores.reshape(-1)
-    if flat.is_floating_point():
-        flat = flat.double() if flat.dtype == torch.float64 else flat.float()
-        flat = torch.where(flat.isnan(), torch.inf, flat)
-    edge = torch.kthvalue(flat, flat.numel() - count + 1).values
-    above, ties = flat > edge, flat == edge
-    kept = above | (ties & (torch.cumsum(ties, 0) <= count - above.sum()))
-    return kept.reshape(scores.shape)
+    if count <= 0 or count >= keys.numel:
+        return torch.full((keys.numel,), count > 0, device=keys.device)
+    digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
+    edge, held, shift = _ALL, keys.numel, keys.bits
+    while held > keys.numel // _SHARE and shift > 0:
+        width = min(shift, _DIGIT)
+        shift -= width
+        edge, held, count = _next_digit(keys, digits, edge, shift, width, count)
+    kept = digits > edge
+    found = []
+    for part in _slices(keys):
+        equal = (digits[part] == edge).nonzero().reshape(-1) + part.start
+        if shift > 0:
+            found.append(equal)
+        elif count > 0:  # they are the same number
+            kept[equal[:count]] = True
+            count -= len(equal)
+    if found:
+        at = torch.cat(found)
+        rest = torch.sort(keys.at(at), descending=True, stable=True).indices
+        kept[at[rest[:count]]] = True
+    return kept
+
+
+_DIGIT = 12  # bits: a histogram of 32 KiB, which stays in the first-level cache
+_SHARE = 64  # where one digit in so many is left in question, their numbers are sorted
+_ALL, _ABOVE, _BELOW = -2, 2**15 - 1, -1  # no digits: not looked at yet, larger than the edge, smaller
+
+
+def _slices(keys: Keys):
+    """Positions in pieces: on a CPU as many as one thread works on in its second-level cache, which torch does not
+    hand out to several threads."""
+    step = 2**15 if keys.device.type == "cpu" else 2**26
+    return [slice(start, min(start + step, keys.numel)) for start in range(0, keys.numel, step)]
+
+
+def _on_threads(work, parts):
+    """The results of `work`, in order, from as many threads as torch has: each part is too small to be shared out."""
+    if len(parts) < 2:
+        yield from map(work, parts)
+        return
+    inference = torch.is_inference_mode_enabled()  # what a new thread does not know
+
+    def task(part):
+        with torch.inference_mode(inference):
+            return work(part)
+
+    with concurrent.futures.ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        yield from pool.map(task, parts)
+
+
+def _next_digit(keys: Keys, digits, edge: int, shift: int, width: int, count: int) -> tuple[int, int, int]:
+    """Looks at one more digit of the numbers at the edge. `digits` says what is known of each position.
+
+    Returns the digit of the smallest number that is kept, how many have it, and how many of those are kept.
+    """
+
+    def look(part):
+        known = digits[part]
+        at = part if edge == _ALL else (known == edge).nonzero().reshape(-1)
+        mine = keys.at(at if edge == _ALL else at + part.start) >> shift
+        mine = mine.bitwise_and_((1 << width) - 1).to(torch.int16)
+        if edge == _ALL:
+            known.copy_(mine)
+        else:
+            known.copy_(torch.where(known > edge, _ABOVE, _BELOW))
+            known[at] = mine
+        return torch.bincount(mine, minlength=1 << width)
+
+    held = torch.zeros(1 << width, dtype=torch.int64, device=keys.device)
+    for each in _on_threads(look, _slices(keys)):
+        held += each
+    from_above = held.flip(0).cumsum(0)
+    place = int((from_above < count).sum())
+    found = len(held) - 1 - place
+    return found, int(held[found]), count - (int(from_above[place - 1]) if place else 0)
 
 
 def magnitude(tensor: torch.Tensor) -> torch.Tensor:
     """|tensor| in a type that compares: float32 for half types."""
     wide = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
     return wide.abs()
-
-
-def hashed(shape, seed: int, device) -> torch.Tensor:
-    """int64 of `shape`: a number for each position that looks random and is the same on every device."""
-    numel = 1
-    for size in shape:
-        numel *= size
-    word = torch.arange(numel, dtype=torch.int64, device=device) + _signed(seed * 0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        word = (word ^ ((word >> shift) & ((1 << (64 - shift)) - 1))) * _signed(factor)
-    return word.reshape(tuple(shape))
 
 
 def _signed(value: int) -> int:
@@ -75,7 +177,13 @@ def blocked(tensor: torch.Tensor, block) -> torch.Tensor:
     grid = [size // b for size, b in zip(tensor.shape, block)]
     tensor = tensor.reshape([n for pair in zip(grid, block) for n in pair])
     tensor = tensor.permute([2 * a for a in range(rank)] + [2 * a + 1 for a in range(rank)])
-    return tensor.reshape(*grid, -1)
+    return tensor.reshape(*grid, math.prod(block))
+
+
+def slabs(shape, height: int, elements: int = 2**22):
+    """Slices of the first axis, of whole `height`s, with about so many elements: what is made on the way stays small."""
+    step = max(elements // max(math.prod(shape[1:]) * height, 1), 1) * height
+    return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
 
 
 def spread(grid: torch.Tensor, block, shape) -> torch.Tensor:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .base import Sparsifier
-from .choose import check_sparsity, keep_count, keep_largest, magnitude
+from .choose import check_sparsity, keep_count, keep_largest, magnitudes
 
 
 class Magnitude(Sparsifier):
@@ -23,4 +23,5 @@ class Magnitude(Sparsifier):
         self.sparsity = check_sparsity(sparsity)
 
     def mask(self, tensor):
-        return keep_largest(magnitude(tensor), keep_count(tensor.numel(), self.sparsity))
+        kept = keep_largest(magnitudes(tensor), keep_count(tensor.numel(), self.sparsity))
+        return kept.reshape(tensor.shape)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from ..errors import DataError
 from .base import Sparsifier
-from .choose import magnitude
+from .choose import magnitude, slabs
 
 
 class NM(Sparsifier):
@@ -31,6 +31,9 @@ class NM(Sparsifier):
     def mask(self, tensor):
         if tensor.numel() == 0:
             return torch.zeros(tensor.shape, dtype=torch.bool, device=tensor.device)
+        return torch.cat([self._mask(tensor[part]) for part in slabs(tensor.shape, 1)])
+
+    def _mask(self, tensor):
         scores = magnitude(tensor)
         if scores.is_floating_point():
             scores = torch.where(scores.isnan(), torch.inf, scores)

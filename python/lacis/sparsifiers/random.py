@@ -22,5 +22,5 @@ class Random(Sparsifier):
         self.seed = seed
 
     def mask(self, tensor):
-        scores = hashed(tensor.shape, self.seed, tensor.device)
-        return keep_largest(scores, keep_count(tensor.numel(), self.sparsity))
+        keys = hashed(tensor.numel(), self.seed, tensor.device)
+        return keep_largest(keys, keep_count(tensor.numel(), self.sparsity)).reshape(tensor.shape)
