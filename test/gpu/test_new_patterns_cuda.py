@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Setting a pattern and the step after it compile nothing, and the host waits for nothing in them."""
+"""Setting a pattern of the same density class compiles nothing, nor does the step after it, and the host waits for
+nothing in them; captured graphs see the pattern."""
 
 import pytest
 import torch
@@ -33,7 +34,7 @@ def no_waiting():
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_new_pattern(name, is_uneven, no_waiting, monkeypatch):
     format, block = FORMATS[name], FORMATS[name].tile or (1, 1)
-    weights = [blocked(512, 768, tuple(block), sparsity) for sparsity in (0.9 if is_uneven else 0.6, 0.8)]
+    weights = [blocked(512, 768, tuple(block), 0.85 if is_uneven else 0.6) for _ in range(2)]
     if is_uneven and "Ell" not in name:
         for weight in weights:  # a row of blocks is full
             weight[: block[0]] = torch.randn(block[0], 768, device="cuda").bfloat16()
@@ -93,3 +94,72 @@ def test_the_arrays_are_those_of_a_cpu(name):
     for text in layouts:
         here, there = packed.pattern.derived(text), other.derived(text)
         assert all(torch.equal(here[array].cpu(), there[array]) for array in there)
+
+
+def as_many_slots(weight, block):
+    """The rows of blocks in another order."""
+    return weight.roll(-(-weight.shape[0] // block[0] // 2) * block[0], 0)
+
+
+@pytest.mark.parametrize("is_trained", [False, True])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_captured_graph_sees_a_new_pattern(name, is_trained):
+    """Nothing that it walks was freed, which is poisoned here."""
+    format, block = FORMATS[name], tuple(FORMATS[name].tile or (1, 1))
+    weights = [blocked(512, 768, block, 0.6)]
+    weights += [as_many_slots(weights[0], block)]
+    model = torch.nn.Sequential(torch.nn.Linear(768, 512)).cuda().bfloat16()
+    with torch.no_grad():
+        model[0].weight.copy_(weights[0])
+    s = lacis.create_schedule(model)
+    s["0.weight"].set_format(format)
+    s.build()
+    x, dy = (torch.randn(300, size, device="cuda").bfloat16() for size in (768, 512))
+    x.requires_grad_(is_trained)
+
+    def step():
+        x.grad = model[0].weight.values.grad = model[0].bias.grad = None
+        with torch.set_grad_enabled(is_trained):
+            y = model(x)
+        if is_trained:
+            y.backward(dy)
+        return y, x.grad
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y, dx = step()
+    model[0].weight.set_packed(lacis.pack(weights[1], format))
+    poison = [torch.full((1 << 22,), -1, dtype=torch.int32, device="cuda") for _ in range(16)]
+    graph.replay()
+    check(y.detach(), x.detach().double() @ weights[1].double().T + model[0].bias.detach().double())
+    if is_trained:
+        check(dx, dy.double() @ weights[1].double())
+    del poison
+    if "Ell" not in name:
+        with pytest.raises(lacis.DataError, match="but a CUDA graph was captured that walks it"):
+            model[0].weight.set_packed(lacis.pack(blocked(512, 768, block, 0.95), format))
+    graph.replay()
+    check(y.detach(), x.detach().double() @ weights[1].double().T + model[0].bias.detach().double())
+
+
+def test_a_kernel_follows_the_density_class():
+    """Small blocks lie in other stages of the pipeline where few are stored."""
+    model = torch.nn.Sequential(torch.nn.Linear(768, 512)).cuda().bfloat16()
+    weights = [blocked(512, 768, (16, 16), sparsity) for sparsity in (0.3, 0.93)]
+    with torch.no_grad():
+        model[0].weight.copy_(weights[0])
+    s = lacis.create_schedule(model)
+    s["0.weight"].set_format(lacis.Bsr(16, 16))
+    s.build()
+    x = torch.randn(300, 768, device="cuda").bfloat16()
+    with torch.no_grad():
+        model(x)
+        before = model[0]._spec
+        model[0].weight.set_packed(lacis.pack(weights[1], lacis.Bsr(16, 16)))
+        check(model(x), x.double() @ weights[1].double().T + model[0].bias.double())
+    assert before.slabs != model[0]._spec.slabs

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Emit: a kernel's specification as MLIR text, the only thing that reaches the compiler."""
 
-from .mlir import density, emit
+from .mlir import density, emit, same_kernel
 
-__all__ = ["density", "emit"]
+__all__ = ["density", "emit", "same_kernel"]

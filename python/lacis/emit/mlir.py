@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import torch
@@ -38,6 +39,12 @@ def density(spec: KernelSpec) -> dict[str, list[str]]:
         "eighths": [f"lacis.eighths = {_FEW_EIGHTHS} : i64"] if spec.eighths <= _FEW_EIGHTHS else [],
         "slabs": [] if spec.slabs is None else [f"lacis.slabs = {spec.slabs} : i64"],
     }
+
+
+def same_kernel(one: KernelSpec, other: KernelSpec) -> bool:
+    """Do two specifications ask for one kernel, and its gradients for the same ones?"""
+    alike = dataclasses.replace(one, eighths=other.eighths) == other
+    return alike and density(one) == density(other)
 
 
 class _Writer:

@@ -10,10 +10,11 @@ import torch
 
 @dataclasses.dataclass
 class Cast:
-    """What a `SparseModule` runs under `torch.autocast`: the family of its kernel in the region's dtype.
+    """What a `SparseModule` runs where the dtype is another than its kernel's: the family of its kernel in that dtype.
 
-    The parameter stays in its own dtype and is cast in each call; `arrays` and `companions` say where the kernel's and
-    its gradients' arrays are.
+    It is that of a region of `torch.autocast`, or that of the values where something cast them for the call alone, as
+    FSDP does. In a region the parameter stays in its own dtype and is cast in each call. `arrays` and `companions`
+    say where the kernel's and its gradients' arrays are.
     """
 
     dtype: torch.dtype
@@ -27,17 +28,16 @@ class Cast:
 
 
 def cast_of(module) -> Cast | None:
-    """What the module runs in the present autocast region, compiled at the first call; None where nothing is cast.
+    """What the module runs in another dtype than its own kernel's, compiled at the first call; None where that serves.
 
     A graph that is being traced takes what is there; without it the operator casts on its own, to a kernel that walks
     the arrays of the call.
     """
     weight = module.weight
-    device = weight.device.type
-    if not torch.is_autocast_enabled(device):
-        return None
-    dtype = torch.get_autocast_dtype(device)
-    if dtype == weight.dtype or weight.dtype == torch.float64:
+    device, dtype = weight.device.type, weight.dtype
+    if torch.is_autocast_enabled(device) and dtype != torch.float64:
+        dtype = torch.get_autocast_dtype(device)
+    if dtype == module.dtype:
         return None
     found = module._casts.get(dtype)
     if found is None and not torch.compiler.is_compiling():

@@ -7,13 +7,16 @@ import torch
 
 from ..errors import DataError
 from ..packing import PackedTensor
+from .replace import Replacement
 
 
-def load_part(part, state_dict, prefix, strict, missing_keys, unexpected_keys, error_msgs) -> None:
+def load_part(part, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs) -> None:
     """As `torch.nn.Module._load_from_state_dict`; another number of entries resizes the same Parameter.
 
-    Arrays that are malformed add a message and change nothing.
+    Arrays that are malformed add a message and change nothing. With `assign=True` the tensors of the state dict take
+    the place of the part's, on their device and in their dtype.
     """
+    assigned = metadata.get("assign_to_params_buffers", False)
     needed = [*part.format.buffers, "values"]
     given = {name: state_dict[prefix + name] for name in [*needed, "valid"] if prefix + name in state_dict}
     missing = [name for name in needed if name not in given]
@@ -26,31 +29,31 @@ def load_part(part, state_dict, prefix, strict, missing_keys, unexpected_keys, e
             error_msgs.append(f"'{prefix}{missing[0]}' is missing: the arrays of a packed weight load together")
         return
     try:
-        structure, values = _checked(part, given)
+        structure, values = _checked(part, given, assigned)
+        if not assigned and part.holds_pattern(structure):
+            with torch.no_grad():
+                part.values.copy_(values)
+        else:
+            Replacement(part, structure, values, assigned).write()
     except DataError as error:
         error_msgs.append(f"while loading '{prefix.removesuffix('.')}': {error.message}")
-        return
-    with torch.no_grad():
-        same = values.shape == part.values.shape and _same(part.structure, structure)
-        if same:
-            part.values.copy_(values)
-        else:
-            part.set_part(structure, values)
 
 
-def _checked(part, given):
-    """The structure and values on the part's device, in its integer width. Raises `DataError`."""
-    device = part.values.device
-    present = {name: getattr(part, name) for name in part.format.buffers}
+def _checked(part, given, assigned: bool):
+    """The structure and values, unless `assigned` on the part's device, in its integer width. Raises `DataError`."""
+    if part.values.is_meta and not assigned:
+        raise DataError("the weight is on the meta device, where nothing is kept; load it with assign=True")
+    present = part.own_arrays
     moved = {}
     for name, tensor in given.items():
         if not isinstance(tensor, torch.Tensor):
             raise DataError(f"'{name}' must be a tensor, not {type(tensor).__name__}")
-        tensor = tensor.detach().to(device)
-        if name in present:
-            _check_integers(name, tensor, present[name].dtype)
-            tensor = tensor.to(present[name].dtype)
-        moved[name] = tensor.clone() if tensor.data_ptr() == given[name].data_ptr() else tensor
+        if tensor.is_meta:
+            raise DataError(f"'{name}' is on the meta device and holds no numbers; load a state dict that does")
+        moved[name] = tensor.detach() if assigned else tensor.detach().to(part.values.device)
+        if name in part.format.buffers:
+            _check_integers(name, moved[name], present[name].dtype)
+            moved[name] = moved[name].to(present[name].dtype)
     packed = PackedTensor.from_storage(part.format, part.shape, moved)
     return packed.pattern.part(), packed.values
 
@@ -60,11 +63,3 @@ def _check_integers(name, tensor, dtype) -> None:
         raise DataError(f"'{name}' must hold integers, not {tensor.dtype}")
     if tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
         raise DataError(f"'{name}' does not fit into {dtype}; build the model on the larger pattern")
-
-
-def _same(old, new) -> bool:
-    if (old.valid is None) != (new.valid is None):
-        return False
-    pairs = [(old.buffers[name], new.buffers[name]) for name in old.buffers]
-    pairs += [(old.valid, new.valid)] if old.valid is not None else []
-    return all(a.shape == b.shape and torch.equal(a, b) for a, b in pairs)

@@ -20,13 +20,17 @@ class Watched:
     def __init__(self, module, operator, places):
         weight = getattr(module, operator.attribute)
         parts = [(weight._modules, name, weight._part(name)) for name, _ in weight._named_parts() if name]
+        self._follow = weakref.WeakMethod(module.follow)
         self._owners = [(module._modules, operator.attribute, weight), *parts]
         self._places = [(module, name) for name in operator.extras(module)]
         self._places += [(weight._part(part), name) for part, name in places]
         self._looked_at = [(holder, name) for holder, name, _ in self._owners]
-        for owner, name in self._places:
-            self._looked_at.append((_holder(owner, name), "valid" if name == "bitmap" else name))
+        own = [(part, name) for part in weight._parts() for name in (*part.format.buffers, "valid")]
+        looked_at = [(owner, "valid" if name == "bitmap" else name) for owner, name in self._places]
+        self._looked_at += [(_holder(owner, name), name) for owner, name in dict.fromkeys(looked_at + own)]
+        self._on_gpu = weight.device.type == "cuda"
         self._bound: tuple = (), None  # where its tensors were found, with them, and what was made for them
+        self._written: tuple = ()  # the arrays of the pattern, with the changes that were counted
 
     def make(self, tensors):
         """What a call needs, for these tensors: the operator's extras, then those at `places`."""
@@ -35,23 +39,30 @@ class Watched:
     def found(self):
         """What was made for the tensors that the module has now, or None. Raises `KeyError` where one is missing."""
         known, made = self._bound
+        if self._on_gpu and torch.cuda.is_current_stream_capturing():
+            self._follow()()  # a graph walks these arrays from now on
         for holder, name, tensor in known:
             if holder[name] is not tensor:
+                made = None
+        for tensor, count in self._written:
+            if tensor._version != count:
                 made = None
         return self._bind() if made is None else made
 
     def _bind(self):
         self.release()
-        if any(holder[name] is not owner for holder, name, owner in self._owners):
+        if any(holder[name] is not owner for holder, name, owner in self._owners) or not self._follow()():
             return None
         known = tuple((holder, name, holder[name]) for holder, name in self._looked_at)
         made = self.make([getattr(owner, name) for owner, name in self._places])
+        parts = self._owners[0][2]._parts()
+        self._written = tuple(each for part in parts for each in part.written() if not each[0].is_inference())
         self._bound = known, made
         return made
 
     def release(self) -> None:
         """Let go of the tensors until the next call."""
-        self._bound = (), None
+        self._bound, self._written = ((), None), ()
 
 
 class QuickCall(Watched):

@@ -9,8 +9,10 @@ import torch
 
 from .. import knobs
 from ..capture import kernel_spec, kind_of
+from ..emit import same_kernel
 from ..errors import DataError
 from ..operators import OPERATORS
+from ..patterns.capturing import is_captured
 from .cast import Cast, cast_of
 from .copied import DenseCopy
 from .quick import QuickCall
@@ -38,6 +40,7 @@ class SparseModule(torch.nn.Module):
         location=None,
         gradient_steps=None,
         deterministic: bool = True,
+        name: str | None = None,
     ):
         super().__init__()
         self._take(dense, OPERATORS[operator].attribute, weight)
@@ -49,6 +52,7 @@ class SparseModule(torch.nn.Module):
         self.deterministic = deterministic
         self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
+        self.name = name
         self._key: str | None = None
         self._quick: QuickCall | None = None  # in inference
         self._quick_steps: QuickSteps | None = None  # in training
@@ -72,6 +76,11 @@ class SparseModule(torch.nn.Module):
             self.add_module(name, child)
         self.add_module(attribute, weight)
 
+    @property
+    def _title(self) -> str:
+        """What errors call the layer."""
+        return f"{self.operator} '{self.name}'" if self.name else self.operator
+
     def forward(self, *args):
         quick = None if self.runs_dense else self._quick
         if quick is not None and len(args) == 1 and not torch.compiler.is_dynamo_compiling():
@@ -85,6 +94,8 @@ class SparseModule(torch.nn.Module):
     def general(self, *args):
         """`forward` in every mode, which says what is wrong with its arguments."""
         operator = OPERATORS[self.operator]
+        if not torch.compiler.is_compiling():
+            self.follow()
         for given in args:
             if not isinstance(given, torch.Tensor):
                 what = f"a {type(given).__module__}.{type(given).__name__}".replace("builtins.", "")
@@ -106,11 +117,39 @@ class SparseModule(torch.nn.Module):
             self._require_pattern_in(y.grad_fn)
         return operator.output(y, *args)
 
+    def follow(self) -> bool:
+        """Take over what was written into the weight's arrays; False where the kernel in use is another one now.
+
+        That is so where the weight has another density class, other integer types, or another dtype. Raises `DataError`
+        where the arrays are malformed, or hold nothing yet.
+        """
+        if is_captured(self.weight.device):
+            for part in self.weight._parts():
+                part.is_captured = True
+        try:
+            self.weight.follow()
+        except DataError as error:
+            raise DataError(f"{self._title}: {error.message}") from None
+        if self._key is None or self.weight.dtype != self._spec.dtype:
+            return False
+        now = revision(self.weight._parts())
+        if now != self._revision:
+            self._revision = now
+            if not same_kernel(self.spec(), self._spec):
+                self.bind()
+                return False
+        return True
+
     def _require_pattern_in(self, node) -> None:
         """Refuse the backward pass of a call where the weight has another pattern by then."""
         parts = self.weight._parts()
         then = revision(parts)
         node.register_prehook(lambda _: require_pattern(self, parts, then))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of the kernel which was bound last."""
+        return self._spec.dtype
 
     def _dense_weight(self) -> torch.Tensor:
         """The dense weight: recorded by autograd, or a copy that is kept until the values change."""
@@ -132,13 +171,15 @@ class SparseModule(torch.nn.Module):
         for tensor in dense:
             if (tensor.dtype != weight.dtype and not casts) or tensor.device != weight.device:
                 raise DataError(
-                    f"{self.operator}: the weight is {weight.dtype} on {weight.device}, an operand {tensor.dtype} on "
+                    f"{self._title}: the weight is {weight.dtype} on {weight.device}, an operand {tensor.dtype} on "
                     f"{tensor.device}; cast or move it, or run under torch.autocast"
                 )
 
     def bind(self):
-        """Compile or find the kernel for the present dtype and device, and load it."""
-        kernel = self.loader(self.spec(), self.target, self.weight.device)
+        """Compile or find the kernel for the present dtype, device and density class, and load it."""
+        spec = self.spec()
+        kernel = self.loader(spec, self.target, self.weight.device)
+        self._spec, self._revision, self._casts = spec, revision(self.weight._parts()), {}
         self._family = kernel.scheduled(self.gradient_steps)
         self._arrays = self.weight.bind(kernel.names)
         self._companions: list[tuple[str, str]] = []
@@ -185,7 +226,7 @@ class SparseModule(torch.nn.Module):
     def spec(self):
         """The specification of the kernel at the present dtype."""
         operator = OPERATORS[self.operator]
-        weight, has_bias, kind = self.weight.packed(), operator.has_bias(self), kind_of(self.target)
+        weight, has_bias, kind = self.weight.described(), operator.has_bias(self), kind_of(self.target)
         spec = kernel_spec(operator, weight, has_bias, self.steps, self.location, kind)
         return dataclasses.replace(spec, deterministic=self.deterministic)
 
@@ -196,13 +237,13 @@ class SparseModule(torch.nn.Module):
         if self._key is not None and before != after:
             self._key = self._quick = self._quick_steps = None
             self._casts, self._dense = {}, DenseCopy()
-            if after[1].type in ("cpu", "cuda"):
+            if after[1].type in ("cpu", "cuda") and self.weight.has_content:
                 self.bind()
         return self
 
     def __getstate__(self):
         state = dict(self.__dict__)
-        for name in ("_family", "_launch", "_arrays", "_companions"):
+        for name in ("_family", "_launch", "_arrays", "_companions", "_spec", "_revision"):
             state.pop(name, None)
         state["_key"] = state["_quick"] = state["_quick_steps"] = None
         state["_casts"], state["_dense"] = {}, DenseCopy()

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from ..errors import DataError, ScheduleError
-from ..formats import Format, Sum
+from ..errors import ScheduleError
+from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import is_captured
 from ..patterns.execution import TileCopy, line_bytes
 from ..patterns.seen import runs_again
 from ..patterns.structure import Structure
+from .answers import Answers
 from .copied import BoundCopy, CopiedValues
+from .known import Known, keeps_content
 from .load import load_part
+from .replace import put
 
 
 _IN = " in "  # after the text of a copy of values, before its dtype, where that is not the weight's
@@ -40,6 +41,15 @@ class PackedPart(torch.nn.Module):
         self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
         self._copies: dict[str, CopiedValues] = {}  # by buffer of tiles
         self.revision = 0  # counts the patterns that it had
+        self.is_captured = False  # a CUDA graph was captured that walks these arrays
+        self._known = Known()
+        self._known.note(self)
+
+    @property
+    def own_arrays(self) -> dict[str, torch.Tensor]:
+        """The arrays of the pattern, by name: those of the format's levels, and `valid` where there is one."""
+        named = {name: getattr(self, name) for name in self.format.buffers}
+        return named if self.valid is None else {**named, "valid": self.valid}
 
     @property
     def structure(self) -> Structure:
@@ -48,6 +58,8 @@ class PackedPart(torch.nn.Module):
         return Structure(self.format, tuple(self.shape), buffers, self.values.shape[0], device, self.valid)
 
     def packed(self) -> PackedTensor:
+        """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers."""
+        self._known.require_content(self)
         return PackedTensor(Pattern(self.format, {"": self.structure}), {"": self.values})
 
     @property
@@ -55,35 +67,47 @@ class PackedPart(torch.nn.Module):
         """`valid` as kernels take it: empty when every stored value is an entry."""
         return self.all_valid if self.valid is None else self.valid
 
-    def set_part(self, structure: Structure, values: torch.Tensor) -> None:
-        """Another pattern and its values, into the same Parameter; derived arrays are made again."""
-        self.values.data = values.detach().to(self.values.dtype)
-        self.values.grad = None
-        for name, tensor in structure.buffers.items():
-            setattr(self, name, tensor)
-        self.valid = structure.valid
-        self.refresh()
+    def holds_pattern(self, other: Structure) -> bool:
+        """Are the arrays those of this structure, with all that is derived?"""
+        if not self._known.holds(self) or (self.valid is None) != (other.valid is None):
+            return False
+        given = other.buffers if other.valid is None else {**other.buffers, "valid": other.valid}
+        return all(torch.equal(tensor, given[name]) for name, tensor in self.own_arrays.items())
 
+    @torch.inference_mode(False)
+    @torch.no_grad()
     def refresh(self) -> None:
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
+        for name, tensor in self.derived_of(pattern, self.values).items():
+            put(self, name, tensor)
+        self.note_pattern(pattern)
+
+    def note_pattern(self, pattern: Pattern) -> None:
+        """The arrays are those of another pattern, with all that is derived."""
         self.revision += 1
+        for key in self.derived:
+            if _IN in key:
+                self._note_copy(key, pattern)
+        self._known.note(self)
+
+    def derived_of(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
+        """All that kernels walk beside a pattern and its values, by name of the buffer."""
+        found = {}
         for text, names in self.derived.items():
-            for name, tensor in self._arrays_of(pattern, text).items():
-                setattr(self, names[name], tensor)
+            made = self._arrays_of(pattern, text, values)
+            found.update({names[name]: tensor for name, tensor in made.items()})
+        return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode
-    def _arrays_of(self, pattern: Pattern, key: str) -> dict[str, torch.Tensor]:
-        """The arrays of `require`: of a copy of the values the tiles and where they come from, else of the pattern."""
+    def _arrays_of(self, pattern: Pattern, key: str, values: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The arrays of `require`: of a copy of `values` the tiles and where they come from, else of the pattern."""
         text, copied, dtype = key.partition(_IN)
         if not copied:
             return pattern.derived(text)
-        values = self.values.detach().to(getattr(torch, dtype) if dtype else self.values.dtype)
+        values = values.detach().to(getattr(torch, dtype) if dtype else self.values.dtype)
         layout, line = pattern.layout(text), line_bytes(text)
-        arrays = {"places": layout.places(line, values.element_size()), "values": layout.values(values, line)}
-        if key in self.derived:
-            self._note_copy(key, pattern)
-        return arrays
+        return {"places": layout.places(line, values.element_size()), "values": layout.values(values, line)}
 
     def _note_copy(self, key: str, pattern: Pattern) -> None:
         """How the copy is made from now on, which depends on the pattern."""
@@ -102,7 +126,7 @@ class PackedPart(torch.nn.Module):
             key += _IN + ("" if dtype in (None, self.values.dtype) else str(dtype).removeprefix("torch."))
         if key not in self.derived:
             pattern = self.packed().pattern
-            arrays = self._arrays_of(pattern, key)
+            arrays = self._arrays_of(pattern, key, self.values)
             names = {name: f"derived{len(self.derived)}_{name}" for name in arrays}
             for name, tensor in arrays.items():
                 self.register_buffer(names[name], tensor, persistent=False)
@@ -144,98 +168,27 @@ class PackedPart(torch.nn.Module):
         copied, buffers = self._copies[name], self._buffers
         buffers[name] = copied.with_room(buffers[name], self.values, buffers[copied.places])
 
+    def written(self) -> list[tuple[torch.Tensor, int]]:
+        """The arrays of the pattern as they were last looked at, each with the changes that torch had counted."""
+        return self._known.written()
+
+    def _apply(self, fn, recurse=True):
+        before, held = {"values": self.values, **self.own_arrays}, self._known.holds(self)
+        keeps = keeps_content(fn, self.values.device)
+        super()._apply(fn, recurse)
+        self._known.moved(self, before, held, keeps)
+        return self
+
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
     ):
-        load_part(self, state_dict, prefix, strict, missing_keys, unexpected_keys, error_msgs)
+        load_part(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
     def extra_repr(self) -> str:
         return f"{list(self.shape)}, {self.format}, slots={self.values.numel()}"
 
 
-class _Weight:
-    """What a layer's `weight` answers beside its tensors: the shape, dtype and device of the dense one."""
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self._parts()[0].values.dtype
-
-    @property
-    def device(self) -> torch.device:
-        return self._parts()[0].values.device
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def requires_grad(self) -> bool:
-        return any(part.values.requires_grad for part in self._parts())
-
-    def dim(self) -> int:
-        return len(self.shape)
-
-    def size(self, dim: int | None = None):
-        return self.shape if dim is None else self.shape[dim]
-
-    def numel(self) -> int:
-        return math.prod(self.shape)
-
-    def to_dense(self) -> torch.Tensor:
-        """The strided weight; differentiable in the values."""
-        return self.packed().to_dense()
-
-    @property
-    def derived_bytes(self) -> int:
-        """Bytes of all derived arrays, those of gradients and of autocast regions included."""
-        names = [(part, name) for part in self._parts() for held in part.derived.values() for name in held.values()]
-        return sum(getattr(part, name).numel() * getattr(part, name).element_size() for part, name in names)
-
-    def bind(self, arrays, dtype: torch.dtype | None = None) -> list[tuple[str, str]]:
-        """Where the tensors are that kernels take: (part, attribute); derived ones are made.
-
-        `arrays` are `(part, text of the companion's format or "", name)`, in the order of the answer. Copies of values
-        are in `dtype`, by default in the weight's.
-        """
-        found = []
-        for part, text, name in arrays:
-            if text:
-                name = self._part(part).require(text, name, dtype)
-            found.append((part, "bitmap" if name == "valid" else name))
-        return found
-
-    def validate(self) -> None:
-        """Raise `DataError`, with the array and the place, unless all arrays are well formed, derived ones included."""
-        self.packed().validate()
-        for _, part in self._named_parts():
-            pattern = part.packed().pattern
-            for text, names in part.derived.items():
-                for name, tensor in part._arrays_of(pattern, text).items():
-                    held = part.tensor(names[name])
-                    if held.dtype != tensor.dtype or not torch.equal(held, tensor):
-                        raise DataError(
-                            f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again"
-                        )
-
-    def set_packed(self, packed: PackedTensor) -> None:
-        """Another pattern and its values, of the same shape and format."""
-        if packed.format != self.format or packed.shape != self.shape:
-            raise DataError(
-                f"the weight is {list(self.shape)} in '{self.format}', not {list(packed.shape)} in '{packed.format}'"
-            )
-        for name, structure in packed.pattern.parts.items():
-            values = packed.values[name] if isinstance(self.format, Sum) else packed.values
-            self._part(name).set_part(structure, values)
-
-    def dense_state(self, dense: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The values that a dense weight has at this pattern's entries, by name of the Parameter."""
-        if tuple(dense.shape) != tuple(self.shape):
-            raise DataError(f"the dense weight has shape {list(dense.shape)}, the packed one {list(self.shape)}")
-        values = self.packed().pattern.gather(dense)
-        return {f"{name}.values": v for name, v in values.items()} if isinstance(values, dict) else {"values": values}
-
-
-class PackedWeight(_Weight, PackedPart):
+class PackedWeight(Answers, PackedPart):
     """A weight in one format."""
 
     def _parts(self) -> list[PackedPart]:
@@ -248,7 +201,7 @@ class PackedWeight(_Weight, PackedPart):
         return self
 
 
-class PackedSum(_Weight, torch.nn.Module):
+class PackedSum(Answers, torch.nn.Module):
     """A weight that is a sum: one `PackedPart` by name for each part (`weight.ell.values`)."""
 
     def __init__(self, packed: PackedTensor, requires_grad: bool = True):
@@ -270,8 +223,10 @@ class PackedSum(_Weight, torch.nn.Module):
         return self._modules[name]
 
     def packed(self) -> PackedTensor:
-        parts = {name: part.structure for name, part in self._named_parts()}
-        return PackedTensor(Pattern(self.format, parts), {name: part.values for name, part in self._named_parts()})
+        """The sum as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers."""
+        parts = {name: part.packed() for name, part in self._named_parts()}
+        pattern = Pattern(self.format, {name: packed.pattern.part() for name, packed in parts.items()})
+        return PackedTensor(pattern, {name: packed.values for name, packed in parts.items()})
 
 
 def weight_module(packed: PackedTensor, requires_grad: bool = True) -> PackedWeight | PackedSum:

@@ -122,8 +122,9 @@ class PackedTensor:
         values = self._values[part]
         if torch.compiler.is_compiling() or values.is_inference() or runs_again(values):
             return None
-        seen, tiles = self._tiles.get((part, text), (None, None))
-        return tiles if seen is not None and seen.still(values) else None
+        seen, changes, tiles = self._tiles.get((part, text), (None, None, None))
+        kept = seen is not None and seen.still(values) and changes == self.pattern.changes
+        return tiles if kept else None
 
     def _copied(self, part: str, text: str) -> torch.Tensor:
         """The values in the execution layout with this text; kept until they change."""
@@ -131,7 +132,7 @@ class PackedTensor:
         if tiles is None:
             tiles = self.pattern.layout(text, part).values(values.detach(), line_bytes(text))
             if not (torch.compiler.is_compiling() or values.is_inference() or is_captured(values.device)):
-                self._tiles[part, text] = Seen(values), tiles
+                self._tiles[part, text] = Seen(values), self.pattern.changes, tiles
         return tiles
 
     @property

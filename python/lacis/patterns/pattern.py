@@ -16,6 +16,7 @@ from .derived import companion_arrays
 from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
 from .plain import check_plain
 from .regroup import Regrouped
+from .seen import changes
 from .structure import Structure
 from .uneven import uneven_axes
 
@@ -37,6 +38,29 @@ class Pattern:
         self._derived: dict[tuple[str, str], dict[str, torch.Tensor]] = {}
         self._of_part: dict[str, Pattern] = {}
         self._layouts: dict[tuple[str, str], Regrouped] = {}
+        self._derived_at = self.changes
+
+    @property
+    def changes(self) -> int:
+        """How many changes of its arrays torch has counted; a layer writes its next pattern into them."""
+        total = 0
+        for part in self.parts.values():
+            for tensor in part.buffers.values():
+                total += changes(tensor)
+            if part.valid is not None:
+                total += changes(part.valid)
+        return total
+
+    def _forget_changed(self) -> None:
+        """Keep nothing that was made from arrays into which others were written since."""
+        if self._derived_at == self.changes:
+            return
+        self._derived_at = self.changes
+        self.parts = {
+            name: dataclasses.replace(part, entries=None, distinct=False) for name, part in self.parts.items()
+        }
+        self._derived, self._of_part, self._layouts = {}, {}, {}
+        self.__dict__.pop("uneven", None)
 
     @staticmethod
     def from_mask(mask: torch.Tensor, format) -> "Pattern":
@@ -67,6 +91,7 @@ class Pattern:
     @property
     def nnz(self) -> int:
         """The number of entries."""
+        self._forget_changed()
         return sum(part.nnz for part in self.parts.values())
 
     @functools.cached_property
@@ -118,6 +143,7 @@ class Pattern:
 
     def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
         """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
+        self._forget_changed()
         key = (str(format_text), part)
         if key not in self._derived:
             refuse_capture(self.device, f"'{format_text}' of a pattern")
@@ -133,6 +159,7 @@ class Pattern:
 
     def layout(self, text: str, part: str = "") -> Regrouped:
         """The execution layout with this text, made once and kept; see `lacis.patterns.execution`."""
+        self._forget_changed()
         key = (without_lines(text), part)
         if key not in self._layouts:
             refuse_capture(self.device, f"'{text}' of a pattern")
@@ -150,6 +177,7 @@ class Pattern:
 
     def of_part(self, name: str) -> "Pattern":
         """The pattern of one part of a sum, over the same arrays; made once and kept."""
+        self._forget_changed()
         if name not in self._of_part:
             structure = self.part(name)
             self._of_part[name] = Pattern(structure.format, {"": structure})
@@ -220,7 +248,8 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        return {**self.__dict__, "_derived": {}, "_of_part": {}, "_layouts": {}}  # copies and files make their own
+        own = {"_derived": {}, "_of_part": {}, "_layouts": {}, "_derived_at": -1}  # copies and files make theirs
+        return {**self.__dict__, **own}
 
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"

@@ -13,6 +13,11 @@ from .capturing import is_captured
 _trained_by_graphs: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()  # by id
 
 
+def changes(tensor: torch.Tensor) -> int:
+    """How many changes of a tensor torch has counted; of one that was made in inference mode it counts none."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
 class Seen:
     """A tensor when something was made from it: which it was, its storage, and how many changes torch had counted.
 

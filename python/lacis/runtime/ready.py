@@ -40,8 +40,9 @@ class ReadyCalls:
         if not self._able or not self._is_plain(operands):
             return None
         packed, dense = operands[self._packed], operands[1 - self._packed]
-        values, calls = self._known.get(packed, (None, None))
-        call, copies = calls.get(dense.shape, (None, ())) if values is packed._values else (None, ())
+        values, changes, calls = self._known.get(packed, (None, None, None))
+        same = values is packed._values and changes == packed.pattern.changes
+        call, copies = calls.get(dense.shape, (None, ())) if same else (None, ())
         if call is None or any(packed.kept_copy(*which) is not tiles for which, tiles in copies):
             return None
         try:
@@ -54,8 +55,9 @@ class ReadyCalls:
         if not self._able or not self._is_plain(operands):
             return
         packed, dense = operands[self._packed], operands[1 - self._packed]
-        values, calls = self._known.get(packed, (None, {}))
-        if values is not packed._values or len(calls) >= _MOST:
+        values, changes, calls = self._known.get(packed, (None, None, {}))
+        now = packed.pattern.changes
+        if values is not packed._values or changes != now or len(calls) >= _MOST:
             calls = {}
         arrays = kernel.arrays(packed)
         tensors = [*self._after, *arrays]
@@ -63,7 +65,7 @@ class ReadyCalls:
         named = zip(kernel.names, arrays)
         copies = [((part, text), tiles) for (part, text, name), tiles in named if text and name == VALUES]
         calls[dense.shape] = call, copies
-        self._known[packed] = packed._values, calls
+        self._known[packed] = packed._values, now, calls
 
     def _is_plain(self, operands) -> bool:
         """Are these tensors in inference that nobody but torch's own dispatcher looks at?"""

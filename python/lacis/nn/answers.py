@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a layer's packed weight answers as a whole: the shape and dtype of the dense one, its arrays, its patterns."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..errors import DataError
+from ..packing import PackedTensor
+from .recorded import revision
+from .replace import Replacement
+
+
+class Answers:
+    """What a layer's `weight` answers beside its tensors, be it one packed part or a sum of several."""
+
+    _uneven: tuple[int, tuple[bool, ...]] | None = None  # of which pattern, by revision, and what is uneven in it
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._parts()[0].values.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._parts()[0].values.device
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def requires_grad(self) -> bool:
+        return any(part.values.requires_grad for part in self._parts())
+
+    def dim(self) -> int:
+        return len(self.shape)
+
+    def size(self, dim: int | None = None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> int:
+        return math.prod(self.shape)
+
+    def to_dense(self) -> torch.Tensor:
+        """The strided weight; differentiable in the values."""
+        return self.packed().to_dense()
+
+    def described(self) -> PackedTensor:
+        """`packed()`, whose pattern knows what default schedules ask of it: found once for each pattern."""
+        packed, now = self.packed(), revision(self._parts())
+        if self._uneven is None or self._uneven[0] != now:
+            self._uneven = now, packed.pattern.uneven
+        packed.pattern.uneven = self._uneven[1]
+        return packed
+
+    @property
+    def has_content(self) -> bool:
+        """Do the arrays hold numbers? Not on the meta device, nor after `to_empty` until they are loaded."""
+        return all(part._known.empty(part) is None for part in self._parts())
+
+    def follow(self) -> None:
+        """Take over what was written into the arrays since the last call. Raises `DataError` for malformed ones."""
+        for part in self._parts():
+            part._known.follow(part)
+
+    @property
+    def derived_bytes(self) -> int:
+        """Bytes of all derived arrays, those of gradients and of autocast regions included."""
+        names = [(part, name) for part in self._parts() for held in part.derived.values() for name in held.values()]
+        return sum(getattr(part, name).numel() * getattr(part, name).element_size() for part, name in names)
+
+    def bind(self, arrays, dtype: torch.dtype | None = None) -> list[tuple[str, str]]:
+        """Where the tensors are that kernels take: (part, attribute); derived ones are made.
+
+        `arrays` are `(part, text of the companion's format or "", name)`, in the order of the answer. Copies of values
+        are in `dtype`, by default in the weight's.
+        """
+        found = []
+        for part, text, name in arrays:
+            if text:
+                name = self._part(part).require(text, name, dtype)
+            found.append((part, "bitmap" if name == "valid" else name))
+        return found
+
+    def validate(self) -> None:
+        """Raise `DataError`, with the array and the place, unless all arrays are well formed, derived ones included."""
+        self.packed().validate()
+        for _, part in self._named_parts():
+            pattern = part.packed().pattern
+            for text, names in part.derived.items():
+                for name, tensor in part._arrays_of(pattern, text, part.values).items():
+                    held = part.tensor(names[name])
+                    if held.dtype != tensor.dtype or not torch.equal(held, tensor):
+                        raise DataError(
+                            f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again"
+                        )
+
+    def set_packed(self, packed: PackedTensor) -> None:
+        """Another pattern and its values, of the same shape and format, copied to the weight's device.
+
+        Where it has as many slots, all arrays stay where they are and hold the new numbers. Raises `DataError` where
+        shape or format differ, and where a captured CUDA graph walks an array that would have to move.
+        """
+        if packed.format != self.format or packed.shape != self.shape:
+            raise DataError(
+                f"the weight is {list(self.shape)} in '{self.format}', not {list(packed.shape)} in '{packed.format}'"
+            )
+        packed = packed.to(self.device)
+        made = []
+        for name, structure in packed.pattern.parts.items():
+            made.append(Replacement(self._part(name), structure, packed.values_by_part[name]))
+        for each in made:
+            each.write()
+        self._uneven = revision(self._parts()), packed.pattern.uneven
+
+    def dense_state(self, dense: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The values that a dense weight has at this pattern's entries, by name of the Parameter."""
+        if tuple(dense.shape) != tuple(self.shape):
+            raise DataError(f"the dense weight has shape {list(dense.shape)}, the packed one {list(self.shape)}")
+        values = self.packed().pattern.gather(dense)
+        return {f"{name}.values": v for name, v in values.items()} if isinstance(values, dict) else {"values": values}

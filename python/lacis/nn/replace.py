@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Another pattern for a packed part: made and checked as a whole, then written where the one before lies."""
+
+from __future__ import annotations
+
+import gc
+
+import torch
+
+from ..errors import DataError
+from ..patterns import Pattern
+from ..patterns.structure import Structure
+
+
+class Replacement:
+    """A pattern and its values for a part, with all that is derived from them, and not yet in it.
+
+    Tensors as long as those before are written where these lie, so that whoever holds them sees the new pattern: a
+    captured CUDA graph, the buckets of DDP, a compiled graph. `assigned` tensors are taken as they are.
+    """
+
+    def __init__(self, part, structure: Structure, values: torch.Tensor, assigned: bool = False):
+        self._part, self._assigned = part, assigned
+        self._pattern = Pattern(structure.format, {"": structure})
+        self._values, self._own = values.detach(), {**structure.buffers, "valid": structure.valid}
+        if not assigned:
+            self._values = self._apart(self._values.to(part.values.dtype))
+            self._own = {name: self._apart(tensor) for name, tensor in self._own.items()}
+        self._derived = part.derived_of(self._pattern, self._values)
+        if part.is_captured:
+            self._refuse_moves()
+
+    def _apart(self, tensor: torch.Tensor | None) -> torch.Tensor | None:
+        """The tensor, or a copy of one that lies where the part's own tensors do."""
+        tensors = [self._part.values, *self._part.own_arrays.values()]
+        held = {each.untyped_storage()._cdata for each in tensors}
+        return tensor if tensor is None or tensor.untyped_storage()._cdata not in held else tensor.clone()
+
+    def _refuse_moves(self) -> None:
+        """Raise `DataError` where an array that a CUDA graph walks would lie elsewhere."""
+        part = self._part
+        new = {"values": self._values, **self._own, **self._derived}
+        moved = [name for name, tensor in new.items() if not _fits(getattr(part, name), tensor)]
+        if moved and _graphs_live():
+            old = getattr(part, moved[0])
+            was, now = (list(t.shape) if t is not None else None for t in (old, new[moved[0]]))
+            raise DataError(
+                f"'{moved[0]}' {was} would become {now}, but a CUDA graph was captured that walks it; give a pattern "
+                "with as many slots, or delete the graph and capture it again afterwards"
+            )
+
+    @torch.inference_mode(False)
+    @torch.no_grad()
+    def write(self) -> None:
+        """Put it into the part; nothing here can fail."""
+        part = self._part
+        if self._assigned:
+            part.values = torch.nn.Parameter(self._values, part.values.requires_grad)
+            part.all_valid = part.all_valid.new_zeros(0, device=self._values.device)
+            for name, tensor in self._own.items():
+                setattr(part, name, tensor)
+        else:
+            _put_values(part.values, self._values)
+            for name, tensor in self._own.items():
+                put(part, name, tensor, is_ours=False)
+        for name, tensor in self._derived.items():
+            put(part, name, tensor)
+        part.note_pattern(self._pattern)
+
+
+def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
+    """Into the same Parameter, which has no gradient of the new pattern yet."""
+    parameter.grad = None
+    if _fits(parameter, values):
+        parameter.copy_(values)
+    else:
+        parameter.data = values.clone()
+
+
+def put(part, name: str, tensor: torch.Tensor | None, is_ours: bool = True) -> None:
+    """An array in place of the part's: written where that lies, or where it does not fit, itself or a copy."""
+    held = getattr(part, name)
+    if held is not None and tensor is not None and _fits(held, tensor):
+        held.copy_(tensor)
+    else:
+        setattr(part, name, tensor if tensor is None or is_ours else tensor.clone())
+
+
+def _fits(held: torch.Tensor | None, tensor: torch.Tensor | None) -> bool:
+    if held is None or tensor is None:
+        return held is tensor
+    alike = held.shape == tensor.shape and held.dtype == tensor.dtype and held.device == tensor.device
+    return alike and not held.is_inference()
+
+
+def _graphs_live() -> bool:
+    """Does this process hold a CUDA graph? Which tensors it walks, torch does not say."""
+    return any(issubclass(type(found), torch.cuda.CUDAGraph) for found in gc.get_objects())
