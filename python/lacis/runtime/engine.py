@@ -9,13 +9,18 @@ import torch
 
 from ..errors import ScheduleError, user_location
 from ..schedule import Schedule, Site, saved
-from .build import Built, build_model, compile_model, swap_in, swap_out
+from .build import Built, build_model, compile_model
 from .choice import choose_dense, tokens_seen
 from .compile import Kernel
 from .edges import Edge, make_edges
 from .gradients import Family
+from .optimizers import warn_of_optimizers
 from .progress import Progress
 from .report import Report, measure
+from .swap import Undo, as_a_whole, register_edges, swap_in, swap_out
+
+
+_STATE = ("_built", "_edges", "_hooks")  # what an engine knows of its model
 
 
 class Kernels(Mapping):
@@ -68,10 +73,14 @@ class ModelEngine:
             built = build_model(self.model, schedule, progress)
         if schedule.allow_dense:
             choose_dense(built, tokens_seen(self.model, built, args, kwargs))
-        swap_in(self.model, built)
-        self._built = built
-        self._edges = edges
-        self._hooks = [edge.register(self.model) for edge in edges.values()]
+        warn_of_optimizers(built)
+        return as_a_whole(lambda undo: self._put_in(built, edges, undo))
+
+    def _put_in(self, built: list[Built], edges: dict[str, Edge], undo: Undo):
+        swap_in(self.model, built, undo)
+        undo.will_set(self.__dict__, *_STATE)
+        self._hooks = register_edges(self.model, edges.values(), undo)
+        self._edges, self._built = edges, built
         return self.model
 
     def compile_only(self, schedule: Schedule) -> dict[str, Kernels]:
@@ -83,10 +92,17 @@ class ModelEngine:
 
     def restore(self):
         self._require("restore")
-        swap_out(self.model, self._built)
-        for hook in self._hooks:
+        return as_a_whole(self._take_out)
+
+    def _take_out(self, undo: Undo):
+        swap_out(self.model, self._built, undo)
+        undo.will_set(self.__dict__, *_STATE)
+        hooks, self._hooks = self._hooks, []
+        self._built, self._edges = None, {}
+        for hook in hooks:
+            if (held := hook.hooks_dict_ref()) is not None:  # the module lives
+                undo.will_fill(held)
             hook.remove()
-        self._built, self._edges, self._hooks = None, {}, []
         return self.model
 
     def report(self, args: tuple, kwargs: dict) -> Report:

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts sparse modules into a model and takes them out again, as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+from ..errors import ScheduleError
+
+
+class Undo(contextlib.ExitStack):
+    """What takes back each change, noted before it is made; `close` runs it, last one first."""
+
+    def will_set(self, holder: dict, *names: str) -> None:
+        """These entries of a dictionary are about to change; they are there."""
+        for name in names:
+            self.callback(holder.__setitem__, name, holder[name])
+
+    def will_fill(self, holder: dict) -> None:
+        """A dictionary is about to get more entries."""
+        self.callback(_refill_entries, holder, dict(holder))
+
+    def will_assign(self, holder, name: str) -> None:
+        """This attribute is about to change."""
+        self.callback(setattr, holder, name, getattr(holder, name))
+
+    def will_swap(self, parameter: torch.nn.Parameter) -> None:
+        """The data and the gradient of a parameter are about to be others."""
+        self.callback(_refill, parameter, parameter.data, parameter.grad, parameter.requires_grad)
+
+
+def as_a_whole(change):
+    """What `change(undo)` answers; where it raises, or is interrupted, all that it did is taken back.
+
+    >>> found = [1]
+    >>> def change(undo):
+    ...     undo.callback(found.pop)
+    ...     found.append(2)
+    ...     raise KeyboardInterrupt
+    >>> with contextlib.suppress(KeyboardInterrupt):
+    ...     as_a_whole(change)
+    >>> found
+    [1]
+    """
+    undo = Undo()
+    try:
+        return change(undo)
+    except BaseException:
+        undo.close()
+        raise
+
+
+def _refill_entries(holder: dict, entries: dict) -> None:
+    holder.clear()
+    holder.update(entries)
+
+
+def _refill(parameter, data, grad, requires_grad) -> None:
+    parameter.grad = None  # one of another shape would not let the data change
+    parameter.data = data
+    parameter.requires_grad_(requires_grad)
+    parameter.grad = grad
+
+
+def swap_in(model, built, undo: Undo) -> None:
+    """Put the sparse modules into the model and empty the dense parameters."""
+    for each in built:
+        for owner, (_, sparse) in zip(each.captured.owners, each.modules):
+            for path in owner.paths:
+                _put(model, path, sparse, undo)
+        parameter = each.captured.parameter
+        empty = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
+        undo.will_swap(parameter)
+        parameter.grad = None
+        parameter.data = empty
+
+
+def register_edges(model, edges, undo: Undo) -> list:
+    """Hook the edges in; answers the hooks' handles."""
+    handles = []
+    for edge in edges:
+        path = edge.name.partition(":")[0]
+        try:
+            module = model.get_submodule(path)
+        except AttributeError:
+            raise ScheduleError(f"'{path}' is no module of the model any more", location=edge.location) from None
+        undo.will_fill(module._forward_hooks)
+        undo.will_fill(module._forward_pre_hooks)
+        handles.append(edge.register(model))
+    return handles
+
+
+def swap_out(model, built, undo: Undo) -> None:
+    """The original modules back, their parameters refilled with the present values."""
+    dense = [(each, each.weight.to_dense().detach()) for each in built]
+    for each, values in dense:
+        parameter = each.captured.parameter
+        undo.will_swap(parameter)
+        parameter.grad = None
+        parameter.data = values
+        parameter.requires_grad_(each.weight.requires_grad)
+        for owner, (original, sparse) in zip(each.captured.owners, each.modules):
+            _give_back(original, sparse, undo)
+            for path in owner.paths:
+                _put(model, path, original, undo)
+
+
+def _give_back(original, sparse, undo: Undo) -> None:
+    """What the model's user may have changed meanwhile: mode, other parameters and buffers."""
+    for module in original.modules():
+        undo.will_assign(module, "training")
+    original.train(sparse.training)
+    for mine, theirs in ((original._parameters, sparse._parameters), (original._buffers, sparse._buffers)):
+        for name in mine.keys() & theirs.keys():
+            undo.will_set(mine, name)
+            mine[name] = theirs[name]
+
+
+def _put(model, path: str, module: torch.nn.Module, undo: Undo) -> None:
+    parent, _, name = path.rpartition(".")
+    holder = model.get_submodule(parent)._modules
+    undo.will_set(holder, name)
+    holder[name] = module
