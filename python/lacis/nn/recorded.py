@@ -4,8 +4,28 @@
 from __future__ import annotations
 
 import torch
+from torch.autograd import forward_ad
 
 from ..errors import DataError, user_location
+
+
+def is_transformed() -> bool:
+    """Is this an eager call that a transform of `torch.func` looks into, or forward mode (`torch.autograd.forward_ad`)?"""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def takes_part(tensor: torch.Tensor) -> bool:
+    """Does the tensor require a gradient, at any level of the transforms that it is in?"""
+    while not tensor.requires_grad:
+        if not torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            return False
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return True
+
+
+def entries_alone(values: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
+    """The values as a function of the entries: a tangent of padding is none."""
+    return values if valid is None else torch.where(valid, values, 0)
 
 
 def may_record(device: torch.device) -> bool:

@@ -16,7 +16,7 @@ from ..patterns.capturing import is_captured
 from .cast import Cast, cast_of
 from .copied import DenseCopy
 from .quick import QuickCall
-from .recorded import require_pattern, revision
+from .recorded import entries_alone, is_transformed, require_pattern, revision
 from .step import QuickSteps
 
 _OWN = set(torch.nn.Module().__dict__)
@@ -83,7 +83,7 @@ class SparseModule(torch.nn.Module):
 
     def forward(self, *args):
         quick = None if self.runs_dense else self._quick
-        if quick is not None and len(args) == 1 and not torch.compiler.is_dynamo_compiling():
+        if quick is not None and len(args) == 1 and not (torch.compiler.is_dynamo_compiling() or is_transformed()):
             if torch.is_grad_enabled():
                 quick.release()
                 quick = self._quick_steps
@@ -100,12 +100,15 @@ class SparseModule(torch.nn.Module):
             if not isinstance(given, torch.Tensor):
                 what = f"a {type(given).__module__}.{type(given).__name__}".replace("builtins.", "")
                 raise DataError(f"{self.operator}: the input is {what}, not a torch tensor; torch.as_tensor makes one")
-        if self.target == "eager" or (self.runs_dense and not torch.compiler.is_compiling()):
+        looked_into = not torch.compiler.is_compiling() and is_transformed()
+        if self.target == "eager" or (self.runs_dense and not (looked_into or torch.compiler.is_compiling())):
             return operator.eager(self._dense_weight(), self, *args)
         if self._key is None:
             self.bind()
         dense, shape = operator.inputs(self, *args)
         self._check(dense)
+        if looked_into:
+            return operator.output(self._looked_into(dense, shape), *args)
         if not torch.compiler.is_compiling() and knobs.debug:
             self.weight.validate()
         cast = cast_of(self)
@@ -139,6 +142,18 @@ class SparseModule(torch.nn.Module):
                 self.bind()
                 return False
         return True
+
+    def _looked_into(self, dense, shape) -> torch.Tensor:
+        """A call in a transform of `torch.func` or in forward mode; the kernel reads the values where they are stored."""
+        weight, family = self.weight, self._family
+        places = [] if family.walks_copies else self._arrays
+        storage = self._tensors(places)
+        companions = self._gradient_arrays(dense, storage, None) if places and torch.is_grad_enabled() else []
+        if family.walks_copies:
+            return family.kernel.plain().run(dense, weight.packed(), shape)
+        for n in family.own_values:
+            storage[n] = entries_alone(storage[n], weight._part(places[n][0]).valid)
+        return self._launch(dense, storage, shape, self._key, list(weight.shape), self._tensors(companions))
 
     def _require_pattern_in(self, node) -> None:
         """Refuse the backward pass of a call where the weight has another pattern by then."""
@@ -203,8 +218,9 @@ class SparseModule(torch.nn.Module):
 
     def bind_gradients(self, slots=None) -> None:
         """Compile the kernels of gradients, of all that can train by default, and make the arrays that they walk."""
-        self._bound = self._bound.union(self.slots() if slots is None else slots)
-        self._companions = self.weight.bind(self._family.bind(self._bound).companions)
+        bound = self._bound.union(self.slots() if slots is None else slots)
+        self._companions = self.weight.bind(self._family.bind(bound).companions)
+        self._bound = bound
         for cast in self._casts.values():
             cast.bind_gradients(self.weight, self._bound)
 

@@ -18,6 +18,7 @@ from .plain import check_plain
 from .regroup import Regrouped
 from .seen import changes
 from .structure import Structure
+from .transforms import is_wrapped, outside_transforms
 from .uneven import uneven_axes
 
 
@@ -99,9 +100,9 @@ class Pattern:
         """For each axis: does one coordinate have far more entries than most? See `uneven_axes`.
 
         Packing finds it, for the default schedule asks. Always False on a CPU, whose ranges of rows are shared out as
-        they come.
+        they come, and for the stacked patterns of several models.
         """
-        if self.device.type == "cpu":
+        if self.device.type == "cpu" or any(map(is_wrapped, self.storage.values())):
             return (False,) * len(self.shape)
         refuse_capture(self.device, "what the default schedule is told of a pattern")
         return self.measure_uneven()
@@ -147,7 +148,8 @@ class Pattern:
         key = (str(format_text), part)
         if key not in self._derived:
             refuse_capture(self.device, f"'{format_text}' of a pattern")
-            self._derived[key] = self._derive(*key)
+            with outside_transforms(self.storage.values(), f"'{format_text}'"):
+                self._derived[key] = self._derive(*key)
         return self._derived[key]
 
     def _derive(self, text: str, part: str) -> dict[str, torch.Tensor]:
@@ -163,7 +165,8 @@ class Pattern:
         key = (without_lines(text), part)
         if key not in self._layouts:
             refuse_capture(self.device, f"'{text}' of a pattern")
-            self._layouts[key] = execution_layout(self.part(part), key[0])
+            with outside_transforms(self.storage.values(), f"'{text}'"):
+                self._layouts[key] = execution_layout(self.part(part), key[0])
         return self._layouts[key]
 
     def array(self, part: str, format_text: str, name: str) -> torch.Tensor:

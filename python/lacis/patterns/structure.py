@@ -13,6 +13,7 @@ from ..errors import FormatError
 from ..formats import Format, Level
 from .check import check_structure
 from .place import place, sort_entries
+from .transforms import outside_transforms
 
 _INTEGERS = {"i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
 _WIDTHS = {dtype: name for name, dtype in _INTEGERS.items()}
@@ -44,7 +45,8 @@ class Structure:
         """What kernels read of the pattern: the arrays, and `valid`, empty where every stored value is an entry."""
         if self.valid is not None:
             return {**self.buffers, "valid": self.valid}
-        return {**self.buffers, "valid": torch.zeros(0, dtype=torch.bool, device=self.device)}
+        with outside_transforms((), "'valid'"):
+            return {**self.buffers, "valid": torch.zeros(0, dtype=torch.bool, device=self.device)}
 
     def of_level(self, number: int) -> dict[str, torch.Tensor]:
         """A level's own arrays, by their short names."""

@@ -22,9 +22,9 @@ def register() -> None:
 def _default(device: str, above):
     def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
         dtype = torch.get_autocast_dtype(device)
-        family, kernel_key, storage, companions = _family(dtype, kernel_key, storage, companions)
+        family, kernel_key, storage, companions = family_of(dtype, kernel_key, storage, companions)
         with torch._C._ExcludeDispatchKeyGuard(above):
-            dense, arrays = _cast(operands, dtype, family), _cast(storage, dtype, family)
+            dense, arrays = cast_all(operands, dtype, family), cast_all(storage, dtype, family)
             return torch.ops.lacis.einsum.default(dense, arrays, shape, kernel_key, packed_shape, companions)
 
     return einsum
@@ -35,15 +35,15 @@ def _inference(device: str, above):
         dtype = torch.get_autocast_dtype(device)
         found = find_family(kernel_key)
         count = len(found.dense) if found else len(tensors)
-        family, kernel_key, storage, _ = _family(dtype, kernel_key, tensors[count:], ())
+        family, kernel_key, storage, _ = family_of(dtype, kernel_key, tensors[count:], ())
         with torch._C._ExcludeDispatchKeyGuard(above):
-            cast = _cast([*tensors[:count], *storage], dtype, family)
+            cast = cast_all([*tensors[:count], *storage], dtype, family)
             return torch.ops.lacis.einsum.inference(cast, sizes, kernel_key)
 
     return einsum
 
 
-def _family(dtype, kernel_key, storage, companions):
+def family_of(dtype, kernel_key, storage, companions):
     """The family that runs in the region's dtype, its key, and the arrays that its kernel takes."""
     family = find_family(kernel_key)
     if family is None or family.kernel.spec.dtype in (dtype, torch.float64):
@@ -52,7 +52,7 @@ def _family(dtype, kernel_key, storage, companions):
     return family, family.key, storage, companions
 
 
-def _cast(tensors, dtype, family):
+def cast_all(tensors, dtype, family):
     """The floating-point tensors in the dtype of the region, save where the kernel has no other one."""
     if family is None or family.kernel.spec.dtype != dtype:
         return tensors

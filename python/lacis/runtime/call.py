@@ -18,6 +18,7 @@ from ..capture import (
 )
 from ..errors import DataError
 from ..formats import Sum
+from ..nn.recorded import is_transformed, takes_part
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from .forward_only import forward_only
@@ -107,7 +108,7 @@ class Call:
         """Is there a gradient with all letters of a packed sum? Its kernels run on one part each."""
         own = set(self.terms[self.packed])
         found = [o for term, o in zip(self.terms, self.operands) if own <= set(term) and isinstance(o, torch.Tensor)]
-        return isinstance(self.pattern.format, Sum) and any(operand.requires_grad for operand in found)
+        return isinstance(self.pattern.format, Sum) and any(map(takes_part, found))
 
     def _first_axis(self) -> int:
         """The axis of the packed operand that its levels run over first."""
@@ -181,7 +182,7 @@ def run(call: Call, compute) -> torch.Tensor | PackedTensor:
 
     Where a gradient may be asked of an epilogue that is more than one bias, it runs as torch's own operators.
     """
-    recording = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors)
+    recording = is_transformed() or torch.is_grad_enabled() and any(tensor.requires_grad for tensor in call.tensors)
     if call.semiring != "plus_times":
         with torch.no_grad():
             result = compute(call)

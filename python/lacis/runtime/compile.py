@@ -16,6 +16,7 @@ from .. import knobs
 from ..capture import Epilogue, KernelSpec, kind_of
 from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
+from ..nn.recorded import entries_alone, is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
@@ -116,22 +117,43 @@ class Kernel:
         if runs_here(self.target, device):
             self.loaded.load(device, key)
 
+    def plain(self) -> Kernel:
+        """The same kernel on the operand's own arrays and values: for transforms, which look into no copy of values."""
+        spec = dataclasses.replace(self.spec, plain=True, steps=())
+        return load_kernel(spec, self.target, self.device)
+
     def run(self, dense, packed: PackedTensor | Pattern, shape) -> torch.Tensor:
         """Run on dense operands and a packed one; what gradients will walk goes along where they may be asked for."""
-        if knobs.debug:
+        family, looked_into = self.family, is_transformed()
+        if looked_into and family.walks_copies:
+            return self.plain().run(dense, packed, shape)
+        if looked_into:
+            packed = _of_entries(packed)
+        elif knobs.debug:
             packed.validate()
-        storage, companions, family = self.arrays(packed), [], self.family
+        storage, companions = self.arrays(packed), []
         if self.spec.scattered:
             _refuse_duplicates(packed)
         if torch.is_grad_enabled():
             asked = family.asked(dense, storage)
             if any(family.specs[slot].scattered for slot in asked):
                 _refuse_duplicates(packed)
-            companions = [packed.array(*name) for name in family.bind(asked).companions] if asked else []
+            names = family.bind(asked).companions if asked else []
+            if looked_into and family.walks_copies:
+                return self.plain().run(dense, packed, shape)
+            companions = [packed.array(*name) for name in names]
         return library.einsum(dense, storage, shape, family.key, list(packed.shape), companions)
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"
+
+
+def _of_entries(operand: PackedTensor | Pattern) -> PackedTensor | Pattern:
+    """The same operand, which depends on the values of its entries alone."""
+    if isinstance(operand, Pattern):
+        return operand
+    known = operand.values_by_part.items()
+    return PackedTensor(operand.pattern, {n: entries_alone(v, operand.pattern.part(n).valid) for n, v in known})
 
 
 def _refuse_duplicates(operand: PackedTensor | Pattern) -> None:

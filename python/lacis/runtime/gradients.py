@@ -17,6 +17,7 @@ import torch
 from ..capture.gradient import VALUES, gradient_specs
 from ..emit import density
 from ..errors import DataError, Error
+from ..nn.recorded import is_transformed, takes_part
 from . import library
 
 Array = tuple[str, str, str]
@@ -63,6 +64,11 @@ class Family:
         It only grows at its end, so an earlier call's arrays are its beginning.
         """
         return [*self.kernel.names, *self.companions]
+
+    @property
+    def walks_copies(self) -> bool:
+        """Does a kernel that was compiled for it walk a copy of the values, of which autograd knows nothing?"""
+        return any(text and name == VALUES for _, text, name in self.arrays)
 
     @functools.cached_property
     def own_values(self) -> list[int]:
@@ -132,9 +138,9 @@ class Family:
 
     def asked(self, operands, storage) -> list[str]:
         """The slots of a call whose tensors take part in autograd."""
-        slots = [o.name for n, o in enumerate(self.dense) if n != self.bias and operands[n].requires_grad]
+        slots = [o.name for n, o in enumerate(self.dense) if n != self.bias and takes_part(operands[n])]
         found = zip(self.kernel.names, storage)
-        return slots + [slot for array, tensor in found if (slot := _values_slot(array)) and tensor.requires_grad]
+        return slots + [slot for array, tensor in found if (slot := _values_slot(array)) and takes_part(tensor)]
 
 
 _families: dict[str, Family] = {}
@@ -246,7 +252,7 @@ class _Call:
         first = len(family.dense)
         self.dense = {operand.name: tensors.get(n) for n, operand in enumerate(family.dense)}
         self.arrays = {array: tensors.get(first + n) for n, array in enumerate(family.kernel.names)}
-        self.arrays.update(zip(family.companions, saved[count:]))
+        self.arrays.update(zip(getattr(ctx, "companions", family.companions), saved[count:]))
         self.output = family.kernel.spec.output
         self.sampled = family.kernel.spec.sampled
         if not self.sampled:
@@ -285,6 +291,8 @@ class _Call:
     def _run(self, gradient: Family, arrays, shape):
         operands = [self.dense[operand.name] for operand in gradient.dense]
         _require(arrays, gradient.kernel.names, self.family.key)
+        if is_transformed():
+            return library.transformed().run(gradient, operands, arrays, shape, self.packed_shape)
         storage = [arrays[name] for name in gradient.kernel.names]
         companions = []
         if torch.is_grad_enabled():  # someone may differentiate again

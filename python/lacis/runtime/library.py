@@ -12,7 +12,7 @@ import torch
 import lacis
 from lacis import knobs
 from lacis.errors import CompileError, DataError, Error
-from lacis.nn.recorded import may_record
+from lacis.nn.recorded import is_transformed, may_record
 
 
 def _library_path() -> str:
@@ -76,6 +76,8 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
     """
     if torch.compiler.is_compiling():
         return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
+    if is_transformed():
+        return transformed().einsum(operands, storage, shape, kernel_key, packed_shape, companions)
     try:
         tensors, sizes = [*operands, *storage], [len(shape), *shape, *packed_shape]
         if not torch.is_grad_enabled():
@@ -93,6 +95,14 @@ def _recorded():
     from .recorded import Recorded
 
     return Recorded
+
+
+@functools.cache
+def transformed():
+    """What runs where a transform of `torch.func` looks on, or forward mode."""
+    from . import transformed
+
+    return transformed
 
 
 @functools.cache

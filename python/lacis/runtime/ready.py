@@ -9,6 +9,7 @@ import torch
 
 from .. import knobs
 from ..capture.gradient import VALUES
+from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
 from .bound import BoundCall
 from .bound import run as run_bound
@@ -75,6 +76,7 @@ class ReadyCalls:
             and type(operands[1 - self._packed]) is torch.Tensor
             and type(operands[self._packed]) is PackedTensor
             and not _dispatch_modes()
+            and not is_transformed()
             and not torch._C._is_any_autocast_enabled()
             and not torch.compiler.is_compiling()
             and not (knobs.is_given("debug") and knobs.debug)
