@@ -55,6 +55,7 @@ PYTHON_ORDER = [
     "packing",
     "schedule",
     "operators",
+    "activations",
     "capture",
     "emit",
     "nn",

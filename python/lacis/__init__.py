@@ -19,6 +19,8 @@ _ROOMS = {
     ],
     "packing": ["PackedTensor", "pack"],
     "patterns": ["Pattern"],
+    "activations": ["Activation", "activation"],
+    "operators": ["Operator", "operator"],
     "capture": ["Epilogue"],
     "sparsifiers": [
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",

@@ -10,7 +10,8 @@ import pytest
 import lacis
 
 ROOMS = (
-    "schedule", "formats", "sparsifiers", "packing", "patterns", "operators", "capture", "emit", "nn", "runtime",
+    "schedule", "formats", "sparsifiers", "packing", "patterns", "operators", "activations", "capture", "emit", "nn",
+    "runtime",
 )  # fmt: skip
 
 

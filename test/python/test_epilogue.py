@@ -9,7 +9,7 @@ import torch
 from strategies import DTYPES, mostly_long, turns
 
 import lacis
-from lacis.capture import ACTIVATIONS
+from lacis.activations import find_activation
 
 W = torch.randn(11, 7, generator=torch.Generator().manual_seed(1)).relu()
 X = torch.randn(5, 7, generator=torch.Generator().manual_seed(2))
@@ -20,6 +20,7 @@ FORMULAS = {
     "gelu": lambda x: 0.5 * x * (1 + torch.erf(x * math.sqrt(0.5))),
     "gelu_tanh": lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
     "silu": lambda x: x / (1 + torch.exp(-x)),
+    "leaky_relu(0.1)": lambda x: torch.where(x > 0, x, 0.1 * x),
 }
 
 
@@ -29,6 +30,7 @@ COMPILED = {
     "gelu": [torch.float32, torch.float16],
     "gelu_tanh": [torch.float64],
     "silu": [torch.float16],
+    "leaky_relu(0.1)": [torch.float32],
 }
 
 
@@ -38,7 +40,7 @@ def run(epilogue, w=W, x=X, expression="ij,bj->bi", target="cpu"):
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", FORMULAS)
 def test_activations_are_torchs(activation, target):
     """One entry a row hands every number to the activation as it is."""
     special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-30, -1e-30, 88.0, -88.0, 1e30, -1e30]
@@ -48,7 +50,7 @@ def test_activations_are_torchs(activation, target):
         x = torch.cat([torch.tensor(special, dtype=dtype), torch.linspace(-12, 12, 4001, dtype=dtype)])
         y = run(lacis.Epilogue(activation=activation), torch.eye(1, dtype=dtype), x[:, None], target=target)[:, 0]
         # torch's vectorised gelu makes NaN of infinity, its own formula does not.
-        expected = torch.where(x.isinf(), FORMULAS[activation](x), ACTIVATIONS[activation](x))
+        expected = torch.where(x.isinf(), FORMULAS[activation](x), find_activation(activation).eager(x))
         if dtype == torch.float16 and activation == "gelu":  # approximated, it has the limit there
             expected = torch.where(x == -math.inf, 0.0, expected)
         if target == "eager":
@@ -145,8 +147,13 @@ def test_gradients(axes, target):
 REFUSED = {
     "no such activation": (
         dict(activation="tanh"),
-        "no activation 'tanh'; there are relu, gelu, gelu_tanh, silu",
+        r"epilogue: no activation 'tanh'; there are gelu, gelu_tanh, leaky_relu\(0.01\), relu, silu",
     ),
+    "a number too many": (dict(activation="leaky_relu(1, 2)"), r"it is written 'leaky_relu\(0.01\)'"),
+    "a number that is none": (dict(activation="leaky_relu(x)"), r"it is written 'leaky_relu\(0.01\)'"),
+    "numbers where none are taken": (dict(activation="relu(0.1)"), r"activation 'relu\(0.1\)': it takes no numbers"),
+    "half a call": (dict(activation="relu("), r"no activation 'relu\('"),
+    "a function as activation": (dict(activation=torch.relu), "activation must be text, not builtin_function"),
     "a list": (dict(bias=[1.0]), "bias must be a tensor, not list"),
     "a word": (dict(scale="two"), "scale must be a number or a tensor"),
     "another length": (dict(bias=torch.ones(7)), r"bias must have shape \[11\], not \[7\]"),

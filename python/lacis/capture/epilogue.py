@@ -4,31 +4,23 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import torch
-import torch.nn.functional as F
 
+from ..activations import find_activation
 from ..errors import DataError
 from .spec import Operand
-
-ACTIVATIONS = {
-    "relu": torch.relu,
-    "gelu": F.gelu,
-    "gelu_tanh": functools.partial(F.gelu, approximate="tanh"),
-    "silu": F.silu,
-}
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Epilogue:
     """`activation(scale * sum + bias) + residual`, computed in float32 (float64) before the result is rounded.
 
     `bias`: a tensor with one axis for each letter of `bias_axis`; by default one axis, along the last letter of the
-    output that the packed operand has, else along the output's last letter. `activation`: `"relu"`, `"gelu"`,
-    `"gelu_tanh"` or `"silu"`, as torch defines them. `scale`: a Python number, which is compiled in; or a tensor,
-    read at every call, without axes or with those of the bias. `residual`: a tensor of the output's shape.
-    All default to None: nothing is done. Tensors have the dtype and device of the operands.
+    output that the packed operand has, else along the output's last letter. `activation`: `"relu"`,
+    `"leaky_relu(0.01)"`, `"gelu"`, `"gelu_tanh"` or `"silu"`, as torch defines them, or one that you add. `scale`: a
+    Python number, which is compiled in; or a tensor, read at every call, without axes or with those of the bias.
+    `residual`: a tensor of the output's shape. All default to None: nothing is done.
+    Tensors have the dtype and device of the operands.
 
     >>> import torch, lacis
     >>> w, x = lacis.pack(torch.tensor([[0.0, 2.0], [-3.0, 0.0]]), lacis.Csr), torch.ones(1, 2)
@@ -46,8 +38,13 @@ class Epilogue:
     bias_axis: str | None = None
 
     def __post_init__(self):
-        if self.activation is not None and self.activation not in ACTIVATIONS:
-            raise DataError(f"epilogue: no activation {self.activation!r}; there are {', '.join(ACTIVATIONS)}")
+        if self.activation is not None:
+            if not isinstance(self.activation, str):
+                raise DataError(f"epilogue: activation must be text, not {type(self.activation).__name__}")
+            try:
+                find_activation(self.activation)
+            except DataError as error:
+                raise DataError(f"epilogue: {error.message}") from None
         for name in ("bias", "residual"):
             if not isinstance(getattr(self, name), torch.Tensor | None):
                 raise DataError(f"epilogue: {name} must be a tensor, not {type(getattr(self, name)).__name__}")
@@ -72,7 +69,7 @@ class Epilogue:
         known = {"bias": (self.bias, axes), "residual": (self.residual, tuple(output))}
         if isinstance(self.scale, torch.Tensor):
             known["scale"] = (self.scale, axes if self.scale.ndim else ())
-        found = {"activation": self.activation}
+        found = {"activation": None if self.activation is None else find_activation(self.activation).text}
         if isinstance(self.scale, (int, float)):
             found["scale"] = float(self.scale)
         for name, (tensor, letters) in known.items():
@@ -99,7 +96,7 @@ class Epilogue:
         if self.bias is not None:
             total = total + self._spread(self.bias, output, packed)
         if self.activation is not None:
-            total = ACTIVATIONS[self.activation](total)
+            total = find_activation(self.activation).eager(total)
         return total if self.residual is None else total + self.residual
 
     def _spread(self, value, output, packed):

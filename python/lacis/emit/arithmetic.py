@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scalar arithmetic as MLIR text: numbers, and the activations by torch's formulas."""
+"""Scalar arithmetic as MLIR text: numbers, and what activations are made of."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Arithmetic:
     """Writes operations on one type, each into a new name; approximated where a result is rounded to the type `half`.
 
     >>> lines = []
-    >>> Arithmetic("f32", lines.append).activation("silu", "%x")
-    '%e4'
-    >>> lines[0], lines[-1]
-    ('%e0 = arith.negf %x : f32', '%e4 = arith.divf %x, %e3 : f32')
+    >>> Arithmetic("f32", lines.append).positive("%x")
+    '%e1'
+    >>> lines
+    ['%e0 = arith.constant 0.0 : f32', '%e1 = arith.maximumf %x, %e0 : f32']
     """
 
     def __init__(self, type: str, write: Callable[[str], None], half: str | None = None):
@@ -60,63 +60,22 @@ class Arithmetic:
     def divide(self, a: str, b: str) -> str:
         return self.op(f"arith.divf {a}, {b}{' fastmath<afn>' if self.half else ''}")
 
-    def activation(self, name: str, x: str) -> str:
-        return _ACTIVATIONS[name](self, x)
+    def positive(self, x: str) -> str:
+        """max(x, 0), where NaN stays NaN."""
+        return self.op(f"arith.maximumf {x}, {self.constant(0.0)}")
 
+    def half_times(self, x: str, y: str) -> str:
+        """x / 2 * y."""
+        return self.multiply(self.multiply(x, self.constant(0.5)), y)
 
-def _relu(a: Arithmetic, x: str) -> str:
-    return a.op(f"arith.maximumf {x}, {a.constant(0.0)}")
+    def divided_by_one_plus_exp(self, x: str, y: str) -> str:
+        """x / (1 + exp(y))."""
+        power = self.function("exp", y)
+        return self.divide(x, self.add(self.constant(1.0), power))
 
-
-def _half_times(a: Arithmetic, x: str, y: str) -> str:
-    return a.multiply(a.multiply(x, a.constant(0.5)), y)
-
-
-# log2 of the normal distribution's tail beyond x >= 0, to 2^-11.4 and 2^-18.2 up to 6; falls for ever
-_LOG2_OF_TAIL = {
-    "bf16": (-1.00053179, -1.14439976, -0.472785635, -0.0428327485, 0.00446760799, -0.000201684487),
-    "f16": (
-        *(-0.999995295, -1.15125104, -0.458464397, -0.0539600663),
-        *(0.00850788970, -0.000930524569, 6.15982619e-05, -1.834981e-06),
-    ),
-}
-_END_OF_TAIL = 16.0
-
-
-def _polynomial(a: Arithmetic, x: str, coefficients: Sequence[float]) -> str:
-    result = a.constant(coefficients[-1])
-    for coefficient in reversed(coefficients[:-1]):
-        result = a.add(a.multiply(result, x), a.constant(coefficient))
-    return result
-
-
-def _gelu(a: Arithmetic, x: str) -> str:
-    """x / 2 * (1 + erf(x / sqrt 2)); approximated, max(x, 0) - |x| * tail(|x|), which keeps small results."""
-    if a.half:
-        size = a.op(f"arith.minimumf {a.op(f'math.absf {x}')}, {a.constant(_END_OF_TAIL)}")
-        tail = a.function("exp2", _polynomial(a, size, _LOG2_OF_TAIL[a.half]))
-        return a.op(f"arith.subf {_relu(a, x)}, {a.multiply(size, tail)}")
-    error = a.function("erf", a.multiply(x, a.constant(math.sqrt(0.5))))
-    return _half_times(a, x, a.add(a.constant(1.0), error))
-
-
-def _gelu_tanh(a: Arithmetic, x: str) -> str:
-    """x / 2 * (1 + tanh(y)), which is x / (1 + exp(-2 y))."""
-    cube = a.multiply(a.multiply(x, x), x)
-    inner = a.add(x, a.multiply(a.constant(0.044715), cube))
-    if a.half:
-        return _divided_by_one_plus_exp(a, x, a.multiply(a.constant(-2 * math.sqrt(2 / math.pi)), inner))
-    hyperbolic = a.function("tanh", a.multiply(a.constant(math.sqrt(2 / math.pi)), inner))
-    return _half_times(a, x, a.add(a.constant(1.0), hyperbolic))
-
-
-def _silu(a: Arithmetic, x: str) -> str:
-    return _divided_by_one_plus_exp(a, x, a.op(f"arith.negf {x}"))
-
-
-def _divided_by_one_plus_exp(a: Arithmetic, x: str, y: str) -> str:
-    power = a.function("exp", y)
-    return a.divide(x, a.add(a.constant(1.0), power))
-
-
-_ACTIVATIONS = {"relu": _relu, "gelu": _gelu, "gelu_tanh": _gelu_tanh, "silu": _silu}
+    def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
+        """The sum of the coefficients times x to the power of their place."""
+        result = self.constant(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = self.add(self.multiply(result, x), self.constant(coefficient))
+        return result

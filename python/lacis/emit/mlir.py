@@ -8,6 +8,7 @@ import json
 
 import torch
 
+from ..activations import find_activation
 from ..capture.semirings import SEMIRINGS
 from ..capture.spec import KernelSpec, Operand
 from .arithmetic import Arithmetic, number
@@ -200,7 +201,7 @@ class _Writer:
         if spec.bias is not None:
             value = arithmetic.add(value, read["bias"])
         if spec.activation is not None:
-            value = arithmetic.activation(spec.activation, value)
+            value = find_activation(spec.activation).code(arithmetic, value)
         return value if spec.residual is None else arithmetic.add(value, read["residual"])
 
     def widened(self, name: str, wide: str, operand: Operand) -> str:

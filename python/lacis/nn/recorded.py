@@ -10,7 +10,7 @@ from ..errors import DataError, user_location
 
 
 def is_transformed() -> bool:
-    """Is this an eager call that a transform of `torch.func` looks into, or forward mode (`torch.autograd.forward_ad`)?"""
+    """Does a transform of `torch.func` look into this eager call, or forward mode (`torch.autograd.forward_ad`)?"""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
 
 

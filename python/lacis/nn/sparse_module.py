@@ -144,7 +144,7 @@ class SparseModule(torch.nn.Module):
         return True
 
     def _looked_into(self, dense, shape) -> torch.Tensor:
-        """A call in a transform of `torch.func` or in forward mode; the kernel reads the values where they are stored."""
+        """A call in a transform of `torch.func` or forward mode: the kernel reads the values where they are stored."""
         weight, family = self.weight, self._family
         places = [] if family.walks_copies else self._arrays
         storage = self._tensors(places)
@@ -201,8 +201,9 @@ class SparseModule(torch.nn.Module):
         self._launch = kernel.launch
         self._key = self._family.key
         operator = OPERATORS[self.operator]
-        self._quick = None if knobs.debug else QuickCall(self, operator, kernel, self._arrays)
-        self._quick_steps = None if knobs.debug else QuickSteps(self, operator)
+        quick = operator.quick and not knobs.debug
+        self._quick = QuickCall(self, operator, kernel, self._arrays) if quick else None
+        self._quick_steps = QuickSteps(self, operator) if quick else None
         self.bind_gradients(self._bound)
         return kernel
 

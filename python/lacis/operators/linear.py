@@ -19,6 +19,7 @@ class Linear(Operator):
     statement = "ij,bj->bi"
     operands = ("w", "x")
     bias = "i"
+    quick = True
 
     def matches(self, module):
         return isinstance(module, torch.nn.Linear) and type(module).forward is torch.nn.Linear.forward
@@ -34,6 +35,9 @@ class Linear(Operator):
         flat = x.reshape(math.prod(x.shape[:-1]), module.in_features)
         dense = [flat] if module.bias is None else [flat, module.bias]
         return dense, (flat.shape[0], module.out_features)
+
+    def tokens(self, module, x):
+        return math.prod(x.shape[:-1])
 
     def shape_rule(self, module):
         return 1, [module.out_features]

@@ -13,7 +13,7 @@ OPERATORS: dict[str, Operator] = {}
 
 
 class Operator:
-    """One operator of a torch module whose `attribute` may be packed.
+    """One operator of a torch module whose `attribute` may be packed; see docs/add-an-operator.md.
 
     `statement` is an einsum with the packed operand first; `operands` names all of them, in order. `bias` holds the
     letters of what is added at the end, or None.
@@ -24,6 +24,11 @@ class Operator:
     statement: ClassVar[str]
     operands: ClassVar[tuple[str, ...]]
     bias: ClassVar[str | None] = None
+    quick: ClassVar[bool] = False
+    """Is the operand the module's input, and the kernel's answer the module's, but for their leading dimensions?
+
+    Then a call may go past `inputs` and `output`, with its tensors bound beforehand, and `shape_rule` says its sizes.
+    """
 
     def matches(self, module: torch.nn.Module) -> bool:
         """Does this module go through the operator?"""
@@ -40,10 +45,18 @@ class Operator:
         """Names of the module's tensors among the dense operands, in order; they come after the input."""
         return ("bias",) if self.has_bias(module) else ()
 
+    def tokens(self, module, *args) -> int | None:
+        """How many tokens a call brings to the product `sum_j w[i, j] * x[b, j]`; None where it is another product.
+
+        The cost model, which the report and `allow_dense` ask, knows this one alone.
+        """
+        return None
+
     def shape_rule(self, module) -> tuple[int, list[int]]:
         """How many of the input's last sizes an answer has others for, and these.
 
         Input and answer may have more leading dimensions than the kernel, which takes them as one, or lack that one.
+        Only where `quick` is true.
         """
         raise NotImplementedError
 

@@ -39,7 +39,7 @@ class PackedActivation(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        return _called(_PRODUCTS, func, args, kwargs or {}, lambda: _below(func, args, kwargs or {}))
+        return _called(_PRODUCTS, func, args, kwargs or {}, lambda: _watched(func, args, kwargs or {}))
 
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
@@ -64,6 +64,25 @@ def _below(func, args, kwargs):
         return func(*args, **kwargs)
 
 
+def _watched(func, args, kwargs):
+    """`_below`; a product that ran none of its packed operands' entries is noted at their edges."""
+    name = getattr(func, "__name__", "").strip("_")
+    if name not in _NAMES_OF_PRODUCTS:
+        return _below(func, args, kwargs)
+    before = [(each.edge, each.edge.products) for each in _packed_among(args, kwargs)]
+    result = _below(func, args, kwargs)
+    for edge, products in before:
+        if edge.products == products:
+            edge.note_dense(name)
+    return result
+
+
+def _packed_among(args, kwargs) -> list[PackedActivation]:
+    found: list[PackedActivation] = []
+    tree_map(lambda each: found.append(each) if isinstance(each, PackedActivation) else None, (args, kwargs))
+    return found
+
+
 def _densely(func, args, kwargs):
     for argument, value in zip(func._schema.arguments, args):
         if argument.alias_info is not None and argument.alias_info.is_write:
@@ -74,8 +93,7 @@ def _densely(func, args, kwargs):
 
 def _refuse(args, kwargs, reason: str) -> None:
     """Raise for the packed activation among the arguments; nothing where there is none."""
-    found: list[PackedActivation] = []
-    tree_map(lambda each: found.append(each) if isinstance(each, PackedActivation) else None, (args, kwargs))
+    found = _packed_among(args, kwargs)
     if found:
         raise ScheduleError(f"'{found[0].edge.name}' is packed: {reason}", location=found[0].edge.location)
 
@@ -140,6 +158,12 @@ def _sum(x, dims=None, keepdim=False, *, dtype=None):
     found = x.edge.product("bj->j", x.packed)
     return found[None] if keepdim else found
 
+
+_NAMES_OF_PRODUCTS = {
+    "addbmm", "addmm", "addmv", "baddbmm", "bilinear", "bmm", "chain_matmul", "conv1d", "conv2d", "conv3d", "dot",
+    "einsum", "inner", "linear", "matmul", "mm", "multi_head_attention_forward", "mv", "rmatmul",
+    "scaled_dot_product_attention", "tensordot", "vdot",
+}  # fmt: skip
 
 _PRODUCTS = {
     F.linear: _linear,

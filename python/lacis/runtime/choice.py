@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from ..capture.cost import Work, predict
+from ..operators import OPERATORS
 from .targets import resolve_target
+
+_KNOWN_STATEMENT = "ij,bj->bi"  # the one product that the cost model is fitted to
 
 USUAL_TOKENS = 1024
 """What the choice is made for where `build` got no example."""
@@ -23,7 +24,7 @@ def work_of(layer, tokens: int) -> Work:
     return Work(*layer.weight.shape, tokens, stored, block, layer.weight.dtype)
 
 
-def path_of(layer, tokens: int) -> str:
+def path_of(layer, tokens: int | None) -> str:
     """`dense`, `few` (on a GPU a nest of its own for few tokens), `tiles` (tensor cores), `loops`, or `eager`."""
     if layer.runs_dense:
         return "dense"
@@ -31,13 +32,15 @@ def path_of(layer, tokens: int) -> str:
         return "eager"
     steps = layer.family().kernel.steps
     on_gpu = layer.weight.device.type == "cuda"  # on a CPU few tokens run in narrower panels of the same loops
-    if on_gpu and any(step.mnemonic == "upto" and tokens <= step.most for step in steps):
+    if on_gpu and tokens is not None and any(step.mnemonic == "upto" and tokens <= step.most for step in steps):
         return "few"
     return "tiles" if any(step.mnemonic == "tensorize" and step.kind is None for step in steps) else "loops"
 
 
-def predictions(layer, tokens: int) -> tuple[float | None, float | None]:
+def predictions(layer, tokens: int | None) -> tuple[float | None, float | None]:
     """Milliseconds of the layer as it runs and of the dense one, None where the model knows nothing of the kind."""
+    if tokens is None or OPERATORS[layer.operator].statement != _KNOWN_STATEMENT:
+        return None, None
     target = resolve_target(layer.target, layer.weight.device)
     work = work_of(layer, tokens)
     return predict(work, target, path_of(layer, tokens)), predict(work, target, "dense")
@@ -57,9 +60,12 @@ def tokens_seen(model, built, args: tuple, kwargs: dict) -> dict[int, int]:
     if not args and not kwargs:
         return seen
 
+    operators = {id(original): OPERATORS[layer.operator] for each in built for original, layer in each.modules}
+
     def note(module, inputs) -> None:
-        if inputs:  # else the call is by keyword
-            seen[id(module)] = max(seen.get(id(module), 0), math.prod(inputs[0].shape[:-1]))
+        tokens = operators[id(module)].tokens(module, *inputs) if inputs else None  # else the call is by keyword
+        if tokens is not None:
+            seen[id(module)] = max(seen.get(id(module), 0), tokens)
 
     hooks = [original.register_forward_pre_hook(note) for each in built for original, _ in each.modules]
     try:

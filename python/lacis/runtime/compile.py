@@ -16,7 +16,7 @@ from .. import knobs
 from ..capture import Epilogue, KernelSpec, kind_of
 from ..emit import emit
 from ..errors import DataError, ScheduleError, user_location
-from ..nn.recorded import entries_alone, is_transformed
+from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
@@ -28,6 +28,7 @@ from .call import Call, run
 from .gradients import Family, family
 from .ready import ReadyCalls
 from .targets import require_devices, resolve_target, target_anywhere
+from .transformed import of_entries
 
 STAGES = ("lacis", "loops", "tiles", "buffers", "target", "llvm", "ptx", "asm")
 
@@ -128,7 +129,7 @@ class Kernel:
         if looked_into and family.walks_copies:
             return self.plain().run(dense, packed, shape)
         if looked_into:
-            packed = _of_entries(packed)
+            packed = of_entries(packed)
         elif knobs.debug:
             packed.validate()
         storage, companions = self.arrays(packed), []
@@ -146,14 +147,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"Kernel({self.spec.name}, {self.key[:12]}, {self.target})"
-
-
-def _of_entries(operand: PackedTensor | Pattern) -> PackedTensor | Pattern:
-    """The same operand, which depends on the values of its entries alone."""
-    if isinstance(operand, Pattern):
-        return operand
-    known = operand.values_by_part.items()
-    return PackedTensor(operand.pattern, {n: entries_alone(v, operand.pattern.part(n).valid) for n, v in known})
 
 
 def _refuse_duplicates(operand: PackedTensor | Pattern) -> None:

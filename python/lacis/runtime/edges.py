@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 
 import torch
 
@@ -16,6 +17,9 @@ from .activation import PackedActivation
 from .call import Call, run
 from .compile import Kernel, load_kernels
 from .reference import reference
+
+
+_MATRICES = "products with one matrix run on the entries, as 'linear', 'matmul' and 'addmm'"
 
 
 class Edge:
@@ -34,15 +38,21 @@ class Edge:
         self.location = site.location
         self.target = target
         self.kernels: dict[str, Kernel] = {}
+        self.passed = False  # the module was called
+        self.products = 0  # how many ran on the entries
+        self.ran_dense: list[str] = []  # names of torch's products that ran on the dense tensor
 
     @property
     def is_gradient(self) -> bool:
         return self.name.endswith(".grad")
 
+    def module(self, model):
+        """The module at whose edge it is."""
+        return model.get_submodule(self.name.partition(":")[0])
+
     def register(self, model):
         """Hook it in; answers the hook's handle."""
-        path, _, end = self.name.partition(":")
-        module = model.get_submodule(path)
+        module, end = self.module(model), self.name.partition(":")[2]
         if end.startswith("out"):
             return module.register_forward_hook(self._on_output)
         self.argument = int(re.match(r"in(\d+)", end)[1])
@@ -57,6 +67,7 @@ class Edge:
         return (*args[: self.argument], self._through(args[self.argument]), *args[self.argument + 1 :])
 
     def _through(self, x):
+        self.passed = True
         if not isinstance(x, torch.Tensor):
             self._refuse(f"a {type(x).__name__} passes there, which is no tensor")
         if not x.is_floating_point() or x.ndim == 0:
@@ -97,6 +108,7 @@ class Edge:
 
     def product(self, expression: str, packed: PackedTensor, *dense, bias=None) -> torch.Tensor:
         """An einsum with the packed tensor first; the kernels that ran are kept by expression."""
+        self.products += 1
         steps = self.steps if dense else ()
         after = None if bias is None else Epilogue(bias, bias_axis=expression[-1])
         call = Call(expression, (packed, *dense), self.location, steps, epilogue=after)
@@ -108,6 +120,22 @@ class Edge:
         kernels = load_kernels(call, self.target)
         self.kernels[call.expression] = next(iter(kernels.values()))
         return call.launch(kernels)
+
+    def note_dense(self, operator: str) -> None:
+        """A product runs on the dense tensor; the first of its kind warns, at the line of the schedule."""
+        if operator in self.ran_dense:
+            return
+        self.ran_dense.append(operator)
+        text = f"'{self.name}' is packed, but '{operator}' runs on the dense tensor: {_MATRICES}"
+        file, line = self.location or ("<unknown>", 0)
+        warnings.warn_explicit(text, UserWarning, file, line)
+
+    def notes(self) -> list[str]:
+        """What the report says of it."""
+        if not self.passed:
+            return [f"'{self.name}' is packed, but its module was not called"]
+        ran_dense = "'{}' is packed, but '{}' ran on the dense tensor: {}"
+        return [ran_dense.format(self.name, each, _MATRICES) for each in self.ran_dense]
 
     def __getstate__(self):
         return {**self.__dict__, "kernels": {}}
@@ -156,3 +184,25 @@ def make_edges(model, schedule) -> dict[str, Edge]:
     return dict(
         sorted(edges.items(), key=lambda item: not item[1].is_gradient)
     )  # a gradient is that of the dense tensor
+
+
+def require_called(model, edges, args: tuple, kwargs: dict) -> None:
+    """Run the model on an example, and raise `ScheduleError` for an edge whose module is not called."""
+    called: set[int] = set()
+    if not edges or not (args or kwargs):
+        return
+    note = lambda module, *_: called.add(id(module))
+    hooks = [edge.module(model).register_forward_pre_hook(note) for edge in edges]
+    try:
+        with torch.no_grad():
+            model(*args, **kwargs)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for edge in edges:
+        if id(edge.module(model)) not in called:
+            raise ScheduleError(
+                f"'{edge.name}': the model did not call this {type(edge.module(model)).__name__} on the example of "
+                "build(), so nothing passes there; name the module that it calls in its place",
+                location=edge.location,
+            )

@@ -12,7 +12,7 @@ from ..schedule import Schedule, Site, saved
 from .build import Built, build_model, compile_model
 from .choice import choose_dense, tokens_seen
 from .compile import Kernel
-from .edges import Edge, make_edges
+from .edges import Edge, make_edges, require_called
 from .gradients import Family
 from .optimizers import warn_of_optimizers
 from .progress import Progress
@@ -71,6 +71,7 @@ class ModelEngine:
         with Progress("lacis build") as progress:
             edges = make_edges(self.model, schedule)
             built = build_model(self.model, schedule, progress)
+        require_called(self.model, edges.values(), args, kwargs)
         if schedule.allow_dense:
             choose_dense(built, tokens_seen(self.model, built, args, kwargs))
         warn_of_optimizers(built)
@@ -107,7 +108,7 @@ class ModelEngine:
 
     def report(self, args: tuple, kwargs: dict) -> Report:
         self._require("report")
-        return measure(self.model, self._built, args, kwargs)
+        return measure(self.model, self._built, self._edges.values(), args, kwargs)
 
     def kernels(self, site: Site) -> dict:
         each = self._of(site)

@@ -23,7 +23,6 @@ from . import library
 Array = tuple[str, str, str]
 """An array of a packed operand: its part, the text of the companion's format ("" for its own arrays), its name."""
 
-
 OWN_VALUES: Array = ("", "", VALUES)
 
 
@@ -139,8 +138,7 @@ class Family:
     def asked(self, operands, storage) -> list[str]:
         """The slots of a call whose tensors take part in autograd."""
         slots = [o.name for n, o in enumerate(self.dense) if n != self.bias and takes_part(operands[n])]
-        found = zip(self.kernel.names, storage)
-        return slots + [slot for array, tensor in found if (slot := _values_slot(array)) and takes_part(tensor)]
+        return slots + [s for name, t in zip(self.kernel.names, storage) if (s := _values_slot(name)) and takes_part(t)]
 
 
 _families: dict[str, Family] = {}

@@ -50,9 +50,10 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Rows and totals; prints as a table."""
+    """Rows and totals; prints as a table. `notes` are sentences on packed activations that no kernel ran on."""
 
     rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> Row:
@@ -75,8 +76,9 @@ class Report:
         )  # fmt: skip
 
     def to_dict(self) -> dict:
-        """Rows and total as plain data."""
-        return {"rows": [_plain(row) for row in self.rows], "total": _plain(self.total)}
+        """Rows, total and notes as plain data."""
+        rows = [_plain(row) for row in self.rows]
+        return {"rows": rows, "total": _plain(self.total), "notes": list(self.notes)}
 
     def plot(self, path=None):
         """Draw time, bytes and padding of each layer (needs matplotlib); the figure, saved to `path` if given."""
@@ -92,6 +94,7 @@ class Report:
         return console.file.getvalue()
 
     def __rich__(self):
+        from rich.console import Group
         from rich.table import Table
 
         table = Table(title="sparse layers")
@@ -104,7 +107,7 @@ class Report:
             table.add_row(*_cells(row))
         table.add_section()
         table.add_row(*_cells(self.total))
-        return table
+        return Group(table, *self.notes)
 
 
 def _sum(times) -> float | None:
@@ -129,15 +132,15 @@ def _size(count: int) -> str:
     return f"{count / 1024:.1f} KiB" if count < 2**20 else f"{count / 2**20:.2f} MiB"
 
 
-def measure(model, built, args: tuple, kwargs: dict) -> Report:
-    """Run the model once, then each sparse layer and its dense twin on the inputs it saw."""
+def measure(model, built, edges, args: tuple, kwargs: dict) -> Report:
+    """Run the model once, then each sparse layer and its dense twin on the inputs it saw; `edges` say what they saw."""
     inputs = _record(model, built, args, kwargs) if args or kwargs else {}
     rows = []
     for each in built:
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
             name = f"{owner.paths[0]}.{owner.operator.attribute}"
             rows.append(_row(name, each.captured.site.label, sparse, inputs.get(id(sparse))))
-    return Report(tuple(rows))
+    return Report(tuple(rows), tuple(note for edge in edges for note in edge.notes()))
 
 
 def _record(model, built, args, kwargs) -> dict[int, tuple]:
@@ -165,7 +168,7 @@ def _row(name: str, label: str, sparse, inputs) -> Row:
             ms, dense_ms = _alternate(
                 lambda: sparse.forward(*inputs), lambda: operator.eager(dense, sparse, *inputs), packed.device
             )
-            tokens = operator.inputs(sparse, *inputs)[1][0]
+            tokens = operator.tokens(sparse, *inputs)
         path, predicted = path_of(sparse, tokens), predictions(sparse, tokens)
     size = packed.values if isinstance(packed.values, torch.Tensor) else next(iter(packed.values.values()))
     numel = max(packed.shape.numel(), 1)

@@ -14,6 +14,9 @@ import torch
 
 from ..capture.gradient import VALUES
 from ..errors import DataError
+from ..nn.recorded import entries_alone
+from ..packing import PackedTensor
+from ..patterns import Pattern
 from . import autocast, library
 from .gradients import Array, BackwardError, Family, find_family
 
@@ -75,6 +78,14 @@ def run(family: Family, operands, arrays: dict[Array, torch.Tensor], shape, pack
     names = (*own, *(name for name, tensor in arrays.items() if tensor is not None and name not in own))
     call = TransformedCall(family.key, tuple(shape), tuple(packed_shape), len(operands), len(own), names)
     return call(*operands, *(arrays[name] for name in names))
+
+
+def of_entries(operand: PackedTensor | Pattern) -> PackedTensor | Pattern:
+    """The same operand, which depends on the values of its entries alone."""
+    if isinstance(operand, Pattern):
+        return operand
+    known = operand.values_by_part.items()
+    return PackedTensor(operand.pattern, {n: entries_alone(v, operand.pattern.part(n).valid) for n, v in known})
 
 
 class Transformed(torch.autograd.Function):
