@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A call that is bound costs torch two arguments to convert, not a list of tensors, a list of sizes and a key.
+/// A call that is bound costs torch two or three arguments to convert, not a list of tensors, a list of sizes and a key.
 #include "bound.h"
 #include "launch.h"
 #include <algorithm>
@@ -15,14 +15,20 @@ namespace {
 
 struct BoundCall {
   FoundKernel found;
+  size_t later; // dense operands that come with each call, one or two
   std::vector<OwnedTensor> owned;
-  std::vector<AtenTensorHandle> tensors; // the same
+  std::vector<AtenTensorHandle> tensors; // the same, behind room for an operand where two come later
   std::vector<int64_t> packedShape;
   std::vector<int64_t> tail;
   size_t dropped = 0;
 
-  explicit BoundCall(std::string_view key) : found(key) {}
+  BoundCall(std::string_view key, size_t later) : found(key), later(later) {}
+  void take(StableIValue list);
   OwnedTensor run(AtenTensorHandle operand) const;
+  OwnedTensor run(AtenTensorHandle first, AtenTensorHandle second) const;
+
+private:
+  Call begin(AtenTensorHandle first) const;
 };
 
 /// All bound calls of the process. Numbers begin anywhere, so that one of another process means nothing here.
@@ -65,7 +71,32 @@ private:
 
 } // namespace
 
+void BoundCall::take(StableIValue list) {
+  takeTensors(list, owned);
+  size_t operands = found.signature->num_operands;
+  if (operands < later || owned.size() + later < operands)
+    refuseData("a bound call needs " + std::to_string(operands) + " dense operands, of which the first " +
+               (later == 1 ? "comes" : "two come") + " later; got " + std::to_string(owned.size()) + " tensors");
+  tensors.resize(later - 1);
+  for (const OwnedTensor &tensor : owned)
+    tensors.push_back(tensor.get());
+}
+
+Call BoundCall::begin(AtenTensorHandle first) const {
+  Call call;
+  call.first = first;
+  call.others = tensors.data();
+  call.numOthers = tensors.size();
+  call.mayLackLeading = later;
+  call.numOperands = found.signature->num_operands;
+  call.packedShape = packedShape.data();
+  call.packedRank = packedShape.size();
+  return call;
+}
+
 OwnedTensor BoundCall::run(AtenTensorHandle operand) const {
+  if (later != 1)
+    refuseData("this call takes two operands");
   lacis_tensor_view seen = view(operand);
   if (size_t(seen.ndim) < dropped || size_t(seen.ndim) - dropped + tail.size() > size_t(kMaxRank))
     refuseData("the first operand has " + std::to_string(seen.ndim) + " dimensions; expected at least " +
@@ -74,33 +105,44 @@ OwnedTensor BoundCall::run(AtenTensorHandle operand) const {
   size_t kept = size_t(seen.ndim) - dropped;
   std::copy(seen.sizes, seen.sizes + kept, shape.begin());
   std::copy(tail.begin(), tail.end(), shape.begin() + kept);
-  Call call;
-  call.first = operand;
-  call.others = tensors.data();
-  call.numOthers = tensors.size();
-  call.mayLackLeading = true;
-  call.numOperands = found.signature->num_operands;
+  Call call = begin(operand);
   call.shape = shape.data();
   call.rank = kept + tail.size();
-  call.packedShape = packedShape.data();
-  call.packedRank = packedShape.size();
+  call.outputMayLackLeading = true;
+  return launch(found, call);
+}
+
+OwnedTensor BoundCall::run(AtenTensorHandle first, AtenTensorHandle second) const {
+  if (later != 2)
+    refuseData("this call takes one operand");
+  std::vector<AtenTensorHandle> others = tensors;
+  others[0] = second;
+  Call call = begin(first);
+  call.others = others.data();
+  call.shape = tail.data();
+  call.rank = tail.size();
   return launch(found, call);
 }
 
 void lacis::ops::bind(StableIValue *stack, uint64_t, uint64_t) {
   TextArgument key(stack[1]);
-  auto call = std::make_shared<BoundCall>(key.get());
-  takeTensors(stack[0], call->owned);
+  auto call = std::make_shared<BoundCall>(key.get(), /*later=*/1);
   takeNumbers(stack[2], call->packedShape);
   auto dropped = torch::stable::detail::to<int64_t>(stack[3]);
   takeNumbers(stack[4], call->tail);
-  size_t operands = call->found.signature->num_operands;
-  if (dropped < 0 || operands == 0 || call->owned.size() + 1 < operands)
-    refuseData("a bound call needs " + std::to_string(operands) + " dense operands, of which the first comes later; " +
-               "got " + std::to_string(call->owned.size()) + " tensors");
+  call->take(stack[0]);
+  if (dropped < 0)
+    refuseData("a bound call drops " + std::to_string(dropped) + " sizes; expected none or more");
   call->dropped = size_t(dropped);
-  for (const OwnedTensor &tensor : call->owned)
-    call->tensors.push_back(tensor.get());
+  stack[0] = torch::stable::detail::from(BoundCalls::get().add(std::move(call)));
+}
+
+void lacis::ops::bindPair(StableIValue *stack, uint64_t, uint64_t) {
+  TextArgument key(stack[1]);
+  auto call = std::make_shared<BoundCall>(key.get(), /*later=*/2);
+  takeNumbers(stack[2], call->packedShape);
+  takeNumbers(stack[3], call->tail);
+  call->take(stack[0]);
   stack[0] = torch::stable::detail::from(BoundCalls::get().add(std::move(call)));
 }
 
@@ -109,6 +151,14 @@ void lacis::ops::einsumBound(StableIValue *stack, uint64_t, uint64_t) {
   std::shared_ptr<const BoundCall> call = BoundCalls::get().find(torch::stable::detail::to<int64_t>(stack[1]));
   refuseGradMode("einsum.bound");
   stack[0] = torch::stable::detail::from(call->run(operand.get()).release());
+}
+
+void lacis::ops::einsumBoundPair(StableIValue *stack, uint64_t, uint64_t) {
+  OwnedTensor first(torch::stable::detail::to<AtenTensorHandle>(stack[0]));
+  OwnedTensor second(torch::stable::detail::to<AtenTensorHandle>(stack[1]));
+  std::shared_ptr<const BoundCall> call = BoundCalls::get().find(torch::stable::detail::to<int64_t>(stack[2]));
+  refuseGradMode("einsum.bound_pair");
+  stack[0] = torch::stable::detail::from(call->run(first.get(), second.get()).release());
 }
 
 void lacis::ops::unbind(StableIValue *stack, uint64_t, uint64_t) {

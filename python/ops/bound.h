@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Calls in inference that are bound to all their tensors but one: what a layer does again and again.
+/// Calls that are bound to all their tensors but one or two: what a layer does again and again.
 #ifndef LACIS_PYTHON_OPS_BOUND_H
 #define LACIS_PYTHON_OPS_BOUND_H
 
@@ -14,8 +14,15 @@ namespace lacis::ops {
 /// looked at in each call.
 void bind(StableIValue *stack, uint64_t, uint64_t);
 
+/// bind.pair(Tensor[] tensors, str kernel_key, int[] packed_shape, int[] shape) -> int: the same where the first two
+/// dense operands come later. The output has the shape `shape`.
+void bindPair(StableIValue *stack, uint64_t, uint64_t);
+
 /// einsum.bound(Tensor operand, int call) -> Tensor: such a call. It refuses grad mode, as einsum.inference does.
 void einsumBound(StableIValue *stack, uint64_t, uint64_t);
+
+/// einsum.bound_pair(Tensor first, Tensor second, int call) -> Tensor: a call that `bind.pair` bound.
+void einsumBoundPair(StableIValue *stack, uint64_t, uint64_t);
 
 /// unbind(int call) -> (): gives the tensors back; a call that is under way ends first.
 void unbind(StableIValue *stack, uint64_t, uint64_t);

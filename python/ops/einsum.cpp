@@ -8,6 +8,8 @@ using namespace lacis::ops;
 
 /// Launches on `tensors`, which the caller owns.
 static OwnedTensor launchOn(const std::vector<OwnedTensor> &tensors, const FoundKernel &found, Call &call) {
+  if (tensors.empty())
+    refuseData("a call needs dense operands and storage tensors, got none");
   std::vector<AtenTensorHandle> lent;
   lent.reserve(tensors.size());
   for (const OwnedTensor &tensor : tensors)
@@ -72,7 +74,9 @@ STABLE_TORCH_LIBRARY(lacis, m) {
         "Tensor[] companions) -> Tensor");
   m.def("einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key) -> Tensor");
   m.def("bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail) -> int");
+  m.def("bind.pair(Tensor[] tensors, str kernel_key, int[] packed_shape, int[] shape) -> int");
   m.def("einsum.bound(Tensor operand, int call) -> Tensor");
+  m.def("einsum.bound_pair(Tensor first, Tensor second, int call) -> Tensor");
   m.def("unbind(int call) -> ()");
 }
 
@@ -80,14 +84,18 @@ STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
   m.impl("einsum", einsum);
   m.impl("einsum.inference", einsumInference);
   m.impl("bind", bind);
+  m.impl("bind.pair", bindPair);
   m.impl("einsum.bound", einsumBound);
+  m.impl("einsum.bound_pair", einsumBoundPair);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CUDA, m) {
   m.impl("einsum", einsum);
   m.impl("einsum.inference", einsumInference);
   m.impl("bind", bind);
+  m.impl("bind.pair", bindPair);
   m.impl("einsum.bound", einsumBound);
+  m.impl("einsum.bound_pair", einsumBoundPair);
 }
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CompositeExplicitAutograd, m) { m.impl("unbind", unbind); }

@@ -95,7 +95,7 @@ public:
   void take(size_t index, AtenTensorHandle tensor, bool isOperand) {
     lacis_tensor_view &seen = data[index] = view(tensor);
     bool contiguous = isContiguous(seen);
-    if ((contiguous && isAligned(seen)) || (!contiguous && !isOperand))
+    if (!seen.data || (contiguous && isAligned(seen)) || (!contiguous && !isOperand))
       return;
     OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), toTorch(seen.dtype), place);
     checkTorch(aoti_torch_copy_(copy.get(), tensor, /*non_blocking=*/1), "copy of an operand");
@@ -122,13 +122,13 @@ OwnedTensor lacis::ops::launch(const FoundKernel &found, const Call &call) {
     checkTorch(aoti_torch_zero_(output.get()), "zeros");
   lacis_tensor_view outputView = view(output.get());
   Folding folding;
-  folding.fold(outputView, signature.output_rank, call.mayLackLeading);
+  folding.fold(outputView, signature.output_rank, call.outputMayLackLeading);
   Views views(call, place);
   for (size_t i = 0; i <= call.numOthers; ++i) {
     bool isOperand = i < call.numOperands;
     views.take(i, i ? call.others[i - 1] : call.first, isOperand);
     if (isOperand && i < signature.num_operands)
-      folding.fold(views.data[i], signature.operand_ranks[i], i == 0 && call.mayLackLeading);
+      folding.fold(views.data[i], signature.operand_ranks[i], i < call.mayLackLeading);
   }
   lacis_launch_args args = {};
   args.operands = views.data;

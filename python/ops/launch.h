@@ -26,7 +26,8 @@ struct Call {
   const AtenTensorHandle *others = nullptr;
   size_t numOthers = 0;
   size_t numOperands = 0;
-  bool mayLackLeading = false; // the first operand and the output may be without their leading dimension, which is 1
+  size_t mayLackLeading = 0; // so many of the first operands may be without their leading dimension, which is 1 then
+  bool outputMayLackLeading = false;
   const int64_t *shape = nullptr;
   size_t rank = 0;
   const int64_t *packedShape = nullptr;

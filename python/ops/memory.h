@@ -77,6 +77,20 @@ inline Place placeOf(AtenTensorHandle tensor) {
   return place;
 }
 
+/// Is all of the tensor in its storage? Sharded training frees the storage of tensors that live on.
+inline bool hasMemory(AtenTensorHandle tensor, const lacis_tensor_view &view, int32_t torchDtype) {
+  int64_t last = 0, bytes = 0;
+  checkTorch(aoti_torch_get_storage_offset(tensor, &last), "storage offset");
+  for (int32_t d = 0; d < view.ndim; ++d) {
+    if (view.sizes[d] == 0)
+      return true;
+    last += (view.sizes[d] - 1) * view.strides[d];
+  }
+  checkTorch(aoti_torch_get_storage_size(tensor, &bytes), "storage size");
+  return view.data && last < bytes / int64_t(aoti_torch_dtype_element_size(torchDtype));
+}
+
+/// A view, whose `data` is null where the tensor has elements but no memory for them.
 inline lacis_tensor_view view(AtenTensorHandle tensor) {
   lacis_tensor_view result = {};
   int64_t rank = 0, *sizes = nullptr, *strides = nullptr;
@@ -91,6 +105,8 @@ inline lacis_tensor_view view(AtenTensorHandle tensor) {
   result.ndim = int32_t(rank);
   result.dtype = toLacis(dtype);
   result.device = placeOf(tensor).device();
+  if (!hasMemory(tensor, result, dtype))
+    result.data = nullptr;
   return result;
 }
 

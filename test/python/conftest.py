@@ -34,10 +34,11 @@ def captured(monkeypatch):
 @pytest.fixture
 def copies(monkeypatch):
     """Every copy of values that is made, in the order of time: True where it was filled again."""
+    from lacis.patterns.copies import Refill
     from lacis.patterns.execution import TileCopy
 
     made = []
-    for name, again in (("__call__", False), ("again", True)):
-        run = getattr(TileCopy, name)
-        monkeypatch.setattr(TileCopy, name, lambda *a, run=run, again=again: made.append(again) or run(*a))
+    for owner, name, again in ((TileCopy, "__call__", False), (TileCopy, "again", True), (Refill, "__call__", True)):
+        run = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *a, run=run, again=again: made.append(again) or run(*a))
     return made

@@ -12,7 +12,7 @@ from test_forward import build, reference
 from torch.fx.experimental.proxy_tensor import make_fx
 
 import lacis
-from lacis.runtime.bound import BoundCall, run
+from lacis.runtime.bound import BoundCall, run, run_pair
 
 
 def bound(layer) -> BoundCall:
@@ -121,6 +121,30 @@ def test_copies_and_threads_have_calls_of_their_own(model):
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_two_operands_may_come_later():
+    """The gradient of a layer's values is a call of what it is given and of what arrives."""
+    model, _ = build()
+    layer, x, dy = model[0], torch.randn(2, 3, 40), torch.randn(2, 3, 24)
+    layer(x).backward(dy)
+    pair, input_first = layer._quick_steps._last.found()._of_values[0]
+    x, dy = (x, dy) if input_first else (dy, x)
+    with torch.no_grad():
+        assert torch.equal(run_pair()(x, dy, pair.number), layer.weight.values.grad)
+        assert torch.equal(run_pair()(x[0, 0], dy[0, 0], pair.number), run_pair()(x[:1, 0], dy[:1, 0], pair.number))
+        with torch.autocast("cpu", torch.bfloat16):
+            assert torch.equal(run_pair()(x, dy, pair.number), layer.weight.values.grad)
+        with pytest.raises(RuntimeError, match="this call takes two operands"):
+            torch.ops.lacis.einsum.bound(x, pair.number)
+        model(torch.randn(3, 40))
+        with pytest.raises(RuntimeError, match="this call takes one operand"):
+            run_pair()(x, dy, bound(layer).number)
+        arguments = x, dy, pair.number
+        overload = torch.ops.lacis.einsum.bound_pair
+        torch.library.opcheck(overload, arguments, test_utils=("test_schema", "test_faketensor"))
+    with pytest.raises(RuntimeError, match="no_grad"):
+        run_pair()(x, dy, pair.number)
 
 
 def test_opcheck(model):

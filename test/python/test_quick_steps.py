@@ -7,7 +7,8 @@ import weakref
 import lacis
 import pytest
 import torch
-from lacis.nn import step
+from lacis.nn import recorded, step
+from lacis.runtime import library
 from strategies import mostly_long
 from training import FORMATS, SHAPE, build, masked, values
 
@@ -154,3 +155,34 @@ def test_a_backward_pass_runs_the_kernels_that_it_asks_for(monkeypatch):
     torch.autograd.grad(y, x, retain_graph=True)
     y.backward(inputs=[model[0].weight.values])
     assert ran == ["_input_gradient", "_values_gradient"]
+
+
+@pytest.mark.parametrize("format", ["csr", "sum"])
+def test_a_step_hands_over_no_lists_of_tensors(format, monkeypatch):
+    """All its kernels run through bound calls."""
+    model, _ = build(format)
+    x = torch.randn(3, SHAPE[0], requires_grad=True)
+    model[0](x).sum().backward()
+    monkeypatch.setattr(library, "inference", lambda: pytest.fail("a kernel was called with lists"))
+    expected, x.grad = x.grad, None
+    model[0](x).sum().backward()
+    assert torch.equal(x.grad, expected)
+
+
+def test_torch_is_seldom_asked_which_gradients_it_wants(monkeypatch):
+    model, _ = build("csr")
+    layer, x, asked = model[0], torch.randn(3, SHAPE[0], requires_grad=True), []
+    wanted = [x, layer.weight.values, layer.bias]
+    runs = recorded._runs
+    monkeypatch.setattr(recorded, "_runs", lambda node: asked.append(node) or runs(node))
+    layer(x)
+    times = 2 * (recorded.Asked.TAKEN + 1)
+    expected = torch.autograd.grad(layer(x).sum(), wanted)
+    for _ in range(times - 1):
+        torch.autograd.grad(layer(x).sum(), wanted)
+    assert len(asked) == 2 * len(wanted)
+    (found,) = torch.autograd.grad(layer(x).sum(), x)
+    assert torch.equal(found, expected[0])
+    asked.clear()
+    (found,) = torch.autograd.grad(layer(x).sum(), x, create_graph=True)
+    assert len(asked) == len(wanted), "what may be costly is asked for"

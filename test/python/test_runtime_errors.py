@@ -61,8 +61,10 @@ def test_the_operator_itself_raises_what_torch_raises(key):
         torch.ops.lacis.einsum.default([X[:, :28]], STORAGE, [5, 37], key, [37, 29], [])
     with pytest.raises(RuntimeError, match="lacis data: output: expected size 37"), torch.inference_mode():
         torch.ops.lacis.einsum.inference([X, *STORAGE], [2, 5, 36, 37, 29], key)
-    with pytest.raises(RuntimeError, match="a bound call needs 1 dense operands, of which the first comes later"):
-        torch.ops.lacis.bind(STORAGE, key, [37, 29], -1, [37])
+    with pytest.raises(RuntimeError, match="a bound call drops -1 sizes; expected none or more"):
+        torch.ops.lacis.bind.default(STORAGE, key, [37, 29], -1, [37])
+    with pytest.raises(RuntimeError, match="needs 1 dense operands, of which the first two come later; got 3 tensors"):
+        torch.ops.lacis.bind.pair(STORAGE, key, [37, 29], [5, 37])
     for sizes in ([], [-1], [3, 5, 37]):
         with pytest.raises(RuntimeError, match="begin with the rank of the output"), torch.inference_mode():
             torch.ops.lacis.einsum.inference([X, *STORAGE], sizes, key)

@@ -50,12 +50,26 @@ class Bound:
         return call.kernel.compute([x, *call.tensors], shape, call.packed_shape)
 
 
+class BoundPair:
+    """The same where two operands come later, as `lacis.runtime.bound.BoundPair`."""
+
+    def __init__(self, tensors, key, packed_shape, shape):
+        self.tensors, self.kernel, self.packed_shape = tensors, _kernels[key], packed_shape
+        self.shape, self.number = shape, self
+
+    @staticmethod
+    def run(x, y, call):
+        return call.kernel.compute([x, y, *call.tensors], call.shape, call.packed_shape)
+
+
 class TileKernel(Kernel):
     """An einsum with one packed operand in half types, in stored blocks."""
 
     launch = staticmethod(library.einsum)
     bind = Bound
     bound = staticmethod(lambda: Bound.run)
+    bind_pair = BoundPair
+    bound_pair = staticmethod(lambda: BoundPair.run)
 
     def __init__(self, spec, target, device):
         format = Format.parse(spec.operands[spec.packed].format)

@@ -12,7 +12,9 @@ import itertools
 
 import torch
 
+from ..errors import DataError
 from ..patterns.capturing import is_captured
+from ..patterns.copies import Refill
 from ..patterns.execution import TileCopy
 from ..patterns.seen import Seen, runs_again
 
@@ -22,6 +24,15 @@ _fills = itertools.count(1)
 def moment() -> int:
     """A number between those of the fillings before and after."""
     return next(_fills)
+
+
+def require_memory(values: torch.Tensor) -> None:
+    """Raise `DataError` where the storage of a weight's values was freed or made smaller, as sharded training does."""
+    if values.untyped_storage().nbytes() < values.nbytes:
+        raise DataError(
+            f"the values {list(values.shape)} of the weight have no memory, their storage was freed or made smaller; "
+            "gather or load them first"
+        )
 
 
 class CopiedValues:
@@ -45,12 +56,22 @@ class CopiedValues:
 
     def fill(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, lasts: bool) -> torch.Tensor:
         """The copy of `values`: in `tiles`, where a recorded graph may read it, or anew where these cannot take it."""
+        require_memory(values)
         if self._how.fits(tiles, values):
             self._how.again(tiles, values.detach(), places)
         else:
             tiles = self.with_room(tiles, values, places)
-        self._tiles, self._seen, self._filled, self._lasts = tiles, Seen(values), moment(), lasts
+        self.note(tiles, values, lasts)
         return tiles
+
+    def note(self, tiles: torch.Tensor, values: torch.Tensor, lasts: bool) -> None:
+        """These tiles were filled with the values just now."""
+        self._seen = Seen(values) if self._seen is None else self._seen.renewed(values)
+        self._tiles, self._filled, self._lasts = tiles, moment(), lasts
+
+    def refill(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> Refill:
+        """What fills `tiles` at each call with such values."""
+        return self._how.refill(tiles, values.detach(), places)
 
     def serves(self, tiles: torch.Tensor, values: torch.Tensor, since: int | None = None) -> bool:
         """Are `tiles` a copy of what the values are now, which lasts, or which was filled after the moment `since`?"""
@@ -66,6 +87,7 @@ class BoundCopy:
 
     def __init__(self, copied: CopiedValues, tiles: torch.Tensor, places: torch.Tensor, values: torch.Tensor):
         self._copied, self._tiles, self._places, self._values = copied, tiles, places, values
+        self._refill: Refill | None = None  # made by the first filling
 
     def refresh(self, since: int | None = None) -> None:
         """Fill it, unless that was done after `since`, or the values are frozen, and they have not changed."""
@@ -73,8 +95,13 @@ class BoundCopy:
         frozen = not values.requires_grad
         if (frozen or since is not None) and copied.serves(tiles, values, None if frozen else since):
             return
+        if self._refill is not None and values.dtype == tiles.dtype:
+            require_memory(values)
+            self._refill(values.detach())
+            return copied.note(tiles, values, lasts=frozen)
         if copied.fill(tiles, values, self._places, lasts=frozen) is not tiles:
             raise RuntimeError("a copy of values is no longer where it was bound")
+        self._refill = copied.refill(tiles, values, self._places)
 
     def made(self, values: torch.Tensor) -> torch.Tensor:
         """A copy of other values of the same pattern."""

@@ -46,6 +46,28 @@ def asked(ctx, needs) -> list[bool]:
     return [need and _runs(node) for need, (node, _) in zip(needs, ctx.next_functions)]
 
 
+class Asked:
+    """`asked` for the calls of one layer, most of which are told what the one before heard.
+
+    The answer costs 3 µs, and 20 µs more for each leaf that `torch.autograd.grad` names, for torch raises an error
+    there. Where a pass asks for all gradients, the next `TAKEN` are taken to do so too, save those that record a graph
+    of their own. A gradient that nobody asked for is computed in vain, and torch drops it.
+    """
+
+    TAKEN = 15
+
+    def __init__(self):
+        self._taken = 0
+
+    def __call__(self, ctx, needs):
+        if self._taken and not torch.is_grad_enabled():
+            self._taken -= 1
+            return needs
+        found = asked(ctx, needs)
+        self._taken = self.TAKEN if all(got == need for got, need in zip(found, needs)) else 0
+        return found
+
+
 def _runs(node) -> bool:
     try:
         return torch._C._will_engine_execute_node(node)

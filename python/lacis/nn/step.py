@@ -13,7 +13,7 @@ from ..patterns.capturing import is_captured
 from ..patterns.seen import trained_by_graph
 from .copied import BoundCopy, moment
 from .quick import Watched, _dispatch_modes
-from .recorded import asked, may_record, require_pattern, revision
+from .recorded import Asked, may_record, require_pattern, revision
 
 
 class QuickSteps:
@@ -30,21 +30,29 @@ class QuickSteps:
         self._parts, self._extras = family.value_parts, operator.extras(module)
         self._able = len(family.dense) == 1 + len(self._extras) and not family.kernel.spec.sampled
         self._steps: dict[tuple, QuickStep | None] = {}  # by which tensors require gradients
+        self._last: QuickStep | None = None
 
     def __call__(self, x):
-        module = self._module
         if _dispatch_modes() or not may_record(x.device):
             return None
         try:
-            weight = module.weight
-            trained = [weight._part(part).values for part in self._parts]
-            trained += [getattr(module, name) for name in self._extras]
-            needs = (x.requires_grad, *(tensor.requires_grad for tensor in trained))
-            step = self._steps[needs] if needs in self._steps else self._make(needs)
-            made = None if step is None or (step.copies and is_captured(x.device)) else step.found()
-            return None if made is None else Recorded.apply(made, x, *trained)
+            made = None if self._last is None else self._last.found()
+            if made is None or not made.serves(x):
+                made = self._find(x)
+            if made is None or (made.has_copies and is_captured(x.device)):
+                return None
+            return _recorded(made, x, *made.trained)
         except (AttributeError, KeyError, RuntimeError):
             return None  # the other way says what is wrong
+
+    def _find(self, x) -> Bound | None:
+        """What is bound for the tensors that require gradients in this call."""
+        module = self._module
+        trained = [module.weight._part(part).values for part in self._parts]
+        trained += [getattr(module, name) for name in self._extras]
+        needs = (x.requires_grad, *(tensor.requires_grad for tensor in trained))
+        self._last = self._steps[needs] if needs in self._steps else self._make(needs)
+        return None if self._last is None else self._last.found()
 
     def _make(self, needs) -> QuickStep | None:
         module, family = self._module, self._module.family()
@@ -52,26 +60,29 @@ class QuickSteps:
         step = None
         if self._able and any(needs):
             module.bind_gradients(slots)
-            step = QuickStep(module, self._operator, family, slots)
+            step = QuickStep(module, self._operator, family, slots, needs)
         self._steps[needs] = step
         return step
 
 
 class QuickStep(Watched):
-    """The call of a `SparseModule` and of its gradients' kernels, for the gradients in `slots`."""
+    """The call of a `SparseModule` and of its gradients' kernels, for the gradients in `slots`.
 
-    def __init__(self, module, operator, family, slots):
-        self._module, self._operator, self._family = module, operator, family
+    `needs` says which of the input, the values of the parts, and the operator's extras require gradients.
+    """
+
+    def __init__(self, module, operator, family, slots, needs):
+        self._module, self._operator, self._family, self._needs = module, operator, family, needs
         self._walked = {slot: family.walked(slot) for slot in slots}
         arrays = [*family.kernel.names, *(array for walked in self._walked.values() for array in walked)]
         self._arrays = list(dict.fromkeys(arrays))
         places = module.weight.bind(self._arrays)
         found = zip(self._arrays, places)
-        self.copies = {array: place for array, place in found if array[1] and array[2] == VALUES}
+        self._copies = {array: place for array, place in found if array[1] and array[2] == VALUES}
         super().__init__(module, operator, places)
 
     def _bind(self):
-        for part, name in self.copies.values():
+        for part, name in self._copies.values():
             self._module.weight._part(part).make_room(name)
         return super()._bind()
 
@@ -80,34 +91,49 @@ class QuickStep(Watched):
         arrays, weight = dict(zip(self._arrays, tensors[extras:])), self._module.weight
         copies = {
             array: weight._part(part).bound_copy(name, arrays[array[0], "", VALUES])
-            for array, (part, name) in self.copies.items()
+            for array, (part, name) in self._copies.items()
         }
-        return Bound(self._module, self._operator, self._family, tensors[:extras], arrays, self._walked, copies)
+        call = self._module, self._operator, self._family, tensors[:extras], arrays
+        return Bound(*call, self._walked, copies, self._needs)
 
 
 class Bound:
     """A kernel and those of its gradients on the tensors that they were bound to: `arrays` by part, text and name.
 
-    `copies` are those of the arrays that are copies of values.
+    `copies` are those of the arrays that are copies of values. `trained` are the values of the parts and the
+    operator's extras; `needs` says of the input and of them which require gradients.
     """
 
-    def __init__(self, module, operator, family, extras, arrays, walked, copies: dict[tuple, BoundCopy]):
+    def __init__(self, module, operator, family, extras, arrays, walked, copies: dict[tuple, BoundCopy], needs):
         self._module, self._operator, self._family, self._arrays = module, operator, family, arrays
         self._gradients = {slot: (family.gradient(slot), [arrays[each] for each in walked[slot]]) for slot in walked}
         self._input, *self._slots = family.differentiable
         self._packed_shape = list(module.weight.shape)
-        self.dropped, tail = operator.shape_rule(module)
-        self.tail = len(tail)
+        self._dropped, tail = operator.shape_rule(module)
+        self._tail = len(tail)
         storage = [arrays[array] for array in family.kernel.names]
         kernel = family.kernel
-        self._forward = kernel.bind([*extras, *storage], kernel.key, self._packed_shape, self.dropped, tail)
+        self._forward = kernel.bind([*extras, *storage], kernel.key, self._packed_shape, self._dropped, tail)
+        self._run, self._run_pair = kernel.bound(), kernel.bound_pair()
         self._of_input = None  # the bound call of the input's gradient, made by the first one
-        self._run = kernel.bound()
         self.values = [storage[n] for n in family.own_values]
-        self._copies = copies
+        self._of_values: dict[int, tuple] = {}  # of each part's gradient, made by the first one
+        self.trained, self.needs = (*self.values, *extras), needs
+        self.needs_input, self.needs_values = needs[0], any(needs[1 : 1 + len(self.values)])
+        self._copies, self.has_copies = copies, bool(copies)
         of = lambda names: [copies[array] for array in names if array in copies]
         self._read = {"": of(family.kernel.names), **{slot: of(names) for slot, names in walked.items()}}
-        self.parts = module.weight._parts()
+        self.parts, self.asked = module.weight._parts(), Asked()
+
+    def serves(self, x) -> bool:
+        """Do the same tensors as before require gradients?"""
+        needs = self.needs
+        if x.requires_grad != needs[0]:
+            return False
+        for n, tensor in enumerate(self.trained, 1):
+            if tensor.requires_grad != needs[n]:
+                return False
+        return True
 
     def run(self, x):
         """What the kernel answers; the input may have any leading dimensions."""
@@ -117,7 +143,7 @@ class Bound:
 
     def is_captured(self, device) -> bool:
         """Is a CUDA graph made of this backward pass, and must hold the copies that it reads?"""
-        if not self._copies or not is_captured(device):
+        if not self.has_copies or not is_captured(device):
             return False
         for values in self.values:
             if values.requires_grad:
@@ -126,37 +152,47 @@ class Bound:
 
     def require_pattern(self, then: int) -> None:
         """Raise `DataError` unless the weight has the pattern of the revision `then`, that of the forward pass."""
-        require_pattern(self._module, self.parts, then)
+        if revision(self.parts) != then:
+            require_pattern(self._module, self.parts, then)
+
+    def lies_elsewhere(self, saved) -> bool:
+        """Are the values that autograd saved others than those that are bound?"""
+        for then, now in zip(saved, self.values):
+            if then.data_ptr() != now.data_ptr():
+                return True
+        return False
 
     def gradients(self, x, shape, grad, needs, since: int) -> list:
         """The gradients of the input, of each part's values, and of the operator's extras; None where nobody asked.
 
         Copies of values are read that were made after the moment `since`, which is that of the forward pass.
         """
-        count, own = len(self.values), len(shape) - self.dropped
-        of_input = self._input_gradient(grad, shape[own:], since) if needs[0] else None
-        if own != 1:
-            rows = math.prod(shape[:own])
-            grad = grad.reshape(rows, *grad.shape[grad.ndim - self.tail :])
-            x = None if x is None else x.reshape(rows, *shape[own:])
-        of_values = [self._values_gradient(n, x, grad, since) if needs[1 + n] else None for n in range(count)]
-        return [of_input, *of_values, *(grad.sum(0) if need else None for need in needs[1 + count :])]
+        count, own = len(self.values), len(shape) - self._dropped
+        grad = grad.contiguous()  # once for all that read it
+        found = [self._input_gradient(grad, shape[own:], since) if needs[0] else None]
+        for n in range(count):
+            found.append(self._values_gradient(n, x, grad, since) if needs[1 + n] else None)
+        if own != 1 and any(needs[1 + count :]):
+            grad = grad.reshape(math.prod(shape[:own]), *grad.shape[grad.ndim - self._tail :])
+        return found + [grad.sum(0) if need else None for need in needs[1 + count :]]
 
     def _input_gradient(self, grad, sizes, since: int):
         if self._of_input is None:
             gradient, arrays = self._gradients[self._input]
-            self._of_input = gradient.kernel.bind(arrays, gradient.key, self._packed_shape, self.tail, sizes)
+            self._of_input = gradient.kernel.bind(arrays, gradient.key, self._packed_shape, self._tail, sizes)
         for copy in self._read[self._input]:
             copy.refresh(since)
         return self._run(grad, self._of_input.number)
 
     def _values_gradient(self, n: int, x, grad, since: int):
-        gradient, arrays = self._gradients[self._slots[n]]
+        if n not in self._of_values:
+            gradient, arrays = self._gradients[self._slots[n]]
+            call = gradient.kernel.bind_pair(arrays, gradient.key, self._packed_shape, self.values[n].shape)
+            self._of_values[n] = call, gradient.dense[0].name == self._input
         for copy in self._read[self._slots[n]]:
             copy.refresh(since)
-        dense = {self._input: x, self._family.kernel.spec.output.name: grad}
-        operands = [dense[operand.name] for operand in gradient.dense]
-        return gradient.kernel.launch(operands, arrays, self.values[n].shape, gradient.key, self._packed_shape)
+        call, input_first = self._of_values[n]
+        return self._run_pair(x, grad, call.number) if input_first else self._run_pair(grad, x, call.number)
 
     def general(self, x, shape, values, grad, needs) -> list:
         """`gradients` by the way that may be differentiated again; `values` are those that autograd saved."""
@@ -184,20 +220,24 @@ class Recorded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, bound, x, *trained):
-        needs = ctx.needs_input_grad[1:]
-        ctx.bound, ctx.shape, ctx.revision, ctx.since = bound, x.shape, revision(bound.parts), moment()
-        ctx.save_for_backward(x if any(needs[1 : 1 + len(bound.values)]) else None, *(bound.values if needs[0] else ()))
+        ctx.call = bound, x.shape, revision(bound.parts), moment()
+        ctx.save_for_backward(x if bound.needs_values else None, *(bound.values if bound.needs_input else ()))
         return bound.run(x)
 
     @staticmethod
     def backward(ctx, grad):
-        bound, needs = ctx.bound, asked(ctx, ctx.needs_input_grad[1:])
-        bound.require_pattern(ctx.revision)
+        bound, shape, then, since = ctx.call
+        needs = bound.asked(ctx, bound.needs)
+        bound.require_pattern(then)
         x, *values = ctx.saved_tensors
-        elsewhere = any(then.data_ptr() != now.data_ptr() for then, now in zip(values, bound.values))
-        if not elsewhere and not torch.is_grad_enabled() and not bound.is_captured(grad.device):
+        quick = not torch.is_grad_enabled() and not bound.lies_elsewhere(values)
+        if quick and not bound.is_captured(grad.device):
             try:
-                return None, *bound.gradients(x, ctx.shape, grad, needs, ctx.since)
+                return None, *bound.gradients(x, shape, grad, needs, since)
             except RuntimeError:
                 pass  # the general way says what is wrong
-        return None, *bound.general(x, ctx.shape, values or bound.values, grad, needs)
+        return None, *bound.general(x, shape, values or bound.values, grad, needs)
+
+
+# Without the layer of Python that binds default arguments and looks for transforms, of which there are none here.
+_recorded = super(torch.autograd.Function, Recorded).apply

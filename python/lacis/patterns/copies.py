@@ -81,9 +81,32 @@ def copy_units_again(tiles: torch.Tensor, values: torch.Tensor, places: torch.Te
     [[[2, 4], [6, 8], [0, 0], [0, 0]]]
     """
     units = _units(values, places, block, tile)
+    _room(tiles, units).index_copy_(0, places, units)
+
+
+def _room(tiles: torch.Tensor, units: torch.Tensor) -> torch.Tensor:
+    """The storage of tiles that `copy_units` made, as units."""
     count = tiles.numel() * tiles.element_size() // _unit_bytes(units)
-    room = tiles.view(units.dtype).as_strided((count + 1, units.shape[1]), (units.shape[1], 1), 0)
-    room.index_copy_(0, places, units)
+    return tiles.view(units.dtype).as_strided((count + 1, units.shape[1]), (units.shape[1], 1), 0)
+
+
+class Refill:
+    """`copy_units_again` into the same tiles again and again, whose view is made once.
+
+    >>> blocks, places = torch.tensor([[[1, 2], [3, 4]]]), torch.tensor([0, 1])
+    >>> tiles = copy_units(blocks, places, 1, (2, 2), (4, 2))
+    >>> refill = Refill(tiles, blocks, places, (2, 2), (4, 2))
+    >>> refill(3 * blocks)
+    >>> tiles.tolist()
+    [[[3, 6], [9, 12], [0, 0], [0, 0]]]
+    """
+
+    def __init__(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, block, tile):
+        self._sizes, self._places = (block, tile), places
+        self._room = _room(tiles, _units(values, places, block, tile))
+
+    def __call__(self, values: torch.Tensor) -> None:
+        self._room.index_copy_(0, self._places, _units(values, self._places, *self._sizes))
 
 
 def have_room(tiles: torch.Tensor, block, tile) -> bool:

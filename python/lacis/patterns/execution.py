@@ -16,7 +16,7 @@ import torch
 from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
-from .copies import copy_units, copy_units_again, have_room
+from .copies import Refill, copy_units, copy_units_again, have_room
 from .parts import gathered_part_lists, part_lists
 from .pieces import cut_lists
 from .regroup import Regrouped, regroup
@@ -65,6 +65,10 @@ class TileCopy:
     def again(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> None:
         """Make the copy of other values in the `tiles` of an earlier one."""
         copy_units_again(tiles, values.to(self.dtype or values.dtype), places, self.block, self.tile)
+
+    def refill(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> Refill:
+        """`again` into the same tiles at each call, of values in their dtype."""
+        return Refill(tiles, values.to(self.dtype or values.dtype), places, self.block, self.tile)
 
 
 def execution_layout(structure: Structure, text: str) -> Regrouped:

@@ -37,6 +37,14 @@ class Seen:
         self._storage = StorageWeakRef(tensor.untyped_storage())
         self._version, self._address = tensor._version, tensor.data_ptr()
 
+    def renewed(self, tensor: torch.Tensor) -> Seen:
+        """What `Seen(tensor)` would be, in less time where the tensor has its memory still."""
+        same = tensor is self._tensor and tensor.data_ptr() == self._address
+        if not same or tensor.untyped_storage()._cdata != self._storage.cdata:
+            return Seen(tensor)
+        self._version = tensor._version
+        return self
+
     def still(self, tensor: torch.Tensor) -> bool:
         """Does the tensor hold what it held? Nobody can say it of one that a CUDA graph trains."""
         return (

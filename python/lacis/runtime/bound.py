@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls in inference that are bound to all their tensors but the first one, see python/ops/bound.h."""
+"""Calls that are bound to all their tensors but the first one or two, see python/ops/bound.h."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import weakref
 
 import torch
 
-_calls: weakref.WeakValueDictionary[int, BoundCall] = weakref.WeakValueDictionary()
+_calls: weakref.WeakValueDictionary[int, BoundCall | BoundPair] = weakref.WeakValueDictionary()
 
 
 class BoundCall:
@@ -21,15 +21,38 @@ class BoundCall:
 
     def __init__(self, tensors, key: str, packed_shape, dropped: int, tail, otherwise=None):
         self.key, self.dropped, self.tail, self.otherwise = key, dropped, list(tail), otherwise
-        self.number = torch.ops.lacis.bind(tensors, key, list(packed_shape), dropped, self.tail)
-        weakref.finalize(self, torch.ops.lacis.unbind, self.number).atexit = False
-        _calls[self.number] = self
+        self.number = torch.ops.lacis.bind.default(tensors, key, list(packed_shape), dropped, self.tail)
+        _note(self)
+
+
+class BoundPair:
+    """The same where the first two dense operands come later: `run_pair(x, y, call.number)` answers in `shape`."""
+
+    def __init__(self, tensors, key: str, packed_shape, shape):
+        self.key, self.shape = key, list(shape)
+        self.number = torch.ops.lacis.bind.pair(tensors, key, list(packed_shape), self.shape)
+        _note(self)
+
+
+def _note(call: BoundCall | BoundPair) -> None:
+    """Have the call found by its number as long as it lives, and its tensors given back then."""
+    weakref.finalize(call, torch.ops.lacis.unbind, call.number).atexit = False
+    _calls[call.number] = call
 
 
 @functools.cache
 def run():
     """The overload of a bound call as torch calls it: `(x, number)`."""
-    overload = torch.ops.lacis.einsum.bound
+    return _direct(torch.ops.lacis.einsum.bound)
+
+
+@functools.cache
+def run_pair():
+    """The overload of a call that was bound for two operands: `(x, y, number)`."""
+    return _direct(torch.ops.lacis.einsum.bound_pair)
+
+
+def _direct(overload):
     return getattr(overload, "_op", overload)  # without the layer of Python in between, where torch has it
 
 
@@ -38,8 +61,9 @@ def register() -> None:
     library = torch.library.Library("lacis", "IMPL")
     for device, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
         library.impl("einsum.bound", _autocast(device, getattr(torch._C.DispatchKey, key)), key)
-    library.impl("einsum.bound", torch.library.fallthrough_kernel, "Autograd")
-    torch.library.register_fake("lacis::einsum.bound", _fake)
+    for name, fake in (("einsum.bound", _fake), ("einsum.bound_pair", _fake_pair)):
+        library.impl(name, torch.library.fallthrough_kernel, "Autograd")
+        torch.library.register_fake(f"lacis::{name}", fake)
     _libraries.append(library)
 
 
@@ -51,6 +75,13 @@ def _fake(x, number):
 
     call = _calls[number]
     return x.new_empty([*x.shape[: x.ndim - call.dropped], *call.tail], dtype=output_dtype(call.key, x))
+
+
+def _fake_pair(x, y, number):
+    from .library import output_dtype
+
+    call = _calls[number]
+    return x.new_empty(call.shape, dtype=output_dtype(call.key, x))
 
 
 def _autocast(device: str, key):

@@ -22,7 +22,7 @@ from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, parse
 from . import library
-from .bound import BoundCall
+from .bound import BoundCall, BoundPair, run_pair
 from .bound import run as run_bound
 from .call import Call, run
 from .gradients import Family, family
@@ -42,6 +42,8 @@ class Kernel:
     launch = staticmethod(library.einsum)
     bind = BoundCall
     bound = staticmethod(run_bound)
+    bind_pair = BoundPair
+    bound_pair = staticmethod(run_pair)
 
     def __init__(self, spec: KernelSpec, loaded, device: torch.device):
         self.spec = spec
