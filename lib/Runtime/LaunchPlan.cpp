@@ -91,11 +91,11 @@ Error LaunchPlan::checkTensor(const Rule &rule, const lacis_tensor_view &view, i
   if (view.ndim < rule.minimumRank)
     return refuse(rule.name + ": expected at least " + Twine(rule.minimumRank) + " dimensions, got " +
                   Twine(view.ndim));
-  if (contiguous && !isContiguous(view))
-    return refuse(rule.name + ": expected a contiguous tensor");
   if (LLVM_UNLIKELY(!view.data) && numElements(view) > 0)
     return refuse(rule.name + ": the tensor has " + Twine(numElements(view)) +
                   " elements and no memory for them, its storage was freed or made smaller; gather or load it first");
+  if (contiguous && !isContiguous(view))
+    return refuse(rule.name + ": expected a contiguous tensor");
   return Error::success();
 }
 

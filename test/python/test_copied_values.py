@@ -188,6 +188,17 @@ def test_the_general_way_has_copies_that_the_quick_one_does_not_fill():
     assert torch.equal(x.grad, layer.weight.to_dense().detach().float().sum(0).bfloat16().expand(5, -1))
 
 
+def test_values_without_memory_are_refused():
+    layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
+    layer(x).sum().backward()
+    layer.weight.values.untyped_storage().resize_(0)
+    text = "the values .* of the weight have no memory, their storage was freed or made smaller; gather or load them"
+    with pytest.raises(lacis.DataError, match=text):
+        layer(x)
+    with pytest.raises(lacis.DataError, match=text):
+        inference(layer, x)
+
+
 def test_checkpoints():
     found = []
     for general in (False, True):

@@ -10,6 +10,7 @@ import torch
 from lacis import _core
 from lacis.errors import CompileError, DataError
 from lacis.runtime import library
+from lacis.runtime.bound import BoundCall
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,68 @@ def test_the_operator_itself_raises_what_torch_raises(key):
     for sizes in ([], [-1], [3, 5, 37]):
         with pytest.raises(RuntimeError, match="begin with the rank of the output"), torch.inference_mode():
             torch.ops.lacis.einsum.inference([X, *STORAGE], sizes, key)
+
+
+def freed(tensor: torch.Tensor, bytes: int = 0) -> torch.Tensor:
+    """A tensor whose storage is smaller than it, as sharded training leaves them."""
+    tensor = tensor.clone()
+    tensor.untyped_storage().resize_(bytes)
+    return tensor
+
+
+WITHOUT_MEMORY = "has .* elements and no memory for them, its storage was freed or made smaller; gather or load it first"
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("bytes", [0, 4])
+@pytest.mark.parametrize("place, name", [(0, "operand 1"), (1, "pos1"), (2, "crd1"), (3, "values")])
+def test_freed_storage(key, place, name, bytes, grad):
+    for x in [X, X.T.contiguous().T][: 2 if place == 0 else 1]:
+        tensors = [freed(each, bytes) if n == place else each for n, each in enumerate([x, *STORAGE])]
+        with pytest.raises(DataError, match=f"{name}: the tensor {WITHOUT_MEMORY}"), torch.set_grad_enabled(grad):
+            library.einsum(tensors[:1], tensors[1:], [5, 37], key, [37, 29])
+
+
+def test_a_layer_whose_values_were_freed():
+    model = torch.nn.Sequential(torch.nn.Linear(40, 24))
+    s = lacis.create_schedule(model, target="cpu")
+    s["0.weight"].sparsify(lacis.Magnitude(0.8)).set_format(lacis.Csr)
+    x, values = torch.randn(3, 40, requires_grad=True), s.build()[0].weight.values
+    with torch.no_grad():
+        expected, kept = model(x), values.clone()
+    model(x)
+    y = model(x)
+    size = values.untyped_storage().nbytes()
+    values.untyped_storage().resize_(0)
+    for grad in (False, True):
+        with pytest.raises(DataError, match=f"values: the tensor {WITHOUT_MEMORY}"), torch.set_grad_enabled(grad):
+            model(x)
+    with pytest.raises(DataError, match=f"values: the tensor {WITHOUT_MEMORY}"):
+        y.sum().backward()
+    values.untyped_storage().resize_(size)
+    with torch.no_grad():
+        values.data.copy_(kept)
+        assert torch.equal(model(x), expected)
+
+
+def test_tensors_of_the_meta_device_beside_real_ones(key):
+    for grad in (False, True):
+        for place in range(4):
+            tensors = [tensor.to("meta") if n == place else tensor for n, tensor in enumerate([X, *STORAGE])]
+            with pytest.raises(DataError, match=f"tensor {place} of the call lies on the meta device"):
+                with torch.set_grad_enabled(grad):
+                    library.einsum(tensors[:1], tensors[1:], [5, 37], key, [37, 29])
+    meta = [tensor.to("meta") for tensor in [X, *STORAGE]]
+    assert library.einsum(meta[:1], meta[1:], [5, 37], key, [37, 29]).is_meta
+    with torch.no_grad():
+        call = BoundCall(STORAGE, key, [37, 29], 1, [37])
+        with pytest.raises(RuntimeError, match="an operand lies on the meta device"):
+            torch.ops.lacis.einsum.bound(X.to("meta"), call.number)
+
+
+def test_companions_alone_are_no_call(key):
+    with pytest.raises(RuntimeError, match="a call needs dense operands and storage tensors, got none"):
+        torch.ops.lacis.einsum.default([], [], [5, 37], key, [37, 29], STORAGE)
 
 
 def test_thirty_two_bits_hold_the_sizes():

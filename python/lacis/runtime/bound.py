@@ -70,9 +70,16 @@ def register() -> None:
 _libraries: list[torch.library.Library] = []  # each takes its kernels along when it dies
 
 
+def _refuse_meta(*operands) -> None:
+    """What a call was bound to is real."""
+    if any(operand.device.type == "meta" for operand in operands):
+        raise RuntimeError("lacis data: an operand lies on the meta device, where nothing is stored; the others do not")
+
+
 def _fake(x, number):
     from .library import output_dtype
 
+    _refuse_meta(x)
     call = _calls[number]
     return x.new_empty([*x.shape[: x.ndim - call.dropped], *call.tail], dtype=output_dtype(call.key, x))
 
@@ -80,6 +87,7 @@ def _fake(x, number):
 def _fake_pair(x, y, number):
     from .library import output_dtype
 
+    _refuse_meta(x, y)
     call = _calls[number]
     return x.new_empty(call.shape, dtype=output_dtype(call.key, x))
 

@@ -23,12 +23,27 @@ def _library_path() -> str:
     raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
 
 
+def refuse_meta(tensors) -> None:
+    """Raise where some tensors have no memory because they lie on the meta device, and others are real.
+
+    Torch runs the fake kernel of such a call, whose answer holds nothing.
+    """
+    meta = [n for n, tensor in enumerate(tensors) if tensor.device.type == "meta"]
+    if meta and len(meta) < len(tensors):
+        raise RuntimeError(
+            f"lacis data: tensor {meta[0]} of the call lies on the meta device, where nothing is stored, and others do "
+            "not; load it, or move all of them"
+        )
+
+
 def _fake(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
+    refuse_meta([*operands, *storage])
     like = operands[0] if operands else next(s for s in storage if s.is_floating_point())
     return like.new_empty(shape, dtype=output_dtype(kernel_key, like))
 
 
 def _fake_inference(tensors, sizes, kernel_key):
+    refuse_meta(tensors)
     like = next(tensor for tensor in tensors if tensor.is_floating_point())
     return like.new_empty(sizes[1 : 1 + sizes[0]], dtype=output_dtype(kernel_key, like))
 
