@@ -20,7 +20,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 SOURCES := $(shell find include lib tools cmake python/bindings python/ops -type f) CMakeLists.txt \
            $(wildcard test/CMakeLists.txt) $(shell find test/unit -type f 2>/dev/null)
 
-.PHONY: build test test-all demo bench docs wheel clean distclean
+# Neither an environment nor a build can be moved: where they were made, if that is not here.
+HERE := $(realpath $(CURDIR))
+BUILT_IN := $(shell sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $(BUILD)/CMakeCache.txt 2>/dev/null)
+VENV_OF := $(shell sed -n '1s|^\#!\(.*\)/.venv/bin/python.*|\1|p' .venv/bin/pip 2>/dev/null)
+MOVED := $(addprefix moved-,$(if $(filter-out $(HERE) $(CURDIR),$(BUILT_IN)),build) $(if $(filter-out $(HERE) $(CURDIR),$(VENV_OF)),venv))
+
+.PHONY: build test test-all demo bench docs wheel clean distclean moved-build moved-venv
 build: $(STAMPS)/installed
 
 $(STAMPS)/system: packages.txt
@@ -35,9 +41,20 @@ $(STAMPS)/python: $(STAMPS)/system
 	$(BIN)/python -m pip install 'pip>=23.1' 'scikit-build-core>=0.11' 'pybind11>=2.13'
 	touch $@
 
-$(STAMPS)/installed: $(STAMPS)/python pyproject.toml $(SOURCES)
-	$(BIN)/python -m pip install --no-build-isolation -e '.[test]' \
-	  -C cmake.define.LACIS_BUILD_TESTS=ON
+moved-build:
+	@echo "this build was made in $(BUILT_IN): configured anew"
+	rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles/CMakeScripts $(BUILD)/python-*
+
+moved-venv:
+	@echo "this environment was made in $(VENV_OF): its commands are set right"
+	grep -rlIF '$(VENV_OF)/.venv' .venv/bin .venv/pyvenv.cfg | xargs -r sed -i 's|$(VENV_OF)/.venv|$(HERE)/.venv|g'
+
+# A build that is configured shows what the compiler says; pip shows it among a hundred lines of its own.
+$(STAMPS)/installed: $(STAMPS)/python pyproject.toml $(SOURCES) $(MOVED)
+	test ! -e $(BUILD)/CMakeCache.txt || cmake --build $(BUILD)
+	$(BIN)/python -m pip install --no-build-isolation -e '.[test]' -C cmake.define.LACIS_BUILD_TESTS=ON \
+	  || { test ! -e $(BUILD)/CMakeCache.txt || cmake --build $(BUILD); exit 1; }
+	$(BIN)/python .ci/link-build $(BUILD)
 	touch $@
 
 CHOICE := -m 'not long'
@@ -46,7 +63,7 @@ CHOICE := -m 'not long'
 test: build
 	failed=0; \
 	$(BIN)/python -m pytest -q -n $(JOBS) $(CHOICE) || failed=1; \
-	$(BIN)/lit -s $(BUILD)/test || failed=1; \
+	$(BIN)/python -m lit.main -s $(BUILD)/test || failed=1; \
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore || failed=1; \
 	exit $$failed
 

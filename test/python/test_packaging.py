@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import pytest
 import lacis
 import lacis_tools
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SYSTEM = {
     "libc.so.6",
     "libm.so.6",
@@ -83,3 +85,33 @@ def test_tool_command():
     assert os.access(command, os.X_OK)
     done = subprocess.run([command, "--no-such-option"], capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr
+
+
+def test_an_editable_installation_loads_what_ninja_makes(tmp_path):
+    for name in ("site/lacis/lib/core.so", "site/lacis/_ops.so", "site/lacis/__init__.py", "build/lib/core.so"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("before")
+    for _ in range(2):
+        subprocess.run([ROOT / ".ci" / "link-build", tmp_path / "build", tmp_path / "site"], check=True)
+    (tmp_path / "build/lib/core.so").write_text("after")
+    texts = {path.name: path.read_text() for path in tmp_path.glob("site/**/*") if path.is_file()}
+    assert texts == {"core.so": "after", "_ops.so": "before", "__init__.py": "before"}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_checkout_that_was_moved_builds_itself(tmp_path, moved):
+    here = tmp_path / "before" if moved else tmp_path
+    for name, text in {
+        "build/CMakeCache.txt": f"CMAKE_HOME_DIRECTORY:INTERNAL={here}\n",
+        ".venv/bin/pip": f"#!{here}/.venv/bin/python\n",
+        **dict.fromkeys(["packages.txt", "pyproject.toml", "CMakeLists.txt"], ""),
+        **dict.fromkeys([f".venv/.lacis/{stamp}" for stamp in ("system", "python", "installed")], ""),
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
+    make = ["make", "-n", "-f", ROOT / "Makefile", "build"]
+    said = subprocess.run(make, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    for word in (f"this build was made in {here}", f"this environment was made in {here}", "pip install", "link-build"):
+        assert (word in said) == moved, said
