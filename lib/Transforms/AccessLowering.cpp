@@ -7,17 +7,6 @@
 using namespace mlir;
 using namespace lacis;
 
-int64_t lacis::knownMultiple(Value value) {
-  if (auto constant = getConstantIntValue(value))
-    return *constant == 0 ? int64_t(1) << 30 : std::abs(*constant);
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<arith::AddIOp>(op))
-    return std::gcd(knownMultiple(op->getOperand(0)), knownMultiple(op->getOperand(1)));
-  if (isa_and_nonnull<arith::MulIOp>(op))
-    return std::min<int64_t>(knownMultiple(op->getOperand(0)) * knownMultiple(op->getOperand(1)), int64_t(1) << 30);
-  return 1;
-}
-
 LogicalResult lacis::requireEven(Operation *op, DenseAccess &access, ValueRange indices, unsigned axis, int64_t lanes) {
   if (access.isEven(axis, knownMultiple(indices[axis]), lanes))
     return success();

@@ -3,6 +3,7 @@
 /// The loops that find coordinates in the levels of an operand.
 #include "LevelWalk.h"
 
+#include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 using namespace mlir;
@@ -32,7 +33,7 @@ void Letter::compose(OpBuilder &b, Location loc) {
 }
 
 bool lacis::needsGuard(Value size, int64_t div, unsigned count) {
-  return count > 1 || div > 1 ? knownDivisor(size) % div != 0 : false;
+  return (count > 1 || div > 1) && !fillStrips(size, div);
 }
 
 std::string lacis::prefixOf(Value tensor) {

@@ -5,6 +5,7 @@
 #define LACIS_LIB_TRANSFORMS_LOOPLOWERING_H
 
 #include "Addressing.h"
+#include "lacis/Dialect/Lacis/IR/Guards.h"
 
 namespace lacis {
 
@@ -72,9 +73,6 @@ private:
 /// The digits of a level's coordinate, first most significant.
 llvm::SmallVector<mlir::Value> splitDigits(mlir::OpBuilder &b, mlir::Location loc, StorageLevel &level,
                                            llvm::ArrayRef<Digit> digits, mlir::Value crd);
-/// A number that divides `value` wherever it is computed from coordinates and constants.
-int64_t knownMultiple(mlir::Value value);
-
 /// Refuses an access to `lanes` elements along an axis that do not lie evenly spaced from `indices` on.
 llvm::LogicalResult requireEven(mlir::Operation *op, DenseAccess &access, mlir::ValueRange indices, unsigned axis,
                                 int64_t lanes);

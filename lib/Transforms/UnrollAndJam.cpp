@@ -2,8 +2,8 @@
 /// \file
 /// A loop marked `jam` is replaced by copies of its body that share the loops inside.
 ///
-/// The copies are the rows of one tile: a guard of the coordinate holds for the first row of every
-/// tile that runs; a later row past the end reads what the first row reads, and writes nothing.
+/// The copies are the rows of one tile, which runs where one of them passes its guards. A row that does not reads what
+/// a row reads that does, and writes nothing. Where coordinates rise from row to row, the first row speaks for the tile.
 #include "lacis/Transforms/Passes.h"
 
 namespace lacis {
@@ -79,15 +79,56 @@ private:
     return success();
   }
 
-  /// The indices of a row past the end become those of the first row, which lies inside: loads need no branch.
+  /// The index of the first row that is active; one is, wherever the tile runs.
+  Value activeIndex(Value index) {
+    Value found = copyOf(index, active[0] ? copies - 1 : 0);
+    for (int64_t n = active[0] ? copies - 2 : -1; n >= 0; --n)
+      found = arith::SelectOp::create(b, loop.getLoc(), active[n], copyOf(index, n), found);
+    return found;
+  }
+
+  /// The indices of a row past the end become those of a row inside: loads need no branch.
   Value placeOf(Value index, int64_t n) {
     Value own = copyOf(index, n);
     if (!active[n] || !varies(index) || !index.getType().isIndex())
       return own;
-    return arith::SelectOp::create(b, loop.getLoc(), active[n], own, copyOf(index, 0));
+    return arith::SelectOp::create(b, loop.getLoc(), active[n], own, activeIndex(index));
   }
 
-  /// One copy of an operation; a row past the end writes nothing and reads what the first row reads.
+  /// A coordinate is no smaller in a later row.
+  bool rises(Value value) {
+    if (!varies(value) || value == loop.getCoordinate())
+      return true;
+    Operation *op = value.getDefiningOp();
+    bool isKnown = isa_and_nonnull<arith::AddIOp, arith::MulIOp>(op) ||
+                   (isa_and_nonnull<arith::DivUIOp>(op) && !varies(op->getOperand(1)));
+    return isKnown && llvm::all_of(op->getOperands(), [&](Value v) { return rises(v); });
+  }
+
+  /// Where a later row passes, the first one does.
+  bool holdsForFirst(Value condition) {
+    if (!varies(condition))
+      return true;
+    if (auto both = condition.getDefiningOp<arith::AndIOp>())
+      return holdsForFirst(both.getLhs()) && holdsForFirst(both.getRhs());
+    auto compare = condition.getDefiningOp<arith::CmpIOp>();
+    return compare && compare.getPredicate() == arith::CmpIPredicate::slt && rises(compare.getLhs()) &&
+           !varies(compare.getRhs());
+  }
+
+  /// Notes which rows pass a guard; true where one of them does.
+  Value activate(Value condition, Location loc) {
+    bool first = !active[0] && holdsForFirst(condition);
+    Value any;
+    for (int64_t n = first; n < copies; ++n) {
+      Value row = copyOf(condition, n);
+      active[n] = active[n] ? arith::AndIOp::create(b, loc, active[n], row).getResult() : row;
+      any = any ? arith::OrIOp::create(b, loc, any, active[n]).getResult() : active[n];
+    }
+    return first ? copyOf(condition, 0) : any;
+  }
+
+  /// One copy of an operation; a row past the end writes nothing and reads what a row inside reads.
   void replicate(Operation &op, int64_t n) {
     bool reads = isa<ReadOp, CoordinateOp, BoundsOp, SeekOp, ValueOp, EntryOp>(op);
     if (auto locate = dyn_cast<LocateOp>(op))
@@ -147,11 +188,8 @@ private:
     for (Type type : guard.getResultTypes())
       types.append(copies, type);
     SmallVector<Value> before = active;
-    for (int64_t n = 1; rows && n < copies; ++n) {
-      Value row = copyOf(guard.getCondition(), n);
-      active[n] = active[n] ? arith::AndIOp::create(b, guard.getLoc(), active[n], row).getResult() : row;
-    }
-    auto made = scf::IfOp::create(b, guard.getLoc(), types, copyOf(guard.getCondition(), 0), /*addThenBlock=*/true,
+    Value runs = rows ? activate(guard.getCondition(), guard.getLoc()) : copyOf(guard.getCondition(), 0);
+    auto made = scf::IfOp::create(b, guard.getLoc(), types, runs, /*addThenBlock=*/true,
                                   /*addElseBlock=*/guard.elseBlock() != nullptr);
     for (Region *region : {&guard.getThenRegion(), &guard.getElseRegion()}) {
       if (region->empty())

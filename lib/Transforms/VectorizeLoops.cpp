@@ -8,6 +8,7 @@
 /// loops, one in the other, copy a tile to its transpose.
 #include "Combine.h"
 #include "TransposeTile.h"
+#include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -90,6 +91,8 @@ private:
   Value asVector(Value value) {
     if (Value vector = vectors.lookup(value))
       return vector;
+    if (Value lanes = counts.lookup(value))
+      return LanesOp::create(b, loop.getLoc(), VectorType::get({width}, b.getI1Type()), lanes);
     auto type = VectorType::get({width}, value.getType());
     return vector::BroadcastOp::create(b, loop.getLoc(), type, scalars.lookupOrDefault(value));
   }
@@ -122,11 +125,13 @@ private:
       consecutive.insert(op.getResult(0));
       return success();
     }
+    if (isa<arith::AndIOp>(op) && llvm::all_of(op.getOperands(), [&](Value v) { return isGuard(v); }))
+      return both(op);
     auto compare = dyn_cast<arith::CmpIOp>(op);
     if (compare && compare.getPredicate() == arith::CmpIPredicate::slt && isConsecutive(compare.getLhs()) &&
         !varies(compare.getRhs())) {
       Value first = scalars.lookupOrDefault(compare.getLhs()), bound = scalars.lookupOrDefault(compare.getRhs());
-      bool uniform = knownDivisor(compare.getRhs()) % width == 0;
+      bool uniform = lieOnOneSide(first, width, bound);
       counts[compare] = uniform ? Value() : arith::SubIOp::create(b, op.getLoc(), bound, first).getResult();
       scalars.map(compare.getResult(), arith::CmpIOp::create(b, op.getLoc(), arith::CmpIPredicate::slt, first, bound)
                                            .getResult());
@@ -147,14 +152,33 @@ private:
     return success();
   }
 
-  /// A workspace in panels along an axis has room for whole vectors there.
-  bool isPadded(Value tensor, unsigned axis) {
+  /// Conditions whose active lanes are counted, or that hold for all lanes or none.
+  bool isGuard(Value condition) const {
+    return condition.getType().isInteger(1) && (counts.contains(condition) || !varies(condition));
+  }
+
+  /// Two guards at once.
+  LogicalResult both(Operation &op) {
+    Value lhs = counts.lookup(op.getOperand(0)), rhs = counts.lookup(op.getOperand(1));
+    counts[op.getResult(0)] = fewer(lhs, rhs);
+    b.clone(op, scalars);
+    return success();
+  }
+
+  /// The lanes that two guards leave; null stands for all.
+  Value fewer(Value lhs, Value rhs) {
+    return lhs && rhs ? arith::MinSIOp::create(b, loop.getLoc(), lhs, rhs).getResult() : lhs ? lhs : rhs;
+  }
+
+  /// A workspace in panels along an axis has room for whole vectors from `first` on, which lies below `size`'s strips.
+  bool isPadded(Value tensor, unsigned axis, Value first) {
     auto workspace = tensor.getDefiningOp<WorkspaceOp>();
     if (!workspace)
       return false;
     FormatAttr layout = formatOf(workspace.getResult());
     ArrayRef<Digit> last = layout.getLevels().back().getDigits();
-    return last.size() == 1 && last[0].axis == axis && last[0].mod != 0 && last[0].mod % width == 0;
+    return last.size() == 1 && last[0].axis == axis && last[0].mod != 0 && last[0].mod % width == 0 &&
+           knownMultiple(first) % width == 0 && bound && lieInPanels(first, width, bound, last[0].mod);
   }
 
   LogicalResult access(Operation &op, ValueRange indices, Value result, Value count) {
@@ -185,7 +209,7 @@ private:
     }
     auto type = VectorType::get({width}, result.getType());
     Value tensor = scalars.lookupOrDefault(cast<ReadOp>(op).getTensor());
-    Value active = isPadded(tensor, *along) ? Value() : count;
+    Value active = isPadded(tensor, *along, places[*along]) ? Value() : count;
     auto made = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
     made->setDiscardableAttrs(op.getDiscardableAttrDictionary()); // staged
     vectors[result] = made;
@@ -216,10 +240,42 @@ private:
       SetOp::create(b, op.getLoc(), asVector(set.getValue()), set.getTensor(), first, count);
       return success();
     }
-    OperationState state(op.getLoc(), op.getName(), {scalars.lookupOrDefault(op.getOperand(0)), first},
-                         {VectorType::get({width}, op.getResult(0).getType())});
-    vectors[op.getResult(0)] = b.create(state)->getResult(0);
+    auto type = VectorType::get({width}, op.getResult(0).getType());
+    vectors[op.getResult(0)] = count ? storedLanes(op, first, count) : stored(b, op, first, type);
     return success();
+  }
+
+  /// What is stored at a position, or from there on where `type` is a vector.
+  Value stored(OpBuilder &at, Operation &op, Value position, Type type) {
+    OperationState state(op.getLoc(), op.getName(), {scalars.lookupOrDefault(op.getOperand(0)), position}, {type});
+    return at.create(state)->getResult(0);
+  }
+
+  /// The first `count` of neighbours, and zeros: the array may end behind them.
+  Value storedLanes(Operation &op, Value first, Value count) {
+    Location loc = op.getLoc();
+    Type element = op.getResult(0).getType();
+    auto type = VectorType::get({width}, element);
+    auto chosen = [&](OpBuilder &at, arith::CmpIPredicate predicate, int64_t lanes, Type result) {
+      Value limit = arith::ConstantIndexOp::create(at, loc, lanes);
+      Value condition = arith::CmpIOp::create(at, loc, predicate, count, limit);
+      return scf::IfOp::create(at, loc, result, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    };
+    scf::IfOp whole = chosen(b, arith::CmpIPredicate::sge, width, type);
+    OpBuilder then = OpBuilder::atBlockEnd(whole.thenBlock()), part = OpBuilder::atBlockEnd(whole.elseBlock());
+    scf::YieldOp::create(then, loc, stored(then, op, first, type));
+    SmallVector<Value> lanes;
+    for (int64_t lane = 0; lane < width; ++lane) {
+      scf::IfOp one = chosen(part, arith::CmpIPredicate::sgt, lane, element);
+      OpBuilder inside = OpBuilder::atBlockEnd(one.thenBlock()), outside = OpBuilder::atBlockEnd(one.elseBlock());
+      Value place = arith::AddIOp::create(inside, loc, first, arith::ConstantIndexOp::create(inside, loc, lane));
+      scf::YieldOp::create(inside, loc, stored(inside, op, place, element));
+      Value zero = arith::ConstantOp::create(outside, loc, outside.getZeroAttr(element));
+      scf::YieldOp::create(outside, loc, zero);
+      lanes.push_back(one.getResult(0));
+    }
+    scf::YieldOp::create(part, loc, vector::FromElementsOp::create(part, loc, type, lanes).getResult());
+    return whole.getResult(0);
   }
 
   /// A loop inside: the carried floating-point values become vectors.
@@ -258,14 +314,18 @@ private:
   }
 
   /// Lanes past the end do nothing: their accesses are counted out, and their values are those of the other side.
-  LogicalResult divide(scf::IfOp guard, Value count) {
-    if (failed(block(*guard.thenBlock(), count)))
+  LogicalResult divide(scf::IfOp guard, Value lanes, Value count) {
+    auto compare = guard.getCondition().getDefiningOp<arith::CmpIOp>();
+    Value size = compare ? scalars.lookupOrDefault(compare.getRhs()) : Value(), around = std::exchange(bound, size);
+    LogicalResult then = block(*guard.thenBlock(), fewer(count, lanes));
+    bound = around;
+    if (failed(then))
       return failure();
     if (guard.getNumResults() == 0)
       return success();
-    if (failed(block(*guard.elseBlock(), {})))
+    if (failed(block(*guard.elseBlock(), count)))
       return failure();
-    Value active = LanesOp::create(b, guard.getLoc(), VectorType::get({width}, b.getI1Type()), count);
+    Value active = LanesOp::create(b, guard.getLoc(), VectorType::get({width}, b.getI1Type()), lanes);
     auto yes = guard.thenBlock()->getTerminator()->getOperands(), no = guard.elseBlock()->getTerminator()->getOperands();
     for (auto [result, then, otherwise] : llvm::zip(guard.getResults(), yes, no))
       vectors[result] = arith::SelectOp::create(b, guard.getLoc(), active, asVector(then), asVector(otherwise));
@@ -274,9 +334,8 @@ private:
 
   LogicalResult branch(scf::IfOp guard, Value count) {
     auto lanes = counts.find(guard.getCondition());
-    bool divided = lanes != counts.end() && lanes->second;
-    if (divided)
-      return divide(guard, lanes->second);
+    if (lanes != counts.end() && lanes->second)
+      return divide(guard, lanes->second, count);
     SmallVector<Type> types;
     for (Type type : guard.getResultTypes())
       types.push_back(VectorType::get({width}, type));
@@ -305,6 +364,7 @@ private:
   DenseMap<Value, Value> vectors;    // values with lanes
   DenseSet<Value> consecutive;       // lane n is lane 0 plus n
   DenseMap<Value, Value> counts;     // comparison -> active lanes, null where all or none are
+  Value bound;                       // of the guard around, where it divides the lanes
 };
 
 struct VectorizeLoops : lacis::impl::LacisVectorizeLoopsBase<VectorizeLoops> {

@@ -60,3 +60,33 @@ func.func @found(%w: tensor<?xf32, #lacis.format<(i) -> (i : compressed)>>, %y: 
   } {jam = 2 : i64}
   return
 }
+
+// -----
+
+// Rounds of fused loops pass guards of their own: the copies run where one of them passes, and each looks for itself.
+// CHECK-LABEL: func.func @fused(
+// CHECK:         %[[ANY:.*]] = arith.ori %[[FIRST:.*]], %[[SECOND:.*]] : i1
+// CHECK:         scf.if %[[ANY]] {
+// CHECK:           %[[SAFE:.*]] = arith.select %[[FIRST]], %[[OWN:.*]], %{{.*}} : index
+// CHECK:           %[[PLACE:.*]] = arith.select %[[FIRST]], %[[OWN]], %[[SAFE]] : index
+// CHECK-NEXT:      lacis.read %{{.*}}[%[[PLACE]]]
+// CHECK:           scf.if %[[FIRST]]
+// CHECK-NEXT:        lacis.write
+// CHECK:           scf.if %[[SECOND]]
+// CHECK-NEXT:        lacis.write
+func.func @fused(%x: tensor<?xf32>, %y: tensor<?xf32>, %first: index, %strips: index, %n: index) {
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  lacis.loop "i_k01" %r to %c2 {
+    %pair = arith.addi %first, %r : index
+    %k0 = arith.remui %pair, %strips : index
+    %k = arith.muli %k0, %c3 : index
+    %ok = arith.cmpi slt, %k, %n : index
+    scf.if %ok {
+      %v = lacis.read %x[%k] : tensor<?xf32> -> f32
+      lacis.write %v to %y[%k] : f32 to tensor<?xf32>
+    }
+    lacis.yield
+  } {jam = 2 : i64}
+  return
+}

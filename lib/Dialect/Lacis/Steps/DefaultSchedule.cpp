@@ -249,6 +249,12 @@ bool lacis::isSampled(Nest &nest) {
   return type && type.getEncoding();
 }
 
+/// Steps that were given say already how loops inside of the main nest run.
+static bool isShaped(Nest &nest) {
+  auto isFree = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
+  return nest.mainChain().front()->walk(isFree).wasInterrupted();
+}
+
 LoopOp lacis::blockLoop(Nest &nest) {
   auto type = cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
   LoopOp innermost;
@@ -257,7 +263,7 @@ LoopOp lacis::blockLoop(Nest &nest) {
       innermost = loop;
   });
   ArrayRef<Digit> last = cast<FormatAttr>(type.getEncoding()).getLevels().back().getDigits();
-  if (!innermost || last.size() != 1 || *innermost.getTrip() != last[0].mod || *innermost.getTrip() % 4 != 0)
+  if (isShaped(nest) || !innermost || last.size() != 1 || *innermost.getTrip() != last[0].mod || *innermost.getTrip() % 4 != 0)
     return {};
   StringRef letter = letterOf(innermost.getName());
   auto axes = axesOf(nest.getFunction(), nest.getFunction().getNumArguments() - 1);
@@ -271,7 +277,7 @@ LoopOp lacis::sumLoop(Nest &nest) {
     if (loop.getNumResults() != 0)
       innermost = loop;
   });
-  return innermost;
+  return isShaped(nest) ? LoopOp() : innermost;
 }
 
 void lacis::copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule) {

@@ -2,6 +2,7 @@
 /// \file
 /// The nest reads a copy of a dense operand in another layout, made by a nest before it; or it writes
 /// the output in another layout, and a nest after it copies that to its place.
+#include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -82,7 +83,7 @@ struct Copy {
       for (Digit digit : digits)
         if (digit.axis == axis)
           largest = std::max(largest, digit.div);
-      if (knownDivisor(size) % largest == 0)
+      if (fillStrips(size, largest))
         continue;
       Value ok = arith::CmpIOp::create(body, loc, arith::CmpIPredicate::slt, coordinates[axis], size);
       inside = inside ? arith::AndIOp::create(body, loc, inside, ok).getResult() : ok;

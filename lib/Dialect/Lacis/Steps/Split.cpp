@@ -3,6 +3,7 @@
 /// for i in n  -->  for i0 in ceil(n / factor): for i1 in factor: if i0 * factor + i1 < n
 /// A loop that carries a sum carries it through both.
 /// for j in row  -->  for j0 in ceil(n / factor): for j1 in the positions of row with coordinates of strip j0, found by seek
+#include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -145,7 +146,7 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
                      ? arith::ConstantIndexOp::create(b, loc, llvm::divideCeil(*loop.getTrip(), getFactor()))
                            .getResult()
                      : arith::CeilDivUIOp::create(b, loc, size, factor).getResult();
-  bool guarded = knownDivisor(size) % getFactor() != 0;
+  bool guarded = !fillStrips(size, getFactor());
   std::string name = loop.getName().str();
   if (loop.getNumResults() != 0)
     return splitCarried(loop, name, blocks, factor, guarded), success();
