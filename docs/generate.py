@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated pages: passes.md and operations.md from the declarations, knobs.md's table from lacis.knobs."""
+"""Writes the generated pages: passes.md and operations.md from the declarations, api.md from the docstrings, and the
+table of knobs.md from lacis.knobs."""
 
 import pathlib
 import re
 import shutil
 import subprocess
+
+import reference
 
 from lacis import knobs
 
@@ -34,6 +37,7 @@ def main() -> None:
     operations = "\n\n".join(tablegen("op", file) for file in declarations("*Ops.td"))
     (ROOT / "docs/passes.md").write_text(HEAD.format("Passes", passes))
     (ROOT / "docs/operations.md").write_text(HEAD.format("Operations", operations))
+    (ROOT / "docs/api.md").write_text(reference.page())
     page = ROOT / "docs/knobs.md"
     page.write_text(with_new_table(page.read_text(), knobs.table()))
 
