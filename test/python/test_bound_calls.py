@@ -21,8 +21,8 @@ def bound(layer) -> BoundCall:
 
 @pytest.fixture
 def model():
-    model, _ = build()
-    return model.eval()
+    model, _ = build(training=False)
+    return model
 
 
 def test_one_binding_serves_until_a_tensor_is_another(model):

@@ -13,9 +13,9 @@ FORMATS = {
 }
 
 
-def build(format="Csr", target="cpu", bias=True, shape=(40, 24), outer=torch.nn.Identity):
+def build(format="Csr", target="cpu", bias=True, shape=(40, 24), outer=torch.nn.Identity, training=True):
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(shape[0], shape[1], bias=bias), outer())
+    model = torch.nn.Sequential(torch.nn.Linear(shape[0], shape[1], bias=bias), outer()).train(training)
     s = lacis.create_schedule(model, target=target)
     FORMATS[format](s["0.weight"].sparsify(lacis.Magnitude(0.8)))
     return s.build(), s

@@ -48,7 +48,7 @@ def record(model):
 
 
 def test_a_schedule_replays_on_a_fresh_model(tmp_path):
-    model = make_model()
+    model = make_model().eval()
     fresh, x = copy.deepcopy(model), torch.randn(5, 24)
     s = record(model)
     s.save(tmp_path / "a.json")
