@@ -103,3 +103,62 @@ def test_gradients_with_all_letters_of_the_packed_operand(expression):
 
         torch.testing.assert_close(function(x), torch.einsum(expression, w, x))
         assert torch.autograd.gradcheck(function, (x,)) and torch.autograd.gradgradcheck(function, (x,))
+
+
+@pytest.mark.parametrize("expression", ["ij,bj->bi", "ij,jk->ik", "ij,jk,kl->il", "ij,bj->b", "ij,jk->k", "ij,k->ik"])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, 1.0])
+def test_what_is_not_stored_multiplies_nothing(expression, bad):
+    """The result and its gradients are those of a loop over the entries."""
+    generator = torch.Generator().manual_seed(2)
+    w = torch.randn(6, 8, generator=generator) * (torch.rand(6, 8, generator=generator) < 0.4)
+    inputs, output = expression.split("->")
+    sizes = {"i": 6, "j": 8, "b": 3, "k": 5, "l": 3}
+    for format in (lacis.Csr, lacis.Bsr(2, 4), decompose(a=lacis.Ell(width=1), b=lacis.Coo)):
+        packed = lacis.pack(w, format)
+        dense = [torch.randn([sizes[n] for n in term], generator=generator) for term in inputs.split(",")[1:]]
+        dense[0].view(-1)[0] = dense[0].view(-1)[-1] = bad
+        tensors = [tensor.requires_grad_() for tensor in dense]
+        result = lacis.einsum(expression, packed, *tensors, target="eager")
+        arriving = torch.randn(result.shape, generator=generator)
+        arriving.view(-1)[1] = bad
+        found = [result, *torch.autograd.grad(result, tensors, arriving)]
+        by_entry = [entry_by_entry(expression, packed.to_dense(), packed.pattern, tensors)]
+        by_entry += torch.autograd.grad(by_entry[0], tensors, arriving)
+        for got, expected in zip(found, by_entry):
+            torch.testing.assert_close(got, expected, equal_nan=True)
+
+
+def entry_by_entry(expression, w, pattern, dense):
+    """The sum of the products at each entry, one after the other."""
+    inputs, output = expression.split("->")
+    sizes = {letter: size for term, t in zip(inputs.split(","), [w, *dense]) for letter, size in zip(term, t.shape)}
+    total = torch.zeros([sizes[letter] for letter in output])
+    for i, j in pattern.to_mask().nonzero().tolist():
+        at = {"i": i, "j": j}
+        terms = inputs.split(",")[1:]
+        picked = [t[tuple(at.get(n, slice(None)) for n in term)] for term, t in zip(terms, dense)]
+        left = ["".join(n for n in term if n not in at) for term in terms]
+        kept = "".join(n for n in output if n not in at)
+        product = torch.einsum(f"{','.join(left)}->{kept}", *picked) * w[i, j]
+        at_output = torch.zeros(total.shape, dtype=torch.bool)
+        at_output[tuple(at.get(n, slice(None)) for n in output)] = True
+        total = total.masked_scatter(at_output, total[at_output] + product.reshape(-1))
+    return total
+
+
+def test_an_eager_layer_multiplies_nothing_with_what_is_not_stored():
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 6))
+    s = lacis.create_schedule(model, target="eager")
+    s["0.weight"].sparsify(lacis.Magnitude(0.6)).set_format(lacis.Csr)
+    model = s.build()
+    kept = model[0].weight.to_dense() != 0
+    x = torch.randn(2, 4, 8)
+    x[0, 0, 3] = torch.nan
+    x.requires_grad_()
+    y = model(x)
+    assert torch.equal(y[0, 0].isnan(), kept[:, 3]) and not y[0, 1:].isnan().any() and not y[1].isnan().any()
+    arriving = torch.ones_like(y)
+    arriving[1, 2, 4] = torch.inf
+    y.backward(arriving)
+    assert torch.equal(x.grad[1, 2].isfinite(), ~kept[4])

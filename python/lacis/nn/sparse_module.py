@@ -15,6 +15,7 @@ from ..operators import OPERATORS
 from ..patterns.capturing import is_captured
 from .cast import Cast, cast_of
 from .copied import DenseCopy
+from .eager import run_eager
 from .quick import QuickCall
 from .recorded import entries_alone, is_transformed, require_pattern, revision
 from .step import QuickSteps
@@ -100,8 +101,10 @@ class SparseModule(torch.nn.Module):
             if not isinstance(given, torch.Tensor):
                 what = f"a {type(given).__module__}.{type(given).__name__}".replace("builtins.", "")
                 raise DataError(f"{self.operator}: the input is {what}, not a torch tensor; torch.as_tensor makes one")
+        if self.target == "eager" and not self.runs_dense:
+            return run_eager(self, operator, args)
         looked_into = not torch.compiler.is_compiling() and is_transformed()
-        if self.target == "eager" or (self.runs_dense and not (looked_into or torch.compiler.is_compiling())):
+        if self.runs_dense and not (looked_into or torch.compiler.is_compiling()):
             return operator.eager(self._dense_weight(), self, *args)
         if self._key is None:
             self.bind()

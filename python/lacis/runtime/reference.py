@@ -9,6 +9,7 @@ import torch
 
 from ..capture import Epilogue, find_semiring
 from ..packing import PackedTensor
+from ..packing.stored_points import Places, stored_einsum
 from ..patterns import Pattern
 
 
@@ -31,7 +32,7 @@ def reference(call):
     else:
         dense = [o.to_dense() if n == call.packed else o for n, o in enumerate(call.operands)]
         dense = dense if call.epilogue is None else [o.to(wide(o.dtype)) for o in dense]
-        total = torch.einsum(call.expression, *dense)
+        total = stored_einsum(call.terms, call.output, dense, call.packed, call.pattern)
     return finish(call, total)
 
 
@@ -59,7 +60,7 @@ def wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
-class _Entries:
+class _Entries(Places):
     """The products at the entries of one part: a tensor with one axis for the entries, one for each other letter."""
 
     def __init__(self, call, part: str):
@@ -67,18 +68,7 @@ class _Entries:
         self.structure = call.pattern.part(part)
         axes, valid = self.structure.coordinates()
         self.at = valid.nonzero().reshape(-1)
-        self.coordinates = {letter: axis[self.at] for letter, axis in zip(call.terms[call.packed], axes)}
-        letters = dict.fromkeys(letter for term in call.terms for letter in term)
-        self.others = [letter for letter in letters if letter not in self.coordinates]
-
-    def gather(self, tensor: torch.Tensor, term) -> torch.Tensor:
-        """A dense tensor at the entries: [entries or 1, size or 1 of each other letter]."""
-        mine = [letter for letter in term if letter in self.coordinates]
-        rest = [letter for letter in self.others if letter in term]
-        tensor = tensor.permute([term.index(letter) for letter in [*mine, *rest]])
-        found = tensor[tuple(self.coordinates[letter] for letter in mine)] if mine else tensor[None]
-        sizes = iter(found.shape[1:])
-        return found.reshape([found.shape[0], *(next(sizes) if letter in rest else 1 for letter in self.others)])
+        super().__init__({letter: axis[self.at] for letter, axis in zip(call.terms[call.packed], axes)}, call.terms)
 
     def scatter(self, values: torch.Tensor, dtype) -> torch.Tensor:
         """The stored values with these at the entries, and 0 in padding."""

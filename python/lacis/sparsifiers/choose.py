@@ -181,7 +181,7 @@ def blocked(tensor: torch.Tensor, block) -> torch.Tensor:
 
 
 def slabs(shape, height: int, elements: int = 2**22):
-    """Slices of the first axis, of whole `height`s, with about so many elements: what is made on the way stays small."""
+    """Slices of the first axis, of whole `height`s and about so many elements: what is made of each stays small."""
     step = max(elements // max(math.prod(shape[1:]) * height, 1), 1) * height
     return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]
 
