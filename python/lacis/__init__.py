@@ -26,6 +26,8 @@ _ROOMS = {
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",
     ],
     "schedule": ["Schedule"],
+    "nn": ["require_equal_patterns"],
+    "runtime.densify": ["densify"],
     "runtime.engine": ["create_schedule", "load_schedule"],
     "runtime.compile": ["Kernel", "compile", "compile_many"],
     "runtime.einsum": ["einsum"],

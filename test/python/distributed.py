@@ -5,13 +5,30 @@ import gc
 import pathlib
 import sys
 
+import lacis
+import pytest
 import torch
 from training import build
+
+
+def refuses_other_patterns(rank: int):
+    """As many entries at other places on each rank, which DDP does not see when it sends no buffers."""
+    model, _ = build("csr")
+    lacis.require_equal_patterns(model)
+    weight = model[2].weight
+    weight.set_packed(lacis.pack(weight.to_dense().detach().roll(rank, 0), weight.format))
+    text = "the ranks hold different patterns of '2.weight', so sums over ranks would mix entries; build on the same"
+    with pytest.raises(lacis.DataError, match=text):
+        lacis.require_equal_patterns(model)
+    model = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+    with pytest.raises(lacis.DataError, match=text):
+        model(torch.ones(2, 40))
 
 
 def main(folder: pathlib.Path, rank: int):
     store = torch.distributed.FileStore(str(folder / "store"), 2)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
+    refuses_other_patterns(rank)
     model = torch.nn.parallel.DistributedDataParallel(build("sum")[0])
     x = torch.load(folder / "x.pt").chunk(2)[rank]
     model(x).square().mean().backward()

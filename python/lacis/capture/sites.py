@@ -9,6 +9,7 @@ import torch
 
 from ..errors import ScheduleError
 from ..operators import Operator, find
+from ..schedule.names import Names
 from .expression import check_dtype, hints, parse_statement
 from .spec import KernelSpec, Operand, divisible
 
@@ -50,9 +51,18 @@ def capture_site(model, site) -> Captured:
     owners = []
     for module, attribute, paths in found.values():
         name = f"{paths[0]}.{attribute}"
-        owners.append(Owner(module, tuple(paths), find(module, attribute, name, site.location)))
+        owners.append(Owner(module, tuple(paths), _operator(model, module, attribute, name, site.location)))
     check_dtype(site.name, parameter.dtype, site.location)
     return Captured(site, parameter, tuple(owners))
+
+
+def _operator(model, module, attribute: str, name: str, location) -> Operator:
+    try:
+        return find(module, attribute, name, location)
+    except ScheduleError:
+        if reason := Names.of(model).refusal(name):
+            raise ScheduleError(f"'{name}' {reason}", location=location) from None
+        raise
 
 
 def _resolve(model, name, path, attribute, site):
@@ -62,7 +72,8 @@ def _resolve(model, name, path, attribute, site):
         module = None
     parameter = getattr(module, attribute, None)
     if not isinstance(parameter, torch.nn.Parameter):
-        raise ScheduleError(f"'{name}' is no parameter of the model any more", location=site.location)
+        reason = Names.of(model).refusal(name) or "is no parameter of the model any more"
+        raise ScheduleError(f"'{name}' {reason}", location=site.location)
     return module, parameter
 
 

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that take the place of dense layers: plain tensors, and a kernel's key."""
 
+from .dense import dense_module
+from .ranks import require_equal_patterns
 from .sparse_module import SparseModule
 from .weight import PackedPart, PackedSum, PackedWeight, weight_module
 
-__all__ = ["PackedPart", "PackedSum", "PackedWeight", "SparseModule", "weight_module"]
+__all__ = [
+    "PackedPart",
+    "PackedSum",
+    "PackedWeight",
+    "SparseModule",
+    "dense_module",
+    "require_equal_patterns",
+    "weight_module",
+]

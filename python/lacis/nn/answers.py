@@ -16,6 +16,7 @@ from .replace import Replacement
 class Answers:
     """What a layer's `weight` answers beside its tensors, be it one packed part or a sum of several."""
 
+    is_packed_weight = True  # what schedules know it by
     _uneven: tuple[int, tuple[bool, ...]] | None = None  # of which pattern, by revision, and what is uneven in it
 
     @property

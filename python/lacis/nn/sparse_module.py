@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 from .. import knobs
 from ..capture import kernel_spec, kind_of
@@ -15,8 +16,10 @@ from ..operators import OPERATORS
 from ..patterns.capturing import is_captured
 from .cast import Cast, cast_of
 from .copied import DenseCopy
+from .dense import Replaced
 from .eager import run_eager
 from .quick import QuickCall
+from .ranks import require_equal_under_ddp
 from .recorded import entries_alone, is_transformed, require_pattern, revision
 from .step import QuickSteps
 
@@ -45,7 +48,7 @@ class SparseModule(torch.nn.Module):
     ):
         super().__init__()
         self._take(dense, OPERATORS[operator].attribute, weight)
-        self.replaced = type(dense).__name__
+        taken = {name: value for name, value in self.__dict__.items() if name not in _OWN or "hook" in name}
         self.operator = operator
         self.target = target
         self.loader = loader
@@ -53,7 +56,7 @@ class SparseModule(torch.nn.Module):
         self.deterministic = deterministic
         self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
-        self.name = name
+        self._path = name
         self._key: str | None = None
         self._quick: QuickCall | None = None  # in inference
         self._quick_steps: QuickSteps | None = None  # in training
@@ -61,6 +64,8 @@ class SparseModule(torch.nn.Module):
         self._bound: frozenset[str] = frozenset()
         self.runs_dense = False  # the dense product is faster, and may take its place
         self._dense = DenseCopy()
+        hidden = {name: value for name, value in taken.items() if self.__dict__[name] is not value}
+        self._replaced = Replaced(type(dense), tuple(taken), hidden, tuple(dense._parameters))
 
     def _take(self, dense, attribute, weight) -> None:
         """Attributes, tensors and hooks of the dense module, the weight apart; hooks are shared, not copied."""
@@ -80,11 +85,15 @@ class SparseModule(torch.nn.Module):
     @property
     def _title(self) -> str:
         """What errors call the layer."""
-        return f"{self.operator} '{self.name}'" if self.name else self.operator
+        return f"{self.operator} '{self._path}'" if self._path else self.operator
 
     def forward(self, *args):
         quick = None if self.runs_dense else self._quick
-        if quick is not None and len(args) == 1 and not (torch.compiler.is_dynamo_compiling() or is_transformed()):
+        if torch.compiler.is_dynamo_compiling():
+            return self.general(*args)
+        if DistributedDataParallel._active_ddp_module is not None:
+            require_equal_under_ddp()
+        if quick is not None and len(args) == 1 and not is_transformed():
             if torch.is_grad_enabled():
                 quick.release()
                 quick = self._quick_steps
@@ -290,7 +299,7 @@ class SparseModule(torch.nn.Module):
         state_dict.update({prefix + k: v.clone() for k, v in self.weight.state_dict().items()})
 
     def _get_name(self) -> str:
-        return f"Sparse{self.replaced}"
+        return f"Sparse{self._replaced.type.__name__}"
 
     def extra_repr(self) -> str:
         sizes = [f"{k}={getattr(self, k)}" for k in ("in_features", "out_features") if hasattr(self, k)]

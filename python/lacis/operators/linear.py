@@ -29,8 +29,9 @@ class Linear(Operator):
 
     def inputs(self, module, x):
         if x.shape[-1:] != (module.in_features,):
+            layer = getattr(module, "_title", self.name)
             raise RuntimeError(
-                f"linear: the input has shape {list(x.shape)}, its last axis must be {module.in_features}"
+                f"{layer}: the input has shape {list(x.shape)}, its last axis must be {module.in_features}"
             )
         flat = x.reshape(math.prod(x.shape[:-1]), module.in_features)
         dense = [flat] if module.bias is None else [flat, module.bias]

@@ -69,7 +69,7 @@ def swap_in(model, built, undo: Undo) -> None:
     for each in built:
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
             for path in owner.paths:
-                _put(model, path, sparse, undo)
+                put(model, path, sparse, undo)
         parameter = each.captured.parameter
         empty = torch.empty(0, dtype=parameter.dtype, device=parameter.device)
         undo.will_swap(parameter)
@@ -104,7 +104,7 @@ def swap_out(model, built, undo: Undo) -> None:
         for owner, (original, sparse) in zip(each.captured.owners, each.modules):
             _give_back(original, sparse, undo)
             for path in owner.paths:
-                _put(model, path, original, undo)
+                put(model, path, original, undo)
 
 
 def _give_back(original, sparse, undo: Undo) -> None:
@@ -118,7 +118,8 @@ def _give_back(original, sparse, undo: Undo) -> None:
             mine[name] = theirs[name]
 
 
-def _put(model, path: str, module: torch.nn.Module, undo: Undo) -> None:
+def put(model, path: str, module: torch.nn.Module, undo: Undo) -> None:
+    """Another module at a path of the model."""
     parent, _, name = path.rpartition(".")
     holder = model.get_submodule(parent)._modules
     undo.will_set(holder, name)

@@ -101,6 +101,8 @@ class Schedule:
         names = self.names
         if key in names.parameters:
             return Handle(self, self._site(key))
+        if reason := names.refusal(key):
+            raise ScheduleError(f"'{key}' {reason}")
         path, colon, edge = key.partition(":")
         if colon and path in names.modules:
             if not re.fullmatch(r"out|in\d+", edge):
@@ -135,6 +137,9 @@ class Schedule:
             if pattern.fullmatch(name):
                 sites.setdefault(aliases[0], self[name])
         sites.update({f"module {name}": self[name] for name in names.modules if name and pattern.fullmatch(name)})
+        for name, reason in names.refused.items():
+            if not sites and pattern.fullmatch(name):
+                raise ScheduleError(f"match: '{name}' {reason}")
         if not sites:
             near = _near(regex, names)
             hint = f"; it has {', '.join(map(repr, near))}" if near else ""
