@@ -9,15 +9,21 @@ import torch
 
 from ..errors import DataError
 from ..packing import PackedTensor
+from .no_tensor import NoTensor
 from .recorded import revision
 from .replace import Replacement
 
 
-class Answers:
+class Answers(NoTensor):
     """What a layer's `weight` answers beside its tensors, be it one packed part or a sum of several."""
 
     is_packed_weight = True  # what schedules know it by
     _uneven: tuple[int, tuple[bool, ...]] | None = None  # of which pattern, by revision, and what is uneven in it
+
+    @property
+    def T(self) -> PackedTensor:
+        """The transpose of the packed weight, over the same arrays and values."""
+        return self.packed().T
 
     @property
     def dtype(self) -> torch.dtype:

@@ -11,12 +11,13 @@ from ..formats import Sum
 from ..patterns.build import build_pattern, for_tensor
 from .entries import entries_of, summed
 from .packed import PackedTensor
+from .scipy_matrices import from_scipy, is_scipy
 
 
 def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
     """Store a tensor in a format.
 
-    `tensor` is dense, COO, CSR, CSC, BSR, BSC or packed already, of any dtype; `mask`, bool of the same shape and
+    `tensor` is dense, COO, CSR, CSC, BSR, BSC, a sparse matrix of SciPy, or packed already, of any dtype; `mask`, bool of the same shape and
     device, names the entries. Without one they are what a sparse tensor stores, or the elements that are not zero.
     Duplicates are kept by formats that keep them (COO), and summed for the others. Gradients do not flow back.
 
@@ -28,6 +29,7 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
     Raises `FormatError` for a format of another rank or without code, `DataError` for malformed tensors and for
     widths that are too small.
     """
+    tensor = from_scipy(tensor) if is_scipy(tensor) else tensor
     if isinstance(tensor, PackedTensor):
         entries = tensor.entries() if mask is None else entries_of(tensor.to_dense(), mask)
     else:

@@ -9,11 +9,13 @@ import torch
 
 from ..errors import DataError
 from ..formats import Format, Sum
+from ..notebook import html
 from ..patterns.capturing import is_captured
 from ..patterns.execution import line_bytes
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.seen import Seen, runs_again
 from .entries import Entries
+from .products import dense_times, require_matrix, times_dense
 
 
 class PackedTensor:
@@ -166,6 +168,24 @@ class PackedTensor:
         """The transpose, over the same arrays and values."""
         return PackedTensor(self.pattern.transpose(*permutation), self._values)
 
+    @property
+    def T(self) -> "PackedTensor":
+        """The transpose of a matrix, over the same arrays and values; `DataError` for other tensors."""
+        require_matrix(self, "T")
+        return self.transpose(1, 0)
+
+    def __matmul__(self, x) -> torch.Tensor:
+        """`packed @ x` for a dense `x` [j], [j, k] or [..., j, k]: [i], [i, k] or [..., i, k], as `lacis.einsum`.
+
+        >>> PackedTensor.from_storage("(i, j) -> (i : dense, j : dense)", (2, 2), {}, torch.eye(2)) @ torch.ones(2)
+        tensor([1., 1.])
+        """
+        return times_dense(self, x)
+
+    def __rmatmul__(self, x) -> torch.Tensor:
+        """`x @ packed` for a dense `x` [i] or [..., i]: [j] or [..., j], as `lacis.einsum`."""
+        return dense_times(x, self)
+
     def entries(self) -> Entries:
         """Coordinates and values of the entries, part by part."""
         axes, values = [], []
@@ -194,6 +214,16 @@ class PackedTensor:
 
         return to_torch(self)
 
+    def to_scipy(self):
+        """The SciPy array of the same layout (`csr_array`, `csc_array`, `coo_array`, `bsr_array`), on the CPU.
+
+        Values are detached; on a CPU they are the same memory. Raises `FormatError` where SciPy has no such layout,
+        and `DataError` for half types and without SciPy.
+        """
+        from .scipy_matrices import to_scipy
+
+        return to_scipy(self)
+
     def validate(self) -> "PackedTensor":
         """Raise `DataError`, with the array and the place, unless all arrays are well formed and padding is 0."""
         from .validate import validate
@@ -206,6 +236,10 @@ class PackedTensor:
         from .plot import plot
 
         return plot(self, axes)
+
+    def _repr_html_(self) -> str:
+        padding = self.slots - self.nnz
+        return html(f"{self!r}\n{self.slots} stored values, {padding} of them padding; {self.nbytes} bytes")
 
     def __getstate__(self):
         return {**self.__dict__, "_tiles": {}}  # copies and files make their own

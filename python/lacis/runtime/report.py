@@ -10,6 +10,7 @@ import time
 
 import torch
 
+from ..notebook import html
 from ..operators import OPERATORS
 from .choice import path_of, predictions
 
@@ -92,6 +93,9 @@ class Report:
         console = Console(file=io.StringIO(), width=1000, color_system=None)  # no name is broken into two lines
         console.print(self.__rich__())
         return console.file.getvalue()
+
+    def _repr_html_(self) -> str:
+        return html(self)
 
     def __rich__(self):
         from rich.console import Group

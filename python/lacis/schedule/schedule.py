@@ -8,6 +8,7 @@ import re
 from typing import Any, Protocol
 
 from ..errors import ScheduleError, format_location, user_location
+from ..notebook import html
 from .edges import Activation
 from .handle import Group, Handle, Later
 from .names import Names
@@ -202,6 +203,9 @@ class Schedule:
 
     def __str__(self) -> str:
         return tree(self)
+
+    def _repr_html_(self) -> str:
+        return html(str(self))
 
     def __repr__(self) -> str:
         where = format_location(self.location)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packed tensors as neighbours of others: products by `@`, SciPy, notebooks, and what a packed weight answers."""
+
+import sys
+
+import lacis
+import pytest
+import torch
+
+D = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
+D = D * (torch.rand(7, 5, generator=torch.Generator().manual_seed(1)) < 0.5)
+P = lacis.pack(D, lacis.Csr)
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (2, 5, 3), (2, 0, 5, 3)])
+def test_matrix_times_dense(shape):
+    x = torch.randn(shape)
+    torch.testing.assert_close(P @ x, D @ x)
+
+
+@pytest.mark.parametrize("shape", [(7,), (3, 7), (2, 3, 7), (0, 3, 7)])
+def test_dense_times_matrix(shape):
+    x = torch.randn(shape)
+    torch.testing.assert_close(x @ P, x @ D)
+
+
+def test_products_are_differentiable():
+    x, values = torch.randn(3, 7, requires_grad=True), P.values.clone().requires_grad_()
+    found = torch.autograd.grad((x @ P.with_values(values)).sum(), [x, values])
+    torch.testing.assert_close(found[0], D.sum(1).expand(3, 7))
+    torch.testing.assert_close(found[1], P.pattern.gather(x.detach().sum(0)[:, None].expand(7, 5)))
+
+
+def test_transposes():
+    assert P.T.values is P.values
+    torch.testing.assert_close(P.T.to_dense(), D.T)
+    torch.testing.assert_close(P.T @ torch.ones(7), D.T @ torch.ones(7))
+
+
+def test_refused_products():
+    cube = lacis.pack(torch.ones(2, 2, 2), lacis.Csf(3))
+    for product in (lambda: cube @ torch.ones(2), lambda: torch.ones(2) @ cube, lambda: cube.T):
+        with pytest.raises(lacis.DataError, match="of matrices, the packed tensor has 3 axes"):
+            product()
+    with pytest.raises(lacis.DataError, match="two packed operands has no code.*take .to_dense"):
+        P @ P
+    with pytest.raises(lacis.DataError, match="einsum: 'j' is 5 long, but 4"):
+        P @ torch.ones(4)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        P @ 3
+
+
+KINDS = ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("class_", ["array", "matrix"])
+def test_from_scipy(kind, class_):
+    scipy = pytest.importorskip("scipy.sparse")
+    matrix = getattr(scipy, f"{kind}_{class_}")(D.numpy())
+    packed = lacis.pack(matrix, lacis.Csr)
+    assert packed.storage["crd1"].equal(P.storage["crd1"]) and packed.values.equal(P.values)
+
+
+def test_scipys_duplicates_and_zeros():
+    scipy = pytest.importorskip("scipy.sparse")
+    matrix = scipy.coo_array(([1.0, 2.0, 0.0], ([1, 1, 0], [2, 2, 1])), (3, 4))
+    assert lacis.pack(matrix, lacis.Csr).values.tolist() == [0.0, 3.0]
+    assert sorted(lacis.pack(matrix, lacis.Coo).values.tolist()) == [0.0, 1.0, 2.0]
+    assert lacis.pack(matrix, lacis.Csr, mask=torch.eye(3, 4, dtype=torch.bool)).values.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(lacis.DataError, match="torch has no dtype for the SciPy matrix's float128"):
+        lacis.pack(scipy.csr_array(D.numpy().astype("longdouble")), lacis.Csr)
+
+
+@pytest.mark.parametrize("format", [lacis.Csr(), lacis.Csc(), lacis.Coo(), lacis.Bsr(7, 5), lacis.Bsr(1, 5)], ids=str)
+def test_to_scipy(format):
+    scipy = pytest.importorskip("scipy.sparse")
+    matrix = lacis.pack(D, format).to_scipy()
+    assert scipy.issparse(matrix) and matrix.format == type(format).__name__.lower()
+    torch.testing.assert_close(torch.from_numpy(matrix.toarray()), D)
+    torch.testing.assert_close(lacis.pack(matrix, format).to_dense(), D)
+
+
+def test_to_scipy_refuses(monkeypatch):
+    pytest.importorskip("scipy.sparse")
+    for format in (lacis.Ell, lacis.Dense, lacis.Bsr(2, 2)):
+        with pytest.raises(lacis.FormatError, match="SciPy has no layout for .*lacis.pack.packed, lacis.Csr. stores"):
+            lacis.pack(D, format).to_scipy()
+    with pytest.raises(lacis.DataError, match=r"no sparse arrays of torch.bfloat16; call .to\(torch.float32\)"):
+        P.to(torch.bfloat16).to_scipy()
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with pytest.raises(lacis.DataError, match="SciPy is not installed"):
+        P.to_scipy()
+
+
+def build():
+    model = torch.nn.Sequential(torch.nn.Linear(5, 7))
+    s = lacis.create_schedule(model, target="eager")
+    s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
+    return s, s.build()[0].weight
+
+
+def test_notebooks():
+    s, _ = build()
+    for shown, word in ((P, "nnz="), (s, "Linear"), (s.report(), "sparse layers")):
+        text = shown._repr_html_()
+        assert text.startswith("<pre") and text.rstrip().endswith("</pre>") and word in text
+    assert "(i : dense, j : compressed)&gt;" in P._repr_html_()
+
+
+def test_weights_say_what_they_have_instead():
+    _, weight = build()
+    torch.testing.assert_close(weight.T.to_dense(), weight.to_dense().T)
+    x = torch.randn(3, 5)
+    torch.testing.assert_close(x @ weight.T, x @ weight.to_dense().T)
+    for name, instead in (("data", "set_packed"), ("grad", "weight.values.grad")):
+        with pytest.raises(AttributeError, match=f"a packed weight has no '{name}': .*{instead}"):
+            getattr(weight, name)
+        with pytest.raises(lacis.DataError, match=f"a packed weight has no '{name}': .*{instead}"):
+            setattr(weight, name, torch.zeros(7, 5))
