@@ -22,6 +22,7 @@ NAMES = [
     "graphs",
     "hybrid",
     "host_time",
+    "eager_training",
     "few_tokens",
     "tiles",
     "tile_schedules",

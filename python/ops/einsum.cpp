@@ -42,6 +42,28 @@ static void einsum(StableIValue *stack, uint64_t, uint64_t) {
   stack[0] = torch::stable::detail::from(launchOn(tensors, FoundKernel(key.get()), call).release());
 }
 
+/// einsum.exported(Tensor[] tensors, int operands, SymInt[] shape, str kernel_key, SymInt[] packed_shape): the same
+/// without companions, `operands` of the tensors being dense. Graphs that leave Python have it: what runs packages of
+/// AOTInductor hands over nothing for a list of tensors that is empty.
+static void einsumExported(StableIValue *stack, uint64_t, uint64_t) {
+  TextArgument key(stack[3]);
+  std::vector<OwnedTensor> tensors;
+  std::vector<int64_t> sizes;
+  takeTensors(stack[0], tensors);
+  auto operands = torch::stable::detail::to<int64_t>(stack[1]);
+  takeNumbers(stack[2], sizes);
+  Call call;
+  call.rank = sizes.size();
+  takeNumbers(stack[4], sizes);
+  if (operands < 0 || size_t(operands) > tensors.size())
+    refuseData("expected at least " + std::to_string(operands) + " tensors, got " + std::to_string(tensors.size()));
+  call.numOperands = size_t(operands);
+  call.shape = sizes.data();
+  call.packedShape = sizes.data() + call.rank;
+  call.packedRank = sizes.size() - call.rank;
+  stack[0] = torch::stable::detail::from(launchOn(tensors, FoundKernel(key.get()), call).release());
+}
+
 /// einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key): the same in the fewest lists. `tensors` are the
 /// dense operands and the storage; `sizes` the rank of the output, its shape, and the sizes of the packed operand. It
 /// has no autograd kernel: cheap to call, and wrong under grad mode, where it refuses.
@@ -72,6 +94,8 @@ static void einsumInference(StableIValue *stack, uint64_t, uint64_t) {
 STABLE_TORCH_LIBRARY(lacis, m) {
   m.def("einsum(Tensor[] operands, Tensor[] storage, SymInt[] shape, str kernel_key, SymInt[] packed_shape, "
         "Tensor[] companions) -> Tensor");
+  m.def("einsum.exported(Tensor[] tensors, int operands, SymInt[] shape, str kernel_key, SymInt[] packed_shape) "
+        "-> Tensor");
   m.def("einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key) -> Tensor");
   m.def("bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail) -> int");
   m.def("bind.pair(Tensor[] tensors, str kernel_key, int[] packed_shape, int[] shape) -> int");
@@ -82,6 +106,7 @@ STABLE_TORCH_LIBRARY(lacis, m) {
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
   m.impl("einsum", einsum);
+  m.impl("einsum.exported", einsumExported);
   m.impl("einsum.inference", einsumInference);
   m.impl("bind", bind);
   m.impl("bind.pair", bindPair);
@@ -91,6 +116,7 @@ STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
 
 STABLE_TORCH_LIBRARY_IMPL(lacis, CUDA, m) {
   m.impl("einsum", einsum);
+  m.impl("einsum.exported", einsumExported);
   m.impl("einsum.inference", einsumInference);
   m.impl("bind", bind);
   m.impl("bind.pair", bindPair);

@@ -11,10 +11,10 @@ _libraries: list[torch.library.Library] = []
 
 
 def register() -> None:
-    """Give both overloads of `lacis::einsum` an autocast kernel on the CPU and on CUDA."""
+    """Give the overloads of `lacis::einsum` an autocast kernel on the CPU and on CUDA."""
     library = torch.library.Library("lacis", "IMPL")
     for device, key in (("cpu", "AutocastCPU"), ("cuda", "AutocastCUDA")):
-        for name, kernel in (("einsum", _default), ("einsum.inference", _inference)):
+        for name, kernel in _KERNELS:
             library.impl(name, kernel(device, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))), key)
     _libraries.append(library)  # it takes its kernels along when it dies
 
@@ -41,6 +41,18 @@ def _inference(device: str, above):
             return torch.ops.lacis.einsum.inference(cast, sizes, kernel_key)
 
     return einsum
+
+
+def _exported(device: str, above):
+    run = _default(device, above)
+
+    def einsum(tensors, operands, shape, kernel_key, packed_shape):
+        return run(tensors[:operands], tensors[operands:], shape, kernel_key, packed_shape)
+
+    return einsum
+
+
+_KERNELS = (("einsum", _default), ("einsum.exported", _exported), ("einsum.inference", _inference))
 
 
 def family_of(dtype, kernel_key, storage, companions):

@@ -42,6 +42,10 @@ def _fake(operands, storage, shape, kernel_key, packed_shape=(), companions=()):
     return like.new_empty(shape, dtype=output_dtype(kernel_key, like))
 
 
+def _fake_exported(tensors, operands, shape, kernel_key, packed_shape):
+    return _fake(tensors[:operands], tensors[operands:], shape, kernel_key)
+
+
 def _fake_inference(tensors, sizes, kernel_key):
     refuse_meta(tensors)
     like = next(tensor for tensor in tensors if tensor.is_floating_point())
@@ -70,10 +74,12 @@ def register() -> None:
 def _register() -> None:
     torch.ops.load_library(_library_path())
     torch.library.register_fake("lacis::einsum", _fake)
+    torch.library.register_fake("lacis::einsum.exported", _fake_exported)
     torch.library.register_fake("lacis::einsum.inference", _fake_inference)
-    from . import autocast, bound, gradients, pattern_kernels
+    from . import autocast, bound, exported, gradients, pattern_kernels
 
     torch.library.register_autograd("lacis::einsum", gradients.backward, setup_context=gradients.setup_context)
+    exported.register()
     autocast.register()
     bound.register()
     pattern_kernels.register()
@@ -90,6 +96,9 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
     called. Traced graphs get the overload that is right in either mode.
     """
     if torch.compiler.is_compiling():
+        if torch.compiler.is_exporting() and not companions:
+            tensors = [*operands, *storage]
+            return torch.ops.lacis.einsum.exported(tensors, len(operands), shape, kernel_key, packed_shape)
         return torch.ops.lacis.einsum.default(operands, storage, shape, kernel_key, packed_shape, companions)
     if is_transformed():
         return transformed().einsum(operands, storage, shape, kernel_key, packed_shape, companions)
