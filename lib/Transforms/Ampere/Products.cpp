@@ -35,13 +35,18 @@ public:
 
   /// The registers of rows or columns [16 n, 16 n + 16) of this warp, and of step `step` of the contraction.
   SmallVector<Value> load(int64_t n, int64_t step) {
+    bool isByWord = isSingle && transposed;
+    SmallVector<Value> words = isByWord ? loadSingles(n, step) : loadMatrices(n, step);
+    llvm::append_range(loads, ArrayRef(words).take_front(isByWord ? words.size() : 1));
     if (!isSingle)
-      return loadMatrices(n, step);
-    SmallVector<Value> words = transposed ? loadSingles(n, step) : loadMatrices(n, step);
+      return words;
     for (Value &word : words)
       word = i.roundToTf32(word);
     return words;
   }
+
+  /// One register of each load so far.
+  ArrayRef<Value> allLoads() const { return loads; }
 
 private:
   SmallVector<Value> loadMatrices(int64_t n, int64_t step) {
@@ -104,6 +109,7 @@ private:
   bool transposed, isLeft, isSingle;
   Value base, side, lane, laneRow, laneChunk, exchange, lineOffset;
   llvm::SmallDenseMap<int64_t, Value> starts;
+  SmallVector<Value> loads;
 };
 
 } // namespace
@@ -134,6 +140,8 @@ RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, 
                     ValueRange(columns).slice(2 * half, 2), aType.getElementType());
     }
   }
+  for (const Fragments *side : {&left, &right})
+    llvm::append_range(loads[b.getInsertionBlock()], side->allLoads());
   return acc;
 }
 
@@ -271,7 +279,10 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
   Fragments fragments(i, b, loc, tile, /*transposed=*/true, /*isLeft=*/true, address, side, group.lane);
   auto two = VectorType::get(2, tile.getElementType());
   Pieces values;
-  for (Value word : fragments.load(row, column / 2)) {
+  SmallVector<Value> words = fragments.load(row, column / 2);
+  if (!waitsForStore(op.getAcc())) // a store uses what it reads
+    llvm::append_range(loads[b.getInsertionBlock()], fragments.allLoads());
+  for (Value word : words) {
     Value both = LLVM::BitcastOp::create(b, loc, two, word);
     for (int64_t half : {0, 1}) {
       Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));

@@ -97,6 +97,21 @@ void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
     setPieces(tile, i.add(begin, offset));
 }
 
+/// Does `outer` hold the operation that `inner` belongs to, or is it the same block?
+static bool isAround(Block *outer, Block *inner) {
+  while (inner && inner != outer)
+    inner = inner->getParentOp() ? inner->getParentOp()->getBlock() : nullptr;
+  return inner;
+}
+
+void RoleLowering::waitForLoads(OpBuilder &b, Location loc) {
+  for (auto &[block, words] : loads) {
+    OpBuilder at = isAround(block, b.getInsertionBlock()) ? b : OpBuilder(block->getTerminator());
+    Instructions(at, loc).waitForLoads(words);
+  }
+  loads.clear();
+}
+
 /// Filled when the copies of each thread are there; free when each thread has read what it multiplies.
 void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   Location loc = op.getLoc();
@@ -105,8 +120,10 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   Pieces at = placeOf(b, op.getRing());
   if (isProducer)
     i.arriveWhenCopied(barrier(i, place.full, at[Stage]));
-  else
+  else {
+    waitForLoads(b, loc);
     i.arrive(barrier(i, place.empty, at[Stage]));
+  }
   Value last = i.equal(at[Stage], op.getRing().getType().getStages() - 1);
   Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
   Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));

@@ -63,8 +63,11 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
   auto two = VectorType::get(2, tile.getElementType());
   Value address = tileAddress(i, op.getTile(), op.getPlace());
   Value from = i.add(address, fragment(b, i, pair, lineBytes(tile), op.getTransposed()));
+  SmallVector<Value> words = i.loadMatrices(from, op.getTransposed());
+  if (!waitsForStore(op.getAcc())) // a store uses what it reads
+    i.waitForLoads(words.front());
   Pieces values;
-  for (Value word : i.loadMatrices(from, op.getTransposed())) {
+  for (Value word : words) {
     Value both = LLVM::BitcastOp::create(b, loc, two, word);
     for (int64_t half : {0, 1}) {
       Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));

@@ -94,6 +94,16 @@ SmallVector<Value> WarpInstructions::loadMatrices(Value from, bool transposed) {
   return unpack(loaded, 4);
 }
 
+/// The sleep has an effect, so that the assembler keeps it, and with it the test that reads all words.
+void WarpInstructions::waitForLoads(ValueRange words) {
+  if (words.empty())
+    return;
+  Value any = words.front();
+  for (Value word : words.drop_front())
+    any = arith::OrIOp::create(b, loc, any, word);
+  effect("{\n.reg .pred rare;\nsetp.eq.u32 rare, $0, 66051;\n@rare nanosleep.u32 20;\n}", "r", any);
+}
+
 Value WarpInstructions::pack(Value low, Value high, Type element) {
   std::string type = element.isBF16() ? "bf16x2" : "f16x2";
   return assembly(b.getI32Type(), "cvt.rn." + type + ".f32 $0, $1, $2;", "=r,f,f", {high, low}, /*hasEffects=*/false);
