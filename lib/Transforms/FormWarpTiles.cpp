@@ -149,8 +149,10 @@ Value WarpForm::eval(OpBuilder &b, Value value, IRMapping &known) {
   return known.lookup(value);
 }
 
+/// What has the same result for the whole tile: arithmetic, and elements of operands, which nobody writes.
 void WarpForm::cloneShared(OpBuilder &b, Operation &op) {
-  bool same = op.getNumRegions() == 0 && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>() &&
+  bool hasNoEffect = isPure(&op) || hasSingleEffect<MemoryEffects::Read>(&op);
+  bool same = op.getNumRegions() == 0 && hasNoEffect && !op.hasTrait<OpTrait::IsTerminator>() &&
               llvm::none_of(op.getResults(), [&](Value v) { return varies(v); });
   if (same)
     b.clone(op, shared);

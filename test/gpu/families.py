@@ -118,6 +118,8 @@ def epilogues(activation, rows: int, tokens: int, dtype):
     """Bias, an activation and, after SiLU, a residual; and what they do to the product."""
     if activation is None:
         return None, lambda product: product
+    if activation == "scale":
+        return lacis.Epilogue(scale=torch.tensor(0.5, device="cuda", dtype=dtype)), lambda product: product / 2
     bias, residual = (torch.randn(*size, device="cuda").to(dtype) for size in ((rows,), (tokens, rows)))
     added = residual if activation == "silu" else None
     act = getattr(torch.nn.functional, activation)
@@ -190,7 +192,9 @@ def few() -> dict[str, Callable[..., Problem]]:
     """Kernels of up to 32 tokens."""
     blocks = [(128, 128), (64, 64), (32, 32), (16, 16), (64, 16), (16, 128)]
     found = {f"{b[0]}x{b[1]}": functools.partial(default, "", lacis.Bsr, b) for b in blocks}
-    return found | {"gelu 64x64": functools.partial(default, "", lacis.Bsr, (64, 64), after="gelu")}
+    after = {"gelu 64x64": ((64, 64), "gelu"), "scale 16x16": ((16, 16), "scale")}
+    make = functools.partial(default, "", lacis.Bsr)
+    return found | {name: functools.partial(make, block, after=what) for name, (block, what) in after.items()}
 
 
 def plain() -> dict[str, Callable[..., Problem]]:

@@ -80,6 +80,14 @@ def test_bias_activation_and_residual_are_part_of_the_kernel(block, activation, 
     assert [launch["grid"][0][-1].get("above") for launch in launches] == [None, 32], "one for up to 32 tokens"
 
 
+@pytest.mark.parametrize("block", mostly_long([16, 32, 64], 16))
+def test_a_scale_that_is_a_tensor_is_the_same_for_the_whole_tile(block):
+    after = Epilogue(scale=torch.ones((), dtype=torch.bfloat16))
+    _, _, text = problem(lacis.Bsr, 256, 384, 8, (block, block), epilogue=after)
+    compiled = _core.compile(text, TARGET, {"stages": True})
+    assert "mma.sync.aligned.m16n8k16" in compiled.stages["ptx"], "few tokens are multiplied by warps"
+
+
 def blocks_that_occur_twice(height, width):
     levels = (
         f"i floordiv {height} : dense, j floordiv {width} : compressed, i mod {height} : dense, j mod {width} : dense"
