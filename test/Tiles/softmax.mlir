@@ -3,11 +3,16 @@
 // a product, reductions of rows and arithmetic on an accumulator, chained. Nothing is sparse.
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s
 // RUN: lacis-compile %s --target=cpu --emit=target -o - | FileCheck %s --check-prefix=PLAIN
+// RUN: sed 's/consumers 2/consumers 1/' %s | lacis-compile - --target=cuda:sm_90a --emit=ptx -o - | FileCheck %s --check-prefix=ONE
 // PLAIN: cf.switch
 // CHECK: wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16
 // CHECK: max.NaN.f32
 // CHECK: shfl.sync.bfly
 // CHECK: stmatrix.sync.aligned.m8n8.x4.shared
+
+// One consumer and the producer share the registers out evenly: the assembler takes no more than it gives a thread.
+// ONE: setmaxnreg.inc.sync.aligned.u32 {{.*}}240;
+// ONE: setmaxnreg.dec.sync.aligned.u32 {{.*}}240;
 
 !x = !lacis.tile<128x64xbf16>
 !w = !lacis.tile<2x64x64xbf16>

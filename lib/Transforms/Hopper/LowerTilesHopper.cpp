@@ -23,7 +23,7 @@ struct Registers {
     int64_t groups = consumers + 1;
     int64_t start = std::min<int64_t>(total / (groups * kGroupThreads), 255) / 8 * 8;
     consumer = std::min(most, (start * groups - least) / consumers / 8 * 8);
-    producer = std::min(start, start * groups - consumer * consumers);
+    producer = std::min({start, most, start * groups - consumer * consumers});
   }
 };
 
