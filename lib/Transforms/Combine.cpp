@@ -160,7 +160,6 @@ LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value coordinate, const Lane
 }
 
 Value lacis::sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
-  constexpr unsigned space = 3, alignment = 16;
   auto module = function->getParentOfType<ModuleOp>();
   std::string name;
   for (unsigned number = 0; number == 0 || module.lookupSymbol(name); ++number)
@@ -168,8 +167,9 @@ Value lacis::sharedArray(OpBuilder &b, func::FuncOp function, int64_t bytes) {
   OpBuilder top = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), bytes);
   LLVM::GlobalOp::create(top, function.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal, name, Attribute(),
-                         alignment, space);
-  return LLVM::AddressOfOp::create(b, function.getLoc(), LLVM::LLVMPointerType::get(b.getContext(), space), name);
+                         kSharedAlignment, kSharedSpace);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), kSharedSpace);
+  return LLVM::AddressOfOp::create(b, function.getLoc(), pointer, name);
 }
 
 /// The argument, or whatever else, that an address is counted from.
@@ -294,7 +294,7 @@ static void finishWarpSum(scf::ForOp loop, const OwnSums &own, const SharedSums 
 }
 
 LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane, int64_t warps) {
-  constexpr int64_t lanes = 32, mostBytes = 48 * 1024;
+  constexpr int64_t lanes = 32;
   Location loc = loop.getLoc();
   for (Value result : loop.getResults())
     for (Operation *user : result.getUsers())
@@ -307,9 +307,9 @@ LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane
     width = std::max(width, static_cast<int64_t>(llvm::PowerOf2Ceil(bits / 8)));
   }
   int64_t bytes = warps * lanes * width * loop.getNumResults();
-  if (bytes > mostBytes)
+  if (bytes > kStaticSharedBytes)
     return loop.emitError("bind: ") << loop.getNumResults() << " sums of " << warps << " warps are " << bytes
-                                    << " bytes of shared memory, more than " << mostBytes;
+                                    << " bytes of shared memory, more than " << kStaticSharedBytes;
   OpBuilder b(loop);
   FailureOr<OwnSums> own = inlineSum(loop, coordinate);
   if (failed(own))

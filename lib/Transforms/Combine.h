@@ -39,6 +39,11 @@ llvm::LogicalResult inlineLaneScan(mlir::scf::ForOp loop, mlir::Value coordinate
 /// then the sums of the group are exchanged and added in a fixed order.
 llvm::LogicalResult inlineLaneSum(mlir::scf::ForOp loop, mlir::Value coordinate, const LaneGroup &group);
 
+/// The static shared memory that a block may have, on every architecture; in bytes.
+constexpr int64_t kStaticSharedBytes = 48 * 1024;
+/// The address space of shared memory, and the bytes that an array in it begins at a multiple of.
+constexpr unsigned kSharedSpace = 3, kSharedAlignment = 16;
+
 /// Shared memory of a kernel, of so many bytes.
 mlir::Value sharedArray(mlir::OpBuilder &b, mlir::func::FuncOp function, int64_t bytes);
 

@@ -256,6 +256,27 @@ LogicalResult join(func::FuncOp first, func::FuncOp then) {
   return success();
 }
 
+/// Staged tiles, sums of warps and whatever else lies in static shared memory fit into a block's together.
+LogicalResult checkSharedMemory(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  llvm::SmallDenseMap<StringRef, int64_t> arrays;
+  function.walk([&](LLVM::AddressOfOp address) {
+    auto global = module.lookupSymbol<LLVM::GlobalOp>(address.getGlobalName());
+    auto type = global && global.getAddrSpace() == kSharedSpace ? dyn_cast<LLVM::LLVMArrayType>(global.getType())
+                                                                : LLVM::LLVMArrayType();
+    if (type)
+      arrays[address.getGlobalName()] = static_cast<int64_t>(llvm::alignTo(type.getNumElements(), kSharedAlignment));
+  });
+  int64_t bytes = 0;
+  for (auto &[name, size] : arrays)
+    bytes += size;
+  if (bytes <= kStaticSharedBytes)
+    return success();
+  return function.emitError("bind: staged tiles and sums of warps take ")
+         << bytes << " bytes of a block's shared memory together, more than " << kStaticSharedBytes
+         << "; split the staged loops smaller, or bind fewer warps";
+}
+
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {
   void runOnOperation() override {
     SmallVector<func::FuncOp> beside; // nests that join the next launch
@@ -270,6 +291,8 @@ struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {
         if (failed(join(other, function)))
           return failure();
       beside.clear();
+      if (failed(checkSharedMemory(function)))
+        return failure();
       return launch;
     };
     if (failed(mapNests(getOperation(), map)))

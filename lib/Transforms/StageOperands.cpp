@@ -3,6 +3,7 @@
 /// for k0: y += x[f(k0)]  -->  for k0: t = x[tile], by all threads of the block; y += t[f]
 ///
 /// Guards that only some threads pass move inside the loop, so that all of them load and meet at the barriers.
+#include "Combine.h"
 #include "Footprint.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -20,9 +21,6 @@ namespace lacis {
 
 using namespace mlir;
 using namespace lacis;
-
-/// Static shared memory of a block, on every architecture.
-static constexpr int64_t kSharedBytes = 48 * 1024;
 
 namespace {
 
@@ -260,9 +258,9 @@ LogicalResult StagedLoop::run(int64_t &bytes) {
   for (auto &[source, tile] : tiles) {
     Type element = cast<RankedTensorType>(source.getType()).getElementType();
     bytes += llvm::alignTo(sizeOf(tile.extents) * std::max(1u, element.getIntOrFloatBitWidth() / 8), 16);
-    if (bytes > kSharedBytes)
+    if (bytes > kStaticSharedBytes)
       return refuse() << "with the tiles of loop '" << name << "' a block takes " << bytes
-                      << " bytes of shared memory, more than " << kSharedBytes << "; split its loops smaller";
+                      << " bytes of shared memory, more than " << kStaticSharedBytes << "; split its loops smaller";
     Value target = makeTile(b, element, tile);
     fill(b, source, target, tile);
     for (ReadOp read : tile.reads) {
