@@ -167,12 +167,35 @@ void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring
   });
 }
 
+/// Marks that only tiles make something of, in a function without any.
+static LogicalResult refuseMarks(func::FuncOp function) {
+  constexpr StringLiteral noTiles = ", and no loop is tensorized; tensorize the loops of a tile, or leave the step out";
+  for (unsigned number = 0; number < function.getNumArguments(); ++number)
+    if (function.getArgAttr(number, "lacis.regroup"))
+      return function.emitError("regroup: only tiles walk another layout of ")
+             << function.getArgAttrOfType<StringAttr>(number, "lacis.name") << noTiles;
+  LogicalResult result = success();
+  function.walk([&](LoopOp loop) {
+    if (loop->hasAttr("lacis.balance"))
+      result = loop.emitError("balance: only tiles are handed out in lists, as those of loop '")
+               << loop.getName() << "' would be" << noTiles;
+    else if (loop.getBind() == StringRef("warpgroup"))
+      result = loop.emitError("bind: only tiles are multiplied by a 'warpgroup', which loop '")
+               << loop.getName() << "' is bound to" << noTiles;
+    return succeeded(result) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return result;
+}
+
 namespace {
 
 struct FormTiles : lacis::impl::LacisFormTilesBase<FormTiles> {
   void runOnOperation() override {
-    if (!isTensorized(getOperation()))
+    if (!isTensorized(getOperation())) {
+      if (failed(refuseMarks(getOperation())))
+        signalPassFailure();
       return;
+    }
     if (isSampledNest(getOperation())) {
       if (failed(formSampledTiles(getOperation())))
         signalPassFailure();

@@ -11,6 +11,10 @@
 // RUN: sed 's/%before: bf16/%before: f32/; s/%old: tensor<?x?xbf16>/%old: tensor<?x?xf32>/; s/old : tensor<?x?xf32>, tensor<?x?xbf16>/old : tensor<?x?xf32>, tensor<?x?xf32>/; s/%wide = arith.extf .*$/%wide = arith.addf %before, %zero : f32/' %s | %{tiles} --check-prefix=AFTER
 // RUN: sed 's/#lacis.balance<.*16>, //' %s | %{tiles} --check-prefix=WORK
 // RUN: sed 's/#lacis.regroup<.*#pairs>,//' %s | %{tiles} --check-prefix=GROUP
+// DEFINE: %{open} = sed -e 's/, #lacis.pipeline<.*>,$//' -e 's/#lacis.tensorize<.*>]} {/]} {/'
+// RUN: %{open} %s | %{tiles} --check-prefix=LAYOUT
+// RUN: %{open} -e 's/#lacis.regroup<.*#pairs>,//' %s | %{tiles} --check-prefix=GROUPS
+// RUN: %{open} -e 's/#lacis.regroup<.*#pairs>,//; s/#lacis.bind<[^>]*>,//' %s | %{tiles} --check-prefix=LISTS
 
 // One step or one type is another than in the schedule that makes tiles.
 // OPEN: error: tiles: loop 'b1' is neither tensorized, nor bound to 'warpgroup', nor jammed
@@ -22,6 +26,9 @@
 // STAGED: error: tiles: operand "w" is not staged in 'shared'
 // WORK: error: tiles: nothing says who works on which tile; balance the second loop of the nest
 // GROUP: error: tiles: the stored operand is walked in its own layout; regroup it
+// LAYOUT: error: regroup: only tiles walk another layout of "w", and no loop is tensorized; tensorize the loops of a tile
+// LISTS: error: balance: only tiles are handed out in lists, as those of loop 'b0' would be, and no loop is tensorized
+// GROUPS: error: bind: only tiles are multiplied by a 'warpgroup', which loop 'i01' is bound to, and no loop is tensorized
 // WIDE: error: tiles: a residual takes the place of a dense tile, 128 columns wide; tiles have 64 rows
 // AFTER: error: tiles: what follows the sum reads more than vectors along the rows of a tile
 
