@@ -26,7 +26,7 @@
 // STAGED: error: tiles: operand "w" is not staged in 'shared'
 // WORK: error: tiles: nothing says who works on which tile; balance the second loop of the nest
 // GROUP: error: tiles: the stored operand is walked in its own layout; regroup it
-// LAYOUT: error: regroup: only tiles walk another layout of "w", and no loop is tensorized; tensorize the loops of a tile
+// LAYOUT: error: regroup: only tiles walk another layout of "w", and no loop is tensorized; tensorize the loops of a tile, or leave the step out
 // LISTS: error: balance: only tiles are handed out in lists, as those of loop 'b0' would be, and no loop is tensorized
 // GROUPS: error: bind: only tiles are multiplied by a 'warpgroup', which loop 'i01' is bound to, and no loop is tensorized
 // WIDE: error: tiles: a residual takes the place of a dense tile, 128 columns wide; tiles have 64 rows
