@@ -169,7 +169,7 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
   if (tensor.name.empty()) {
     rule = &operandRule(tensor.operand);
   } else {
-    auto found = storageIndex.find({tensor.part, tensor.format, "", tensor.name});
+    auto found = storageIndex.find({tensor.part, tensor.format, tensor.rule, tensor.name});
     if (found == storageIndex.end() || tensor.operand != packed)
       return malformed("an array '" + tensor.name + "' that no argument reads");
     rule = &plan.storage[found->second];

@@ -71,7 +71,10 @@ static json::Value toJson(const Artifact::SharedSize &size) {
 
 static json::Value toJson(const Artifact::Tensor &tensor) {
   json::Object object{{"operand", tensor.operand}, {"dtype", tensor.dtype}};
-  for (auto [key, value] : {std::pair("part", &tensor.part), {"format", &tensor.format}, {"name", &tensor.name}})
+  for (auto [key, value] : {std::pair("part", &tensor.part),
+                            {"format", &tensor.format},
+                            {"rule", &tensor.rule},
+                            {"name", &tensor.name}})
     if (!value->empty())
       object[key] = *value;
   if (tensor.optional)
@@ -284,6 +287,7 @@ struct HeaderReader {
     tensor.operand = reader.integer("operand", 0, true);
     tensor.part = reader.text("part");
     tensor.format = reader.text("format");
+    tensor.rule = reader.text("rule");
     tensor.name = reader.text("name");
     tensor.dtype = reader.text("dtype");
     tensor.optional = reader.boolean("optional", false);

@@ -12,7 +12,7 @@ std::string lacis::dtypeName(Type type) {
   return name;
 }
 
-/// The argument whose arrays a part or a walk shows.
+/// The argument whose arrays a part shows, or whose pattern an array is derived from.
 static BlockArgument argumentOf(Value tensor) {
   while (Operation *op = tensor.getDefiningOp())
     tensor = op->getOperand(0);
@@ -27,8 +27,10 @@ TensorTable::TensorTable(func::FuncOp function, const KernelArguments &arguments
     if (formatOf(argument))
       addStorage(argument);
   function.walk([&](Operation *op) {
-    if (isa<PartOp, WalkOp>(op))
+    if (isa<PartOp, WalkOp, RegroupOp>(op))
       addStorage(op->getResult(0));
+    if (auto lists = dyn_cast<BalanceOp>(op))
+      addLists(lists);
   });
 }
 
@@ -90,6 +92,14 @@ void TensorTable::addArray(const TensorSource &source, StringRef name, Type elem
   tensors.push_back(std::move(tensor));
 }
 
+/// Does the array say, in one word for each parent, which coordinates are stored?
+static bool isPresence(LevelAttr level, const BufferSpec &buffer) {
+  CoordinateInterface coordinate = level.getCoordinate();
+  bool isOwn = Attribute(level.getExtent()) != Attribute(coordinate);
+  return isOwn && !coordinate.isStored() &&
+         llvm::any_of(coordinate.getBuffers(), [&](const BufferSpec &own) { return own.name == buffer.name; });
+}
+
 /// The arrays of one level under `parents` positions; answers the positions of the level.
 TensorTable::Product TensorTable::addLevel(const TensorSource &source, LevelAttr level, unsigned number,
                                            ArrayRef<int> axes, Product parents) {
@@ -103,7 +113,8 @@ TensorTable::Product TensorTable::addLevel(const TensorSource &source, LevelAttr
     width = extent.getTrip() ? Product{Factor{-1, 1, *extent.getTrip()}} : unknown();
     llvm::append_range(positions, width);
   } else if (extent.isLink() && parents.size() == 1) {
-    links.push_back({source, parents[0].size});
+    if (source.rule.empty()) // tiles of an execution layout link to parts of blocks: one slot has several
+      links.push_back({source, parents[0].size});
   } else if (!extent.followsParent() && !extent.isLink()) {
     positions = unknown();
   }
@@ -113,6 +124,8 @@ TensorTable::Product TensorTable::addLevel(const TensorSource &source, LevelAttr
       dims = SmallVector<Dimension>{{parents, 1}};
     if (buffer.length == BufferSpec::Positions)
       dims = width.empty() ? SmallVector<Dimension>{{positions, 0}} : SmallVector<Dimension>{{parents, 0}, {width, 0}};
+    if (buffer.length == BufferSpec::Unknown && isPresence(level, buffer))
+      dims = SmallVector<Dimension>{{parents, 0}};
     addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType, std::move(dims));
   }
   return positions;
@@ -136,6 +149,8 @@ void TensorTable::addStorage(Value tensor) {
   unsigned prefix = format.getLevels().size() - format.getNumTileLevels();
   for (unsigned n = 0; n < prefix; ++n)
     positions = addLevel(source, format.getLevels()[n], n, axes, std::move(positions));
+  if (isa_and_nonnull<RegroupOp>(tensor.getDefiningOp()))
+    addArray(source, "origin", b.getI32Type(), SmallVector<Dimension>{{unknown(), 0}});
   if (source.kind == TensorSource::Derived)
     return;
   SmallVector<Dimension> values{{positions, 0}};
@@ -148,6 +163,15 @@ void TensorTable::addStorage(Value tensor) {
   }
   addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values);
   addArray(source, "valid", b.getI1Type(), values, /*optional=*/true);
+}
+
+/// The arrays of work lists: how long they are, the pattern alone knows.
+void TensorTable::addLists(BalanceOp lists) {
+  TensorSource source = sourceOf(lists.getResult(), {});
+  for (auto [number, level] : llvm::enumerate(formatOf(lists.getResult()).getLevels()))
+    for (const BufferSpec &buffer : level.getBuffers())
+      addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType,
+               SmallVector<Dimension>{{unknown(), 0}});
 }
 
 /// A product with a factor that no tensor tells becomes a size of its own, the same wherever the product is; what

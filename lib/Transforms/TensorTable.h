@@ -55,6 +55,7 @@ private:
   int letter(llvm::StringRef name);
   void addOperand(mlir::BlockArgument argument);
   void addStorage(mlir::Value tensor);
+  void addLists(BalanceOp lists);
   Product addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<int> axes,
                    Product parents);
   void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,

@@ -66,6 +66,31 @@ def test_forward(case, target):
         check(kernel(packed, x), x.double() @ packed.to_dense().double().T)
 
 
+def test_derived_arrays_are_checked():
+    """By dtype, rank, and the sizes that levels give their arrays; what the pattern alone knows may be any."""
+    packed = weight("16")
+    x = torch.randn(8, packed.shape[1]).to(packed.dtype)
+    kernel = tiled("ij,bj->bi", [packed, x], "cuda:sm_90a")
+    names, arrays = [name for _, _, name in kernel.names], kernel.arrays(packed)
+    assert {"pos1", "crd1", "pos2", "bits2", "origin", "crd2", "crd3"} <= set(names)
+
+    def run(n, array):
+        given = [*arrays[:n], array, *arrays[n + 1 :]]
+        return kernel.launch([x], given, [8, packed.shape[0]], kernel.key, list(packed.shape), [])
+
+    for n, (_, text, name) in enumerate(kernel.names):
+        if not text or name == "values":
+            continue
+        with pytest.raises(lacis.DataError, match=f"{name} of .*: expected dtype i32, got i64"):
+            run(n, arrays[n].long())
+        with pytest.raises(lacis.DataError, match=f"{name} of .*: expected 1 dimensions, got 2"):
+            run(n, arrays[n][None])
+        if text.startswith("regroup") and name != "origin":
+            with pytest.raises(lacis.DataError, match="of .*: expected size .* in dimension 0"):
+                run(n, arrays[n][:-1])
+    check(run(0, arrays[0]), x.double() @ packed.to_dense().double().T)
+
+
 @pytest.mark.parametrize("case, target", mostly_long(TURNS))
 def test_gradient_of_the_input(case, target):
     packed = weight(case)

@@ -65,6 +65,7 @@ struct Artifact {
     int64_t operand = 0; // -1 is the output
     std::string part;    // of a named array, as in Argument; without a name: the operand itself
     std::string format;
+    std::string rule;
     std::string name;
     std::string dtype; // empty: anything
     bool shaped = false;
