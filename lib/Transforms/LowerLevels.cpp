@@ -16,7 +16,8 @@ using namespace lacis;
 
 namespace {
 
-/// 64 when some index array of some operand is, or a loop runs over the pairs of two, else 32.
+/// The width of positions and coordinates in the kernel, in bits. It is 64 if an operand has an index array of 64 bits,
+/// or if a loop runs over pairs of coordinates: the product of two sizes can exceed 2^31. Else it is 32.
 unsigned indexBits(func::FuncOp function) {
   unsigned bits = 32;
   auto visit = [&](Type type) {

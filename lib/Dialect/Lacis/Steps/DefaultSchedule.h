@@ -8,7 +8,8 @@
 
 namespace lacis {
 
-/// Makes steps one after another: each is applied at once, so that the next sees its loops.
+/// Records steps one after another. Each step is applied when it is recorded, so the next one sees the loops that it
+/// made.
 class ScheduleBuilder {
 public:
   ScheduleBuilder(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps) : nest(nest), steps(steps) {}
@@ -19,7 +20,8 @@ public:
   void apart(llvm::StringRef part);
   void precompute(llvm::StringRef part, FormatAttr layout);
   void reorder(llvm::ArrayRef<std::string> loops);
-  /// `unit` of a GPU, or `parallel`; where iterations meet in one output they are brought together in their order.
+  /// Binds the loop to `unit` of a GPU, or makes it parallel where `unit` is `parallel`. Iterations that add to the same
+  /// output element do so in their order (`race` with `order`).
   void bind(llvm::StringRef loop, llvm::StringRef unit);
   void race(llvm::StringRef loop, llvm::StringRef strategy);
   void vectorize(llvm::StringRef loop, int64_t width);
@@ -45,69 +47,70 @@ private:
   bool ok = true;
 };
 
-/// The letter whose elements become lanes: the innermost axis of the output that no encoded operand has.
+/// The letter whose elements become lanes. It is the innermost axis of the output that no operand with a format has.
 std::string laneLetter(Nest &nest);
-/// The letter of a loop: `i` of `i0`, `i10`.
+/// The letter in a loop's name: `i` in `i0` and in `i10`.
 llvm::StringRef letterOf(llvm::StringRef loop);
-/// Dense operands (the output too) that the main nest, or that whose names begin with `prefix`, touches and that have
-/// `letter`, but not as their last axis: (name, axis of the letter).
+/// The dense operands that have `letter` as an axis, but not as the last one: (name, axis of the letter). The output is
+/// one of them. They are those of the main nest, or of the nest whose loop names begin with `prefix`.
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter,
                                                                    llvm::StringRef prefix = "");
-/// The last part of the sum that the nest is over, where it lists its rows (`apart`); else nothing.
+/// The name of the last part of a sum of formats, if `apart` made that part list its rows; else empty.
 llvm::StringRef listedPart(Nest &nest);
 /// How a target copies an operand to panels of lanes.
 struct CopyRule {
-  int64_t panel;           // lanes of a panel
-  int64_t tile;            // neighbours of the last axis whose size is not constant that a thread copies
-  llvm::StringRef unit;    // of the loops over tiles and panels, or empty: they stay open
-  llvm::StringRef threads; // of the loop over the lanes of a panel, or empty
-  int64_t vector = 1;      // of them, where that divides the size, that are read or written as one
-  bool rows = false;       // the panels of one row lie side by side, not the rows of one panel
-  bool tiles = false;      // of as many lanes as neighbours are transposed in registers
-  bool inputs = false;     // these alone: the output is written where it lies
+  int64_t panel;           // lanes in a panel
+  int64_t tile;            // elements a thread copies, along the last axis whose size is not constant
+  llvm::StringRef unit;    // what the loops over tiles and panels are bound to; empty leaves them unbound
+  llvm::StringRef threads; // what the loop over the lanes of a panel is bound to; empty leaves it unbound
+  int64_t vector = 1;      // elements in one load or store, if the axis's size is a multiple
+  bool rows = false;       // the panels of one row are contiguous; else the rows of one panel are
+  bool tiles = false;      // tiles of as many lanes as elements are transposed in registers
+  bool inputs = false;     // only inputs are copied; the output is written in its own layout
 };
-/// Lays the operands that have `lane` across their rows out in panels; for the nest whose names begin with `prefix`.
+/// Copies the operands whose rows `lane` runs across to panels, for the nest whose loop names begin with `prefix`.
 void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyRule &rule, llvm::StringRef prefix = "");
-/// The first steps of the nest for up to `most` vectors: those that stand together in its loop `lane`1, innermost.
-/// Answers what the names of its loops begin with.
+/// Makes a nest for up to `most` vectors, whose innermost loop `lane`1 runs over them. Returns the prefix of its loops'
+/// names.
 std::string openCase(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t most);
-/// The output has the pattern of an operand: the main nest runs over its entries.
+/// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
 bool isSampled(Nest &nest);
-/// The innermost loop over a digit of a stored block, where the neighbours of a row of the block are neighbours in
-/// every operand too; null elsewhere.
+/// The innermost loop over a digit of a stored block, or null. Its consecutive iterations read consecutive elements of
+/// every operand.
 LoopOp blockLoop(Nest &nest);
 /// The innermost loop that carries a sum, or null.
 LoopOp sumLoop(Nest &nest);
-/// The same for each letter that a step has vectorised: a vector reads neighbours.
+/// Does so for each letter that a step has vectorized, because a vector load reads consecutive elements.
 void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
-/// Splits the lanes of the nest of loop `lane` into panels: the panels outermost, the lanes of one innermost.
+/// Splits loop `lane` into panels. The loop over panels becomes the outermost, the loop over the lanes of one panel the
+/// innermost.
 void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
-/// The nests of a function, those that copy an operand too: the loops perfectly nested in each.
+/// The perfectly nested loops of each nest of the function. Nests that copy an operand are included.
 llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
-/// Binds the loops of a chain that have no mark and no constant size to `unit`.
+/// Binds those loops of a chain to `unit` that no step has marked and whose trip count is not constant.
 void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
-/// No bound inside depends on the loop's coordinate, so that copies of its body can share the loops.
+/// Can the loop be jammed? No bound of an inner loop depends on its coordinate then.
 bool canJam(LoopOp loop);
-/// What a warp multiplies by one instruction: nothing before sm_80.
+/// The element types that one warp's matrix instruction multiplies. There is none before sm_80.
 enum class WarpProducts { None, Halves };
 
-/// The default schedule of any GPU: loops on warps and lanes.
+/// The default schedule of any GPU, without tiles: loops are bound to warps and lanes.
 llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
-/// Nests of their own for few vectors, where the main nest sums entries of one operand, or blocks that a warp
-/// multiplies.
+/// Makes nests for small batches. The main nest must sum over entries of one operand, or over stored blocks that a warp
+/// can multiply.
 void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts::Halves);
-/// The nest that sums up a part before the others, as the part would run by itself.
+/// Schedules the nest that computes a part of a sum before the others, as if the part were the only operand.
 void schedulePrecomputed(ScheduleBuilder &schedule, llvm::StringRef part);
-/// The main nest on lanes, where the output has no vectors of its own; false where it sums no entries.
+/// Binds the sum of the main nest to lanes, for outputs without a dense axis. Returns false if it sums no entries.
 bool scheduleVector(ScheduleBuilder &schedule);
-/// A step has asked for products of tiles: every loop has a place in them.
+/// Has a `tensorize` step marked a loop? No default step is added then.
 bool isTensorized(Nest &nest);
-/// The loop over entries whose equal shares `split_nnz` can make of the rows `rows`, or null.
+/// The loop over entries that `split_nnz` can cut into equal shares, inside of the loop `rows`; or null.
 LevelLoopOp sharedEntries(LoopOp rows);
-/// Is `fact` known of a letter of an encoded operand? `lacis.uneven`: some coordinates have far more entries than most;
-/// `lacis.large`: so many coordinates that 32 vectors for each do not fit into the second-level cache of a GPU.
+/// Does a letter of an operand with a format carry the hint `fact`? `lacis.uneven`: some coordinates have far more
+/// entries than most. `lacis.large`: 32 vectors for each coordinate exceed a GPU's second-level cache.
 bool letterHas(Nest &nest, llvm::StringRef letter, llvm::StringRef fact);
-/// Is it known of a letter that the output does not have?
+/// Does a letter that is summed over carry the hint `fact`?
 bool summedHas(Nest &nest, llvm::StringRef fact);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);

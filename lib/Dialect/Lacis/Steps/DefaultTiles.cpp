@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The default schedule of tensor cores: products of half types, or of float32 that may take TF32, whose stored blocks
-/// are dense become tiles, of the sizes that an architecture has for them; all else runs as on any GPU.
+/// The default schedule of tensor cores. Products with stored blocks become tiles, if they are of a half type or may
+/// take TF32. An architecture says the sizes of the tiles. Every other nest gets the default schedule of any GPU.
 #include "DefaultTiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
@@ -11,13 +11,17 @@
 using namespace mlir;
 using namespace lacis;
 
+/// Work lists are made for so many groups of `raster` tiles of the dense axis. The load of each worker is carried on from
+/// group to group. 16 groups of 1024 tokens are 16384 tokens. After the last group the lists are used again.
 static constexpr int64_t kGroups = 16;
-/// Up to so many tiles of the dense axis the long rows of an uneven pattern are cut.
+/// Long rows of an uneven pattern are cut for up to so many tiles of the dense axis. With more tiles the rows come out
+/// even over the processors without a cut (docs/tensor-cores.md, "Long rows, and few shares").
 static constexpr int64_t kCut = 8;
-/// The sums of shares of stored blocks that do not come out even are cut into up to so many parts.
+/// The sum of a share is split into up to so many parts. 16 and 32 parts were measured, and gained only with few shares
+/// in blocks of 16.
 static constexpr int64_t kParts = 8;
 
-/// Sizes that are multiples of 8, of float32 4: rows are copied by 16 bytes.
+/// Is every size of the operand a multiple of 8, or of 4 for float32? Rows are copied in chunks of 16 bytes.
 static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) {
   auto type = cast<RankedTensorType>(stored.getType());
   auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
@@ -29,7 +33,7 @@ static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) 
   return true;
 }
 
-/// Layouts and companions have one slot for each block.
+/// May two blocks have the same coordinates? An execution layout has one slot for each block, so it cannot hold both.
 static bool hasDuplicates(FormatAttr format) { return format.getMultiset(); }
 
 static bool isHalf(Type type) {
@@ -43,7 +47,7 @@ static bool sameHalves(ArrayRef<BlockArgument> operands) {
   });
 }
 
-/// Of half types all, or of float32 all where that may take TF32.
+/// Do the operands have types that tensor cores multiply? These are one half type, or float32 if it may take TF32.
 static bool areMultiplied(ArrayRef<BlockArgument> operands, bool isTf32) {
   auto isSingle = [](BlockArgument operand) { return getElementTypeOrSelf(operand).isF32(); };
   return sameHalves(operands) || (isTf32 && llvm::all_of(operands, isSingle));
@@ -51,7 +55,7 @@ static bool areMultiplied(ArrayRef<BlockArgument> operands, bool isTf32) {
 
 bool lacis::takesTf32(Nest &nest) { return nest.getFunction()->hasAttr("lacis.tf32"); }
 
-/// A line of 128 bytes has half of the elements.
+/// The panel for float32, of which a line of 128 bytes has half as many elements as of a half type.
 static TilePanel inSingles(TilePanel panel) {
   panel.step /= 2;
   panel.tileRows = std::min(panel.tileRows, panel.step);
@@ -82,20 +86,20 @@ static std::string layoutText(Product &product, func::FuncOp function, const Til
 }
 
 namespace {
-/// A loop over rows: how many rows one of its rounds is, and how many rounds there are (0: unknown).
+/// A loop over rows. `unit` is the number of rows in one round, `rounds` the number of rounds (0: unknown).
 struct RowLoop {
   std::string name;
   int64_t unit, rounds;
 };
 
-/// The loops over rows, by what they become.
+/// The names of the loops over rows, by what a round becomes: a panel, a consumer, an accumulator, a row of a tile.
 struct RowLoops {
   std::string panels, consumers;
   std::vector<std::string> parts, rows;
 };
 } // namespace
 
-/// The loops over the digits of the rows, of which all but the first have a constant size.
+/// The loops over the digits of the rows. All but the first have a constant trip count.
 static SmallVector<RowLoop> rowLoops(ArrayRef<LoopOp> loops) {
   SmallVector<RowLoop> found;
   int64_t unit = 1;
@@ -107,7 +111,7 @@ static SmallVector<RowLoop> rowLoops(ArrayRef<LoopOp> loops) {
   return found;
 }
 
-/// Cuts the rows at the sizes of panel, consumer and tile.
+/// Splits the loops over rows, so that one loop each runs over panels, consumers and row tiles.
 static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, SmallVector<RowLoop> loops) {
   const int64_t each = panel.rows / panel.consumers;
   for (int64_t size : {panel.rows, each, panel.tileRows}) {
@@ -185,8 +189,9 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
-/// Loops over the digits that tiles need: of the rows the grid of blocks and the rows of one, of the columns one. A
-/// matrix has no blocks. Other parts of a sum may cut the rows too.
+/// Do the loops have the digits that tiles need? The rows have one over the grid of blocks and one over the rows of a
+/// block. The columns have one. A dense matrix has no blocks, so its rows have one loop as well. Other parts of a sum
+/// may split the rows further.
 static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
                          int64_t block) {
   bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 && !columns[0].getTrip() &&
@@ -200,7 +205,7 @@ static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> c
 
 //===- Sums ---------------------------------------------------------------===//
 
-/// Each part is one loop beside `walk`, which carries the sum on.
+/// Is each part of the sum one loop in the block of `walk`? Each carries the sum on to the next.
 static bool areSideBySide(ArrayRef<StringRef> parts, Operation *walk) {
   return llvm::all_of(parts, [&](StringRef part) {
     return llvm::count_if(*walk->getBlock(), [&](Operation &op) {
@@ -210,7 +215,7 @@ static bool areSideBySide(ArrayRef<StringRef> parts, Operation *walk) {
   });
 }
 
-/// The product that goes to tiles: of a sum, that of the part with the largest stored blocks that fit.
+/// The product that becomes tiles. Of a sum of formats it is that of the part with the largest blocks that have a panel.
 static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes) {
   std::string why;
   SmallVector<StringRef> parts = nest.parts();
@@ -230,7 +235,7 @@ static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes
   return best;
 }
 
-/// The parts of a sum that do not go to tiles are summed up before, to where accumulators load them.
+/// Computes the other parts of a sum before. Their result lies in a workspace, from which accumulators start.
 static Product precomputeOthers(ScheduleBuilder &schedule, Product product, const TilePanel &panel) {
   Nest &nest = schedule.getNest();
   auto own = product.tensor.getDefiningOp<PartOp>();
@@ -273,7 +278,7 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   std::string pattern = nameOf(product.pattern), left = nameOf(product.left), right = nameOf(product.right);
   std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
   std::string layout = sampledLayout(product, panel);
-  constexpr int64_t half = 64; // rows of a consumer
+  constexpr int64_t half = 64; // rows that a consumer's accumulator has
   bool splitsBlocks = height == 2 * half;
   std::optional<int64_t> capacity = panel.within ? std::optional(half / height) : std::nullopt;
   int64_t share = panel.share * capacity.value_or(panel.rows / height * (panel.step / width));
@@ -289,7 +294,7 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   }
   schedule.split(sum, panel.depth);
   schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
-  bool isCut = !takesTf32(schedule.getNest()); // what mma.sync sums up is not added up apart
+  bool isCut = !takesTf32(schedule.getNest()); // TF32 goes by mma.sync, which keeps no partial sums
   schedule.balance(entries + "0", 1, 1, panel.within, /*cut=*/std::nullopt,
                    isCut ? std::optional(kParts) : std::nullopt);
   schedule.bind(consumers, "warpgroup");
@@ -300,7 +305,7 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   schedule.tensorize({rows, columns, sum + "1"}, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
-/// Runs a sampled product on tensor cores, if it is one for them.
+/// Schedules a sampled product on tensor cores. Returns nullopt if tiles cannot take it.
 static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps,
                                                     const TileSizes &sizes) {
   std::string why;
@@ -329,8 +334,10 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
 
 //===- All products -------------------------------------------------------===//
 
-/// The panel with as much room for tiles in a stage as `lacis.slabs` of the operand says, and the stages that fit then.
+/// The panel with the capacity that `lacis.slabs` of the operand asks for, and with the stages that then fit.
 static TilePanel withRoom(TilePanel panel, func::FuncOp function, BlockArgument stored) {
+  // 200 of the 227 KB that a block may have on sm_90a leave room for buffers of stores. A step of a panel has at most
+  // 24 tiles: 6 along the rows by 4 along the columns.
   constexpr int64_t sharedBytes = 200 * 1024, elementBytes = 2, most = 24;
   auto slabs = function.getArgAttrOfType<IntegerAttr>(stored.getArgNumber(), "lacis.slabs");
   if (!panel.capacity || !slabs || slabs.getInt() < 1 || slabs.getInt() > most)
@@ -354,7 +361,7 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
   SmallVector<LoopOp> chain = nest.mainChain();
   SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
   StoredBlock block = product->block();
-  constexpr int64_t largest = 128; // a matrix goes like blocks of this size
+  constexpr int64_t largest = 128; // a dense matrix is scheduled like blocks of 128, the largest that have a panel
   std::optional<TilePanel> panel =
       block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.depth);
   func::FuncOp function = nest.getFunction();
@@ -362,7 +369,7 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
   if (panel && isTf32 && panel->step == TilePanel::kHalves)
     panel = inSingles(*panel);
   std::optional<Finish> finish = product->finish();
-  bool fits = panel && finish; // a residual arrives in a dense tile's place
+  bool fits = panel && finish; // a residual is loaded to where the dense operand's tile was
   fits = fits && (!finish->residual || (panel->tileRows == panel->step && !isTf32));
   if (!fits || !areMultiplied({product->stored, product->dense, product->output}, isTf32) ||
       !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored, isTf32) ||
