@@ -45,6 +45,7 @@ class SparseModule(torch.nn.Module):
         gradient_steps=None,
         deterministic: bool = True,
         name: str | None = None,
+        strict: bool = False,
     ):
         super().__init__()
         self._take(dense, OPERATORS[operator].attribute, weight)
@@ -54,6 +55,7 @@ class SparseModule(torch.nn.Module):
         self.loader = loader
         self.steps = tuple(steps)
         self.deterministic = deterministic
+        self.strict = strict
         self.gradient_steps = dict(gradient_steps or {})  # by slot, see lacis.capture.gradient
         self.location = location
         self._path = name
@@ -257,7 +259,7 @@ class SparseModule(torch.nn.Module):
         operator = OPERATORS[self.operator]
         weight, has_bias, kind = self.weight.described(), operator.has_bias(self), kind_of(self.target)
         spec = kernel_spec(operator, weight, has_bias, self.steps, self.location, kind)
-        return dataclasses.replace(spec, deterministic=self.deterministic)
+        return dataclasses.replace(spec, deterministic=self.deterministic, plain=self.strict)
 
     def _apply(self, fn, recurse=True):
         before = (self.weight.dtype, self.weight.device)

@@ -114,7 +114,7 @@ def _build_site(captured: Captured, schedule, load) -> Built:
     for owner in captured.owners:
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
-        known = (steps, location, gradients, schedule.deterministic, owner.paths[0])
+        known = (steps, location, gradients, schedule.deterministic, owner.paths[0], schedule.strict)
         sparse = SparseModule(owner.module, owner.operator.name, weight, target, load, *known)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)

@@ -21,6 +21,7 @@ from ..formats import Sum
 from ..nn.recorded import is_transformed, takes_part
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..schedule.steps.tensorize import refuse_tiles
 from .forward_only import forward_only
 from .reference import finish, total, wide
 
@@ -43,14 +44,18 @@ class Call:
         semiring="plus_times",
         epilogue: Epilogue | None = None,
         deterministic: bool = True,
+        strict: bool = False,
         kind: str | None = None,
     ):
+        if strict:
+            refuse_tiles(steps)
         check_operands(operands, kind)
         self.expression = expression
         self.operands = operands
         self.semiring = semiring
         self.epilogue = epilogue
         self.deterministic = deterministic
+        self.strict = strict
         self.terms, self.output = parse_statement(expression)
         self.packed = packed_operand(operands)
         if len(self.terms) != len(operands):
@@ -70,7 +75,7 @@ class Call:
                 statement = f"{left}->{''.join(kept)}"
                 spec, self.sizes = capture_einsum(statement, mine, location, steps, semiring, kind=kind)
                 spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
-            self.pieces[name] = (dataclasses.replace(spec, deterministic=deterministic), mine)
+            self.pieces[name] = (dataclasses.replace(spec, deterministic=deterministic, plain=strict), mine)
         if epilogue is not None and not self.fused:
             check_epilogue(epilogue, self.output, own, self.sizes, semiring, self.dtype, self.device)
 
@@ -96,12 +101,13 @@ class Call:
 
     def without_epilogue(self) -> Call:
         """The sum alone, by its default schedule."""
-        return Call(*self._plain)
+        return Call(*self._plain, strict=self.strict)
 
     def by_part(self) -> list[Call]:
         """The sum alone as one call for each part of the packed operand; their results add up to it."""
         expression, _, location, steps, semiring = self._plain
-        return [Call(expression, operands, location, steps, semiring) for operands in self._split().values()]
+        known = (location, steps, semiring)
+        return [Call(expression, operands, *known, strict=self.strict) for operands in self._split().values()]
 
     @property
     def has_dense_gradients(self) -> bool:

@@ -188,7 +188,7 @@ class EinsumKernel(Kernel):
             return result
         own = known.epilogue if epilogue is None else epilogue
         require_devices(self.target, operands)
-        given = (self.spec.location, self.spec.steps, known.semiring, own, known.deterministic)
+        given = (self.spec.location, self.spec.steps, known.semiring, own, known.deterministic, known.strict)
         call = Call(known.expression, operands, *given, kind_of(self.target))
 
         def compute(asked: Call):
@@ -262,6 +262,7 @@ def compile(
     semiring: str = "plus_times",
     epilogue: Epilogue | None = None,
     deterministic: bool = True,
+    strict: bool = False,
 ) -> EinsumKernel:
     """Compile an einsum with one packed operand; `kernel(*operands)` runs it. Keywords as those of `lacis.einsum`.
 
@@ -286,7 +287,7 @@ def compile(
             "compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators"
         )
     location = user_location()
-    call = Call(expression, operands, location, steps, semiring, epilogue, deterministic, kind_of(target))
+    call = Call(expression, operands, location, steps, semiring, epilogue, deterministic, strict, kind_of(target))
     return EinsumKernel(call, load_kernels(call, target, load_anywhere))
 
 

@@ -28,7 +28,7 @@ class Edge:
     Copies and files of the model hold it without its kernels, which they find again.
     """
 
-    def __init__(self, site, target: str):
+    def __init__(self, site, target: str, strict: bool = False):
         self.name = site.name
         self.format = site.format()
         self.sparsifier = site.sparsifier
@@ -37,6 +37,7 @@ class Edge:
         self.steps = site.loop_steps
         self.location = site.location
         self.target = target
+        self.strict = strict
         self.kernels: dict[str, Kernel] = {}
         self.passed = False  # the module was called
         self.products = 0  # how many ran on the entries
@@ -111,7 +112,7 @@ class Edge:
         self.products += 1
         steps = self.steps if dense else ()
         after = None if bias is None else Epilogue(bias, bias_axis=expression[-1])
-        call = Call(expression, (packed, *dense), self.location, steps, epilogue=after)
+        call = Call(expression, (packed, *dense), self.location, steps, epilogue=after, strict=self.strict)
         return run(call, self._compute)
 
     def _compute(self, call: Call):
@@ -180,7 +181,7 @@ def make_edges(model, schedule) -> dict[str, Edge]:
     edges = {}
     for site in schedule.edges:
         check_edge(site, packed)
-        edges[site.name] = Edge(site, schedule.target)
+        edges[site.name] = Edge(site, schedule.target, schedule.strict)
     return dict(
         sorted(edges.items(), key=lambda item: not item[1].is_gradient)
     )  # a gradient is that of the dense tensor

@@ -25,6 +25,7 @@ def einsum(
     deterministic: bool = True,
     target: str = "auto",
     steps=(),
+    strict: bool = False,
 ) -> torch.Tensor | PackedTensor:
     """Sum of products as `torch.einsum` writes it; one operand is packed, the others are dense.
 
@@ -48,19 +49,23 @@ def einsum(
     `target`: `"auto"` (where the operands lie), `"eager"` (torch's own operators), or as in `lacis.create_schedule`.
 
     Half types are summed in float32. Only entries take part, so NaN and infinity in a dense operand reach the outputs
-    of kept entries alone. Without a packed operand it is `torch.einsum`. Raises `DataError` when operands do not fit
+    of kept entries alone; but on tensor cores, where tiles are multiplied whole, they may reach other outputs of the
+    same token, and in a gradient of the values others of the same row or column. `strict=True` keeps them from there:
+    no default schedule makes such tiles, in gradients neither, and a step `tensorize` raises `ScheduleError` (unless
+    its kind is `"mma"`).
+    Without a packed operand it is `torch.einsum`. Raises `DataError` when operands do not fit
     the expression or each other; ellipses and letters twice in one term have no code.
     """
     if not any(isinstance(operand, (PackedTensor, Pattern)) for operand in operands):
         if semiring != "plus_times" or epilogue is not None:
             raise DataError("einsum: semirings and epilogues need one packed operand; see lacis.pack")
         return torch.einsum(expression, *operands)
-    said = (expression, semiring, deterministic, target, torch.backends.cuda.matmul.fp32_precision)
+    said = (expression, semiring, deterministic, target, strict, torch.backends.cuda.matmul.fp32_precision)
     plain = epilogue is None and not steps and target != "eager"
     result = ready_einsums.run(said, operands) if plain else None
     if result is not None:
         return result
-    call = Call(expression, operands, user_location(), steps, semiring, epilogue, deterministic)
+    call = Call(expression, operands, user_location(), steps, semiring, epilogue, deterministic, strict)
     if target == "eager":
         return run(call, reference)
 

@@ -138,7 +138,9 @@ class ModelEngine:
             raise ScheduleError(f"{what}: the model is not built; call build() first")
 
 
-def create_schedule(model, target: str = "auto", deterministic: bool = True, allow_dense: bool = False) -> Schedule:
+def create_schedule(
+    model, target: str = "auto", deterministic: bool = True, allow_dense: bool = False, strict: bool = False
+) -> Schedule:
     """A schedule for a model; nothing is traced, copied or changed before `build`.
 
     `target` is `"auto"` (where each parameter lies when built), `"cpu"`, `"cuda"`, `"cuda:sm_90a"` or `"eager"`
@@ -146,7 +148,8 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
 
     `deterministic`: no result depends on timing. `allow_dense`: a layer runs the dense product, on a dense copy of its
     weight, where the cost model predicts that this is faster for the tokens of `build(*example)` (1024 without one);
-    the report names it. What the weight stores, trains and saves stays the same.
+    the report names it. What the weight stores, trains and saves stays the same. `strict`: NaN and infinity
+    reach outputs of kept entries alone, as in `lacis.einsum`, in gradients too; not together with `allow_dense`.
 
     >>> import torch, lacis
     >>> model = torch.nn.Sequential(torch.nn.Linear(4, 2))
@@ -159,7 +162,7 @@ def create_schedule(model, target: str = "auto", deterministic: bool = True, all
     """
     if not isinstance(model, torch.nn.Module):
         raise ScheduleError(f"create_schedule: a torch.nn.Module is expected, not a {type(model).__name__}")
-    return Schedule(model, ModelEngine(model), target, deterministic, allow_dense)
+    return Schedule(model, ModelEngine(model), target, deterministic, allow_dense, strict)
 
 
 def load_schedule(path, model, classes=()) -> Schedule:

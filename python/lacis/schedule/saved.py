@@ -15,7 +15,7 @@ from .steps import STEPS, Step
 
 VERSION = 1
 _GRADIENT = ".grad"
-_OPTIONS = ("target", "deterministic", "allow_dense")
+_OPTIONS = ("target", "deterministic", "allow_dense", "strict")
 _KINDS = ("parameters", "activations", "gradients")
 
 
@@ -83,8 +83,8 @@ def _is_lists(named) -> bool:
 
 
 def options(content: dict) -> dict:
-    """The keywords of `create_schedule`."""
-    return {name: content[name] for name in _OPTIONS}
+    """The keywords of `create_schedule`; files from before there was one lack `strict`."""
+    return {name: content[name] for name in _OPTIONS if name != "strict" or name in content}
 
 
 def replay(schedule, content: dict, location, classes=()) -> None:

@@ -14,6 +14,7 @@ from .handle import Group, Handle, Later
 from .names import Names
 from .saved import save
 from .site import Site
+from .steps.tensorize import refuse_tiles
 from .tree import tree
 
 TARGETS = re.compile(r"auto|cpu|cuda|cuda:sm_\d+a?|eager")
@@ -58,13 +59,20 @@ class Schedule:
         target: str = "auto",
         deterministic: bool = True,
         allow_dense: bool = False,
+        strict: bool = False,
     ):
         check_target(target)
+        if strict and allow_dense:
+            raise ScheduleError(
+                "create_schedule: strict=True keeps NaN and infinity from outputs without an entry there, "
+                "and a dense layer does not; take one of strict and allow_dense"
+            )
         self.model = model
         self.engine = engine
         self.target = target
         self.deterministic = deterministic
         self.allow_dense = allow_dense
+        self.strict = strict
         self.location = user_location()
         self._sites: dict[str, Site] = {}
         self._edges: dict[str, Site] = {}
@@ -148,9 +156,11 @@ class Schedule:
         return Group(sites.values())
 
     def require_open(self, step) -> None:
-        """Raise when the model is built already."""
+        """Raise when the model is built already, or for a step that a strict schedule cannot have."""
         if self.engine.built:
             raise ScheduleError(f"{step.mnemonic}: the model is built; call restore() first", location=step.location)
+        if self.strict:
+            refuse_tiles([step])
 
     def build(self, *example, **kwargs):
         """Generate and load the kernels and put them into the model, in place; returns the model.

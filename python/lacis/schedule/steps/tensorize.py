@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from ...errors import ScheduleError
 from .step import HERE, Variadic, primitive
 
 
@@ -24,3 +25,19 @@ class Tensorize(Variadic):
 
     def __init__(self, *loops, kind=None, location=HERE, **named):
         super().__init__(kind, *loops, location=location, **named)
+
+
+def refuse_tiles(steps) -> None:
+    """Raise `ScheduleError` for steps that a strict kernel cannot have: tiles, but for those of one warp.
+
+    These are parts of stored blocks; all others have zeros where nothing is stored.
+
+    >>> refuse_tiles([Tensorize("i1", "b1", "j1", kind="mma")])
+    """
+    for step in steps:
+        if step.mnemonic == Tensorize.mnemonic and step.kind != "mma":
+            raise ScheduleError(
+                "tensorize: strict=True keeps NaN and infinity from outputs without an entry there, "
+                "and a product of tiles does not; leave tensorize out, or take strict=False",
+                location=step.location,
+            )
