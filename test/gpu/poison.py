@@ -110,3 +110,8 @@ def allocations():
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+def flush_cache() -> None:
+    """Writes more than the second-level cache holds, so that the next kernel loads its inputs from memory."""
+    torch.empty(2 * torch.cuda.get_device_properties("cuda").L2_cache_size, device="cuda", dtype=torch.int8).zero_()
