@@ -29,7 +29,8 @@ _ROOMS = {
     "nn": ["require_equal_patterns"],
     "runtime.densify": ["densify"],
     "runtime.engine": ["create_schedule", "load_schedule"],
-    "runtime.compile": ["Kernel", "compile", "compile_many"],
+    "runtime.compile": ["Kernel", "compile"],
+    "runtime.compile_many": ["compile_many"],
     "runtime.einsum": ["einsum"],
     "runtime.saved": ["save_kernels"],
 }  # fmt: skip

@@ -22,11 +22,12 @@ from .quick import QuickCall
 from .ranks import require_equal_under_ddp
 from .recorded import entries_alone, is_transformed, require_pattern, revision
 from .step import QuickSteps
+from .takes_dense_states import TakesDenseStates
 
 _OWN = set(torch.nn.Module().__dict__)
 
 
-class SparseModule(torch.nn.Module):
+class SparseModule(TakesDenseStates, torch.nn.Module):
     """Runs `operator` with the packed `weight`; all else (bias, hooks, attributes) is the dense module's.
 
     What it holds is plain tensors and text, so it copies, pickles and moves like any module. The kernel is found
@@ -279,26 +280,6 @@ class SparseModule(torch.nn.Module):
         state["_key"] = state["_quick"] = state["_quick_steps"] = None
         state["_casts"], state["_dense"] = {}, DenseCopy()
         return state
-
-    def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs):
-        attribute = OPERATORS[self.operator].attribute
-        dense = state_dict.pop(prefix + attribute, None)
-        if isinstance(dense, torch.Tensor):
-            try:
-                self._from_dense(dense, state_dict, f"{prefix}{attribute}.")
-            except DataError as error:
-                error_msgs.append(f"while loading '{prefix}{attribute}': {error.message}")
-                self._present(state_dict, f"{prefix}{attribute}.")
-        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs)
-
-    def _from_dense(self, dense, state_dict, prefix) -> None:
-        """Put a dense weight's entries in place of the packed arrays that the state dict lacks."""
-        values = self.weight.dense_state(dense.detach().to(self.weight.device))
-        self._present(state_dict, prefix)
-        state_dict.update({prefix + name: tensor for name, tensor in values.items()})
-
-    def _present(self, state_dict, prefix) -> None:
-        state_dict.update({prefix + k: v.clone() for k, v in self.weight.state_dict().items()})
 
     def _get_name(self) -> str:
         return f"Sparse{self._replaced.type.__name__}"

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import functools
-import os
 import threading
 from collections.abc import Mapping
 
@@ -294,13 +292,3 @@ def compile(
 def load_kernels(call: Call, target: str, load=load_kernel) -> dict[str, Kernel]:
     """The kernels of an einsum, by the names of its pieces."""
     return {name: load(spec, target, call.device) for name, (spec, _) in call.pieces.items()}
-
-
-def compile_many(requests, target: str = "auto") -> list[EinsumKernel]:
-    """Compile in parallel threads; each request is a tuple `(expression, *operands)`."""
-    location = user_location()
-    calls = [Call(expression, operands, location, kind=kind_of(target)) for expression, *operands in requests]
-    workers = max(1, min(len(calls), os.cpu_count() or 1))
-    with concurrent.futures.ThreadPoolExecutor(workers, thread_name_prefix="lacis-compile") as pool:
-        loaded = pool.map(lambda call: load_kernels(call, target, load_anywhere), calls)
-        return [EinsumKernel(call, kernels) for call, kernels in zip(calls, loaded)]
