@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A call that is bound costs torch two or three arguments to convert, not a list of tensors, a list of sizes and a key.
+/// A bound call costs torch two or three arguments to convert, not a list of tensors, a list of sizes and a key.
 #include "bound.h"
 #include "launch.h"
 #include <algorithm>

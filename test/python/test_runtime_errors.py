@@ -64,7 +64,7 @@ def test_the_operator_itself_raises_what_torch_raises(key):
         torch.ops.lacis.einsum.inference([X, *STORAGE], [2, 5, 36, 37, 29], key)
     with pytest.raises(RuntimeError, match="a bound call drops -1 sizes; expected none or more"):
         torch.ops.lacis.bind.default(STORAGE, key, [37, 29], -1, [37])
-    with pytest.raises(RuntimeError, match="needs 1 dense operands, of which the first two come later; got 3 tensors"):
+    with pytest.raises(RuntimeError, match="a bound call needs 1 dense operands, of which the first two come later"):
         torch.ops.lacis.bind.pair(STORAGE, key, [37, 29], [5, 37])
     for sizes in ([], [-1], [3, 5, 37]):
         with pytest.raises(RuntimeError, match="begin with the rank of the output"), torch.inference_mode():
@@ -78,7 +78,7 @@ def freed(tensor: torch.Tensor, bytes: int = 0) -> torch.Tensor:
     return tensor
 
 
-WITHOUT_MEMORY = "has .* elements and no memory for them, its storage was freed or made smaller; gather or load it first"
+WITHOUT_MEMORY = "has .* elements and no memory for them, its storage was freed or made smaller; gather or load it"
 
 
 @pytest.mark.parametrize("grad", [False, True])

@@ -51,7 +51,8 @@ class Asked:
 
     The answer costs 3 µs, and 20 µs more for each leaf that `torch.autograd.grad` names, for torch raises an error
     there. Where a pass asks for all gradients, the next `TAKEN` are taken to do so too, save those that record a graph
-    of their own. A gradient that nobody asked for is computed in vain, and torch drops it.
+    of their own, and `anew` (a CUDA graph would repeat what it holds). A gradient that nobody asked for is computed in
+    vain, and torch drops it.
     """
 
     TAKEN = 15
@@ -59,8 +60,8 @@ class Asked:
     def __init__(self):
         self._taken = 0
 
-    def __call__(self, ctx, needs):
-        if self._taken and not torch.is_grad_enabled():
+    def __call__(self, ctx, needs, anew: bool = False):
+        if self._taken and not anew and not torch.is_grad_enabled():
             self._taken -= 1
             return needs
         found = asked(ctx, needs)

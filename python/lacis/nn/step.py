@@ -141,14 +141,13 @@ class Bound:
             copy.refresh()
         return self._run(x, self._forward.number)
 
-    def is_captured(self, device) -> bool:
-        """Is a CUDA graph made of this backward pass, and must hold the copies that it reads?"""
-        if not self.has_copies or not is_captured(device):
-            return False
-        for values in self.values:
-            if values.requires_grad:
-                trained_by_graph(values)
-        return True
+    def holds_copies(self) -> bool:
+        """Must a CUDA graph that is made of this backward pass hold copies of values of its own?"""
+        if self.has_copies:
+            for values in self.values:
+                if values.requires_grad:
+                    trained_by_graph(values)
+        return self.has_copies
 
     def require_pattern(self, then: int) -> None:
         """Raise `DataError` unless the weight has the pattern of the revision `then`, that of the forward pass."""
@@ -227,11 +226,12 @@ class Recorded(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         bound, shape, then, since = ctx.call
-        needs = bound.asked(ctx, bound.needs)
+        captured = is_captured(grad.device)
+        needs = bound.asked(ctx, bound.needs, anew=captured)
         bound.require_pattern(then)
         x, *values = ctx.saved_tensors
         quick = not torch.is_grad_enabled() and not bound.lies_elsewhere(values)
-        if quick and not bound.is_captured(grad.device):
+        if quick and not (captured and bound.holds_copies()):
             try:
                 return None, *bound.gradients(x, shape, grad, needs, since)
             except RuntimeError:
