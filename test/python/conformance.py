@@ -104,12 +104,21 @@ def check_special(w: torch.Tensor, format, bias: torch.Tensor | None, steps=()) 
         assert bool((~torch.isfinite(y) == touched).all()), f"{format}: {value} spread"
 
 
-def run(format, dtype, seed: int = 0, shapes=SHAPES, biases=(False, True), steps=(), repeats: int = 0) -> None:
-    """All shapes, densities and inputs of one kernel, for each of `biases`; a strided weight; NaN and infinity."""
+def of_class(shape, unit: int) -> tuple[int, ...]:
+    """A shape about as large, whose sizes are odd multiples of `unit`."""
+    return tuple(size if unit == 1 else unit * (size // unit | 1) for size in shape)
+
+
+def run(format, dtype, seed: int = 0, shapes=SHAPES, biases=(False, True), steps=(), repeats: int = 0, unit=1) -> None:
+    """All shapes, densities and inputs of one kernel, for each of `biases`; a strided weight; NaN and infinity.
+
+    Its sizes are odd multiples of `unit`, where that is not 1.
+    """
     generator = torch.Generator().manual_seed(seed)
+    wide, square = of_class((23, 17), unit), of_class((33, 39), unit)
     for has_bias in biases:
         bias_of = lambda rows: normal(rows, dtype=dtype, generator=generator) if has_bias else None
-        for shape, density in itertools.product(shapes, DENSITIES):
+        for shape, density in itertools.product(dict.fromkeys(of_class(s, unit) for s in shapes), DENSITIES):
             check(sparse(shape, density, dtype, generator), format, bias_of(shape[0]), generator, steps)
-        check(sparse((23, 17), 0.3, dtype, generator).T, format, bias_of(17), generator, steps, repeats)
-        check_special(sparse((33, 39), 0.3, dtype, generator), format, bias_of(33), steps)
+        check(sparse(wide, 0.3, dtype, generator).T, format, bias_of(wide[1]), generator, steps, repeats)
+        check_special(sparse(square, 0.3, dtype, generator), format, bias_of(square[0]), steps)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import random
 import re
 
@@ -26,9 +27,12 @@ EXPRESSIONS = {
     "ij,jk->ik": ("i", "k", "j"),
     "ij,j->i": ("i", "j"),
     "ij,bi->bj": ("b", "j", "i"),
+    "ij,ib,jb->ij": ("i", "j", "b"),
+    "ij,bi,bj->ij": ("i", "j", "b"),
 }
 FORMATS = [lacis.Csr(), lacis.Csc(), lacis.Coo(2), lacis.Ell(), lacis.Bsr(4, 8), lacis.BlockedEll(2, 4), lacis.Dense(2)]
-FACTORS = (1, 2, 3, 4, 8, 32)
+FACTORS = (1, 2, 3, 4, 5, 6, 8, 16, 32)
+CLASSES = (1, 2, 4, 8, 16)  # sizes are odd multiples of these: a factor divides some and others not
 UNITS = ("block.x", "block.y", "thread.x", "thread.y", "warp", "lane")  # refused on a CPU
 
 
@@ -51,7 +55,7 @@ def one_step(draw, names: list[str], operands=("0", "1", "out")):
             (
                 "split",
                 "split",
-                "split",
+                "strips",
                 "reorder",
                 "reorder",
                 "parallel",
@@ -71,6 +75,11 @@ def one_step(draw, names: list[str], operands=("0", "1", "out")):
     if verb == "split":
         names[names.index(loop) : names.index(loop) + 1] = [f"{loop}0", f"{loop}1"]
         return steps.Split(loop, draw(st.sampled_from(FACTORS)))
+    if verb == "strips":  # a strip of a strip, whole or not
+        names[names.index(loop) : names.index(loop) + 1] = [f"{loop}0", f"{loop}10", f"{loop}11"]
+        width = draw(st.sampled_from(FACTORS))
+        strips = (steps.Split(loop, draw(st.sampled_from(FACTORS))), steps.Split(f"{loop}1", width))
+        return (*strips, steps.Vectorize(f"{loop}11", width)) if draw(st.booleans()) else strips
     if verb == "reorder":
         return steps.Reorder(*draw(st.permutations(names))[: draw(st.integers(2, 4))])
     if verb == "fuse":
@@ -98,20 +107,32 @@ def one_step(draw, names: list[str], operands=("0", "1", "out")):
 
 
 @st.composite
+def step_lists(draw, names: list[str], *rest):
+    """Up to five draws of a step, or of two that belong together."""
+    found = [draw(one_step(names, *rest)) for _ in range(draw(st.integers(1, 5)))]
+    return [step for each in found for step in (each if isinstance(each, tuple) else (each,))]
+
+
+@st.composite
 def schedules(draw):
     expression = draw(st.sampled_from(list(EXPRESSIONS)))
     format = draw(st.sampled_from(FORMATS))
     names = loops_of(EXPRESSIONS[expression], format)
-    return expression, format, [draw(one_step(names)) for _ in range(draw(st.integers(1, 5)))]
+    sizes = [draw(st.sampled_from(CLASSES)) * draw(st.sampled_from((1, 3, 5))) for _ in range(3)]
+    return expression, format, draw(step_lists(names)), sizes, draw(st.booleans())
 
 
-def operands(expression, format):
-    w = strategies.sparse(19, 23, seed=1)
-    letters = dict(zip("ij", w.shape), b=7, k=7)
-    second = expression.split(",")[1].split("->")[0]
-    x = torch.randn([letters[letter] for letter in second], generator=torch.Generator().manual_seed(2))
-    expected = torch.einsum(expression, w.double(), x.double())
-    return lacis.pack(w.to(conformance.DEVICE), format), x.to(conformance.DEVICE), expected
+def operands(expression, format, sizes):
+    """The packed operand, or its pattern where the output has it; the others; what is to come out."""
+    w = strategies.sparse(*sizes[:2], seed=1)
+    letters, generator = dict(zip("ijbk", [*sizes, sizes[2]])), torch.Generator().manual_seed(2)
+    given, output = expression.split("->")
+    dense = [torch.randn([letters[one] for one in term], generator=generator) for term in given.split(",")[1:]]
+    is_sampled = output == "ij"
+    first = (w != 0) if is_sampled else w
+    expected = torch.einsum(expression, first.double(), *(x.double() for x in dense))
+    packed = lacis.pack(w.to(conformance.DEVICE), format)
+    return (packed.pattern if is_sampled else packed, *(x.to(conformance.DEVICE) for x in dense)), expected
 
 
 def drawn(examples, seed, *arguments):
@@ -135,10 +156,18 @@ def refused(outcomes, error, chosen):
     outcomes[error.message.split("error: ")[1].split(":")[0]] += 1
 
 
-def loops_in(format, dtype) -> list[str]:
+@contextlib.contextmanager
+def checked(wanted: bool):
+    """Kernels that look at every access, or those that do not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LACIS_DEBUG", str(int(wanted)))
+        yield
+
+
+def loops_in(format, dtype, shape) -> list[str]:
     """The loops of a linear layer, as a refusal names them."""
     with pytest.raises(lacis.CompileError) as caught:
-        conformance.layer(torch.ones(17, 23, dtype=dtype), format, steps=[steps.Split("?", 2)])
+        conformance.layer(torch.ones(shape, dtype=dtype), format, steps=[steps.Split("?", 2)])
     return re.findall(r"'([^']*)'", caught.value.message.split("loops here are")[1])
 
 
@@ -154,23 +183,25 @@ def test_layers_under_schedules(shard):
 
 @st.composite
 def layer_schedules(draw, names: list[str]):
-    known = list(names)
-    return [draw(one_step(known, ("w", "x", "y"))) for _ in range(draw(st.integers(1, 5)))]
+    return draw(step_lists(list(names), ("w", "x", "y")))
 
 
 def layer_under_a_schedule(format, dtype, n: int, outcomes) -> None:
-    names, drawn_for_it, has_bias = loops_in(format, dtype), [], n % 4 == 1
-    w, bias = torch.ones(17, 23, dtype=dtype), torch.zeros(17, dtype=dtype) if has_bias else None
-    drawn(60, n, layer_schedules(names))(drawn_for_it.append)
+    """In a class of sizes of its own; every other one is checked."""
+    unit, has_bias = CLASSES[n // 2 % len(CLASSES)], n % 4 == 1
+    shape, drawn_for_it = conformance.of_class((17, 23), unit), []
+    w, bias = torch.ones(shape, dtype=dtype), torch.zeros(shape[0], dtype=dtype) if has_bias else None
+    drawn(60, n, layer_schedules(loops_in(format, dtype, shape)))(drawn_for_it.append)
     random.Random(n).shuffle(drawn_for_it)  # hypothesis begins with the simplest
     for chosen in drawn_for_it:
-        try:
-            conformance.layer(w, format, bias, chosen)
-        except lacis.CompileError as error:
-            refused(outcomes, error, chosen)
-            continue
-        outcomes["legal"] += 1
-        conformance.run(format, dtype, n, conformance.ODD_SHAPES, (has_bias,), chosen, REPEATS)
+        with checked(n // 4 % 2 == 0):
+            try:
+                conformance.layer(w, format, bias, chosen)
+            except lacis.CompileError as error:
+                refused(outcomes, error, chosen)
+                continue
+            outcomes["legal"] += 1
+            conformance.run(format, dtype, n, conformance.ODD_SHAPES, (has_bias,), chosen, REPEATS, unit)
         tally.counts[f"schedules ({REPEATS} times each)"] += 1
         assemble_under_a_schedule(format, dtype, has_bias, chosen, outcomes)
         return
@@ -194,16 +225,18 @@ def test_schedules_change_no_number(shard):
     def draw(schedule):
         if outcomes["legal"] >= LEGAL // SHARDS:
             return
-        expression, format, chosen = schedule
-        packed, x, expected = operands(expression, format)
-        try:
-            kernel = lacis.compile(expression, packed, x, steps=chosen)
-        except lacis.CompileError as error:
-            return refused(outcomes, error, chosen)
-        outcomes["legal"] += 1
-        y = kernel(packed, x)
+        expression, format, chosen, sizes, is_checked = schedule
+        given, expected = operands(expression, format, sizes)
+        with checked(is_checked):
+            try:
+                kernel = lacis.compile(expression, *given, steps=chosen)
+            except lacis.CompileError as error:
+                return refused(outcomes, error, chosen)
+            outcomes["legal"] += 1
+            y = kernel(*given).to_dense()
+            same = all(torch.equal(y, kernel(*given).to_dense()) for _ in range(REPEATS))
         torch.testing.assert_close(y.double().cpu(), expected, rtol=1e-4, atol=1e-4, msg=lambda m: f"{schedule}: {m}")
-        assert all(torch.equal(y, kernel(packed, x)) for _ in range(REPEATS)), chosen
+        assert same, chosen
         assert kernel.steps[: len(chosen)] == tuple(chosen)
         tally.counts[f"schedules ({REPEATS} times each)"] += 1
 
