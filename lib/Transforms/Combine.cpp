@@ -293,6 +293,14 @@ static void finishWarpSum(scf::ForOp loop, const OwnSums &own, const SharedSums 
                                std::prev(block->end()));
 }
 
+/// Does a block come to the loop again? Where blocks take turns, they wait for their warps at the end of each.
+static bool isRepeated(scf::ForOp loop) {
+  for (auto around = loop->getParentOfType<scf::ForOp>(); around; around = around->getParentOfType<scf::ForOp>())
+    if (!around->hasAttr("lacis.bind") && !around->hasAttr("lacis.turns"))
+      return true;
+  return false;
+}
+
 LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane, int64_t warps) {
   constexpr int64_t lanes = 32;
   Location loc = loop.getLoc();
@@ -310,6 +318,8 @@ LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane
   if (bytes > kStaticSharedBytes)
     return loop.emitError("bind: ") << loop.getNumResults() << " sums of " << warps << " warps are " << bytes
                                     << " bytes of shared memory, more than " << kStaticSharedBytes;
+  if (failed(liftOutOfGuards(loop)))
+    return failure();
   OpBuilder b(loop);
   FailureOr<OwnSums> own = inlineSum(loop, coordinate);
   if (failed(own))
@@ -322,6 +332,10 @@ LogicalResult lacis::inlineWarpSum(scf::ForOp loop, Value coordinate, Value lane
     LLVM::StoreOp::create(b, loc, sum, sums.place(b, static_cast<int64_t>(number), warp));
   NVVM::BarrierOp::create(b, loc);
   finishWarpSum(loop, *own, sums, warp);
+  if (isRepeated(loop)) { // what was left is read before the next round leaves its own
+    b.setInsertionPoint(loop->getBlock()->getTerminator());
+    NVVM::BarrierOp::create(b, loc);
+  }
   loop.erase();
   return success();
 }

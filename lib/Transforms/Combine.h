@@ -47,6 +47,9 @@ constexpr unsigned kSharedSpace = 3, kSharedAlignment = 16;
 /// Shared memory of a kernel, of so many bytes.
 mlir::Value sharedArray(mlir::OpBuilder &b, mlir::func::FuncOp function, int64_t bytes);
 
+/// Takes a loop whose sum warps share out of the guards that only some lanes pass; refuses where it stays in such a place.
+llvm::LogicalResult liftOutOfGuards(mlir::scf::ForOp loop);
+
 /// Runs one coordinate of a loop that carries a sum on each of `warps` warps: they leave their sums in shared memory. These
 /// are added in the order of the warps. Where stores that follow need few sums each, every warp does a part of all that
 /// follows in the block, else the first does it.

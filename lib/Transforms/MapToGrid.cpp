@@ -98,6 +98,7 @@ private:
       units = units ? arith::MulIOp::create(b, loc, units, loop.getUpperBound()).getResult() : loop.getUpperBound();
     auto turns = scf::ForOp::create(b, loc, wide(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x)), units,
                                     wide(gpu::GridDimOp::create(b, loc, gpu::Dimension::x)));
+    turns->setAttr("lacis.turns", b.getUnitAttr());
     nest.moveBefore(turns.getBody()->getTerminator());
     b.setInsertionPoint(turns.getBody()->getTerminator());
     if (!warps.empty())
