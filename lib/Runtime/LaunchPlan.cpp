@@ -247,7 +247,7 @@ Error LaunchPlan::checkIndexWidth(const lacis_launch_args &args, ArrayRef<uint64
       return refuse("a dimension of " + Twine(values[i]) + " needs a kernel with 64-bit indices");
   for (size_t i = 0; i < storage.size(); ++i) {
     const lacis_tensor_view &view = args.storage[i];
-    int64_t slots = view.dtype == LACIS_I32 || view.ndim == 0 ? numElements(view) : view.sizes[0];
+    int64_t slots = numElements(view); // positions run through stored blocks too
     if (slots > limit)
       return refuse(storage[i].name + ": " + Twine(slots) + " slots need a kernel with 64-bit indices");
   }

@@ -4,6 +4,7 @@
 import copy
 import pickle
 
+import lacis
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -201,6 +202,20 @@ def test_integer_types_follow_the_text():
     packed.validate()
     with pytest.raises(FormatError, match="does not fit into i8"):
         pack(sparse(4, 400), "(i, j) -> (i : dense, j : compressed<crd=i8>)")
+
+
+def test_narrow_coordinates_are_signed():
+    """Padding is -1 and the last coordinate 127: both widen to what they are."""
+    a = sparse(20, 128)
+    a[0], a[1, 127] = 0, 1
+    packed = pack(a, "(i, j) -> (i : dense, j : packed<?, crd=i8>)")
+    crd = packed.storage["crd1"]
+    assert crd.dtype == torch.int8 and crd.min() == -1 and crd.max() == 127
+    x = torch.randn(5, 128)
+    torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x), x @ a.T)
+    arrays = {**packed.storage, "crd1": crd.to(torch.uint8)}
+    with pytest.raises(DataError, match="'crd1' must be i8, not torch.uint8"):
+        lacis.PackedTensor.from_storage(packed.format, (20, 128), arrays, packed.values)
 
 
 def test_huge_axes_take_int64():

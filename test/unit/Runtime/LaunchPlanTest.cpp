@@ -316,6 +316,10 @@ TEST(LaunchPlan, RefusesSizesThatItCannotCount) {
             "a dimension of 2147483648 needs a kernel with 64-bit indices");
   EXPECT_EQ(refusal([](Tensors &t) { t.valueSizes[0] = many; }),
             "values: 2147483648 slots need a kernel with 64-bit indices");
+  static const int64_t blocks[] = {many / 16, 4, 4};
+  EXPECT_EQ(refusal([](Tensors &t) { t.storage[0].ndim = 3, t.storage[0].sizes = blocks; }),
+            "values: 2147483648 slots need a kernel with 64-bit indices")
+      << "the elements of stored blocks are counted";
 }
 
 } // namespace
