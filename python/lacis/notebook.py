@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 
-_FRAME = '<pre style="line-height:normal;font-family:Menlo,\'DejaVu Sans Mono\',consolas,monospace">{code}</pre>'
+_FRAME = "<pre style=\"line-height:normal;font-family:Menlo,'DejaVu Sans Mono',consolas,monospace\">{code}</pre>"
 
 
 def html(shown) -> str:

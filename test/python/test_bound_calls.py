@@ -3,6 +3,8 @@
 
 import copy
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -145,6 +147,31 @@ def test_two_operands_may_come_later():
         torch.library.opcheck(overload, arguments, test_utils=("test_schema", "test_faketensor"))
     with pytest.raises(RuntimeError, match="no_grad"):
         run_pair()(x, dy, pair.number)
+
+
+@pytest.mark.parametrize("before", ["", "m(x)", "m(x), einsum('ij,bj->bi', w, x)"])
+def test_a_call_while_the_interpreter_exits(before):
+    """In `__del__`, after all handlers: it answers, or raises, and the process ends in peace."""
+    script = f"""
+import lacis, torch
+m, x = torch.nn.Sequential(torch.nn.Linear(4, 4)), torch.ones(2, 4)
+s = lacis.create_schedule(m)
+s["0.weight"].set_format(lacis.Csr)
+m, einsum, w = s.build(), lacis.einsum, lacis.pack(torch.eye(4), lacis.Csr)
+with torch.no_grad():
+    {before or "pass"}
+class Late:
+    held = m, x, w, einsum, torch
+    def __del__(self):
+        m, x, w, einsum, torch = self.held
+        with torch.no_grad():
+            print("answered", m(x).shape, flush=True)
+            einsum("ij,bj->bi", w, x)
+late = Late()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 and "answered torch.Size([2, 4])" in done.stdout, done.stderr
+    assert "Fatal" not in done.stderr and "terminate" not in done.stderr
 
 
 def test_opcheck(model):

@@ -20,9 +20,7 @@ from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
 from lacis.runtime import ptxas
 
-needs_tools = pytest.mark.skipif(
-    not (ptxas.find() and machine_code.disassembler()), reason="needs ptxas and nvdisasm"
-)
+needs_tools = pytest.mark.skipif(not (ptxas.find() and machine_code.disassembler()), reason="needs ptxas and nvdisasm")
 SHAPE = (200, 324, 300)
 HALF = torch.bfloat16
 

@@ -11,6 +11,7 @@ from ..activations import find_activation
 from ..errors import DataError
 from .spec import Operand
 
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Epilogue:
     """`activation(scale * sum + bias) + residual`, computed in float32 (float64) before the result is rounded.

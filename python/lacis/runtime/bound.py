@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import weakref
 
@@ -20,6 +21,7 @@ class BoundCall:
     """
 
     def __init__(self, tensors, key: str, packed_shape, dropped: int, tail, otherwise=None):
+        _refuse_at_exit()
         self.key, self.dropped, self.tail, self.otherwise = key, dropped, list(tail), otherwise
         self.number = torch.ops.lacis.bind.default(tensors, key, list(packed_shape), dropped, self.tail)
         _note(self)
@@ -29,6 +31,7 @@ class BoundPair:
     """The same where the first two dense operands come later: `run_pair(x, y, call.number)` answers in `shape`."""
 
     def __init__(self, tensors, key: str, packed_shape, shape):
+        _refuse_at_exit()
         self.key, self.shape = key, list(shape)
         self.number = torch.ops.lacis.bind.pair(tensors, key, list(packed_shape), self.shape)
         _note(self)
@@ -38,6 +41,27 @@ def _note(call: BoundCall | BoundPair) -> None:
     """Have the call found by its number as long as it lives, and its tensors given back then."""
     weakref.finalize(call, torch.ops.lacis.unbind, call.number).atexit = False
     _calls[call.number] = call
+
+
+_ended: list[bool] = []
+
+
+def ended() -> bool:
+    """Does the interpreter exit? Then nothing is bound any more."""
+    return bool(_ended)
+
+
+def _refuse_at_exit() -> None:
+    if ended():
+        raise RuntimeError("no calls are bound while the interpreter exits")
+
+
+@atexit.register
+def _release() -> None:
+    """Lets go of all tensors before the interpreter ends: torch aborts where it takes one apart that C++ still holds."""
+    _ended.append(True)
+    for number in list(_calls):
+        torch.ops.lacis.unbind(number)
 
 
 @functools.cache

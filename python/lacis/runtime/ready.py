@@ -11,7 +11,7 @@ from .. import knobs
 from ..capture.gradient import VALUES
 from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
-from .bound import BoundCall
+from .bound import BoundCall, ended
 from .bound import run as run_bound
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack
@@ -53,7 +53,7 @@ class ReadyCalls:
 
     def keep(self, operands, kernel, result) -> None:
         """Make the call that just ran ready to run again."""
-        if not self._able or not self._is_plain(operands):
+        if not self._able or not self._is_plain(operands) or ended():
             return
         packed, dense = operands[self._packed], operands[1 - self._packed]
         values, changes, calls = self._known.get(packed, (None, None, {}))
