@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns: transposes over the same arrays, and companions made on the device."""
 
+import warnings
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from lacis.errors import DataError, FormatError
 from lacis.formats import Bcsc, Coo, Csc, Csr, Ell, Format, companion, decompose
 from lacis.packing import pack
-from lacis.patterns import Pattern
+from lacis.patterns import Pattern, announce
 from strategies import NEST, PREDEFINED, formats, sparse, tensors
 
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -138,3 +140,18 @@ def test_refusals():
         Pattern.from_mask(torch.ones(2, 2), Csr)
     with pytest.raises(DataError, match="a permutation of 2 axes"):
         Pattern.from_mask(torch.ones(2, 2) > 0, Csr).transpose(0, 0)
+
+
+@pytest.mark.parametrize("make", ["pack", "companion"])
+def test_an_array_for_each_of_very_many_rows_is_announced(monkeypatch, make):
+    """Before it is made: the bytes, and what to do."""
+    one = torch.sparse_coo_tensor(torch.tensor([[5], [1]]), torch.ones(1), (1000, 4), check_invariants=True)
+    packed, text = pack(one, Coo), "(i, j) -> (i : dense, j : compressed<unique=false>, link)"
+    monkeypatch.setattr(announce, "MOST_SILENT", 8 * 1000)
+    message = r"test_patterns.py:\d+: 'compressed.*' of .* takes 8008 bytes for its 1001 positions, filled or not; .*"
+    with pytest.warns(UserWarning, match=message):
+        pack(one, Csr) if make == "pack" else packed.derived(text)
+    monkeypatch.setattr(announce, "MOST_SILENT", 8 * 1001)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pack(one, Csr)

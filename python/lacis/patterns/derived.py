@@ -9,6 +9,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format
+from .announce import announce
 from .place import fused_keys, place, sort_entries
 from .structure import Structure
 
@@ -63,6 +64,7 @@ def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     parents, parent = math.prod(sizes[:lead]), torch.zeros_like(order)
     for crd, size in zip(crds[:lead], sizes):
         parent = parent * size + crd
+    announce(parents + 1, levels[lead].kind, str(format))
     bounds = torch.arange(parents + 1, device=structure.device)
     buffers = {f"pos{lead}": torch.searchsorted(parent[order], bounds)}
     buffers |= {f"crd{number}": crds[number][order] for number in range(lead, len(levels))}

@@ -11,6 +11,7 @@ import torch
 from ..errors import FormatError
 from ..formats import Format, Level
 from ..formats.level import Fibre
+from .announce import announce
 
 
 @dataclasses.dataclass
@@ -141,6 +142,8 @@ def place(format: Format, shape, entries: Sorted) -> Placement:
     for number, level in enumerate(entries.levels):
         fibre = Fibre(level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number])
         fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
+        if "pos" in level.buffers():
+            announce(parents + 1, level.kind, str(format))
         placed = level.extent.place(fibre)
         made = {**placed.buffers, **level.coordinate.place(fibre, placed)}
         buffers.update({f"{name}{number}": made[name] for name in level.buffers()})
