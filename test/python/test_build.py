@@ -260,6 +260,7 @@ def test_report(target, tmp_path):
     rows = report.to_dict()["rows"]
     assert [row["name"] for row in rows] == ["0.weight", "1.0.weight", "2.weight"]
     assert all(row["ms"] > 0 and row["dense_ms"] > 0 and row["faster"] in ("sparse", "dense") for row in rows)
+    assert all(row["ms_spread"] >= 0 and row["dense_ms_spread"] >= 0 for row in rows)
     assert rows[0]["density"] == 0.5 and rows[0]["dense_bytes"] == 24 * 40 * 4
     assert rows[0]["format"] == str(lacis.Csc())
     assert 0 < rows[2]["padding"] < 1 or rows[2]["padding"] == 0

@@ -58,7 +58,7 @@ def _refuse_at_exit() -> None:
 
 @atexit.register
 def _release() -> None:
-    """Lets go of all tensors before the interpreter ends: torch aborts where it takes one apart that C++ still holds."""
+    """Lets go of all tensors. Where the interpreter takes one apart that C++ still holds, torch aborts."""
     _ended.append(True)
     for number in list(_calls):
         torch.ops.lacis.unbind(number)

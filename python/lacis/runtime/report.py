@@ -23,6 +23,8 @@ class Row:
     values, a dense copy). `path` is how it ran: `loops`, `tiles` (tensor cores), `few` (tokens), `dense` (which the
     schedule allowed) or `eager`. `ms` and `dense_ms` are medians on the layer's own input, `predicted_ms` and
     `dense_predicted_ms` what the cost model says; None when it was not called, or nothing like it was measured.
+    `ms_spread` and `dense_ms_spread` are the distance in milliseconds that half of the measured times keep from the
+    median.
     """
 
     name: str
@@ -39,6 +41,8 @@ class Row:
     predicted_ms: float | None
     dense_ms: float | None
     dense_predicted_ms: float | None
+    ms_spread: float | None = None
+    dense_ms_spread: float | None = None
 
     @property
     def faster(self) -> str:
@@ -124,11 +128,12 @@ def _plain(row: Row) -> dict:
 
 
 def _cells(row: Row) -> list[str]:
-    time_of = lambda ms: "-" if ms is None else f"{ms:.3f}"
+    time_of = lambda ms, spread=None: "-" if ms is None else f"{ms:.3f}" + (f" ±{spread:.3f}" if spread else "")
     return [
         row.name, row.operator, row.label, f"{row.density:.1%}", _size(row.bytes), _size(row.derived_bytes),
-        _size(row.dense_bytes), f"{row.padding:.1%}", row.path, time_of(row.ms), time_of(row.predicted_ms),
-        time_of(row.dense_ms), time_of(row.dense_predicted_ms), row.faster,
+        _size(row.dense_bytes), f"{row.padding:.1%}", row.path, time_of(row.ms, row.ms_spread),
+        time_of(row.predicted_ms), time_of(row.dense_ms, row.dense_ms_spread), time_of(row.dense_predicted_ms),
+        row.faster,
     ]  # fmt: skip
 
 
@@ -164,12 +169,12 @@ def _record(model, built, args, kwargs) -> dict[int, tuple]:
 
 def _row(name: str, label: str, sparse, inputs) -> Row:
     packed = sparse.weight.packed()
-    ms = dense_ms = None
+    (ms, spread), (dense_ms, dense_spread) = (None, None), (None, None)
     path, predicted = "", (None, None)
     if inputs is not None:
         operator, dense = OPERATORS[sparse.operator], sparse.weight.to_dense().detach()
         with torch.no_grad():
-            ms, dense_ms = _alternate(
+            (ms, spread), (dense_ms, dense_spread) = _alternate(
                 lambda: sparse.forward(*inputs), lambda: operator.eager(dense, sparse, *inputs), packed.device
             )
             tokens = operator.tokens(sparse, *inputs)
@@ -179,12 +184,12 @@ def _row(name: str, label: str, sparse, inputs) -> Row:
     return Row(
         name, sparse.operator, label, str(packed.format), packed.nnz / numel, packed.nbytes, sparse.derived_bytes,
         packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0,
-        path, ms, predicted[0], dense_ms, predicted[1],
+        path, ms, predicted[0], dense_ms, predicted[1], spread, dense_spread,
     )  # fmt: skip
 
 
-def _alternate(first, second, device, seconds: float = 0.1, most: int = 50) -> tuple[float, float]:
-    """Medians in milliseconds of two functions that take turns, so that both see the same machine."""
+def _alternate(first, second, device, seconds: float = 0.1, most: int = 50) -> list[tuple[float, float]]:
+    """Medians in milliseconds, and spreads, of two functions that take turns, so that both see the same machine."""
     times: tuple[list, list] = ([], [])
     for function in (first, second):
         function()
@@ -196,7 +201,17 @@ def _alternate(first, second, device, seconds: float = 0.1, most: int = 50) -> t
             function()
             _synchronize(device)
             taken.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times[0]), statistics.median(times[1])
+    return [_median_and_spread(taken) for taken in times]
+
+
+def _median_and_spread(times) -> tuple[float, float]:
+    """The median, and the median distance from it, which a few slow calls leave as it is.
+
+    >>> _median_and_spread([3.0, 4.0, 5.0, 6.0, 900.0])
+    (5.0, 1.0)
+    """
+    middle = statistics.median(times)
+    return middle, statistics.median(abs(each - middle) for each in times)
 
 
 def _synchronize(device) -> None:
