@@ -177,8 +177,9 @@ class PackedTensor:
     def __matmul__(self, x) -> torch.Tensor:
         """`packed @ x` for a dense `x` [j], [j, k] or [..., j, k]: [i], [i, k] or [..., i, k], as `lacis.einsum`.
 
-        >>> PackedTensor.from_storage("(i, j) -> (i : dense, j : dense)", (2, 2), {}, torch.eye(2)) @ torch.ones(2)
-        tensor([1., 1.])
+        >>> import lacis, torch
+        >>> lacis.pack(torch.tensor([[0.0, 2.0], [3.0, 0.0]]), lacis.Csr) @ torch.tensor([1.0, 10.0])
+        tensor([20.,  3.])
         """
         return times_dense(self, x)
 
