@@ -24,6 +24,7 @@ def test_dense_times_matrix(shape):
     torch.testing.assert_close(x @ P, x @ D)
 
 
+@pytest.mark.long
 def test_products_are_differentiable():
     x, values = torch.randn(3, 7, requires_grad=True), P.values.clone().requires_grad_()
     found = torch.autograd.grad((x @ P.with_values(values)).sum(), [x, values])

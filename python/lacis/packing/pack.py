@@ -18,7 +18,8 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
     """Store a tensor in a format.
 
     `tensor` is dense, COO, CSR, CSC, BSR, BSC, a sparse matrix of SciPy, or packed already, of any dtype; `mask`, bool
-    of the same shape and device, names the entries. Without one they are what a sparse tensor stores, or the elements that are not zero.
+    of the same shape and device, names the entries. Without one they are what a sparse tensor stores, or the elements
+    that are not zero.
     Duplicates are kept by formats that keep them (COO), and summed for the others. Gradients do not flow back.
 
     >>> import torch
