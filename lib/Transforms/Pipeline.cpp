@@ -49,6 +49,7 @@ static const struct {
 /// Where a kernel can wait for the one before it: from sm_90 on.
 static constexpr StringLiteral kOverlapping[] = {"cuda:sm_9", "cuda:sm_1"};
 
+/// At the end of a stage, and at the beginning of the next: a text that says how far it is may be anybody's.
 static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
   pm.addPass(createLacisVerifyStage({stage.str(), mark}));
 }
@@ -65,6 +66,7 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
 }
 
 void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
+  verifyStage(pm, "loops", /*mark=*/false);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisFormTiles());
   functions.addPass(createLacisFormWarpTiles());
@@ -72,6 +74,7 @@ void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
 }
 
 void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
+  verifyStage(pm, "tiles", /*mark=*/false);
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisVectorizeLoops());
   functions.addPass(createLacisUnrollAndJam());
@@ -89,6 +92,7 @@ void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
 }
 
 void lacis::buildToTarget(OpPassManager &pm, StringRef target) {
+  verifyStage(pm, "buffers", /*mark=*/false);
   for (const auto &map : kLaunchMaps)
     if (map.family == target.split(':').first)
       map.add(pm);

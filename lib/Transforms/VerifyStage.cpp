@@ -40,13 +40,23 @@ bool isTileOperation(Operation *op) {
          (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
 }
 
+/// Passes take what they find for one block, whose tensors are arguments, or what operations of the dialect make of them.
+LogicalResult verifyShape(Operation *op) {
+  if (auto function = dyn_cast<func::FuncOp>(op); function && !function.isExternal() && !function.getBody().hasOneBlock())
+    return op->emitError("a kernel is one block here, whose loops and branches have regions");
+  bool makesTensors = isLacis(op) && !isa<LoopOp, LevelLoopOp>(op);
+  if (!makesTensors && llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>))
+    return op->emitError("'") << op->getName() << "' makes a tensor; tensors are arguments here, or made by the dialect";
+  return success();
+}
+
 /// Tiles: named loops, in roles where there are tiles, and no expression left that is not a loop.
 LogicalResult verifyTiles(Operation *op) {
   if (isa<linalg::LinalgOp>(op))
     return op->emitError("'") << op->getName() << "' has not become a loop";
   if (isa<LLVM::LoadOp, LLVM::StoreOp>(op))
     return op->emitError("'") << op->getName() << "' belongs to a later stage than the loops";
-  return success();
+  return verifyShape(op);
 }
 
 /// Loops: no roles yet.
@@ -92,7 +102,8 @@ struct VerifyStage : lacis::impl::LacisVerifyStageBase<VerifyStage> {
       llvm::interleaveComma(kStages, diagnostic, [&](const auto &entry) { diagnostic << "'" << entry.stage << "'"; });
       return signalPassFailure();
     }
-    if (hasReached(getOperation(), stage))
+    auto said = getOperation()->getAttrOfType<StringAttr>("lacis.stage");
+    if (hasReached(getOperation(), stage) && said.getValue() != stage) // who has gone on has been here
       return markAllAnalysesPreserved();
     WalkResult result = getOperation()->walk([&](Operation *op) {
       return failed(found->verify(op)) ? WalkResult::interrupt() : WalkResult::advance();

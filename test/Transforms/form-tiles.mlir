@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
+// RUN: lacis-opt %s -lacis-to-loops="target=cuda arch=sm_90a" | lacis-opt -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
 // RUN: sed 's/-> tensor<?x?xbf16> {/-> tensor<?x?xbf16> attributes {lacis.plain} {/' %s | lacis-compile - --target=cuda:sm_90a --emit=tiles -o - | FileCheck %s --check-prefix=PLAIN
 // RUN: lacis-compile %s --target=cuda:sm_80 --emit=tiles -o - | FileCheck %s --check-prefix=LARGE
 // RUN: lacis-compile %s --target=cuda:sm_89 --emit=tiles -o - | FileCheck %s --check-prefix=SMALL

@@ -4,6 +4,7 @@
 // RUN: lacis-opt %t/loops.mlir -split-input-file -verify-diagnostics -lacis-verify-stage=stage=loops
 // RUN: lacis-opt %t/buffers.mlir -split-input-file -verify-diagnostics -lacis-verify-stage=stage=buffers
 // RUN: lacis-opt %t/target.mlir -verify-diagnostics -lacis-verify-stage=stage=target
+// RUN: not lacis-opt %t/claims.mlir -lacis-to-buffers 2>&1 | FileCheck %t/claims.mlir
 // RUN: lacis-opt %t/none.mlir -verify-diagnostics -lacis-verify-stage=stage=sparse
 
 // What each stage promises.
@@ -48,6 +49,23 @@ func.func @roles() {
   return
 }
 
+// -----
+
+// expected-error @+1 {{a kernel is one block here, whose loops and branches have regions}}
+func.func @blocks() {
+  cf.br ^end
+^end:
+  return
+}
+
+// -----
+
+func.func @makes(%n: index) {
+  // expected-error @+1 {{'tensor.empty' makes a tensor; tensors are arguments here, or made by the dialect}}
+  %x = tensor.empty(%n) : tensor<?xf32>
+  return
+}
+
 //--- buffers.mlir
 func.func @levels(%n: index) {
   // expected-error @+1 {{'lacis.lanes' is left after its stage}}
@@ -72,3 +90,13 @@ func.func @tiles() {
 //--- none.mlir
 // expected-error @+1 {{no stage named 'sparse'; there are 'lacis', 'loops', 'tiles', 'buffers', 'target'}}
 module {}
+
+//--- claims.mlir
+// What a text says of itself is looked at.
+// CHECK: error: 'linalg.fill' has not become a loop
+module attributes {lacis.stage = "tiles"} {
+  func.func @algebra(%zero: f32, %x: tensor<?xf32>) -> tensor<?xf32> {
+    %y = linalg.fill ins(%zero : f32) outs(%x : tensor<?xf32>) -> tensor<?xf32>
+    return %y : tensor<?xf32>
+  }
+}

@@ -6,10 +6,12 @@
 
 include "mlir/Pass/PassBase.td"
 
+// A text loads the dialects that it speaks, a pass those that it may make, whatever stood in the text.
 class LacisPass<string name, string op = "::mlir::func::FuncOp"> : Pass<name, op> {
-  let dependentDialects = ["::lacis::LacisDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-                           "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::lacis::LacisDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
+                           "::mlir::tensor::TensorDialect", "::mlir::vector::VectorDialect",
+                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::gpu::GPUDialect"];
 }
 
 def LacisVerifyStage : Pass<"lacis-verify-stage"> {
@@ -45,8 +47,6 @@ def LacisFormTiles : LacisPass<"lacis-form-tiles"> {
 
 def LacisFormWarpTiles : LacisPass<"lacis-form-warp-tiles"> {
   let summary = "Turns loops that are tensorized for a warp into its lanes, which read and multiply pieces of tiles.";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def LacisVectorizeLoops : LacisPass<"lacis-vectorize-loops"> {
@@ -59,14 +59,11 @@ def LacisUnrollAndJam : LacisPass<"lacis-unroll-and-jam"> {
 
 def LacisHoldOperands : LacisPass<"lacis-hold-operands"> {
   let summary = "A thread loads what it reads of operands once a round of the loops marked for it, into registers.";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def LacisStageOperands : LacisPass<"lacis-stage-operands"> {
   let summary = "Threads of a block load tiles of operands into shared memory at the loops marked for it.";
   let options = [Option<"target", "target", "std::string", "\"cuda\"", "the target: cpu, cuda, cuda:sm_90a">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
-                           "::mlir::NVVM::NVVMDialect"];
 }
 
 def LacisLowerLevels : LacisPass<"lacis-lower-levels", "::mlir::ModuleOp"> {
@@ -97,37 +94,27 @@ def LacisMapToRanges : LacisPass<"lacis-map-to-ranges", "::mlir::ModuleOp"> {
 
 def LacisMapToGrid : LacisPass<"lacis-map-to-grid", "::mlir::ModuleOp"> {
   let summary = "One kernel a nest over a grid of blocks, warps and lanes.";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def LacisStreamLoads : LacisPass<"lacis-stream-loads", "::mlir::ModuleOp"> {
   let summary = "Loads that are marked `nontemporal` pass by the first-level cache of a GPU.";
-  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
 }
 
 def LacisOverlapLaunches : LacisPass<"lacis-overlap-launches", "::mlir::ModuleOp"> {
   let summary = "A kernel waits for the one before it, and may be started while that one ends.";
-  let dependentDialects = ["::mlir::NVVM::NVVMDialect"];
 }
 
 def LacisLowerTilesHopper : LacisPass<"lacis-lower-tiles-hopper", "::mlir::ModuleOp"> {
   let summary = "Roles and tiles for sm_90a: warpgroups, bulk copies behind barriers, asynchronous products.";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::math::MathDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def LacisLowerTilesAmpere : LacisPass<"lacis-lower-tiles-ampere", "::mlir::ModuleOp"> {
   let summary = "Roles and tiles from sm_80 on: warps, asynchronous copies behind barriers, products of a warp.";
   let options = [Option<"shared", "shared", "int64_t", "166912", "bytes of shared memory that one block may have">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
-                           "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
 }
 
 def LacisLowerTilesPlain : LacisPass<"lacis-lower-tiles-plain", "::mlir::ModuleOp"> {
   let summary = "Roles and tiles for any machine: roles that take turns, loops over tiles and accumulators in memory.";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::cf::ControlFlowDialect",
-                           "::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // LACIS_TRANSFORMS_PASSES_TD
