@@ -8,6 +8,7 @@
 #include "KeptCode.h"
 #include "StageLog.h"
 #include "TakeApart.h"
+#include "lacis/Compiler/TextCheck.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Transforms/Pipeline.h"
 
@@ -131,6 +132,10 @@ bool Compilation::start() {
 void Compilation::run() {
   if (!start())
     return;
+  if (std::string why = objectionToText(text, options.file, isLLVM() ? TextKind::LLVM : TextKind::MLIR); !why.empty()) {
+    refuse(why);
+    return;
+  }
   if (isLLVM())
     runFromLLVM();
   else
@@ -297,14 +302,17 @@ const std::string *CompileResult::stage(StringRef name) const {
 }
 
 CompileResult lacis::compile(StringRef text, StringRef target, const CompileOptions &options) {
-  installFatalErrorHandler();
   CompileResult result;
+  std::string problem;
   try {
-    Compilation(text, target, options, result).run();
+    problem = runApart([&] { Compilation(text, target, options, result).run(); });
   } catch (const std::exception &error) {
+    problem = error.what();
+  }
+  if (!problem.empty()) {
     result.artifact.reset();
     result.status = CompileStatus::Failed;
-    result.diagnostics += std::string("error: the compiler failed: ") + error.what() + "\n";
+    result.diagnostics += "error: the compiler failed: " + problem + "\n";
   }
   if (result.status == CompileStatus::Failed)
     result.diagnostics += repeatCommand(target, options);

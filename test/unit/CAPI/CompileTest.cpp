@@ -102,6 +102,22 @@ TEST(Compile, FatalErrorsAreAnswersAndTheNextCompilationWorks) {
   }
 }
 
+TEST(Compile, FatalErrorsOfThreadsLeaveTheOthers) {
+  std::string expected = compile(kernel, "cuda:sm_90a", nullptr).artifact;
+  std::vector<std::thread> threads;
+  std::vector<Outcome> outcomes(8);
+  for (size_t n = 0; n < outcomes.size(); ++n)
+    threads.emplace_back([&, n] {
+      outcomes[n] = compile(kernel, "cuda:sm_90a", n % 2 ? R"({"features": "+ptx60"})" : nullptr);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t n = 0; n < outcomes.size(); ++n) {
+    EXPECT_EQ(outcomes[n].status, n % 2 ? LACIS_FAILED : LACIS_DONE) << outcomes[n].diagnostics;
+    EXPECT_EQ(outcomes[n].artifact, n % 2 ? "" : expected);
+  }
+}
+
 TEST(Compile, ThreadsDoNotMeet) {
   std::string expected = compile(kernel, "cuda:sm_90a", nullptr).artifact;
   std::vector<std::thread> threads;
