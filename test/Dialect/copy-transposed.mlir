@@ -40,3 +40,13 @@ func.func @other_elements(%x: tensor<8x8xf32>, %y: tensor<8x8xf64>) {
     : tensor<8x8xf32> to tensor<8x8xf64>
   return
 }
+
+// -----
+
+func.func @no_power_of_two(%x: tensor<8x8xf32>, %y: tensor<8x8xf32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{copies a tile whose size is a power of two, at most 1024; got 7}}
+  lacis.copy_transposed 7 of %x[%c0, %c0] rows 0 along 1 to %y[%c0, %c0] rows 0 along 1
+    : tensor<8x8xf32> to tensor<8x8xf32>
+  return
+}

@@ -54,7 +54,7 @@ func.func @vectorize(%n: index) {
 // -----
 
 func.func @jam(%n: index) {
-  // expected-error @below {{jam: loop 'i' needs a constant trip count}}
+  // expected-error @below {{jam: loop 'i' must run exactly 4 times}}
   lacis.loop "i" %i to %n {
     lacis.yield
   } {jam = 4 : i64}

@@ -3,9 +3,12 @@
 /// Builders, text form and verifiers of the loop operations.
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Dialect/Lacis/IR/LacisOps.h"
+#include "lacis/Dialect/Lacis/IR/Limits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -104,13 +107,41 @@ static LogicalResult verifyCarried(Operation *op, Block *body, unsigned leading,
   return success();
 }
 
+/// What a mark of a loop says, or 1.
+static int64_t markOf(Operation *loop, StringRef name) {
+  auto mark = loop->getAttrOfType<IntegerAttr>(name);
+  return mark ? mark.getInt() : 1;
+}
+
+/// Marks are numbers from 1 on; with the loops around it a loop makes no more code than anybody waits for.
+static LogicalResult verifyMarks(Operation *loop, StringRef name) {
+  for (StringRef mark : {"vectorize", "jam", "unroll"})
+    if (loop->hasAttr(mark) && markOf(loop, mark) < 1)
+      return loop->emitOpError() << "'" << mark << "' of loop '" << name << "' is at least 1";
+  if (markOf(loop, "vectorize") > kMostLanes)
+    return loop->emitOpError() << "loop '" << name << "' has " << markOf(loop, "vectorize") << " lanes; a vector has at most "
+                               << kMostLanes;
+  if (markOf(loop, "jam") == 1 && markOf(loop, "unroll") == 1)
+    return success();
+  int64_t rounds = 1;
+  for (Operation *around = loop; isa_and_nonnull<LoopOp, LevelLoopOp, scf::IfOp>(around); around = around->getParentOp())
+    if (llvm::MulOverflow(rounds, markOf(around, "jam") * markOf(around, "unroll"), rounds) || rounds > kMostRounds)
+      return loop->emitOpError() << "'unroll' and 'jam' of loop '" << name << "' and of the loops around it put more than "
+                                 << kMostRounds << " rounds side by side";
+  return success();
+}
+
 LogicalResult LoopOp::verify() {
-  if (failed(verifyCarried(*this, getBlock(), 1, getInits().getTypes())))
+  if (failed(verifyCarried(*this, getBlock(), 1, getInits().getTypes())) || failed(verifyMarks(*this, getName())))
     return failure();
   if (getVectorize() && getTrip() != static_cast<int64_t>(*getVectorize()))
     return emitOpError("vectorize: loop '") << getName() << "' must run exactly " << *getVectorize() << " times";
-  if (getJam() && !getTrip())
-    return emitOpError("jam: loop '") << getName() << "' needs a constant trip count";
+  bool isSide = (*this)->hasAttr("lacis.tensorize") || (*this)->hasAttr("lacis.mma");
+  if (isSide && (getTrip().value_or(0) < 1 || *getTrip() > kMostRounds))
+    return emitOpError("loop '") << getName() << "' is a side of a tile, so it runs a constant number of times, at most "
+                                 << kMostRounds;
+  if (getJam() && getTrip() != static_cast<int64_t>(*getJam()))
+    return emitOpError("jam: loop '") << getName() << "' must run exactly " << *getJam() << " times";
   return success();
 }
 
@@ -184,6 +215,8 @@ static LogicalResult verifyLevel(Operation *op, Value tensor, int64_t level) {
 
 LogicalResult LevelLoopOp::verify() {
   if (failed(verifyLevel(*this, getTensor(), getLevel())))
+    return failure();
+  if (failed(verifyMarks(*this, getName())))
     return failure();
   return verifyCarried(*this, getBlock(), 1 + getNumDigits(), getInits().getTypes());
 }
@@ -309,6 +342,8 @@ LogicalResult WriteOp::verify() {
 }
 
 LogicalResult CopyTransposedOp::verify() {
+  if (!llvm::isPowerOf2_64(getSize()) || getSize() > kMostRounds)
+    return emitOpError("copies a tile whose size is a power of two, at most ") << kMostRounds << "; got " << getSize();
   if (getSourceRows() == getSourceAlong() || getTargetRows() == getTargetAlong())
     return emitOpError("rows begin along one axis and lie along another");
   auto row = VectorType::get({int64_t(getSize())}, getElementTypeOrSelf(getSource().getType()));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i in 2: for j: s[i, j]  -->  for j: s[0, j]; s[1, j]
+#include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
@@ -17,6 +18,9 @@ LogicalResult JamStepAttr::apply(Nest &nest, Location loc) const {
   std::optional<int64_t> trip = pinTrip(*loop);
   if (!trip)
     return emitError(loc) << "jam: loop '" << getLoop() << "' has no constant trip count; split it first";
+  if (*trip > kMostRounds)
+    return emitError(loc) << "jam: " << *trip << " rounds of loop '" << getLoop() << "' are more than " << kMostRounds
+                          << ", the most that stand side by side; split it first";
   loop->setJam(*trip);
   (*loop)->setLoc(loc);
   return success();

@@ -3,6 +3,7 @@
 /// for j: load(j); compute(j)  -->  load(0), load(1), ...; for j: load(j + stages); compute(j)
 ///
 /// Of tiles a producer does (FormTiles.cpp); else each thread by itself, in registers (LoadAhead.cpp).
+#include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;
@@ -18,6 +19,9 @@ LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "pipeline: loop '" << getLoop() << "' carries no sum; what a sum adds up is loaded ahead";
   if (getStages() < 2)
     return emitError(loc) << "pipeline: " << getStages() << " stages leave nothing to load ahead; take 2 or more";
+  if (getStages() > kMostStages)
+    return emitError(loc) << "pipeline: " << getStages() << " stages of loop '" << getLoop() << "' are more than "
+                          << kMostStages << ", the most that are loaded ahead";
   if (auto loop = dyn_cast<LoopOp>(loops.front()); loop && (loop.getBind() || loop.getVectorize() || loop.getJam()))
     return emitError(loc) << "pipeline: loop '" << getLoop() << "' is bound, vectorized or jammed: its rounds run at once";
   loops.front()->setAttr("lacis.pipeline", Builder(getContext()).getI64IntegerAttr(getStages()));

@@ -2,6 +2,7 @@
 /// \file
 /// for i in 4: s[i]  -->  s[0]; s[1]; s[2]; s[3]: `factor` rounds at once, of any loop that stays a loop.
 /// for i: c += s[i]  -->  for i by 2: c0 += s[i]; c1 += s[i + 1]; then c = c0 + c1, where there are `sums`.
+#include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,6 +41,9 @@ LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
     std::optional<int64_t> factor = getFactor() ? getFactor() : tripOf(loop);
     if (!factor)
       return emitError(loc) << "unroll: how often loop '" << getLoop() << "' runs is not known; give a factor";
+    if (*factor > kMostRounds)
+      return emitError(loc) << "unroll: " << *factor << " rounds of loop '" << getLoop() << "' are more than "
+                            << kMostRounds << ", the most that stand side by side; split it first, or take a smaller factor";
     if (auto coordinate = dyn_cast<LoopOp>(loop); coordinate && isMarked(coordinate))
       return emitError(loc) << "unroll: loop '" << getLoop() << "' is marked already, and stays no loop";
     if (getSums()) {
