@@ -235,7 +235,13 @@ struct CheckAccesses : lacis::impl::LacisCheckAccessesBase<CheckAccesses> {
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       if (!record || !kernel->hasAttr("lacis.checked"))
         continue;
-      AccessChecks checks(kernel, record.getAs<ArrayAttr>("args"));
+      auto arguments = record.getAs<ArrayAttr>("args");
+      if (!arguments || arguments.size() != kernel.getNumArguments()) {
+        kernel.emitError("checked: 'lacis.artifact' lists ") << (arguments ? arguments.size() : 0) << " arguments; the kernel has "
+                                                             << kernel.getNumArguments();
+        return signalPassFailure();
+      }
+      AccessChecks checks(kernel, arguments);
       if (failed(checks.run()))
         return signalPassFailure();
       kernel->removeAttr("lacis.checked"); // it is now

@@ -13,11 +13,25 @@ static bool isNest(Operation &op) {
   return bound || isa<scf::ForOp>(op);
 }
 
+/// Loops that are bound say how many units they have.
+static LogicalResult verifyBound(func::FuncOp kernel) {
+  auto found = kernel.walk([](scf::ForOp loop) -> WalkResult {
+    if (!loop->hasAttr("lacis.bind") || loop->hasAttr("lacis.size"))
+      return WalkResult::advance();
+    return loop.emitError("bind: the loop is bound to ") << loop->getAttr("lacis.bind") << " and has no 'lacis.size'";
+  });
+  return failure(found.wasInterrupted());
+}
+
 static FailureOr<SmallVector<func::FuncOp>> outlineNests(ModuleOp module) {
   auto kernels = llvm::to_vector(module.getOps<func::FuncOp>());
   if (kernels.size() != 1 || !module->hasAttr("lacis.artifact"))
     return module.emitError("a launch is made of one kernel at the buffers stage");
   func::FuncOp kernel = kernels.front();
+  if (kernel.isExternal())
+    return kernel.emitError("a launch is made of a kernel with a body");
+  if (failed(verifyBound(kernel)))
+    return failure();
   SmallVector<func::FuncOp> functions;
   OpBuilder b(kernel);
   for (Operation &nest : llvm::make_filter_range(kernel.getBody().front(), isNest)) {
@@ -91,6 +105,8 @@ static void recordLaunches(ModuleOp module, ArrayRef<Attribute> launches) {
 void lacis::changeLaunches(ModuleOp module, llvm::function_ref<void(NamedAttrList &)> change) {
   SmallVector<Attribute> launches;
   auto artifact = module->getAttrOfType<DictionaryAttr>("lacis.artifact");
+  if (!artifact || !artifact.get("launches"))
+    return; // a kernel that nobody launches
   for (auto before : artifact.getAs<ArrayAttr>("launches").getAsRange<DictionaryAttr>()) {
     NamedAttrList launch(before);
     change(launch);
@@ -135,7 +151,8 @@ static void hoistTiles(func::FuncOp function) {
   Block &entry = function.getBody().front();
   for (LLVM::AllocaOp tile : tiles) {
     tile->moveBefore(&entry, entry.begin());
-    tile.getArraySize().getDefiningOp()->moveBefore(tile);
+    if (Operation *size = tile.getArraySize().getDefiningOp())
+      size->moveBefore(tile);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "LoopLowering.h"
 #include "Stages.h"
 #include "TensorTable.h"
+#include "VerifyAccesses.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 namespace lacis {
@@ -165,6 +166,8 @@ LogicalResult lowerKernel(func::FuncOp function, bool outline) {
   auto types = function.getArgumentTypes();
   if (types.empty() || !llvm::all_of(types, llvm::IsaPred<RankedTensorType>))
     return function.emitError("a kernel takes tensors, the last of them its output");
+  if (failed(verifyAccesses(function)))
+    return failure();
   OpBuilder b(function);
   unsigned bits = indexBits(function);
   auto kernel = func::FuncOp::create(b, function.getLoc(), function.getName(), b.getFunctionType({}, {}));

@@ -28,7 +28,7 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
   top->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
     bool isEntries = loop != top && llvm::is_contained(chain, loop) && letters(loop) == letters(top);
     auto side = loop->getAttrOfType<StringAttr>("lacis.tensorize");
-    bool bound = loop.getBind() == StringRef("warpgroup");
+    bool bound = loop.getBind() == StringRef("warpgroup") && loop.getTrip().value_or(0) > 0;
     if (bound) {
       nest.consumers = loop;
       marks.consumersHaveRows = !isEntries;

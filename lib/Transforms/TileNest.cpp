@@ -64,7 +64,7 @@ static void readLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
       nest.rows *= *loop.getTrip();
     else if (side && side.getValue() == "columns")
       nest.columns *= *loop.getTrip();
-    else if (loop.getBind() == StringRef("warpgroup"))
+    else if (loop.getBind() == StringRef("warpgroup") && loop.getTrip().value_or(0) > 0)
       nest.consumers = loop;
     else if (loop.getJam())
       nest.parts.push_back(loop);

@@ -48,3 +48,19 @@ func.func @box(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
   }
   return
 }
+
+// -----
+
+#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+func.func @of_nothing(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
+  %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
+  lacis.roles producer {
+    %t = lacis.acquire %ring : !lacis.ring<2, <64x64xbf16>> -> !lacis.tile<64x64xbf16>
+    // expected-error @+1 {{tiles: a box needs 'lacis.artifact', which lists the kernel's arguments, and two sizes}}
+    lacis.load_tile %x[%n, %n] to %t {shape = [#size, #size]} : !llvm.ptr[i32, i32] to !lacis.tile<64x64xbf16>
+    lacis.yield
+  } consumers 1 (%c : i32) {
+    lacis.yield
+  }
+  return
+}

@@ -39,6 +39,9 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
   if (rows > 256 || (bytes != 32 && bytes != 64 && bytes != 128))
     return user->emitError("tiles: a box of ")
            << rows << " rows of " << bytes << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
+  auto listed = module->getAttrOfType<DictionaryAttr>(kArtifact);
+  if (!listed || !listed.get("args") || !shape || shape.size() != 2)
+    return user->emitError("tiles: a box needs 'lacis.artifact', which lists the kernel's arguments, and two sizes");
   Builder b(module.getContext());
   DictionaryAttr map = b.getDictionaryAttr({
       b.getNamedAttr("pointer", b.getI64IntegerAttr(argument.getArgNumber())),
@@ -66,14 +69,18 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
 void TensorMaps::exchangeChunks(Value pointer, int64_t bytes) {
   Builder b(module.getContext());
   NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>(kArtifact));
-  SmallVector<Attribute> records(cast<ArrayAttr>(artifact.get("args")).getValue());
-  NamedAttrList record(cast<DictionaryAttr>(records[cast<BlockArgument>(pointer).getArgNumber()]));
+  auto listed = dyn_cast_or_null<ArrayAttr>(artifact.get("args"));
+  SmallVector<Attribute> records(listed ? listed.getValue() : ArrayRef<Attribute>());
+  unsigned number = cast<BlockArgument>(pointer).getArgNumber();
+  NamedAttrList record(number < records.size() ? cast<DictionaryAttr>(records[number]) : DictionaryAttr());
+  if (!isa_and_nonnull<StringAttr>(record.get("rule")))
+    return; // no launcher takes a record that lacks arguments
   std::string lines = " lines " + std::to_string(bytes);
   StringRef rule = cast<StringAttr>(record.get("rule")).getValue();
   if (rule.ends_with(lines))
     return;
   record.set("rule", b.getStringAttr(rule + lines));
-  records[cast<BlockArgument>(pointer).getArgNumber()] = record.getDictionary(b.getContext());
+  records[number] = record.getDictionary(b.getContext());
   artifact.set("args", b.getArrayAttr(records));
   module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
 }

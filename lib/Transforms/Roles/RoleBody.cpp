@@ -220,8 +220,11 @@ LogicalResult RoleBody::lowerIf(OpBuilder &b, scf::IfOp op) {
 RingOp lacis::ringOf(Value place) {
   while (true) {
     if (auto argument = dyn_cast<BlockArgument>(place)) {
-      auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());
-      place = loop.getTiedLoopInit(argument)->get();
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      OpOperand *init = loop ? loop.getTiedLoopInit(argument) : nullptr;
+      if (!init)
+        return {};
+      place = init->get();
       continue;
     }
     unsigned number = cast<OpResult>(place).getResultNumber();
@@ -234,9 +237,25 @@ RingOp lacis::ringOf(Value place) {
       place = complete.getValues()[number];
     else if (auto loop = dyn_cast<scf::ForOp>(op))
       place = loop.getInits()[number];
+    else if (auto guard = dyn_cast<scf::IfOp>(op))
+      place = guard.thenYield().getOperand(number);
     else
-      place = cast<scf::IfOp>(op).thenYield().getOperand(number);
+      return {};
   }
+}
+
+/// What the lowerings rely on: levels are lowered, and each place of a ring comes from its ring.
+static LogicalResult verifyRoles(func::FuncOp function) {
+  auto found = function.walk<WalkOrder::PreOrder>([&](Operation *op) -> WalkResult {
+    if (isa<LoopOp, LevelLoopOp>(op) || llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TensorType>))
+      return op->emitError("tiles: '") << op->getName() << "' stands before roles are lowered: lower the levels first";
+    for (Value place : op->getOperands())
+      if (isa<RingType>(place.getType()) && !ringOf(place))
+        return op->emitError("tiles: a place comes from 'lacis.ring' by way of loops, branches, 'lacis.release' and "
+                             "'lacis.complete' alone");
+    return WalkResult::advance();
+  });
+  return failure(found.wasInterrupted());
 }
 
 Value lacis::sharedMemory(OpBuilder &b, ModuleOp module, Location loc) {
@@ -275,7 +294,7 @@ LogicalResult lacis::lowerRolesOf(ModuleOp module, llvm::function_ref<LogicalRes
     function.walk([&](RolesOp roles) { found.push_back(roles); });
     if (found.size() > 1)
       return found[1].emitError("tiles: a kernel has roles once");
-    if (!found.empty() && failed(lower(function, found.front())))
+    if (!found.empty() && (failed(verifyRoles(function)) || failed(lower(function, found.front()))))
       return failure();
   }
   return success();

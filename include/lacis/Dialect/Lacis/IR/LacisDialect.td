@@ -19,6 +19,8 @@ def Lacis_Dialect : Dialect {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 0;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
     /// Adds attributes of a room; those that are extents or coordinates join the grammar under their mnemonic.
     template <typename... Attrs> void addKinds() {
