@@ -63,7 +63,7 @@ CHOICE := -m 'not long'
 test: build
 	failed=0; \
 	$(BIN)/python -m pytest -q -n $(JOBS) $(CHOICE) || failed=1; \
-	$(BIN)/python -m lit.main -s $(BUILD)/test || failed=1; \
+	$(BIN)/python $(BIN)/lit -s $(BUILD)/test || failed=1; \
 	ctest --test-dir $(BUILD) --output-on-failure --no-tests=ignore || failed=1; \
 	exit $$failed
 
