@@ -46,8 +46,8 @@ class Known:
         Raises `DataError` where the arrays are malformed, or hold nothing.
         """
         self.require_content(part)
-        if self.holds(part):
-            return
+        if self.holds(part) or not all(map(_is_plain, part.own_arrays.values())):
+            return  # a tracer or a transform of torch answers for arrays of its own
         refuse_capture(part.values.device, "what follows from a pattern")
         if self._print is not None and torch.equal(self._print, fingerprint(part.own_arrays)):
             self._checked = _counted(part.own_arrays)  # the same numbers, as DDP sends them before each forward pass
@@ -97,6 +97,11 @@ def keeps_content(fn, device: torch.device) -> bool:
     probe = torch.arange(64, device=device) * 0x9E3779B97F4A7C1 + time.perf_counter_ns()
     found = fn(probe.clone())
     return found.is_meta or torch.equal(found.to(device), probe)
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    own = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    return type(tensor) in own and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def _counted(arrays) -> dict[str, tuple[torch.Tensor, int]]:

@@ -49,23 +49,25 @@ class Replacement:
                 "with as many slots, or delete the graph and capture it again afterwards"
             )
 
-    @torch.inference_mode(False)
-    @torch.no_grad()
     def write(self) -> None:
         """Put it into the part; nothing here can fail."""
+        with torch.inference_mode(self._part.values.is_inference()), torch.no_grad():  # as it was made
+            self._assign() if self._assigned else self._copy()
+            for name, tensor in self._derived.items():
+                put(self._part, name, tensor)
+        self._part.note_pattern(self._pattern)
+
+    def _assign(self) -> None:
         part = self._part
-        if self._assigned:
-            part.values = torch.nn.Parameter(self._values, part.values.requires_grad)
-            part.all_valid = part.all_valid.new_zeros(0, device=self._values.device)
-            for name, tensor in self._own.items():
-                setattr(part, name, tensor)
-        else:
-            _put_values(part.values, self._values)
-            for name, tensor in self._own.items():
-                put(part, name, tensor, is_ours=False)
-        for name, tensor in self._derived.items():
-            put(part, name, tensor)
-        part.note_pattern(self._pattern)
+        part.values = torch.nn.Parameter(self._values, part.values.requires_grad)
+        part.all_valid = part.all_valid.new_zeros(0, device=self._values.device)
+        for name, tensor in self._own.items():
+            setattr(part, name, tensor)
+
+    def _copy(self) -> None:
+        _put_values(self._part.values, self._values)
+        for name, tensor in self._own.items():
+            put(self._part, name, tensor, is_ours=False)
 
 
 def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:

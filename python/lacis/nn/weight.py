@@ -74,13 +74,12 @@ class PackedPart(torch.nn.Module):
         given = other.buffers if other.valid is None else {**other.buffers, "valid": other.valid}
         return all(torch.equal(tensor, given[name]) for name, tensor in self.own_arrays.items())
 
-    @torch.inference_mode(False)
-    @torch.no_grad()
     def refresh(self) -> None:
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
-        for name, tensor in self.derived_of(pattern, self.values).items():
-            put(self, name, tensor)
+        with torch.inference_mode(self.values.is_inference()), torch.no_grad():  # as it was made
+            for name, tensor in self.derived_of(pattern, self.values).items():
+                put(self, name, tensor)
         self.note_pattern(pattern)
 
     def note_pattern(self, pattern: Pattern) -> None:
