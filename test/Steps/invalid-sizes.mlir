@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps
 
-// Steps that would make more code than anybody waits for.
+// Steps that would make more code than anybody waits for, and strips that no axis fills.
 
 // expected-error @+2 {{unroll: 1025 rounds of loop 'i' are more than 1024, the most that stand side by side; split it first, or take a smaller factor}}
 // expected-note @+1 {{asked for}}
@@ -57,6 +57,17 @@ func.func @pipeline(%n: index) attributes {lacis.steps = [#lacis.pipeline<loop =
   %s = lacis.loop "i" %i to %n iter(%acc = %zero) -> (f32) {
     %next = arith.addf %acc, %acc : f32
     lacis.yield %next : f32
+  }
+  return
+}
+
+// -----
+
+// expected-error @+2 {{split: factor 1099511627776 of loop 'i' is more than 1073741824, the most coordinates of a strip; leave the loop whole}}
+// expected-note @+1 {{asked for}}
+func.func @split(%n: index) attributes {lacis.steps = [#lacis.split<loop = "i", factor = 1099511627776>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
   }
   return
 }

@@ -74,6 +74,15 @@ def allowed(**options):
     return s.build(torch.randn(9, 40)), s
 
 
+def test_the_example_of_a_build_leaves_statistics_and_random_numbers_as_they_are():
+    model = torch.nn.Sequential(torch.nn.Linear(40, 24), torch.nn.BatchNorm1d(24), torch.nn.Dropout(0.5))
+    s = lacis.create_schedule(model, target="eager", allow_dense=True)
+    s["0.weight"].sparsify(lacis.Magnitude(0.8)).set_format(lacis.Csr)
+    state = torch.get_rng_state()
+    s.build(torch.randn(9, 40, generator=torch.Generator().manual_seed(0)))
+    assert model[1].num_batches_tracked == 0 and model[2].training and torch.equal(state, torch.get_rng_state())
+
+
 def test_a_small_layer_runs_dense_where_the_user_lets_it():
     model, s = allowed()
     layer, x = model[0], torch.randn(3, 40)

@@ -67,7 +67,7 @@ def test_what_is_nested_less_deep_is_read():
 def test_iterators_are_names(value):
     text = "#names = [1]\nfunc.func @f(%x: tensor<f32>) {\n  linalg.generic {indexing_maps = [], iterator_types = "
     for said in refused(text + value + "} outs(%x : tensor<f32>) {\n  }\n}"):
-        assert ":3:1: error: 'iterator_types' is a list of names in quotes, \"parallel\" or \"reduction\"" in said
+        assert ':3:1: error: \'iterator_types\' is a list of names in quotes, "parallel" or "reduction"' in said
 
 
 def test_arrays_are_of_numbers_with_a_width():

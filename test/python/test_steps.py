@@ -49,6 +49,11 @@ def test_fields_come_in_any_order_and_defaults_are_left_out():
     assert parse("[]") == () and str(parse('[#lacis.jam<loop = "i">]')) == 'jam("i")'
 
 
+def test_the_loops_of_a_product_of_tiles_are_printed_as_they_are_given():
+    assert steps.Tensorize("i1", "b1", "j1", kind="mma").describe() == 'tensorize("i1", "b1", "j1", kind="mma")'
+    assert steps.Tensorize("i1", "b1", "j1").describe() == 'tensorize("i1", "b1", "j1")'
+
+
 REFUSED = {
     '#lacis.splt<loop = "i">': "no verb 'splt'",
     '#lacis.split<loop = "i", by = 2>': "'by'",

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import torch
 
 from ..capture.cost import Work, predict
 from ..operators import OPERATORS
+from .example import run_example
 from .targets import resolve_target
 
 _KNOWN_STATEMENT = "ij,bj->bi"  # the one product that the cost model is fitted to
@@ -67,11 +67,5 @@ def tokens_seen(model, built, args: tuple, kwargs: dict) -> dict[int, int]:
         if tokens is not None:
             seen[id(module)] = max(seen.get(id(module), 0), tokens)
 
-    hooks = [original.register_forward_pre_hook(note) for each in built for original, _ in each.modules]
-    try:
-        with torch.no_grad():
-            model(*args, **kwargs)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    run_example(model, {original: note for each in built for original, _ in each.modules}, args, kwargs)
     return seen

@@ -16,6 +16,7 @@ from ..schedule.edges import check_edge
 from .activation import PackedActivation
 from .call import Call, run
 from .compile import Kernel, load_kernels
+from .example import run_example
 from .reference import reference
 
 
@@ -193,13 +194,7 @@ def require_called(model, edges, args: tuple, kwargs: dict) -> None:
     if not edges or not (args or kwargs):
         return
     note = lambda module, *_: called.add(id(module))
-    hooks = [edge.module(model).register_forward_pre_hook(note) for edge in edges]
-    try:
-        with torch.no_grad():
-            model(*args, **kwargs)
-    finally:
-        for hook in hooks:
-            hook.remove()
+    run_example(model, {edge.module(model): note for edge in edges}, args, kwargs)
     for edge in edges:
         if id(edge.module(model)) not in called:
             raise ScheduleError(

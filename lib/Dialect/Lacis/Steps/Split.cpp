@@ -4,6 +4,7 @@
 /// A loop that carries a sum carries it through both.
 /// for j in row  -->  for j0 in ceil(n / factor): for j1 in the positions of row with coordinates of strip j0, found by seek
 #include "lacis/Dialect/Lacis/IR/Guards.h"
+#include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -129,6 +130,9 @@ SmallVector<StringRef> SplitStepAttr::namedLoops() const { return {getLoop()}; }
 LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
   if (getFactor() <= 0)
     return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
+  if (getFactor() > kMostInStrip)
+    return emitError(loc) << "split: factor " << getFactor() << " of loop '" << getLoop() << "' is more than "
+                          << kMostInStrip << ", the most coordinates of a strip; leave the loop whole";
   SmallVector<Operation *> positions = nest.findAll(getLoop());
   if (auto loop = positions.size() == 1 ? dyn_cast<LevelLoopOp>(positions[0]) : LevelLoopOp()) {
     if (std::string why = objectionToStrips(loop); !why.empty())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 from ...errors import ScheduleError
 from .step import HERE, Variadic, primitive
@@ -25,6 +26,10 @@ class Tensorize(Variadic):
 
     def __init__(self, *loops, kind=None, location=HERE, **named):
         super().__init__(kind, *loops, location=location, **named)
+
+    def describe(self) -> str:
+        kind = [] if self.kind is None else [f"kind={json.dumps(self.kind)}"]
+        return f"{self.mnemonic}({', '.join([*map(json.dumps, self.loops), *kind])})"
 
 
 def refuse_tiles(steps) -> None:

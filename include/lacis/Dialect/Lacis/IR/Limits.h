@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// How much code the marks of loops may make: beyond it a kernel takes minutes to compile, and is no faster.
+/// How much the steps of a schedule may ask for. Of code: beyond it a kernel takes minutes to compile, and is no faster.
 #ifndef LACIS_DIALECT_LACIS_IR_LIMITS_H
 #define LACIS_DIALECT_LACIS_IR_LIMITS_H
 
@@ -17,6 +17,9 @@ inline constexpr int64_t kMostLanes = 512;
 
 /// Rounds that `pipeline` loads ahead, in registers or in stages of shared memory, of which 227 KB hold 227 of 1 KB.
 inline constexpr int64_t kMostStages = 256;
+
+/// Coordinates of a strip that `split` cuts: positions and strips are counted in 32 bits where the arrays allow it.
+inline constexpr int64_t kMostInStrip = int64_t(1) << 30;
 
 } // namespace lacis
 
