@@ -83,9 +83,8 @@ LogicalResult lacis::liftOutOfGuards(scf::ForOp loop) {
     bool isUnit = serial && serial->hasAttr("lacis.bind");
     if ((guard && differs(guard.getCondition())) ||
         (serial && !isUnit && (differs(serial.getLowerBound()) || differs(serial.getUpperBound()))))
-      return loop.emitError("bind: the warps of a block share the sum of this loop and meet behind it, where only some of "
-                            "their threads come: a loop or guard around it depends on 'lane', 'warp' or 'thread'; bind a "
-                            "loop outside of that one, or share the sum between the lanes");
+      return loop.emitError("bind: warps share the sum of this loop, but how often threads come to it differs between "
+                            "them; bind a loop outside of those whose bounds or guards depend on 'lane' or 'thread'");
   }
   return success();
 }

@@ -41,3 +41,17 @@ func.func @no_factor(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#l
   }
   return
 }
+
+// -----
+
+// expected-error @+2 {{split: 2 loops are called 'b'; a step names one, so give them names of their own}}
+// expected-note @+1 {{asked for}}
+func.func @two_loops(%y: tensor<?xf32>, %n: index) attributes {lacis.steps = [#lacis.split<loop = "b", factor = 8>]} {
+  lacis.loop "b" %b to %n {
+    lacis.loop "b" %again to %n {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

@@ -83,7 +83,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
     %c32 = arith.constant 32 : i32
     scf.for %lane = %c0 to %c32 step %c1 : i32 {
       scf.for %row = %c0 to %lane step %c1 : i32 {
-        // expected-error @below {{bind: the warps of a block share the sum of this loop and meet behind it, where only some of their threads come}}
+        // expected-error @below {{bind: warps share the sum of this loop, but how often threads come to it differs between them; bind a loop outside of those whose bounds or guards depend on 'lane' or 'thread'}}
         %sum = scf.for %warp = %c0 to %c4 step %c1 iter_args(%acc = %start) -> (f32) : i32 {
           %next = arith.addf %acc, %start : f32
           scf.yield %next : f32

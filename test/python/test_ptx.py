@@ -16,23 +16,23 @@ import lacis
 from lacis.runtime import ptxas
 
 
-def assemble(format, dtype, bias: bool, target: str, strict: bool = False, steps=()) -> str:
+def assemble(format, dtype, bias: bool, target: str, strict: bool = False, steps=(), shape=(17, 23)) -> str:
     """The PTX of a linear layer; `strict` refuses spills and warnings of the assembler."""
     from lacis import _core
 
-    kernel = layer(format, dtype, bias, target, steps)["forward"]
+    kernel = layer(format, dtype, bias, target, steps, shape)["forward"]
     options = {"stages": True}
     if ptxas.find():
         options |= {"ptxas": ptxas.find(), "check_ptxas": strict}
     return _core.compile(kernel.text, target, options).stages["ptx"]
 
 
-def layer(format, dtype, bias: bool, target: str, steps=()):
+def layer(format, dtype, bias: bool, target: str, steps=(), shape=(17, 23)):
     """The kernels of a linear layer for a target that this machine need not have.
 
     Its weight is full, so default schedules are told nothing of it, and the text is that of the conformance suite.
     """
-    linear = torch.nn.Linear(23, 17, bias, dtype=dtype)
+    linear = torch.nn.Linear(*reversed(shape), bias, dtype=dtype)
     linear.weight.data.fill_(1)
     schedule = lacis.create_schedule(torch.nn.Sequential(linear).eval(), target)
     handle = schedule["0.weight"].set_format(format)

@@ -202,15 +202,15 @@ def layer_under_a_schedule(format, dtype, n: int, outcomes) -> None:
                 continue
             outcomes["legal"] += 1
             conformance.run(format, dtype, n, conformance.ODD_SHAPES, (has_bias,), chosen, REPEATS, unit)
-        tally.counts[f"schedules ({REPEATS} times each)"] += 1
-        assemble_under_a_schedule(format, dtype, has_bias, chosen, outcomes)
+            tally.counts[f"schedules ({REPEATS} times each)"] += 1
+            assemble_under_a_schedule(format, dtype, has_bias, chosen, outcomes, shape)
         return
 
 
-def assemble_under_a_schedule(format, dtype, has_bias: bool, chosen, outcomes) -> None:
+def assemble_under_a_schedule(format, dtype, has_bias: bool, chosen, outcomes, shape) -> None:
     """The same steps for a GPU: assembled, or refused with a message."""
     try:
-        assemble(format, dtype, has_bias, "cuda:sm_90a", steps=chosen)
+        assemble(format, dtype, has_bias, "cuda:sm_90a", steps=chosen, shape=shape)
         outcomes["assembled"] += 1
     except lacis.CompileError as error:
         refused(outcomes, error, chosen)

@@ -76,11 +76,7 @@ def test_pairs_of_factors_on_sizes_of_a_class(unit, debug):
         compare("ij,ik,jk->ij", w, lacis.Csr(), (numbers(size, size), numbers(7, size)), vectors("k"))
         compare("ij,ki,kj->ij", w, lacis.Csr(), (numbers(size, size), numbers(size, 7)), strips("k"))
         compare("ij,bj->bi", w.T.contiguous(), lacis.Csr(), (numbers(TOKENS, size),), [*strips("b"), steps.Jam("b11")])
-        fused = [
-            steps.Reorder("k", "i"),
-            steps.Split("k", outer),
-            steps.Split("i", inner),
-            steps.Reorder("k0", "i0", "k1", "i1"),
-        ]
-        fused += [steps.Fuse("k0", "i0"), steps.Split("k0_i0", 2), steps.Jam("k0_i01")]
+        fused = [steps.Reorder("k", "i"), steps.Split("k", outer), steps.Split("i", inner)]
+        fused += [steps.Reorder("k0", "i0", "k1", "i1"), steps.Fuse("k0", "i0")]
+        fused += [steps.Split("k0_i0", 2), steps.Jam("k0_i01")]
         compare("ij,jk->ik", w, lacis.Dense(2), (x,), fused)

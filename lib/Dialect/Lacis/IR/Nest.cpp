@@ -56,9 +56,14 @@ SmallVector<StringRef> Nest::names() const {
 }
 
 FailureOr<LoopOp> Nest::require(StringRef name, StringRef step, Location loc) const {
-  if (LoopOp loop = find(name))
-    return loop;
-  if (findAll(name).empty())
+  SmallVector<Operation *> all = findAll(name);
+  auto loops = llvm::make_filter_range(all, llvm::IsaPred<LoopOp>);
+  if (llvm::hasSingleElement(loops))
+    return cast<LoopOp>(*loops.begin());
+  if (!loops.empty())
+    return emitError(loc) << step << ": " << llvm::range_size(loops) << " loops are called '" << name
+                          << "'; a step names one, so give them names of their own";
+  if (all.empty())
     return emitError(loc) << step << ": no loop named '" << name << "'";
   return emitError(loc) << step << ": loop '" << name << "' walks the positions of a level, not coordinates";
 }
