@@ -14,9 +14,8 @@ import tempfile
 from lacis.runtime import ptxas
 
 _LABEL = re.compile(r"^(\.L_x_\d+):")
-_LINE = re.compile(
-    r"/\*[0-9a-f]{4,}\*/\s+(?:@!?(?P<guard>U?P\w+) +)?(?P<name>[A-Z]\w*(?:\.\w+)*)\s*(?P<operands>[^;]*);"
-)
+_GUARD = r"(?:@!?(?P<guard>U?P\w+) +)?"
+_LINE = re.compile(r"/\*[0-9a-f]{4,}\*/\s+" + _GUARD + r"(?P<name>[A-Z]\w*(?:\.\w+)*)\s*(?P<operands>[^;]*);")
 _REGISTER = re.compile(r"\bR(\d+)\b")
 _LOADS, _NO_RESULT = ("LDSM", "LDS"), ("ST", "SYNCS", "RED", "BAR", "BRA", "WARPSYNC", "CCTL", "MEMBAR")
 _BRANCHES, _LEAVES = ("BRA", "BRX", "JMP"), ("BRA", "BRX", "JMP", "EXIT", "RET")

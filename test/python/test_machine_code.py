@@ -20,7 +20,8 @@ from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
 from lacis.runtime import ptxas
 
-needs_tools = pytest.mark.skipif(not (ptxas.find() and machine_code.disassembler()), reason="needs ptxas and nvdisasm")
+found = ptxas.find() and machine_code.disassembler()
+needs_tools = pytest.mark.skipif(not found, reason="needs ptxas and nvdisasm")
 SHAPE = (200, 324, 300)
 HALF = torch.bfloat16
 

@@ -19,6 +19,15 @@ void Instructions::arriveWhenCopied(Value barrier) {
   effect("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [$0];", "r", barrier);
 }
 
+/// The address depends on the words: a mask of which no assembler knows that it is 0 takes their bits away.
+void Instructions::arriveAfter(ValueRange words, Value barrier) {
+  if (words.empty())
+    return arrive(barrier);
+  effect("{\n.reg .b32 none, at;\nmov.u32 none, %dynamic_smem_size;\nshr.u32 none, none, 31;\n"
+         "and.b32 none, none, $1;\nadd.u32 at, none, $0;\nmbarrier.arrive.shared::cta.b64 _, [at];\n}",
+         "r,r", {barrier, anyOf(words)});
+}
+
 void Instructions::waitCopies() { effect("cp.async.wait_all;", "", {}); }
 
 void Instructions::copyChunk(Value to, Value from, Value size) {

@@ -18,6 +18,8 @@ public:
   void wait(mlir::Value barrier, mlir::Value parity);
   /// One arrival of this thread, once its copies so far are there.
   void arriveWhenCopied(mlir::Value barrier);
+  /// One arrival of this thread, after all `words` are computed.
+  void arriveAfter(mlir::ValueRange words, mlir::Value barrier);
   void waitCopies();
   /// Starts to copy 16 bytes of global memory, `size` of them read and the others zero.
   void copyChunk(mlir::Value to, mlir::Value from, mlir::Value size);

@@ -37,16 +37,12 @@ public:
   SmallVector<Value> load(int64_t n, int64_t step) {
     bool isByWord = isSingle && transposed;
     SmallVector<Value> words = isByWord ? loadSingles(n, step) : loadMatrices(n, step);
-    llvm::append_range(loads, ArrayRef(words).take_front(isByWord ? words.size() : 1));
     if (!isSingle)
       return words;
     for (Value &word : words)
       word = i.roundToTf32(word);
     return words;
   }
-
-  /// One register of each load so far.
-  ArrayRef<Value> allLoads() const { return loads; }
 
 private:
   SmallVector<Value> loadMatrices(int64_t n, int64_t step) {
@@ -109,7 +105,6 @@ private:
   bool transposed, isLeft, isSingle;
   Value base, side, lane, laneRow, laneChunk, exchange, lineOffset;
   llvm::SmallDenseMap<int64_t, Value> starts;
-  SmallVector<Value> loads;
 };
 
 } // namespace
@@ -140,9 +135,17 @@ RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, 
                     ValueRange(columns).slice(2 * half, 2), aType.getElementType());
     }
   }
-  for (const Fragments *side : {&left, &right})
-    llvm::append_range(loads[b.getInsertionBlock()], side->allLoads());
   return acc;
+}
+
+/// Words of accumulators that depend on all that their products loaded: of a product with each row and each column.
+static SmallVector<Value> wordsOfProducts(OpBuilder &b, Location loc, ValueRange acc, const Share &share) {
+  SmallVector<Value> words;
+  for (int64_t n = 0; n < std::max(share.tall(), share.wide()); ++n) {
+    Value piece = acc[4 * (n % share.tall() * share.wide() + n % share.wide())];
+    words.push_back(LLVM::BitcastOp::create(b, loc, b.getI32Type(), piece));
+  }
+  return words;
 }
 
 /// Warps read rows of 32, 64 or 128 bytes, and 32 bytes of the contraction at once.
@@ -166,10 +169,13 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
     return failure();
   Value a = tileAddress(i, op.getA(), op.getFirst()), bTile = tileAddress(i, op.getB(), op.getSecond());
   Pieces acc = pieces(op.getAcc());
-  if (!op.getPresent()) {
-    setPieces(op.getResult(), products(b, op, acc, a, bTile, 0));
+  auto setResult = [&](const Pieces &sums) {
+    setPieces(op.getResult(), sums);
+    llvm::append_range(loads[b.getInsertionBlock()], wordsOfProducts(b, loc, sums, shareOf(op.getAcc().getType())));
     return success();
-  }
+  };
+  if (!op.getPresent())
+    return setResult(products(b, op, acc, a, bTile, 0));
   TileType aType = op.getA().getType();
   int64_t count = op.getB().getType().getDepth(op.getBTransposed()) / aType.getDepth(op.getATransposed());
   Value present = mapping.lookupOrDefault(op.getPresent());
@@ -185,8 +191,7 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
     Value next = i.add(a, bytesPerTile(aType));
     a = arith::SelectOp::create(b, loc, some, next, a);
   }
-  setPieces(op.getResult(), acc);
-  return success();
+  return setResult(acc);
 }
 
 //===- Arithmetic ---------------------------------------------------------===//
@@ -281,7 +286,7 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
   Pieces values;
   SmallVector<Value> words = fragments.load(row, column / 2);
   if (!waitsForStore(op.getAcc())) // a store uses what it reads
-    llvm::append_range(loads[b.getInsertionBlock()], fragments.allLoads());
+    loads[b.getInsertionBlock()].push_back(words.front());
   for (Value word : words) {
     Value both = LLVM::BitcastOp::create(b, loc, two, word);
     for (int64_t half : {0, 1}) {

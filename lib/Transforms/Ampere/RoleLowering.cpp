@@ -104,12 +104,18 @@ static bool isAround(Block *outer, Block *inner) {
   return inner;
 }
 
-void RoleLowering::waitForLoads(OpBuilder &b, Location loc) {
+RoleLowering::Pieces RoleLowering::takeLoads(OpBuilder &b, Location loc) {
+  Pieces here;
   for (auto &[block, words] : loads) {
-    OpBuilder at = isAround(block, b.getInsertionBlock()) ? b : OpBuilder(block->getTerminator());
-    Instructions(at, loc).waitForLoads(words);
+    if (isAround(block, b.getInsertionBlock())) {
+      llvm::append_range(here, words);
+      continue;
+    }
+    OpBuilder end(block->getTerminator());
+    Instructions(end, loc).waitForLoads(words);
   }
   loads.clear();
+  return here;
 }
 
 /// Filled when the copies of each thread are there; free when each thread has read what it multiplies.
@@ -120,10 +126,8 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   Pieces at = placeOf(b, op.getRing());
   if (isProducer)
     i.arriveWhenCopied(barrier(i, place.full, at[Stage]));
-  else {
-    waitForLoads(b, loc);
-    i.arrive(barrier(i, place.empty, at[Stage]));
-  }
+  else
+    i.arriveAfter(takeLoads(b, loc), barrier(i, place.empty, at[Stage]));
   Value last = i.equal(at[Stage], op.getRing().getType().getStages() - 1);
   Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
   Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));

@@ -56,8 +56,8 @@ private:
   void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
   void lowerComplete(CompleteOp op);
   mlir::Value tileAddress(Instructions &i, mlir::Value tile, mlir::Value place);
-  /// All loads since the last release are complete: those of an inner block at its end.
-  void waitForLoads(mlir::OpBuilder &b, mlir::Location loc);
+  /// Words that depend on all loads since the last release. The loads of an inner block are complete at its end.
+  Pieces takeLoads(mlir::OpBuilder &b, mlir::Location loc);
 
   // Copies
   Matrix matrixOf(mlir::Value pointer, mlir::ArrayAttr shape);
@@ -105,7 +105,7 @@ private:
   llvm::DenseMap<mlir::Value, Matrix> matrices;
   std::map<std::pair<int64_t, int64_t>, Pieces> pairs; // that one line of a store has read
   llvm::DenseMap<mlir::Value, Pieces> entries;         // likewise
-  llvm::MapVector<mlir::Block *, Pieces> loads; // since the last release, by block: one register of each
+  llvm::MapVector<mlir::Block *, Pieces> loads; // since the last release, by block: words that depend on each
 };
 
 } // namespace lacis::ampere

@@ -98,10 +98,18 @@ SmallVector<Value> WarpInstructions::loadMatrices(Value from, bool transposed) {
 void WarpInstructions::waitForLoads(ValueRange words) {
   if (words.empty())
     return;
+  effect("{\n.reg .pred rare;\nsetp.eq.u32 rare, $0, 66051;\n@rare nanosleep.u32 20;\n}", "r", anyOf(words));
+}
+
+/// Assembly, because the compiler would put an arithmetic operation off to the only use of its result.
+Value WarpInstructions::anyOf(ValueRange words) {
   Value any = words.front();
-  for (Value word : words.drop_front())
-    any = arith::OrIOp::create(b, loc, any, word);
-  effect("{\n.reg .pred rare;\nsetp.eq.u32 rare, $0, 66051;\n@rare nanosleep.u32 20;\n}", "r", any);
+  for (words = words.drop_front(); !words.empty(); words = words.drop_front(std::min<size_t>(2, words.size()))) {
+    Value second = words.size() > 1 ? words[1] : words[0];
+    any = assembly(b.getI32Type(), "lop3.b32 $0, $1, $2, $3, 254;", "=r,r,r,r", {any, words[0], second},
+                   /*hasEffects=*/false);
+  }
+  return any;
 }
 
 Value WarpInstructions::pack(Value low, Value high, Type element) {

@@ -35,10 +35,12 @@ public:
 
   /// Four 8x8 matrices of 16-bit elements, two a register.
   llvm::SmallVector<mlir::Value> loadMatrices(mlir::Value from, bool transposed);
-  /// Waits until loads are complete: `words` has one register of each load, as i32. The assembler orders a load from
-  /// shared memory before the first use of its registers, and before nothing else: without a use, an arrive that follows
-  /// can be issued while the load is under way.
+  /// Waits until loads are complete. `words`, i32, has one register of each load, or what depends on it. The assembler
+  /// orders a load from shared memory before the first use of its registers, and before nothing else. Without a use, an
+  /// arrive that follows can be issued while the load is under way.
   void waitForLoads(mlir::ValueRange words);
+  /// The bits of all words together, which depend on each of them.
+  mlir::Value anyOf(mlir::ValueRange words);
   /// Two floats rounded to 16 bits, the first in the lower half.
   mlir::Value pack(mlir::Value low, mlir::Value high, mlir::Type element);
 
