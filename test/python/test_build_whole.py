@@ -137,6 +137,12 @@ def test_an_optimizer_made_before_the_build_is_named(make):
         torch.optim.SGD(model.parameters(), lr=0.1)
 
 
+def test_nobody_looks_for_optimizers_where_the_model_alone_holds_its_parameters(monkeypatch):
+    monkeypatch.setattr("lacis.runtime.optimizers._optimizers", lambda: pytest.fail("looked through all objects"))
+    model, s = scheduled()
+    s.build()
+
+
 def test_who_else_holds_a_parameter_is_no_matter():
     model, s = scheduled()
     held, other = list(model.parameters()), torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.1)

@@ -36,8 +36,9 @@ def warn_of_optimizers(built) -> None:
 
 
 def _is_held(captured) -> bool:
-    """Does anybody but the model hold the parameter? To look for optimizers takes a while."""
-    alone = sys.getrefcount(types.SimpleNamespace(parameter=object()).parameter)
+    """Does anybody but the model hold the parameter? To look for optimizers among all objects takes a while."""
+    holder = types.SimpleNamespace(parameter=object())
+    alone = sys.getrefcount(holder.parameter)
     return sys.getrefcount(captured.parameter) > alone + len(captured.owners)
 
 
