@@ -8,7 +8,8 @@ import torch
 from strategies import mostly_long
 from training import SHAPE, build
 
-from lacis.nn import answers, known
+from lacis.capture import sites
+from lacis.nn import known
 
 FEW = mostly_long(["csr", "csc", "coo", "ell", "bsr", "sum"], "csr", "bsr", "sum")
 
@@ -206,8 +207,8 @@ def test_a_kernel_follows_the_density_class(monkeypatch):
     assert_right(layer)
     assert not asked, "another pattern of the same class needs no other kernel"
     weight.set_packed(moved(layer))
-    monkeypatch.setattr(answers, "revision", lambda parts: -1)
-    weight._uneven = -1, (True, False)  # as a GPU finds it
+    told = sites.hints  # of a pattern that a GPU finds uneven
+    monkeypatch.setattr(sites, "hints", lambda *given: told(*given) | {"uneven": ("i",)})
     model(torch.randn(2, SHAPE[0]))
     assert asked == [("i",)]
 

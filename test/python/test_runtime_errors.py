@@ -78,7 +78,9 @@ def freed(tensor: torch.Tensor, bytes: int = 0) -> torch.Tensor:
     return tensor
 
 
-WITHOUT_MEMORY = "has .* elements and no memory for them, its storage was freed or made smaller; gather or load it"
+WITHOUT_MEMORY = (
+    "has .* elements and no memory for them, its storage was freed or made smaller; gather or load it first"
+)
 
 
 @pytest.mark.parametrize("grad", [False, True])

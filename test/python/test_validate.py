@@ -157,7 +157,7 @@ EMPTY = torch.sparse_coo_tensor(torch.zeros(1, 0, dtype=torch.long), torch.zeros
             ),
             "'values' is quantized",
         ),
-        (lambda: pack(DENSE.to("meta"), Csr), "the tensor is on meta and has no data"),
+        (lambda: pack(DENSE.to("meta"), Csr), "a tensor on meta has no values to pack"),
     ],
 )
 def test_what_has_no_elements_of_its_own_is_refused(make, message):

@@ -4,8 +4,8 @@
 # Rows are sets of steps, 32 in a word. Each unit of the range, or block of the grid, orders the rows of one matrix. It
 # keeps how many steps each row has (-1 once the row has its place), and those that the rows of a panel have so far.
 GROUP_ROWS = """
-#matrices = [{arg = 0 : i64}]
-#rows = [{arg = 1 : i64}]
+#matrices = [{arg = 0 : i64, div = 1 : i64, mul = 1 : i64}]
+#rows = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
 #width = [{arg = 2 : i64}]
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 1 : i64},

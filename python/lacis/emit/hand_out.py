@@ -8,7 +8,7 @@ HAND_OUT = """
 #n = [{arg = 0 : i64}]
 #workers = [{arg = 1 : i64}]
 #groups = [{arg = 2 : i64}]
-#rows = [{arg = 3 : i64}]
+#rows = [{arg = 3 : i64, div = 1 : i64, mul = 1 : i64}]
 #most = [{arg = 4 : i64}]
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 1 : i64}, {kind = "dim", operand = 1 : i64, dim = 0 : i64},

@@ -40,7 +40,7 @@ class Watched:
         """What was made for the tensors that the module has now, or None. Raises `KeyError` where one is missing."""
         known, made = self._bound
         if self._on_gpu and torch.cuda.is_current_stream_capturing():
-            self._follow()()  # a graph walks these arrays from now on
+            self._follows()  # a graph walks these arrays from now on
         for holder, name, tensor in known:
             if holder[name] is not tensor:
                 made = None
@@ -51,7 +51,7 @@ class Watched:
 
     def _bind(self):
         self.release()
-        if any(holder[name] is not owner for holder, name, owner in self._owners) or not self._follow()():
+        if any(holder[name] is not owner for holder, name, owner in self._owners) or not self._follows():
             return None
         known = tuple((holder, name, holder[name]) for holder, name in self._looked_at)
         made = self.make([getattr(owner, name) for owner, name in self._places])
@@ -59,6 +59,11 @@ class Watched:
         self._written = tuple(each for part in parts for each in part.written() if not each[0].is_inference())
         self._bound = known, made
         return made
+
+    def _follows(self) -> bool:
+        """`SparseModule.follow`; False where the interpreter exits and has taken the module apart."""
+        follow = self._follow()
+        return follow is not None and follow()
 
     def release(self) -> None:
         """Let go of the tensors until the next call."""

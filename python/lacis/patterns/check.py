@@ -17,7 +17,7 @@ def check_structure(structure, prefix: str) -> None:
         check, buffers = Checker(prefix, number), structure.of_level(number)
         size = level.size(shape)
         slots = level.extent.check(check, buffers, parents, size)
-        if level.coordinate.stored:  # else there is nothing to look at, and as many positions as a shape says
+        if not level.coordinate.implicit:  # else there is nothing to look at, and as many positions as a shape says
             positions = level.extent.read(buffers, parents, size, structure.device)
             level.coordinate.check(check, buffers, level, positions, size)
             tie = _check_chain(structure, check, number, positions, tie)

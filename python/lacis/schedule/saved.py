@@ -16,6 +16,7 @@ from .steps import STEPS, Step
 VERSION = 1
 _GRADIENT = ".grad"
 _OPTIONS = ("target", "deterministic", "allow_dense", "strict")
+_LATER = "strict"  # files from before there was one lack it
 _KINDS = ("parameters", "activations", "gradients")
 
 
@@ -68,7 +69,7 @@ def read(path: str | os.PathLike) -> dict:
     if not isinstance(content, dict) or content.get("lacis") != VERSION:
         raise ScheduleError(f"'{path}' is no schedule that this version reads ({VERSION})")
     for name in _OPTIONS:
-        if name not in content:
+        if name not in content and name != _LATER:
             raise ScheduleError(f"'{path}' does not say '{name}'")
     for kind in _KINDS:
         named = content.get(kind, {})
@@ -83,8 +84,8 @@ def _is_lists(named) -> bool:
 
 
 def options(content: dict) -> dict:
-    """The keywords of `create_schedule`; files from before there was one lack `strict`."""
-    return {name: content[name] for name in _OPTIONS if name != "strict" or name in content}
+    """The keywords of `create_schedule`."""
+    return {name: content[name] for name in _OPTIONS if name in content}
 
 
 def replay(schedule, content: dict, location, classes=()) -> None:

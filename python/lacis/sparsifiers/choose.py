@@ -82,6 +82,9 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     """
     if count <= 0 or count >= keys.numel:
         return torch.full((keys.numel,), count > 0, device=keys.device)
+    if torch.compiler.is_compiling():  # a graph looks at no numbers on its way
+        order = torch.sort(keys.at(slice(0, keys.numel)), descending=True, stable=True).indices
+        return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits
     while held > keys.numel // _SHARE and shift > 0:
