@@ -20,7 +20,10 @@ HEAD = """<!-- SPDX-License-Identifier: Apache-2.0; written by docs/generate.py 
 Every public name, from its docstring; the examples run in the suite. Pages that explain: [index](README.md).
 """
 SECTIONS = {
-    "Schedules of models": [lacis.create_schedule, lacis.load_schedule, lacis.Schedule, Report, lacis.save_kernels],
+    "Schedules of models": [
+        *(lacis.create_schedule, lacis.load_schedule, lacis.Schedule, Report, lacis.save_kernels, lacis.densify),
+        lacis.require_equal_patterns,
+    ],
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
     "Packed tensors": [lacis.pack, lacis.PackedTensor, lacis.Pattern],
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
@@ -32,6 +35,7 @@ SECTIONS = {
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),
         *(lacis.NM, lacis.Given, lacis.Keep),
     ],
+    "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],
     "Errors": [lacis.Error, lacis.ScheduleError, lacis.FormatError, lacis.CompileError, lacis.DataError],
 }
 
@@ -48,7 +52,7 @@ MEMBERS = {
     ActivationGradient: "steps kernel",
     Kernels: "compiled",
     lacis.PackedTensor: "format shape dtype device values with_values from_storage storage nnz slots nbytes to transpose "
-    "to_dense to_torch validate plot",
+    "to_dense to_torch to_scipy T validate plot",
     lacis.Pattern: "from_mask shape device nnz storage to_mask gather transpose to validate",
     lacis.Kernel: "key target asm stages steps text",
     lacis.Format: "parse text rank tile buffers capacity",

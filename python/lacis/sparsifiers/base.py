@@ -36,8 +36,7 @@ class Sparsifier:
 
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         """The checked mask. Raises `DataError` for a wrong shape, dtype or device, and as `check_plain`."""
-        if not torch.compiler.is_compiling():  # what is traced was looked at when it was made
-            check_plain("the tensor", tensor)
+        check_plain("the tensor", tensor)
         mask = self.mask(tensor.detach())
         try:
             check_mask(mask, tensor)
