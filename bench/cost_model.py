@@ -11,7 +11,10 @@ from .measure import Case, measure
 
 TITLE = "Predicted and measured: linear layers without bias"
 
-CPU = [(3072, 768, 128, zeros, 1, torch.float32) for zeros in (0.7, 0.9, 0.95)]
+CPU = [
+    *((3072, 768, 128, zeros, 1, dtype) for dtype in (torch.float32, torch.bfloat16) for zeros in (0.7, 0.9, 0.95)),
+    *((2048, 512, tokens, 0.9, 1, dtype) for dtype in (torch.float32, torch.bfloat16) for tokens in (8, 32, 512)),
+]
 GPU = [
     *((n, k, tokens, 0.9, 1, torch.float32) for n, k in ((4096, 4096), (3072, 768)) for tokens in (128, 1024, 8192)),
     *((4096, 4096, t, z, b, torch.bfloat16) for b in (128, 64, 32, 16) for z in (0.5, 0.9) for t in (512, 4096)),
@@ -38,5 +41,6 @@ def case(device: str, rows: int, columns: int, tokens: int, zeros: float, block:
         times = measure(contenders, device, rounds=20, flush=device == "cuda")
     own, other = predictions(layer, tokens)
     times = {"lacis": times["lacis"], "predicted": own, "torch dense": times["torch dense"], "dense, predicted": other}
-    name = f"{device}, {rows}×{columns}, {tokens} tokens, block {block}, {zeros:.0%} zeros, {path_of(layer, tokens)}"
+    shape = f"{str(dtype).removeprefix('torch.')}, {rows}×{columns}, {tokens} tokens, block {block}"
+    name = f"{device}, {shape}, {zeros:.0%} zeros, {path_of(layer, tokens)}"
     return Case(name, {name: time for name, time in times.items() if time is not None})

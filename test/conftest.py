@@ -52,6 +52,7 @@ def _counted(function, text_of, artifact_of):
 
 
 def pytest_configure(config):
+    os.environ.setdefault("LACIS_CALIBRATE", "0")  # predictions of a CPU are the same on every machine
     try:
         from lacis import _core
         from lacis.runtime import kernels

@@ -68,6 +68,12 @@ KNOBS: dict[str, Knob] = {
         _none,
         "the ptxas to use; `off` leaves it to the driver, as does one that fails",
     ),
+    "calibrate": Knob(
+        "LACIS_CALIBRATE",
+        _flag,
+        lambda: True,
+        "measure this CPU for the cost model when a prediction is first asked for; `0` takes the rates of a table",
+    ),
     "log": Knob("LACIS_LOG", str, _none, "level of messages: debug, info, warning, error"),
 }
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a product with a sparse matrix will take, from FLOP, bytes and measured rates; picks among schedules, and dense.
 
-A rate stands beside the measurement it comes from: tables of docs/benchmarks.md (H200; a CPU with 2 threads) and of
-docs/tensor-cores.md. What nobody measured has no prediction: None, never a guess.
+A rate of the H200 stands beside the measurement it comes from: tables of docs/benchmarks.md and docs/tensor-cores.md;
+those of a CPU are in rates.py. What nobody measured has no prediction: None, never a guess.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import dataclasses
 import math
 
 import torch
+
+from .rates import CpuRates, usual
 
 HALVES = (torch.float16, torch.bfloat16)
 
@@ -72,13 +74,11 @@ _TILES_FLOPS = 2.0 * 8192**3
 _USUAL_SLABS = 16
 _PANEL = {True: (128, 256), False: (384, 128)}  # rows and tokens of a tile of the output, for large and small blocks
 
-# A CPU thread, float32. 3072x768, 128 tokens: dense 4.0 ms; CSR at 70/90/95 % 2.58, 1.07 and 0.80 ms on 2 threads, of
-# which 0.32 ms do not depend on the entries: 3.9 MB read and written for the transposes.
-_CPU_DENSE, _CPU_LOOPS, _CPU_TRANSPOSED, _CPU_CALL = 77e9, 40e9, 6e9, 8e-6
 
-
-def predict(work: Work, target: str, path: str) -> float | None:
+def predict(work: Work, target: str, path: str, cpu: CpuRates | None = None) -> float | None:
     """Milliseconds of a linear layer on `path`: `dense`, `loops`, `tiles`; None where nothing like it was measured.
+
+    `cpu` has the rates of this CPU in the dtype of `work`; without them those of the table in rates.py hold.
 
     >>> work = Work(4096, 4096, 8192, 4096 * 4096 // 4, (64, 64), torch.bfloat16)
     >>> predict(work, "cuda:sm_90a", "tiles") < predict(work, "cuda:sm_90a", "dense") / 2
@@ -86,8 +86,14 @@ def predict(work: Work, target: str, path: str) -> float | None:
     >>> predict(work, "cuda:sm_80", "tiles") is None
     True
     """
-    model = _MODELS.get((target, path))
-    seconds = None if model is None or not work.flops else model(work)
+    if not work.flops:
+        return None
+    if target == "cpu":
+        rates = cpu or usual(work.dtype, torch.get_num_threads())
+        model = None if rates is None else {"loops": rates.loops, "dense": rates.dense}.get(path)
+    else:
+        model = _MODELS.get((target, path))
+    seconds = None if model is None else model(work)
     return None if seconds is None else seconds * 1e3
 
 
@@ -139,23 +145,8 @@ def _hopper_dense(work: Work) -> float | None:
     return _DENSE_LAUNCH + work.flops / rate * (_idle(work, True) if work.dtype in HALVES else 1.0)
 
 
-def _cpu_loops(work: Work) -> float | None:
-    if work.dtype != torch.float32:
-        return None
-    threads = torch.get_num_threads()
-    return _CPU_CALL + (work.flops * work.kept / _CPU_LOOPS + 2 * work.moved / _CPU_TRANSPOSED) / threads
-
-
-def _cpu_dense(work: Work) -> float | None:
-    if work.dtype != torch.float32:
-        return None
-    return _CPU_CALL + work.flops / _CPU_DENSE / torch.get_num_threads()
-
-
 _MODELS = {
     ("cuda:sm_90a", "tiles"): _hopper_tiles,
     ("cuda:sm_90a", "loops"): _hopper_loops,
     ("cuda:sm_90a", "dense"): _hopper_dense,
-    ("cpu", "loops"): _cpu_loops,
-    ("cpu", "dense"): _cpu_dense,
 }

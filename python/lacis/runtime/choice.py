@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from ..capture.cost import Work, predict
 from ..operators import OPERATORS
+from .calibration import rates
 from .example import run_example
 from .targets import resolve_target
 
@@ -43,7 +44,8 @@ def predictions(layer, tokens: int | None) -> tuple[float | None, float | None]:
         return None, None
     target = resolve_target(layer.target, layer.weight.device)
     work = work_of(layer, tokens)
-    return predict(work, target, path_of(layer, tokens)), predict(work, target, "dense")
+    cpu = rates(work.dtype) if target == "cpu" else None
+    return predict(work, target, path_of(layer, tokens), cpu), predict(work, target, "dense", cpu)
 
 
 def choose_dense(built, tokens: dict[int, int]) -> None:

@@ -136,7 +136,8 @@ def _device_number(target: str, device: torch.device | int | None) -> int:
 
 
 @functools.lru_cache(maxsize=4)
-def _open_cache(directory: str) -> Cache | None:
+def open_cache(directory: str) -> Cache | None:
+    """The cache of this process in a folder; None, said once, where the folder cannot be used."""
     try:
         return Cache(directory)
     except CacheError as error:
@@ -194,7 +195,7 @@ def _make(request: Request) -> LoadedKernel:
     configure()
     key, start = request.key, time.perf_counter()
     actual = _override(request)
-    cache = _open_cache(knobs.cache_dir)
+    cache = open_cache(knobs.cache_dir)
     cache_key = _cache_key(actual)
     if cache and not knobs.always_compile and not knobs.dump_dir:
         artifact = cache.get(cache_key)
