@@ -54,6 +54,11 @@ def test_compile_many_shares_kernels():
     x = torch.randn(7, 11)
     first, second = lacis.compile_many([("nk,bk->bn", w, x), ("nk,bk->bn", v, x)])
     assert first.key == second.key
+    requests = [("nk,bk->bn", w, x)]
+    (other,) = lacis.compile_many(requests, deterministic=False)
+    assert "lacis.nondeterministic" in other.asm["lacis"] and other.key != first.key
+    with pytest.raises(TypeError, match="compile_many: no keyword 'tiles'; lacis.compile has deterministic, epilogue"):
+        lacis.compile_many(requests, tiles=True)
 
 
 def test_another_device_than_the_target_is_refused():
