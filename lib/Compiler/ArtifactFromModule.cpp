@@ -55,6 +55,16 @@ static json::Array stepsOf(ModuleOp module) {
   return steps;
 }
 
+/// Why rules of the default schedule did not apply; each function carries all of them.
+static json::Array remarksOf(ModuleOp module) {
+  json::Array remarks;
+  for (Operation &op : *module.getBody())
+    if (auto list = op.getAttrOfType<ArrayAttr>("lacis.remarks"); list && remarks.empty())
+      for (StringAttr remark : list.getAsRange<StringAttr>())
+        remarks.push_back(remark.getValue());
+  return remarks;
+}
+
 /// Refuses launches of functions that do not exist, or that take other arguments; `count` says how many one takes.
 static llvm::Error checkLaunches(const Artifact &artifact, function_ref<std::optional<size_t>(StringRef name)> count) {
   for (const Artifact::Launch &launch : artifact.launches) {
@@ -80,6 +90,7 @@ llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef ta
   object["target"] = target;
   object["kind"] = noCodeYet;
   object["steps"] = stepsOf(module);
+  object["remarks"] = remarksOf(module);
   std::string text;
   llvm::raw_string_ostream(text) << value;
   llvm::Expected<Artifact> artifact = Artifact::parseHeader(text);

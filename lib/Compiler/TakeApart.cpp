@@ -33,7 +33,8 @@ std::vector<OwningOpRef<ModuleOp>> lacis::takeApart(OwningOpRef<ModuleOp> module
   module->getOperation()->removeDiscardableAttr("lacis.artifact");
   auto functions = llvm::to_vector(module->getOps<FunctionOpInterface>());
   for (FunctionOpInterface function : functions)
-    function->removeDiscardableAttr("lacis.steps");
+    for (StringRef told : {"lacis.steps", "lacis.remarks"})
+      function->removeDiscardableAttr(told);
   std::vector<OwningOpRef<ModuleOp>> pieces;
   Region *body = &module->getBodyRegion();
   if (!llvm::all_of(functions, [&](FunctionOpInterface function) { return staysAlone(function, body); })) {

@@ -140,7 +140,8 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
                       {"launches", std::move(launches)},
                       {"packed", artifact.packed},
                       {"index_bits", artifact.indexBits},
-                      {"steps", json::Array(artifact.steps)}};
+                      {"steps", json::Array(artifact.steps)},
+                      {"remarks", json::Array(artifact.remarks)}};
   json::Array maps;
   for (const Artifact::TensorMap &map : artifact.tensorMaps)
     maps.push_back(toJson(map));
@@ -359,12 +360,16 @@ struct HeaderReader {
     reader.list("launches", true, [&](const json::Value &element, const std::string &place) {
       artifact.launches.push_back(launch(element, place));
     });
-    reader.list("steps", false, [&](const json::Value &element, const std::string &place) {
-      if (std::optional<StringRef> step = element.getAsString())
-        artifact.steps.push_back(step->str());
-      else if (error.empty())
-        error = place + " is no string";
-    });
+    auto texts = [&](StringRef name, std::vector<std::string> &found) {
+      reader.list(name, false, [&](const json::Value &element, const std::string &place) {
+        if (std::optional<StringRef> text = element.getAsString())
+          found.push_back(text->str());
+        else if (error.empty())
+          error = place + " is no string";
+      });
+    };
+    texts("steps", artifact.steps);
+    texts("remarks", artifact.remarks);
     reader.list("workspace", false, [&](const json::Value &element, const std::string &place) {
       Reader workspace(element, place, error);
       if (const json::Value *bytes = workspace.find("bytes", true))

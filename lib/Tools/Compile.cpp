@@ -34,6 +34,8 @@ struct CommandLine {
   cl::opt<std::string> ptxas{"ptxas", cl::desc("assembler that makes a cubin"), cl::cat(category)};
   cl::opt<std::string> ptxasOptions{"ptxas-options", cl::desc("further words for ptxas"), cl::cat(category)};
   cl::opt<bool> checkPtxas{"check-ptxas", cl::desc("refuse spills and C75xx warnings"), cl::cat(category)};
+  cl::opt<bool> remarks{"remarks", cl::desc("say which rules of the default schedule did not apply, and why"),
+                        cl::cat(category)};
   cl::opt<bool> locations{"locations", cl::desc("print source locations"), cl::cat(category)};
   cl::opt<std::string> dumpDir{"dump-dir", cl::desc("write every stage there"), cl::cat(category)};
 
@@ -88,6 +90,9 @@ static int run(const CommandLine &command) {
   llvm::errs() << result.diagnostics;
   if (result.status != CompileStatus::Done)
     return exitRefused;
+  if (command.remarks && result.artifact)
+    for (const std::string &remark : result.artifact->remarks)
+      llvm::errs() << "remark: " << remark << "\n";
   if (command.emit == "artifact")
     return write(command.output, result.artifact->serialise());
   if (command.emit == "obj")

@@ -172,7 +172,7 @@ LogicalResult lowerKernel(func::FuncOp function, bool outline) {
   unsigned bits = indexBits(function);
   auto kernel = func::FuncOp::create(b, function.getLoc(), function.getName(), b.getFunctionType({}, {}));
   kernel->setAttr("lacis.kernel", b.getUnitAttr());
-  for (StringRef kept : {"lacis.steps", "lacis.checked"})
+  for (StringRef kept : {"lacis.steps", "lacis.remarks", "lacis.checked"})
     if (Attribute attribute = function->getAttr(kept))
       kernel->setAttr(kept, attribute);
   kernel.addEntryBlock();

@@ -109,6 +109,7 @@ struct Artifact {
   std::vector<Launch> launches;
   int64_t indexBits = 32;
   std::vector<std::string> steps; // the schedule in force, one attribute each
+  std::vector<std::string> remarks; // why rules of the default schedule did not apply
   int64_t packed = -1; // the operand whose storage the arrays are, where there is one
   std::string code;
 

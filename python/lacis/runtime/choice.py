@@ -38,6 +38,12 @@ def path_of(layer, tokens: int | None) -> str:
     return "tiles" if any(step.mnemonic == "tensorize" and step.kind is None for step in steps) else "loops"
 
 
+def why_of(layer) -> str:
+    """What the default schedule of the layer's kernel would have taken, and why it did not; see `Kernel.remarks`."""
+    own = not layer.runs_dense and layer.target != "eager"
+    return "; ".join(layer.family().kernel.remarks) if own else ""
+
+
 def predictions(layer, tokens: int | None) -> tuple[float | None, float | None]:
     """Milliseconds of the layer as it runs and of the dense one, None where the model knows nothing of the kind."""
     if tokens is None or OPERATORS[layer.operator].statement != _KNOWN_STATEMENT:

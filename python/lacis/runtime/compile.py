@@ -75,6 +75,11 @@ class Kernel:
         return Steps(map(parse, self.loaded.info.get("steps", ())))
 
     @property
+    def remarks(self) -> tuple[str, ...]:
+        """Why rules of the default schedule did not apply: `"tensorize: …"` where a product stays off tensor cores."""
+        return tuple(self.loaded.info.get("remarks", ()))
+
+    @property
     def text(self) -> str:
         """What the compiler was given."""
         return emit(self.spec)

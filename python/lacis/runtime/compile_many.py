@@ -17,8 +17,8 @@ _KEYWORDS = {"steps", "semiring", "epilogue", "deterministic", "strict"}
 def compile_many(requests, target: str = "auto", **keywords) -> list[EinsumKernel]:
     """Compile in parallel threads; each request is a tuple `(expression, *operands)`.
 
-    `keywords` are those of `lacis.compile` (`steps`, `semiring`, `epilogue`, `deterministic`, `strict`), the same for all.
-    Kernels come in the order of the requests; raises as `lacis.compile` does, for the first that fails.
+    `keywords` are those of `lacis.compile`, the same for all: `steps`, `semiring`, `epilogue`, `deterministic`, `strict`.
+    Kernels come in the order of the requests. Raises as `lacis.compile` does, for the first request that fails.
 
     >>> import lacis, torch
     >>> w, x = lacis.pack(torch.eye(3), lacis.Csr), torch.ones(2, 3)

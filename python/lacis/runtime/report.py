@@ -12,7 +12,7 @@ import torch
 
 from ..notebook import html
 from ..operators import OPERATORS
-from .choice import path_of, predictions
+from .choice import path_of, predictions, why_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Row:
     schedule allowed) or `eager`. `ms` and `dense_ms` are medians on the layer's own input, `predicted_ms` and
     `dense_predicted_ms` what the cost model says; None when it was not called, or nothing like it was measured.
     `ms_spread` and `dense_ms_spread` are the distance in milliseconds that half of the measured times keep from the
-    median.
+    median. `why` says what the default schedule did not take, and why: `kernel.remarks`.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Row:
     dense_predicted_ms: float | None
     ms_spread: float | None = None
     dense_ms_spread: float | None = None
+    why: str = ""
 
     @property
     def faster(self) -> str:
@@ -111,8 +112,11 @@ class Report:
         times = ("ms", "predicted", "dense ms", "dense predicted")
         for column in ("density", "stored", "derived", "dense", "padding", "path", *times, "faster"):
             table.add_column(column, justify="right")
+        said = any(row.why for row in self.rows)
+        if said:
+            table.add_column("why", overflow="fold")
         for row in self.rows:
-            table.add_row(*_cells(row))
+            table.add_row(*_cells(row), *([row.why] if said else []))
         table.add_section()
         table.add_row(*_cells(self.total))
         return Group(table, *self.notes)
@@ -170,7 +174,7 @@ def _record(model, built, args, kwargs) -> dict[int, tuple]:
 def _row(name: str, label: str, sparse, inputs) -> Row:
     packed = sparse.weight.packed()
     (ms, spread), (dense_ms, dense_spread) = (None, None), (None, None)
-    path, predicted = "", (None, None)
+    path, predicted, why = "", (None, None), ""
     if inputs is not None:
         operator, dense = OPERATORS[sparse.operator], sparse.weight.to_dense().detach()
         with torch.no_grad():
@@ -178,13 +182,13 @@ def _row(name: str, label: str, sparse, inputs) -> Row:
                 lambda: sparse.forward(*inputs), lambda: operator.eager(dense, sparse, *inputs), packed.device
             )
             tokens = operator.tokens(sparse, *inputs)
-        path, predicted = path_of(sparse, tokens), predictions(sparse, tokens)
+        path, predicted, why = path_of(sparse, tokens), predictions(sparse, tokens), why_of(sparse)
     size = packed.values if isinstance(packed.values, torch.Tensor) else next(iter(packed.values.values()))
     numel = max(packed.shape.numel(), 1)
     return Row(
         name, sparse.operator, label, str(packed.format), packed.nnz / numel, packed.nbytes, sparse.derived_bytes,
         packed.shape.numel() * size.element_size(), 1 - packed.nnz / packed.slots if packed.slots else 0.0,
-        path, ms, predicted[0], dense_ms, predicted[1], spread, dense_spread,
+        path, ms, predicted[0], dense_ms, predicted[1], spread, dense_spread, why,
     )  # fmt: skip
 
 

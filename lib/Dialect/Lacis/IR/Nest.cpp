@@ -83,6 +83,15 @@ Value Nest::findOperand(StringRef name) const {
   return {};
 }
 
+void Nest::remark(StringRef step, const Twine &why) {
+  Builder b(function.getContext());
+  SmallVector<Attribute> all;
+  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.remarks"))
+    llvm::append_range(all, known);
+  all.push_back(b.getStringAttr(step + ": " + why));
+  function->setAttr("lacis.remarks", b.getArrayAttr(all));
+}
+
 std::optional<Case> lacis::caseOf(LoopOp outermost) {
   auto function = outermost->getParentOfType<func::FuncOp>();
   auto cases = function ? function->getAttrOfType<ArrayAttr>("lacis.cases") : ArrayAttr();

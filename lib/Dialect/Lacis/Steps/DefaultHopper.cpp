@@ -6,8 +6,7 @@
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
 /// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
 /// Products in TF32 are warps' business, but for blocks of 64 and 128 that are read along their rows.
-#include "DefaultTiles.h"
-#include "lacis/Dialect/Lacis/IR/Product.h"
+#include "TileConditions.h"
 
 using namespace mlir;
 using namespace lacis;

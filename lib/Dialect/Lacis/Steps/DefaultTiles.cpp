@@ -2,9 +2,7 @@
 /// \file
 /// The default schedule of tensor cores. Products with stored blocks become tiles, if they are of a half type or may
 /// take TF32. An architecture says the sizes of the tiles. Every other nest gets the default schedule of any GPU.
-#include "DefaultTiles.h"
-#include "lacis/Dialect/Lacis/IR/Product.h"
-#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
+#include "TileConditions.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -20,40 +18,6 @@ static constexpr int64_t kCut = 8;
 /// The sum of a share is split into up to so many parts. 16 and 32 parts were measured, and gained only with few shares
 /// in blocks of 16.
 static constexpr int64_t kParts = 8;
-
-/// Is every size of the operand a multiple of 8, or of 4 for float32? Rows are copied in chunks of 16 bytes.
-static bool isAligned(func::FuncOp function, BlockArgument stored, bool isTf32) {
-  auto type = cast<RankedTensorType>(stored.getType());
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
-  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
-    if (divisor % (isTf32 ? 4 : 8) != 0)
-      return false;
-  }
-  return true;
-}
-
-/// May two blocks have the same coordinates? An execution layout has one slot for each block, so it cannot hold both.
-static bool hasDuplicates(FormatAttr format) { return format.getMultiset(); }
-
-static bool isHalf(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isF16() || element.isBF16();
-}
-
-static bool sameHalves(ArrayRef<BlockArgument> operands) {
-  return llvm::all_of(operands, [&](BlockArgument operand) {
-    return isHalf(operand.getType()) && getElementTypeOrSelf(operand) == getElementTypeOrSelf(operands[0]);
-  });
-}
-
-/// Do the operands have types that tensor cores multiply? These are one half type, or float32 if it may take TF32.
-static bool areMultiplied(ArrayRef<BlockArgument> operands, bool isTf32) {
-  auto isSingle = [](BlockArgument operand) { return getElementTypeOrSelf(operand).isF32(); };
-  return sameHalves(operands) || (isTf32 && llvm::all_of(operands, isSingle));
-}
-
-bool lacis::takesTf32(Nest &nest) { return nest.getFunction()->hasAttr("lacis.tf32"); }
 
 /// The panel for float32, of which a line of 128 bytes has half as many elements as of a half type.
 static TilePanel inSingles(TilePanel panel) {
@@ -86,30 +50,12 @@ static std::string layoutText(Product &product, func::FuncOp function, const Til
 }
 
 namespace {
-/// A loop over rows. `unit` is the number of rows in one round, `rounds` the number of rounds (0: unknown).
-struct RowLoop {
-  std::string name;
-  int64_t unit, rounds;
-};
-
 /// The names of the loops over rows, by what a round becomes: a panel, a consumer, an accumulator, a row of a tile.
 struct RowLoops {
   std::string panels, consumers;
   std::vector<std::string> parts, rows;
 };
 } // namespace
-
-/// The loops over the digits of the rows. All but the first have a constant trip count.
-static SmallVector<RowLoop> rowLoops(ArrayRef<LoopOp> loops) {
-  SmallVector<RowLoop> found;
-  int64_t unit = 1;
-  for (LoopOp loop : llvm::reverse(loops)) {
-    int64_t rounds = LoopOp(loop).getTrip().value_or(0);
-    found.insert(found.begin(), {loop.getName().str(), unit, rounds});
-    unit *= rounds;
-  }
-  return found;
-}
 
 /// Splits the loops over rows, so that one loop each runs over panels, consumers and row tiles.
 static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, SmallVector<RowLoop> loops) {
@@ -135,15 +81,6 @@ static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, Small
     else
       (loop.unit >= panel.tileRows ? found.parts : found.rows).push_back(loop.name);
   }
-  return found;
-}
-
-/// The loops over the digits of `letter` in the chain.
-static SmallVector<LoopOp> loopsOf(ArrayRef<LoopOp> chain, StringRef letter) {
-  SmallVector<LoopOp> found;
-  for (LoopOp loop : chain)
-    if (letterOf(loop.getName()) == letter)
-      found.push_back(loop);
   return found;
 }
 
@@ -189,20 +126,6 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
-/// Do the loops have the digits that tiles need? The rows have one over the grid of blocks and one over the rows of a
-/// block. The columns have one. A dense matrix has no blocks, so its rows have one loop as well. Other parts of a sum
-/// may split the rows further.
-static bool hasTileLoops(MutableArrayRef<LoopOp> rows, MutableArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain,
-                         int64_t block) {
-  bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 && !columns[0].getTrip() &&
-                 !rows[0].getTrip();
-  if (!isChain || block == 0)
-    return isChain && rows.size() == 1;
-  bool areKnown = llvm::all_of(rows.drop_front(), [](LoopOp loop) { return loop.getTrip().has_value(); });
-  return areKnown && rows.size() > 1 &&
-         llvm::any_of(rowLoops(rows), [&](const RowLoop &loop) { return loop.unit == block; });
-}
-
 //===- Sums ---------------------------------------------------------------===//
 
 /// Is each part of the sum one loop in the block of `walk`? Each carries the sum on to the next.
@@ -216,15 +139,16 @@ static bool areSideBySide(ArrayRef<StringRef> parts, Operation *walk) {
 }
 
 /// The product that becomes tiles. Of a sum of formats it is that of the part with the largest blocks that have a panel.
-static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes) {
-  std::string why;
+static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes, std::string &why) {
   SmallVector<StringRef> parts = nest.parts();
   if (parts.size() < 2)
     return productOf(nest, why);
   std::optional<Product> best;
+  why = "no part of the sum has stored blocks that fill a tile";
   int64_t largest = 0;
+  std::string unused;
   for (StringRef part : parts) {
-    std::optional<Product> product = productOf(nest, why, part);
+    std::optional<Product> product = productOf(nest, unused, part);
     StoredBlock block = product ? product->block() : StoredBlock();
     if (block.rows * block.depth > largest && sizes.panel(block.rows, block.depth) &&
         areSideBySide(parts, product->walk)) {
@@ -305,27 +229,20 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   schedule.tensorize({rows, columns, sum + "1"}, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
-/// Schedules a sampled product on tensor cores. Returns nullopt if tiles cannot take it.
+/// Schedules a sampled product on tensor cores. Returns nullopt, and says `why`, if tiles cannot take it.
 static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps,
-                                                    const TileSizes &sizes) {
-  std::string why;
+                                                    const TileSizes &sizes, std::string &why) {
+  why = "it has no loop over entries";
   std::optional<SampledProduct> product = sampledProductOf(nest, why);
   if (!product)
     return std::nullopt;
   auto [height, width] = product->block();
   auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->pattern.getArgNumber(), "lacis.eighths");
   std::optional<SampledPanel> panel = sizes.sampled(height, width, eighths ? eighths.getInt() : 8);
-  auto hasLoop = [&](StringRef letter, int64_t trip) {
-    LoopOp loop = nest.find((letter + "1").str());
-    return loop && loop.getTrip() == trip;
-  };
-  bool isTf32 = takesTf32(nest);
-  if (panel && isTf32)
+  if (panel && takesTf32(nest))
     panel->depth /= 2;
-  if (!panel || hasDuplicates(product->format()) ||
-      !areMultiplied({product->left, product->right, product->output}, isTf32) ||
-      !isAligned(nest.getFunction(), product->pattern, isTf32) || !product->format().getIndexType().isInteger(32) ||
-      !hasLoop(product->rows, height) || !hasLoop(product->columns, width))
+  why = objectionToTiles(nest, *product, panel);
+  if (!why.empty())
     return std::nullopt;
   ScheduleBuilder schedule(nest, steps);
   scheduleSampledTiles(schedule, *product, *panel);
@@ -348,33 +265,26 @@ static TilePanel withRoom(TilePanel panel, func::FuncOp function, BlockArgument 
   return panel;
 }
 
-LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
-                                       const TileSizes &sizes) {
-  if (nest.getFunction()->hasAttr("lacis.plain"))
-    return completeForCuda(nest, steps, untouched);
-  if (untouched && isSampled(nest))
-    if (std::optional<LogicalResult> done = completeSampled(nest, steps, sizes))
-      return *done;
-  std::optional<Product> product = untouched ? productForTiles(nest, sizes) : std::nullopt;
-  if (!product)
-    return completeForCuda(nest, steps, untouched);
-  SmallVector<LoopOp> chain = nest.mainChain();
-  SmallVector<LoopOp> rows = loopsOf(chain, product->rows), columns = loopsOf(chain, product->columns);
-  StoredBlock block = product->block();
+/// The panel for the stored blocks of a product.
+static std::optional<TilePanel> panelOf(Nest &nest, Product &product, const TileSizes &sizes) {
   constexpr int64_t largest = 128; // a dense matrix is scheduled like blocks of 128, the largest that have a panel
+  StoredBlock block = product.block();
   std::optional<TilePanel> panel =
       block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.depth);
-  func::FuncOp function = nest.getFunction();
-  bool isTf32 = takesTf32(nest);
-  if (panel && isTf32 && panel->step == TilePanel::kHalves)
-    panel = inSingles(*panel);
-  std::optional<Finish> finish = product->finish();
-  bool fits = panel && finish; // a residual is loaded to where the dense operand's tile was
-  fits = fits && (!finish->residual || (panel->tileRows == panel->step && !isTf32));
-  if (!fits || !areMultiplied({product->stored, product->dense, product->output}, isTf32) ||
-      !hasTileLoops(rows, columns, chain, block.rows) || !isAligned(function, product->stored, isTf32) ||
-      hasDuplicates(product->format()) || !product->format().getIndexType().isInteger(32))
-    return completeForCuda(nest, steps, untouched);
+  return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel) : panel;
+}
+
+/// Schedules a product on tensor cores. Returns nullopt, and says `why`, if tiles cannot take it.
+static std::optional<LogicalResult> completeProduct(Nest &nest, SmallVectorImpl<StepInterface> &steps,
+                                                    const TileSizes &sizes, std::string &why) {
+  std::optional<Product> product = productForTiles(nest, sizes, why);
+  if (!product)
+    return std::nullopt;
+  std::optional<TilePanel> panel = panelOf(nest, *product, sizes);
+  why = objectionToTiles(nest, *product, panel);
+  if (!why.empty())
+    return std::nullopt;
+  SmallVector<LoopOp> rows = loopsOf(nest.mainChain(), product->rows);
   ScheduleBuilder schedule(nest, steps);
   if (product->tensor.getDefiningOp<PartOp>())
     product = precomputeOthers(schedule, *product, *panel);
@@ -382,6 +292,20 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
     scheduleFew(schedule);
   if (failed(schedule.getResult()))
     return failure();
-  scheduleTiles(schedule, *product, withRoom(*panel, function, product->stored), rows);
+  scheduleTiles(schedule, *product, withRoom(*panel, nest.getFunction(), product->stored), rows);
   return schedule.getResult();
+}
+
+LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
+                                       const TileSizes &sizes) {
+  std::string why = "steps were given that shape the nest";
+  if (nest.getFunction()->hasAttr("lacis.plain"))
+    why = "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread";
+  else if (untouched)
+    if (auto complete = isSampled(nest) ? completeSampled : completeProduct;
+        std::optional<LogicalResult> done = complete(nest, steps, sizes, why))
+      return *done;
+  if (!isTensorized(nest))
+    nest.remark("tensorize", why);
+  return completeForCuda(nest, steps, untouched);
 }

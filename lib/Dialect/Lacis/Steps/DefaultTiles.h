@@ -39,9 +39,6 @@ struct TileSizes {
 /// The sizes on GPUs that multiply by warps, and of products in TF32 on all.
 TileSizes sizesOfWarps();
 
-/// May products of float32 take TF32 (`lacis.tf32`)?
-bool takesTf32(Nest &nest);
-
 /// The default schedule of a GPU with tiles of these sizes.
 llvm::LogicalResult completeWithTiles(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched,
                                       const TileSizes &sizes);

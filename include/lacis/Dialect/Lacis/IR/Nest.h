@@ -33,6 +33,8 @@ public:
   llvm::SmallVector<llvm::StringRef> parts() const;
   /// A name that no loop has means the loop of this part from now on; of none again for an empty one.
   void setPart(llvm::StringRef name) { part = name; }
+  /// Records in `lacis.remarks` why a rule of the default schedule, which takes `step`, did not apply.
+  void remark(llvm::StringRef step, const llvm::Twine &why);
 
 private:
   bool isCalled(mlir::Operation *loop, llvm::StringRef name) const;

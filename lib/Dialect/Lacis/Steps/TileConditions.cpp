@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a product must be for tensor cores: its types, its stored blocks, the sizes of its axes, and its loops.
+#include "TileConditions.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace lacis;
+
+bool lacis::takesTf32(Nest &nest) { return nest.getFunction()->hasAttr("lacis.tf32"); }
+
+SmallVector<RowLoop> lacis::rowLoops(ArrayRef<LoopOp> loops) {
+  SmallVector<RowLoop> found;
+  int64_t unit = 1;
+  for (LoopOp loop : llvm::reverse(loops)) {
+    int64_t rounds = LoopOp(loop).getTrip().value_or(0);
+    found.insert(found.begin(), {loop.getName().str(), unit, rounds});
+    unit *= rounds;
+  }
+  return found;
+}
+
+SmallVector<LoopOp> lacis::loopsOf(ArrayRef<LoopOp> chain, StringRef letter) {
+  SmallVector<LoopOp> found;
+  for (LoopOp loop : chain)
+    if (letterOf(loop.getName()) == letter)
+      found.push_back(loop);
+  return found;
+}
+
+/// Tensor cores multiply one half type, or float32 if it may take TF32.
+static std::string objectionToTypes(ArrayRef<BlockArgument> operands, bool isTf32) {
+  Type first = getElementTypeOrSelf(operands.front());
+  bool areSame = llvm::all_of(operands, [&](BlockArgument other) { return getElementTypeOrSelf(other) == first; });
+  if (areSame && (first.isF16() || first.isBF16() || (isTf32 && first.isF32())))
+    return "";
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "tensor cores take float16 or bfloat16 throughout, or float32 where torch lets it take TF32; here are ";
+  llvm::interleaveComma(operands, out, [&](BlockArgument operand) { out << getElementTypeOrSelf(operand); });
+  return text;
+}
+
+/// Rows are copied in chunks of 16 bytes: 8 elements of a half type, 4 of float32.
+static std::string objectionToSizes(func::FuncOp function, BlockArgument stored, bool isTf32) {
+  auto type = cast<RankedTensorType>(stored.getType());
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
+  auto letters = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
+  int64_t chunk = isTf32 ? 4 : 8;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
+    if (divisor % chunk != 0)
+      return ("the size of '" + cast<StringAttr>(letters[axis]).getValue() + "' is no multiple of " +
+              llvm::Twine(chunk) + ", and rows are copied in chunks of 16 bytes")
+          .str();
+  }
+  return "";
+}
+
+/// An execution layout has one slot for each block, and links of 32 bits.
+static std::string objectionToFormat(FormatAttr format) {
+  if (format.getMultiset())
+    return "blocks may be stored twice, and a layout of tiles has one slot for each";
+  if (!format.getIndexType().isInteger(32))
+    return "positions have more than 32 bits";
+  return "";
+}
+
+static std::string objectionToBlock(int64_t rows, int64_t columns) {
+  if (rows == 0 || columns == 0)
+    return "entries are not stored in dense blocks";
+  return ("stored blocks of " + llvm::Twine(rows) + " x " + llvm::Twine(columns) + " fill no tile").str();
+}
+
+/// The rows have one digit over the grid of blocks and one over the rows of a block, the columns have one. A dense
+/// matrix has no blocks, so its rows have one loop as well. Other parts of a sum may split the rows further.
+static bool hasTileLoops(ArrayRef<LoopOp> rows, ArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain, int64_t block) {
+  bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 &&
+                 !LoopOp(columns[0]).getTrip() && !LoopOp(rows[0]).getTrip();
+  if (!isChain || block == 0)
+    return isChain && rows.size() == 1;
+  bool areKnown = llvm::all_of(rows.drop_front(), [](LoopOp loop) { return loop.getTrip().has_value(); });
+  return areKnown && rows.size() > 1 &&
+         llvm::any_of(rowLoops(rows), [&](const RowLoop &loop) { return loop.unit == block; });
+}
+
+/// A residual is loaded to where the dense operand's tile was.
+static std::string objectionToFinish(Product &product, const TilePanel &panel, bool isTf32) {
+  std::optional<Finish> finish = product.finish();
+  if (!finish)
+    return ("what follows the sum reads more than vectors along '" + product.rows + "' and one residual").str();
+  if (finish->residual && (panel.tileRows != panel.step || isTf32))
+    return "a residual needs tiles of 64 rows of a half type";
+  return "";
+}
+
+/// The first of these that says something.
+static std::string firstOf(ArrayRef<llvm::function_ref<std::string()>> objections) {
+  for (auto objection : objections)
+    if (std::string text = objection(); !text.empty())
+      return text;
+  return "";
+}
+
+std::string lacis::objectionToTiles(Nest &nest, Product &product, const std::optional<TilePanel> &panel) {
+  bool isTf32 = takesTf32(nest);
+  StoredBlock block = product.block();
+  return firstOf({[&] { return objectionToTypes({product.stored, product.dense, product.output}, isTf32); },
+                  [&] { return panel ? "" : objectionToBlock(block.rows, block.depth); },
+                  [&] { return objectionToFinish(product, *panel, isTf32); },
+                  [&] { return objectionToSizes(nest.getFunction(), product.stored, isTf32); },
+                  [&] { return objectionToFormat(product.format()); },
+                  [&]() -> std::string {
+                    SmallVector<LoopOp> chain = nest.mainChain();
+                    bool has = hasTileLoops(loopsOf(chain, product.rows), loopsOf(chain, product.columns), chain,
+                                            block.rows);
+                    return has ? "" : "the loops are not those over blocks, the rows of a block, and columns";
+                  }});
+}
+
+std::string lacis::objectionToTiles(Nest &nest, const SampledProduct &product,
+                                    const std::optional<SampledPanel> &panel) {
+  bool isTf32 = takesTf32(nest);
+  std::pair<int64_t, int64_t> block = product.block();
+  auto hasLoop = [&](StringRef letter, int64_t trip) {
+    LoopOp loop = nest.find((letter + "1").str());
+    return loop && loop.getTrip() == trip;
+  };
+  return firstOf({[&] { return objectionToTypes({product.left, product.right, product.output}, isTf32); },
+                  [&] { return panel ? "" : objectionToBlock(block.first, block.second); },
+                  [&] { return objectionToSizes(nest.getFunction(), product.pattern, isTf32); },
+                  [&] { return objectionToFormat(product.format()); },
+                  [&]() -> std::string {
+                    bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second);
+                    return has ? "" : "the loops are not those over blocks and the two axes of a block";
+                  }});
+}

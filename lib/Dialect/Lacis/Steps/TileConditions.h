@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What a product must be for tensor cores, in words: each condition says why a nest stays in plain loops.
+#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_TILECONDITIONS_H
+#define LACIS_LIB_DIALECT_LACIS_STEPS_TILECONDITIONS_H
+
+#include "DefaultTiles.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
+
+namespace lacis {
+
+/// May products of float32 take TF32 (`lacis.tf32`)?
+bool takesTf32(Nest &nest);
+
+/// A loop over rows. `unit` is the number of rows in one round, `rounds` the number of rounds (0: unknown).
+struct RowLoop {
+  std::string name;
+  int64_t unit, rounds;
+};
+
+/// The loops over the digits of the rows. All but the first have a constant trip count.
+llvm::SmallVector<RowLoop> rowLoops(llvm::ArrayRef<LoopOp> loops);
+/// The loops over the digits of `letter` in the chain.
+llvm::SmallVector<LoopOp> loopsOf(llvm::ArrayRef<LoopOp> chain, llvm::StringRef letter);
+
+/// Why tiles of `panel` cannot take the product, or nothing where they can.
+std::string objectionToTiles(Nest &nest, Product &product, const std::optional<TilePanel> &panel);
+/// The same for a product that is sampled on stored blocks.
+std::string objectionToTiles(Nest &nest, const SampledProduct &product, const std::optional<SampledPanel> &panel);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_DIALECT_LACIS_STEPS_TILECONDITIONS_H

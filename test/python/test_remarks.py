@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel says why it stays off tensor cores, and a report repeats it."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+
+import lacis_tools
+import pytest
+import torch
+
+import lacis
+from lacis import steps
+from lacis.runtime.report import Report, Row
+
+
+def compiled(format, expression="nk,bk->bn", shape=(128, 128), dtype=torch.bfloat16, **keywords):
+    """A product for Hopper; operands but the first have 128 rows, and 128 or the packed operand's columns."""
+    w = lacis.pack(torch.ones(shape, dtype=dtype), format)
+    terms = expression.partition("->")[0].split(",")
+    sizes = dict(zip(terms[0], shape))
+    others = [torch.ones([sizes.get(letter, 128) for letter in term], dtype=dtype) for term in terms[1:]]
+    first = w.pattern if set(expression.partition("->")[2]) == set(terms[0]) else w
+    return lacis.compile(expression, first, *others, target="cuda:sm_90a", **keywords)
+
+
+REMARKS = {
+    "entries": (dict(format=lacis.Csr), "entries are not stored in dense blocks"),
+    "blocks": (dict(format=lacis.Bsr(24, 24), shape=(96, 96)), "stored blocks of 24 x 24 fill no tile"),
+    "types": (
+        dict(format=lacis.Bsr(64, 64), dtype=torch.float32),
+        "tensor cores take float16 or bfloat16 throughout, or float32 where torch lets it take TF32; "
+        "here are f32, f32, f32",
+    ),
+    "sizes": (
+        dict(format=lacis.Bsr(64, 64), shape=(128, 100)),
+        "the size of 'k' is no multiple of 8, and rows are copied in chunks of 16 bytes",
+    ),
+    "order": (
+        dict(format=lacis.Bsr(64, 64), expression="ij,jk->ik"),
+        "it is no product of matrices 'mk,nk->nm', whose first has a format",
+    ),
+    "steps": (dict(format=lacis.Bsr(64, 64), steps=[steps.Split("b", 4)]), "steps were given that shape the nest"),
+    "strict": (
+        dict(format=lacis.Bsr(64, 64), strict=True),
+        "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread",
+    ),
+    "sampled": (
+        dict(format=lacis.Csr, expression="nk,bn,bk->nk"),
+        "it is no product of dense matrices 'km,kn->mn', sampled where blocks are stored",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REMARKS)
+def test_a_product_on_plain_loops_says_why(case):
+    arguments, why = REMARKS[case]
+    kernel = compiled(**arguments)
+    assert kernel.remarks == (f"tensorize: {why}",)
+    assert not any(step.mnemonic == "tensorize" for step in kernel.steps)
+
+
+def test_a_product_on_tiles_and_one_on_a_cpu_have_nothing_to_say():
+    kernel = compiled(lacis.Bsr(64, 64))
+    assert kernel.remarks == () and any(step.mnemonic == "tensorize" for step in kernel.steps)
+    w = lacis.pack(torch.eye(8), lacis.Csr)
+    assert lacis.compile("nk,bk->bn", w, torch.ones(3, 8)).remarks == ()
+
+
+def test_the_command_line_repeats_them(tmp_path):
+    file = tmp_path / "kernel.mlir"
+    file.write_text(compiled(lacis.Csr).asm["lacis"])
+    command = [lacis_tools.find("lacis-compile"), file, "--target=cuda:sm_90a", "--emit=artifact", "--remarks"]
+    done = subprocess.run([*map(str, command), "-o", str(tmp_path / "out")], capture_output=True, text=True, check=True)
+    assert done.stderr == "remark: tensorize: entries are not stored in dense blocks\n"
+
+
+def test_a_report_has_a_column_where_a_layer_has_one():
+    row = Row("0.weight", "linear", "Csr", "", 0.1, 1, 1, 1, 0.0, "loops", 1.0, None, 2.0, None)
+    said = dataclasses.replace(row, why="tensorize: entries are not stored in dense blocks")
+    assert "why" not in str(Report((row,)))
+    assert "why" in str(Report((row, said))) and "entries are not stored in dense blocks" in str(Report((row, said)))
+    assert Report((said,)).to_dict()["rows"][0]["why"] == said.why
