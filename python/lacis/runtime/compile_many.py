@@ -17,7 +17,8 @@ _KEYWORDS = {"steps", "semiring", "epilogue", "deterministic", "strict"}
 def compile_many(requests, target: str = "auto", **keywords) -> list[EinsumKernel]:
     """Compile in parallel threads; each request is a tuple `(expression, *operands)`.
 
-    `keywords` are those of `lacis.compile`, the same for all: `steps`, `semiring`, `epilogue`, `deterministic`, `strict`.
+    `keywords` are those of `lacis.compile`, the same for all: `steps`, `semiring`, `epilogue`, `deterministic`,
+    `strict`.
     Kernels come in the order of the requests. Raises as `lacis.compile` does, for the first request that fails.
 
     >>> import lacis, torch
