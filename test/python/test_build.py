@@ -227,8 +227,6 @@ class Attention(torch.nn.Module):
 
 
 UNSUPPORTED = {
-    "attention.out_proj.weight": "MultiheadAttention reads this parameter itself",
-    "attention.in_proj_weight": "has no sparse operator",
     "norm.weight": "has no sparse operator",
     "fixed.parametrizations.weight.original": "parametrised|has no sparse operator",
 }

@@ -8,13 +8,11 @@ import dataclasses
 import torch
 
 from ..errors import ScheduleError
-from ..operators import Operator, find
+from ..operators import OPERATORS, Operator, candidates, find
 from ..schedule.names import Names
 from .expression import check_dtype, hints, parse_statement
 from .spec import KernelSpec, Operand, divisible
-
-# Containers that read the parameters of their layers themselves, past the layers' own forward.
-_READERS = (torch.nn.MultiheadAttention, torch.nn.TransformerEncoderLayer)
+from .uses import use_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,8 +20,14 @@ class Owner:
     """A module that owns a scheduled parameter; `paths` are all its paths in the model."""
 
     module: torch.nn.Module
+    attribute: str
     paths: tuple[str, ...]
     operator: Operator
+
+    @property
+    def name(self) -> str:
+        """The parameter's first name here."""
+        return f"{self.paths[0]}.{self.attribute}" if self.paths[0] else self.attribute
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,28 +45,44 @@ class Captured:
 
 def capture_site(model, site) -> Captured:
     """The owners and operators of a site. Raises `ScheduleError`, by name, for what cannot be built."""
-    found: dict[int, tuple[torch.nn.Module, str, list[str]]] = {}
+    found: dict[tuple, tuple[torch.nn.Module, str, list[str]]] = {}
     parameter = None
     for name in site.names:
         path, _, attribute = name.rpartition(".")
         module, parameter = _resolve(model, name, path, attribute, site)
         _refuse_owner(model, name, path, module, attribute, site)
-        found.setdefault(id(module), (module, attribute, []))[2].append(path)
+        found.setdefault((id(module), attribute), (module, attribute, []))[2].append(path)
     owners = []
     for module, attribute, paths in found.values():
-        name = f"{paths[0]}.{attribute}"
-        owners.append(Owner(module, tuple(paths), _operator(model, module, attribute, name, site.location)))
+        name = f"{paths[0]}.{attribute}" if paths[0] else attribute
+        operator = _operator(model, module, attribute, name, site)
+        _refuse_whole_model(paths, name, operator, site)
+        owners.append(Owner(module, attribute, tuple(paths), operator))
     check_dtype(site.name, parameter.dtype, site.location)
     return Captured(site, parameter, tuple(owners))
 
 
-def _operator(model, module, attribute: str, name: str, location) -> Operator:
+def _operator(model, module, attribute: str, name: str, site) -> Operator:
+    """The operator of the layer, or where it has none and the parameter is a matrix, that of its products."""
     try:
-        return find(module, attribute, name, location)
-    except ScheduleError:
+        return find(module, attribute, name, site.location, len(site.axes))
+    except ScheduleError as error:
         if reason := Names.of(model).refusal(name):
-            raise ScheduleError(f"'{name}' {reason}", location=location) from None
-        raise
+            raise ScheduleError(f"'{name}' {reason}", location=site.location) from None
+        if candidates(module, attribute) or len(site.axes) != OPERATORS["raw"].rank:
+            raise
+        reason, raw = use_of(module, attribute)
+        if reason:
+            raise ScheduleError(f"{error.message}; {reason}", location=site.location) from None
+        return OPERATORS[raw]
+
+
+def _refuse_whole_model(paths, name, operator: Operator, site) -> None:
+    if "" in paths and not operator.in_place:
+        raise ScheduleError(
+            f"'{name}': the model is the layer itself and cannot be replaced in place; wrap it in torch.nn.Sequential",
+            location=site.location,
+        )
 
 
 def _resolve(model, name, path, attribute, site):
@@ -78,11 +98,6 @@ def _resolve(model, name, path, attribute, site):
 
 
 def _refuse_owner(model, name, path, module, attribute, site) -> None:
-    if not path:
-        raise ScheduleError(
-            f"'{name}': the model is the layer itself and cannot be replaced in place; wrap it in torch.nn.Sequential",
-            location=site.location,
-        )
     if torch.nn.utils.parametrize.is_parametrized(module):
         raise ScheduleError(
             f"'{name}': {type(module).__name__} is parametrised; "
@@ -95,14 +110,6 @@ def _refuse_owner(model, name, path, module, attribute, site) -> None:
             "so no kernel can take its place",
             location=site.location,
         )
-    words = path.split(".")
-    for depth in range(len(words)):
-        parent = model.get_submodule(".".join(words[:depth]))
-        if isinstance(parent, _READERS):
-            raise ScheduleError(
-                f"'{name}': {type(parent).__name__} reads this parameter itself, past the layer's forward",
-                location=site.location,
-            )
 
 
 def kernel_spec(

@@ -158,6 +158,8 @@ class Format:
         if self.layout:
             raise FormatError(f"{what}: 'layout' has no code yet, in '{self}'")
 
+    any_rank = False  # takes the number of axes from the tensor
+
     def for_rank(self, rank: int) -> "Format":
         """This format for a tensor of `rank` axes; refuses one that has another number."""
         if rank != self.rank:

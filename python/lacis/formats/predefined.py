@@ -68,6 +68,10 @@ class _AnyRank(Format):
         with iter(dim=2 if dim is None else dim) as axes:
             self.indices = self.levels_of(axes)
 
+    @property
+    def any_rank(self):
+        return self.dim is None
+
     def for_rank(self, rank):
         return type(self)(rank) if self.dim is None else super().for_rank(rank)
 

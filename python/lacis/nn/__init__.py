@@ -4,13 +4,18 @@
 from .dense import dense_module
 from .ranks import require_equal_patterns
 from .sparse_module import SparseModule
+from .takes_dense_states import TakesDenseState
+from .uses import Products, Recipe
 from .weight import PackedPart, PackedSum, PackedWeight, weight_module
 
 __all__ = [
     "PackedPart",
     "PackedSum",
     "PackedWeight",
+    "Products",
+    "Recipe",
     "SparseModule",
+    "TakesDenseState",
     "dense_module",
     "require_equal_patterns",
     "weight_module",

@@ -12,18 +12,19 @@ from ..packing import PackedTensor
 from .no_tensor import NoTensor
 from .recorded import revision
 from .replace import Replacement
+from .uses import Turned, Used
 
 
-class Answers(NoTensor):
+class Answers(NoTensor, Used):
     """What a layer's `weight` answers beside its tensors, be it one packed part or a sum of several."""
 
     is_packed_weight = True  # what schedules know it by
     _uneven: tuple[int, tuple[bool, ...]] | None = None  # of which pattern, by revision, and what is uneven in it
 
     @property
-    def T(self) -> PackedTensor:
-        """The transpose of the packed weight, over the same arrays and values."""
-        return self.packed().T
+    def T(self) -> Turned:
+        """The transpose of the packed weight, over the same arrays and values; products with it are the layer's."""
+        return Turned(self)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -52,7 +53,7 @@ class Answers(NoTensor):
 
     def to_dense(self) -> torch.Tensor:
         """The strided weight; differentiable in the values."""
-        return self.packed().to_dense()
+        return self.packed().to_dense().reshape(self.shape)
 
     def described(self) -> PackedTensor:
         """`packed()`, whose pattern knows what default schedules ask of it: found once for each pattern."""
@@ -110,9 +111,10 @@ class Answers(NoTensor):
         Where it has as many slots, all arrays stay where they are and hold the new numbers. Raises `DataError` where
         shape or format differ, and where a captured CUDA graph walks an array that would have to move.
         """
-        if packed.format != self.format or packed.shape != self.shape:
+        if packed.format != self.format or packed.shape != self.packed_shape:
             raise DataError(
-                f"the weight is {list(self.shape)} in '{self.format}', not {list(packed.shape)} in '{packed.format}'"
+                f"the weight is {list(self.packed_shape)} in '{self.format}', not {list(packed.shape)} in "
+                f"'{packed.format}'"
             )
         packed = packed.to(self.device)
         made = []
@@ -126,5 +128,5 @@ class Answers(NoTensor):
         """The values that a dense weight has at this pattern's entries, by name of the Parameter."""
         if tuple(dense.shape) != tuple(self.shape):
             raise DataError(f"the dense weight has shape {list(dense.shape)}, the packed one {list(self.shape)}")
-        values = self.packed().pattern.gather(dense)
+        values = self.packed().pattern.gather(dense.reshape(self.packed_shape))
         return {f"{name}.values": v for name, v in values.items()} if isinstance(values, dict) else {"values": values}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 
 import torch
 
@@ -19,6 +20,11 @@ class Replaced:
     attributes: tuple[str, ...]
     hidden: dict[str, object]
     parameters: tuple[str, ...]
+
+    def in_order(self, given: tuple, named: dict) -> tuple:
+        """The arguments of a call by position; raises `TypeError` as the dense module does."""
+        bound = inspect.signature(self.type.forward).bind(None, *given, **named)
+        return bound.args[1:]
 
 
 def dense_module(sparse, weight: torch.nn.Parameter) -> torch.nn.Module:

@@ -11,13 +11,15 @@ from ..packing.stored_points import is_looked_into, stored_einsum
 
 def run_eager(module, operator, args) -> torch.Tensor:
     """What the module answers; NaN and infinity in its input reach the outputs of entries alone."""
+    if operator.statement is None:
+        return operator.direct(module.weight, module, *args)
     weight = module.weight.packed()
     if is_looked_into(weight.device):
-        return operator.eager(weight.to_dense(), module, *args)
+        return operator.eager(module.weight.to_dense(), module, *args)
     dense, _ = operator.inputs(module, *args)
     dense, bias = (dense[:-1], dense[-1]) if operator.has_bias(module) else (dense, None)
     terms, output = parse_statement(operator.statement)
     y = stored_einsum(terms, output, [weight.to_dense(), *dense], 0, weight.pattern)
     if bias is not None:
         y = y + bias.reshape([size if letter in operator.bias else 1 for letter, size in zip(output, y.shape)])
-    return operator.output(y, *args)
+    return operator.answer(module, y, *args)

@@ -54,7 +54,7 @@ def _checked(part, given, assigned: bool):
         if name in part.format.buffers:
             _check_integers(name, moved[name], present[name].dtype)
             moved[name] = moved[name].to(present[name].dtype)
-    packed = PackedTensor.from_storage(part.format, part.shape, moved)
+    packed = PackedTensor.from_storage(part.format, part.packed_shape, moved)
     return packed.pattern.part(), packed.values
 
 

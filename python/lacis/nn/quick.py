@@ -81,7 +81,7 @@ class QuickCall(Watched):
         super().__init__(module, operator, places)
         weight = getattr(module, operator.attribute)
         self._copies = [(weight._part(part), name) for part, name in places if name in weight._part(part)._copies]
-        self._kernel, self._key, self._packed_shape = kernel.bind, kernel.key, list(weight.shape)
+        self._kernel, self._key, self._packed_shape = kernel.bind, kernel.key, list(weight.packed_shape)
         self._run, self._shape = kernel.bound(), operator.shape_rule(module)
         self._otherwise = weakref.WeakMethod(module.general)
 

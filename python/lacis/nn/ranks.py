@@ -54,4 +54,4 @@ def _hash(part: PackedPart) -> tuple:
     """What differs where patterns do; the shape alone where there are no numbers yet."""
     arrays = part.own_arrays
     known = arrays and part._known.empty(part) is None
-    return str(part.format), *part.shape, len(part.values), *(fingerprint(arrays).tolist() if known else ())
+    return str(part.format), *part.packed_shape, len(part.values), *(fingerprint(arrays).tolist() if known else ())

@@ -91,7 +91,7 @@ def require_pattern(module, parts, then: int) -> None:
     """
     if revision(parts) != then:
         raise DataError(
-            f"{module.operator}: the weight {list(parts[0].shape)} was given another pattern between the forward and "
-            "the backward pass; run backward before set_packed() or load_state_dict() changes the pattern",
+            f"{module.operator}: the weight {list(module.weight.shape)} was given another pattern between the forward "
+            "and the backward pass; run backward before set_packed() or load_state_dict() changes the pattern",
             location=user_location() or module.location,
         )

@@ -90,7 +90,9 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         """What errors call the layer."""
         return f"{self.operator} '{self._path}'" if self._path else self.operator
 
-    def forward(self, *args):
+    def forward(self, *args, **named):
+        if named:
+            args = self._replaced.in_order(args, named)
         quick = None if self.runs_dense else self._quick
         if torch.compiler.is_dynamo_compiling():
             return self.general(*args)
@@ -123,17 +125,17 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         dense, shape = operator.inputs(self, *args)
         self._check(dense)
         if looked_into:
-            return operator.output(self._looked_into(dense, shape), *args)
+            return operator.answer(self, self._looked_into(dense, shape), *args)
         if not torch.compiler.is_compiling() and knobs.debug:
             self.weight.validate()
         cast = cast_of(self)
         storage = self._tensors(self._arrays if cast is None else cast.arrays)
         companions = self._tensors(self._gradient_arrays(dense, storage, cast)) if torch.is_grad_enabled() else []
         key = self._key if cast is None else cast.family.key
-        y = self._launch(dense, storage, shape, key, list(self.weight.shape), companions)
+        y = self._launch(dense, storage, shape, key, list(self.weight.packed_shape), companions)
         if not torch.compiler.is_compiling() and y.grad_fn is not None:
             self._require_pattern_in(y.grad_fn)
-        return operator.output(y, *args)
+        return operator.answer(self, y, *args)
 
     def follow(self) -> bool:
         """Take over what was written into the weight's arrays; False where the kernel in use is another one now.
@@ -168,7 +170,7 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
             return family.kernel.plain().run(dense, weight.packed(), shape)
         for n in family.own_values:
             storage[n] = entries_alone(storage[n], weight._part(places[n][0]).valid)
-        return self._launch(dense, storage, shape, self._key, list(weight.shape), self._tensors(companions))
+        return self._launch(dense, storage, shape, self._key, list(weight.packed_shape), self._tensors(companions))
 
     def _require_pattern_in(self, node) -> None:
         """Refuse the backward pass of a call where the weight has another pattern by then."""

@@ -108,7 +108,7 @@ class Bound:
         self._module, self._operator, self._family, self._arrays = module, operator, family, arrays
         self._gradients = {slot: (family.gradient(slot), [arrays[each] for each in walked[slot]]) for slot in walked}
         self._input, *self._slots = family.differentiable
-        self._packed_shape = list(module.weight.shape)
+        self._packed_shape = list(module.weight.packed_shape)
         self._dropped, tail = operator.shape_rule(module)
         self._tail = len(tail)
         storage = [arrays[array] for array in family.kernel.names]

@@ -32,7 +32,7 @@ class PackedPart(torch.nn.Module):
     def __init__(self, structure: Structure, values: torch.Tensor, requires_grad: bool = True):
         super().__init__()
         self.format = structure.format
-        self.shape = torch.Size(structure.shape)
+        self.packed_shape = torch.Size(structure.shape)
         self.values = torch.nn.Parameter(values.detach(), requires_grad=requires_grad)
         for name, tensor in structure.buffers.items():
             self.register_buffer(name, tensor)
@@ -55,7 +55,7 @@ class PackedPart(torch.nn.Module):
     def structure(self) -> Structure:
         buffers = {name: getattr(self, name) for name in self.format.buffers}
         device = self.values.device
-        return Structure(self.format, tuple(self.shape), buffers, self.values.shape[0], device, self.valid)
+        return Structure(self.format, tuple(self.packed_shape), buffers, self.values.shape[0], device, self.valid)
 
     def packed(self) -> PackedTensor:
         """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers."""
@@ -184,7 +184,7 @@ class PackedPart(torch.nn.Module):
         load_part(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
     def extra_repr(self) -> str:
-        return f"{list(self.shape)}, {self.format}, slots={self.values.numel()}"
+        return f"{list(self.packed_shape)}, {self.format}, slots={self.values.numel()}"
 
 
 class PackedWeight(Answers, PackedPart):
@@ -206,7 +206,7 @@ class PackedSum(Answers, torch.nn.Module):
     def __init__(self, packed: PackedTensor, requires_grad: bool = True):
         super().__init__()
         self.format = packed.format
-        self.shape = packed.shape
+        self.packed_shape = packed.shape
         for name, structure in packed.pattern.parts.items():
             if hasattr(self, name):
                 raise ScheduleError(f"a part cannot be named '{name}', a module has that name already")
@@ -228,8 +228,11 @@ class PackedSum(Answers, torch.nn.Module):
         return PackedTensor(pattern, {name: packed.values for name, packed in parts.items()})
 
 
-def weight_module(packed: PackedTensor, requires_grad: bool = True) -> PackedWeight | PackedSum:
-    """The module that holds a packed tensor."""
+def weight_module(packed: PackedTensor, requires_grad: bool = True, shape=None) -> PackedWeight | PackedSum:
+    """The module that holds a packed tensor; `shape` is that of the dense weight, where it is stored as a matrix."""
     if isinstance(packed.format, Format):
-        return PackedWeight(packed.pattern.part(), packed.values, requires_grad)
-    return PackedSum(packed, requires_grad)
+        weight = PackedWeight(packed.pattern.part(), packed.values, requires_grad)
+    else:
+        weight = PackedSum(packed, requires_grad)
+    weight.shape = packed.shape if shape is None else torch.Size(shape)
+    return weight

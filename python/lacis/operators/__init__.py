@@ -4,9 +4,9 @@
 import importlib
 import pkgutil
 
-from .operator import OPERATORS, Operator, find, operator
+from .operator import OPERATORS, Operator, candidates, find, operator
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["OPERATORS", "Operator", "find", "operator"]
+__all__ = ["OPERATORS", "Operator", "candidates", "find", "operator"]

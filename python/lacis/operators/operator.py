@@ -21,7 +21,7 @@ class Operator:
 
     name: ClassVar[str]
     attribute: ClassVar[str] = "weight"
-    statement: ClassVar[str]
+    statement: ClassVar[str | None]
     operands: ClassVar[tuple[str, ...]]
     bias: ClassVar[str | None] = None
     quick: ClassVar[bool] = False
@@ -30,9 +30,26 @@ class Operator:
     Then a call may go past `inputs` and `output`, with its tensors bound beforehand, and `shape_rule` says its sizes.
     """
 
+    in_place: ClassVar[bool] = False
+    """Does the module stay, with the packed weight for its parameter? Then `runs` names its products' operator."""
+    runs: ClassVar[str | None] = None
+
+    @property
+    def rank(self) -> int:
+        """How many axes the packed operand has; `find` takes the operator that has as many as the format."""
+        return len(self.statement.partition(",")[0])
+
     def matches(self, module: torch.nn.Module) -> bool:
         """Does this module go through the operator?"""
         raise NotImplementedError
+
+    def refusal(self, module) -> str | None:
+        """Why a module that matches cannot be served as it is, and what to do: the end of a sentence about it."""
+        return None
+
+    def refuses_format(self, format) -> str | None:
+        """Why it cannot read a weight in this format, and which ones it can."""
+        return None
 
     def has_bias(self, module) -> bool:
         return False
@@ -64,6 +81,14 @@ class Operator:
         """What the module answers, from what the kernel answers."""
         return y
 
+    def answer(self, module, y: torch.Tensor, *args) -> torch.Tensor:
+        """`output`, for an operator whose answer depends on the module's attributes too."""
+        return self.output(y, *args)
+
+    def direct(self, weight, module, *args) -> torch.Tensor:
+        """What the module answers, from the packed weight, by torch's own operators: where `statement` is None."""
+        raise NotImplementedError
+
     def eager(self, weight: torch.Tensor, module, *args) -> torch.Tensor:
         """The same in torch's own operators, with the dense weight."""
         raise NotImplementedError
@@ -75,13 +100,26 @@ def operator(cls):
     return cls
 
 
-def find(module: torch.nn.Module, attribute: str, name: str, location) -> Operator:
-    """The operator that serves a module's parameter. Raises `ScheduleError` with the parameter's name."""
-    for candidate in OPERATORS.values():
-        if candidate.attribute == attribute and candidate.matches(module):
+def candidates(module: torch.nn.Module, attribute: str) -> list[Operator]:
+    """The operators that serve a module's parameter, in formats of some number of axes; the last registered first."""
+    return [each for each in reversed(OPERATORS.values()) if each.attribute == attribute and each.matches(module)]
+
+
+def find(module: torch.nn.Module, attribute: str, name: str, location, rank: int = 2) -> Operator:
+    """The operator that serves a module's parameter in a format of `rank` axes.
+
+    Raises `ScheduleError` with the parameter's name.
+    """
+    kind, found = type(module).__name__, candidates(module, attribute)
+    for candidate in found:
+        if reason := candidate.refusal(module):
+            raise ScheduleError(f"'{name}': {kind} {reason}", location=location)
+        if candidate.rank == rank:
             return candidate
-    served = ", ".join(f"'{o.attribute}' of {o.name}" for o in OPERATORS.values())
+    if found:
+        known = " or ".join(map(str, sorted({each.rank for each in found})))
+        raise ScheduleError(f"'{name}' of {kind} takes formats of {known} axes, not {rank}", location=location)
+    served = ", ".join(f"'{o.attribute}' of {o.name}" for o in OPERATORS.values() if not o.in_place)
     raise ScheduleError(
-        f"'{name}' belongs to {type(module).__name__}, which has no sparse operator; there are: {served}",
-        location=location,
+        f"'{name}' belongs to {kind}, which has no sparse operator; there are: {served}", location=location
     )

@@ -11,8 +11,8 @@ import os
 import torch
 
 from ..capture import Captured, capture_site
-from ..errors import Error
-from ..nn import SparseModule, weight_module
+from ..errors import Error, ScheduleError
+from ..nn import Products, Recipe, SparseModule, weight_module
 from ..packing import PackedTensor, pack
 from .compile import Kernel, load_anywhere, load_kernel
 from .gradients import Family
@@ -58,7 +58,7 @@ def compile_model(model, schedule, progress: Progress) -> dict[str, Family]:
     Nothing is put into the model. Parameters without values stand for random ones.
     """
     built = _build_sites(model, schedule, progress, load_anywhere)
-    owners = [(each, module) for each in built for _, module in each.modules]
+    owners = [(each, module) for each in built for _, module in each.modules if module.target != "eager"]
     jobs: dict[tuple, Built] = {}
     asked = lambda each, module: (load_anywhere, module.spec(), module.target, each.captured.parameter.device)
     for each, module in owners:
@@ -94,6 +94,7 @@ def pack_site(captured: Captured) -> PackedTensor:
     dense = captured.parameter.detach()
     if dense.device.type == "meta":  # `compile_model` alone lets it pass
         dense = torch.randn(dense.shape, generator=torch.Generator().manual_seed(0)).to(dense.dtype)
+    dense = dense.reshape(site.axes)
     sparsifier, mask = site.sparsifier, None
     if sparsifier is not None:
         if site.block_size is not None:
@@ -109,15 +110,28 @@ def _build_site(captured: Captured, schedule, load) -> Built:
     if target == "eager":
         refuse_meta(device, f"'{captured.name}'", location)
     requires_grad = captured.parameter.requires_grad
-    weight = weight_module(pack_site(captured), requires_grad)
+    weight = weight_module(pack_site(captured), requires_grad, captured.site.shape)
     modules = []
     for owner in captured.owners:
+        _refuse_format(owner, weight.format, location)
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
         known = (steps, location, gradients, schedule.deterministic, owner.paths[0], schedule.strict)
-        sparse = SparseModule(owner.module, owner.operator.name, weight, target, load, *known)
+        weight._products = weight._products or Products(Recipe(SparseModule, target, load, known))
+        if owner.operator.in_place:
+            weight._products.knows_order = True
+            layer = weight._products.layer(weight, owner.operator.runs)
+            modules.append((layer, layer))
+            continue
+        runs_on = "eager" if owner.operator.statement is None else target
+        sparse = SparseModule(owner.module, owner.operator.name, weight, runs_on, load, *known)
         modules.append((owner.module, sparse))
     return Built(captured, weight, modules, None, requires_grad)
+
+
+def _refuse_format(owner, format, location) -> None:
+    if reason := owner.operator.refuses_format(format):
+        raise ScheduleError(f"'{owner.name}': {reason}", location=location)
 
 
 def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
@@ -125,6 +139,8 @@ def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
     parts = [f"{name}.values" if name else "values" for name, _ in weight._named_parts()]
     steps = {slot: tuple(site.gradients.get("values", ())) for slot in parts}
     given = [site.gradients[f"{path}:in0"] for path in owner.paths if f"{path}:in0" in site.gradients]
+    if owner.operator.statement is None:
+        return steps
     return {**steps, owner.operator.operands[1]: tuple(given[0]) if given else ()}
 
 

@@ -22,7 +22,7 @@ def work_of(layer, tokens: int) -> Work:
     tile = [size for size in parts[0].values.shape[1:]] or [1]
     block = (tile[0], tile[-1]) if len(tile) > 1 else (1, tile[0])
     stored = sum(part.values.numel() for part in parts)
-    return Work(*layer.weight.shape, tokens, stored, block, layer.weight.dtype)
+    return Work(*layer.weight.packed_shape, tokens, stored, block, layer.weight.dtype)
 
 
 def path_of(layer, tokens: int | None) -> str:

@@ -7,7 +7,7 @@ import torch
 
 from ..nn import SparseModule, dense_module
 from .edges import Edge
-from .swap import as_a_whole, put
+from .swap import as_a_whole, put, put_back
 
 
 def densify(model: torch.nn.Module) -> torch.nn.Module:
@@ -33,6 +33,13 @@ def densify(model: torch.nn.Module) -> torch.nn.Module:
     for _, each in paths:
         if id(each) not in made:
             made[id(each)] = _dense(each, weights)
+    stayed = [
+        (module, name, _parameter(child, weights))
+        for module in model.modules()
+        if type(module) is not SparseModule
+        for name, child in module._modules.items()
+        if getattr(child, "is_packed_weight", False)
+    ]
 
     def change(undo):
         for module in model.modules():
@@ -43,16 +50,21 @@ def densify(model: torch.nn.Module) -> torch.nn.Module:
         for path, each in paths:
             if path:
                 put(model, path, made[id(each)], undo)
+        for module, name, parameter in stayed:
+            put_back(module, name, parameter, undo)
         return made.get(id(model), model)
 
     return as_a_whole(change)
 
 
 def _dense(sparse: SparseModule, weights: dict[int, torch.nn.Parameter]) -> torch.nn.Module:
-    weight = sparse.weight
+    return dense_module(sparse, _parameter(sparse.weight, weights))
+
+
+def _parameter(weight, weights: dict[int, torch.nn.Parameter]) -> torch.nn.Parameter:
     if id(weight) not in weights:
         weights[id(weight)] = torch.nn.Parameter(weight.to_dense().detach(), weight.requires_grad)
-    return dense_module(sparse, weights[id(weight)])
+    return weights[id(weight)]
 
 
 def _is_edge(hook) -> bool:

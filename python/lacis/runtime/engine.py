@@ -114,7 +114,8 @@ class ModelEngine:
         each = self._of(site)
         if each.kernel is None:
             raise ScheduleError(f"'{site.name}' runs torch's own operators (target 'eager'), it has no kernel")
-        return Kernels(each.modules[0][1].family())
+        layers = [layer for _, layer in each.modules if layer.target != "eager"]
+        return Kernels(layers[0].family())
 
     def packed(self, site: Site):
         return self._of(site).weight.packed()

@@ -151,8 +151,9 @@ def measure(model, built, edges, args: tuple, kwargs: dict) -> Report:
     rows = []
     for each in built:
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
-            name = f"{owner.paths[0]}.{owner.operator.attribute}"
-            rows.append(_row(name, each.captured.site.label, sparse, inputs.get(id(sparse))))
+            layers = sparse, *each.weight._products.layers(each.weight)  # the latter as in `x @ layer.weight.T`
+            sparse = next((layer for layer in layers if id(layer) in inputs), sparse)
+            rows.append(_row(owner.name, each.captured.site.label, sparse, inputs.get(id(sparse))))
     return Report(tuple(rows), tuple(note for edge in edges for note in edge.notes()))
 
 
@@ -160,8 +161,9 @@ def _record(model, built, args, kwargs) -> dict[int, tuple]:
     seen: dict[int, tuple] = {}
     handles = []
     for each in built:
-        for _, sparse in each.modules:
-            handles.append(sparse.register_forward_pre_hook(lambda m, a: seen.__setitem__(id(m), a)))
+        for sparse in {*(layer for _, layer in each.modules), *each.weight._products.layers(each.weight)}:
+            note = lambda m, given, named: seen.__setitem__(id(m), m._replaced.in_order(given, named))
+            handles.append(sparse.register_forward_pre_hook(note, with_kwargs=True))
     try:
         with torch.no_grad():
             model(*args, **kwargs)

@@ -8,6 +8,7 @@ import contextlib
 import torch
 
 from ..errors import ScheduleError
+from ..nn import TakesDenseState
 
 
 class Undo(contextlib.ExitStack):
@@ -68,6 +69,9 @@ def swap_in(model, built, undo: Undo) -> None:
     """Put the sparse modules into the model and empty the dense parameters."""
     for each in built:
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
+            if owner.operator.in_place:
+                put_in_place(owner.module, owner.attribute, each.weight, undo)
+                continue
             for path in owner.paths:
                 put(model, path, sparse, undo)
         parameter = each.captured.parameter
@@ -99,9 +103,12 @@ def swap_out(model, built, undo: Undo) -> None:
         parameter = each.captured.parameter
         undo.will_swap(parameter)
         parameter.grad = None
-        parameter.data = values
+        parameter.data = values.reshape(each.captured.site.shape)
         parameter.requires_grad_(each.weight.requires_grad)
         for owner, (original, sparse) in zip(each.captured.owners, each.modules):
+            if owner.operator.in_place:
+                put_back(owner.module, owner.attribute, parameter, undo)
+                continue
             _give_back(original, sparse, undo)
             for path in owner.paths:
                 put(model, path, original, undo)
@@ -116,6 +123,23 @@ def _give_back(original, sparse, undo: Undo) -> None:
         for name in mine.keys() & theirs.keys():
             undo.will_set(mine, name)
             mine[name] = theirs[name]
+
+
+def put_in_place(module, attribute: str, weight, undo: Undo) -> None:
+    """A packed weight in place of a module's own parameter."""
+    _will_exchange(module, undo)
+    TakesDenseState.put_in(module, attribute, weight)
+
+
+def put_back(module, attribute: str, parameter, undo: Undo) -> None:
+    """A parameter in place of a module's packed weight."""
+    _will_exchange(module, undo)
+    TakesDenseState.put_back(module, attribute, parameter)
+
+
+def _will_exchange(module, undo: Undo) -> None:
+    for holder in (module._parameters, module._modules, module._load_state_dict_pre_hooks):
+        undo.will_fill(holder)
 
 
 def put(model, path: str, module: torch.nn.Module, undo: Undo) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from ..errors import FormatError, ScheduleError
 from ..formats import Format, Sum, compose, decompose
@@ -23,12 +24,29 @@ class Site:
     def name(self) -> str:
         return self.names[0]
 
+    @property
+    def axes(self) -> tuple[int, ...]:
+        """The sizes that the verbs speak of: of a tensor of more axes, blocks and formats of two mean the matrix
+        [first, all others]."""
+        if len(self.shape) > 2 and self._of_matrices():
+            return self.shape[0], math.prod(self.shape[1:])
+        return self.shape
+
+    def _of_matrices(self) -> bool:
+        if self.blocks:
+            return len(self.blocks[0]) == 2
+        formats = [step.format for step in self.of("set_format") if step.axis is None]
+        formats += [part for step in self.of("decompose") for _, part in step.parts]
+        formats = [part for each in formats for part in getattr(each, "parts", {"": each}).values()]
+        ranks = {2 if getattr(each, "sizes", ()) is None else each.rank for each in formats if not each.any_rank}
+        return ranks == {2}
+
     def trial(self, step: Step) -> None:
         """Raise when `step` cannot be recorded here; records nothing."""
         step.check(self.steps)
         trial = dataclasses.replace(self, steps=[*self.steps, step])
         try:
-            compose(len(self.shape), trial.blocks, [])
+            compose(len(trial.axes), trial.blocks, [])
             if ("set_format" in trial or "decompose" in trial) and not trial._waits_for_block():
                 trial.format()
         except (FormatError, ScheduleError) as error:
@@ -69,7 +87,7 @@ class Site:
         for format in self._named_formats():
             sizes = getattr(format, "sizes", None)
             tile = sizes or (format.tile if isinstance(format, Format) else ())
-            if len(tile) == len(self.shape):
+            if len(tile) == len(self.axes):
                 return tuple(tile)
         return None
 
@@ -85,13 +103,13 @@ class Site:
         formats = [step.format for step in self.of("set_format")]
         formats += [part for step in self.of("decompose") for _, part in step.parts]
         open_sizes = any(hasattr(f, "sizes") and f.sizes is None for f in formats)
-        rank = len(self.shape)
+        rank = len(self.axes)
         beyond = any(a >= rank * (1 + len(self.blocks)) for a in axes)
         return (open_sizes and not self.blocks) or beyond
 
     def format(self) -> Format | Sum:
         """What the verbs say together; raises `FormatError` when they do not fit each other."""
-        rank, blocks = len(self.shape), self.blocks
+        rank, blocks = len(self.axes), self.blocks
         for step in self.of("decompose"):
             parts = {name: _composed(rank, blocks, [(part, None)]) for name, part in step.parts}
             return decompose(**parts)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from .base import Sparsifier
 
 
@@ -21,4 +23,7 @@ class Given(Sparsifier):
 
     def mask(self, tensor):
         to_mask = getattr(self.source, "to_mask", None)
-        return self.source if to_mask is None else to_mask()
+        mask = self.source if to_mask is None else to_mask()
+        if isinstance(mask, torch.Tensor) and mask.ndim > tensor.ndim > 0 and mask.shape[0] == tensor.shape[0]:
+            return mask.flatten(tensor.ndim - 1)  # of a tensor of more axes, which is stored as a matrix
+        return mask
