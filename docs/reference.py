@@ -22,7 +22,7 @@ Every public name, from its docstring; the examples run in the suite. Pages that
 SECTIONS = {
     "Schedules of models": [
         *(lacis.create_schedule, lacis.load_schedule, lacis.Schedule, Report, lacis.save_kernels, lacis.densify),
-        lacis.require_equal_patterns,
+        *(lacis.require_equal_patterns, lacis.take_masks),
     ],
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
     "Packed tensors": [lacis.pack, lacis.PackedTensor, lacis.Pattern],

@@ -26,7 +26,7 @@ _ROOMS = {
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",
     ],
     "schedule": ["Schedule"],
-    "nn": ["require_equal_patterns"],
+    "nn": ["require_equal_patterns", "take_masks"],
     "runtime.densify": ["densify"],
     "runtime.engine": ["create_schedule", "load_schedule"],
     "runtime.compile": ["Kernel", "compile"],

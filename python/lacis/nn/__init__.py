@@ -4,6 +4,7 @@
 from .dense import dense_module
 from .ranks import require_equal_patterns
 from .sparse_module import SparseModule
+from .take_masks import take_masks
 from .takes_dense_states import TakesDenseState
 from .uses import Products, Recipe
 from .weight import PackedPart, PackedSum, PackedWeight, weight_module
@@ -18,5 +19,6 @@ __all__ = [
     "TakesDenseState",
     "dense_module",
     "require_equal_patterns",
+    "take_masks",
     "weight_module",
 ]

@@ -53,7 +53,8 @@ def _refused(module):
         if isinstance(hook, prune.BasePruningMethod):
             name = hook._tensor_name
             how = f"torch.nn.utils.prune.remove(module, '{name}')"
-            yield name, f"is pruned by torch; call {how} first, which leaves zeros, and those are not stored"
+            left = "which leaves zeros, and those are not stored; lacis.take_masks(model) does it and answers the masks"
+            yield name, f"is pruned by torch; call {how} first, {left}"
 
 
 def _inside(name: str) -> str:
