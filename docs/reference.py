@@ -35,6 +35,7 @@ SECTIONS = {
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),
         *(lacis.NM, lacis.Given, lacis.Keep),
     ],
+    "Layers": [lacis.nn.SparseLinear, lacis.nn.init.kaiming_uniform_],
     "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],
     "Errors": [lacis.Error, lacis.ScheduleError, lacis.FormatError, lacis.CompileError, lacis.DataError],
 }

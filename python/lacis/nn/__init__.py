@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that take the place of dense layers: plain tensors, and a kernel's key."""
 
+import importlib
+
+from . import init
 from .dense import dense_module
 from .ranks import require_equal_patterns
 from .sparse_module import SparseModule
@@ -18,7 +21,14 @@ __all__ = [
     "SparseModule",
     "TakesDenseState",
     "dense_module",
+    "init",
     "require_equal_patterns",
     "take_masks",
     "weight_module",
 ]
+
+
+def __getattr__(name: str):
+    if name == "SparseLinear":  # a public name of this room that loads kernels, as only the last room can
+        return importlib.import_module("lacis.runtime.sparse_linear").SparseLinear
+    raise AttributeError(f"module 'lacis.nn' has no attribute '{name}'")

@@ -29,14 +29,16 @@ def densify(model: torch.nn.Module) -> torch.nn.Module:
     """
     weights: dict[int, torch.nn.Parameter] = {}
     made: dict[int, torch.nn.Module] = {}
-    paths = [(path, each) for path, each in model.named_modules(remove_duplicate=False) if type(each) is SparseModule]
+    paths = [
+        (path, each) for path, each in model.named_modules(remove_duplicate=False) if isinstance(each, SparseModule)
+    ]
     for _, each in paths:
         if id(each) not in made:
             made[id(each)] = _dense(each, weights)
     stayed = [
         (module, name, _parameter(child, weights))
         for module in model.modules()
-        if type(module) is not SparseModule
+        if not isinstance(module, SparseModule)
         for name, child in module._modules.items()
         if getattr(child, "is_packed_weight", False)
     ]
