@@ -29,11 +29,8 @@ class SparseLinear(SparseModule):
 
     >>> import lacis
     >>> layer = lacis.nn.SparseLinear(64, 32, lacis.Bsr(8, 8), lacis.BlockRandom(0.75), target="eager")
-    >>> layer, layer(torch.randn(5, 64)).shape, layer.weight.values.shape
-    (SparseLinear(
-      in_features=64, out_features=32, bias=True, target=eager
-      (weight): PackedWeight([32, 64], #lacis.format<(i, j) -> (i floordiv 8 : dense, j floordiv 8 : compressed, i mod 8 : dense, j mod 8 : dense)>, slots=512)
-    ), torch.Size([5, 32]), torch.Size([8, 8, 8]))
+    >>> layer(torch.randn(5, 64)).shape, layer.weight.values.shape
+    (torch.Size([5, 32]), torch.Size([8, 8, 8]))
 
     Raises `DataError` where the pattern is not [out, in] or in another format, for a sparsifier that chooses by value,
     and for a dtype without kernels; `FormatError` for a format that does not fit; `ScheduleError` for the target.
@@ -84,8 +81,8 @@ def _mask(sparsifier, shape, format, device) -> torch.Tensor:
     if not isinstance(sparsifier, Random | BlockRandom | Given):
         said = repr(sparsifier) if isinstance(sparsifier, Sparsifier) else type(sparsifier).__name__
         raise DataError(
-            f"SparseLinear: the pattern is {said}, and there are no values to choose by; give a lacis.Pattern, a sparse "
-            "tensor, a bool mask, lacis.Random or lacis.BlockRandom"
+            f"SparseLinear: the pattern is {said}, and there are no values to choose by; give a lacis.Pattern, a "
+            "sparse tensor, a bool mask, lacis.Random or lacis.BlockRandom"
         )
     tile = format.tile if isinstance(format, Format) else ()
     bound = sparsifier.with_block(tile) if len(tile) == 2 else sparsifier
