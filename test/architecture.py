@@ -60,6 +60,8 @@ PYTHON_ORDER = [
     "emit",
     "nn",
     "runtime",
+    "compat",
+    "hf",
 ]
 # Imports inside a function that are let through, each with its reason; none is needed.
 PYTHON_LAZY: set = set()

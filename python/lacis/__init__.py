@@ -35,7 +35,7 @@ _ROOMS = {
     "runtime.saved": ["save_kernels"],
 }  # fmt: skip
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors"}
+_MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors", "compat": "compat"}
 
 __all__ = [*sorted(_HOME), *sorted(_MODULES)]
 
