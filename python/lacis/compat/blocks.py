@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices of blocks that are made from the places of their blocks, with no dense matrix; what other systems are given."""
+"""Matrices that are made from the places of their blocks, and linear layers on them, with no dense matrix."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of Hugging Face's pytorch_block_sparse: layers of random blocks, a patcher, and blocks that change places."""
+"""The names of Hugging Face's pytorch_block_sparse: random blocks, a patcher, blocks that change places."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class BlockSparseModelPatcher:
         unknown = set(patch_info) - {"density", "block_shape", "pseudo_linear"}
         if "density" not in patch_info or unknown:
             raise ScheduleError(
-                f"a pattern has a 'density', and may have 'block_shape' and 'pseudo_linear'; it has {sorted(patch_info)}"
+                f"a pattern has a 'density', may have 'block_shape' and 'pseudo_linear'; not {sorted(patch_info)}"
             )
         self.patterns.append({"pattern": pattern, "patch_info": dict(patch_info)})
 
