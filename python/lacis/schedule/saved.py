@@ -190,3 +190,16 @@ def _to_object(fields: dict, known):
         return cls(**arguments)
     except TypeError as error:
         raise ScheduleError(f"the saved schedule makes a '{path}' that cannot be: {error}") from None
+
+
+def steps_to_json(name: str, steps) -> list[dict]:
+    """Steps of the parameter `name` as they stand in a file. Raises `ScheduleError` for what JSON cannot hold."""
+    return [_of_step(name, step) for step in steps]
+
+
+def steps_from_json(found, classes=()) -> tuple[Step, ...]:
+    """What `steps_to_json` was given. Raises `ScheduleError` for what it has not made."""
+    known = _known(classes)
+    if not isinstance(found, list) or not all(isinstance(fields, dict) for fields in found):
+        raise ScheduleError(f"a list of steps is expected, not {found!r}")
+    return tuple(_to_step(fields, None, known) for fields in found)

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lacis in Hugging Face's transformers: files of packed layers that load without a dense copy.
+
+`import lacis.hf` makes `from_pretrained` of every model class understand what `save_pretrained` wrote.
+"""
+
+from .quantizer import LacisConfig, LacisQuantizer, save_pretrained
+
+__all__ = ["LacisConfig", "LacisQuantizer", "save_pretrained"]

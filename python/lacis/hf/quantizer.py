@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What transformers calls to load and save models with packed layers: a quantizer named "lacis"."""
+
+from __future__ import annotations
+
+import torch
+from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
+from transformers.utils.quantization_config import QuantizationConfigMixin
+
+from ..errors import DataError
+from ..nn import SparseModule
+from ..runtime.densify import densify
+from ..runtime.swap import as_a_whole, put
+from ..schedule.schedule import check_target
+from .layers import check_fields, check_loaded, describe, skeleton
+
+VERSION = 1
+
+
+@register_quantization_config("lacis")
+class LacisConfig(QuantizationConfigMixin):
+    """What `config.json` says of the packed layers: by path operator, format, sizes of the arrays, and steps.
+
+    The arrays themselves lie with the weights, as `state_dict` names them. `target` is that of
+    `lacis.create_schedule`. Raises `DataError` for what no save has written.
+    """
+
+    def __init__(self, layers=None, target: str = "auto", version: int = VERSION, **_):
+        if version != VERSION:
+            raise DataError(f"the packed layers are of version {version!r}, this reads {VERSION}")
+        check_fields({} if layers is None else layers)
+        check_target(target)
+        self.quant_method = "lacis"
+        self.layers, self.target, self.version = layers or {}, target, version
+
+
+@register_quantizer("lacis")
+class LacisQuantizer(HfQuantizer):
+    """Puts packed layers without numbers into a model before its weights are loaded, and checks them afterwards."""
+
+    requires_calibration = False
+    is_trainable = True
+    is_qat_trainable = True
+    is_compileable = True
+
+    def is_serializable(self, **_) -> bool:
+        return True
+
+    def get_new_dtype(self, converter, param, dtype):
+        """Values are cast as asked for, indices never: one that is no integer in the file stays so, and is refused."""
+        return super().get_new_dtype(converter, param, dtype) if dtype is not None and dtype.is_floating_point else None
+
+    def validate_environment(self, *args, **kwargs) -> None:
+        if not self.pre_quantized:
+            raise NotImplementedError(
+                "a dense checkpoint is not packed while it is loaded; load it without quantization_config, then build "
+                "a schedule, and lacis.hf.save_pretrained(model, folder)"
+            )
+
+    def _process_model_before_weight_loading(self, model, **kwargs):
+        made = skeleton(model, self.quantization_config.layers, self.quantization_config.target)
+
+        def change(undo):
+            for path, module in made.items():
+                put(model, path, module, undo)
+            return model
+
+        return as_a_whole(change)
+
+    def _process_model_after_weight_loading(self, model, **kwargs):
+        for path, fields in self.quantization_config.layers.items():
+            module = model.get_submodule(path)
+            check_loaded(path, module, fields, lambda tensor: getattr(tensor, "_is_hf_initialized", False))
+            if not fields["trains"]:
+                for part in module.weight._parts():
+                    part.values.requires_grad_(False)
+        return model
+
+    def get_state_dict_and_metadata(self, model):
+        """Before a save: what `config.json` is to say of the layers as they are now."""
+        model.config.quantization_config = self.quantization_config = LacisConfig(
+            describe(model), self.quantization_config.target
+        )
+        return None, {}
+
+    def _dequantize(self, model, dtype=None):
+        return densify(model).to(dtype)
+
+
+def save_pretrained(model, save_directory, **kwargs) -> None:
+    """Write a built model of transformers to a folder, packed; `from_pretrained` reads it where `lacis.hf` is imported.
+
+    No dense weight is made, here or there. Formats, arrays, steps of kernels and target are kept, sparsifiers are not:
+    the entries are in the arrays. A model that came from such a folder has the same in its own `save_pretrained`.
+    `kwargs` are those of `model.save_pretrained`. Raises `DataError`, before anything is written, for a model without
+    packed layers, and for packed weights that are tied and packed activations, which no such file keeps.
+
+    >>> import lacis, tempfile, torch, transformers
+    >>> config = transformers.BertConfig(32, 16, 1, 2, 64)
+    >>> model, folder = transformers.BertModel(config), tempfile.mkdtemp()
+    >>> s = lacis.create_schedule(model, target="eager")
+    >>> _ = s.match(r".*dense.weight").sparsify(lacis.Magnitude(0.9)).set_format(lacis.Csr)
+    >>> save_pretrained(s.build().eval(), folder)
+    >>> again = transformers.AutoModel.from_pretrained(folder)
+    >>> x = torch.arange(8)[None]
+    >>> torch.equal(again(x).pooler_output, model(x).pooler_output)
+    True
+    """
+    layers = describe(model)
+    if not layers:
+        raise DataError("the model has no packed layers; model.save_pretrained(folder) writes it")
+    targets = {module.target for module in model.modules() if isinstance(module, SparseModule)}
+    quantizer = LacisQuantizer(LacisConfig(layers, targets.pop() if len(targets) == 1 else "auto"), pre_quantized=True)
+    held = vars(model).get("hf_quantizer")
+    before = getattr(model.config, "quantization_config", None)
+    model.hf_quantizer = quantizer
+    try:
+        with torch.no_grad():
+            model.save_pretrained(save_directory, **kwargs)
+    finally:
+        model.__dict__.pop("hf_quantizer", None)
+        if held is not None:
+            model.hf_quantizer = held
+        model.config.quantization_config = before
+        if before is None:
+            del model.config.quantization_config
