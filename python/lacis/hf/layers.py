@@ -134,7 +134,7 @@ def _empty(named: dict, name: str) -> torch.Tensor:
 
 
 def check_loaded(path: str, module: SparseModule, fields: dict, was_loaded) -> None:
-    """Raise `DataError`, with the path, unless all arrays were loaded, of the dtypes and sizes said, and are well formed.
+    """Raise `DataError`, with the path, unless all arrays were loaded, of the dtypes and sizes said, and well formed.
 
     `was_loaded(tensor)` says whether a tensor came from the file.
     """

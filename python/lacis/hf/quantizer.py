@@ -96,7 +96,8 @@ def save_pretrained(model, save_directory, **kwargs) -> None:
     packed layers, and for packed weights that are tied and packed activations, which no such file keeps.
 
     >>> import lacis, tempfile, torch, transformers
-    >>> config = transformers.BertConfig(32, 16, 1, 2, 64)
+    >>> sizes = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=32)
+    >>> config = transformers.BertConfig(**sizes)
     >>> model, folder = transformers.BertModel(config), tempfile.mkdtemp()
     >>> s = lacis.create_schedule(model, target="eager")
     >>> _ = s.match(r".*dense.weight").sparsify(lacis.Magnitude(0.9)).set_format(lacis.Csr)
