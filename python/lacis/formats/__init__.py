@@ -27,6 +27,7 @@ from .predefined import (
     EllpackTensor,
     SparseTensor,
     as_format,
+    is_format,
     words_of,
 )
 from .sum import Sum, decompose
@@ -34,6 +35,6 @@ from .sum import Sum, decompose
 __all__ = [
     "Axis", "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csc", "CscTensor", "Csf", "Csr",
     "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "Level", "SparseTensor",
-    "Sum", "as_format", "companion", "compose", "decompose", "fuse", "iter", "register",
+    "Sum", "as_format", "companion", "compose", "decompose", "fuse", "is_format", "iter", "register",
     "words_of",
 ]  # fmt: skip

@@ -214,6 +214,17 @@ def as_format(format):
     return format
 
 
+def is_format(value) -> bool:
+    """Is this a format, a sum, or a class of formats? Names and text are not.
+
+    >>> is_format(Csr), is_format(Csr()), is_format("csr")
+    (True, True, False)
+    """
+    from .sum import Sum
+
+    return isinstance(value, (Format, Sum)) or (isinstance(value, type) and issubclass(value, Format))
+
+
 def _of_name(name: str) -> type[Format]:
     found = _PREDEFINED.get(name.strip().lower().replace("_", ""))
     if found is None:

@@ -21,10 +21,6 @@ class Entries:
     values: torch.Tensor
     unique: bool
 
-    def taken(self, index: torch.Tensor) -> "Entries":
-        """Those at an index or mask."""
-        return Entries(self.shape, [axis[index] for axis in self.axes], self.values[index], self.unique)
-
 
 def entries_of(tensor: torch.Tensor, mask: torch.Tensor | None = None) -> Entries:
     """What a tensor stores: all that a mask or a sparse layout names, else the elements that are not zero.
@@ -118,23 +114,3 @@ _READERS = {
     torch.sparse_bsr: lambda t: _from_compressed(t, by_rows=True, blocks=True),
     torch.sparse_bsc: lambda t: _from_compressed(t, by_rows=False, blocks=True),
 }
-
-
-def summed(entries: Entries) -> Entries:
-    """The entries with those at one place added up; an entry that is alone keeps its value, -0.0 and NaN too."""
-    if entries.unique or entries.values.numel() < 2:
-        return entries
-    from ..formats import Csf
-    from ..patterns.place import sort_entries
-
-    ordered = sort_entries(Csf(len(entries.shape)), entries.shape, entries.axes)
-    if ordered.order is not None:
-        entries = entries.taken(ordered.order)
-    first = ordered.begins[-1]
-    if bool(first.all()):
-        return dataclasses.replace(entries, unique=True)
-    kept = entries.taken(first)
-    again = ~first
-    into = (torch.cumsum(first, 0) - 1)[again]
-    kept.values.index_put_((into,), entries.values[again], accumulate=True)
-    return dataclasses.replace(kept, unique=True)

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
-from ..formats import Sum
-from ..patterns.build import build_pattern, for_tensor
-from .entries import entries_of, summed
+from ..patterns.build import for_tensor
+from ..patterns.conversion import placed_entries
+from .entries import entries_of
 from .packed import PackedTensor
 from .scipy_matrices import from_scipy, is_scipy
 
@@ -35,16 +33,5 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
         entries = tensor.entries() if mask is None else entries_of(tensor.to_dense(), mask)
     else:
         entries = entries_of(tensor, mask)
-    format = for_tensor(format, len(entries.shape))
-    parts = format.parts.values() if isinstance(format, Sum) else [format]
-    if not all(part.keeps_duplicates for part in parts):
-        entries = summed(entries)
-    pattern, filled = build_pattern(format, entries.shape, entries.axes, entries.unique)
-    values: dict[str, torch.Tensor] = {}
-    for name, part in pattern.parts.items():
-        source = filled[name].source
-        moved = entries.values if source is None else entries.values[source]
-        flat = torch.zeros(math.prod(part.values_shape), dtype=moved.dtype, device=moved.device)
-        flat[filled[name].at] = moved
-        values[name] = flat.reshape(part.values_shape)
-    return PackedTensor(pattern, values)
+    placed = placed_entries(for_tensor(format, len(entries.shape)), entries.shape, entries.axes, entries.unique)
+    return PackedTensor(placed.pattern, placed.values(entries.values))

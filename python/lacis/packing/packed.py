@@ -8,8 +8,9 @@ import math
 import torch
 
 from ..errors import DataError
-from ..formats import Format, Sum
+from ..formats import Format, Sum, is_format
 from ..notebook import html
+from ..patterns.build import for_tensor
 from ..patterns.capturing import is_captured
 from ..patterns.execution import line_bytes
 from ..patterns.pattern import Pattern, part_name
@@ -154,11 +155,35 @@ class PackedTensor:
         return sum(t.numel() * t.element_size() for t in tensors)
 
     def to(self, *args, **kwargs) -> "PackedTensor":
-        """As `torch.Tensor.to`: another dtype of the values, or another device."""
+        """Another format, or as `torch.Tensor.to`: another dtype of the values, or another device.
+
+        `to(format)` takes a `Format`, a `Sum` or a class of formats, and stores the same entries in it, on the same
+        device and without a dense tensor; explicit zeros stay, entries at one place are summed unless it keeps them.
+        Differentiable in `values`. How values move is kept on the pattern: the second conversion, and one of other
+        values, is one gather. In the format that it has, the tensor is its own answer.
+
+        >>> import lacis, torch
+        >>> packed = lacis.pack(torch.tensor([[1.0, 2.0], [3.0, 0.0]]), lacis.Csr)
+        >>> packed.to(lacis.Csc).values.tolist(), packed.to(torch.float64).dtype
+        ([1.0, 3.0, 2.0], torch.float64)
+
+        Raises `FormatError` for a format of another rank or without code, `DataError` for a width that is too small.
+        """
+        if args and is_format(args[0]):
+            if len(args) + len(kwargs) > 1:
+                raise DataError("to: a format comes alone; .to(format).to(dtype) changes both")
+            return self._in_format(for_tensor(args[0], self.ndim))
         values = {name: t.to(*args, **kwargs) for name, t in self._values.items()}
         device = next(iter(values.values())).device
         pattern = self.pattern if device == self.device else self.pattern.to(device)
         return PackedTensor(pattern, values)
+
+    def _in_format(self, format: Format | Sum) -> "PackedTensor":
+        if format == self.format:
+            return self
+        conversion = self.pattern.conversion(format)
+        flat = [values.reshape(-1) for values in self._values.values()]
+        return PackedTensor(conversion.pattern, conversion.values(torch.cat(flat) if len(flat) > 1 else flat[0]))
 
     def of_part(self, name: str) -> "PackedTensor":
         """One part of a sum, over the same arrays and values."""
@@ -195,7 +220,7 @@ class PackedTensor:
             axes.append([axis[valid] for axis in where])
             values.append(self._values[name].reshape(-1)[valid])
         joined = [torch.cat(parts) for parts in zip(*axes)]
-        return Entries(tuple(self.shape), joined, torch.cat(values).detach(), unique=False)
+        return Entries(tuple(self.shape), joined, torch.cat(values).detach(), unique=self.pattern.distinct)
 
     def to_dense(self) -> torch.Tensor:
         """The strided tensor; entries at one place are summed. Differentiable in `values`."""

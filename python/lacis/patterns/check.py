@@ -7,6 +7,7 @@ import torch
 
 from ..errors import DataError
 from ..formats.level import Checker
+from .place import same_place
 
 
 def check_structure(structure, prefix: str) -> None:
@@ -47,7 +48,8 @@ def check_distinct(parts) -> None:
     axes = [torch.cat([found[name][0][a][at] for name, at in places.items()]) for a in range(len(first.shape))]
     owner = torch.cat([torch.full_like(at, n) for n, at in enumerate(places.values())])
     at = torch.cat(list(places.values()))
-    order, same = _same_place(first.shape, axes)
+    order, same = same_place(first.shape, axes)
+    order, same = torch.arange(len(at), device=at.device) if order is None else order, same[1:]
     before, after = order[:-1], order[1:]
     kept = torch.tensor([part.format.keeps_duplicates for part in seen.values()], device=at.device)
     same &= (owner[before] != owner[after]) | ~kept[owner[before]]
@@ -63,16 +65,6 @@ def check_distinct(parts) -> None:
 def _may_repeat(format) -> bool:
     levels = [level.coordinate for level in format.prefix]
     return not format.keeps_duplicates and not all(each.unique and each.ordered for each in levels)
-
-
-def _same_place(shape, axes) -> tuple[torch.Tensor, torch.Tensor]:
-    """An order of entries that puts those at one place side by side, and bool: the next one is at the same place."""
-    from ..formats import Csf
-    from .place import sort_entries
-
-    entries = sort_entries(Csf(len(shape)), shape, axes)
-    order = torch.arange(len(axes[0]), device=axes[0].device) if entries.order is None else entries.order
-    return order, ~entries.begins[-1][1:]
 
 
 def _check_chain(structure, check: Checker, number: int, positions, tie):

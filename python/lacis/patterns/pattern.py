@@ -39,6 +39,7 @@ class Pattern:
         self._derived: dict[tuple[str, str], dict[str, torch.Tensor]] = {}
         self._of_part: dict[str, Pattern] = {}
         self._layouts: dict[tuple[str, str], Regrouped] = {}
+        self._conversions: dict[Format | Sum, tuple] = {}
         self._derived_at = self.changes
 
     @property
@@ -60,7 +61,7 @@ class Pattern:
         self.parts = {
             name: dataclasses.replace(part, entries=None, distinct=False) for name, part in self.parts.items()
         }
-        self._derived, self._of_part, self._layouts = {}, {}, {}
+        self._derived, self._of_part, self._layouts, self._conversions = {}, {}, {}, {}
         self.__dict__.pop("uneven", None)
 
     @staticmethod
@@ -94,6 +95,12 @@ class Pattern:
         """The number of entries."""
         self._forget_changed()
         return sum(part.nnz for part in self.parts.values())
+
+    @property
+    def distinct(self) -> bool:
+        """Are no two entries at one place?"""
+        keeping = [part for part in self.parts.values() if part.format.keeps_duplicates]
+        return not any(part.repeats for part in keeping) and (len(keeping) < 2 or all(p.distinct for p in keeping))
 
     @functools.cached_property
     def uneven(self) -> tuple[bool, ...]:
@@ -168,6 +175,19 @@ class Pattern:
             with outside_transforms(self.storage.values(), f"'{text}'"):
                 self._layouts[key] = execution_layout(self.part(part), key[0])
         return self._layouts[key]
+
+    def conversion(self, format: Format | Sum):
+        """What moves values of this pattern into another format, made once and kept; see `convert`."""
+        from .conversion import convert
+
+        self._forget_changed()
+        conversion, made_at = self._conversions.get(format, (None, None))
+        if conversion is None or conversion.pattern.changes != made_at:  # others were written into its arrays
+            refuse_capture(self.device, f"'{format}' of a pattern")
+            with outside_transforms(self.storage.values(), f"'{format}'"):
+                conversion = convert(self, format)
+            self._conversions[format] = conversion, conversion.pattern.changes
+        return conversion
 
     def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
         """One array that kernels take: of the companion with this text, or its own where the text is empty."""
@@ -251,8 +271,8 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        own = {"_derived": {}, "_of_part": {}, "_layouts": {}, "_derived_at": -1}  # copies and files make theirs
-        return {**self.__dict__, **own}
+        kept = ("_derived", "_of_part", "_layouts", "_conversions")  # copies and files make theirs
+        return {**self.__dict__, **{name: {} for name in kept}, "_derived_at": -1}
 
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"

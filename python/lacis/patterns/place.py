@@ -9,7 +9,7 @@ import math
 import torch
 
 from ..errors import FormatError
-from ..formats import Format, Level
+from ..formats import Csf, Format, Level
 from ..formats.level import Fibre
 from .announce import announce
 
@@ -53,6 +53,12 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
         crds = [crd[order] for crd in crds]
     begins = _begins(format, levels, _changes(crds))
     return Sorted(levels, sizes, crds, begins, order, axes[0].device)
+
+
+def same_place(shape, axes) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """The order of entries by their coordinates, None where it is theirs, and bool: as the one before in that order."""
+    entries = sort_entries(Csf(len(shape)), shape, axes)
+    return entries.order, ~entries.begins[-1]
 
 
 def _bound(link: torch.Tensor) -> int:

@@ -12,7 +12,7 @@ import torch
 from ..errors import FormatError
 from ..formats import Format, Level
 from .check import check_structure
-from .place import place, sort_entries
+from .place import place, same_place, sort_entries
 from .transforms import outside_transforms
 
 _INTEGERS = {"i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
@@ -103,8 +103,7 @@ class Structure:
             return False
         axes, valid = self.coordinates()
         axes = [axis[valid] for axis in axes]
-        entries = sort_entries(_coordinates_of(self.format.rank), self.shape, axes)
-        return not bool(_differ(entries.crds).all())
+        return bool(same_place(self.shape, axes)[1].any())
 
     @property
     def typed_format(self) -> Format:
@@ -121,19 +120,6 @@ class Structure:
         valid = None if self.valid is None else function(self.valid)
         device = valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
         return dataclasses.replace(self, buffers=buffers, valid=valid, device=device)
-
-
-def _coordinates_of(rank: int) -> Format:
-    from ..formats import Csf
-
-    return Csf(rank)
-
-
-def _differ(crds) -> torch.Tensor:
-    differ = torch.zeros(max(crds[0].numel() - 1, 0), dtype=torch.bool, device=crds[0].device)
-    for crd in crds:
-        differ |= crd[1:] != crd[:-1]
-    return differ
 
 
 def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
