@@ -29,7 +29,8 @@ SECTIONS = {
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
     "Formats": [
         *(lacis.Format, lacis.Csr, lacis.Csc, lacis.Coo, lacis.Dcsr, lacis.Ell, lacis.Bsr, lacis.Bcsc),
-        *(lacis.BlockedEll, lacis.Dense, lacis.Csf, lacis.Sum, lacis.iter, lacis.fuse),
+        *(lacis.BlockedEll, lacis.Dense, lacis.Csf, lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum),
+        *(lacis.decompose, lacis.nnz, lacis.digit, lacis.Rule, lacis.iter, lacis.fuse),
     ],
     "Sparsifiers": [
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),

@@ -9,6 +9,8 @@ from .companion import companion
 from .compose import compose
 from .digit import Digit
 from .format import Format
+from .grouped import Csb, GroupCoo, SrBcrs
+from .hyb import Hyb
 from .level import Coordinate, Extent, Level, register
 from .predefined import (
     Bcsc,
@@ -30,11 +32,12 @@ from .predefined import (
     is_format,
     words_of,
 )
-from .sum import Sum, decompose
+from .rule import Rule, digit, nnz
+from .sum import Sum, decompose, split_part
 
 __all__ = [
-    "Axis", "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csc", "CscTensor", "Csf", "Csr",
-    "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "Level", "SparseTensor",
-    "Sum", "as_format", "companion", "compose", "decompose", "fuse", "is_format", "iter", "register",
-    "words_of",
+    "Axis", "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf", "Csr",
+    "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb", "Level",
+    "Rule", "SparseTensor", "SrBcrs", "Sum", "as_format", "companion", "compose", "decompose", "digit", "fuse",
+    "is_format", "iter", "nnz", "register", "split_part", "words_of",
 ]  # fmt: skip

@@ -166,6 +166,10 @@ class Format:
             raise FormatError(f"'{self}' has {self.rank} axes, the tensor has {rank}")
         return self
 
+    def for_shape(self, shape) -> "Format":
+        """This format for a tensor of `shape`; refuses one with another number of axes."""
+        return self.for_rank(len(shape))
+
     def bind(self, *sizes: int) -> "Format":
         """This format with the block sizes of `.block(...)`; formats without open sizes answer themselves."""
         return self

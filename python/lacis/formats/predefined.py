@@ -207,11 +207,18 @@ def as_format(format):
     if isinstance(format, str):
         format = _of_name(format) if format.strip().isidentifier() else Format.parse(format)
     if isinstance(format, type) and issubclass(format, Format):
-        format = format()
+        format = _made(format)
     if not isinstance(format, (Format, Sum)):
         what = format.__name__ if isinstance(format, type) else type(format).__name__
         raise FormatError(f"expected a format, as lacis.Csr, 'csr' or '(i, j) -> (i : dense, ...)', not {what}")
     return format
+
+
+def _made(cls: type[Format]) -> Format:
+    needed = [name for name, each in inspect.signature(cls).parameters.items() if each.default is each.empty]
+    if needed:
+        raise FormatError(f"'{cls.__name__}' needs its {', '.join(needed)}: {cls.__name__}(8), say")
+    return cls()
 
 
 def is_format(value) -> bool:
@@ -239,12 +246,14 @@ def words_of(format) -> str:
     >>> words_of(Ell(width=8)), words_of(Bsr(4, 8)), words_of(Csr())
     ('Ell(width=8)', 'Bsr(4, 8)', 'Csr')
     """
+    from .sum import Sum
+
     cls = type(format)
     if cls is Format:
         return str(format)
     given = []
     for name, parameter in inspect.signature(cls).parameters.items():
         value = getattr(format, name, parameter.default)
-        if isinstance(format, Format) and value is not parameter.default and value != parameter.default:
+        if cls is not Sum and value is not parameter.default and value != parameter.default:
             given.append(f"{value!r}" if name in ("b0", "b1") else f"{name}={value!r}")
     return f"{cls.__name__}({', '.join(given)})" if given else cls.__name__

@@ -10,6 +10,7 @@ from ..errors import FormatError
 from .digit import Digit
 from .format import Format
 from .predefined import as_format
+from .rule import Rule, as_rule
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,6 +160,10 @@ class Sum:
     def for_rank(self, rank: int) -> "Sum":
         return Sum({name: part.for_rank(rank) for name, part in self.parts.items()}, self.predicates)
 
+    def for_shape(self, shape) -> "Sum":
+        """This sum for a tensor of `shape`; refuses one with another number of axes."""
+        return self.for_rank(len(shape))
+
     def require_code(self, what: str) -> None:
         for part in self.parts.values():
             part.require_code(what)
@@ -167,6 +172,20 @@ class Sum:
                 if test.kind == "slot":
                     raise FormatError(f"{what}: the rule '{test.kind}' has no code yet, in '{self}'")
 
+    def keeps_whole(self, axes) -> bool:
+        """Do the entries that share their coordinates along `axes` always go to one part together?
+
+        It follows from the rules alone, which then look at nothing but `axes` and counts under them: of rows that no
+        two parts share, products need not be combined.
+
+        >>> from lacis.formats import Coo, Csr, Ell, digit, nnz
+        >>> decompose(short=(Csr, nnz("i") < 4), rest=Coo).keeps_whole([0]), decompose(e=Ell(4), r=Coo).keeps_whole([0])
+        (True, False)
+        """
+        tests = [test for tests in self.predicates.values() for test in tests]
+        counted = all(isinstance(test, Compare) and test.function != "slot" for test in tests)
+        return counted and all(digit.axis in axes for test in tests for digit in test.digits)
+
     def permuted(self, permutation) -> "Sum":
         parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
         place = list(permutation)
@@ -174,12 +193,36 @@ class Sum:
 
 
 def decompose(**parts) -> Sum:
-    """The sum of parts in order: each but the last takes the entries that fit, the last what is left.
+    """The sum of parts in order. Each is a format, or a pair of a format and the rule that says what it takes.
 
-    Raises `FormatError` when a part before the last has room for everything.
+    A part without a rule takes the entries that fit, the last what is left. A rule is made of `lacis.nnz` and
+    `lacis.digit`, or the dialect's text.
+
+    >>> from lacis.formats import Csr, Dcsr, nnz
+    >>> decompose(short=(Csr, nnz("i") < 256), long=Dcsr).predicates["short"][0].text("ij")
+    'nnz(i) lt 256'
+
+    Raises `FormatError` when a part before the last has room for everything, and no rule.
     """
-    formats = {name: as_format(part) for name, part in parts.items()}
-    for name in list(formats)[:-1]:
-        if isinstance(formats[name], Format) and formats[name].capacity is None:
-            raise FormatError(f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32)")
-    return Sum(formats, {name: (Fits(),) for name in list(formats)[:-1]})
+    split = {name: split_part(part) for name, part in parts.items()}
+    formats, predicates = {name: part for name, (part, _) in split.items()}, {}
+    for name, (part, rule) in split.items():
+        if rule is not None:
+            predicates[name] = rule.tests(part.axes)
+        elif name != list(split)[-1]:
+            if isinstance(part, Format) and part.capacity is None:
+                raise FormatError(
+                    f"part '{name}' takes every entry and is not the last; give it a width, Ell(width=32), "
+                    f'or a rule, {name}=(format, lacis.nnz("i") < 32)'
+                )
+            predicates[name] = (Fits(),)
+    return Sum(formats, predicates)
+
+
+def split_part(part) -> tuple[Format | Sum, Rule | None]:
+    """The format of a part and its rule, None where it has none of its own."""
+    if not isinstance(part, (tuple, list)):
+        return as_format(part), None
+    if len(part) != 2:
+        raise FormatError(f"a part is a format, or a pair of a format and a rule, not {len(part)} things")
+    return as_format(part[0]), as_rule(part[1])

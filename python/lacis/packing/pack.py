@@ -33,5 +33,5 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
         entries = tensor.entries() if mask is None else entries_of(tensor.to_dense(), mask)
     else:
         entries = entries_of(tensor, mask)
-    placed = placed_entries(for_tensor(format, len(entries.shape)), entries.shape, entries.axes, entries.unique)
+    placed = placed_entries(for_tensor(format, entries.shape), entries.shape, entries.axes, entries.unique)
     return PackedTensor(placed.pattern, placed.values(entries.values))

@@ -172,7 +172,7 @@ class PackedTensor:
         if args and is_format(args[0]):
             if len(args) + len(kwargs) > 1:
                 raise DataError("to: a format comes alone; .to(format).to(dtype) changes both")
-            return self._in_format(for_tensor(args[0], self.ndim))
+            return self._in_format(for_tensor(args[0], self.shape))
         values = {name: t.to(*args, **kwargs) for name, t in self._values.items()}
         device = next(iter(values.values())).device
         pattern = self.pattern if device == self.device else self.pattern.to(device)

@@ -28,7 +28,7 @@ def from_storage(format, shape, storage, values=None) -> PackedTensor:
     is not 0.
     """
     shape = _sizes(shape)
-    format = for_tensor(format, len(shape))
+    format = for_tensor(format, shape)
     formats = format.parts if isinstance(format, Sum) else {"": format}
     given = dict(storage)
     if values is not None:

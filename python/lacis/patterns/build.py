@@ -22,9 +22,9 @@ class Filled:
     source: torch.Tensor | None  # int64 [n]; None when they are all, in order
 
 
-def for_tensor(format, rank: int):
-    """A format or sum for tensors of `rank` axes, with code for all its levels. Raises `FormatError`."""
-    format = as_format(format).for_rank(rank)
+def for_tensor(format, shape):
+    """A format or sum for tensors of `shape`, with code for all its levels. Raises `FormatError`."""
+    format = as_format(format).for_shape(shape)
     format.require_code("pack")
     return format
 

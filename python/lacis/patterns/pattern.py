@@ -76,7 +76,7 @@ class Pattern:
             raise DataError("a mask on meta has no values, so it names no entries; load them first")
         check_plain("the mask", mask)
         axes = list(torch.nonzero(mask, as_tuple=True))
-        return build_pattern(for_tensor(format, mask.ndim), tuple(mask.shape), axes, distinct=True)[0]
+        return build_pattern(for_tensor(format, mask.shape), tuple(mask.shape), axes, distinct=True)[0]
 
     @property
     def shape(self) -> torch.Size:

@@ -9,9 +9,10 @@ import torch
 
 from ..formats import Format
 from ..formats.sum import Compare
-from .place import fits, sort_entries
+from .place import fits, fused_keys, sort_entries
 
 _SIGNS = {"<": operator.lt, ">=": operator.ge, "==": operator.eq}
+_FEW = 8  # coordinates for each entry up to which all of them are counted
 
 
 def accepted(format: Format, tests, shape, axes) -> torch.Tensor:
@@ -23,7 +24,7 @@ def accepted(format: Format, tests, shape, axes) -> torch.Tensor:
     for test in tests:
         index = accept.nonzero().reshape(-1)
         seen = [axis[index] for axis in axes]
-        accept[index] = _compare(test, seen) if isinstance(test, Compare) else _fitting(format, shape, seen)
+        accept[index] = _compare(test, shape, seen) if isinstance(test, Compare) else _fitting(format, shape, seen)
     return accept
 
 
@@ -35,9 +36,16 @@ def _fitting(format: Format, shape, axes) -> torch.Tensor:
     return torch.empty_like(accept).index_put_((ordered.order,), accept)
 
 
-def _compare(test: Compare, axes) -> torch.Tensor:
+def _compare(test: Compare, shape, axes) -> torch.Tensor:
     parts = [digit.of(axes[digit.axis]) for digit in test.digits]
     if test.function == "nnz":
-        _, inverse, counts = torch.unique(torch.stack(parts), dim=1, return_inverse=True, return_counts=True)
-        return _SIGNS[test.sign](counts[inverse], test.value)
+        parts = [_counts(fused_keys(parts, [digit.extent(shape) for digit in test.digits]))]
     return _SIGNS[test.sign](parts[0], test.value)
+
+
+def _counts(keys) -> torch.Tensor:
+    """int64 [n]: how many entries have the same keys as each."""
+    if len(keys) == 1 and keys[0].numel() and int(keys[0].max()) < _FEW * keys[0].numel():
+        return torch.bincount(keys[0])[keys[0]]
+    _, inverse, counts = torch.unique(torch.stack(keys), dim=1, return_inverse=True, return_counts=True)
+    return counts[inverse]

@@ -114,7 +114,7 @@ def _known(classes) -> dict[str, type]:
     for cls in classes:
         if not isinstance(cls, type) or not issubclass(cls, (Format, Sparsifier)):
             raise ScheduleError(f"classes: {cls!r} is no format and no sparsifier")
-    mine = [cls for cls in own if isinstance(cls, type) and issubclass(cls, (Format, Sparsifier))]
+    mine = [cls for cls in own if isinstance(cls, type) and issubclass(cls, (Format, Sum, Sparsifier))]
     return {_path(cls): cls for cls in [*mine, *classes]}
 
 

@@ -112,7 +112,7 @@ class Site:
         rank, blocks = len(self.axes), self.blocks
         for step in self.of("decompose"):
             parts = {name: _composed(rank, blocks, [(part, None)]) for name, part in step.parts}
-            return decompose(**parts)
+            return decompose(**step.with_rules(parts))
         formats = [(step.format, step.axis) for step in self.of("set_format")]
         if not formats:
             raise ScheduleError(
@@ -121,7 +121,7 @@ class Site:
         if len(formats) == 1 and isinstance(formats[0][0], Sum):
             if blocks:
                 raise FormatError("a sum cannot be nested; decompose() the blocked tensor, and give its parts formats")
-            return formats[0][0].for_rank(rank)
+            return formats[0][0].for_shape(self.shape)
         return _composed(rank, blocks, formats)
 
     @property
