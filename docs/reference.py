@@ -13,6 +13,7 @@ from lacis.runtime.report import Report
 from lacis.schedule.edges import Activation, ActivationGradient
 from lacis.schedule.handle import GradientHandle, Group, Handle, Part
 from lacis.schedule.steps import STEPS, Steps
+from lacis.sparsifiers import View
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0; written by docs/generate.py from the docstrings -->
 # API
@@ -22,7 +23,7 @@ Every public name, from its docstring; the examples run in the suite. Pages that
 SECTIONS = {
     "Schedules of models": [
         *(lacis.create_schedule, lacis.load_schedule, lacis.Schedule, Report, lacis.save_kernels, lacis.densify),
-        *(lacis.require_equal_patterns, lacis.take_masks),
+        *(lacis.require_equal_patterns, lacis.take_masks, lacis.Updates),
     ],
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
     "Packed tensors": [lacis.pack, lacis.PackedTensor, lacis.Pattern],
@@ -34,7 +35,7 @@ SECTIONS = {
     ],
     "Sparsifiers": [
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),
-        *(lacis.NM, lacis.Given, lacis.Keep),
+        *(lacis.NM, lacis.Given, lacis.Keep, lacis.Ramp, lacis.Regrow, lacis.Movement, lacis.Policy, View),
     ],
     "Layers": [lacis.nn.SparseLinear, lacis.nn.init.kaiming_uniform_],
     "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],
@@ -44,9 +45,10 @@ SECTIONS = {
 
 # What users call of the classes whose objects others make for them.
 MEMBERS = {
-    lacis.Schedule: "match build compile_only restore report save",
+    lacis.Schedule: "match build compile_only attach restore report save",
+    lacis.Updates: "count step state_dict load_state_dict",
     Report: "total to_dict plot",
-    Handle: "name shape grad part format steps kernel kernels packed",
+    Handle: "name shape grad part format steps kernel kernels packed resparsify",
     Part: "steps",
     Group: "",
     GradientHandle: "steps kernel",
@@ -59,6 +61,8 @@ MEMBERS = {
     lacis.Kernel: "key target asm stages steps text",
     lacis.Format: "parse text rank tile buffers capacity",
     lacis.Sparsifier: "mask",
+    lacis.Policy: "change initial state observe",
+    View: "count grid total rows seed hashed empty complement dense",
 }
 
 

@@ -60,6 +60,7 @@ PYTHON_ORDER = [
     "emit",
     "nn",
     "runtime",
+    "training",
     "compat",
     "hf",
 ]

@@ -24,16 +24,17 @@ _ROOMS = {
     "operators": ["Operator", "operator"],
     "capture": ["Epilogue"],
     "sparsifiers": [
-        "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier", "Threshold",
+        "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random",
+        "Regrow", "Sparsifier", "Threshold",
     ],
     "schedule": ["Schedule"],
     "nn": ["require_equal_patterns", "take_masks"],
     "runtime.densify": ["densify"],
-    "runtime.engine": ["create_schedule", "load_schedule"],
     "runtime.compile": ["Kernel", "compile"],
     "runtime.compile_many": ["compile_many"],
     "runtime.einsum": ["einsum"],
     "runtime.saved": ["save_kernels"],
+    "training": ["Updates", "create_schedule", "load_schedule"],
 }  # fmt: skip
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors", "compat": "compat"}

@@ -11,7 +11,7 @@ import lacis
 
 ROOMS = (
     "schedule", "formats", "sparsifiers", "packing", "patterns", "operators", "activations", "capture", "emit", "nn",
-    "runtime", "compat", "hf",
+    "runtime", "training", "compat", "hf",
 )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import torch
 
 from ..errors import DataError
 from ..packing import PackedTensor
+from ..patterns import Pattern
 from .no_tensor import NoTensor
 from .recorded import revision
 from .replace import Replacement
@@ -19,6 +20,7 @@ class Answers(NoTensor, Used):
     """What a layer's `weight` answers beside its tensors, be it one packed part or a sum of several."""
 
     is_packed_weight = True  # what schedules know it by
+    sets_by_hand = 0  # how often `set_packed` was called
     _uneven: tuple[int, tuple[bool, ...]] | None = None  # of which pattern, by revision, and what is uneven in it
 
     @property
@@ -109,8 +111,15 @@ class Answers(NoTensor, Used):
         """Another pattern and its values, of the same shape and format, copied to the weight's device.
 
         Where it has as many slots, all arrays stay where they are and hold the new numbers. Raises `DataError` where
-        shape or format differ, and where a captured CUDA graph walks an array that would have to move.
+        shape or format differ, and where a captured CUDA graph walks an array that would have to move. Where
+        `Schedule.attach` gave the weight followers, take `s[h].resparsify` instead, so that they follow.
         """
+        made = self.replacements(packed)
+        self.sets_by_hand += 1
+        self.take(made, packed.pattern)
+
+    def replacements(self, packed: PackedTensor) -> list[Replacement]:
+        """Another pattern and its values, made and checked, for `take` to put in. Raises as `set_packed`."""
         if packed.format != self.format or packed.shape != self.packed_shape:
             raise DataError(
                 f"the weight is {list(self.packed_shape)} in '{self.format}', not {list(packed.shape)} in "
@@ -120,9 +129,13 @@ class Answers(NoTensor, Used):
         made = []
         for name, structure in packed.pattern.parts.items():
             made.append(Replacement(self._part(name), structure, packed.values_by_part[name]))
-        for each in made:
+        return made
+
+    def take(self, replacements: list[Replacement], pattern: Pattern) -> None:
+        """Put in what `replacements` made, which has this pattern; nothing here can fail."""
+        for each in replacements:
             each.write()
-        self._uneven = revision(self._parts()), packed.pattern.uneven
+        self._uneven = revision(self._parts()), pattern.uneven
 
     def dense_state(self, dense: torch.Tensor) -> dict[str, torch.Tensor]:
         """The values that a dense weight has at this pattern's entries, by name of the Parameter."""

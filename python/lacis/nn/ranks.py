@@ -50,6 +50,11 @@ def require_equal_under_ddp() -> None:
         require_equal_patterns(model.module, model.process_group)
 
 
+def is_under_ddp(module: torch.nn.Module) -> bool:
+    """Has the module run in a model that `DistributedDataParallel` wraps?"""
+    return any(module is each for model in _compared for each in model.modules())
+
+
 def _hash(part: PackedPart) -> tuple:
     """What differs where patterns do; the shape alone where there are no numbers yet."""
     arrays = part.own_arrays

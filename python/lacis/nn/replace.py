@@ -76,6 +76,8 @@ def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
     if _fits(parameter, values):
         parameter.copy_(values)
     else:
+        other = torch.float32 if parameter.dtype == torch.float64 else torch.float64
+        parameter.data = values.new_empty(0, dtype=other)  # a graph that is still held knows the shape before
         parameter.data = values.clone()
 
 

@@ -29,10 +29,11 @@ def for_tensor(format, shape):
     return format
 
 
-def build_pattern(format, shape, axes, distinct: bool) -> tuple[Pattern, dict[str, Filled]]:
+def build_pattern(format, shape, axes, distinct: bool, whole: bool = False) -> tuple[Pattern, dict[str, Filled]]:
     """The pattern of the entries at `axes` (int64 [n] per axis), and what fills the values of each part.
 
-    `distinct` says that no two entries are at one place; only formats that keep duplicates take others.
+    `distinct` says that no two entries are at one place; only formats that keep duplicates take others. With `whole`
+    each entry stands for a stored block that is full, and what it fills is the block's slot.
     """
     parts = format.parts if isinstance(format, Sum) else {"": format}
     structures: dict[str, Structure] = {}
@@ -43,7 +44,7 @@ def build_pattern(format, shape, axes, distinct: bool) -> tuple[Pattern, dict[st
         if isinstance(format, Sum) and name in format.predicates:
             accept = accepted(part, format.predicates[name], shape, _at(axes, left))
             mine, left = _among(left, accept), _among(left, ~accept)
-        structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct)
+        structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct, whole)
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
     pattern = Pattern(format, _one_width(structures))
     if pattern.device.type != "cpu":

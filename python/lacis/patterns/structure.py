@@ -132,13 +132,14 @@ def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
 
 
 def build_structure(
-    format: Format, shape, axes, distinct: bool = False
+    format: Format, shape, axes, distinct: bool = False, whole: bool = False
 ) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
     """The structure of entries at `axes` (int64 [n] per axis).
 
     No two are at one place unless the format keeps them; `distinct` says that none are. Returns it with int64 [n], the
-    place of each sorted entry in the flat values, and the order of the sorting (None when nothing moved). Raises
-    `DataError` when a width is too small.
+    place of each sorted entry in the flat values, and the order of the sorting (None when nothing moved). With `whole`
+    each entry is the first of a stored block that is full, and its place is the block's slot. Raises `DataError` when a
+    width is too small.
     """
     format.require_code("pack")
     entries = sort_entries(format, shape, axes)
@@ -150,16 +151,26 @@ def build_structure(
         buffers,
         placed.slots,
         entries.device,
-        entries=axes[0].numel(),
+        entries=_count(format, shape, axes, whole),
         distinct=distinct,
     )
     at = placed.pos
+    if whole:
+        return structure, at, entries.order
     if format.tile:
         axes = axes if entries.order is None else [axis[entries.order] for axis in axes]
         for level in format.levels[len(format.prefix) :]:
             at = at * level.size(shape) + level.coordinate_of(axes, shape)
     valid = _bitmap(structure, at) if format.levels[-1].extent.covers else None
     return dataclasses.replace(structure, valid=valid), at, entries.order
+
+
+def _count(format: Format, shape, axes, whole: bool) -> int | None:
+    """How many entries there are; None where blocks at the edges hold fewer than others."""
+    if not whole:
+        return axes[0].numel()
+    is_even = all(size % block == 0 for size, block in zip(shape, format.tile))
+    return axes[0].numel() * math.prod(format.tile) if is_even else None
 
 
 def _bitmap(structure: Structure, at: torch.Tensor) -> torch.Tensor | None:

@@ -30,7 +30,7 @@ def warn_of_optimizers(built) -> None:
             message = (
                 f"{type(optimizer).__name__} was made before build() and holds the dense parameters of {listed}{more}, "
                 "which build() empties: it would not train the packed weights; make the optimizer after build(), of "
-                "model.parameters()"
+                "model.parameters(), or have schedule.attach(optimizer) give it the packed values"
             )
             warnings.warn_explicit(message, UserWarning, *(user_location() or ("lacis", 1)))
 

@@ -115,6 +115,21 @@ class Handle(SiteVerbs):
         """The packed tensor over the arrays of the built model."""
         return self._schedule.engine.packed(self.site)
 
+    def resparsify(self, sparsifier) -> Handle:
+        """Choose the entries of the built weight anew, once and now; what `attach` was given follows by entry.
+
+        Raises what the sparsifier and the format raise, and `ScheduleError` before `build`; nothing has changed then.
+
+        >>> import lacis, torch
+        >>> s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(4, 2)), target="eager")
+        >>> handle = s["0.weight"].sparsify(lacis.Magnitude(0.25)).set_format(lacis.Csr)
+        >>> _ = s.build()
+        >>> handle.resparsify(lacis.Magnitude(0.75)).packed.nnz
+        2
+        """
+        self._schedule.engine.resparsify(self.site, sparsifier)
+        return self
+
     def __repr__(self) -> str:
         verbs = "".join(f".{step.describe()}" for step in self.site.steps)
         return f's["{self.name}"]{verbs}'

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import os
@@ -10,7 +11,7 @@ import os
 from .. import formats, sparsifiers
 from ..errors import ScheduleError
 from ..formats import Format, Sum
-from ..sparsifiers import Sparsifier
+from ..sparsifiers import Ramp, Sparsifier
 from .steps import STEPS, Step
 
 VERSION = 1
@@ -135,6 +136,10 @@ def _encode(value):
         return [_encode(item) for item in value]
     if isinstance(value, (Format, Sum, Sparsifier)):
         return _of_object(value)
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if isinstance(value, Ramp):
+        return {"ramp": {field.name: _encode(getattr(value, field.name)) for field in dataclasses.fields(value)}}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise ScheduleError(f"a {type(value).__name__} has no place in a file")
@@ -169,13 +174,17 @@ def _arguments(value) -> dict:
     for name, parameter in parameters.items():
         if not hasattr(value, name):
             raise ScheduleError(f"'{type(value).__qualname__}' does not keep its argument '{name}'")
-        argument = getattr(value, name)
+        argument = value.argument(name) if isinstance(value, Sparsifier) else getattr(value, name)
         if argument != parameter.default:
             found[name] = _encode(argument)
     return found
 
 
 def _to_object(fields: dict, known):
+    if isinstance(fields.get("range"), list):
+        return range(*fields["range"])
+    if isinstance(fields.get("ramp"), dict):
+        return Ramp(**{name: _decode(value, known) for name, value in fields["ramp"].items()})
     if isinstance(fields.get("format"), str):
         return Format.parse(fields["format"])
     path = fields.get("class")

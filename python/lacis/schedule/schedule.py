@@ -27,7 +27,7 @@ def check_target(target) -> None:
 
 
 class Engine(Protocol):
-    """Who builds what a schedule says; see `lacis.runtime.engine`."""
+    """Who builds what a schedule says; see `lacis.training.engine`."""
 
     built: bool
 
@@ -44,6 +44,10 @@ class Engine(Protocol):
     def packed(self, site: Site) -> Any: ...
 
     def edge_kernels(self, site: Site) -> dict: ...
+
+    def attach(self, optimizer, followers: tuple, group, resize: bool) -> Any: ...
+
+    def resparsify(self, site: Site, sparsifier) -> None: ...
 
 
 class Schedule:
@@ -199,6 +203,34 @@ class Schedule:
     def restore(self):
         """The original modules and dense parameters back, with the present values; returns the model."""
         return self.engine.restore()
+
+    def attach(self, optimizer, *followers, group=None, resize: bool = True):
+        """Have patterns change while `optimizer` trains the built model; answers the `Updates`, whose `step` you call.
+
+        Sparsifiers with a `Ramp`, and policies, say what changes and when. What the optimizer keeps for each value
+        goes with the entries, and so do `followers`: further optimizers, and copies of the model such as a moving
+        average. An optimizer made before `build` gets the packed values in place of the emptied dense parameters, with
+        their state; `restore` gives it the dense ones back.
+
+        `group` must be said where `torch.distributed` has several ranks: the group that trains one model, whose first
+        rank decides for all, or `"self"` where each trains its own. `resize=False` refuses updates that change how many
+        values are stored. Raises `DataError` for what cannot follow by entry, with its name, and for ranks that hold
+        different patterns; nothing has changed then.
+
+        >>> import lacis, torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(8, 4))
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        >>> s = lacis.create_schedule(model, target="eager")
+        >>> policy = lacis.Regrow(0.75, when=range(0, 100, 10), share=0.3)
+        >>> _ = s["0.weight"].sparsify(policy).set_format(lacis.Csr)
+        >>> import warnings
+        >>> with warnings.catch_warnings(action="ignore"):  # the optimizer was made before
+        ...     model = s.build()
+        >>> updates = s.attach(optimizer)
+        >>> optimizer.param_groups[0]["params"][0] is model[0].weight.values
+        True
+        """
+        return self.engine.attach(optimizer, followers, group, resize)
 
     def report(self, *inputs, **kwargs):
         """Run the built model on inputs and measure each sparse layer beside the dense one."""

@@ -7,11 +7,16 @@ from .block_random import BlockRandom
 from .given import Given
 from .keep import Keep
 from .magnitude import Magnitude
+from .movement import Movement
 from .nm import NM
+from .policy import Policy
+from .ramp import Ramp
 from .random import Random
+from .regrow import Regrow
 from .threshold import Threshold
+from .view import Candidates, View
 
 __all__ = [
-    "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Given", "Keep", "Magnitude", "NM", "Random", "Sparsifier",
-    "Threshold", "as_sparsifier",
+    "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Candidates", "Given", "Keep", "Magnitude", "Movement", "NM",
+    "Policy", "Ramp", "Random", "Regrow", "Sparsifier", "Threshold", "View", "as_sparsifier",
 ]  # fmt: skip

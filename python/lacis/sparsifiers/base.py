@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import copy
+import inspect
 
 import torch
 
 from ..errors import DataError, FormatError, ScheduleError
 from ..patterns.mask import check_mask
 from ..patterns.plain import check_plain
+from .choose import blocked
+from .ramp import Ramp
+
+
+_PLAIN = (bool, int, float, str, type(None))  # what is left out of a text where it is the default
 
 
 class Sparsifier:
@@ -30,6 +36,32 @@ class Sparsifier:
         """bool tensor of the shape and device of `tensor`: True where an entry is kept."""
         raise NotImplementedError(f"'{type(self).__name__}' has no mask(self, tensor)")
 
+    def due(self) -> range | None:
+        """The steps after which the pattern is chosen again: those of the `Ramp` among its arguments, or None."""
+        return next((value.when for value in vars(self).values() if isinstance(value, Ramp)), None)
+
+    def at(self, step: int) -> "Sparsifier":
+        """This sparsifier with each `Ramp` among its arguments at its value of a step."""
+        ramps = {name: value for name, value in vars(self).items() if isinstance(value, Ramp)}
+        if not ramps:
+            return self
+        then = copy.copy(self)
+        vars(then).update({name: ramp(step) for name, ramp in ramps.items()})
+        return then
+
+    def change(self, view) -> tuple[torch.Tensor, torch.Tensor]:
+        """Which of the stored places of a `View` are kept (int64 indices), and which others come (int64 positions).
+
+        By default what the mask of the present weight says.
+        """
+        mask = self(view.dense())
+        if view.block is not None:
+            mask = blocked(mask.to(torch.uint8), view.block).any(-1)
+        mask = mask.reshape(-1)
+        keep = mask[view.positions].nonzero().reshape(-1)
+        grown = mask.index_fill(0, view.positions, False)
+        return keep, grown.nonzero().reshape(-1)
+
     def with_block(self, sizes) -> "Sparsifier":
         """This sparsifier knowing the block sizes of `.block(...)`; element sparsifiers answer themselves."""
         return self
@@ -37,16 +69,22 @@ class Sparsifier:
     def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
         """The checked mask. Raises `DataError` for a wrong shape, dtype or device, and as `check_plain`."""
         check_plain("the tensor", tensor)
-        mask = self.mask(tensor.detach())
+        mask = self.at(0).mask(tensor.detach())
         try:
             check_mask(mask, tensor)
         except DataError as error:
             raise DataError(f"sparsifier '{type(self).__name__}': {error.message}") from None
         return mask
 
+    def argument(self, name: str):
+        """What the constructor was given under this name: an attribute of that name."""
+        return getattr(self, name)
+
     def __repr__(self) -> str:
-        fields = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not isinstance(v, torch.Tensor))
-        return f"{type(self).__name__}({fields})"
+        known = inspect.signature(type(self).__init__).parameters
+        is_default = lambda name, value: name in known and isinstance(value, _PLAIN) and value == known[name].default
+        given = {k: v for k, v in vars(self).items() if not isinstance(v, torch.Tensor) and not is_default(k, v)}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
 
 class BlockSparsifier(Sparsifier):

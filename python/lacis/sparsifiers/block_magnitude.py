@@ -10,12 +10,15 @@ import torch
 from ..errors import DataError
 from .base import BlockSparsifier
 from .choose import blocked, check_sparsity, keep_count, keep_largest, magnitude, magnitudes, slabs, spread
+from .entries_first import entries_first
+from .ramp import Ramp
 
 
 class BlockMagnitude(BlockSparsifier):
     """Keep the `blocks - round(sparsity * blocks)` blocks of largest `norm` (1, 2 or inf), whole.
 
-    Blocks come from `.block(...)`, or from `block`. Edge blocks count with the elements that they have.
+    Blocks come from `.block(...)`, or from `block`. Edge blocks count with the elements that they have. `sparsity` may
+    be a `Ramp`.
 
     >>> import torch
     >>> BlockMagnitude(0.5, block=(1, 2))(torch.tensor([[1.0, 1.0], [3.0, 0.0]])).tolist()
@@ -26,7 +29,7 @@ class BlockMagnitude(BlockSparsifier):
 
     counts = True
 
-    def __init__(self, sparsity: float, norm: float = 2, block=None):
+    def __init__(self, sparsity: float | Ramp, norm: float = 2, block=None):
         self.sparsity = check_sparsity(sparsity)
         if isinstance(norm, bool) or norm not in (1, 2, math.inf):
             raise DataError(f"norm is 1, 2 or inf, not {norm!r}; a block size is given as block=(rows, columns)")
@@ -42,4 +45,11 @@ class BlockMagnitude(BlockSparsifier):
         return spread(kept.reshape(grid), block, tensor.shape)
 
     def _norms(self, tensor, block):
-        return torch.linalg.vector_norm(blocked(magnitude(tensor), block).double(), ord=self.norm, dim=-1)
+        return self._norm(blocked(magnitude(tensor), block))
+
+    def _norm(self, rows):
+        return torch.linalg.vector_norm(rows.double(), ord=self.norm, dim=-1)
+
+    def change(self, view):
+        count = keep_count(view.total, self.sparsity)
+        return entries_first(view, keep_largest(magnitudes(self._norm(magnitude(view.values))), count), count)

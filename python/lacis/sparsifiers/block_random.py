@@ -7,6 +7,7 @@ import math
 
 from .base import BlockSparsifier
 from .choose import check_sparsity, hashed, keep_count, keep_largest, spread
+from .ramp import Ramp
 
 
 class BlockRandom(BlockSparsifier):
@@ -19,7 +20,7 @@ class BlockRandom(BlockSparsifier):
 
     counts = True
 
-    def __init__(self, sparsity: float, seed: int = 0, block=None):
+    def __init__(self, sparsity: float | Ramp, seed: int = 0, block=None):
         self.sparsity = check_sparsity(sparsity)
         self.seed = seed
         self.block = None if block is None else tuple(block)

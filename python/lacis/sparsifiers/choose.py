@@ -12,10 +12,14 @@ import torch
 import torch.nn.functional as F
 
 from ..errors import DataError
+from .ramp import Ramp
 
 
-def check_sparsity(sparsity) -> float:
-    """Raise `DataError` unless it is a share between 0 and 1."""
+def check_sparsity(sparsity) -> float | Ramp:
+    """Raise `DataError` unless it is a share between 0 and 1, or a `Ramp` of such."""
+    if isinstance(sparsity, Ramp):
+        check_sparsity(sparsity.start), check_sparsity(sparsity.end)
+        return sparsity
     if not isinstance(sparsity, (int, float)) or not 0 <= sparsity <= 1:
         raise DataError(f"a sparsity is a share from 0 to 1, not {sparsity!r}")
     return float(sparsity)
@@ -194,3 +198,12 @@ def spread(grid: torch.Tensor, block, shape) -> torch.Tensor:
     for axis, size in enumerate(block):
         grid = grid.repeat_interleave(size, axis)
     return grid[tuple(slice(0, size) for size in shape)]
+
+
+def unblocked(rows: torch.Tensor, block, shape) -> torch.Tensor:
+    """The tensor whose blocks are the rows of `rows` [blocks, prod(block)]: what `blocked` took apart."""
+    rank = len(shape)
+    grid = [-(-size // b) for size, b in zip(shape, block)]
+    apart = rows.reshape(*grid, *block).permute([n for axis in range(rank) for n in (axis, rank + axis)])
+    padded = apart.reshape([n * b for n, b in zip(grid, block)])
+    return padded[tuple(slice(0, size) for size in shape)]

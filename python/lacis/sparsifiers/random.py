@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from .base import Sparsifier
 from .choose import check_sparsity, hashed, keep_count, keep_largest
+from .ramp import Ramp
 
 
 class Random(Sparsifier):
@@ -17,7 +18,7 @@ class Random(Sparsifier):
 
     counts = True
 
-    def __init__(self, sparsity: float, seed: int = 0):
+    def __init__(self, sparsity: float | Ramp, seed: int = 0):
         self.sparsity = check_sparsity(sparsity)
         self.seed = seed
 

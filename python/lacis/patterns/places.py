@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns by the numbers of their places, entries or whole blocks, and where the format stores each of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+
+from ..errors import FormatError
+from ..formats import Format, Sum
+from .build import build_pattern
+from .pattern import Pattern
+from .structure import Structure
+
+
+@dataclasses.dataclass
+class Places:
+    """The places of a pattern in row-major order, each with its row in the values of all parts, one after another.
+
+    A place is a stored block, whose values are a row, where `block` says its sizes, else an entry.
+    """
+
+    shape: tuple[int, ...]
+    block: tuple[int, ...] | None
+    positions: torch.Tensor  # int64 [count], ascending
+    rows: torch.Tensor  # int64 [count]
+    sizes: dict[str, tuple[int, ...]]  # of the values of each part
+
+    @property
+    def width(self) -> int:
+        """How many values a row has."""
+        return math.prod(self.block or ())
+
+    def gather(self, values: dict[str, torch.Tensor]) -> torch.Tensor:
+        """[count, width]: tensors of the parts' values, place by place."""
+        flat = [tensor.detach().reshape(-1, self.width) for tensor in values.values()]
+        return (flat[0] if len(flat) == 1 else torch.cat(flat))[self.rows]
+
+    def scatter(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The tensors of the parts' values, from [count, width]; 0 in padding."""
+        counts = [math.prod(size) // self.width for size in self.sizes.values()]
+        flat = rows.new_zeros(sum(counts), self.width).index_copy_(0, self.rows, rows)
+        return {name: part.reshape(size) for (name, size), part in zip(self.sizes.items(), flat.split(counts))}
+
+
+def places_of(pattern: Pattern, block: tuple[int, ...] | None = None) -> Places:
+    """The places of a pattern: its stored blocks where they are whole and have the sizes `block`, else its entries."""
+    shape = tuple(pattern.shape)
+    block = block if is_whole(pattern, block) else None
+    numbers, rows, before = [], [], 0
+    for part in pattern.parts.values():
+        axes, sound = part.coordinates() if block is None else part.slot_axes()
+        numbers.append(flat_numbers(axes, shape, block))
+        row = torch.arange(len(sound), device=sound.device) + before
+        if not _has_no_padding(part, block):
+            numbers[-1], row = numbers[-1][sound], row[sound]
+        rows.append(row)
+        before += len(sound)
+    positions, rows = torch.cat(numbers), torch.cat(rows)
+    if positions.device.type != "cpu" or bool((positions[1:] < positions[:-1]).any()):
+        positions, order = torch.sort(positions, stable=True)
+        rows = rows[order]
+    return Places(shape, block, positions, rows, {name: part.values_shape for name, part in pattern.parts.items()})
+
+
+def _has_no_padding(part: Structure, block) -> bool:
+    """Is every stored place sound, as the format and the shape say?"""
+    is_even = block is not None or all(size % b == 0 for size, b in zip(part.shape, part.format.tile))
+    last = [level.extent for level in part.format.prefix if not level.extent.follows][-1:]  # it says how many there are
+    return part.valid is None and is_even and bool(last) and not last[0].pads and last[0].capacity is None
+
+
+def place_pattern(
+    format: Format | Sum, shape, positions: torch.Tensor, block: tuple[int, ...] | None = None, distinct: bool = True
+) -> tuple[Pattern, Places]:
+    """The pattern of the places with these numbers, int64 ascending, and where it stores them."""
+    parts = format.parts.values() if isinstance(format, Sum) else [format]
+    whole = block is not None
+    if whole and not all(is_tile(part, block) for part in parts):
+        raise FormatError(f"'{format}' does not store whole blocks of {list(block)}; give the places of entries")
+    pattern, filled = build_pattern(format, tuple(shape), axes_of(positions, shape, block), distinct, whole)
+    rows, before = torch.empty_like(positions), 0
+    for name, part in pattern.parts.items():
+        at, source = filled[name].at + before, filled[name].source
+        rows = at if source is None else rows.index_copy_(0, source, at)
+        before += math.prod(part.values_shape) // math.prod(block or ())
+    sizes = {name: part.values_shape for name, part in pattern.parts.items()}
+    return pattern, Places(tuple(shape), block, positions, rows, sizes)
+
+
+def is_whole(pattern: Pattern, block: tuple[int, ...] | None) -> bool:
+    """Does every part store whole blocks of these sizes, each of them full?"""
+    parts = pattern.parts.values()
+    return block is not None and all(part.valid is None and is_tile(part.format, block) for part in parts)
+
+
+def is_tile(format: Format, block: tuple[int, ...]) -> bool:
+    """Are the format's stored blocks those of these sizes, row-major inside?"""
+    if tuple(format.tile) != tuple(block):
+        return False
+    levels = format.levels[len(format.prefix) :]
+    return [digit.axis for level in levels for digit in level.digits] == list(range(len(block)))
+
+
+def flat_numbers(axes, shape, block) -> torch.Tensor:
+    """int64 [n]: the row-major numbers of coordinates, or of the blocks that begin at them."""
+    number = torch.zeros_like(axes[0])
+    for n, (axis, size) in enumerate(zip(axes, shape)):
+        number = number * (size if block is None else -(-size // block[n]))
+        number = number + (axis if block is None else axis // block[n])
+    return number
+
+
+def axes_of(numbers: torch.Tensor, shape, block) -> list[torch.Tensor]:
+    """The first coordinates of places by number: what `flat_numbers` took."""
+    axes = []
+    for n in reversed(range(len(shape))):
+        size = shape[n] if block is None else -(-shape[n] // block[n])
+        axes.append(numbers % size * (1 if block is None else block[n]))
+        numbers = numbers // size
+    return axes[::-1]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine of schedules whose patterns may change: `attach`, `resparsify`, and states that follow a restore."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+
+from ..errors import DataError, ScheduleError, user_location
+from ..runtime.engine import ModelEngine
+from ..schedule import Site
+from ..sparsifiers import as_sparsifier
+from .layer import Layer
+from .module import ModuleFollower
+from .optimizer import OptimizerFollower, dense_state, packed_states
+from .updates import Updates
+
+
+class Engine(ModelEngine):
+    """What `Schedule.attach` and `Handle.resparsify` call, too. See `lacis.schedule.schedule.Engine`."""
+
+    _updates: Updates | None = None
+
+    def attach(self, optimizer, followers: tuple, group, resize: bool) -> Updates:
+        self._require("attach")
+        given = [_follower(each) for each in (optimizer, *followers)]
+        if not isinstance(given[0], OptimizerFollower):
+            raise ScheduleError(f"attach: an optimizer comes first, not a {type(optimizer).__name__}")
+        group = _group_of(group)
+        layers = [Layer(each) for each in self._built]
+        for layer in layers:
+            _require_plain(layer)
+        optimizers = [each for each in given if isinstance(each, OptimizerFollower)]
+        exchanges = [_exchange(each, layer) for each in optimizers for layer in layers]
+        for each in given:
+            each.require_follows(layers)
+        updates = Updates(self.model, layers, given, group, resize)
+        updates.require_equal()
+        for exchange in filter(None, exchanges):
+            exchange()
+        if self._updates is not None:
+            self._updates.end("attach() was called again")
+        self._updates = updates
+        return updates
+
+    def resparsify(self, site: Site, sparsifier) -> None:
+        built = self._of(site)
+        updates = self._updates
+        if updates is None:
+            updates = Updates(self.model, [Layer(built)], [], None, True)
+        layer = next(each for each in updates._layers if each.built is built)
+        updates.change([(layer, layer.bound(as_sparsifier(sparsifier)))], updates.count)
+
+    def restore(self):
+        updates = self._updates
+        if updates is None:
+            return super().restore()
+        self._require("restore")
+        optimizers = [each for each in updates.followers if isinstance(each, OptimizerFollower)]
+        states = [[(each, layer, dense_state(each, layer)) for layer in updates._layers] for each in optimizers]
+        model = super().restore()
+        for each, layer, state in (found for of_one in states for found in of_one):
+            if any(id(values) in each.held() for values in layer.values.values()):
+                each.exchange(list(layer.values.values()), [layer.built.captured.parameter], [state])
+        updates.end("the model was restored")
+        self._updates = None
+        if not updates.count and updates._policies:
+            message = "restore: the updates were attached, and step() was never called, so no pattern changed"
+            warnings.warn_explicit(message, UserWarning, *(user_location() or ("lacis", 1)))
+        return model
+
+
+def _follower(given):
+    if isinstance(given, torch.optim.Optimizer):
+        return OptimizerFollower(given)
+    if isinstance(given, torch.nn.Module):
+        return ModuleFollower(given)
+    raise ScheduleError(f"attach: optimizers and modules can follow, not a {type(given).__name__}")
+
+
+def _group_of(group):
+    """The group whose ranks train one model; None where this process trains alone. Raises `ScheduleError`."""
+    distributed = torch.distributed
+    ranks = distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+    if isinstance(group, str) and group != "self":
+        raise ScheduleError(f"attach: group is a torch.distributed group or 'self', not {group!r}")
+    if group is None and ranks > 1:
+        raise ScheduleError(
+            f"attach: there are {ranks} ranks; say group=torch.distributed.group.WORLD where they train one model, so "
+            "that they choose alike, or group='self' where each trains its own"
+        )
+    return None if group == "self" or ranks < 2 else group
+
+
+def _require_plain(layer: Layer) -> None:
+    for values in layer.values.values():
+        if type(values) is not torch.nn.Parameter and type(values.data) is not torch.Tensor:
+            raise DataError(
+                f"attach: the values of '{layer.name}' are a {type(values).__name__}, cut over ranks; patterns change "
+                "under DistributedDataParallel or in one process"
+            )
+    if any(part.repeats for part in layer.weight.packed().pattern.parts.values()):
+        raise DataError(f"attach: '{layer.name}' has two entries at one place, which no policy could tell apart")
+
+
+def _exchange(follower: OptimizerFollower, layer: Layer):
+    """The call that has an optimizer made before `build` train the packed values; None where it does not hold them."""
+    dense = layer.built.captured.parameter
+    if id(dense) not in follower.held():
+        return None
+    pattern = layer.weight.packed().pattern
+    states = packed_states(follower, layer.name, dense, tuple(pattern.shape), pattern)
+    return lambda: follower.exchange([dense], list(layer.values.values()), states)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A packed weight whose pattern changes: what its policy sees of it, and what it is told to do."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..errors import DataError, Error
+from ..patterns.places import Places, places_of
+from ..sparsifiers import Policy, Sparsifier, View
+from .blocks import Blocks
+from .collector import Collector
+
+
+class Layer:
+    """A weight of a built model, with the policy that chooses its places, if any, and the arrays of the policy."""
+
+    def __init__(self, built):
+        self.built, self.name, self.weight = built, built.name, built.weight
+        site = built.captured.site
+        self.block_size = site.block_size
+        sparsifier = site.sparsifier
+        self.policy = None if sparsifier is None or sparsifier.due() is None else self.bound(sparsifier)
+        self.state: dict[str, torch.Tensor] = {}
+        self.sets_by_hand = self.weight.sets_by_hand
+        reads = getattr(self.policy, "reads", ())
+        self.collector = Collector(self, self.policy) if "candidates" in reads else None
+
+    @property
+    def observes(self) -> bool:
+        return getattr(self.policy, "needs_state", False)
+
+    @property
+    def values(self) -> dict[str, torch.nn.Parameter]:
+        """The trained Parameters, by part."""
+        return {name: part.values for name, part in self.weight._named_parts()}
+
+    @property
+    def modules(self) -> list[torch.nn.Module]:
+        """The sparse modules that share the weight."""
+        return [sparse for _, sparse in self.built.modules]
+
+    def bound(self, sparsifier: Sparsifier) -> Sparsifier:
+        """A sparsifier with the blocks of the weight, where it has such."""
+        return sparsifier if self.block_size is None else sparsifier.with_block(self.block_size)
+
+    def is_due(self, step: int) -> bool:
+        return self.policy is not None and step in self.policy.due()
+
+    def begin(self) -> None:
+        """Make the arrays of the policy, where there are none yet."""
+        if self.observes and not self.state:
+            self.state = dict(self.policy.state(Look(self, self.policy, 0).view))
+
+    def look(self, sparsifier: Sparsifier, step: int, group=None) -> Look:
+        """What a sparsifier sees of the weight; a gradient it reads must be there. Raises `DataError`."""
+        reads = getattr(sparsifier, "reads", frozenset())
+        look = Look(self, sparsifier, step)
+        if "grad" in reads:
+            look.view.grad = look.rows(self._gradients(sparsifier))
+        if "candidates" in reads and self.collector is not None and sparsifier is self.policy:
+            look.view.candidates = self.collector.found(look.view, group)
+        for name, array in self.state.items():
+            if len(array) != look.view.count:
+                raise DataError(
+                    f"'{self.name}': '{name}' of the updates has {len(array)} rows, the weight {look.view.count} "
+                    "places; load the states of the model and of the updates that were saved together"
+                )
+        return look
+
+    def _gradients(self, sparsifier) -> dict[str, torch.Tensor]:
+        found = {name: values.grad for name, values in self.values.items()}
+        if any(grad is None for grad in found.values()):
+            raise DataError(
+                f"'{self.name}' has no gradient, which {type(sparsifier).__name__} reads; call step() after backward() "
+                "and before zero_grad()"
+            )
+        return found
+
+
+class Look:
+    """A weight at one moment: its pattern, its places as they are stored, and the view of a sparsifier."""
+
+    def __init__(self, layer: Layer, sparsifier: Sparsifier, step: int):
+        self.layer, self.packed = layer, layer.weight.packed()
+        block = getattr(sparsifier, "block", None) or None  # `()` of a policy says entries
+        if block is not None and math.prod(block) == 1:
+            block = None
+        self.places: Places = places_of(self.packed.pattern, block)
+        grouped = block is not None and self.places.block is None
+        self.blocks = Blocks(self.places, block) if grouped else None
+        self.view = View(
+            layer.name,
+            step,
+            tuple(self.packed.shape),
+            block,
+            self.places.positions if self.blocks is None else self.blocks.positions,
+            self.rows(self.packed.values_by_part),
+            state=layer.state,
+            policy_seed=getattr(sparsifier, "seed", 0),
+        )
+
+    def rows(self, values: dict[str, torch.Tensor]) -> torch.Tensor:
+        """Tensors of the parts' values, a row for each place: [count], or [count, elements of a block]."""
+        rows = self.places.gather(values)
+        if self.blocks is not None:
+            return self.blocks.rows(rows)
+        return rows if self.places.block is not None else rows.reshape(-1)
+
+
+def chosen(look: Look, sparsifier: Sparsifier) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What the sparsifier keeps and lets grow, and what grown values begin with. Raises as it does, with the name."""
+    view, layer = look.view, look.layer
+    try:
+        keep, grow = sparsifier.at(view.step).change(view)
+        _check("keep", keep, view.count, view)
+        _check("grow", grow, view.total, view)
+        if len(grow) and grow.device.type == "cpu" and bool(torch.isin(grow, view.positions[keep]).any()):
+            raise DataError("'grow' names a place that is kept")
+        initial = view.values.new_zeros(len(grow), *view.values.shape[1:])
+        if isinstance(sparsifier, Policy):
+            initial = sparsifier.initial(view, grow)
+            if initial.shape != (len(grow), *view.values.shape[1:]):
+                raise DataError(f"initial() answered shape {list(initial.shape)} for {len(grow)} places")
+    except Error as error:
+        raise type(error)(f"'{layer.name}': {type(sparsifier).__name__}: {error.message}") from error
+    return keep, grow, initial.to(view.values.dtype)
+
+
+def _check(what: str, places, count: int, view: View) -> None:
+    """Raise `DataError` unless these are distinct places below `count`; those of a GPU are taken as they are."""
+    if not isinstance(places, torch.Tensor) or places.dtype != torch.int64 or places.ndim != 1:
+        said = f"{places.dtype} {list(places.shape)}" if isinstance(places, torch.Tensor) else type(places).__name__
+        raise DataError(f"change() must answer int64 tensors with one axis, '{what}' is {said}")
+    if places.device != view.positions.device:
+        raise DataError(f"'{what}' is on {places.device}, the weight on {view.positions.device}")
+    if places.device.type != "cpu" or not len(places):
+        return
+    if int(places.min()) < 0 or int(places.max()) >= count:
+        raise DataError(f"'{what}' names a place that is not from 0 to {count - 1}")
+    if int(torch.bincount(places).max()) > 1:
+        raise DataError(f"'{what}' names a place twice")

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From one pattern to the next: made and checked as a whole, then written, with all that follows by entry."""
+
+from __future__ import annotations
+
+import torch
+
+from ..errors import DataError
+from ..nn.ranks import is_under_ddp
+from ..packing import PackedTensor
+from ..patterns.places import place_pattern
+from .layer import Look
+
+
+class Move:
+    """The next pattern of a weight: `keep` of its places stay, `grow` come with the values `initial`.
+
+    Nothing has changed until `write`. `rows` takes any numbers of entries along: those of entries that stay go with
+    them, those that come have `fresh` ones.
+    """
+
+    def __init__(self, look: Look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool = True):
+        self.layer, self.look = look.layer, look
+        self._places_grown, self._state = len(grow), _merged(look.view.positions, keep, grow)[1]
+        if look.blocks is not None:
+            keep, grow, initial = look.blocks.entries(keep, grow, initial)
+        before, weight = look.places, self.layer.weight
+        positions, self._source = _merged(before.positions, keep, grow)
+        self._grown, self._initial = len(grow), initial.reshape(len(grow), before.width)
+        self.pattern, self.places = place_pattern(weight.format, before.shape, positions, before.block)
+        if self.places.sizes != before.sizes:
+            self._require_resize(resize)
+        self.values = self.along(look.packed.values_by_part, self._initial)
+        self._replacements = weight.replacements(PackedTensor(self.pattern, self.values))
+        self._arrays = {name: self._state_of(array) for name, array in self.layer.state.items()}
+
+    def _require_resize(self, resize: bool) -> None:
+        """Raise `DataError` where the number of stored values may not change."""
+        was, now = (sum(size[0] for size in places.sizes.values()) for places in (self.look.places, self.places))
+        said = f"'{self.layer.name}' would have {now} stored places instead of {was}"
+        if not resize:
+            raise DataError(
+                f"{said}, and attach(..., resize=False) does not let it; take a policy that keeps the count, as Regrow"
+            )
+        if any(is_under_ddp(module) for module in self.layer.modules):
+            raise DataError(
+                f"{said}, which DistributedDataParallel does not see: its buckets keep the old size; take a policy "
+                "that keeps the count, as Regrow, or wrap the model anew after the update"
+            )
+
+    def along(self, values: dict[str, torch.Tensor], fresh: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+        """Numbers of the stored places before, by part, at the stored places afterwards; `fresh` where they grow."""
+        rows = self.look.places.gather(values)
+        fresh = rows.new_zeros(self._grown, rows.shape[1]) if fresh is None else fresh.to(rows.dtype)
+        return self.places.scatter(torch.cat([rows, fresh])[self._source])
+
+    def along_new(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """`along`, where what grows begins as the values do."""
+        return self.along(values, self._initial)
+
+    def _state_of(self, array: torch.Tensor) -> torch.Tensor:
+        grown = array.new_zeros(self._places_grown, *array.shape[1:])
+        return torch.cat([array, grown])[self._state]
+
+    def write(self) -> None:
+        """Put the pattern and its values into the weight."""
+        self.layer.weight.take(self._replacements, self.pattern)
+        self.layer.state.update(self._arrays)
+
+
+def _merged(positions: torch.Tensor, keep: torch.Tensor, grow: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The next positions, ascending, and where each comes from: an old index, or the old count + an index of `grow`."""
+    joined = torch.cat([positions[keep], grow])
+    source = torch.cat([keep, len(positions) + torch.arange(len(grow), device=grow.device)])
+    joined, order = torch.sort(joined)
+    return joined, source[order]

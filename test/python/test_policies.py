@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Policies of the user's own, and what is refused of arguments, answers and states."""
+
+import warnings
+
+import lacis
+import pytest
+import torch
+from test_updates import build, content, same, train
+
+
+class SevenLines(lacis.Policy):
+    def mask(self, tensor):
+        return lacis.Random(0.5)(tensor)
+
+    def change(self, view):
+        return view.values.abs().argsort(descending=True)[:-3], view.empty()[:3]
+
+    def initial(self, view, grow):
+        return view.values.new_full((len(grow),), 0.5)
+
+
+def test_a_policy_of_the_users_own():
+    model, s, optimizer, updates = build("csr", SevenLines(range(0, 9, 3)))
+    assert train(model, optimizer, updates, range(3)) == [False, False, True]
+    assert (s["0.weight"].packed.to_dense() == 0.5).sum() == 3
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [
+        (lambda v: (torch.tensor([0, 0]), v.empty()[:0]), "'keep' names a place twice"),
+        (lambda v: (torch.tensor([v.count]), v.empty()[:0]), "'keep' names a place that is not from 0 to 479"),
+        (lambda v: (torch.tensor([0]), torch.tensor([-1])), "'grow' names a place"),
+        (lambda v: (torch.tensor([0]), v.positions[:1]), "'grow' names a place that is kept"),
+        (lambda v: (torch.tensor([0.0]), v.empty()[:0]), "int64 tensors with one axis, 'keep' is torch.float32"),
+        (lambda v: ([0], v.empty()[:0]), "'keep' is list"),
+    ],
+)
+def test_an_answer_that_makes_no_sense(answer, said):
+    policy = SevenLines(range(1, 9))
+    policy.change = answer
+    model, s, optimizer, updates = build("csr", policy)
+    before = [t.clone() for t in content(model, optimizer)]
+    with pytest.raises(lacis.DataError, match=f"'0.weight': SevenLines: .*{said}"):
+        updates.step()
+    assert same(before, content(model, optimizer)) and updates.count == 0
+
+
+def test_numbers_that_are_not_finite_come_last():
+    model, s, optimizer, updates = build()
+    train(model, optimizer, updates, range(3))
+    x = torch.randn(8, 40, dtype=torch.float64)
+    x[:, 5] = torch.nan
+    x[:, 7] = torch.inf
+    optimizer.zero_grad()
+    model[0](x).nan_to_num(0, 0, 0).square().sum().backward()
+    had = s["0.weight"].packed.pattern.to_mask()
+    model[2].weight.values.grad = torch.zeros_like(model[2].weight.values)
+    model[2](torch.randn(8, 24, dtype=torch.float64)).sum().backward()
+    assert updates.step()
+    grown = s["0.weight"].packed.pattern.to_mask() & ~had
+    assert grown.any() and not grown[:, [5, 7]].any()
+
+
+def test_schedules_with_policies_are_saved(tmp_path):
+    policies = [
+        lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(10, 100, 10), power=1), per="row"),
+        lacis.Regrow(lacis.Ramp(0.5, 0.9, range(0, 100, 10)), share=0.2, grow="gradient", initial=("uniform", 0.1)),
+        lacis.Movement(lacis.Ramp(0.0, 0.9, range(0, 100, 10))),
+    ]
+    for policy in policies:
+        s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(8, 4)), target="eager")
+        s["0.weight"].sparsify(policy).set_format(lacis.Csr)
+        s.save(tmp_path / "schedule.json")
+        loaded = lacis.load_schedule(tmp_path / "schedule.json", torch.nn.Sequential(torch.nn.Linear(8, 4)))
+        assert repr(loaded["0.weight"]) == repr(s["0.weight"])
+
+
+@pytest.mark.parametrize(
+    "make, said",
+    [
+        (lambda: lacis.Ramp(0.0, 0.9, [1, 2]), "when is an ascending range"),
+        (lambda: lacis.Ramp(0.0, 0.9, range(9, 0, -1)), "when is an ascending range"),
+        (lambda: lacis.Ramp(0.0, 0.9, range(9), power=0), "power is positive"),
+        (lambda: lacis.Ramp("0", 0.9, range(9)), "start is a number"),
+        (lambda: lacis.Magnitude(lacis.Ramp(0.0, 1.5, range(9))), "a share from 0 to 1, not 1.5"),
+        (lambda: lacis.Magnitude(0.5, per="column"), "per is 'tensor' or 'row'"),
+        (lambda: lacis.Regrow(0.5), "when is an ascending range of step counts"),
+        (lambda: lacis.Regrow(0.5, range(9), grow="best"), "grow is 'random' or 'gradient'"),
+        (lambda: lacis.Regrow(0.5, range(9), anneal="step"), "anneal is None"),
+        (lambda: lacis.Regrow(0.5, range(9), initial="zeros"), "initial is a number or"),
+        (lambda: lacis.Movement(0.5), "a Ramp is expected"),
+        (lambda: SevenLines(range(9), reads=["loss"]), "a policy reads 'grad' and 'candidates', not 'loss'"),
+    ],
+)
+def test_arguments(make, said):
+    with pytest.raises(lacis.DataError, match=said):
+        make()
+
+
+def test_attach_says_what_it_needs():
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(8, 4)), target="eager")
+    optimizer = torch.optim.SGD(s.model.parameters(), lr=0.1)
+    with pytest.raises(lacis.ScheduleError, match="attach: the model is not built"):
+        s.attach(optimizer)
+    with pytest.raises(lacis.ScheduleError, match="the model is not built"):
+        s["0.weight"].resparsify(lacis.Magnitude(0.5))
+    _, s, optimizer, updates = build()
+    with pytest.raises(lacis.ScheduleError, match="an optimizer comes first, not a Sequential"):
+        s.attach(s.model)
+    with pytest.raises(lacis.ScheduleError, match="optimizers and modules can follow, not a int"):
+        s.attach(optimizer, 3)
+    with pytest.raises(lacis.ScheduleError, match="or 'self', not 'world'"):
+        s.attach(optimizer, group="world")
+    for state in ({}, {"count": 1}, {"count": -1, "policies": {}}, {"count": 1, "policies": {"other": {}}}):
+        with pytest.raises(lacis.DataError, match="load_state_dict: "):
+            updates.load_state_dict(state)
+    again = s.attach(optimizer)
+    with pytest.raises(lacis.ScheduleError, match=r"attach\(\) was called again"):
+        updates.step()
+    with pytest.warns(UserWarning, match="step\\(\\) was never called"):
+        s.restore()
+    with warnings.catch_warnings(action="error"), pytest.raises(lacis.ScheduleError, match="restored"):
+        again.step()
