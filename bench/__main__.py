@@ -16,6 +16,7 @@ from .measure import Case
 
 NAMES = [
     "cpu_csr",
+    "owner_forms",
     "build",
     "pack",
     "cuda_csr",

@@ -100,6 +100,8 @@ private:
         if (entry.step.comesFirst() == first && failed(applyAt(entry.step, nest, entry.loc)))
           return failure();
     auto steps = llvm::map_to_vector(*recorded, [](const RecordedStep &entry) { return entry.step; });
+    if (auto owners = function->removeAttr("lacis.owners")) // chosen before there were loops
+      llvm::append_range(steps, cast<ArrayAttr>(owners).getAsRange<StepInterface>());
     CompleteFn complete = lookupDefaultSchedule(target);
     if (!complete)
       return function.emitError("no default schedule for target '") << target << "'";

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Decides whether an operand is walked in its own order or through its companion index.
+/// Decides how the levels of an operand own the elements of the output: which are located, which list their rows, and
+/// what is walked through the companion index.
 ///
-/// A parallel unit owns an element of the output. It can walk the operand itself where each level
-/// with an output digit has a position for every coordinate (it is located), and no level mixes
-/// digits of the output with others. Anything else is walked by the companion, whose leading
-/// levels are dense in the output's axes: no two units race, and the order of the sum is fixed.
-/// A step of the schedule may ask for an order that keeps this promise.
+/// A parallel unit owns an element of the output. The forms in which it finds what it adds up are ranked in OwnerForm.cpp;
+/// a step asks for another one, or for an order, that keeps this promise: no two units race, and the order of the sum is
+/// fixed. What was chosen is recorded among the steps.
 /// A sampled output has one owner for each of its entries, and so has a dense one with every letter of the operand:
 /// the pattern is walked entry by entry.
 #include "Expression.h"
+#include "OwnerForm.h"
 #include "RequestedWalk.h"
+
+#include "mlir/AsmParser/AsmParser.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISCHOOSEWALKS
@@ -22,6 +24,9 @@ using namespace lacis;
 
 namespace {
 
+/// The forms that a step may ask for; of each the levels know whether they have it.
+constexpr StringLiteral kCompanion = "companion", kForms[] = {"list", kCompanion};
+
 /// The axes of the operand that the output has too.
 SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) {
   AffineMap map = generic.getMatchingIndexingMap(&operand);
@@ -32,14 +37,6 @@ SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) 
       if (iterators[dim.getPosition()] == utils::IteratorType::parallel)
         axes.push_back(axis);
   return axes;
-}
-
-bool walksItself(FormatAttr format, ArrayRef<unsigned> axes) {
-  return llvm::all_of(format.getLevels(), [&](LevelAttr level) {
-    auto known = llvm::count_if(level.getDigits(), [&](Digit d) { return llvm::is_contained(axes, d.axis); });
-    return known == 0 ||
-           (known == static_cast<long>(level.getDigits().size()) && level.getExtent().coversDomain());
-  });
 }
 
 /// Every kind of the format has code, or an error that names the one that has none.
@@ -57,18 +54,6 @@ LogicalResult requireCode(FormatAttr format, Location loc) {
                             << ") has no code yet";
   }
   return success();
-}
-
-/// No digit of an axis lies inside another: the tile's digits are below those of the index.
-bool nestsDigits(FormatAttr format) {
-  SmallVector<Digit> digits;
-  for (LevelAttr level : format.getLevels())
-    llvm::append_range(digits, level.getDigits());
-  return llvm::all_of(digits, [&](Digit inner) {
-    return llvm::all_of(digits, [&](Digit outer) {
-      return inner.axis != outer.axis || outer.div <= inner.div || (inner.mod && inner.div * inner.mod <= outer.div);
-    });
-  });
 }
 
 /// Its positions are its entries (or stored blocks), or all its levels are dense: nothing would be gained.
@@ -108,35 +93,102 @@ LogicalResult refuseMeeting(const RequestedWalk &asked, linalg::GenericOp generi
                << "0' share its entries out to units that meet";
 }
 
-LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
+/// Is `fact` known of an axis of the first level?
+bool firstLevelHas(StringRef fact, OpOperand &operand) {
+  BlockArgument argument = argumentOf(operand.get());
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(argument.getArgNumber(), fact);
+  return flags && llvm::any_of(formatOf(operand.get()).getLevels()[0].getDigits(),
+                               [&](Digit digit) { return digit.axis < flags.size() && flags[digit.axis]; });
+}
+
+/// The form that a step asks for, or the best one.
+FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, linalg::GenericOp generic, OpOperand &operand,
+                                ArrayRef<unsigned> axes) {
+  FormatAttr format = formatOf(operand.get());
+  if (asked.form.empty())
+    return bestForm(format, axes, {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand)});
+  auto refuse = [&] { return emitError(*asked.formLocation) << "own: "; };
+  const auto *form = llvm::find(kForms, asked.form);
+  if (form == std::end(kForms)) {
+    auto error = refuse() << "no form '" << asked.form << "'; there are ";
+    llvm::interleaveComma(kForms, error, [&](StringRef name) { error << "'" << name << "'"; });
+    return failure();
+  }
+  if (asked)
+    return refuse() << "walk says already how operand '" << asked.operand << "' is walked";
+  if (operand.get().getDefiningOp<PartOp>() && *form != kCompanion)
+    return refuse() << "operand '" << asked.operand << "' is a sum, each of whose parts meets every element of the output";
+  if (std::string objection = objectionTo(*form, format, axes); !objection.empty())
+    return refuse() << "operand '" << asked.operand << "' has no form '" << *form << "': " << objection;
+  return OwnerForm{*form, "asked for"};
+}
+
+/// Steps that nobody asked for are printed with those of the default schedule.
+void recordForm(linalg::GenericOp generic, const RequestedWalk &asked, const OwnerForm &form) {
+  if (!asked.form.empty() || asked.operand.empty())
+    return;
+  auto function = generic->getParentOfType<func::FuncOp>();
+  SmallVector<Attribute> forms;
+  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.owners"))
+    llvm::append_range(forms, known);
+  std::string text = ("#lacis.own<operand = \"" + asked.operand + "\", form = \"" + form.name + "\", why = \"" +
+                      form.why + "\">")
+                         .str();
+  forms.push_back(parseAttribute(text, generic.getContext()));
+  function->setAttr("lacis.owners", Builder(function).getArrayAttr(forms));
+}
+
+/// The operand is walked through its companion index, by these axes first.
+LogicalResult walkCompanion(linalg::GenericOp generic, OpOperand &operand, const RequestedWalk &asked,
+                            ArrayRef<unsigned> axes) {
   auto type = cast<RankedTensorType>(operand.get().getType());
-  auto format = cast<FormatAttr>(type.getEncoding());
+  FormatAttr format = formatOf(operand.get());
+  FormatAttr companion = format.companion(asked ? ArrayRef(asked.axes) : axes);
+  if (asked && (!companion || !isLocated(companion, axes)))
+    return refuseMeeting(asked, generic, operand, axes);
+  if (!companion || !nestsDigits(companion))
+    return generic.emitError("no walk of '") << format << "' gives each output element one owner";
+  auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
+  OpBuilder b(generic);
+  operand.set(WalkOp::create(b, generic.getLoc(), walked, operand.get()));
+  return success();
+}
+
+/// The output has every letter of the operand, whose entries own its elements.
+LogicalResult chooseScatter(linalg::GenericOp generic, OpOperand &operand, const RequestedWalk &asked) {
+  std::optional<Location> loc = asked ? asked.location : asked.formLocation;
+  if (loc)
+    return emitError(*loc) << (asked ? "walk" : "own") << ": the output has every letter of operand '" << asked.operand
+                           << "', which is walked entry by entry";
+  OpBuilder b(generic);
+  FailureOr<Value> entries = walkEntries(b, generic.getLoc(), operand.get());
+  if (succeeded(entries))
+    operand.set(*entries);
+  return entries;
+}
+
+LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
+  FormatAttr format = formatOf(operand.get());
   if (failed(requireCode(format, generic.getLoc())))
     return failure();
   FailureOr<RequestedWalk> asked = requestedWalk(generic, operand);
   if (failed(asked))
     return failure();
-  OpBuilder b(generic);
-  if (scatters(generic, operand)) {
-    if (*asked)
-      return emitError(*asked->location) << "walk: the output has every letter of operand '" << asked->operand
-                                         << "', which is walked entry by entry";
-    FailureOr<Value> entries = walkEntries(b, generic.getLoc(), operand.get());
-    if (succeeded(entries))
-      operand.set(*entries);
-    return entries;
-  }
+  if (scatters(generic, operand))
+    return chooseScatter(generic, operand, *asked);
   SmallVector<unsigned> axes = outputAxes(generic, operand);
-  bool own = asked->isOwnOrderOf(format);
-  if (own && walksItself(format, axes))
+  FailureOr<OwnerForm> form = chooseForm(*asked, generic, operand, axes);
+  if (failed(form))
+    return failure();
+  if (*asked ? asked->isOwnOrderOf(format) && isLocated(format, axes) : form->name == "locate")
     return success();
-  FormatAttr companion = format.companion(*asked ? ArrayRef(asked->axes) : axes);
-  if (*asked && (!companion || !walksItself(companion, axes)))
-    return refuseMeeting(*asked, generic, operand, axes);
-  if (!companion || !nestsDigits(companion))
-    return generic.emitError("no walk of '") << format << "' gives each output element one owner";
-  auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
-  operand.set(WalkOp::create(b, generic.getLoc(), walked, operand.get()));
+  if (*asked || operand.get().getDefiningOp<PartOp>())
+    return walkCompanion(generic, operand, *asked, axes);
+  recordForm(generic, *asked, *form);
+  if (form->name == kCompanion)
+    return walkCompanion(generic, operand, *asked, axes);
+  generic->setAttr("lacis.owner", StringAttr::get(generic.getContext(), form->name));
   return success();
 }
 
@@ -171,6 +223,8 @@ LogicalResult chooseWalks(linalg::GenericOp generic) {
 }
 
 struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
+  using LacisChooseWalksBase::LacisChooseWalksBase;
+
   void runOnOperation() override {
     SmallVector<ZerosOp> outputs(getOperation().getBody().getOps<ZerosOp>());
     for (linalg::GenericOp generic : getOperation().getBody().getOps<linalg::GenericOp>())

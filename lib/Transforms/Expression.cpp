@@ -62,6 +62,12 @@ void Expression::setSample(Value pattern, Value position) {
   samplePosition = position;
 }
 
+void Expression::setListed(Value tensor, unsigned level, Value position) {
+  listed = tensor;
+  listedLevel = level;
+  listedPosition = position;
+}
+
 FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value> coordinates) {
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
     return fill.getInputs()[0];
@@ -109,7 +115,7 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
                                         Stored &stored, Value carried) {
   for (OpOperand *operand : generic.getDpsInputOperands())
     if (formatOf(operand->get()) && argumentOf(operand->get()) && !stored.contains(operand->getOperandNumber()))
-      return walk(b, *operand, letters, stored, carried);
+      return empty ? FailureOr<Value>(carried) : walk(b, *operand, letters, stored, carried);
   for (Letter &letter : letters) {
     if (letter.coordinate)
       continue;
@@ -149,7 +155,10 @@ FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArray
     Value entry = EntryOp::create(b, loc, b.getI1Type(), tensor, position);
     return {arith::SelectOp::create(b, loc, entry, *next, values[0]).getResult()};
   };
-  LevelWalk::Values result = LevelWalk(loc, tensor, axes).emit(b, carried, atEntry);
+  LevelWalk levels(loc, tensor, axes);
+  LevelWalk::Values result = tensor == listed
+                                 ? levels.emitBelow(b, listedLevel, listedPosition, carried, atEntry)
+                                 : levels.emit(b, carried, atEntry);
   stored.erase(operand.getOperandNumber());
   if (!ok)
     return failure();

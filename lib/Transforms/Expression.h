@@ -36,6 +36,10 @@ public:
   void noteDigits(const Letter &letter) { digitsOf[letter.coordinate] = letter.digits; }
   /// The nest is at `position` of `pattern`: tensors with that pattern have a value there.
   void setSample(mlir::Value pattern, mlir::Value position);
+  /// The nest is at `position` of what the levels of `tensor` before `level` hold; its walk goes on from there.
+  void setListed(mlir::Value tensor, unsigned level, mlir::Value position);
+  /// No encoded operand has an entry: sums over them are what they begin with.
+  void setEmpty() { empty = true; }
 
 private:
   /// The value of each encoded input at the present point, by operand number.
@@ -54,6 +58,9 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Digit, mlir::Value>>> digitsOf;
   mlir::BlockArgument sampled; // the argument whose pattern the output has
   mlir::Value samplePosition;
+  mlir::Value listed, listedPosition; // an operand whose rows the nest runs over
+  unsigned listedLevel = 0;
+  bool empty = false;
 };
 
 } // namespace lacis

@@ -45,7 +45,7 @@ std::string lacis::prefixOf(Value tensor) {
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
     : loc(loc), tensor(tensor),
-      format(formatOf(tensor)), axes(axes) {}
+      format(formatOf(tensor)), axes(axes), end(format.getLevels().size()) {}
 
 unsigned LevelWalk::digitsOf(unsigned axis) const {
   unsigned count = 0;
@@ -72,11 +72,15 @@ std::string LevelWalk::nameOf(Digit digit) const {
 }
 
 LevelWalk::Values LevelWalk::emit(OpBuilder &b, ValueRange carried, Body body) {
-  return emitLevel(b, 0, constant(b, loc, 0), carried, body);
+  return emitLevel(b, 0, zero(b), carried, body);
+}
+
+LevelWalk::Values LevelWalk::emitBelow(OpBuilder &b, unsigned level, Value parent, ValueRange carried, Body body) {
+  return emitLevel(b, level, parent, carried, body);
 }
 
 LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value parent, ValueRange carried, Body body) {
-  if (number == format.getLevels().size())
+  if (number == end)
     return body(b, parent, carried);
   LevelAttr level = format.getLevels()[number];
   auto isKnown = [&](Digit d) { return static_cast<bool>(axes[d.axis]->coordinate); };
@@ -97,7 +101,7 @@ LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value pare
     return emitFound(b, number, Values(found.getDigits()), parent, carried, body);
   }
   if (number == 0 && carried.empty()) {
-    emitRoot(b, parent, body);
+    emitRoot(b, body);
     return {};
   }
   return emitLevelLoop(b, number, parent, carried, body);
@@ -118,21 +122,30 @@ static scf::IfOp guardedBy(OpBuilder &b, Location loc, Value condition) {
 }
 
 /// for n in positions(w:0): if n is one of them and holds an entry: the body.
-void LevelWalk::emitRoot(OpBuilder &b, Value parent, Body body) {
-  LevelAttr level = format.getLevels()[0];
-  Value room = PositionsOp::create(b, loc, b.getIndexType(), tensor, 0);
-  auto loop = LoopOp::create(b, loc, loopName(0), room);
+void LevelWalk::emitRoot(OpBuilder &b, Body body) {
+  auto loop = LoopOp::create(b, loc, loopName(0), getRoom(b));
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
-  auto bounds = BoundsOp::create(inner, loc, b.getIndexType(), b.getIndexType(), tensor, 0, parent);
-  Value position = arith::AddIOp::create(inner, loc, bounds.getLo(), loop.getCoordinate());
-  Value exists = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
-  OpBuilder then = guardedBy(inner, loc, exists).getThenBodyBuilder();
+  emitListed(inner, loop.getCoordinate(), end, body);
+  YieldOp::create(inner, loc);
+}
+
+Value LevelWalk::zero(OpBuilder &b) { return constant(b, loc, 0); }
+
+Value LevelWalk::getRoom(OpBuilder &b) { return PositionsOp::create(b, loc, b.getIndexType(), tensor, 0); }
+
+void LevelWalk::emitListed(OpBuilder &b, Value number, unsigned last, Body body) {
+  LevelAttr level = format.getLevels()[0];
+  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), tensor, 0, zero(b));
+  Value position = arith::AddIOp::create(b, loc, bounds.getLo(), number);
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
+  OpBuilder then = guardedBy(b, loc, exists).getThenBodyBuilder();
   SmallVector<Type> types(level.getDigits().size(), b.getIndexType());
   auto found = CoordinateOp::create(then, loc, types, b.getI1Type(), tensor, 0, bounds.getLo(), position);
   if (level.getCoordinate().isPadded())
     then = guardedBy(then, loc, found.getValid()).getThenBodyBuilder();
+  unsigned all = std::exchange(end, last);
   emitFound(then, 0, Values(found.getDigits()), position, {}, body);
-  YieldOp::create(inner, loc);
+  end = all;
 }
 
 /// A loop for each digit of a dense level, then its position by arithmetic.

@@ -33,18 +33,25 @@ public:
   /// Emits the loops and returns the carried values after them. A walk that carries nothing runs the
   /// positions of the first level in a loop of known size, which can be bound to parallel units.
   Values emit(mlir::OpBuilder &b, mlir::ValueRange carried, Body body);
+  /// The same from `level` on, under `parent`, where a nest has found that position.
+  Values emitBelow(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
+  /// What a nest finds at position `number` of the first level, of which there are `getRoom`, if there is such a one; of
+  /// the levels before `end` the body gets the position.
+  void emitListed(mlir::OpBuilder &b, mlir::Value number, unsigned end, Body body);
+  mlir::Value getRoom(mlir::OpBuilder &b);
+  std::string loopName(unsigned level) const;
 
 private:
   Values emitLevel(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   Values emitLevelLoop(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
-  void emitRoot(mlir::OpBuilder &b, mlir::Value parent, Body body);
+  void emitRoot(mlir::OpBuilder &b, Body body);
+  mlir::Value zero(mlir::OpBuilder &b);
   Values emitDense(mlir::OpBuilder &b, unsigned level, unsigned digit, mlir::Value parent, Values &known,
                    mlir::ValueRange carried, Body body);
   Values emitFound(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits, mlir::Value position,
                    mlir::ValueRange carried, Body body);
   mlir::Value noteDigits(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits,
                          llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);
-  std::string loopName(unsigned level) const;
   std::string nameOf(Digit digit) const;
   unsigned digitsOf(unsigned axis) const;
 
@@ -52,6 +59,7 @@ private:
   mlir::Value tensor;
   FormatAttr format;
   llvm::SmallVector<Letter *> axes;
+  unsigned end; // the level that the body is under
 };
 
 /// `ell.` where the tensor is, or walks, the part `ell` of a sum; else nothing.

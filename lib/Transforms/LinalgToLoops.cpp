@@ -6,6 +6,7 @@
 /// following the producers of the returned tensor: epilogues are inlined, a product accumulates
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
 #include "Expression.h"
+#include "ListedRows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -34,6 +35,7 @@ private:
   void describe(BlockArgument output, ArrayRef<Letter> letters);
   void openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops);
   LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
+  OpOperand *listed();
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   LogicalResult buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   FailureOr<OpOperand *> scattered(linalg::GenericOp root);
@@ -219,6 +221,16 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
   return success(ok);
 }
 
+/// The operand whose rows own the elements of the output, or null.
+OpOperand *NestBuilder::listed() {
+  for (linalg::GenericOp generic : generics)
+    if (auto form = generic->getAttrOfType<StringAttr>("lacis.owner"); form && form.getValue() == "list")
+      for (OpOperand *operand : generic.getDpsInputOperands())
+        if (formatOf(operand->get()))
+          return operand;
+  return nullptr;
+}
+
 /// The operand whose entries a dense output is scattered to, or null.
 FailureOr<OpOperand *> NestBuilder::scattered(linalg::GenericOp root) {
   OpOperand *found = nullptr;
@@ -311,6 +323,7 @@ LogicalResult NestBuilder::run() {
   describe(output, letters);
   LogicalResult built = sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
+                        : listed() ? ListedRows(root, *listed(), letters, output, sizes).build(b)
                                    : buildDense(root, letters, output);
   if (failed(built))
     return failure();

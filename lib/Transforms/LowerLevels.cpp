@@ -148,6 +148,8 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   auto format = dyn_cast_or_null<FormatAttr>(type.getEncoding());
   bool startsAsZeros = (type.getEncoding() && !(format && storesEverySlot(before, format))) ||
                        before.getArgAttr(output.getArgNumber(), "lacis.scatter");
+  if (auto zeros = before.getArgAttrOfType<BoolAttr>(output.getArgNumber(), "lacis.listed"))
+    startsAsZeros |= zeros.getValue(); // what no level lists
   NamedAttrList record;
   record.set("args", arguments.getRecord());
   record.set("output", b.getDictionaryAttr({

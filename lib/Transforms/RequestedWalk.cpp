@@ -25,13 +25,17 @@ bool RequestedWalk::isOwnOrderOf(FormatAttr format) const {
 }
 
 FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, OpOperand &operand) {
-  RequestedWalk walk{nameOf(operand.get()).str(), {}, std::nullopt};
+  RequestedWalk walk{nameOf(operand.get()).str(), {}, std::nullopt, "", std::nullopt};
   FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(generic->getParentOfType<func::FuncOp>());
   if (failed(steps))
     return failure();
   AffineMap map = generic.getMatchingIndexingMap(&operand);
   auto letters = generic->getAttrOfType<ArrayAttr>("lacis.loops");
   for (const RecordedStep &entry : *steps) {
+    if (StringRef form = entry.step.getOwnerForm(walk.operand); !form.empty()) {
+      walk.form = form.str();
+      walk.formLocation = entry.loc;
+    }
     ArrayAttr asked = entry.step.getWalk(walk.operand);
     if (!asked || !letters)
       continue;

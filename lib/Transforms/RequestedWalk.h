@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The order in which a step of the schedule wants an operand walked.
+/// The order in which steps of the schedule want an operand walked, and the form in which it owns the output.
 #ifndef LACIS_LIB_TRANSFORMS_REQUESTEDWALK_H
 #define LACIS_LIB_TRANSFORMS_REQUESTEDWALK_H
 
@@ -15,6 +15,8 @@ struct RequestedWalk {
   std::string operand;
   llvm::SmallVector<unsigned> axes;      // of the operand, those that lead
   std::optional<mlir::Location> location; // the user's line; none where no step asks
+  std::string form;                       // in which levels own the output, or empty
+  std::optional<mlir::Location> formLocation;
 
   explicit operator bool() const { return location.has_value(); }
   /// The format's own order begins with the axes.

@@ -158,7 +158,8 @@ def hints(letters, operand: PackedTensor | Pattern, kind: str | None = None) -> 
     slots, size = sum(math.prod(part.values_shape) for part in pattern.parts.values()), math.prod(pattern.shape)
     eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
     tf32 = not on_cpu and torch.backends.cuda.matmul.fp32_precision == "tf32"
-    known = {"uneven": uneven, "large": large, "eighths": eighths, "tf32": tf32}
+    filled = tuple(letter for letter, flag in zip(letters, pattern.filled) if flag)
+    known = {"uneven": uneven, "large": large, "filled": filled, "eighths": eighths, "tf32": tf32}
     return {**known, "slabs": None if on_cpu else _slabs(operand)}
 
 

@@ -127,6 +127,18 @@ class Pattern:
         return uneven_axes(self.shape, axes, blocks=any(part.format.tile for part in self.parts.values()))
 
     @property
+    def filled(self) -> tuple[bool, ...]:
+        """For each axis: does the first level list at least half of its coordinates, 1024 or more? Then nothing is
+        saved by a loop over the list. From the arrays' sizes alone; False for the parts of a sum.
+        """
+        flags = [False] * len(self.shape)
+        level, listed = self._first.format.levels[0], self._first.buffers.get("crd0")
+        if len(self.parts) == 1 and listed is not None and getattr(level.coordinate, "unique", False):
+            for digit in level.digits:
+                flags[digit.axis] = listed.numel() >= max(1024, level.size(self.shape) / 2)
+        return tuple(flags)
+
+    @property
     def storage(self) -> dict[str, torch.Tensor]:
         """Arrays by name, part by part, in level order: `pos1`, `crd1`, or `ell.crd1` in a sum."""
         return {part_name(n, name): t for n, part in self.parts.items() for name, t in part.buffers.items()}

@@ -212,8 +212,7 @@ class EinsumKernel(Kernel):
         kernel = self._kernels.get(name)
         if kernel is not None and spec == kernel.spec:
             return kernel if kernel.device.type == device.type else load_kernel(spec, self.target, device)
-        hints = () if kernel is None else ("divisible", "uneven", "large", "eighths", "slabs", "tf32", "checked")
-        known = {name: getattr(kernel.spec, name) for name in hints}
+        known = {name: getattr(kernel.spec, name) for name in _HINTS if kernel is not None}
         if kernel is None or dataclasses.replace(spec, **known) != kernel.spec:
             raise ScheduleError("kernel: the operands differ from those it was compiled for; compile it for these")
         # Divisibility is a promise to the compiler: more of it than was asked for does no harm.
@@ -223,6 +222,8 @@ class EinsumKernel(Kernel):
         return load_kernel(spec, self.target, device)
 
 
+# What a kernel was told that other operands need not share with those that it was compiled for.
+_HINTS = ("divisible", "uneven", "large", "filled", "eighths", "slabs", "tf32", "checked")
 _lock = threading.Lock()
 _kernels: dict[tuple, Kernel] = {}
 

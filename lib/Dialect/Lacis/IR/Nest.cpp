@@ -94,7 +94,8 @@ void Nest::remark(StringRef step, const Twine &why) {
 
 std::optional<Case> lacis::caseOf(LoopOp outermost) {
   auto function = outermost->getParentOfType<func::FuncOp>();
-  auto cases = function ? function->getAttrOfType<ArrayAttr>("lacis.cases") : ArrayAttr();
+  bool always = outermost->hasAttr("lacis.unlisted"); // what it writes, the nests of all cases write over
+  auto cases = function && !always ? function->getAttrOfType<ArrayAttr>("lacis.cases") : ArrayAttr();
   std::optional<Case> found;
   int64_t above = -1;
   for (Attribute attr : cases ? cases.getValue() : ArrayRef<Attribute>()) {
@@ -180,7 +181,7 @@ Operation *lacis::placeForSizes(LoopOp loop) {
 }
 
 void lacis::passOnRaces(LoopOp from, LoopOp to) {
-  for (StringRef name : {"lacis.meets", "lacis.race"})
+  for (StringRef name : {"lacis.meets", "lacis.race", "lacis.unlisted"})
     if (Attribute fact = from->getAttr(name))
       to->setAttr(name, fact);
 }

@@ -186,6 +186,7 @@ static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &
     scheduleMain(schedule);
   else
     copyAcrossVectors(schedule, copyRule(nest));
+  scheduleUnlisted(schedule);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "parallel");
   LogicalResult result = schedule.getResult();

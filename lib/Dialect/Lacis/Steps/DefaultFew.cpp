@@ -42,6 +42,8 @@ static LevelLoopOp entryLoop(LoopOp top) {
     found = dyn_cast<LevelLoopOp>(op);
   });
   bool marked = found && (found.getUnroll() || found->hasAttr("lacis.pipeline"));
+  if (found && found->getParentOfType<LevelLoopOp>()) // whose rounds differ from lane to lane
+    return {};
   return sums == 1 && found && !marked && combinerOf(found) ? found : LevelLoopOp();
 }
 

@@ -239,8 +239,9 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef op
 void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const CopyRule &rule, StringRef prefix) {
   Nest &nest = schedule.getNest();
   Value output = nest.getFunction().getArguments().back();
+  bool inputs = rule.inputs || runsOverList(nest);
   for (auto [operand, axis] : operandsAcross(nest, lane, prefix))
-    if (!rule.inputs || nest.findOperand(operand) != output)
+    if (!inputs || nest.findOperand(operand) != output)
       scheduleCopy(schedule, (prefix + operand).str(), operand, lane, axis, rule);
 }
 

@@ -73,6 +73,10 @@ void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyR
 /// Makes a nest for up to `most` vectors, whose innermost loop `lane`1 runs over them. Returns the prefix of its loops'
 /// names.
 std::string openCase(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t most);
+/// Does the main nest run over the rows that an operand lists? It writes to the output itself.
+bool runsOverList(Nest &nest);
+/// Schedules the nest that writes the rows which an operand does not list, for a CPU: runs of neighbours, in vectors.
+void scheduleUnlisted(ScheduleBuilder &schedule);
 /// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
 bool isSampled(Nest &nest);
 /// The innermost loop over a digit of a stored block, or null. Its consecutive iterations read consecutive elements of

@@ -171,6 +171,9 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
       !llvm::all_of(layout.getLevels(), [](LevelAttr level) { return level.getExtent().coversDomain(); }))
     return emitError(loc) << "relayout: the layout of '" << getOperand() << "' must be dense levels over its axes";
   bool isOutput = cast<BlockArgument>(tensor).getArgNumber() + 1 == function.getNumArguments();
+  if (isOutput && function.getArgAttr(function.getNumArguments() - 1, "lacis.listed"))
+    return emitError(loc) << "relayout: rows that an operand lists are written where they lie in '" << name
+                          << "'; own of the operand with 'companion' runs over all rows";
   // What is added to atomically was set before, in a nest of its own; rows that run apart have one too.
   SmallVector<LoopOp> nests;
   for (LoopOp loop : function.getBody().getOps<LoopOp>())

@@ -17,7 +17,9 @@ def Lacis_StepInterface : AttrInterface<"StepInterface"> {
     InterfaceMethod<"The step says something about sizes or operands, which is known before any loop is changed.",
                     "bool", "comesFirst", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"The letters by which `operand` is walked, or none where the step leaves that open.",
-                    "::mlir::ArrayAttr", "getWalk", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>
+                    "::mlir::ArrayAttr", "getWalk", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>,
+    InterfaceMethod<"The form in which levels of `operand` own the output, or none where the step leaves that open.",
+                    "::llvm::StringRef", "getOwnerForm", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>
   ];
 }
 

@@ -151,6 +151,12 @@ def Lacis_WalkStep : Lacis_Step<"Walk", "walk", ["getWalk", "comesFirst"]> {
   let parameters = (ins StringRefParameter<>:$operand, Lacis_Names:$axes);
 }
 
+def Lacis_OwnStep : Lacis_Step<"Own", "own", ["getOwnerForm", "comesFirst"]> {
+  let summary = "The levels of the operand own the elements of the output in this form: list, push, share or companion.";
+  let description = "`why` says why a form was chosen; it changes nothing.";
+  let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$form, OptionalParameter<"::mlir::StringAttr">:$why);
+}
+
 def Lacis_SpecializeStep : Lacis_Step<"Specialize", "specialize", ["comesFirst"]> {
   let summary = "The letters have these sizes; the launch refuses others.";
   let parameters = (ins "::mlir::DictionaryAttr":$sizes);

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forms in which levels own the output, on a CPU: each beside the companion of the same pattern, and CSR."""
+
+from __future__ import annotations
+
+import lacis
+import torch
+from lacis import steps
+
+from .measure import Case, measure
+
+TITLE = "Owner forms on the CPU, float32"
+ROWS = 1_000_000
+
+
+def listed(rows: int, columns: int, share: float, entries: int) -> torch.Tensor:
+    """A matrix of which a share of the rows has that many entries each."""
+    own = torch.nonzero(torch.rand(rows) < share)[:, 0].repeat_interleave(entries)
+    index = torch.stack([own, torch.randint(0, columns, (own.numel(),))])
+    return torch.sparse_coo_tensor(index, torch.randn(own.numel()), (rows, columns), check_invariants=True).coalesce()
+
+
+def case(name: str, matrix: torch.Tensor, format, form: str, expression: str, x: torch.Tensor, must: str = "") -> Case:
+    contenders = {}
+    for label, chosen, asked in (
+        ("lacis", format, [steps.Own("0", form)]),
+        ("companion", format, [steps.Own("0", "companion")]),
+        ("Csr", lacis.Csr, []),
+    ):
+        packed = lacis.pack(matrix, chosen)
+        kernel = lacis.compile(expression, packed, x, steps=asked)
+        contenders[label] = lambda kernel=kernel, packed=packed: kernel(packed, x)
+    expected = contenders["Csr"]()
+    for contender in contenders.values():
+        torch.testing.assert_close(contender(), expected, rtol=1e-3, atol=1e-3)
+    return Case(name, measure(contenders), must)
+
+
+def run() -> list[Case]:
+    with torch.inference_mode():
+        return [
+            case(
+                f"list: Dcsr, 5 % of {ROWS} rows, {entries} entries each, {columns} columns of the result",
+                listed(ROWS // columns, 4096, 0.05, entries),
+                lacis.Dcsr,
+                "list",
+                "ij,j->i" if columns == 1 else "ij,jk->ik",
+                torch.randn(4096) if columns == 1 else torch.randn(4096, columns),
+                "≥ 5 × Csr" if (columns, entries) == (1, 2) else "≥ 1 × companion",
+            )
+            for columns, entries in ((1, 2), (1, 8), (8, 8), (32, 8))
+        ]

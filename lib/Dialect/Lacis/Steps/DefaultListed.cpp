@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The nest that writes all rows before those that an operand lists, on a CPU: runs of neighbours, in vectors.
+#include "DefaultSchedule.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Elements that one thread writes at once along the last axis, in vectors of so many: alone, or in so many rows of the
+/// axis before it. A call costs about as much as 50 vectors, and rows may be short.
+static constexpr int64_t kRun = 1024, kRunOfRows = 128, kRows = 16, kVector = 16;
+
+bool lacis::runsOverList(Nest &nest) {
+  func::FuncOp function = nest.getFunction();
+  return function.getArgAttr(function.getNumArguments() - 1, "lacis.listed") != nullptr;
+}
+
+void lacis::scheduleUnlisted(ScheduleBuilder &schedule) {
+  LoopOp top;
+  for (LoopOp loop : schedule.getNest().getFunction().getBody().getOps<LoopOp>())
+    if (loop->hasAttr("lacis.unlisted"))
+      top = loop;
+  if (!top)
+    return;
+  SmallVector<LoopOp> chain = perfectChain(top);
+  if (llvm::any_of(chain, isMarked))
+    return;
+  SmallVector<std::string> names = llvm::map_to_vector(chain, [](LoopOp loop) { return loop.getName().str(); });
+  std::string run = names.back();
+  schedule.split(run, names.size() == 1 ? kRun : kRunOfRows);
+  schedule.split(run + "1", kVector);
+  schedule.vectorize(run + "11", kVector);
+  if (names.size() == 1)
+    return;
+  std::string rows = names[names.size() - 2];
+  schedule.split(rows, kRows);
+  schedule.reorder({rows + "0", run + "0", rows + "1"});
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Ranks the forms in which the levels of an operand own the elements of an output.
+///
+/// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
+/// each coordinate once *list* their rows: one position, one owner. What is left is walked by the companion index, whose
+/// leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two; see docs/steps/own.md.)
+#include "OwnerForm.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// How many digits of the level are of these axes.
+static size_t digitsOf(LevelAttr level, ArrayRef<unsigned> axes) {
+  return llvm::count_if(level.getDigits(), [&](Digit d) { return llvm::is_contained(axes, d.axis); });
+}
+
+static bool hasOnly(LevelAttr level, ArrayRef<unsigned> axes) {
+  return !level.getDigits().empty() && digitsOf(level, axes) == level.getDigits().size();
+}
+
+static bool isLocated(LevelAttr level, ArrayRef<unsigned> axes) {
+  return digitsOf(level, axes) == 0 || (hasOnly(level, axes) && level.getExtent().coversDomain());
+}
+
+bool lacis::isLocated(FormatAttr format, ArrayRef<unsigned> axes) {
+  return llvm::all_of(format.getLevels(), [&](LevelAttr level) { return ::isLocated(level, axes); });
+}
+
+bool lacis::nestsDigits(FormatAttr format) {
+  SmallVector<Digit> digits;
+  for (LevelAttr level : format.getLevels())
+    llvm::append_range(digits, level.getDigits());
+  return llvm::all_of(digits, [&](Digit inner) {
+    return llvm::all_of(digits, [&](Digit outer) {
+      return inner.axis != outer.axis || outer.div <= inner.div || (inner.mod && inner.div * inner.mod <= outer.div);
+    });
+  });
+}
+
+static bool listsOnce(LevelAttr level) {
+  CoordinateInterface coordinate = level.getCoordinate();
+  return coordinate.isStored() && coordinate.isUnique() && coordinate.isStateless();
+}
+
+unsigned lacis::listedLevels(FormatAttr format, ArrayRef<unsigned> axes) {
+  ArrayRef<LevelAttr> levels = format.getLevels();
+  return levels.take_while([&](LevelAttr level) { return hasOnly(level, axes) && listsOnce(level); }).size();
+}
+
+/// The names of the level's digits' axes: `(i, j)`, or `i`.
+static std::string namesOf(FormatAttr format, LevelAttr level) {
+  std::string names;
+  for (Digit digit : level.getDigits())
+    names += (names.empty() ? "" : ", ") + format.getNames()[digit.axis].str();
+  return level.getDigits().size() == 1 ? names : "(" + names + ")";
+}
+
+static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
+  LevelAttr first = format.getLevels()[0];
+  std::string names = namesOf(format, first);
+  if (digitsOf(first, axes) != first.getDigits().size())
+    return "level 0 is of " + names + ", and the output does not have all of that";
+  if (!first.getCoordinate().isStored() || !first.getCoordinate().isStateless())
+    return "level 0 stores no list of " + names;
+  if (!first.getCoordinate().isUnique())
+    return "level 0 may list one " + names + " more than once";
+  for (LevelAttr level : format.getLevels().drop_front(listedLevels(format, axes)))
+    if (!::isLocated(level, axes))
+      return "a level below finds " + namesOf(format, level) + " of the output too";
+  return "";
+}
+
+std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
+  return form == "list" ? objectionToList(format, axes) : "";
+}
+
+OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
+  if (isLocated(format, axes))
+    return {"locate", ""};
+  if (std::string objection = objectionToList(format, axes); !objection.empty())
+    return {"companion", objection};
+  std::string names = namesOf(format, format.getLevels()[0]);
+  if (format.getNumTileLevels() != 0)
+    return {"companion", "tiles are made of blocks in the order of all " + names};
+  if (rows.uneven)
+    return {"companion", "some " + names + " have far more entries than most, and it has equal shares"};
+  if (rows.filled)
+    return {"companion", "level 0 lists most " + names};
+  return {"list", "level 0 lists each " + names + " once"};
+}

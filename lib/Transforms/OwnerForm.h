@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The forms in which the levels of an operand own the elements of an output.
+#ifndef LACIS_LIB_TRANSFORMS_OWNERFORM_H
+#define LACIS_LIB_TRANSFORMS_OWNERFORM_H
+
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+
+namespace lacis {
+
+/// A form and why it is taken.
+struct OwnerForm {
+  llvm::StringRef name; // locate, list or companion
+  std::string why;
+};
+
+/// Every level with a digit of these axes has a position for every coordinate: it is located.
+bool isLocated(FormatAttr format, llvm::ArrayRef<unsigned> axes);
+/// No digit of an axis lies inside another: the tile's digits are below those of the index.
+bool nestsDigits(FormatAttr format);
+/// How many of the first levels list what an output with these axes has of them, each once; 0 where the first does not.
+unsigned listedLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
+
+/// Why the levels of `format` cannot own an output with these axes in that form, or nothing.
+std::string objectionTo(llvm::StringRef form, FormatAttr format, llvm::ArrayRef<unsigned> axes);
+/// What is known of the coordinates of the first level.
+struct RowFacts {
+  bool uneven; // some have far more entries than most
+  bool filled; // most of many are listed
+};
+/// The best form of the levels.
+OwnerForm bestForm(FormatAttr format, llvm::ArrayRef<unsigned> axes, RowFacts rows);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_OWNERFORM_H

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats mean their loops: the form in which levels own the output, what it computes, and what is refused."""
+
+import pytest
+import torch
+from expressions import limit
+from strategies import mostly_long
+
+import lacis
+from lacis import steps
+
+# Rows of blocks are listed too; so are pairs of coordinates.
+BLOCKS = "(i, j) -> (i floordiv 4 : compressed, j : compressed, i mod 4 : dense)"
+PAIRS = "(i, j, k) -> ((i, j) : compressed, k : compressed)"
+LINEAR = "ij,bj->bi"
+
+
+def sparse(*shape, rows=0.4, density=0.3, seed=0):
+    """A random matrix some of whose rows have entries, and which of its places are entries."""
+    generator = torch.Generator().manual_seed(seed)
+    mask = torch.rand(shape, generator=generator) < density
+    mask &= torch.rand(shape[0], generator=generator)[(...,) + (None,) * (len(shape) - 1)] < rows
+    return torch.where(mask, torch.randn(shape, generator=generator), 0), mask
+
+
+def owned(kernel) -> tuple[str, str]:
+    """The form that a kernel tells, and why."""
+    found = [step for step in kernel.steps if isinstance(step, steps.Own)]
+    return (found[0].form, found[0].why) if found else ("locate", "")
+
+
+FORMS = {
+    "csr": (lacis.Csr, "locate", ""),
+    "ell": (lacis.Ell, "locate", ""),
+    "dcsr": (lacis.Dcsr, "list", "level 0 lists each i once"),
+    "csc": (lacis.Csc, "companion", "level 0 is of j, and the output does not have all of that"),
+}
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
+def test_formats_mean_their_loops(target):
+    dense, _ = sparse(17, 23)
+    x, codes = torch.randn(3, 23), set()
+    for format, form, why in FORMS.values():
+        kernel = lacis.compile(LINEAR, lacis.pack(dense, format), x, target=target)
+        assert owned(kernel) == (form, why), format
+        assert ("lacis.walk" in kernel.asm["loops"]) == (form == "companion")
+        codes.add(kernel.asm["buffers"])
+    assert len(codes) == len(FORMS)
+
+
+@pytest.mark.parametrize("activation", [None, "gelu"])
+@pytest.mark.parametrize("shape, rows", [((17, 23), 0.4), ((33, 9), 0.0), ((0, 5), 1.0), ((5, 0), 1.0), ((40, 3), 1.0)])
+def test_rows_that_are_not_listed_are_finished_too(shape, rows, activation):
+    dense, mask = sparse(*shape, rows=rows)
+    bias = torch.randn(shape[0])
+    packed, epilogue = lacis.pack(dense, lacis.Dcsr, mask), lacis.Epilogue(bias=bias, activation=activation)
+    for batch in (3, 33):
+        x = torch.randn(batch, shape[1])
+        expected = x.double() @ dense.double().T + bias
+        expected = torch.nn.functional.gelu(expected) if activation else expected
+        y = lacis.einsum(LINEAR, packed, x, epilogue=epilogue)
+        torch.testing.assert_close(y.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("expression, format", [("ij,j->i", BLOCKS), (LINEAR, BLOCKS), ("ijk,k->ij", PAIRS)])
+def test_blocks_and_pairs_of_coordinates_are_listed(expression, format):
+    letters = expression.split(",")[0]
+    dense, mask = sparse(*({"i": 18, "j": 11, "k": 5}[x] for x in letters))
+    term = expression.split(",")[1].split("->")[0]
+    x = torch.randn([{"b": 7, "j": 11, "k": 5}[letter] for letter in term])
+    packed = lacis.pack(dense, lacis.Format.parse(format), mask)
+    kernel = lacis.compile(expression, packed, x, steps=[steps.Own("0", "list")])
+    error = (kernel(packed, x).double() - torch.einsum(expression, dense.double(), x.double())).abs()
+    assert bool((error <= limit(expression, [dense, x], dict(zip(letters, dense.shape)), torch.float32)).all())
+    assert "lacis.walk" not in kernel.asm["loops"]
+
+
+def test_what_is_not_stored_stays_with_its_row():
+    dense, mask = sparse(17, 23, rows=0.5)
+    x = torch.randn(3, 23)
+    x[1] = torch.nan
+    y = lacis.einsum(LINEAR, lacis.pack(dense, lacis.Dcsr, mask), x)
+    assert bool((y[1].isnan() == mask.any(1)).all()) and not y[0].isnan().any()
+
+
+def test_a_list_is_not_taken_where_it_is_slower():
+    """Hints say so, with which a kernel runs on other patterns as well."""
+    dense, _ = sparse(17, 400)
+    dense[3] = 1.0
+    for format, why in (
+        (lacis.Dcsr, "some i have far more entries than most, and it has equal shares"),
+        (lacis.Format.parse(BLOCKS), "tiles are made of blocks in the order of all i"),
+    ):
+        packed = lacis.pack(dense, format)
+        assert owned(lacis.compile("ij,j->i", packed, torch.randn(400), target="cuda:sm_90a")) == ("companion", why)
+    few, many = (lacis.pack(sparse(2048, 8, rows=rows, density=1.0)[0], lacis.Dcsr) for rows in (0.1, 1.0))
+    v = torch.randn(8)
+    form, why = owned(lacis.compile("ij,j->i", many, v))
+    assert form == "companion" and why == "level 0 lists most i"
+    kernel = lacis.compile("ij,j->i", few, v)
+    assert owned(kernel)[0] == "list"
+    torch.testing.assert_close(kernel(many, v), many.to_dense() @ v)
+
+
+def test_the_form_is_the_same_given_back():
+    dense, _ = sparse(17, 23)
+    packed, x = lacis.pack(dense, lacis.Dcsr), torch.randn(3, 23)
+    kernel = lacis.compile(LINEAR, packed, x)
+    again = lacis.compile(LINEAR, packed, x, steps=kernel.steps)
+    assert again.loaded.code == kernel.loaded.code and again.steps == kernel.steps
+    first = kernel(packed, x)
+    assert all(torch.equal(kernel(packed, x), first) for _ in range(20))
+
+
+@pytest.mark.parametrize("format", mostly_long(["dcsr", "blocks"], "dcsr"))
+def test_gradients_of_listed_rows(format):
+    dense, mask = sparse(9, 7, rows=0.6)
+    packed = lacis.pack(dense.double(), lacis.Dcsr if format == "dcsr" else lacis.Format.parse(BLOCKS), mask)
+    values, x = packed.values.clone().requires_grad_(), torch.randn(3, 7, dtype=torch.float64, requires_grad=True)
+    product = lambda values, x: lacis.einsum(LINEAR, packed.with_values(values), x)
+    assert torch.autograd.gradcheck(product, (values, x))
+
+
+RELAYOUT = (
+    "relayout: rows that an operand lists are written where they lie in 'out'; "
+    "own of the operand with 'companion' runs over all rows"
+)
+REFUSED = {
+    "no form": (lacis.Dcsr, [steps.Own("0", "lists")], "own: no form 'lists'; there are 'list'"),
+    "not listed": (lacis.Csr, [steps.Own("0", "list")], "has no form 'list': level 0 stores no list of i"),
+    "repeats": (lacis.Coo, [steps.Own("0", "list")], "level 0 may list one i more than once"),
+    "below": (
+        "(i, j) -> (i floordiv 4 : compressed, j : compressed, i mod 4 : compressed)",
+        [steps.Own("0", "list")],
+        "a level below finds i of the output too",
+    ),
+    "of a sum": (
+        lacis.Format.parse(f"#lacis.sum<a = {lacis.Dcsr()} when nnz(i) lt 3, b = {lacis.Dcsr()}>"),
+        [steps.Own("0", "list")],
+        "'0' is a sum, each of whose parts meets every element of the output",
+    ),
+    "walk": (lacis.Dcsr, [steps.Walk("0", "i"), steps.Own("0", "list")], "walk says already how operand '0' is walked"),
+    "relayout": (lacis.Dcsr, [steps.Relayout("out")], RELAYOUT),
+}
+
+
+@pytest.mark.parametrize("format, asked, said", REFUSED.values(), ids=REFUSED)
+def test_a_form_that_the_levels_do_not_have_is_refused(format, asked, said):
+    packed = lacis.pack(sparse(17, 23)[0], lacis.Format.parse(format) if isinstance(format, str) else format)
+    with pytest.raises(lacis.CompileError, match=said.replace("(", r"\(")):
+        lacis.compile(LINEAR, packed, torch.randn(3, 23), steps=asked)
+
+
+def test_entries_own_an_output_that_has_all_letters():
+    packed = lacis.pack(sparse(17, 23)[0], lacis.Dcsr)
+    with pytest.raises(lacis.CompileError, match="own: the output has every letter of operand '0'"):
+        lacis.compile("ij,k->ijk", packed, torch.randn(5), steps=[steps.Own("0", "list")])
