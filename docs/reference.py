@@ -28,6 +28,7 @@ SECTIONS = {
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
     "Packed tensors": [lacis.pack, lacis.PackedTensor, lacis.Pattern],
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
+    "Attention": [lacis.softmax],
     "Formats": [
         *(lacis.Format, lacis.Csr, lacis.Csc, lacis.Coo, lacis.Dcsr, lacis.Ell, lacis.Bsr, lacis.Bcsc),
         *(lacis.BlockedEll, lacis.Dense, lacis.Csf, lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum),
@@ -56,8 +57,8 @@ MEMBERS = {
     ActivationGradient: "steps kernel",
     Kernels: "compiled",
     lacis.PackedTensor: "format shape dtype device values with_values from_storage storage nnz slots nbytes to transpose "
-    "to_dense to_torch to_scipy T validate plot",
-    lacis.Pattern: "from_mask shape device nnz storage to_mask gather transpose to validate",
+    "map to_dense to_torch to_scipy T validate plot",
+    lacis.Pattern: "from_mask shape device nnz storage to_mask gather transpose repeated to validate",
     lacis.Kernel: "key target asm stages steps text",
     lacis.Format: "parse text rank tile buffers capacity",
     lacis.Sparsifier: "mask",

@@ -61,6 +61,7 @@ PYTHON_ORDER = [
     "nn",
     "runtime",
     "training",
+    "attentions",
     "compat",
     "hf",
 ]

@@ -35,6 +35,7 @@ _ROOMS = {
     "runtime.einsum": ["einsum"],
     "runtime.saved": ["save_kernels"],
     "training": ["Updates", "create_schedule", "load_schedule"],
+    "attentions": ["softmax"],
 }  # fmt: skip
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors", "compat": "compat"}

@@ -11,7 +11,7 @@ import lacis
 
 ROOMS = (
     "schedule", "formats", "sparsifiers", "packing", "patterns", "operators", "activations", "capture", "emit", "nn",
-    "runtime", "training", "compat", "hf",
+    "runtime", "training", "attentions", "compat", "hf",
 )  # fmt: skip
 
 

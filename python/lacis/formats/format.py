@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ..errors import FormatError
-from .axes import fuse
+from .axes import Axis, fuse
 from .digit import Digit
 from .level import Level
 
@@ -173,6 +173,21 @@ class Format:
     def bind(self, *sizes: int) -> "Format":
         """This format with the block sizes of `.block(...)`; formats without open sizes answer themselves."""
         return self
+
+    def under(self, letters) -> "Format":
+        """This format below one dense level for each letter: every coordinate of the new axes has its own copy.
+
+        >>> print(Format.parse("(i, j) -> (i : dense, j : compressed)").under("h"))
+        #lacis.format<(h, i, j) -> (h : dense, i : dense, j : compressed)>
+        """
+        if self.bindings:
+            raise FormatError(f"a format with bindings has no copies under batch letters, as '{self}'")
+        added, shift = Format.of([Axis(1, (Digit(n),)).level() for n in range(len(letters))]).levels, len(letters)
+        moved = lambda level: tuple(Digit(d.axis + shift, d.div, d.mod) for d in level.digits)
+        levels = [*added, *(_with_digits(level, moved(level)) for level in self.levels)]
+        axes = (*letters, *self.axes)
+        axes = axes if len(set(axes)) == len(axes) else tuple(AXIS_NAMES[: len(axes)])
+        return Format.of(levels, axes=axes, multiset=self.keeps_duplicates, layout=self.layout)
 
     def permuted(self, permutation) -> "Format":
         """The format whose axis `permutation[a]` is this one's axis `a`: the same arrays, read as a transpose."""

@@ -87,6 +87,10 @@ class _Kind:
         value = getattr(self, buffer, None)
         return value if isinstance(value, str) and value != "i32" else None
 
+    def repeated(self, buffers: "Buffers", times: int) -> "Buffers":
+        """The arrays of `times` equal copies of the tensor, one after the other."""
+        return {name: t.repeat(times, *[1] * (t.ndim - 1)) for name, t in buffers.items()}
+
     def _refuse(self, what: str):
         raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton")
 
@@ -115,6 +119,11 @@ class Extent(_Kind):
     def index(self, fibre: Fibre) -> torch.Tensor:
         """int64 [n]: the place of each entry's position within its fibre."""
         return torch.cumsum(fibre.begins, 0) - 1 - fibre.starts()[fibre.parent]
+
+    def repeated(self, buffers: Buffers, times: int) -> Buffers:
+        if buffers:
+            self._refuse("copies under batch letters")
+        return {}
 
     def read(self, buffers: Buffers, parents: int, size: int, device: torch.device) -> Positions:
         """All positions, from the arrays."""

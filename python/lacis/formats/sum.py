@@ -186,6 +186,12 @@ class Sum:
         counted = all(isinstance(test, Compare) and test.function != "slot" for test in tests)
         return counted and all(digit.axis in axes for test in tests for digit in test.digits)
 
+    def under(self, letters) -> "Sum":
+        """This sum below one dense level for each letter."""
+        place = [axis + len(letters) for axis in range(self.rank)]
+        parts = {name: part.under(letters) for name, part in self.parts.items()}
+        return Sum(parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()})
+
     def permuted(self, permutation) -> "Sum":
         parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
         place = list(permutation)

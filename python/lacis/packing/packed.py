@@ -257,6 +257,22 @@ class PackedTensor:
         validate(self)
         return self
 
+    def map(self, function) -> "PackedTensor":
+        """`function(values, *coordinates)` at every entry; padding stays 0.
+
+        It gets one-dimensional tensors: the values of all slots, and their int64 coordinates, one tensor an axis. It
+        returns as many values, of any dtype. Differentiable in what it reads.
+
+        >>> import lacis
+        >>> packed = lacis.pack(torch.tensor([[0.0, 2.0], [3.0, 4.0]]), lacis.Csr)
+        >>> packed.map(lambda v, i, j: torch.where(j > i, -1.0, v * 10)).to_dense()
+        tensor([[ 0., -1.],
+                [30., 40.]])
+        """
+        from .mapped import mapped
+
+        return mapped(self, function)
+
     def plot(self, axes=None):
         """Spy plot, entries per row, and padding (needs matplotlib); returns the figure."""
         from .plot import plot

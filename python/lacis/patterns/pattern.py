@@ -40,6 +40,7 @@ class Pattern:
         self._of_part: dict[str, Pattern] = {}
         self._layouts: dict[tuple[str, str], Regrouped] = {}
         self._conversions: dict[Format | Sum, tuple] = {}
+        self._repeated: dict[tuple, Pattern] = {}
         self._derived_at = self.changes
 
     @property
@@ -61,7 +62,8 @@ class Pattern:
         self.parts = {
             name: dataclasses.replace(part, entries=None, distinct=False) for name, part in self.parts.items()
         }
-        self._derived, self._of_part, self._layouts, self._conversions = {}, {}, {}, {}
+        self._derived, self._of_part, self._layouts = {}, {}, {}
+        self._conversions, self._repeated = {}, {}
         self.__dict__.pop("uneven", None)
 
     @staticmethod
@@ -270,6 +272,25 @@ class Pattern:
             pattern.uneven = tuple(self.uneven[axis] for axis in order)
         return pattern
 
+    def repeated(self, sizes, letters: str) -> "Pattern":
+        """The same entries for each of `sizes` batches or heads, new first axes with these letters; made once and kept.
+
+        Each copy has arrays of its own. Nothing waits for the device.
+
+        >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
+        >>> p.repeated([2], "h").storage["pos2"].tolist()
+        [0, 1, 3, 4, 6]
+        """
+        self._forget_changed()
+        key = (tuple(sizes), letters)
+        if key not in self._repeated:
+            with outside_transforms(self.storage.values(), "copies under batch letters"):
+                parts = {name: part.repeated(*key) for name, part in self.parts.items()}
+            made = self._repeated[key] = Pattern(self.format.under(letters), parts)
+            if self.device.type != "cpu":
+                made.uneven = (*(False for _ in letters), *self.uneven)
+        return self._repeated[key]
+
     def to(self, device) -> "Pattern":
         """The pattern on another device."""
         moved = {name: part.mapped(lambda t: t.to(device)) for name, part in self.parts.items()}
@@ -283,7 +304,7 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        kept = ("_derived", "_of_part", "_layouts", "_conversions")  # copies and files make theirs
+        kept = ("_derived", "_of_part", "_layouts", "_conversions", "_repeated")  # copies and files make theirs
         return {**self.__dict__, **{name: {} for name in kept}, "_derived_at": -1}
 
     def __repr__(self) -> str:

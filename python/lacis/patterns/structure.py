@@ -110,6 +110,29 @@ class Structure:
         """The format with the integer types that its arrays have."""
         return with_widths(self.format, {name: _WIDTHS[t.dtype] for name, t in self.buffers.items()})
 
+    def repeated(self, sizes: tuple[int, ...], letters: str) -> "Structure":
+        """The same entries under each coordinate of new first axes, with copies of the arrays."""
+        self.format.require_code("batch letters")
+        times, buffers = math.prod(sizes), {}
+        wide = times * math.prod(self.values_shape) >= 2**31
+        for number, level in enumerate(self.format.levels):
+            own = self.of_level(number)
+            own = {name: t.long() if wide and t.dtype == torch.int32 else t for name, t in own.items()}
+            for kind in {id(kind): kind for kind in (level.extent, level.coordinate)}.values():
+                mine = {name: own[name] for name in kind.buffers()}
+                copies = kind.repeated(mine, times).items()
+                buffers.update({f"{name}{number + len(sizes)}": tensor for name, tensor in copies})
+        return Structure(
+            self.format.under(letters),
+            (*sizes, *self.shape),
+            buffers,
+            times * self.slots,
+            self.device,
+            valid=None if self.valid is None else self.valid.repeat(times, *[1] * len(self.format.tile)),
+            entries=None if self.entries is None else times * self.entries,
+            distinct=self.distinct,
+        )
+
     def check(self, prefix: str = "") -> None:
         """Raise `DataError`, with the array and the place, unless the arrays are well formed."""
         check_structure(self, prefix)

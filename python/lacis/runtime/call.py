@@ -16,12 +16,12 @@ from ..capture import (
     packed_operand,
     parse_statement,
 )
-from ..errors import DataError
 from ..formats import Sum
 from ..nn.recorded import is_transformed, takes_part
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..schedule.steps.tensorize import refuse_tiles
+from .batch_letters import under_batch_letters
 from .forward_only import forward_only
 from .reference import finish, total, wide
 
@@ -51,6 +51,7 @@ class Call:
             refuse_tiles(steps)
         check_operands(operands, kind)
         self.expression = expression
+        expression, operands = under_batch_letters(expression, operands)
         self.operands = operands
         self.semiring = semiring
         self.epilogue = epilogue
@@ -58,8 +59,6 @@ class Call:
         self.strict = strict
         self.terms, self.output = parse_statement(expression)
         self.packed = packed_operand(operands)
-        if len(self.terms) != len(operands):
-            raise DataError(f"einsum: '{expression}' names {len(self.terms)} operands, {len(operands)} are given")
         own = self.terms[self.packed]
         kept = self.output or (own[self._first_axis()],)
         self.by_entry = set(own) == set(kept)

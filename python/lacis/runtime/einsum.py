@@ -42,6 +42,13 @@ def einsum(
     tensor([[0., 5.],
             [6., 0.]])
 
+    Letters that the output has before those of a pattern are batch letters, heads that share it: the result is packed
+    on the pattern repeated under them.
+
+    >>> heads = einsum("ij,hi,hj->hij", w.pattern, torch.ones(2, 2), torch.ones(2, 2), target="eager")
+    >>> heads.shape, heads.nnz
+    (torch.Size([2, 2, 2]), 4)
+
     `semiring`: `"plus_times"`; `"max_plus"` and `"max_times"`, the largest sum or product over the entries, and
     -infinity where there is none (NaN wins, as in `torch.amax`); `"or_and"` on bool operands, False where there is
     no entry. All but the first are forward only: their gradient raises. `epilogue`: see `lacis.Epilogue`.
