@@ -28,7 +28,11 @@ SECTIONS = {
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
     "Packed tensors": [lacis.pack, lacis.PackedTensor, lacis.Pattern],
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
-    "Attention": [lacis.softmax],
+    "Attention": [
+        *(lacis.attention, lacis.merge_attention, lacis.softmax, lacis.PatternRule, lacis.Causal, lacis.Local),
+        *(lacis.Dilated, lacis.Documents, lacis.Fixed, lacis.Variable, lacis.BigBird, lacis.Longformer),
+        *(lacis.TopKBlocks, lacis.KMeans),
+    ],
     "Formats": [
         *(lacis.Format, lacis.Csr, lacis.Csc, lacis.Coo, lacis.Dcsr, lacis.Ell, lacis.Bsr, lacis.Bcsc),
         *(lacis.BlockedEll, lacis.Dense, lacis.Csf, lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum),

@@ -24,6 +24,8 @@ _ROOMS = {
     "operators": ["Operator", "operator"],
     "capture": ["Epilogue"],
     "sparsifiers": [
+        "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule",
+        "TopKBlocks", "Variable",
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random",
         "Regrow", "Sparsifier", "Threshold",
     ],
@@ -35,7 +37,7 @@ _ROOMS = {
     "runtime.einsum": ["einsum"],
     "runtime.saved": ["save_kernels"],
     "training": ["Updates", "create_schedule", "load_schedule"],
-    "attentions": ["softmax"],
+    "attentions": ["attention", "merge_attention", "softmax"],
 }  # fmt: skip
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
 _MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors", "compat": "compat"}

@@ -15,7 +15,7 @@ import lacis
 PAGES = pathlib.Path(__file__).parents[2] / "docs"
 RUN = (
     *("activations", "add-a-sparsifier", "add-an-activation", "add-an-operator", "cost-model", "expressions", "knobs"),
-    *("changing-patterns", "layers"),
+    *("attention", "changing-patterns", "layers"),
     *("operators", "schedules", "sparsifiers", "training", "troubleshooting", "tutorial"),
 )
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention on a pattern, statement by statement."""
 
+from .attention import attention
+from .merge import merge_attention
 from .softmax import softmax
 
-__all__ = ["softmax"]
+__all__ = ["attention", "merge_attention", "softmax"]

@@ -33,7 +33,7 @@ def softmax(packed: PackedTensor, letter, *, target: str = "auto") -> PackedTens
     if not packed.dtype.is_floating_point:
         raise DataError(f"softmax: the values are {packed.dtype}; it needs floating point numbers")
     fibres = Fibres(packed.pattern, axis_of("softmax", packed, letter), target)
-    return _each(lambda p: p.to(packed.dtype), normalised(fibres, packed)[0])
+    return each(lambda p: p.to(packed.dtype), normalised(fibres, packed)[0])
 
 
 def normalised(fibres: Fibres, scores: PackedTensor, sink: torch.Tensor | None = None) -> tuple:
@@ -42,21 +42,21 @@ def normalised(fibres: Fibres, scores: PackedTensor, sink: torch.Tensor | None =
     `sink`, of the shape of the fibres, is the score of one more entry in each, which takes its share and is left out.
     """
     wide = torch.promote_types(scores.dtype, torch.float32)
-    scores = _each(lambda s: s.to(wide), scores)
+    scores = each(lambda s: s.to(wide), scores)
     top = fibres.largest(scores)
     top = top if sink is None else torch.maximum(top, sink.detach().to(wide))
     top = torch.where(top == -math.inf, 0, top)
-    below = _each(lambda s, t: torch.exp(s - t), scores, fibres.spread(top))
+    below = each(lambda s, t: torch.exp(s - t), scores, fibres.spread(top))
     total = fibres.total(below)
     total = total if sink is None else total + torch.exp(sink.to(wide) - top)
     empty = total == 0
     sound = torch.where(empty, 1, total)
     shares = fibres.spread(torch.where(empty, 0, 1 / sound))
-    probabilities = _each(lambda e, share: e * share, below, shares)
+    probabilities = each(lambda e, share: e * share, below, shares)
     return probabilities, torch.where(empty, -math.inf, top + torch.log(sound))
 
 
-def _each(function, packed: PackedTensor, *others: PackedTensor) -> PackedTensor:
+def each(function, packed: PackedTensor, *others: PackedTensor) -> PackedTensor:
     """An element-wise function of the stored values, part by part."""
     parts = packed.values_by_part
     rest = [other.values_by_part for other in others]

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lacis.attention`: a sampled product, a softmax and a product, on one pattern."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..errors import DataError
+from ..packing import PackedTensor
+from ..runtime.einsum import einsum
+from .fibres import Fibres
+from .patterns import Chosen, choose
+from .philox import philox
+from .scores import Positions, Scores, sequence_starts
+from .softmax import each, normalised
+
+
+def attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    pattern,
+    *,
+    score=None,
+    mask=None,
+    causal: bool = False,
+    window: int | tuple[int, int] | None = None,
+    key_padding: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    sink: torch.Tensor | None = None,
+    scale: float | None = None,
+    dropout: float = 0.0,
+    seed: int | torch.Tensor | None = None,
+    cu_seqlens: torch.Tensor | None = None,
+    cu_seqlens_k: torch.Tensor | None = None,
+    page_table=None,
+    empty: str = "zero",
+    return_lse: bool = False,
+    deterministic: bool = True,
+    target: str = "auto",
+    steps=(),
+):
+    """`softmax(q kᵀ * scale) v` over the entries of a pattern: [B, H, Sq, Dv], in the dtype of q.
+
+    q [B, H, Sq, D], k [B, Hk, Sk, D], v [B, Hk, Sk, Dv], of one floating point dtype, any strides; Hk divides H.
+    `pattern`: a `lacis.Pattern` [Sq, Sk], with [H] or [B, H] before; a `lacis.PatternRule`; a `BlockMask` of
+    flex_attention, with its mask; a bool layout of blocks [H | 1, nq, nk], with [B] before; int32 lists of key blocks
+    [B | 1, H | Hk | 1, nq, K], where -1 pads. A rule's pattern is made once for each shape and kept.
+
+    Scores change in this order, everything at the entries alone:
+    `scale` (1 / sqrt(D) by default); `score(s, b, h, i, j)` and then `bias`, which broadcasts to [B, H, Sq, Sk];
+    `key_padding` [B, Sk], added where it is floating point, else kept where it is not 0; `mask(b, h, i, j) -> bool`,
+    `causal` (j <= i), `window` (so many keys before and after, or a pair), each -infinity where it says no. `score` and
+    `mask` have the signatures of flex_attention; tensors that they capture take part in autograd.
+    `sink` [H] is the score of one more key without a value. `dropout` drops shares after the softmax, by Philox bits
+    of (seed, b, h, i, j): the same on every device and in the gradient; `seed` is drawn from torch where not given.
+    `cu_seqlens` [n + 1] (keys: `cu_seqlens_k`) makes sequences side by side of one batch, which do not see each
+    other; `causal` and `window` then count inside each.
+
+    A row without entries is 0 (`empty="nan"`: NaN), with gradient 0. `return_lse=True` returns the log of the sum of
+    exponentials [B, H, Sq] too: natural log, float32 at least, -infinity where empty, differentiable. Half types are
+    computed in float32 and rounded once. NaN in v reaches rows with masked entries too.
+
+    >>> import lacis
+    >>> q = k = v = torch.eye(2).reshape(1, 1, 2, 2)
+    >>> attention(q, k, v, lacis.Causal(block=2), scale=1.0, target="eager")
+    tensor([[[[1.0000, 0.0000],
+              [0.2689, 0.7311]]]])
+
+    Each statement is a kernel of its own, all deterministic, differentiable in q, k, v, `bias`, `sink` and what the
+    functions capture, twice too. `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError`
+    for operands and patterns that do not fit.
+    """
+    if page_table is not None or tuple(steps):
+        what = "page_table" if page_table is not None else "steps"
+        raise NotImplementedError(f"attention: '{what}' has no code yet; leave it out")
+    scale = _checked(q, k, v, scale, dropout, empty)
+    q, k, v = _as_autocast(q, k, v)
+    with torch.autocast(q.device.type, enabled=False):
+        chosen = choose(pattern, q, k)
+        masks = [*_position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k), *chosen.masks]
+        masks = masks if mask is None else [mask, *masks]
+        changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
+        statements = _Statements(chosen, q, target)
+        shares, lse = statements.shares(k, scale, changes, sink)
+        if dropout:
+            shares = statements.dropped(shares, dropout, seed)
+        output = statements.product(shares, v)
+        if empty == "nan":
+            output = torch.where((lse == -math.inf)[..., None], math.nan, output)
+    return (output.to(q.dtype), lse) if return_lse else output.to(q.dtype)
+
+
+class _Statements:
+    """The statements of attention on one pattern, in float32 at least."""
+
+    def __init__(self, chosen: Chosen, q: torch.Tensor, target: str):
+        self.chosen, self.q, self.target = chosen, q, target
+        self.wide = torch.promote_types(q.dtype, torch.float32)
+        self.letters = chosen.letters
+
+    def shares(self, k, scale: float, changes: Scores, sink) -> tuple[PackedTensor, torch.Tensor]:
+        """The softmax, and the log of its sums [B, H, Sq]."""
+        z, heads = self.letters, self.q.shape[1]
+        operands = self.chosen.pattern, self._led(self.q), self._led(k)
+        scores = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", *operands, target=self.target)
+        scores = each(lambda s: s * scale, scores)
+        if changes.any:
+            scores = scores.map(lambda s, *where: changes(s, *self.chosen.places(heads, where)))
+        fibres = Fibres(self.chosen.pattern, len(z) + 1, self.target)
+        shape = self.q.shape[:3]
+        if sink is not None:
+            if not isinstance(sink, torch.Tensor) or sink.shape != (heads,):
+                raise DataError(f"sink: a tensor [H] = [{heads}] is needed")
+            sink = sink[None, :, None].expand(shape).reshape(fibres.shape)
+        shares, lse = normalised(fibres, scores, sink)
+        return shares, lse.reshape(shape)
+
+    def dropped(self, shares: PackedTensor, dropout: float, seed) -> PackedTensor:
+        """Shares of which some are 0, the others larger by what is missing."""
+        device, heads = self.q.device, self.q.shape[1]
+        if seed is None:
+            seed = torch.randint(2**62, (), device=device)
+        seed = torch.as_tensor(seed, dtype=torch.int64, device=device)
+        limit = round(dropout * 2**32)
+
+        def drop(values, *where):
+            b, h, i, j = self.chosen.places(heads, where)
+            kept = philox(seed, [j, i, h, b]) >= limit
+            return torch.where(kept, values / (1 - dropout), 0)
+
+        return shares.map(drop)
+
+    def product(self, shares: PackedTensor, v: torch.Tensor) -> torch.Tensor:
+        z = self.letters
+        found = einsum(f"{z}ij,{z}je->{z}ie", shares, self._led(v), target=self.target)
+        return found.reshape(*self.q.shape[:3], v.shape[-1])
+
+    def _led(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor [B, H | Hk, S, D] with the first axes of the pattern."""
+        batch, heads = self.q.shape[:2]
+        tensor = tensor.to(self.wide)
+        if tensor.shape[1] != heads:
+            groups = heads // tensor.shape[1]
+            tensor = tensor[:, :, None].expand(-1, -1, groups, -1, -1).reshape(batch, heads, *tensor.shape[2:])
+        return tensor.reshape(*self.chosen.lead, *tensor.shape[2:])
+
+
+def _checked(q, k, v, scale, dropout, empty) -> float:
+    """The scale; raises `DataError` for what does not fit together."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(x, torch.Tensor) or x.ndim != 4 or not x.is_floating_point():
+            raise DataError(f"attention: {name} must be a floating point tensor [B, H, S, D]")
+        if x.dtype != q.dtype or x.device != q.device:
+            raise DataError(f"attention: {name} is {x.dtype} on {x.device}, q is {q.dtype} on {q.device}")
+    if k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3] or v.shape[:3] != k.shape[:3]:
+        shapes = ", ".join(f"{name} {list(x.shape)}" for name, x in (("q", q), ("k", k), ("v", v)))
+        raise DataError(f"attention: {shapes} do not fit: q [B, H, Sq, D], k [B, Hk, Sk, D], v [B, Hk, Sk, Dv]")
+    if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
+        raise DataError(f"attention: q has {q.shape[1]} heads, k {k.shape[1]}, which does not divide them")
+    if not 0 <= dropout < 1:
+        raise DataError(f"attention: dropout is from 0 to below 1, not {dropout}")
+    if empty not in ("zero", "nan"):
+        raise DataError(f"attention: empty is 'zero' or 'nan', not {empty!r}")
+    return 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
+
+
+def _as_autocast(*tensors):
+    """The tensors in the dtype of autocast, where it is on and has something to say."""
+    kind = tensors[0].device.type
+    if not torch.is_autocast_enabled(kind) or tensors[0].dtype == torch.float64:
+        return tensors
+    return tuple(x.to(torch.get_autocast_dtype(kind)) for x in tensors)
+
+
+def _position_masks(q, k, causal: bool, window, starts, starts_k) -> list:
+    """Masks of positions, inside of sequences where there are several."""
+    if starts_k is not None and starts is None:
+        raise DataError("attention: cu_seqlens_k needs cu_seqlens")
+    positions, masks = Positions(), []
+    if starts is not None:
+        if q.shape[0] != 1:
+            raise DataError(f"attention: cu_seqlens is of one batch, q has {q.shape[0]}")
+        name = "cu_seqlens" if starts_k is None else "cu_seqlens_k"
+        given = [sequence_starts("cu_seqlens", starts, q.shape[2], q.device)]
+        given.append(sequence_starts(name, starts if starts_k is None else starts_k, k.shape[2], q.device))
+        if len(given[0]) != len(given[1]):
+            raise DataError("attention: cu_seqlens and cu_seqlens_k must have equally many sequences")
+        positions = Positions(*given)
+        masks.append(positions.same_sequence)
+    if causal:
+        masks.append(positions.causal)
+    if window is not None:
+        sides = (window, window) if isinstance(window, int) else tuple(window)
+        if len(sides) != 2 or any(not isinstance(side, int) or side < 0 for side in sides):
+            raise DataError(f"attention: window is a whole number or a pair, 0 or more, not {window!r}")
+        masks.append(positions.window(*sides))
+    return masks

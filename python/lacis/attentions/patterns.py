@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What attention takes as a pattern, as a `Pattern` with axes for the heads."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import weakref
+from collections.abc import Callable
+
+import torch
+
+from ..errors import DataError
+from ..formats import Format
+from ..packing import PackedTensor
+from ..patterns import Pattern
+from ..patterns.structure import Structure
+from ..sparsifiers import PatternRule
+
+_GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
+_BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : {kind}, i mod {0} : dense, j mod {1} : dense)"
+_KEPT: weakref.WeakKeyDictionary[PatternRule, dict[tuple, Pattern]] = weakref.WeakKeyDictionary()
+
+
+@dataclasses.dataclass
+class Chosen:
+    """A pattern [*lead, Sq, Sk], where `lead` is (B * H,), (H,) of one batch, or (B, H), and masks on it."""
+
+    pattern: Pattern
+    masks: list[Callable]
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return tuple(self.pattern.shape[:-2])
+
+    @property
+    def letters(self) -> str:
+        return "bh"[-len(self.lead) :]
+
+    def places(self, heads: int, coordinates) -> tuple:
+        """(b, h, i, j) of the coordinates of entries."""
+        *lead, i, j = coordinates
+        b, h = lead if len(lead) == 2 else (lead[0] // heads, lead[0] % heads)
+        return b, h, i, j
+
+
+def choose(given, q: torch.Tensor, k: torch.Tensor) -> Chosen:
+    """The pattern of `lacis.attention`, from all that it may be; q is [B, H, Sq, D], k [B, Hk, Sk, D].
+
+    Raises `DataError` for what is no pattern, and for one of other lengths.
+    """
+    if isinstance(given, type) and issubclass(given, PatternRule):
+        given = given()
+    if isinstance(given, (Pattern, PackedTensor)):
+        return Chosen(_of_pattern(given if isinstance(given, Pattern) else given.pattern, q, k), [])
+    if isinstance(given, PatternRule):
+        return _of_rule(given, q, k)
+    if isinstance(given, torch.Tensor) and given.dtype == torch.bool:
+        return Chosen(_of_layout(given, q, k), [])
+    if isinstance(given, torch.Tensor) and given.dtype in (torch.int32, torch.int64):
+        return Chosen(_of_lists(given, q, k), [])
+    flex = sys.modules.get("torch.nn.attention.flex_attention")
+    if flex is not None and isinstance(given, flex.BlockMask):
+        return _of_block_mask(given, q, k)
+    raise DataError(
+        f"attention: a pattern is a lacis.Pattern, a rule like lacis.Causal(), a BlockMask of flex_attention, a bool "
+        f"layout [H | 1, nq, nk], or int32 lists of blocks [B, H, nq, K], not {_said(given)}"
+    )
+
+
+def _said(given) -> str:
+    return f"a tensor of {given.dtype}" if isinstance(given, torch.Tensor) else type(given).__name__
+
+
+def _of_pattern(pattern: Pattern, q, k) -> Pattern:
+    batch, heads, rows, columns = *q.shape[:3], k.shape[2]
+    shape = tuple(pattern.shape)
+    if pattern.device != q.device:
+        raise DataError(f"attention: the pattern is on {pattern.device}, q on {q.device}; move one of them")
+    if shape == (rows, columns):
+        return pattern.repeated([batch * heads], "h")
+    if shape == (heads, rows, columns):
+        return pattern if batch == 1 else pattern.repeated([batch], "b")
+    if shape == (batch, heads, rows, columns):
+        return pattern
+    raise DataError(
+        f"attention: the pattern is {list(shape)}; for q {list(q.shape)} and k {list(k.shape)} it must be "
+        f"[{rows}, {columns}], with [{heads}] or [{batch}, {heads}] before"
+    )
+
+
+def _of_rule(rule: PatternRule, q, k) -> Chosen:
+    rows, columns = q.shape[2], k.shape[2]
+    if rule.blocks is not None:
+        pattern = _of_lists(rule.blocks(q, k), q, k, (rule.block, rule.block), sound=True)
+    else:
+        kept = _KEPT.setdefault(rule, {})
+        key = (repr(rule), *q.shape[:3], columns, q.device)
+        if key not in kept:
+            layout = rule.layout(q.shape[1], rows, columns, rule.block)
+            kept[key] = _of_layout(layout, q, k, rule.sides(rule.block), name=type(rule).__name__)
+        pattern = kept[key]
+    mask = rule.entry_mask(rows, columns, rule.block)
+    return Chosen(pattern, [] if mask is None else [mask])
+
+
+def _of_block_mask(given, q, k) -> Chosen:
+    block = given.BLOCK_SIZE if isinstance(given.BLOCK_SIZE, tuple) else (given.BLOCK_SIZE, given.BLOCK_SIZE)
+    return Chosen(_of_layout(given.to_dense().bool(), q, k, block, name="BlockMask"), [given.mask_mod])
+
+
+def _of_layout(layout, q, k, block=None, name: str = "layout") -> Pattern:
+    """The pattern of a bool layout [H | 1, nq, nk] or [B | 1, H | 1, nq, nk]."""
+    if not isinstance(layout, torch.Tensor) or layout.dtype != torch.bool or layout.ndim not in (3, 4):
+        raise DataError(f"attention: {name} must be bool [H | 1, nq, nk] or [B | 1, H | 1, nq, nk]")
+    by_batch = layout if layout.ndim == 4 else layout[None]
+    batch, heads, rows, columns = *q.shape[:3], k.shape[2]
+    if by_batch.shape[0] not in (1, batch) or by_batch.shape[1] not in (1, heads):
+        raise DataError(f"attention: {name} is {list(layout.shape)}, q has {batch} batches of {heads} heads")
+    block = block or (_side(name, rows, layout.shape[-2]), _side(name, columns, layout.shape[-1]))
+    grid = PatternRule.grid(rows, columns, block)
+    if tuple(layout.shape[-2:]) != grid:
+        raise DataError(f"attention: {name} has {list(layout.shape[-2:])} blocks, {rows} x {columns} have {list(grid)}")
+    shared = by_batch.shape[:2] == (1, 1)
+    mine = by_batch[0] if shared else by_batch.expand(batch, heads, *grid).reshape(-1, *grid)
+    made = _blocks(Pattern.from_mask(mine.to(q.device), _GRID), rows, columns, block, shared)
+    return made.repeated([batch * heads], "h") if shared else made
+
+
+def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Pattern:
+    """Blocks in the places of a pattern's entries; `shared` has no axis for the one head."""
+    pos, crd = grid.storage["pos2"], grid.storage["crd2"]
+    level = 1 if shared else 2
+    text = _BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, ", kind="compressed")
+    shape = (rows, columns) if shared else (grid.shape[0], rows, columns)
+    arrays = {f"pos{level}": pos, f"crd{level}": crd}
+    made = Pattern(Format.parse(text), {"": Structure(Format.parse(text), shape, arrays, crd.numel(), crd.device)})
+    if crd.device.type != "cpu":
+        made.uneven = grid.uneven[1:] if shared else grid.uneven
+    return made
+
+
+def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
+    """The pattern of lists of key blocks [B | 1, H | Hk | 1, nq, K]; -1 and what is there twice are padding."""
+    batch, heads, rows, columns = *q.shape[:3], k.shape[2]
+    if not isinstance(lists, torch.Tensor) or lists.ndim != 4:
+        raise DataError("attention: lists of blocks are int32 [B, H, nq, K]")
+    if lists.shape[0] not in (1, batch) or lists.shape[1] not in (1, k.shape[1], heads):
+        raise DataError(f"attention: the lists are {list(lists.shape)}, q has {batch} batches of {heads} heads")
+    side = None if block else _side("the lists", rows, lists.shape[2])
+    block = block or (side, side)
+    height, count = PatternRule.grid(rows, columns, block)
+    if lists.shape[2] != height:
+        raise DataError(f"attention: the lists have {lists.shape[2]} blocks of queries, {rows} queries have {height}")
+    if not sound and bool(((lists < -1) | (lists >= count)).any()):
+        raise DataError(f"attention: the lists name blocks of keys from 0 to {count - 1}, and -1 for none")
+    if lists.shape[1] not in (1, heads):
+        lists = lists.repeat_interleave(heads // lists.shape[1], 1)
+    ordered = torch.where(lists < 0, count, lists).to(q.device).sort(-1).values
+    again = torch.zeros_like(ordered, dtype=torch.bool)
+    again[..., 1:] = ordered[..., 1:] == ordered[..., :-1]
+    ordered = torch.where(again, count, ordered).sort(-1).values
+    crd = torch.where(ordered == count, -1, ordered).to(torch.int32)
+    crd = crd.expand(batch, heads, *crd.shape[2:]).reshape(-1, crd.shape[-1]).contiguous()
+    text = _BLOCKS.format(*block, h="h, ", h_="h : dense, ", kind="packed<?>")
+    shape = (batch * heads, rows, columns)
+    made = Pattern(
+        Format.parse(text), {"": Structure(Format.parse(text), shape, {"crd2": crd}, crd.numel(), crd.device)}
+    )
+    if crd.device.type != "cpu":
+        made.uneven = (False, False, False)  # to count would wait for the device
+    return made
+
+
+def _side(name: str, length: int, count: int) -> int:
+    """The side of so many blocks of a length: what divides it, else the power of two that gives as many."""
+    if count and length % count == 0:
+        return max(length // count, 1)
+    side = 1
+    while count and side * count < length:
+        side *= 2
+    if not count or -(-length // side) != count:
+        raise DataError(f"attention: {name} has {count} blocks for a length of {length}; no side divides it so")
+    return side

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changes the scores of attention, entry by entry: functions, bias, key padding, masks, documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+from ..errors import DataError
+
+
+def at_entries(name: str, function: Callable, arguments: Sequence[torch.Tensor]) -> torch.Tensor:
+    """A function of scalars, as flex_attention takes them, at every entry. Raises `DataError` with its own line.
+
+    >>> at_entries("score", lambda s, b, h, i, j: s + i, [torch.zeros(2), *[torch.arange(2)] * 4])
+    tensor([0., 1.])
+    """
+    if not arguments[0].numel():
+        return arguments[0]
+    try:
+        return torch.vmap(function)(*arguments)
+    except (RuntimeError, ValueError) as error:
+        code = getattr(function, "__code__", None)
+        where = {} if code is None else {"location": (code.co_filename, code.co_firstlineno)}
+        raise DataError(
+            f"{name}: the function cannot run at every entry, as torch.vmap runs it: {error}", **where
+        ) from error
+
+
+class Scores:
+    """The changes, in their order: the function, the bias, key padding, then masks, whose entries get -infinity."""
+
+    def __init__(self, lengths: tuple[int, int, int, int], score=None, masks=(), bias=None, key_padding=None):
+        self.lengths, self.score, self.masks = lengths, score, list(masks)
+        self.bias = None if bias is None else _broadcast("bias", bias, lengths)
+        self.key_padding = None if key_padding is None else self._checked(key_padding)
+
+    @property
+    def any(self) -> bool:
+        return bool(self.masks) or any(x is not None for x in (self.score, self.bias, self.key_padding))
+
+    def __call__(self, values: torch.Tensor, b, h, i, j) -> torch.Tensor:
+        where, kept = (b, h, i, j), None
+        if self.score is not None:
+            values = at_entries("score", self.score, (values, *where)).to(values.dtype)
+        if self.bias is not None:
+            values = values + self.bias[b, h, i, j]
+        if self.key_padding is not None and self.key_padding.is_floating_point():
+            values = values + self.key_padding[b, j]
+        elif self.key_padding is not None:
+            kept = self.key_padding[b, j] != 0
+        for mask in self.masks:
+            found = at_entries("mask", mask, where)
+            if found.numel() and found.dtype != torch.bool:
+                raise DataError(f"mask: the function must answer bool, not {found.dtype}")
+            kept = found if kept is None else kept & found
+        return values if kept is None or not values.numel() else torch.where(kept, values, -math.inf)
+
+    def _checked(self, padding) -> torch.Tensor:
+        wanted = [self.lengths[0], self.lengths[3]]
+        if not isinstance(padding, torch.Tensor) or list(padding.shape) != wanted:
+            what = list(padding.shape) if isinstance(padding, torch.Tensor) else type(padding).__name__
+            raise DataError(f"key_padding: a tensor [B, Sk] = {wanted} is needed, not {what}")
+        return padding
+
+
+def _broadcast(name: str, tensor, shape) -> torch.Tensor:
+    if not isinstance(tensor, torch.Tensor):
+        raise DataError(f"{name}: a tensor is needed, not {type(tensor).__name__}")
+    try:
+        return tensor.expand(shape)
+    except RuntimeError:
+        raise DataError(f"{name}: {list(tensor.shape)} does not broadcast to [B, H, Sq, Sk] = {list(shape)}") from None
+
+
+class Positions:
+    """Where tokens are in their sequences, and `causal` and `window` as masks of them."""
+
+    def __init__(self, starts_q: torch.Tensor | None = None, starts_k: torch.Tensor | None = None):
+        self.starts_q, self.starts_k = starts_q, starts_k
+
+    def same_sequence(self, b, h, i, j) -> torch.Tensor:
+        """Are both tokens of one sequence?"""
+        of_i, of_j = _sequence(self.starts_q, i), _sequence(self.starts_k, j)
+        return (of_i == of_j) & (of_i < len(self.starts_q) - 1) & (of_i >= 0)
+
+    def causal(self, b, h, i, j) -> torch.Tensor:
+        return self._key(j) <= self._query(i)
+
+    def window(self, left: int, right: int) -> Callable:
+        def mask(b, h, i, j):
+            ahead = self._key(j) - self._query(i)
+            return (ahead >= -left) & (ahead <= right)
+
+        return mask
+
+    def _query(self, i):
+        return i if self.starts_q is None else i - _start(self.starts_q, i)
+
+    def _key(self, j):
+        return j if self.starts_k is None else j - _start(self.starts_k, j)
+
+
+def _sequence(starts: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+    """The number of the sequence of a token."""
+    return (starts <= token[..., None]).sum(-1) - 1
+
+
+def _start(starts: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
+    return torch.where(starts <= token[..., None], starts, 0).amax(-1)
+
+
+def sequence_starts(name: str, starts, length: int, device) -> torch.Tensor:
+    """Checked `cu_seqlens`. Its values are looked at on a CPU alone, for a look waits for a device."""
+    if not isinstance(starts, torch.Tensor) or starts.ndim != 1 or len(starts) < 1 or starts.is_floating_point():
+        raise DataError(f"{name}: a tensor of integers [sequences + 1] is needed")
+    if starts.device != device:
+        raise DataError(f"{name} is on {starts.device}, q on {device}; move one of them")
+    if device.type == "cpu" and (int(starts[0]) != 0 or int(starts[-1]) > length or bool((starts.diff() < 0).any())):
+        raise DataError(
+            f"{name}: must begin with 0, not decrease, and end with {length} at most, not {starts.tolist()}"
+        )
+    return starts.long()

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of attention: one file each."""
+
+from .big_bird import BigBird
+from .causal import Causal
+from .dilated import Dilated
+from .documents import Documents
+from .fixed import Fixed
+from .k_means import KMeans
+from .local import Local
+from .longformer import Longformer
+from .rule import PatternRule
+from .top_k_blocks import TopKBlocks
+from .variable import Variable
+
+__all__ = [
+    "BigBird",
+    "Causal",
+    "Dilated",
+    "Documents",
+    "Fixed",
+    "KMeans",
+    "Local",
+    "Longformer",
+    "PatternRule",
+    "TopKBlocks",
+    "Variable",
+]
