@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -19,7 +21,7 @@ from .regroup import Regrouped
 from .seen import changes
 from .structure import Structure
 from .transforms import is_wrapped, outside_transforms
-from .uneven import uneven_axes
+from .uneven import most_are_listed, uneven_axes_of
 
 
 class Pattern:
@@ -36,12 +38,8 @@ class Pattern:
     def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
         self.format = format
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
-        self._derived: dict[tuple[str, str], dict[str, torch.Tensor]] = {}
-        self._of_part: dict[str, Pattern] = {}
-        self._layouts: dict[tuple[str, str], Regrouped] = {}
-        self._conversions: dict[Format | Sum, tuple] = {}
-        self._repeated: dict[tuple, Pattern] = {}
-        self._derived_at = self.changes
+        self._kept: dict[tuple, Any] = {}  # what was made from the arrays, by what it is
+        self._kept_at = self.changes
 
     @property
     def changes(self) -> int:
@@ -56,15 +54,24 @@ class Pattern:
 
     def _forget_changed(self) -> None:
         """Keep nothing that was made from arrays into which others were written since."""
-        if self._derived_at == self.changes:
+        if self._kept_at == self.changes:
             return
-        self._derived_at = self.changes
+        self._kept_at = self.changes
         self.parts = {
             name: dataclasses.replace(part, entries=None, distinct=False) for name, part in self.parts.items()
         }
-        self._derived, self._of_part, self._layouts = {}, {}, {}
-        self._conversions, self._repeated = {}, {}
+        self._kept = {}
         self.__dict__.pop("uneven", None)
+
+    def _keep(self, key: tuple, what: str, make: Callable[[], Any], waits: bool = True):
+        """What `make` makes of the arrays, once; `what` names it where it cannot be made now, for it `waits`."""
+        self._forget_changed()
+        if key not in self._kept:
+            if waits:
+                refuse_capture(self.device, f"{what} of a pattern")
+            with outside_transforms(self.storage.values(), what):
+                self._kept[key] = make()
+        return self._kept[key]
 
     @staticmethod
     def from_mask(mask: torch.Tensor, format) -> "Pattern":
@@ -120,25 +127,12 @@ class Pattern:
         """`uneven` as another device would have it; False where there are no coordinates to count."""
         if self.device.type == "meta":
             return (False,) * len(self.shape)
-        entries: list[list[torch.Tensor]] = [[] for _ in self.shape]
-        for part in self.parts.values():
-            axes, valid = part.coordinates()
-            for found, axis in zip(entries, axes):
-                found.append(axis[valid])
-        axes = [torch.cat(found) for found in entries]
-        return uneven_axes(self.shape, axes, blocks=any(part.format.tile for part in self.parts.values()))
+        return uneven_axes_of(self.parts.values(), self.shape)
 
     @property
     def filled(self) -> tuple[bool, ...]:
-        """For each axis: does the first level list at least half of its coordinates, 1024 or more? Then nothing is
-        saved by a loop over the list. From the arrays' sizes alone; False for the parts of a sum.
-        """
-        flags = [False] * len(self.shape)
-        level, listed = self._first.format.levels[0], self._first.buffers.get("crd0")
-        if len(self.parts) == 1 and listed is not None and getattr(level.coordinate, "unique", False):
-            for digit in level.digits:
-                flags[digit.axis] = listed.numel() >= max(1024, level.size(self.shape) / 2)
-        return tuple(flags)
+        """For each axis: does the first level list most of its coordinates? See `most_are_listed`."""
+        return most_are_listed(self.parts.values(), self.shape)
 
     @property
     def storage(self) -> dict[str, torch.Tensor]:
@@ -165,13 +159,8 @@ class Pattern:
 
     def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
         """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
-        self._forget_changed()
-        key = (str(format_text), part)
-        if key not in self._derived:
-            refuse_capture(self.device, f"'{format_text}' of a pattern")
-            with outside_transforms(self.storage.values(), f"'{format_text}'"):
-                self._derived[key] = self._derive(*key)
-        return self._derived[key]
+        key = ("derived", str(format_text), part)
+        return self._keep(key, f"'{format_text}'", lambda: self._derive(*key[1:]))
 
     def _derive(self, text: str, part: str) -> dict[str, torch.Tensor]:
         if not is_rule(text):
@@ -182,25 +171,24 @@ class Pattern:
 
     def layout(self, text: str, part: str = "") -> Regrouped:
         """The execution layout with this text, made once and kept; see `lacis.patterns.execution`."""
-        self._forget_changed()
-        key = (without_lines(text), part)
-        if key not in self._layouts:
-            refuse_capture(self.device, f"'{text}' of a pattern")
-            with outside_transforms(self.storage.values(), f"'{text}'"):
-                self._layouts[key] = execution_layout(self.part(part), key[0])
-        return self._layouts[key]
+        rule = without_lines(text)
+        make = lambda: execution_layout(self.part(part), rule)
+        return self._keep(("layout", rule, part), f"'{text}'", make)
 
     def conversion(self, format: Format | Sum):
         """What moves values of this pattern into another format, made once and kept; see `convert`."""
         from .conversion import convert
 
-        self._forget_changed()
-        conversion, made_at = self._conversions.get(format, (None, None))
-        if conversion is None or conversion.pattern.changes != made_at:  # others were written into its arrays
-            refuse_capture(self.device, f"'{format}' of a pattern")
-            with outside_transforms(self.storage.values(), f"'{format}'"):
-                conversion = convert(self, format)
-            self._conversions[format] = conversion, conversion.pattern.changes
+        key = ("conversion", format)
+
+        def make():
+            conversion = convert(self, format)
+            return conversion, conversion.pattern.changes
+
+        conversion, made_at = self._keep(key, f"'{format}'", make)
+        if conversion.pattern.changes != made_at:  # others were written into its arrays
+            del self._kept[key]
+            return self.conversion(format)
         return conversion
 
     def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
@@ -215,10 +203,8 @@ class Pattern:
     def of_part(self, name: str) -> "Pattern":
         """The pattern of one part of a sum, over the same arrays; made once and kept."""
         self._forget_changed()
-        if name not in self._of_part:
-            structure = self.part(name)
-            self._of_part[name] = Pattern(structure.format, {"": structure})
-        return self._of_part[name]
+        structure = self.part(name)
+        return self._kept.setdefault(("part", name), Pattern(structure.format, {"": structure}))
 
     def to_mask(self) -> torch.Tensor:
         """bool tensor of the pattern's shape, True at entries."""
@@ -258,15 +244,14 @@ class Pattern:
     def transpose(self, *permutation: int) -> "Pattern":
         """The pattern with its axes permuted (reversed when none are given), over the same arrays."""
         rank = len(self.shape)
-        order = list(permutation) or list(reversed(range(rank)))
+        order = list(permutation or reversed(range(rank)))
         if sorted(order) != list(range(rank)):
             raise DataError(f"a permutation of {rank} axes is needed, not {order}")
         place = [order.index(axis) for axis in range(rank)]
         shape = tuple(self.shape[axis] for axis in order)
         parts = {}
         for name, part in self.parts.items():
-            fmt = part.format.permuted(place)
-            parts[name] = dataclasses.replace(part, format=fmt, shape=shape)
+            parts[name] = dataclasses.replace(part, format=part.format.permuted(place), shape=shape)
         pattern = Pattern(self.format.permuted(place), parts)
         if "uneven" in self.__dict__:
             pattern.uneven = tuple(self.uneven[axis] for axis in order)
@@ -281,15 +266,15 @@ class Pattern:
         >>> p.repeated([2], "h").storage["pos2"].tolist()
         [0, 1, 3, 4, 6]
         """
-        self._forget_changed()
-        key = (tuple(sizes), letters)
-        if key not in self._repeated:
-            with outside_transforms(self.storage.values(), "copies under batch letters"):
-                parts = {name: part.repeated(*key) for name, part in self.parts.items()}
-            made = self._repeated[key] = Pattern(self.format.under(letters), parts)
+
+        def make():
+            parts = {name: part.repeated(tuple(sizes), letters) for name, part in self.parts.items()}
+            made = Pattern(self.format.under(letters), parts)
             if self.device.type != "cpu":
                 made.uneven = (*(False for _ in letters), *self.uneven)
-        return self._repeated[key]
+            return made
+
+        return self._keep(("repeated", tuple(sizes), letters), "copies under batch letters", make, waits=False)
 
     def to(self, device) -> "Pattern":
         """The pattern on another device."""
@@ -304,8 +289,7 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        kept = ("_derived", "_of_part", "_layouts", "_conversions", "_repeated")  # copies and files make theirs
-        return {**self.__dict__, **{name: {} for name in kept}, "_derived_at": -1}
+        return {**self.__dict__, "_kept": {}, "_kept_at": -1}  # copies and files make theirs
 
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"

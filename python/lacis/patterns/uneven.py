@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which axes of a pattern are uneven: one coordinate has far more entries than most."""
+"""How the entries of a pattern fall along its axes: unevenly, or on most of the coordinates."""
 
 from __future__ import annotations
 
@@ -25,3 +25,27 @@ def uneven_axes(shape, axes: list[torch.Tensor], *, blocks: bool = False) -> tup
     times = 2.5 if blocks else 4
     longest = torch.stack([count.max() for count in counts]).tolist()
     return tuple(length > max(256, times * entries / size, entries / 4096) for length, size in zip(longest, shape))
+
+
+def uneven_axes_of(parts, shape) -> tuple[bool, ...]:
+    """`uneven_axes` of the entries of all structures `parts` together."""
+    entries: list[list[torch.Tensor]] = [[] for _ in shape]
+    for part in parts:
+        axes, valid = part.coordinates()
+        for found, axis in zip(entries, axes):
+            found.append(axis[valid])
+    axes = [torch.cat(found) for found in entries]
+    return uneven_axes(shape, axes, blocks=any(part.format.tile for part in parts))
+
+
+def most_are_listed(parts, shape) -> tuple[bool, ...]:
+    """For each axis: does the first level list at least half of its coordinates, 1024 or more?
+
+    Then a loop over the list saves nothing. From the arrays' sizes alone; False for the parts of a sum.
+    """
+    flags, (first, *others) = [False] * len(shape), parts
+    level, listed = first.format.levels[0], first.buffers.get("crd0")
+    if not others and listed is not None and getattr(level.coordinate, "unique", False):
+        for digit in level.digits:
+            flags[digit.axis] = listed.numel() >= max(1024, level.size(shape) / 2)
+    return tuple(flags)
