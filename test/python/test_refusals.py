@@ -11,7 +11,7 @@ from lacis.errors import DataError, FormatError, ScheduleError
 from lacis.formats import decompose
 from lacis.formats.digit import Digit
 from lacis.nn.load import _check_integers
-from lacis.packing.packed import check_values
+from lacis.packing.check_values import check_values
 from lacis.patterns.derived import companion_arrays
 from lacis.patterns.execution import execution_layout
 from lacis.patterns.place import sort_entries

@@ -12,7 +12,7 @@ from ..formats import Bsr, Ell
 from ..packing import PackedTensor, pack
 from ..patterns.seen import Seen
 from ..runtime.einsum import einsum
-from ..runtime.engine import create_schedule
+from ..training import create_schedule
 from ..runtime.swap import as_a_whole, put
 
 __all__ = [

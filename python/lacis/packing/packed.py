@@ -15,6 +15,7 @@ from ..patterns.capturing import is_captured
 from ..patterns.execution import line_bytes
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.seen import Seen, runs_again
+from .check_values import check_values
 from .entries import Entries
 from .products import dense_times, require_matrix, times_dense
 
@@ -289,13 +290,3 @@ class PackedTensor:
     def __repr__(self) -> str:
         dtype = str(self.dtype).removeprefix("torch.")
         return f"PackedTensor({list(self.shape)}, {self.format}, nnz={self.nnz}, {dtype}, {self.device})"
-
-
-def check_values(name: str, values, shape, device) -> None:
-    """Raise `DataError` unless `values` is a tensor of this shape on this device."""
-    if not isinstance(values, torch.Tensor):
-        raise DataError(f"'{name}' must be a tensor, not {type(values).__name__}")
-    if tuple(values.shape) != tuple(shape):
-        raise DataError(f"'{name}' must have shape {list(shape)}, not {list(values.shape)}")
-    if values.device != device:
-        raise DataError(f"'{name}' is on {values.device}, the pattern on {device}")

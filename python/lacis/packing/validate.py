@@ -13,7 +13,8 @@ from ..patterns.build import for_tensor
 from ..patterns.plain import check_plain
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.structure import _INTEGERS, Structure
-from .packed import PackedTensor, check_values
+from .check_values import check_values
+from .packed import PackedTensor
 
 
 def from_storage(format, shape, storage, values=None) -> PackedTensor:
