@@ -25,10 +25,10 @@ class Regrow(Policy):
     """Drop the smallest places and let as many others grow, each time that `when` says.
 
     Of the places that are kept a share goes, those of smallest magnitude (norm, of blocks). What grows in their place
-    is `"random"`, among what is empty (SET, Mocanu et al., 2018), or what has the largest `"gradient"` (RigL, Evci et al.,
-    2020): a place that was just dropped may grow again then, and keeps its value, as in RigL's own code. With a `Ramp`
-    more is dropped than grows (GraNet, Liu et al., 2021), and `when` is the ramp's by default. Places are the blocks of
-    `.block(...)`, else entries.
+    is `"random"`, among what is empty (SET, Mocanu et al., 2018), or what has the largest `"gradient"` (RigL, Evci et
+    al., 2020): a place that was just dropped may grow again then, and keeps its value, as in RigL's own code. With a
+    `Ramp` more is dropped than grows (GraNet, Liu et al., 2021), and `when` is the ramp's by default. Places are the
+    blocks of `.block(...)`, else entries.
 
     - `share`: of the places that are kept, how many are exchanged; with `anneal="cosine"` or `"linear"` it falls to 0
       at the end of `when`.
