@@ -36,17 +36,48 @@ def case(name: str, matrix: torch.Tensor, format, form: str, expression: str, x:
     return Case(name, measure(contenders), must)
 
 
+NEST = (
+    "(i, j) -> (i floordiv 16 : dense, j floordiv 16 : packed<?>, "
+    "i mod 16 : compressed<unique=false>, j mod 16 : singleton)"
+)
+
+
+def blocks(rows: int, columns: int, share: float) -> torch.Tensor:
+    """A matrix of which a share of the blocks of 16×16 has a tenth of its places."""
+    kept = (torch.rand(rows // 16, columns // 16) < share).repeat_interleave(16, 0).repeat_interleave(16, 1)
+    return torch.randn(rows, columns) * kept * (torch.rand(rows, columns) < 0.1)
+
+
 def run() -> list[Case]:
     with torch.inference_mode():
-        return [
-            case(
-                f"list: Dcsr, 5 % of {ROWS} rows, {entries} entries each, {columns} columns of the result",
-                listed(ROWS // columns, 4096, 0.05, entries),
-                lacis.Dcsr,
-                "list",
-                "ij,j->i" if columns == 1 else "ij,jk->ik",
-                torch.randn(4096) if columns == 1 else torch.randn(4096, columns),
-                "≥ 5 × Csr" if (columns, entries) == (1, 2) else "≥ 1 × companion",
-            )
-            for columns, entries in ((1, 2), (1, 8), (8, 8), (32, 8))
-        ]
+        return lists() + pushes()
+
+
+def pushes() -> list[Case]:
+    return [
+        case(
+            f"push: {rows}×{columns}, {share:.0%} of blocks of 16×16, a tenth inside, {tokens} columns",
+            blocks(rows, columns, share),
+            lacis.Format.parse(NEST),
+            "push",
+            "ij,jk->ik",
+            torch.randn(columns, tokens),
+            "≥ 1.2 × companion",
+        )
+        for rows, columns, share, tokens in ((1024, 1024, 1.0, 32), (2048, 16384, 0.1, 32), (1024, 65536, 0.1, 32))
+    ]
+
+
+def lists() -> list[Case]:
+    return [
+        case(
+            f"list: Dcsr, 5 % of {ROWS // columns} rows, {entries} entries each, {columns} columns",
+            listed(ROWS // columns, 4096, 0.05, entries),
+            lacis.Dcsr,
+            "list",
+            "ij,j->i" if columns == 1 else "ij,jk->ik",
+            torch.randn(4096) if columns == 1 else torch.randn(4096, columns),
+            "≥ 5 × Csr" if (columns, entries) == (1, 2) else "≥ 1 × companion",
+        )
+        for columns, entries in ((1, 2), (1, 8), (8, 8), (32, 8))
+    ]

@@ -25,7 +25,7 @@ using namespace lacis;
 namespace {
 
 /// The forms that a step may ask for; of each the levels know whether they have it.
-constexpr StringLiteral kCompanion = "companion", kForms[] = {"list", kCompanion};
+constexpr StringLiteral kCompanion = "companion", kForms[] = {"list", "push", kCompanion};
 
 /// The axes of the operand that the output has too.
 SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) {
@@ -103,8 +103,7 @@ bool firstLevelHas(StringRef fact, OpOperand &operand) {
 }
 
 /// The form that a step asks for, or the best one.
-FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, linalg::GenericOp generic, OpOperand &operand,
-                                ArrayRef<unsigned> axes) {
+FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, ArrayRef<unsigned> axes) {
   FormatAttr format = formatOf(operand.get());
   if (asked.form.empty())
     return bestForm(format, axes, {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand)});
@@ -178,7 +177,7 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   if (scatters(generic, operand))
     return chooseScatter(generic, operand, *asked);
   SmallVector<unsigned> axes = outputAxes(generic, operand);
-  FailureOr<OwnerForm> form = chooseForm(*asked, generic, operand, axes);
+  FailureOr<OwnerForm> form = chooseForm(*asked, operand, axes);
   if (failed(form))
     return failure();
   if (*asked ? asked->isOwnOrderOf(format) && isLocated(format, axes) : form->name == "locate")
@@ -223,8 +222,6 @@ LogicalResult chooseWalks(linalg::GenericOp generic) {
 }
 
 struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
-  using LacisChooseWalksBase::LacisChooseWalksBase;
-
   void runOnOperation() override {
     SmallVector<ZerosOp> outputs(getOperation().getBody().getOps<ZerosOp>());
     for (linalg::GenericOp generic : getOperation().getBody().getOps<linalg::GenericOp>())

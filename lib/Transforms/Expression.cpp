@@ -69,6 +69,8 @@ void Expression::setListed(Value tensor, unsigned level, Value position) {
 }
 
 FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value> coordinates) {
+  if (Value known = summed.lookup(tensor))
+    return known;
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
     return fill.getInputs()[0];
   if (auto zeros = tensor.getDefiningOp<ZerosOp>())
@@ -84,9 +86,8 @@ FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value>
                                                 << "arguments, or made by 'linalg.generic' or 'linalg.fill'";
 }
 
-/// The value of one element of the generic's result.
-FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
-  AffineMap out = generic.getIndexingMapsArray().back();
+/// The letters of a generic, with their sizes.
+FailureOr<SmallVector<Letter>> Expression::lettersOf(linalg::GenericOp generic) {
   SmallVector<Letter> letters(generic.getNumLoops());
   for (auto [dim, letter] : llvm::enumerate(letters)) {
     letter.name = letterName(generic, dim);
@@ -94,6 +95,30 @@ FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, A
     if (!letter.size)
       return generic.emitError("no operand tells the size of loop '") << letter.name << "'";
   }
+  return letters;
+}
+
+FailureOr<Value> Expression::update(OpBuilder &b, OpOperand &operand, Value position, ArrayRef<Letter *> known,
+                                    Value carried) {
+  auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  FailureOr<SmallVector<Letter>> letters = lettersOf(generic);
+  if (failed(letters))
+    return failure();
+  for (Letter &letter : *letters)
+    for (Letter *other : known)
+      if (other->name == letter.name)
+        letter = *other;
+  Stored stored;
+  return addEntry(b, operand, position, *letters, stored, carried);
+}
+
+/// The value of one element of the generic's result.
+FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
+  AffineMap out = generic.getIndexingMapsArray().back();
+  FailureOr<SmallVector<Letter>> found = lettersOf(generic);
+  if (failed(found))
+    return failure();
+  SmallVector<Letter> &letters = *found;
   for (auto [position, value] : llvm::enumerate(coordinates)) {
     Letter &letter = letters[out.getDimPosition(position)];
     letter.coordinate = value;
@@ -132,30 +157,36 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
   return body(b, generic, letters, stored, carried);
 }
 
-/// The loops over the entries of one operand; padding is not multiplied, so that infinity and NaN stay with the
-/// entries.
+/// Padding is not multiplied, so that infinity and NaN stay with the entries.
+FailureOr<Value> Expression::addEntry(OpBuilder &b, OpOperand &operand, Value position, MutableArrayRef<Letter> letters,
+                                      Stored &stored, Value carried) {
+  auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  Value tensor = operand.get();
+  Location loc = generic.getLoc();
+  stored[operand.getOperandNumber()] = ValueOp::create(b, loc, elementOf(tensor), tensor, position);
+  FailureOr<Value> next = accumulate(b, generic, letters, stored, carried);
+  if (failed(next) || !mayPad(tensor))
+    return next;
+  Value entry = EntryOp::create(b, loc, b.getI1Type(), tensor, position);
+  return arith::SelectOp::create(b, loc, entry, *next, carried).getResult();
+}
+
+/// The loops over the entries of one operand.
 FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArrayRef<Letter> letters, Stored &stored,
                                   Value carried) {
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   Value tensor = operand.get();
-  Location loc = generic.getLoc();
   SmallVector<Letter *> axes;
   AffineMap map = generic.getMatchingIndexingMap(&operand);
   for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
     axes.push_back(&letters[map.getDimPosition(axis)]);
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange values) -> LevelWalk::Values {
-    stored[operand.getOperandNumber()] = ValueOp::create(b, loc, elementOf(tensor), tensor, position);
-    FailureOr<Value> next = accumulate(b, generic, letters, stored, values[0]);
+    FailureOr<Value> next = addEntry(b, operand, position, letters, stored, values[0]);
     ok &= succeeded(next);
-    if (!ok)
-      return {values[0]};
-    if (!mayPad(tensor))
-      return {*next};
-    Value entry = EntryOp::create(b, loc, b.getI1Type(), tensor, position);
-    return {arith::SelectOp::create(b, loc, entry, *next, values[0]).getResult()};
+    return {ok ? *next : values[0]};
   };
-  LevelWalk levels(loc, tensor, axes);
+  LevelWalk levels(generic.getLoc(), tensor, axes);
   LevelWalk::Values result = tensor == listed
                                  ? levels.emitBelow(b, listedLevel, listedPosition, carried, atEntry)
                                  : levels.emit(b, carried, atEntry);

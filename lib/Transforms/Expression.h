@@ -40,6 +40,11 @@ public:
   void setListed(mlir::Value tensor, unsigned level, mlir::Value position);
   /// No encoded operand has an entry: sums over them are what they begin with.
   void setEmpty() { empty = true; }
+  /// The element of `tensor` at the present point is known.
+  void setSummed(mlir::Value tensor, mlir::Value value) { summed[tensor] = value; }
+  /// `carried` and what the product adds to it at `position` of its operand; `known` are the letters with a coordinate.
+  llvm::FailureOr<mlir::Value> update(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
+                                      llvm::ArrayRef<Letter *> known, mlir::Value carried);
 
 private:
   /// The value of each encoded input at the present point, by operand number.
@@ -51,6 +56,10 @@ private:
                                           llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
   llvm::FailureOr<mlir::Value> walk(mlir::OpBuilder &b, mlir::OpOperand &operand,
                                     llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  /// `carried` and what one entry adds to it; nothing where it is padding of a stored block.
+  llvm::FailureOr<mlir::Value> addEntry(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
+                                        llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  llvm::FailureOr<llvm::SmallVector<Letter>> lettersOf(mlir::linalg::GenericOp generic);
   llvm::FailureOr<mlir::Value> body(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
                                     llvm::ArrayRef<Letter> letters, const Stored &stored, mlir::Value carried);
 
@@ -61,6 +70,7 @@ private:
   mlir::Value listed, listedPosition; // an operand whose rows the nest runs over
   unsigned listedLevel = 0;
   bool empty = false;
+  llvm::DenseMap<mlir::Value, mlir::Value> summed;
 };
 
 } // namespace lacis

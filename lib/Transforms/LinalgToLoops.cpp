@@ -7,6 +7,7 @@
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
 #include "Expression.h"
 #include "ListedRows.h"
+#include "PushedTile.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -35,7 +36,7 @@ private:
   void describe(BlockArgument output, ArrayRef<Letter> letters);
   void openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops);
   LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
-  OpOperand *listed();
+  OpOperand *owner(StringRef form);
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   LogicalResult buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   FailureOr<OpOperand *> scattered(linalg::GenericOp root);
@@ -221,10 +222,10 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
   return success(ok);
 }
 
-/// The operand whose rows own the elements of the output, or null.
-OpOperand *NestBuilder::listed() {
+/// The operand whose levels drive the loops of the output in this form, or null.
+OpOperand *NestBuilder::owner(StringRef form) {
   for (linalg::GenericOp generic : generics)
-    if (auto form = generic->getAttrOfType<StringAttr>("lacis.owner"); form && form.getValue() == "list")
+    if (auto own = generic->getAttrOfType<StringAttr>("lacis.owner"); own && own.getValue() == form)
       for (OpOperand *operand : generic.getDpsInputOperands())
         if (formatOf(operand->get()))
           return operand;
@@ -323,7 +324,8 @@ LogicalResult NestBuilder::run() {
   describe(output, letters);
   LogicalResult built = sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
-                        : listed() ? ListedRows(root, *listed(), letters, output, sizes).build(b)
+                        : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
+                        : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
                                    : buildDense(root, letters, output);
   if (failed(built))
     return failure();

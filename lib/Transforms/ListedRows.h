@@ -4,45 +4,23 @@
 #ifndef LACIS_LIB_TRANSFORMS_LISTEDROWS_H
 #define LACIS_LIB_TRANSFORMS_LISTEDROWS_H
 
-#include "Expression.h"
-
-#include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "OwnedNest.h"
 
 namespace lacis {
 
 /// for i: y[i] = finish(init); for p in rows(w): i = row p; y[i] = finish(init + the row)
-class ListedRows {
+class ListedRows : OwnedNest {
 public:
-  using Letters = llvm::MutableArrayRef<Letter>;
-
-  /// `letters` are those of the output, which becomes `root`'s result.
-  ListedRows(mlir::linalg::GenericOp root, mlir::OpOperand &operand, Letters letters, mlir::BlockArgument output,
-             const llvm::StringMap<mlir::Value> &sizes);
+  using OwnedNest::OwnedNest;
   llvm::LogicalResult build(mlir::OpBuilder &b);
 
 private:
   llvm::LogicalResult fillAll(mlir::OpBuilder &b);
   void openLoops(mlir::OpBuilder &b, Letter &letter);
-  void openLoop(mlir::OpBuilder &b, llvm::StringRef name, mlir::Value size);
-  void closeLoops();
-  /// Where the letters that no level lists are known, inside of their guards.
-  mlir::OpBuilder composeOthers();
-  /// Writes the element at the letters' coordinates; answers its value.
-  llvm::FailureOr<mlir::Value> write(mlir::OpBuilder &b, Expression &expression);
   bool isListed(Digit digit) const;
 
-  mlir::Location loc;
-  mlir::linalg::GenericOp root;
-  mlir::Value tensor;
-  FormatAttr format;
-  Letters letters;
-  mlir::BlockArgument output;
-  const llvm::StringMap<mlir::Value> &sizes;
-  llvm::SmallVector<Letter> summed; // letters of the operand that the output lacks
-  llvm::SmallVector<Letter *> axes; // by axis of the operand
-  llvm::SmallVector<LoopOp> loops;
-  LoopOp rows; // over the positions of the first level
-  unsigned count; // of the levels that list rows
+  LoopOp rows;        // over the positions of the first level
+  unsigned count = 0; // of the levels that list rows
 };
 
 } // namespace lacis

@@ -3,7 +3,8 @@
 /// Ranks the forms in which the levels of an operand own the elements of an output.
 ///
 /// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
-/// each coordinate once *list* their rows: one position, one owner. What is left is walked by the companion index, whose
+/// each coordinate once *list* their rows: one position, one owner. Where the leading levels are located and levels below
+/// find bounded digits of the output, these are *pushed* to a tile that the owner has to itself. What is left is walked by the companion index, whose
 /// leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two; see docs/steps/own.md.)
 #include "OwnerForm.h"
 
@@ -71,15 +72,37 @@ static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
   return "";
 }
 
-std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
-  return form == "list" ? objectionToList(format, axes) : "";
+/// Elements of a tile that stay in the first-level cache with 32 lanes of 4 bytes each.
+static constexpr int64_t kMostPushed = 256;
+
+unsigned lacis::ownerLevels(FormatAttr format, ArrayRef<unsigned> axes) {
+  auto owns = [&](LevelAttr level) { return hasOnly(level, axes) && level.getExtent().coversDomain(); };
+  return format.getLevels().take_while(owns).size();
 }
 
-OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
+static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
   if (isLocated(format, axes))
-    return {"locate", ""};
-  if (std::string objection = objectionToList(format, axes); !objection.empty())
-    return {"companion", objection};
+    return "its levels are located, and push nothing";
+  int64_t elements = 1;
+  for (LevelAttr level : format.getLevels().drop_front(ownerLevels(format, axes)))
+    for (Digit digit : level.getDigits()) {
+      if (!llvm::is_contained(axes, digit.axis))
+        continue;
+      if (digit.mod == 0)
+        return "no level above owns " + toString(digit, format.getNames()) + ", which has no bound";
+      elements *= digit.mod;
+    }
+  if (elements > kMostPushed)
+    return "a tile of " + std::to_string(elements) + " elements is more than " + std::to_string(kMostPushed);
+  return "";
+}
+
+std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
+  return form == "list" ? objectionToList(format, axes) : form == "push" ? objectionToPush(format, axes) : "";
+}
+
+/// A list, or why not.
+static OwnerForm listOr(FormatAttr format, RowFacts rows) {
   std::string names = namesOf(format, format.getLevels()[0]);
   if (format.getNumTileLevels() != 0)
     return {"companion", "tiles are made of blocks in the order of all " + names};
@@ -88,4 +111,16 @@ OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts r
   if (rows.filled)
     return {"companion", "level 0 lists most " + names};
   return {"list", "level 0 lists each " + names + " once"};
+}
+
+OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
+  if (isLocated(format, axes))
+    return {"locate", ""};
+  std::string toList = objectionToList(format, axes);
+  if (toList.empty())
+    return listOr(format, rows);
+  if (!objectionToPush(format, axes).empty())
+    return {"companion", toList};
+  // Each entry loads and stores an element of the tile; measured by bench/owner_forms.py.
+  return {"companion", "a sum in registers is faster than a tile in memory"};
 }

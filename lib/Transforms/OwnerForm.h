@@ -10,7 +10,7 @@ namespace lacis {
 
 /// A form and why it is taken.
 struct OwnerForm {
-  llvm::StringRef name; // locate, list or companion
+  llvm::StringRef name; // locate, list, push or companion
   std::string why;
 };
 
@@ -20,6 +20,10 @@ bool isLocated(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 bool nestsDigits(FormatAttr format);
 /// How many of the first levels list what an output with these axes has of them, each once; 0 where the first does not.
 unsigned listedLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
+
+/// How many of the first levels have digits of such an output only, and are located: they own what the levels below push
+/// to a tile.
+unsigned ownerLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 
 /// Why the levels of `format` cannot own an output with these axes in that form, or nothing.
 std::string objectionTo(llvm::StringRef form, FormatAttr format, llvm::ArrayRef<unsigned> axes);

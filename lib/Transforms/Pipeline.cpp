@@ -59,7 +59,7 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisLowerPatterns());
   functions.addPass(createLacisLowerSums());
-  functions.addPass(createLacisChooseWalks({target.str()}));
+  functions.addPass(createLacisChooseWalks());
   functions.addPass(createLacisLinalgToLoops());
   functions.addPass(createLacisApplySteps({target.str()}));
   verifyStage(pm, "loops");

@@ -4,7 +4,7 @@
 ///
 /// The copies are the rows of one tile, which runs where one of them passes its guards. A row that does not reads what
 /// a row reads that does, and writes nothing. Where coordinates rise from row to row, the first row speaks for the tile.
-#include "lacis/Transforms/Passes.h"
+#include "WidenTiles.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISUNROLLANDJAM
@@ -221,9 +221,11 @@ struct UnrollAndJam : lacis::impl::LacisUnrollAndJamBase<UnrollAndJam> {
       if (loop.getJam())
         marked.push_back(loop);
     });
-    for (LoopOp loop : marked)
+    for (LoopOp loop : marked) {
+      widenTiles(loop, *loop.getJam());
       if (failed(Jammer(loop).run()))
         return signalPassFailure();
+    }
   }
 };
 

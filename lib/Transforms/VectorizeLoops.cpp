@@ -8,6 +8,7 @@
 /// loops, one in the other, copy a tile to its transpose.
 #include "Combine.h"
 #include "TransposeTile.h"
+#include "WidenTiles.h"
 #include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
@@ -170,6 +171,12 @@ private:
     return lhs && rhs ? arith::MinSIOp::create(b, loop.getLoc(), lhs, rhs).getResult() : lhs ? lhs : rhs;
   }
 
+  /// A tile that has an element for each lane, and no other.
+  bool hasLanes(Value tensor, unsigned axis) {
+    auto tile = tensor.getDefiningOp<WorkspaceOp>();
+    return tile && getConstantIntValue(tile.getSizes()[axis]) == width;
+  }
+
   /// A workspace in panels along an axis has room for whole vectors from `first` on, which lies below `size`'s strips.
   bool isPadded(Value tensor, unsigned axis, Value first) {
     auto workspace = tensor.getDefiningOp<WorkspaceOp>();
@@ -201,6 +208,8 @@ private:
     for (Value index : indices)
       places.push_back(scalars.lookupOrDefault(index));
     IntegerAttr axis = b.getI64IntegerAttr(*along);
+    if (hasLanes(op.getOperand(write ? 1 : 0), *along))
+      count = {};
     if (write) {
       auto made =
           WriteOp::create(b, op.getLoc(), asVector(write.getValue()), write.getTensor(), places, count, axis);
@@ -379,6 +388,8 @@ struct VectorizeLoops : lacis::impl::LacisVectorizeLoopsBase<VectorizeLoops> {
       bool isTile = around && around.getVectorize();
       if (isTile) // it comes later in the list, and is done with this one
         llvm::replace(marked, around, LoopOp());
+      if (loop && !isTile)
+        widenTiles(loop, *loop.getVectorize());
       if (loop && failed(isTile ? transposeTile(around, loop) : Vectorizer(loop).run()))
         return signalPassFailure();
     }

@@ -11,6 +11,11 @@ from lacis import steps
 
 # Rows of blocks are listed too; so are pairs of coordinates.
 BLOCKS = "(i, j) -> (i floordiv 4 : compressed, j : compressed, i mod 4 : dense)"
+NEST = (
+    "(i, j) -> (i floordiv 16 : dense, j floordiv 16 : packed<?>, "
+    "i mod 16 : compressed<unique=false>, j mod 16 : singleton)"
+)
+CSB = "(i, j) -> (i floordiv 5 : dense, j floordiv 3 : dense, (i mod 5, j mod 3) : compressed)"
 PAIRS = "(i, j, k) -> ((i, j) : compressed, k : compressed)"
 LINEAR = "ij,bj->bi"
 
@@ -34,10 +39,38 @@ FORMS = {
     "ell": (lacis.Ell, "locate", ""),
     "dcsr": (lacis.Dcsr, "list", "level 0 lists each i once"),
     "csc": (lacis.Csc, "companion", "level 0 is of j, and the output does not have all of that"),
+    "nest": (lacis.Format.parse(NEST), "companion", "a sum in registers is faster than a tile in memory"),
 }
 
 
-@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
+@pytest.mark.parametrize(
+    "text, form, why",
+    [
+        (
+            "(i, j) -> (i : compressed<unique=false>, j : singleton)",
+            "companion",
+            "level 0 may list one i more than once",
+        ),
+        (
+            "(i, j) -> ((i, j) : compressed)",
+            "companion",
+            "level 0 is of (i, j), and the output does not have all of that",
+        ),
+        ("(i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)", "locate", ""),
+        (
+            "(i, j) -> (i floordiv 4 : compressed, j : compressed, i mod 4 : compressed)",
+            "companion",
+            "a level below finds i of the output too",
+        ),
+        (CSB, "companion", "a sum in registers is faster than a tile in memory"),
+    ],
+)
+def test_the_form_of_a_format(text, form, why):
+    packed = lacis.pack(sparse(17, 23)[0], lacis.Format.parse(text))
+    assert owned(lacis.compile("ij,j->i", packed, torch.randn(23), target="cuda:sm_90a")) == (form, why)
+
+
+@pytest.mark.parametrize("target", mostly_long(["cpu", "cuda:sm_90a"], "cpu"))
 def test_formats_mean_their_loops(target):
     dense, _ = sparse(17, 23)
     x, codes = torch.randn(3, 23), set()
@@ -45,12 +78,16 @@ def test_formats_mean_their_loops(target):
         kernel = lacis.compile(LINEAR, lacis.pack(dense, format), x, target=target)
         assert owned(kernel) == (form, why), format
         assert ("lacis.walk" in kernel.asm["loops"]) == (form == "companion")
-        codes.add(kernel.asm["buffers"])
-    assert len(codes) == len(FORMS)
+        codes.add(kernel.asm["asm" if target == "cpu" else "ptx"])
+    nest = lacis.pack(dense, lacis.Format.parse(NEST))
+    kernel = lacis.compile(LINEAR, nest, x, target=target, steps=[steps.Own("0", "push")])
+    assert "lacis.walk" not in kernel.asm["loops"] and 'lacis.place = "private"' in kernel.asm["loops"]
+    codes.add(kernel.asm["asm" if target == "cpu" else "ptx"])
+    assert len(codes) == len(FORMS)  # the companion of a nest is that of columns, to the byte
 
 
 @pytest.mark.parametrize("activation", [None, "gelu"])
-@pytest.mark.parametrize("shape, rows", [((17, 23), 0.4), ((33, 9), 0.0), ((0, 5), 1.0), ((5, 0), 1.0), ((40, 3), 1.0)])
+@pytest.mark.parametrize("shape, rows", [((17, 23), 0.4), ((33, 9), 0.0), ((0, 5), 1.0), ((5, 0), 1.0), ((41, 3), 1.0)])
 def test_rows_that_are_not_listed_are_finished_too(shape, rows, activation):
     dense, mask = sparse(*shape, rows=rows)
     bias = torch.randn(shape[0])
@@ -63,7 +100,10 @@ def test_rows_that_are_not_listed_are_finished_too(shape, rows, activation):
         torch.testing.assert_close(y.double(), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("expression, format", [("ij,j->i", BLOCKS), (LINEAR, BLOCKS), ("ijk,k->ij", PAIRS)])
+LISTED = [("ij,j->i", BLOCKS), (LINEAR, BLOCKS), ("ijk,k->ij", PAIRS)]
+
+
+@pytest.mark.parametrize("expression, format", mostly_long(LISTED, *LISTED[1:]))
 def test_blocks_and_pairs_of_coordinates_are_listed(expression, format):
     letters = expression.split(",")[0]
     dense, mask = sparse(*({"i": 18, "j": 11, "k": 5}[x] for x in letters))
@@ -76,12 +116,47 @@ def test_blocks_and_pairs_of_coordinates_are_listed(expression, format):
     assert "lacis.walk" not in kernel.asm["loops"]
 
 
+@pytest.mark.parametrize("activation", mostly_long([None, "gelu"], "gelu"))
+@pytest.mark.parametrize("format", mostly_long(["nest", "csb"], "nest"))
+@pytest.mark.parametrize("shape", [(17, 23), (33, 9), (0, 5), (5, 0)])
+def test_digits_below_their_owner_are_pushed_to_a_tile(shape, format, activation):
+    dense, mask = sparse(*shape, rows=1.0)
+    bias, packed = torch.randn(shape[0]), lacis.pack(dense, lacis.Format.parse(NEST if format == "nest" else CSB), mask)
+    for batch in (3, 33):
+        x = torch.randn(batch, shape[1])
+        expected = x.double() @ dense.double().T + bias
+        expected = torch.nn.functional.gelu(expected) if activation else expected
+        epilogue = lacis.Epilogue(bias=bias, activation=activation)
+        y = lacis.einsum(LINEAR, packed, x, epilogue=epilogue, steps=[steps.Own("0", "push")])
+        torch.testing.assert_close(y.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("expression", mostly_long(["ij,j->i", "ij,bjk->bik", "ij,jk->ik"], "ij,bjk->bik"))
+def test_tiles_of_other_outputs(expression):
+    """Vectors, batches, columns; of lanes and of the rows that a jam runs at once each has its own."""
+    dense, mask = sparse(17, 23, rows=1.0)
+    x = torch.randn([{"b": 3, "j": 23, "k": 6}[letter] for letter in expression.split(",")[1].split("->")[0]])
+    packed, expected = lacis.pack(dense, lacis.Format.parse(CSB), mask), torch.einsum(expression, dense, x)
+    for more in ([], [steps.Split("k", 3), steps.Jam("k1")] if "k" in expression else []):
+        kernel = lacis.compile(expression, packed, x, steps=[steps.Own("0", "push"), *more])
+        torch.testing.assert_close(kernel(packed, x), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_tile_keeps_the_largest_of_its_semiring():
+    dense, mask = sparse(17, 23, rows=0.5)
+    x, packed = torch.randn(3, 23), lacis.pack(dense, lacis.Format.parse(NEST), mask)
+    y = lacis.einsum(LINEAR, packed, x, semiring="max_plus", steps=[steps.Own("0", "push")])
+    expected = torch.where(mask, dense + x[:, None], -torch.inf).amax(-1)
+    torch.testing.assert_close(y, expected)
+
+
 def test_what_is_not_stored_stays_with_its_row():
     dense, mask = sparse(17, 23, rows=0.5)
     x = torch.randn(3, 23)
     x[1] = torch.nan
-    y = lacis.einsum(LINEAR, lacis.pack(dense, lacis.Dcsr, mask), x)
-    assert bool((y[1].isnan() == mask.any(1)).all()) and not y[0].isnan().any()
+    for format, form in ((lacis.Dcsr, "list"), (lacis.Format.parse(NEST), "push")):
+        y = lacis.einsum(LINEAR, lacis.pack(dense, format, mask), x, steps=[steps.Own("0", form)])
+        assert bool((y[1].isnan() == mask.any(1)).all()) and not y[0].isnan().any()
 
 
 def test_a_list_is_not_taken_where_it_is_slower():
@@ -103,10 +178,11 @@ def test_a_list_is_not_taken_where_it_is_slower():
     torch.testing.assert_close(kernel(many, v), many.to_dense() @ v)
 
 
-def test_the_form_is_the_same_given_back():
+@pytest.mark.parametrize("format, asked", [(lacis.Dcsr, []), (lacis.Format.parse(NEST), [steps.Own("0", "push")])])
+def test_the_form_is_the_same_given_back(format, asked):
     dense, _ = sparse(17, 23)
-    packed, x = lacis.pack(dense, lacis.Dcsr), torch.randn(3, 23)
-    kernel = lacis.compile(LINEAR, packed, x)
+    packed, x = lacis.pack(dense, format), torch.randn(3, 23)
+    kernel = lacis.compile(LINEAR, packed, x, steps=asked)
     again = lacis.compile(LINEAR, packed, x, steps=kernel.steps)
     assert again.loaded.code == kernel.loaded.code and again.steps == kernel.steps
     first = kernel(packed, x)
@@ -140,6 +216,9 @@ REFUSED = {
         [steps.Own("0", "list")],
         "'0' is a sum, each of whose parts meets every element of the output",
     ),
+    "located": (lacis.Csr, [steps.Own("0", "push")], "its levels are located, and push nothing"),
+    "unbounded": (lacis.Csc, [steps.Own("0", "push")], "no level above owns i, which has no bound"),
+    "large": (NEST.replace("16", "512"), [steps.Own("0", "push")], "a tile of 512 elements is more than 256"),
     "walk": (lacis.Dcsr, [steps.Walk("0", "i"), steps.Own("0", "list")], "walk says already how operand '0' is walked"),
     "relayout": (lacis.Dcsr, [steps.Relayout("out")], RELAYOUT),
 }

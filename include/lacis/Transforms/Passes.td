@@ -30,7 +30,6 @@ def LacisLowerSums : LacisPass<"lacis-lower-sums"> {
 
 def LacisChooseWalks : LacisPass<"lacis-choose-walks"> {
   let summary = "Chooses how the levels of an operand own the elements of the output, or walks its companion index.";
-  let options = [Option<"target", "target", "std::string", "\"cpu\"", "the target: cpu, cuda, cuda:sm_90a">];
 }
 
 def LacisLinalgToLoops : LacisPass<"lacis-linalg-to-loops"> {

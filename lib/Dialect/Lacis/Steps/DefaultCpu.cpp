@@ -65,6 +65,20 @@ static bool isFilledIn(LoopOp loop, LoopOp copy) {
   return found;
 }
 
+/// The loops around what the nest of `panel` writes to a copy, outermost first; those of `lane` left out.
+static SmallVector<LoopOp> rowLoops(LoopOp panel, StringRef lane) {
+  WriteOp last;
+  panel->walk([&](WriteOp write) {
+    auto copy = write.getTensor().getDefiningOp<WorkspaceOp>();
+    last = copy && !copy->hasAttr("lacis.place") ? write : last;
+  });
+  SmallVector<LoopOp> loops;
+  for (LoopOp loop = last ? last->getParentOfType<LoopOp>() : panel; loop != panel; loop = loop->getParentOfType<LoopOp>())
+    if (letterOf(loop.getName()) != lane)
+      loops.insert(loops.begin(), loop);
+  return loops;
+}
+
 /// Rows go from the accumulators to the output as soon as there is a tile of them, through the first-level cache; the
 /// loops of the nest begin with `prefix`.
 static void emptyInTiles(ScheduleBuilder &schedule, StringRef lane, const CopyRule &copy, const std::string &prefix) {
@@ -72,8 +86,7 @@ static void emptyInTiles(ScheduleBuilder &schedule, StringRef lane, const CopyRu
   LoopOp panel = nest.find((prefix + lane + "0").str());
   if (failed(schedule.getResult()) || !panel)
     return;
-  SmallVector<LoopOp> inside = llvm::to_vector(
-      llvm::make_filter_range(perfectChain(panel), [&](LoopOp loop) { return letterOf(loop.getName()) != lane; }));
+  SmallVector<LoopOp> inside = rowLoops(panel, lane);
   if (inside.empty() || inside.front().getTrip())
     return;
   StringRef letter = letterOf(inside.front().getName());

@@ -331,7 +331,8 @@ static bool guardsWhatItFinds(LoopOp loop) {
 }
 
 bool lacis::canJam(LoopOp loop) {
-  if (guardsWhatItFinds(loop))
+  bool hasTile = loop->walk([](WorkspaceOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (hasTile || guardsWhatItFinds(loop))
     return false;
   SmallVector<Value> reached{loop.getCoordinate()};
   for (size_t next = 0; next < reached.size(); ++next)

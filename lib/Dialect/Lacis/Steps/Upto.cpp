@@ -50,7 +50,10 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "upto: loops of the nest are marked already; say it before other steps";
   bool isCopied = false;
   top->walk([&](Operation *op) {
-    isCopied |= llvm::any_of(op->getOperands(), [](Value value) { return value.getDefiningOp<WorkspaceOp>(); });
+    isCopied |= llvm::any_of(op->getOperands(), [](Value value) {
+      auto workspace = value.getDefiningOp<WorkspaceOp>();
+      return workspace && !workspace->hasAttr("lacis.place"); // no tile of the nest's own
+    });
   });
   if (isCopied)
     return emitError(loc) << "upto: an operand is copied for all sizes already; say it before relayout";

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A nest whose loops an operand's levels drive: what its forms share.
+#include "OwnedNest.h"
+
+using namespace mlir;
+using namespace lacis;
+
+OwnedNest::OwnedNest(linalg::GenericOp root, OpOperand &operand, Letters letters, BlockArgument output,
+                     const llvm::StringMap<Value> &sizes)
+    : loc(root.getLoc()), root(root), product(cast<linalg::GenericOp>(operand.getOwner())), operand(operand),
+      tensor(operand.get()), format(formatOf(tensor)), letters(letters), output(output), sizes(sizes) {
+  AffineMap map = product.getMatchingIndexingMap(&operand);
+  summed.resize(map.getNumResults());
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis) {
+    std::string name = letterName(product, map.getDimPosition(axis));
+    auto *found = llvm::find_if(letters, [&](Letter &letter) { return letter.name == name; });
+    summed[axis].name = name;
+    summed[axis].size = sizes.lookup(name);
+    axes.push_back(found == letters.end() ? &summed[axis] : found);
+    if (found != letters.end())
+      owned.push_back(axis);
+  }
+}
+
+SmallVector<Digit> OwnedNest::digitsOf(const Letter &letter) const {
+  SmallVector<Digit> digits;
+  for (LevelAttr level : format.getLevels())
+    llvm::copy_if(level.getDigits(), std::back_inserter(digits), [&](Digit digit) { return isOf(digit, letter); });
+  llvm::sort(digits, [](Digit a, Digit b) { return a.div > b.div; });
+  if (digits.empty())
+    digits.push_back(Digit{static_cast<unsigned>(axes.size()), 1, 0});
+  return digits;
+}
+
+Value OwnedNest::sizeOf(OpBuilder &b, Digit digit, const Letter &letter) {
+  if (digit.mod)
+    return arith::ConstantIndexOp::create(b, loc, digit.mod);
+  if (digit.div == 1)
+    return letter.size;
+  return arith::CeilDivUIOp::create(b, loc, letter.size, arith::ConstantIndexOp::create(b, loc, digit.div));
+}
+
+LoopOp OwnedNest::openLoop(OpBuilder &b, StringRef name, Value size) {
+  OpBuilder inner = loops.empty() ? b : OpBuilder::atBlockEnd(loops.back().getBlock());
+  loops.push_back(LoopOp::create(inner, loc, name, size));
+  b.setInsertionPoint(loops.front()); // sizes stand before the nest
+  return loops.back();
+}
+
+void OwnedNest::closeLoops() {
+  for (LoopOp loop : loops) {
+    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
+    YieldOp::create(end, loc, ValueRange());
+  }
+  loops.clear();
+}
+
+OpBuilder OwnedNest::compose(OpBuilder inner, llvm::function_ref<bool(const Letter &)> isKnown) {
+  for (Letter &letter : letters) {
+    if (letter.coordinate || !isKnown(letter))
+      continue;
+    letter.compose(inner, loc);
+    int64_t largest = 1;
+    for (auto &[digit, value] : letter.digits)
+      largest = std::max(largest, digit.div);
+    if (!needsGuard(letter.size, largest, letter.digits.size()))
+      continue;
+    Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
+    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+  }
+  return inner;
+}
+
+SmallVector<Value> OwnedNest::coordinates(Expression &expression) {
+  SmallVector<Value> found;
+  for (Letter &letter : letters) {
+    found.push_back(letter.coordinate);
+    expression.noteDigits(letter);
+  }
+  return found;
+}
+
+FailureOr<Value> OwnedNest::write(OpBuilder &b, Expression &expression) {
+  SmallVector<Value> place = coordinates(expression);
+  FailureOr<Value> value = expression.element(b, root.getResult(0), place);
+  if (succeeded(value))
+    WriteOp::create(b, loc, *value, output, place, Value(), IntegerAttr());
+  return value;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A nest whose loops an operand's levels drive: what its forms share.
+#ifndef LACIS_LIB_TRANSFORMS_OWNEDNEST_H
+#define LACIS_LIB_TRANSFORMS_OWNEDNEST_H
+
+#include "Expression.h"
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+namespace lacis {
+
+class OwnedNest {
+public:
+  using Letters = llvm::MutableArrayRef<Letter>;
+
+  /// `letters` are those of the output, which becomes `root`'s result.
+  OwnedNest(mlir::linalg::GenericOp root, mlir::OpOperand &operand, Letters letters, mlir::BlockArgument output,
+            const llvm::StringMap<mlir::Value> &sizes);
+
+protected:
+  /// The digits of a letter that the operand's levels have, most significant first; the letter itself where they have none.
+  llvm::SmallVector<Digit> digitsOf(const Letter &letter) const;
+  bool isOf(Digit digit, const Letter &letter) const { return axes[digit.axis] == &letter; }
+  mlir::Value sizeOf(mlir::OpBuilder &b, Digit digit, const Letter &letter);
+  /// One loop more, inside of the others.
+  LoopOp openLoop(mlir::OpBuilder &b, llvm::StringRef name, mlir::Value size);
+  void closeLoops();
+  /// Where the coordinates of the letters are known whose digits all are, inside of their guards.
+  mlir::OpBuilder compose(mlir::OpBuilder inner, llvm::function_ref<bool(const Letter &)> isKnown);
+  /// Writes the element at the letters' coordinates; answers its value.
+  llvm::FailureOr<mlir::Value> write(mlir::OpBuilder &b, Expression &expression);
+  /// The letters' coordinates, of which the expression knows the digits.
+  llvm::SmallVector<mlir::Value> coordinates(Expression &expression);
+
+  mlir::Location loc;
+  mlir::linalg::GenericOp root, product;
+  mlir::OpOperand &operand;
+  mlir::Value tensor;
+  FormatAttr format;
+  Letters letters;
+  mlir::BlockArgument output;
+  const llvm::StringMap<mlir::Value> &sizes;
+  llvm::SmallVector<Letter> summed;   // letters of the operand that the output lacks
+  llvm::SmallVector<Letter *> axes;   // by axis of the operand
+  llvm::SmallVector<unsigned> owned;  // the axes that the output has
+  llvm::SmallVector<LoopOp> loops;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_OWNEDNEST_H
