@@ -35,7 +35,8 @@ SECTIONS = {
     ],
     "Formats": [
         *(lacis.Format, lacis.Csr, lacis.Csc, lacis.Coo, lacis.Dcsr, lacis.Ell, lacis.Bsr, lacis.Bcsc),
-        *(lacis.BlockedEll, lacis.Dense, lacis.Csf, lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum),
+        *(lacis.BlockedEll, lacis.NMFormat, lacis.TwoFour, lacis.Bitmap, lacis.Dense, lacis.Csf, lacis.GroupCoo),
+        *(lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum),
         *(lacis.decompose, lacis.nnz, lacis.digit, lacis.Rule, lacis.iter, lacis.fuse),
     ],
     "Sparsifiers": [

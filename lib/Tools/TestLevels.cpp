@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
 
 using namespace mlir;
@@ -17,7 +18,8 @@ namespace {
 /// Loads, sizes and widths are `test` operations.
 class TestBuilder : public LevelBuilder {
 public:
-  using LevelBuilder::LevelBuilder;
+  TestBuilder(OpBuilder &b, Location loc, LevelAttr level) : LevelBuilder(b, loc), level(level) {}
+  LevelAttr getLevel() override { return level; }
   Type indexType() override { return b.getI32Type(); }
   Value constant(int64_t value) override { return arith::ConstantIntOp::create(b, loc, indexType(), value); }
   Value size() override { return make("test.size", {}); }
@@ -34,12 +36,15 @@ private:
     OperationState state(loc, name, operands, indexType());
     return b.create(state)->getResult(0);
   }
+
+  LevelAttr level;
 };
 
 /// `func @f(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.level = …}` gets what the level emits.
 struct TestLevels : PassWrapper<TestLevels, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestLevels)
   StringRef getArgument() const override { return "lacis-test-levels"; }
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<math::MathDialect>(); }
   StringRef getDescription() const override { return "Emits the code of the level that a function names."; }
 
   void runOnOperation() override {
@@ -51,13 +56,17 @@ struct TestLevels : PassWrapper<TestLevels, OperationPass<func::FuncOp>> {
       return signalPassFailure();
     }
     OpBuilder b(&getOperation().getBody().front(), getOperation().getBody().front().begin());
-    TestBuilder builder(b, getOperation().getLoc());
+    TestBuilder builder(b, getOperation().getLoc(), level);
     Value parent = getOperation().getArgument(0), crd = getOperation().getArgument(2);
-    builder.use("test.slots", level.getExtent().emitSlots(builder, getOperation().getArgument(1)));
+    if (Value slots = level.getExtent().emitSlots(builder, getOperation().getArgument(1)))
+      builder.use("test.slots", slots);
     auto [lo, hi] = level.getExtent().emitBounds(builder, parent);
     builder.use("test.bounds", {lo, hi});
-    Coordinate coordinate = level.getCoordinate().emitCoordinate(builder, lo, lo);
+    SmallVector<Value> state = level.getCoordinate().emitOpen(builder, parent, lo);
+    Coordinate coordinate = level.getCoordinate().emitNext(builder, lo, lo, state);
     builder.use("test.coordinate", {coordinate.crd, coordinate.valid});
+    if (!coordinate.state.empty())
+      builder.use("test.state", coordinate.state);
     builder.use("test.seek", level.getCoordinate().emitSeek(builder, lo, hi, crd));
     if (level.getExtent().coversDomain())
       builder.use("test.locate", level.getExtent().emitLocate(builder, parent, crd));

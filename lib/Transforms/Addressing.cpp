@@ -34,16 +34,15 @@ std::pair<TensorSource, int64_t> lacis::dimensionOf(Value size, ArrayRef<Workspa
 Value StorageLevel::constant(int64_t value) { return integerConstant(b, loc, indexType(), value); }
 
 Value StorageLevel::load(StringRef buffer, Value index) {
-  LevelAttr attr = format.getLevels()[level];
-  Type element;
-  for (const BufferSpec &spec : attr.getExtent().getBuffers())
-    if (spec.name == buffer)
-      element = spec.elementType;
-  for (const BufferSpec &spec : attr.getCoordinate().getBuffers())
-    if (spec.name == buffer)
-      element = spec.elementType;
+  SmallVector<BufferSpec> buffers = getLevel().getBuffers();
+  const BufferSpec &spec = *llvm::find_if(buffers, [&](const BufferSpec &known) { return known.name == buffer; });
+  Type element = spec.elementType;
   Value address = elementAddress(b, loc, arguments.array(source, nameOf(buffer)), index, element);
-  return castInteger(b, loc, LLVM::LoadOp::create(b, loc, element, address), indexType());
+  Value loaded = LLVM::LoadOp::create(b, loc, element, address);
+  bool widens = element.getIntOrFloatBitWidth() < indexType().getIntOrFloatBitWidth();
+  if (spec.isUnsigned && widens)
+    return arith::ExtUIOp::create(b, loc, indexType(), loaded);
+  return castInteger(b, loc, loaded, indexType());
 }
 
 Value StorageLevel::digitSize(Digit digit) {
@@ -62,7 +61,7 @@ Value StorageLevel::size() {
   return product ? product : constant(1);
 }
 
-Value StorageLevel::width() { return arguments.arrayDim(source, nameOf("crd"), 1); }
+Value StorageLevel::width() { return arguments.arrayDim(source, nameOf(getLevel().getPositionsArray()), 1); }
 
 //===- DenseAccess --------------------------------------------------------===//
 

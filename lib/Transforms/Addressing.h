@@ -16,6 +16,7 @@ public:
       : LevelBuilder(b, loc), arguments(arguments), source(std::move(source)), format(format), level(level),
         shape(std::move(shape)) {}
 
+  LevelAttr getLevel() override { return format.getLevels()[level]; }
   mlir::Type indexType() override { return arguments.getIndexType(); }
   mlir::Value constant(int64_t value) override;
   mlir::Value load(llvm::StringRef buffer, mlir::Value index) override;

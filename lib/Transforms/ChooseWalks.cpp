@@ -39,14 +39,12 @@ SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) 
   return axes;
 }
 
-/// Every kind of the format has code, or an error that names the one that has none.
+/// Loops over the format, or over its companion, can be generated; or an error that names what has no code.
 LogicalResult requireCode(FormatAttr format, Location loc) {
-  if (!format.getBindings().empty())
-    return emitError(loc) << "formats with 'let' bindings have no code yet: " << format;
   if (format.getLayout())
     return emitError(loc) << "formats with a 'layout' have no code yet: " << format;
   for (auto [number, level] : llvm::enumerate(format.getLevels())) {
-    if (!level.getExtent().hasCode())
+    if (!level.getExtent().hasCompanion())
       return emitError(loc) << "level kind '" << level.getExtent().getMnemonic() << "' (level " << number
                             << ") has no code yet";
     if (!level.getCoordinate().hasCode())
@@ -61,7 +59,10 @@ bool walksEntries(FormatAttr format) {
   ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
   auto covers = [](LevelAttr level) { return level.getExtent().coversDomain(); };
   auto follows = [](LevelAttr level) { return level.getExtent().followsParent(); };
-  return llvm::all_of(prefix, covers) || llvm::all_of(prefix.drop_front(), follows);
+  if (!format.hasCode())
+    return false;
+  return llvm::all_of(prefix, covers) ||
+         (prefix[0].isRandomAccess() && llvm::all_of(prefix.drop_front(), follows));
 }
 
 /// The tensor, or its companion whose positions are its entries.

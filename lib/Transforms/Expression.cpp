@@ -44,7 +44,9 @@ bool lacis::scatters(linalg::GenericOp generic, OpOperand &operand) {
 bool lacis::mayPad(Value tensor) {
   if (auto walk = tensor.getDefiningOp<WalkOp>())
     tensor = walk.getSource();
-  return formatOf(tensor).getLevels().back().getExtent().coversDomain();
+  FormatAttr format = formatOf(tensor); // a companion of bindings names entries alone
+  LevelAttr last = format.getLevels().back();
+  return format.getBindings().empty() && (last.getExtent().coversDomain() || last.getCoordinate().isImplicit());
 }
 
 /// What the names of loops begin with in a product with a part of a sum.

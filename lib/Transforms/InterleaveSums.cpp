@@ -18,6 +18,20 @@ using namespace lacis;
 
 namespace {
 
+/// `value` is `carried`, or what operations of that name have added to it, one after the other, behind guards too.
+bool addsUp(Value value, Value carried, OperationName name) {
+  if (value == carried)
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (auto guard = dyn_cast_or_null<scf::IfOp>(op)) {
+    unsigned result = cast<OpResult>(value).getResultNumber();
+    return addsUp(guard.thenYield().getOperand(result), carried, name) &&
+           addsUp(guard.elseYield().getOperand(result), carried, name);
+  }
+  return op && op->getName() == name && op->getNumOperands() == 2 &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return addsUp(operand, carried, name); });
+}
+
 /// The operation that adds a round to the value that a loop carries, inside loops and guards too; or null.
 Operation *combinerOf(scf::ForOp loop, unsigned number) {
   Value value = loop.getYieldedValues()[number], carried = loop.getRegionIterArg(number);
@@ -31,7 +45,8 @@ Operation *combinerOf(scf::ForOp loop, unsigned number) {
     } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
       value = select.getTrueValue();
     } else {
-      return op->getNumOperands() == 2 && llvm::is_contained(op->getOperands(), carried) ? op : nullptr;
+      bool adds = llvm::any_of(op->getOperands(), [&](Value v) { return addsUp(v, carried, op->getName()); });
+      return op->getNumOperands() == 2 && adds ? op : nullptr;
     }
   }
   return nullptr;

@@ -148,9 +148,9 @@ Value KernelArguments::arrayDim(const TensorSource &source, StringRef name, int6
   return integer(arrayDimRecord(source, name, dim));
 }
 
-/// The array sizes whose product is the room of a level that stores its coordinates.
+/// The array sizes whose product is the room of a level that has an array with an element for each position.
 SmallVector<DictionaryAttr> KernelArguments::roomOf(const TensorSource &source, LevelAttr level, unsigned number) {
-  std::string name = ("crd" + Twine(number)).str();
+  std::string name = (level.getPositionsArray() + Twine(number)).str();
   SmallVector<DictionaryAttr> records{arrayDimRecord(source, name, 0)};
   if (level.getExtent().hasCapacity()) // one row of the array for each parent
     records.push_back(arrayDimRecord(source, name, 1));
@@ -282,23 +282,37 @@ ArrayAttr KernelArguments::constantSize(int64_t size) { return factor(b, -1, 1, 
 
 ArrayAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
   SmallVector<Attribute> factors;
+  bool isKnown = format.getBindings().empty();
   auto add = [&](DictionaryAttr record, int64_t div) {
     integer(record);
     llvm::append_range(factors, factor(b, indexOf(record), div, 1));
   };
   for (auto [number, level] : llvm::enumerate(format.getLevels().drop_back(format.getNumTileLevels()))) {
-    if (level.getCoordinate().isStored()) {
+    ExtentInterface extent = level.getExtent();
+    if (!level.getPositionsArray().empty()) {
       factors.clear(); // its array has one element a position, under all parents together
+      isKnown = true;
       for (DictionaryAttr record : roomOf(source, level, number))
         add(record, 1);
       continue;
     }
+    if (extent.hasCapacity() && extent.getTrip()) {
+      llvm::append_range(factors, factor(b, -1, 1, *extent.getTrip()));
+      continue;
+    }
+    isKnown &= extent.coversDomain() || extent.followsParent() || extent.isLink();
+    if (!isKnown || !extent.coversDomain())
+      continue;
     for (const Digit &digit : level.getDigits()) {
       if (digit.mod)
         llvm::append_range(factors, factor(b, -1, 1, digit.mod));
       else
         add(dimRecord(source, digit.axis), digit.div);
     }
+  }
+  if (!isKnown) { // by the arrays: whoever allocates the output knows the pattern
+    factors.clear();
+    add(dimRecord({TensorSource::Output, -1, "", ""}, 0), 1);
   }
   if (factors.empty())
     llvm::append_range(factors, factor(b, -1, 1, 1));

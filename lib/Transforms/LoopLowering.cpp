@@ -168,14 +168,17 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   return success();
 }
 
-/// The body at one position; padding passes the carried values on.
+/// The body at one position; padding passes the carried values on. `state` is what the coordinate of the next position
+/// must know of those before.
 FailureOr<SmallVector<Value>> LoopLowering::lowerPosition(OpBuilder &b, LevelLoopOp loop, StorageLevel &level,
-                                                          Value lo, Value position, ValueRange carried) {
+                                                          Value lo, Value position, ValueRange carried,
+                                                          SmallVector<Value> &state) {
   Location loc = loop.getLoc();
   LevelAttr attr = formatOf(loop.getTensor()).getLevels()[loop.getLevel()];
   Coordinate found;
   if (!attr.getDigits().empty())
-    found = attr.getCoordinate().emitCoordinate(level, lo, position);
+    found = attr.getCoordinate().emitNext(level, lo, position, state);
+  state = found.state;
   mapping.map(loop.getPosition(), position);
   SmallVector<Value> digits = splitDigits(b, loc, level, attr.getDigits(), found.crd);
   for (auto [before, after] : llvm::zip(loop.getCoordinates(), digits))
@@ -198,32 +201,53 @@ FailureOr<SmallVector<Value>> LoopLowering::lowerPosition(OpBuilder &b, LevelLoo
   return SmallVector<Value>(guard.getResults());
 }
 
+/// So many positions side by side that none of them pays for a loop.
+static constexpr int64_t kFewPositions = 4;
+
+/// One position after the other, without a loop.
+LogicalResult LoopLowering::lowerFewPositions(OpBuilder &b, LevelLoopOp loop, Value lo, int64_t trip,
+                                              SmallVector<Value> carried, SmallVector<Value> state) {
+  StorageLevel level = storageLevel(b, loop.getLoc(), loop.getTensor(), loop.getLevel());
+  for (int64_t number = 0; number < trip; ++number) {
+    Value place = level.constant(number);
+    Value position = number ? arith::AddIOp::create(b, loop.getLoc(), lo, place).getResult() : lo;
+    auto result = lowerPosition(b, loop, level, lo, position, carried, state);
+    if (failed(result))
+      return failure();
+    carried = std::move(*result);
+  }
+  mapping.map(loop.getResults(), carried);
+  return success();
+}
+
 LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   Location loc = loop.getLoc();
   StorageLevel level = storageLevel(b, loc, loop.getTensor(), loop.getLevel());
   LevelAttr attr = formatOf(loop.getTensor()).getLevels()[loop.getLevel()];
-  auto [lo, hi] = attr.getExtent().emitBounds(level, mapping.lookup(loop.getParent()));
-  SmallVector<Value> inits = mapped(loop.getInits());
-  if (attr.getExtent().getTrip() == 1) { // one position: no loop
-    if (loop->hasAttr("lacis.pipeline"))
-      return loop.emitError("pipeline: loop '") << loop.getName() << "' has one round, which has none to load ahead";
-    auto result = lowerPosition(b, loop, level, lo, lo, inits);
-    if (failed(result))
-      return failure();
-    mapping.map(loop.getResults(), *result);
-    return success();
-  }
+  Value parent = mapping.lookup(loop.getParent());
+  auto [lo, hi] = attr.getExtent().emitBounds(level, parent);
+  SmallVector<Value> inits = mapped(loop.getInits()), state = attr.getCoordinate().emitOpen(level, parent, lo);
+  std::optional<int64_t> trip = attr.getExtent().getTrip();
+  if (trip == 1 && loop->hasAttr("lacis.pipeline"))
+    return loop.emitError("pipeline: loop '") << loop.getName() << "' has one round, which has none to load ahead";
+  if (trip == 1 || (trip && *trip <= kFewPositions && !loop.getUnroll() && !loop->hasAttr("lacis.pipeline")))
+    return lowerFewPositions(b, loop, lo, *trip, std::move(inits), std::move(state));
   Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(arguments.getIndexType(), 1));
+  size_t count = inits.size();
+  llvm::append_range(inits, state);
   auto made = scf::ForOp::create(b, loc, lo, hi, one, inits);
   made.getBody()->clear();
   made->setAttr("lacis.name", loop.getNameAttr());
   annotateRounds(made, loop);
   OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
   StorageLevel inside = storageLevel(inner, loc, loop.getTensor(), loop.getLevel());
-  auto result = lowerPosition(inner, loop, inside, lo, made.getInductionVar(), made.getRegionIterArgs());
+  ValueRange arguments = made.getRegionIterArgs();
+  state.assign(arguments.begin() + count, arguments.end());
+  auto result = lowerPosition(inner, loop, inside, lo, made.getInductionVar(), arguments.take_front(count), state);
   if (failed(result))
     return failure();
+  llvm::append_range(*result, state);
   scf::YieldOp::create(inner, loc, *result);
-  mapping.map(loop.getResults(), made.getResults());
+  mapping.map(loop.getResults(), made.getResults().take_front(count));
   return success();
 }

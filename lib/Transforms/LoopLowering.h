@@ -24,7 +24,10 @@ private:
   llvm::LogicalResult lowerLevelLoop(mlir::OpBuilder &b, LevelLoopOp loop);
   llvm::FailureOr<llvm::SmallVector<mlir::Value>> lowerPosition(mlir::OpBuilder &b, LevelLoopOp loop,
                                                                 StorageLevel &level, mlir::Value lo,
-                                                                mlir::Value position, mlir::ValueRange carried);
+                                                                mlir::Value position, mlir::ValueRange carried,
+                                                                llvm::SmallVector<mlir::Value> &state);
+  llvm::LogicalResult lowerFewPositions(mlir::OpBuilder &b, LevelLoopOp loop, mlir::Value lo, int64_t trip,
+                                        llvm::SmallVector<mlir::Value> carried, llvm::SmallVector<mlir::Value> state);
   llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
   void lowerWorkspace(mlir::OpBuilder &b, WorkspaceOp op);
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);

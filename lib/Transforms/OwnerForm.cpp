@@ -25,7 +25,8 @@ static bool isLocated(LevelAttr level, ArrayRef<unsigned> axes) {
 }
 
 bool lacis::isLocated(FormatAttr format, ArrayRef<unsigned> axes) {
-  return llvm::all_of(format.getLevels(), [&](LevelAttr level) { return ::isLocated(level, axes); });
+  return format.hasCode() &&
+         llvm::all_of(format.getLevels(), [&](LevelAttr level) { return ::isLocated(level, axes); });
 }
 
 bool lacis::nestsDigits(FormatAttr format) {
@@ -57,7 +58,12 @@ static std::string namesOf(FormatAttr format, LevelAttr level) {
   return level.getDigits().size() == 1 ? names : "(" + names + ")";
 }
 
+/// What follows from a binding, or from levels without loops, is found by the companion alone.
+static constexpr StringLiteral kNoLoops = "its levels have no loops of their own";
+
 static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
+  if (!format.hasCode())
+    return kNoLoops.str();
   LevelAttr first = format.getLevels()[0];
   std::string names = namesOf(format, first);
   if (digitsOf(first, axes) != first.getDigits().size())
@@ -83,6 +89,8 @@ unsigned lacis::ownerLevels(FormatAttr format, ArrayRef<unsigned> axes) {
 static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
   if (isLocated(format, axes))
     return "its levels are located, and push nothing";
+  if (!format.hasCode())
+    return kNoLoops.str();
   int64_t elements = 1;
   for (LevelAttr level : format.getLevels().drop_front(ownerLevels(format, axes)))
     for (Digit digit : level.getDigits()) {

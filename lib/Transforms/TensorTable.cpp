@@ -92,12 +92,20 @@ void TensorTable::addArray(const TensorSource &source, StringRef name, Type elem
   tensors.push_back(std::move(tensor));
 }
 
-/// Does the array say, in one word for each parent, which coordinates are stored?
-static bool isPresence(LevelAttr level, const BufferSpec &buffer) {
-  CoordinateInterface coordinate = level.getCoordinate();
-  bool isOwn = Attribute(level.getExtent()) != Attribute(coordinate);
-  return isOwn && !coordinate.isStored() &&
-         llvm::any_of(coordinate.getBuffers(), [&](const BufferSpec &own) { return own.name == buffer.name; });
+/// Words with a bit for each coordinate of the level, under `parents` positions; nothing where no product tells them.
+std::optional<TensorTable::Product> TensorTable::wordsOf(LevelAttr level, ArrayRef<int> axes, Product parents) {
+  constexpr int64_t kWord = 32;
+  ArrayRef<Digit> digits = level.getDigits();
+  int64_t coordinates = 1;
+  for (const Digit &digit : digits)
+    coordinates *= digit.mod;
+  if (int64_t words = llvm::divideCeil(coordinates, kWord); words > 1)
+    parents.push_back(Factor{-1, 1, words});
+  else if (coordinates == 0 && digits.size() == 1)
+    parents.push_back(Factor{axes[digits[0].axis], digits[0].div * kWord, 1});
+  else if (coordinates == 0)
+    return std::nullopt;
+  return parents;
 }
 
 /// The arrays of one level under `parents` positions; answers the positions of the level.
@@ -124,8 +132,10 @@ TensorTable::Product TensorTable::addLevel(const TensorSource &source, LevelAttr
       dims = SmallVector<Dimension>{{parents, 1}};
     if (buffer.length == BufferSpec::Positions)
       dims = width.empty() ? SmallVector<Dimension>{{positions, 0}} : SmallVector<Dimension>{{parents, 0}, {width, 0}};
-    if (buffer.length == BufferSpec::Unknown && isPresence(level, buffer))
+    if (buffer.length == BufferSpec::Parents)
       dims = SmallVector<Dimension>{{parents, 0}};
+    if (std::optional<Product> words = wordsOf(level, axes, parents); words && buffer.length == BufferSpec::Bits)
+      dims = SmallVector<Dimension>{{*words, 0}};
     addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType, std::move(dims));
   }
   return positions;

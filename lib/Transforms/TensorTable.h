@@ -56,6 +56,7 @@ private:
   void addOperand(mlir::BlockArgument argument);
   void addStorage(mlir::Value tensor);
   void addLists(BalanceOp lists);
+  static std::optional<Product> wordsOf(LevelAttr level, llvm::ArrayRef<int> axes, Product parents);
   Product addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<int> axes,
                    Product parents);
   void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,

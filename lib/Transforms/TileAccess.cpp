@@ -67,7 +67,7 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
             0};
   ArrayRef<LevelAttr> levels = format.getLevels();
   bool isMatrix = levels.size() == 2 && llvm::all_of(levels, [](LevelAttr level) {
-                    return level.getExtent().coversDomain() && !level.getCoordinate().isStored() &&
+                    return level.getExtent().coversDomain() && level.getCoordinate().isImplicit() &&
                            level.getDigits().size() == 1 && level.getDigits()[0].mod == 0;
                   });
   if (isMatrix && source.kind != TensorSource::Output) {

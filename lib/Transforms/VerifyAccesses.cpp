@@ -28,8 +28,12 @@ static StringRef objectionTo(Operation *op, LevelAttr level) {
     return extent.coversDomain() || extent.isLink() ? "" : "has no position for each coordinate, and is no link";
   if (isa<OwnerOp>(op))
     return extent.hasOwner() ? "" : "does not tell the parent of a position";
-  if (isa<SeekOp>(op) && !level.getCoordinate().isOrdered())
+  if (isa<PositionsOp>(op))
+    return level.getPositionsArray().empty() ? "has no array with an element for each position" : "";
+  if (isa<SeekOp>(op) && !level.getCoordinate().canSeek())
     return "has no order of coordinates to seek in";
+  if (isa<CoordinateOp>(op) && !level.getCoordinate().isStateless())
+    return "knows a coordinate by those before it: walk it in order";
   bool isCode = isa<BoundsOp>(op)       ? extent.hasCode()
                 : isa<CoordinateOp>(op) ? level.getCoordinate().hasCode()
                                         : level.hasCode();
@@ -38,7 +42,7 @@ static StringRef objectionTo(Operation *op, LevelAttr level) {
 
 static LogicalResult verifyLevelOf(Operation *op) {
   auto number = op->getAttrOfType<IntegerAttr>("level");
-  if (!number || !isa<LevelLoopOp, LocateOp, BoundsOp, OwnerOp, SeekOp, CoordinateOp>(op))
+  if (!number || !isa<LevelLoopOp, LocateOp, PositionsOp, BoundsOp, OwnerOp, SeekOp, CoordinateOp>(op))
     return success();
   LevelAttr level = formatOf(op->getOperand(0)).getLevels()[number.getInt()];
   StringRef why = objectionTo(op, level);

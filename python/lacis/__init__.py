@@ -14,9 +14,9 @@ __version__ = "0.1.0"
 _ROOMS = {
     "errors": ["CompileError", "DataError", "Error", "FormatError", "ScheduleError"],
     "formats": [
-        "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Csb", "Csc", "CscTensor", "Csf", "Csr", "CsrTensor", "Dcsr",
-        "Dense", "Ell", "EllpackTensor", "Format", "GroupCoo", "Hyb", "Rule", "SparseTensor", "SrBcrs", "Sum",
-        "decompose", "digit", "fuse", "iter", "nnz",
+        "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Csb", "Csc", "CscTensor", "Csf", "Csr", "CsrTensor",
+        "Dcsr", "Dense", "Ell", "EllpackTensor", "Format", "GroupCoo", "Hyb", "NMFormat", "Rule", "SparseTensor",
+        "SrBcrs", "Sum", "TwoFour", "decompose", "digit", "fuse", "iter", "nnz",
     ],
     "packing": ["PackedTensor", "pack"],
     "patterns": ["Pattern"],

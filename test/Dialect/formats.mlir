@@ -39,8 +39,8 @@ func.func private @sell(tensor<?x?xf32, #lacis.format<(i, j) let r = rank(i by n
 // CHECK-SAME:  (i, j) let d = j - i -> (d : compressed, i : range)>
 func.func private @dia(tensor<?x?xf32, #lacis.format<(i, j) let d = j - i -> (d : compressed, i : range)>>)
 // CHECK-LABEL: @antidiagonals
-// CHECK-SAME:  (i, j) let d = i + j -> (d : compressed, i : range*fn)>
-func.func private @antidiagonals(tensor<?x?xf32, #lacis.format<(i, j) let d = i + j -> (d : compressed, i : range*fn)>>)
+// CHECK-SAME:  (i, j) let d = i + j -> (d : compressed, i : range)>
+func.func private @antidiagonals(tensor<?x?xf32, #lacis.format<(i, j) let d = i + j -> (d : compressed, i : range)>>)
 // CHECK-LABEL: @bitmap
 // CHECK-SAME:  (i floordiv 16 : dense, j floordiv 16 : compressed, (i mod 16, j mod 16) : bitmap)>
 func.func private @bitmap(tensor<?x?xf32, #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, (i mod 16, j mod 16) : bitmap)>>)

@@ -57,8 +57,32 @@
 // expected-error @below {{extent 'batch' stores values only, so it takes no coordinate 'bitmap': leave it out}}
 #a = #lacis.level<d0 : batch*bitmap>
 // -----
-// expected-error @below {{a delta has 1 to 32 bits, not 40}}
+// expected-error @below {{a delta has 8 or 16 bits, not 40}}
 #a = #lacis.level<d0 : var*delta<40>>
+// -----
+// expected-error @below {{extent 'full' has every coordinate, so 'delta' would store nothing new: use 'dense', or 'var*delta' to leave coordinates out}}
+#a = #lacis.level<d0 : full*delta<8>>
+// -----
+// expected-error @below {{a bitmap has bits for 1024 coordinates at the most: block the axis}}
+#a = #lacis.level<(d0 mod 64, d1 mod 32) : bitmap>
+// -----
+// expected-error @below {{extent 'fixed' with 'bitmap' needs a width: no array shows how long a fibre is}}
+#a = #lacis.level<d0 mod 4 : fixed*bitmap<?>>
+// -----
+// expected-error @below {{extent 'var2' needs an array with an element for each position, 'implicit' has none: use 'var2*crd'}}
+#a = #lacis.level<d0 : var2>
+// -----
+// expected-error @below {{coordinate 'code' needs a fixed number of entries: use 'structured<n>'}}
+#a = #lacis.level<d0 mod 4 : structured<?>>
+// -----
+// expected-error @below {{coordinate 'code' needs groups of a known size: write 'mod m' behind the axis}}
+#a = #lacis.level<d0 : structured<2>>
+// -----
+// expected-error @below {{a group has 256 codes at the most: block the axis}}
+#a = #lacis.level<d0 mod 256 : structured<1>>
+// -----
+// expected-error @below {{a group of 4 coordinates does not hold 5 entries}}
+#a = #lacis.level<d0 mod 4 : structured<5>>
 // -----
 // expected-error @below {{'link' has no digits: write 'link' alone}}
 #a = #lacis.level<d0 : link>

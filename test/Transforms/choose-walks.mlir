@@ -35,9 +35,9 @@ func.func @csc(%w: tensor<?x?xf32, #format>, %x: tensor<?xf32>, %init: tensor<?x
 // -----
 
 // A kind without code is refused by name.
-#format = #lacis.format<(i, j) -> (i : dense, j : bitmap)>
+#format = #lacis.format<(i, j) -> (i : dense, j : var*fn)>
 func.func @refused(%w: tensor<?x?xf32, #format>, %x: tensor<?xf32>, %init: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error @+1 {{level kind 'bitmap' (level 1) has no code yet}}
+  // expected-error @+1 {{level kind 'fn' (level 1) has no code yet}}
   %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i)>],
                        iterator_types = ["parallel", "reduction"]}
       ins(%w, %x : tensor<?x?xf32, #format>, tensor<?xf32>) outs(%init : tensor<?xf32>) {

@@ -3,21 +3,6 @@
 
 // Formats without a walk, and orders that a step cannot have.
 
-#dia = #lacis.format<(i, j) let d = j - i -> (d : compressed, i : range)>
-#maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>]
-func.func @bindings(%w: tensor<?x?xf32, #dia>, %init: tensor<?xf32>) -> tensor<?xf32> {
-  // expected-error @+1 {{formats with 'let' bindings have no code yet: #lacis.format<(i, j) let d = j - i}}
-  %y = linalg.generic {indexing_maps = #maps, iterator_types = ["parallel", "reduction"]}
-      ins(%w : tensor<?x?xf32, #dia>) outs(%init : tensor<?xf32>) {
-  ^bb0(%a: f32, %acc: f32):
-    %r = arith.addf %acc, %a : f32
-    linalg.yield %r : f32
-  } -> tensor<?xf32>
-  return %y : tensor<?xf32>
-}
-
-// -----
-
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed), layout = 1>
 #maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>]
 func.func @layout(%w: tensor<?x?xf32, #csr>, %init: tensor<?xf32>) -> tensor<?xf32> {

@@ -18,7 +18,7 @@ void MirroredCoordinateAttr::printArguments(KindArguments &arguments) const {
   arguments.addWidth("crd", getCrd());
 }
 
-SmallVector<BufferSpec> MirroredCoordinateAttr::getBuffers() const { return {{"crd", getCrd()}}; }
+SmallVector<BufferSpec> MirroredCoordinateAttr::getBuffers() const { return {{"crd", getCrd(), BufferSpec::Positions}}; }
 
 bool MirroredCoordinateAttr::hasCode() const { return true; }
 

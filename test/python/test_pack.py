@@ -249,10 +249,10 @@ def test_values_can_be_replaced_and_take_gradients():
 
 def test_kinds_without_code_are_refused_by_name():
     for text, name in [
-        ("(i, j) -> (i : dense, j : bitmap)", "bitmap"),
-        ("(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<2>)", "structured"),
+        ("(i, j) -> (i : dense, j : var*fn)", "var.fn"),
+        ("(i, j) -> (i : batch, j : compressed)", "batch"),
         ("(i, j) let d = j - i -> (d : compressed, i : range)", "affine"),
-        ("(i, j) -> (i : dense, j : ragged)", "ragged"),
+        ("(i, j) -> (i : dense, j : @mine)", "@mine"),
     ]:
         with pytest.raises(FormatError, match=name):
             pack(torch.ones(4, 4), text)

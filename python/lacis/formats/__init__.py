@@ -14,6 +14,7 @@ from .hyb import Hyb
 from .level import Coordinate, Extent, Level, register
 from .predefined import (
     Bcsc,
+    Bitmap,
     BlockedEll,
     Bsr,
     Coo,
@@ -27,7 +28,9 @@ from .predefined import (
     Dense,
     Ell,
     EllpackTensor,
+    NMFormat,
     SparseTensor,
+    TwoFour,
     as_format,
     is_format,
     words_of,
@@ -36,8 +39,8 @@ from .rule import Rule, digit, nnz
 from .sum import Sum, decompose, split_part
 
 __all__ = [
-    "Axis", "Bcsc", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf", "Csr",
-    "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb", "Level",
-    "Rule", "SparseTensor", "SrBcrs", "Sum", "as_format", "companion", "compose", "decompose", "digit", "fuse",
-    "is_format", "iter", "nnz", "register", "split_part", "words_of",
+    "Axis", "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf",
+    "Csr", "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb", "Level",
+    "NMFormat", "Rule", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "as_format", "companion", "compose", "decompose",
+    "digit", "fuse", "is_format", "iter", "nnz", "register", "split_part", "words_of",
 ]  # fmt: skip

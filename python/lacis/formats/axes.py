@@ -7,6 +7,9 @@ import contextlib
 
 from ..errors import FormatError
 from .digit import Digit
+from .kinds.bitmap import Bitmap
+from .kinds.code import Code
+from .kinds.delta import Delta
 from .kinds.fixed import Fixed
 from .kinds.full import Full
 from .kinds.implicit import Implicit
@@ -46,9 +49,49 @@ class Axis:
 
         `width=None` is the longest fibre, found when a tensor is packed.
         """
-        if width is not None and (isinstance(width, bool) or not isinstance(width, int) or width < 1):
-            raise FormatError(f"a width must be a positive integer, not {width!r}")
+        if width is not None:
+            _check_width(width)
         self.extent = Fixed(width)
+        return self
+
+    def ragged(self) -> "Axis":
+        """A prefix of the coordinates, as long as it must be: `dense -> ragged`; nothing but its length is stored.
+
+        The same as `compress(coordinate=False)`.
+        """
+        return self.compress(coordinate=False)
+
+    def bitmap(self) -> "Axis":
+        """One bit for each coordinate, 1024 at the most: `dense -> bitmap`; values are packed.
+
+        After `pack(n)` each fibre has room for n values.
+
+        >>> with iter(dim=2) as (I, J):
+        ...     outer, inner = J.block(32)
+        >>> inner.bitmap().level().text(("i", "j"))
+        'j mod 32 : bitmap'
+        """
+        return self._listed(Bitmap())
+
+    def delta(self, bits: int = 8) -> "Axis":
+        """The distance to the coordinate before, in 8 or 16 bits: `dense -> var*delta<8>`. Raises `FormatError`.
+
+        A gap of 2**bits - 1 coordinates or more takes positions without an entry, whose values are padding.
+        """
+        if bits not in (8, 16):
+            raise FormatError(f"a delta has 8 or 16 bits, not {bits!r}")
+        return self._listed(Delta(bits))
+
+    def keep(self, n: int) -> "Axis":
+        """At most `n` of the coordinates of a block: `dense -> structured<n>`, a few bits an entry (2:4).
+
+        >>> with iter(dim=2) as (I, J):
+        ...     outer, inner = J.block(4)
+        >>> inner.keep(2).level().text(("i", "j"))
+        'j mod 4 : structured<2>'
+        """
+        _check_width(n)
+        self.extent, self.coordinate = Fixed(n), Code()
         return self
 
     def block(self, size: int) -> tuple["Axis", "Axis"]:
@@ -61,9 +104,20 @@ class Axis:
     def level(self) -> Level:
         return Level(self.digits, self.extent, self.coordinate)
 
+    def _listed(self, coordinate) -> "Axis":
+        if isinstance(self.extent, Full):
+            self.extent = Var()
+        self.coordinate = coordinate
+        return self
+
     def _store(self) -> None:
         if isinstance(self.coordinate, Implicit):
             self.coordinate = Stored()
+
+
+def _check_width(width) -> None:
+    if isinstance(width, bool) or not isinstance(width, int) or width < 1:
+        raise FormatError(f"a width must be a positive integer, not {width!r}")
 
 
 def fuse(*axes: Axis) -> Axis:

@@ -21,7 +21,21 @@ import torch
 from ..errors import DataError, FormatError
 from .digit import Digit
 
-Buffers = dict[str, torch.Tensor]
+
+class Buffers(dict):
+    """A level's own arrays by their short names; `positions` is the one with an element for each position, or None.
+
+    >>> Buffers(crd=torch.tensor([3, 5]), per_position="crd").positions
+    tensor([3, 5])
+    """
+
+    def __init__(self, *arrays, per_position: str | None = None, **named):
+        super().__init__(*arrays, **named)
+        self.per_position = per_position
+
+    @property
+    def positions(self) -> torch.Tensor | None:
+        return self.get(self.per_position)
 
 
 @dataclasses.dataclass
@@ -41,10 +55,18 @@ class Fibre:
         """int64 [positions]: the first entry of each position."""
         return self.begins.nonzero().reshape(-1)
 
+    @functools.cached_property
+    def ends(self) -> torch.Tensor:
+        """int64 [n]: how many positions lie before the end of each entry's."""
+        taken = self.begins.long()
+        extra = self.level.coordinate.extra(self)
+        return torch.cumsum(taken if extra is None else taken * (1 + extra), 0)
+
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""
         bounds = torch.arange(self.parents + 1, device=self.parent.device)
-        return torch.searchsorted(self.parent[self.first], bounds)
+        ends = torch.cat([self.ends.new_zeros(1), self.ends])
+        return ends[torch.searchsorted(self.parent, bounds)]
 
 
 @dataclasses.dataclass
@@ -54,7 +76,7 @@ class Placed:
     pos: torch.Tensor  # int64 [n]
     slots: int
     shape: tuple[int, ...]  # of a buffer with one element per position
-    buffers: Buffers = dataclasses.field(default_factory=dict)
+    buffers: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
@@ -64,6 +86,9 @@ class Positions:
     parent: torch.Tensor  # int64 [slots]
     offset: torch.Tensor  # int64 [slots]: place within the parent's fibre
     slots: int
+    valid: torch.Tensor | None = None  # bool [slots]: it lies under a parent; None when all do
+    width: int | None = None  # how many lie under each parent, where that is one number
+    covers: bool = False  # every coordinate has one
 
 
 class _Kind:
@@ -91,8 +116,13 @@ class _Kind:
         """The arrays of `times` equal copies of the tensor, one after the other."""
         return {name: t.repeat(times, *[1] * (t.ndim - 1)) for name, t in buffers.items()}
 
+    def with_width(self, buffer: str, width: str):
+        """The same kind with this integer type for an array; itself where the array is not its own to type."""
+        named = buffer in {field.name for field in dataclasses.fields(self)}
+        return dataclasses.replace(self, **{buffer: width}) if named else self
+
     def _refuse(self, what: str):
-        raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or singleton")
+        raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or bitmap")
 
 
 class Extent(_Kind):
@@ -102,6 +132,7 @@ class Extent(_Kind):
     follows: ClassVar[bool] = False  # one position under each parent
     pads: ClassVar[bool] = False  # positions without an entry are normal
     stands_alone: ClassVar[bool] = False  # written without digits
+    gaps: ClassVar[bool] = False  # positions may lie under no parent
 
     @property
     def capacity(self) -> int | None:
@@ -118,7 +149,7 @@ class Extent(_Kind):
 
     def index(self, fibre: Fibre) -> torch.Tensor:
         """int64 [n]: the place of each entry's position within its fibre."""
-        return torch.cumsum(fibre.begins, 0) - 1 - fibre.starts()[fibre.parent]
+        return fibre.ends - 1 - fibre.starts()[fibre.parent]
 
     def repeated(self, buffers: Buffers, times: int) -> Buffers:
         if buffers:
@@ -139,11 +170,21 @@ class Coordinate(_Kind):
 
     implicit: ClassVar[bool] = False
     stored: ClassVar[bool] = False  # one number for each position
+    per_position: ClassVar[str | None] = None  # the array that has an element for each position
+    skips: ClassVar[bool] = False  # positions without an entry may lie between others
     unique: bool = True
     ordered: bool = True
     pad: bool | None = None  # None: as the extent
 
-    def place(self, fibre: Fibre, placed: Placed) -> Buffers:
+    def refuses_under(self, extent: Extent, digits: tuple[Digit, ...]) -> str | None:
+        """Why it cannot stand under an extent, over these digits; None when it can."""
+        return None
+
+    def extra(self, fibre: Fibre) -> torch.Tensor | None:
+        """int64 [n]: positions without an entry that it needs before that of each entry; None for none."""
+        return None
+
+    def place(self, fibre: Fibre, placed: Placed) -> dict[str, torch.Tensor]:
         """The arrays that hold the coordinates."""
         self._refuse("packing")
 
@@ -162,6 +203,7 @@ class Checker:
 
     prefix: str
     number: int
+    parents: int = 1  # positions of the level above
 
     def name(self, buffer: str) -> str:
         return f"{self.prefix}{buffer}{self.number}"
@@ -192,7 +234,7 @@ class Level:
     def __post_init__(self):
         if bool(self.digits) == self.extent.stands_alone:
             raise FormatError("a level needs at least one digit of an axis; only 'link' has none")
-        reason = self.extent.refuses(self.coordinate)
+        reason = self.extent.refuses(self.coordinate) or self.coordinate.refuses_under(self.extent, self.digits)
         if reason:
             raise FormatError(reason)
         if self.coordinate.pad is not None and self.coordinate.pad == self.extent.pads:
@@ -207,8 +249,7 @@ class Level:
 
     @property
     def has_code(self) -> bool:
-        sound = not self.coordinate.implicit or self.extent.covers or self.extent.stands_alone
-        return self.extent.has_code and self.coordinate.has_code and sound
+        return self.extent.has_code and self.coordinate.has_code
 
     @property
     def is_static(self) -> bool:
@@ -217,8 +258,13 @@ class Level:
 
     @property
     def padded(self) -> bool:
-        """May a position have no entry? Then its coordinate is -1."""
-        return self.extent.pads if self.coordinate.pad is None else self.coordinate.pad
+        """May a position have no entry? Then a stored coordinate is -1."""
+        return self.coordinate.skips or (self.extent.pads if self.coordinate.pad is None else self.coordinate.pad)
+
+    @property
+    def shows_entries(self) -> bool:
+        """Do the arrays say of each position whether it holds an entry?"""
+        return not self.extent.covers and (not self.coordinate.implicit or self.extent.stands_alone)
 
     def size(self, shape) -> int:
         """The number of coordinates on axes of lengths `shape`."""

@@ -66,4 +66,4 @@ def _one_width(structures: dict[str, Structure]) -> dict[str, Structure]:
     wide = any(t.dtype == torch.int64 for part in structures.values() for t in part.buffers.values())
     if not wide or len(structures) == 1:
         return structures
-    return {name: part.mapped(lambda t: t.long() if t.dtype == torch.int32 else t) for name, part in structures.items()}
+    return {name: part.widened() for name, part in structures.items()}

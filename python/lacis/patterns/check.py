@@ -15,7 +15,7 @@ def check_structure(structure, prefix: str) -> None:
     format, shape = structure.format, structure.shape
     parents, tie = 1, None
     for number, level in enumerate(format.prefix):
-        check, buffers = Checker(prefix, number), structure.of_level(number)
+        check, buffers = Checker(prefix, number, parents), structure.of_level(number)
         size = level.size(shape)
         slots = level.extent.check(check, buffers, parents, size)
         if not level.coordinate.implicit:  # else there is nothing to look at, and as many positions as a shape says
@@ -27,6 +27,8 @@ def check_structure(structure, prefix: str) -> None:
         parents = slots
     if parents != structure.slots:
         raise DataError(f"'{prefix}values' must have {parents} slots, not {structure.slots}")
+    if structure.valid is None and structure.needs_valid and not bool(structure.coordinates()[1].all()):
+        raise DataError(f"'{prefix}valid' is missing: where all coordinates have a slot it says which are entries")
     if structure.valid is not None and tuple(structure.valid.shape) != structure.values_shape:
         want, got = list(structure.values_shape), list(structure.valid.shape)
         raise DataError(f"'{prefix}valid' must have shape {want}, not {got}")

@@ -49,7 +49,8 @@ def _lists_every_block(structure: Structure, format: Format) -> bool:
     below = [level for level in format.prefix[:-1] if not level.extent.covers]
     lists = bool(below) and not below[0].coordinate.unique and below[0].buffers() == ("pos", "crd")
     joined = all(level.extent.follows and not level.padded for level in below[1:])
-    return whole and lists and joined and not any(level.padded and not level.extent.covers for level in own)
+    padded = any((level.padded and not level.extent.covers) or level.extent.gaps for level in own)
+    return whole and lists and joined and not padded
 
 
 def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:

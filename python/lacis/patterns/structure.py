@@ -11,6 +11,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format, Level
+from ..formats.level import Buffers
 from .check import check_structure
 from .place import place, same_place, sort_entries
 from .transforms import outside_transforms
@@ -40,6 +41,12 @@ class Structure:
     def values_shape(self) -> tuple[int, ...]:
         return (self.slots, *self.format.tile)
 
+    @property
+    def needs_valid(self) -> bool:
+        """Must padding be in `valid`, too, for kernels that locate coordinates without a look at the arrays?"""
+        located = [level for level in self.format.prefix if level.extent.covers]
+        return any(not level.coordinate.implicit for level in located)
+
     @functools.cached_property
     def kernel_arrays(self) -> dict[str, torch.Tensor]:
         """What kernels read of the pattern: the arrays, and `valid`, empty where every stored value is an entry."""
@@ -48,9 +55,11 @@ class Structure:
         with outside_transforms((), "'valid'"):
             return {**self.buffers, "valid": torch.zeros(0, dtype=torch.bool, device=self.device)}
 
-    def of_level(self, number: int) -> dict[str, torch.Tensor]:
+    def of_level(self, number: int) -> Buffers:
         """A level's own arrays, by their short names."""
-        return {name: self.buffers[f"{name}{number}"] for name in self.format.levels[number].buffers()}
+        level = self.format.levels[number]
+        arrays = {name: self.buffers[f"{name}{number}"] for name in level.buffers()}
+        return Buffers(arrays, per_position=level.coordinate.per_position)
 
     def slot_axes(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The first axis coordinates of each stored block, int64 [slots] per axis, and bool [slots]: not padding."""
@@ -64,7 +73,8 @@ class Structure:
             axes = [axis[positions.parent] for axis in axes]
             _add_digits(level, self.shape, axes, crd)
             valid = valid[positions.parent]
-            valid = valid if sound is None else valid & sound
+            for found in (sound, positions.valid):
+                valid = valid if found is None else valid & found
             parents = positions.slots
         for axis, length in zip(axes, self.shape):
             valid = valid & (axis < length)
@@ -137,6 +147,12 @@ class Structure:
         """Raise `DataError`, with the array and the place, unless the arrays are well formed."""
         check_structure(self, prefix)
 
+    def widened(self) -> "Structure":
+        """The same structure with int64 arrays, but for those whose type the format gives."""
+        free = {name for name in self.buffers if _asked(self.format, name) is None}
+        buffers = {name: t.long() if name in free else t for name, t in self.buffers.items()}
+        return dataclasses.replace(self, buffers=buffers)
+
     def mapped(self, function) -> "Structure":
         """The same structure with `function` applied to each tensor."""
         buffers = {name: function(t) for name, t in self.buffers.items()}
@@ -184,7 +200,7 @@ def build_structure(
         axes = axes if entries.order is None else [axis[entries.order] for axis in axes]
         for level in format.levels[len(format.prefix) :]:
             at = at * level.size(shape) + level.coordinate_of(axes, shape)
-    valid = _bitmap(structure, at) if format.levels[-1].extent.covers else None
+    valid = None if format.levels[-1].shows_entries else _bitmap(structure, at)
     return dataclasses.replace(structure, valid=valid), at, entries.order
 
 
@@ -203,22 +219,27 @@ def _bitmap(structure: Structure, at: torch.Tensor) -> torch.Tensor | None:
         return None
     valid = torch.zeros(count, dtype=torch.bool, device=at.device)
     valid[at] = True
-    if torch.equal(valid, structure.coordinates()[1]):
+    if not structure.needs_valid and torch.equal(valid, structure.coordinates()[1]):
         return None
     return valid.reshape(structure.values_shape)
 
 
 def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> torch.Tensor:
     """The array in the integer type that the format gives, else the smaller of int32 and int64 that holds all."""
-    stem = name.rstrip("0123456789")
-    level = format.levels[int(name[len(stem) :])]
-    asked = level.extent.width_of(stem) or level.coordinate.width_of(stem)
+    asked = _asked(format, name)
     if asked is None:
         return tensor.to(torch.int32 if largest < 2**31 else torch.int64)
     dtype = _INTEGERS[asked]
     if tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
         raise FormatError(f"'{name}' does not fit into {asked}; leave the integer type out")
     return tensor.to(dtype)
+
+
+def _asked(format: Format, name: str) -> str | None:
+    """The integer type that the format gives an array, or None."""
+    stem = name.rstrip("0123456789")
+    level = format.levels[int(name[len(stem) :])]
+    return level.extent.width_of(stem) or level.coordinate.width_of(stem)
 
 
 def with_widths(format: Format, widths) -> Format:
@@ -228,9 +249,9 @@ def with_widths(format: Format, widths) -> Format:
         extent, coordinate = level.extent, level.coordinate
         for name in level.buffers():
             width = widths.get(f"{name}{number}")
-            if width and name in {f.name for f in dataclasses.fields(extent)}:
-                extent = dataclasses.replace(extent, **{name: width})
-            elif width and name in {f.name for f in dataclasses.fields(coordinate)}:
-                coordinate = dataclasses.replace(coordinate, **{name: width})
+            if width and name in level.extent.buffers():
+                extent = extent.with_width(name, width)
+            elif width:
+                coordinate = coordinate.with_width(name, width)
         levels.append(Level(level.digits, extent, coordinate))
     return Format.of(levels, axes=format.axes, multiset=format.multiset, layout=format.layout)

@@ -15,7 +15,14 @@ SmallVector<StringAttr> FormatAttr::getNames() const {
   return names;
 }
 
+bool FormatAttr::hasCode() const {
+  return getBindings().empty() && llvm::all_of(getLevels(), [](LevelAttr level) { return level.hasCode(); });
+}
+
+/// What a binding says of an axis counts single coordinates, so that nothing is stored in blocks.
 unsigned FormatAttr::getNumTileLevels() const {
+  if (!getBindings().empty())
+    return 0;
   ArrayRef<LevelAttr> levels = getLevels();
   unsigned count = 0;
   while (count < levels.size() && levels[levels.size() - 1 - count].isStaticDense())
@@ -47,6 +54,9 @@ static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numA
 FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
   ArrayRef<LevelAttr> prefix = getLevels().drop_back(getNumTileLevels());
   SmallVector<Digit> finest = finestDigits(prefix, getAxes().size());
+  if (!getBindings().empty())
+    for (Digit &digit : finest)
+      digit.div = std::max<int64_t>(digit.div, 1); // an axis without levels follows from a binding
   SmallVector<LevelAttr> levels;
   SmallVector<Digit> rest;
   llvm::SmallBitVector leads(getAxes().size());

@@ -23,7 +23,9 @@ LogicalResult LevelAttr::verify(EmitError emitError, ArrayRef<Digit> digits, Ext
   if (whole && Attribute(extent) != Attribute(coordinate))
     return emitError() << "'" << extent.getMnemonic() << "' and '" << coordinate.getMnemonic()
                        << "' do not combine: one of them is an extent and a coordinate, and stands alone";
-  return extent.verifyCoordinate(coordinate, emitError);
+  if (failed(extent.verifyCoordinate(coordinate, emitError)))
+    return failure();
+  return coordinate.verifyUnder(extent, digits, emitError);
 }
 
 bool LevelAttr::isStaticDense() const {
@@ -34,6 +36,15 @@ bool LevelAttr::isStaticDense() const {
 bool LevelAttr::isPadded() const { return getExtent().isPadded() || getCoordinate().isPadded(); }
 
 bool LevelAttr::hasCode() const { return getExtent().hasCode() && getCoordinate().hasCode(); }
+
+StringRef LevelAttr::getPositionsArray() const {
+  for (const BufferSpec &buffer : getBuffers())
+    if (buffer.length == BufferSpec::Positions)
+      return buffer.name;
+  return "";
+}
+
+bool LevelAttr::isRandomAccess() const { return getCoordinate().isStateless() && !getPositionsArray().empty(); }
 
 SmallVector<BufferSpec> LevelAttr::getBuffers() const {
   SmallVector<BufferSpec> buffers = getExtent().getBuffers();

@@ -3,6 +3,8 @@
 /// Finding loops by name in a nest, and what is known about their sizes.
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -144,6 +146,10 @@ SmallVector<LoopOp> lacis::carriedChain(LoopOp loop) {
   while (LoopOp inner = passedTo(chain.back()))
     chain.push_back(inner);
   return chain;
+}
+
+bool lacis::isStateless(LevelLoopOp loop) {
+  return formatOf(loop.getTensor()).getLevels()[loop.getLevel()].getCoordinate().isStateless();
 }
 
 Operation *lacis::combinerOf(Operation *loop) {

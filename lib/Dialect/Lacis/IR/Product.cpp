@@ -24,7 +24,7 @@ static bool isMatrix(FormatAttr format) {
   return format.getAxes().size() == 2 && format.getLevels().size() == 2 &&
          llvm::all_of(format.getLevels(), [](LevelAttr level) {
            ArrayRef<Digit> digits = level.getDigits();
-           return level.getExtent().coversDomain() && !level.getCoordinate().isStored() && digits.size() == 1 &&
+           return level.getExtent().coversDomain() && level.getCoordinate().isImplicit() && digits.size() == 1 &&
                   digits[0].div == 1 && digits[0].mod == 0;
          });
 }

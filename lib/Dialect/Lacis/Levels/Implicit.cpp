@@ -22,6 +22,8 @@ Coordinate ImplicitCoordinateAttr::emitCoordinate(LevelBuilder &level, Value lo,
   return {arith::SubIOp::create(level.b, level.loc, pos, lo), Value()};
 }
 
+bool ImplicitCoordinateAttr::canSeek() const { return true; }
+
 Value ImplicitCoordinateAttr::emitSeek(LevelBuilder &level, Value lo, Value hi, Value crd) const {
   Value pos = arith::AddIOp::create(level.b, level.loc, lo, crd);
   return arith::MinSIOp::create(level.b, level.loc, pos, hi);

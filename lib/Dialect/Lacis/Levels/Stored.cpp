@@ -54,6 +54,8 @@ static Value emitBefore(StoredCoordinateAttr self, LevelBuilder &level, Value mi
   return here.valid ? arith::AndIOp::create(level.b, level.loc, before, here.valid) : before;
 }
 
+bool StoredCoordinateAttr::canSeek() const { return getOrdered(); }
+
 Value StoredCoordinateAttr::emitSeek(LevelBuilder &level, Value lo, Value hi, Value crd) const {
   if (!getOrdered())
     return {};

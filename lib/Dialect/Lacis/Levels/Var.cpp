@@ -17,12 +17,6 @@ void VarExtentAttr::printArguments(KindArguments &arguments) const { arguments.a
 
 LogicalResult VarExtentAttr::verify(EmitError emitError, IntegerType pos) { return verifyWidth("pos", pos, emitError); }
 
-LogicalResult VarExtentAttr::verifyCoordinate(CoordinateInterface coordinate, EmitError emitError) const {
-  if (coordinate.getMnemonic() != "code")
-    return success();
-  return emitError() << "coordinate 'code' needs a fixed number of entries: use 'structured<n>'";
-}
-
 SmallVector<BufferSpec> VarExtentAttr::getBuffers() const { return {{"pos", getPos(), BufferSpec::Boundaries}}; }
 
 bool VarExtentAttr::hasCode() const { return true; }

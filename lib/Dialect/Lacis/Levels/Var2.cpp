@@ -14,4 +14,21 @@ void Var2ExtentAttr::printArguments(KindArguments &arguments) const { arguments.
 
 LogicalResult Var2ExtentAttr::verify(EmitError emitError, IntegerType pos) { return verifyWidth("pos", pos, emitError); }
 
-SmallVector<BufferSpec> Var2ExtentAttr::getBuffers() const { return {{"lo", getPos()}, {"hi", getPos()}}; }
+LogicalResult Var2ExtentAttr::verifyCoordinate(CoordinateInterface coordinate, EmitError emitError) const {
+  auto hasRoom = [](const BufferSpec &buffer) { return buffer.length == BufferSpec::Positions; };
+  if (llvm::any_of(coordinate.getBuffers(), hasRoom))
+    return success();
+  return emitError() << "extent 'var2' needs an array with an element for each position, '" << coordinate.getMnemonic()
+                     << "' has none: use 'var2*crd'";
+}
+
+SmallVector<BufferSpec> Var2ExtentAttr::getBuffers() const {
+  return {{"lo", getPos(), BufferSpec::Parents}, {"hi", getPos(), BufferSpec::Parents}};
+}
+
+bool Var2ExtentAttr::hasCode() const { return true; }
+
+std::pair<Value, Value> Var2ExtentAttr::emitBounds(LevelBuilder &level, Value parent) const {
+  Value lo = level.load("lo", parent);
+  return {lo, level.load("hi", parent)};
+}

@@ -88,6 +88,8 @@ static std::string findRows(Nest &nest, StringRef name, Rows &found) {
   if (!found.rows)
     return part + " is not the last of the sum, with one loop over the entries of a row";
   FormatAttr own = formatOf(found.part), walked = formatOf(found.entries.getTensor());
+  if (!isStateless(found.entries))
+    return part + " walks coordinates that follow from those before them";
   if (walked.getLevels()[1].getCoordinate().isPadded())
     return part + " pads its rows, so those without entries are not known by their length";
   found.list = listsRows(own) ? own : listOf(own, walked.getLevels()[0].getDigits()[0].axis);

@@ -36,6 +36,14 @@ static int64_t jamRows(ScheduleBuilder &schedule, StringRef lane, ArrayRef<LoopO
   return 2;
 }
 
+/// The loop whose rounds add up a walk: the one around it, where it has a few positions in each of them.
+static Operation *roundsOf(LevelLoopOp walk) {
+  std::optional<int64_t> trip = formatOf(walk.getTensor()).getLevels()[walk.getLevel()].getExtent().getTrip();
+  auto around = dyn_cast<LoopOp>(walk->getParentOp());
+  bool isShort = trip && *trip <= kSums && around && around.getNumResults() != 0 && !isMarked(around);
+  return isShort ? around : walk.getOperation();
+}
+
 /// A sum waits for its last addition in each round of a walk, so that the rounds add to several sums in turn: as many
 /// as registers hold, of `bytes` each.
 static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes) {
@@ -44,9 +52,10 @@ static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes)
   top->walk([&](LevelLoopOp walk) {
     WalkResult inside = walk.getRegion().walk(
         [](Operation *op) { return isa<LoopOp, LevelLoopOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
-    bool sums = combinerOf(walk) && !walk.getUnroll() && !inside.wasInterrupted();
-    if (sums && !llvm::is_contained(names, walk.getName()))
-      names.push_back(walk.getName().str());
+    bool sums = isStateless(walk) && combinerOf(walk) && !walk.getUnroll() && !inside.wasInterrupted();
+    StringRef name = roundsOf(walk)->getAttrOfType<StringAttr>("name").getValue();
+    if (sums && !llvm::is_contained(names, name))
+      names.push_back(name.str());
   });
   for (const std::string &name : names)
     if (count > 1)

@@ -44,7 +44,7 @@ static LevelLoopOp entryLoop(LoopOp top) {
   bool marked = found && (found.getUnroll() || found->hasAttr("lacis.pipeline"));
   if (found && found->getParentOfType<LevelLoopOp>()) // whose rounds differ from lane to lane
     return {};
-  return sums == 1 && found && !marked && combinerOf(found) ? found : LevelLoopOp();
+  return sums == 1 && found && isStateless(found) && !marked && combinerOf(found) ? found : LevelLoopOp();
 }
 
 /// Rows on warps or on parts of a warp; the entries of a row on its lanes. Each of them may have several lanes already.
@@ -192,8 +192,8 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
   });
   auto walk = sums.empty() ? LevelLoopOp() : dyn_cast<LevelLoopOp>(sums[0]);
   auto depth = sums.size() == 2 ? dyn_cast<LoopOp>(sums[1]) : LoopOp();
-  if (guarded || rows.size() != 2 || rows[0].getTrip() || !rows[1].getTrip() || !walk || !depth || !depth.getTrip() ||
-      walk.getUnroll() || walk->hasAttr("lacis.pipeline") || depth.getUnroll())
+  if (guarded || rows.size() != 2 || rows[0].getTrip() || !rows[1].getTrip() || !walk || !isStateless(walk) || !depth ||
+      !depth.getTrip() || walk.getUnroll() || walk->hasAttr("lacis.pipeline") || depth.getUnroll())
     return std::nullopt;
   ValueOp value;
   ReadOp read;

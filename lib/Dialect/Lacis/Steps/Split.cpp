@@ -66,7 +66,7 @@ static std::string objectionToStrips(LevelLoopOp loop) {
   LevelAttr level = formatOf(loop.getTensor()).getLevels()[loop.getLevel()];
   if (level.getDigits().size() != 1)
     return "walks the positions of a level of several axes, which has no strips of one";
-  if (!level.getCoordinate().isStored() || !level.getCoordinate().isOrdered())
+  if (!level.getCoordinate().isStored() || !level.getCoordinate().canSeek())
     return "walks positions whose coordinates are not stored in order, so no strip is found by seek; split_nnz cuts it by positions";
   if (loop.getUnroll() || loop->hasAttr("lacis.pipeline"))
     return "is marked already";

@@ -44,9 +44,12 @@ std::string lacis::objectionToShares(LoopOp rows, LevelLoopOp entries) {
                  row.getDigits()[0] == rows.getCoordinate() && rows.getNumResults() == 0;
   if (!ordered || !llvm::is_contained(chain, rows))
     return "the entries of '" + inner + "' do not lie in the order of loop '" + outer + "'; see walk";
-  auto extent = formatOf(entries.getTensor()).getLevels()[1].getExtent();
+  LevelAttr level = formatOf(entries.getTensor()).getLevels()[1];
+  auto extent = level.getExtent();
   if (!extent.hasOwner())
     return "level kind '" + extent.getMnemonic() + "' does not tell the row of a position";
+  if (!level.isRandomAccess())
+    return "level kind '" + level.getKindName() + "' does not list coordinates, of which a share takes any";
   Operation *combiner = combinerOf(entries);
   if (!isWholeSum(entries, chain.back().getBlock()) || !combiner || !isNeutral(combiner, entries.getInits()[0]))
     return "the entries of '" + inner + "' are not the whole sum of an output element, from its neutral element on";
@@ -87,6 +90,9 @@ static void guardBody(OpBuilder &b, LevelLoopOp loop, Value inside, Value lo, Va
 static LogicalResult splitPositions(LevelLoopOp loop, int64_t factor, Location loc) {
   if (loop.getNumResults() == 0)
     return emitError(loc) << "split_nnz: loop '" << loop.getName() << "' carries no sum";
+  if (!isStateless(loop))
+    return emitError(loc) << "split_nnz: loop '" << loop.getName()
+                          << "' walks coordinates that follow from those before them; they have no strips";
   if (loop.getUnroll() || loop->hasAttr("lacis.pipeline"))
     return emitError(loc) << "split_nnz: loop '" << loop.getName() << "' is marked already";
   OpBuilder b(loop);

@@ -23,6 +23,8 @@ static std::optional<int64_t> tripOf(Operation *op) {
 
 /// Why the rounds of a loop cannot add to several sums in turn, or nothing.
 static std::string objectionToSums(Operation *loop, std::optional<int64_t> factor, int64_t sums) {
+  if (auto walk = dyn_cast<LevelLoopOp>(loop); walk && !isStateless(walk))
+    return "it walks coordinates that follow from those before them, in one chain";
   if (sums <= 0 || !factor || *factor % sums != 0)
     return (Twine(sums) + " sums do not share the rounds of a factor").str();
   Operation *combiner = combinerOf(loop);

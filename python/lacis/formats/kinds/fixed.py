@@ -28,6 +28,8 @@ class Fixed(Extent):
     def refuses(self, coordinate):
         if coordinate.implicit:
             return "'fixed' needs a coordinate: without one it is 'dense'; call compress() before pack()"
+        if self.width is None and coordinate.per_position is None:
+            return f"'fixed' with '{coordinate.name}' needs a width: no array shows how long a fibre is"
         return None
 
     def place(self, fibre):
@@ -58,14 +60,16 @@ class Fixed(Extent):
             raise DataError(f"'{fibre.level.kind}' with pad=false must be full, but {where} holds fewer than {width}")
 
     def read(self, buffers, parents, size, device):
-        width = buffers["crd"].shape[1] if self.width is None else self.width
+        width = buffers.positions.shape[1] if self.width is None else self.width
         slots = parents * width
         position = torch.arange(slots, device=device)
-        return Positions(position // max(width, 1), position % max(width, 1), slots)
+        return Positions(position // max(width, 1), position % max(width, 1), slots, width=width)
 
     def check(self, check, buffers, parents, size):
-        crd = buffers["crd"]
-        if crd.ndim != 2 or crd.shape[0] != parents or self.width not in (None, crd.shape[1]):
+        own = buffers.positions
+        if own is None:
+            return parents * self.width
+        if own.ndim != 2 or own.shape[0] != parents or self.width not in (None, own.shape[1]):
             width = "width" if self.width is None else self.width
-            check.fail("crd", f"must have shape [{parents}, {width}], not {list(crd.shape)}")
-        return crd.numel()
+            check.fail(buffers.per_position, f"must have shape [{parents}, {width}], not {list(own.shape)}")
+        return own.numel()

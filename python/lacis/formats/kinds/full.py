@@ -32,7 +32,7 @@ class Full(Extent):
     def read(self, buffers, parents, size, device):
         slots = parents * size
         position = torch.arange(slots, device=device)
-        return Positions(position // max(size, 1), position % max(size, 1), slots)
+        return Positions(position // max(size, 1), position % max(size, 1), slots, covers=True)
 
     def check(self, check, buffers, parents, size):
         return parents * size

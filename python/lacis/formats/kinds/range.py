@@ -14,4 +14,4 @@ class Range(Extent):
     name = "range"
 
     def refuses(self, coordinate):
-        return f"'range' knows its coordinates, leave '{coordinate.name}' out" if coordinate.stored else None
+        return None if coordinate.implicit else f"'range' knows its coordinates, leave '{coordinate.name}' out"

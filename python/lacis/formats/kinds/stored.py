@@ -21,6 +21,7 @@ class Stored(Coordinate):
     name = "crd"
     has_code = True
     stored = True
+    per_position = "crd"
 
     def buffers(self):
         return ("crd",)
@@ -35,11 +36,13 @@ class Stored(Coordinate):
 
     def read(self, buffers, positions, size):
         crd = buffers["crd"].reshape(-1).long()
-        valid = crd >= 0
+        valid = crd >= 0 if positions.valid is None else (crd >= 0) & positions.valid
         return crd.clamp(min=0), valid
 
     def check(self, check, buffers, level, positions, size):
         crd = buffers["crd"]
+        if positions.valid is not None:  # what lies under no parent is not looked at
+            crd = torch.where(positions.valid, crd, -1 if level.padded else 0)
         lowest = -1 if level.padded else 0
         check.none("crd", crd < lowest, "coordinate {value} is negative", crd)
         check.none("crd", crd >= size, f"coordinate {{value}} is out of range, the level has {size}", crd)
@@ -47,6 +50,8 @@ class Stored(Coordinate):
         if level.extent.follows or flat.numel() < 2:
             return
         same = positions.parent[1:] == positions.parent[:-1]
+        if positions.valid is not None:
+            same &= positions.valid[1:] & positions.valid[:-1]
         before, after = flat[:-1], flat[1:]
         hole = same & (before < 0) & (after >= 0)
         self._fail(check, crd, hole, "a coordinate follows the padding; padding belongs at the end")

@@ -18,23 +18,17 @@ class Var(Extent):
     name = "var"
     has_code = True
 
-    def refuses(self, coordinate):
-        if coordinate.name == "code":
-            return "'code' needs a fixed number of entries: use 'structured<n>'"
-        return None
-
     def buffers(self):
         return ("pos",)
 
     def place(self, fibre):
-        position = torch.cumsum(fibre.begins, 0) - 1
-        starts = fibre.starts()
-        slots = int(position[-1]) + 1 if position.numel() else 0
+        starts, position = segments(fibre)
+        slots = int(starts[-1])
         return Placed(position, slots, (slots,), {"pos": starts})
 
     def read(self, buffers, parents, size, device):
         pos = buffers["pos"].long()
-        slots = buffers["crd"].numel() if "crd" in buffers else int(pos[-1])
+        slots = int(pos[-1]) if buffers.positions is None else buffers.positions.numel()
         position = torch.arange(slots, device=device)
         parent = torch.searchsorted(pos[1:].contiguous(), position, right=True)
         return Positions(parent, position - pos[parent] if slots else position, slots)
@@ -55,10 +49,23 @@ class Var(Extent):
             "positions must not decrease, but the next is less than {value}",
             pos[:-1],
         )
-        slots = int(pos[-1])
-        if "crd" in buffers and tuple(buffers["crd"].shape) != (slots,):
-            check.fail(
-                "crd",
-                f"must have shape [{slots}], the last of '{check.name('pos')}', not {list(buffers['crd'].shape)}",
-            )
+        slots, own = int(pos[-1]), buffers.positions
+        if own is None:
+            check.none("pos", pos.diff() > size, f"more than the {size} coordinates of the level follow {{value}}", pos)
+        elif tuple(own.shape) != (slots,):
+            name = buffers.per_position
+            check.fail(name, f"must have shape [{slots}], the last of '{check.name('pos')}', not {list(own.shape)}")
         return slots
+
+
+def segments(fibre) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where the segment of each parent begins, int64 [parents + 1], and the position of each entry, int64 [n].
+
+    A segment has the positions that its entries take; without coordinates all up to its last one.
+    """
+    if not fibre.level.coordinate.implicit:
+        return fibre.starts(), fibre.ends - 1
+    length = torch.zeros(fibre.parents, dtype=torch.int64, device=fibre.crd.device)
+    length = length.scatter_reduce(0, fibre.parent, fibre.crd + 1, "amax")
+    starts = torch.cat([length.new_zeros(1), torch.cumsum(length, 0)])
+    return starts, starts[fibre.parent] + fibre.crd

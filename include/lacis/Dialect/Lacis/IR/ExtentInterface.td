@@ -24,6 +24,8 @@ def Lacis_ExtentInterface : AttrInterface<"ExtentInterface"> {
     InterfaceMethod<"The stored arrays.", "::llvm::SmallVector<::lacis::BufferSpec>", "getBuffers", (ins),
       "", [{ return {}; }]>,
     InterfaceMethod<"Loops over this kind can be generated.", "bool", "hasCode", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"A packer tells its entries, so that loops walk a companion index where they cannot walk itself.",
+      "bool", "hasCompanion", (ins), "", [{ return $_attr.hasCode(); }]>,
     InterfaceMethod<"Positions under each parent when the format says so.", "std::optional<int64_t>", "getTrip", (ins),
       "", [{ return std::nullopt; }]>,
     InterfaceMethod<"A limit of positions under a parent exists, so that entries may not fit.", "bool", "hasCapacity",

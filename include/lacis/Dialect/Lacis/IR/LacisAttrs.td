@@ -32,6 +32,10 @@ def Lacis_LevelAttr : Lacis_Attr<"Level", "level"> {
     /// Positions that hold no entry may occur.
     bool isPadded() const;
     bool hasCode() const;
+    /// The name of an array that has one element for each position; empty where there is none.
+    ::llvm::StringRef getPositionsArray() const;
+    /// A position is known, with its coordinate, without those before it; and how many there are, before the launch.
+    bool isRandomAccess() const;
     /// The arrays of the extent, then those of the coordinate.
     ::llvm::SmallVector<::lacis::BufferSpec> getBuffers() const;
     void printWith(::mlir::AsmPrinter &printer, ::lacis::Names names) const;
@@ -75,6 +79,8 @@ def Lacis_FormatAttr : Lacis_Attr<"Format", "format",
     /// The index to walk this format by `leadingAxes`: dense levels over them, the others compressed, a link to
     /// this format's slots, and the stored block. Null when there is nothing left to compress.
     ::lacis::FormatAttr companion(::llvm::ArrayRef<unsigned> leadingAxes) const;
+    /// Loops over all its levels can be generated; else its companions are walked.
+    bool hasCode() const;
     /// i64 when any index array is, else i32.
     ::mlir::IntegerType getIndexType() const;
   }];

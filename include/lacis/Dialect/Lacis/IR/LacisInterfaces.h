@@ -4,6 +4,7 @@
 #ifndef LACIS_DIALECT_LACIS_IR_LACISINTERFACES_H
 #define LACIS_DIALECT_LACIS_IR_LACISINTERFACES_H
 
+#include "lacis/Dialect/Lacis/IR/Digit.h"
 #include "lacis/Dialect/Lacis/IR/KindArguments.h"
 #include "lacis/Dialect/Lacis/IR/LevelBuilder.h"
 

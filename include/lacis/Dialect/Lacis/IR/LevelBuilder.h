@@ -8,20 +8,25 @@
 
 namespace lacis {
 
+class LevelAttr;
+
 /// An array that a level stores: `pos`, `crd`, …; the level's number is appended to its full name.
 struct BufferSpec {
-  /// How long the array is: one element for each position of the level, one for each parent and one more, or unknown.
-  enum Length { Unknown, Positions, Boundaries };
+  /// How long the array is: one element for each position of the level, one for each parent, one more than that, for
+  /// each parent as many as hold a bit for each coordinate, or unknown.
+  enum Length { Unknown, Positions, Parents, Boundaries, Bits };
 
   llvm::StringRef name;
   mlir::Type elementType;
   Length length = Unknown;
+  bool isUnsigned = false; // all its bits are magnitude
 };
 
-/// A coordinate, and whether the position holds an entry (null when it always does).
+/// A coordinate, whether the position holds an entry (null when it always does), and what the next position must know.
 struct Coordinate {
   mlir::Value crd;
   mlir::Value valid;
+  llvm::SmallVector<mlir::Value> state = {};
 };
 
 /// Implemented by the pass that lowers levels, once for each level.
@@ -29,6 +34,9 @@ class LevelBuilder {
 public:
   LevelBuilder(mlir::OpBuilder &b, mlir::Location loc) : b(b), loc(loc) {}
   virtual ~LevelBuilder();
+
+  /// The level whose code is emitted: its digits, its extent and its coordinate.
+  virtual LevelAttr getLevel() = 0;
 
   /// The signless type of all positions, coordinates and sizes.
   virtual mlir::Type indexType() = 0;

@@ -64,6 +64,9 @@ llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
 /// outermost first.
 llvm::SmallVector<LoopOp> carriedChain(LoopOp loop);
 
+/// The coordinates of a loop over positions are known in any order.
+bool isStateless(LevelLoopOp loop);
+
 /// The operation that brings a new value and the carried one of a loop together, behind guards and inner loops;
 /// null where there is no such single operation.
 mlir::Operation *combinerOf(mlir::Operation *loop);

@@ -34,7 +34,7 @@ def Lacis_FixedExtent : Lacis_Extent<"Fixed", "fixed",
 }
 
 def Lacis_VarExtent : Lacis_Extent<"Var", "var",
-    ["verifyCoordinate", "getBuffers", "hasCode", "emitBounds", "emitSlots", "hasOwner", "emitOwner"]> {
+    ["getBuffers", "hasCode", "emitBounds", "emitSlots", "hasOwner", "emitOwner"]> {
   let summary = "A segment of any length under each parent, found in `pos`.";
   let description = [{
     `compressed` is `var*crd`, `ragged` is `var*implicit`.
@@ -46,7 +46,7 @@ def Lacis_VarExtent : Lacis_Extent<"Var", "var",
   let genVerifyDecl = 1;
 }
 
-def Lacis_Var2Extent : Lacis_Extent<"Var2", "var2", ["getBuffers"]> {
+def Lacis_Var2Extent : Lacis_Extent<"Var2", "var2", ["verifyCoordinate", "getBuffers", "hasCode", "emitBounds"]> {
   let summary = "A segment of any length under each parent with gaps between segments: `lo` and `hi`.";
   let description = [{
     ```mlir
@@ -67,7 +67,7 @@ def Lacis_OneExtent : Lacis_Extent<"One", "one",
   }];
 }
 
-def Lacis_RangeExtent : Lacis_Extent<"Range", "range", ["verifyCoordinate"]> {
+def Lacis_RangeExtent : Lacis_Extent<"Range", "range", ["verifyCoordinate", "hasCompanion"]> {
   let summary = "A contiguous range of coordinates that follows from the parent's coordinates (DIA).";
   let description = [{
     ```mlir
@@ -88,7 +88,7 @@ def Lacis_BatchExtent : Lacis_Extent<"Batch", "batch", ["verifyCoordinate"]> {
 //===- Coordinates --------------------------------------------------------===//
 
 def Lacis_ImplicitCoordinate : Lacis_Coordinate<"Implicit", "implicit",
-    ["hasCode", "isImplicit", "emitCoordinate", "emitSeek"]> {
+    ["hasCode", "isImplicit", "emitCoordinate", "canSeek", "emitSeek"]> {
   let summary = "The coordinate is the place within the fibre.";
   let description = [{
     ```mlir
@@ -98,7 +98,8 @@ def Lacis_ImplicitCoordinate : Lacis_Coordinate<"Implicit", "implicit",
 }
 
 def Lacis_StoredCoordinate : Lacis_Coordinate<"Stored", "crd",
-    ["getBuffers", "hasCode", "isStored", "isOrdered", "isUnique", "isPadded", "emitCoordinate", "emitSeek"]> {
+    ["getBuffers", "hasCode", "isStored", "isOrdered", "isUnique", "isPadded", "emitCoordinate", "canSeek",
+     "emitSeek"]> {
   let summary = "One number in `crd` for every position; -1 where a padded level has no entry.";
   let description = [{
     ```mlir
@@ -109,19 +110,25 @@ def Lacis_StoredCoordinate : Lacis_Coordinate<"Stored", "crd",
   let genVerifyDecl = 1;
 }
 
-def Lacis_BitmapCoordinate : Lacis_Coordinate<"Bitmap", "bitmap", ["getBuffers", "emitPresence"]> {
+def Lacis_BitmapCoordinate : Lacis_Coordinate<"Bitmap", "bitmap",
+    ["verifyUnder", "getBuffers", "hasCode", "isPadded", "isStateless", "emitOpen", "emitNext", "emitPresence"]> {
   let summary = "One bit for each coordinate of the fibre, in `bits`.";
   let description = [{
-    A fibre has as many 32-bit words as its coordinates need.
+    A fibre has as many 32-bit words as its coordinates need, 32 at the most. `pad`, that positions behind the entries
+    are padding, follows from the extent.
     ```mlir
     #bits = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, (i mod 16, j mod 16) : bitmap)>
     ```
   }];
+  let parameters = (ins "bool":$pad);
 }
 
-def Lacis_DeltaCoordinate : Lacis_Coordinate<"Delta", "delta", ["isStored", "isStateless"]> {
-  let summary = "The distance to the coordinate before, in a few bits.";
+def Lacis_DeltaCoordinate : Lacis_Coordinate<"Delta", "delta",
+    ["verifyUnder", "getBuffers", "hasCode", "isPadded", "isStateless", "emitOpen", "emitNext"]> {
+  let summary = "The distance to the coordinate before, in 8 or 16 bits.";
   let description = [{
+    An entry lies 1 + `delta` behind the one before it. All bits set: no entry, and the next ones lie as far behind as
+    this many coordinates.
     ```mlir
     #delta = #lacis.format<(i, j) -> (i : dense, j : var*delta<8>)>
     ```
@@ -130,9 +137,13 @@ def Lacis_DeltaCoordinate : Lacis_Coordinate<"Delta", "delta", ["isStored", "isS
   let genVerifyDecl = 1;
 }
 
-def Lacis_CodeCoordinate : Lacis_Coordinate<"Code", "code", ["isStored"]> {
+def Lacis_CodeCoordinate : Lacis_Coordinate<"Code", "code",
+    ["verifyUnder", "getBuffers", "hasCode", "isPadded", "emitCoordinate"]> {
   let summary = "Which n of m coordinates, as a few bits an entry. `structured<n>` is `fixed<n>*code`.";
   let description = [{
+    Codes of 1, 2, 4 or 8 bits lie side by side in `code`, in the order of the positions, the first in the lowest bits.
+    They ascend inside a group; one that does not says that no entry follows. Where the second is below the first, there
+    is none. One of m has the code m for none.
     ```mlir
     #two_of_four = #lacis.format<(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<2>)>
     ```
