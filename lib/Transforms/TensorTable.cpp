@@ -147,8 +147,11 @@ void TensorTable::addStorage(Value tensor) {
   BlockArgument argument = argumentOf(tensor);
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
-  if (!format || !names || !format.getBindings().empty())
+  if (!format || !names)
     return;
+  if (!format.getBindings().empty()) // how many positions there are follows from more than its axes
+    return addArray(sourceOf(tensor, {}), "values", cast<RankedTensorType>(tensor.getType()).getElementType(),
+                    SmallVector<Dimension>{{unknown(), 0}});
   SmallVector<int> axes;
   for (Attribute name : names)
     axes.push_back(letter(cast<StringAttr>(name).getValue()));

@@ -63,7 +63,7 @@ static std::optional<LevelType> exportLevel(LevelAttr level, const LevelWords &w
 static LogicalResult addLevel(LevelAttr level, SmallVectorImpl<LevelType> &types, SmallVectorImpl<AffineExpr> &exprs,
                               Widths &widths, EmitError emitError) {
   const LevelWords *words = wordsOf(level);
-  if (!words || level.getCoordinate().isPadded())
+  if (!words || (level.getCoordinate().isStored() && level.getCoordinate().isPadded()))
     return emitError() << "level kind '" << level.getKindName() << (words ? "' with padding" : "'")
                        << " has no counterpart in 'sparse_tensor'";
   AffineExpr expr = level.getDigits().size() == 1 ? exprOf(level.getDigits().front(), level.getContext()) : nullptr;
@@ -71,7 +71,7 @@ static LogicalResult addLevel(LevelAttr level, SmallVectorImpl<LevelType> &types
   if (!expr || !type)
     return emitError() << "the digits of " << level << " have no counterpart in 'sparse_tensor'";
   for (const BufferSpec &buffer : level.getBuffers())
-    if (!widths.add(buffer))
+    if (!buffer.isUnsigned && !widths.add(buffer)) // bits and codes have a type of their own
       return emitError() << "'sparse_tensor' has one width for '" << buffer.name << "' of all levels";
   types.push_back(*type);
   exprs.push_back(expr);

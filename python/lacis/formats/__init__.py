@@ -4,7 +4,8 @@
 The promise of a level kind is `level.py`; each kind is one file in `kinds/`.
 """
 
-from .axes import Axis, fuse, iter
+from .axes import Axis, diagonal, fuse, iter
+from .compact import Bitmap, Dia, NMFormat, TwoFour
 from .companion import companion
 from .compose import compose
 from .digit import Digit
@@ -14,7 +15,6 @@ from .hyb import Hyb
 from .level import Coordinate, Extent, Level, register
 from .predefined import (
     Bcsc,
-    Bitmap,
     BlockedEll,
     Bsr,
     Coo,
@@ -28,9 +28,7 @@ from .predefined import (
     Dense,
     Ell,
     EllpackTensor,
-    NMFormat,
     SparseTensor,
-    TwoFour,
     as_format,
     is_format,
     words_of,
@@ -40,7 +38,7 @@ from .sum import Sum, decompose, split_part
 
 __all__ = [
     "Axis", "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf",
-    "Csr", "CsrTensor", "Dcsr", "Dense", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb", "Level",
-    "NMFormat", "Rule", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "as_format", "companion", "compose", "decompose",
-    "digit", "fuse", "is_format", "iter", "nnz", "register", "split_part", "words_of",
+    "Csr", "CsrTensor", "Dcsr", "Dense", "Dia", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb",
+    "Level", "NMFormat", "Rule", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "as_format", "companion", "compose",
+    "decompose", "diagonal", "digit", "fuse", "is_format", "iter", "nnz", "register", "split_part", "words_of",
 ]  # fmt: skip

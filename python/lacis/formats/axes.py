@@ -7,6 +7,7 @@ import contextlib
 
 from ..errors import FormatError
 from .digit import Digit
+from .bindings import Affine
 from .kinds.bitmap import Bitmap
 from .kinds.code import Code
 from .kinds.delta import Delta
@@ -14,6 +15,7 @@ from .kinds.fixed import Fixed
 from .kinds.full import Full
 from .kinds.implicit import Implicit
 from .kinds.one import One
+from .kinds.range import Range
 from .kinds.stored import Stored
 from .kinds.var import Var
 from .level import Level
@@ -22,9 +24,10 @@ from .level import Level
 class Axis:
     """An axis, a block digit of one, or several fused; dense until a verb says otherwise."""
 
-    def __init__(self, rank: int, digits: tuple[Digit, ...]):
+    def __init__(self, rank: int, digits: tuple[Digit, ...], bindings: list | None = None):
         self.rank = rank
         self.digits = digits
+        self.bindings = [] if bindings is None else bindings  # of the format, shared by its axes
         self.extent = Full()
         self.coordinate = Implicit()
 
@@ -94,12 +97,17 @@ class Axis:
         self.extent, self.coordinate = Fixed(n), Code()
         return self
 
+    def range(self) -> "Axis":
+        """A position for each coordinate that is left where an axis follows from a diagonal: `dense -> range`."""
+        self.extent, self.coordinate = Range(), Implicit()
+        return self
+
     def block(self, size: int) -> tuple["Axis", "Axis"]:
         """Cut into blocks: `i -> (i floordiv size, i mod size)`. The axis itself is used up."""
         if len(self.digits) != 1:
             raise FormatError("block an axis before it is fused")
         outer, inner = self.digits[0].block(size)
-        return Axis(self.rank, (outer,)), Axis(self.rank, (inner,))
+        return Axis(self.rank, (outer,), self.bindings), Axis(self.rank, (inner,), self.bindings)
 
     def level(self) -> Level:
         return Level(self.digits, self.extent, self.coordinate)
@@ -124,7 +132,25 @@ def fuse(*axes: Axis) -> Axis:
     """One level over several axes: `(i, j)`, one coordinate with the first axis most significant."""
     if not axes:
         raise FormatError("fuse needs at least one axis")
-    return Axis(axes[0].rank, tuple(digit for axis in axes for digit in axis.digits))
+    return Axis(axes[0].rank, tuple(digit for axis in axes for digit in axis.digits), axes[0].bindings)
+
+
+def diagonal(rows: Axis, columns: Axis) -> Axis:
+    """The axis of the diagonals, `d = columns - rows`: 0 .. rows + columns - 2 from the lowest left one on.
+
+    With it one of the two axes needs no level: it follows from the other. Raises `FormatError` for parts of axes.
+
+    >>> with iter(dim=2) as (I, J):
+    ...     D = diagonal(I, J)
+    >>> D.compress().level().text(("i", "j", "d"))
+    'd : compressed'
+    """
+    for axis in (rows, columns):
+        if len(axis.digits) != 1 or axis.digits[0] != Digit(axis.digits[0].axis) or axis.digits[0].axis >= axis.rank:
+            raise FormatError("a diagonal is made of two whole axes, before they are blocked or fused")
+    known = rows.bindings
+    known.append(Affine(f"d{len(known) or ''}", columns.digits[0].axis, "-", rows.digits[0].axis))
+    return Axis(rows.rank, (Digit(rows.rank + len(known) - 1),), known)
 
 
 @contextlib.contextmanager
@@ -138,4 +164,5 @@ def iter(dim: int = 2):
     """
     if isinstance(dim, bool) or not isinstance(dim, int) or not 1 <= dim <= 26:
         raise FormatError(f"a format has 1 to 26 axes, not {dim!r}")
-    yield tuple(Axis(dim, (Digit(axis),)) for axis in range(dim))
+    bindings: list = []
+    yield tuple(Axis(dim, (Digit(axis),), bindings) for axis in range(dim))

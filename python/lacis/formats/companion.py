@@ -29,7 +29,11 @@ def companion(format: Format, leading_axes) -> Format | None:
     finest: dict[int, int] = {}
     for level in format.prefix:
         for digit in level.digits:
+            if digit.axis >= format.rank:
+                continue
             finest[digit.axis] = min(digit.div, finest.get(digit.axis, digit.div))
+    if format.bindings:  # an axis without levels follows from them
+        finest = {axis: finest.get(axis, 1) for axis in range(format.rank)}
     lead = [axis for axis in dict.fromkeys(leading_axes) if axis in finest]
     rest = [axis for axis in range(format.rank) if axis in finest and axis not in lead]
     if not rest:

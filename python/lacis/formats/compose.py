@@ -73,6 +73,8 @@ def _take(fmt, places, rank: int, blocks):
     if isinstance(fmt, _Blocked) and blocks and places is None:
         fmt = fmt.bind(*blocks[0])
         return _grid(fmt), list(range(rank))
+    if fmt.bindings:
+        raise FormatError(f"'{fmt}' binds coordinates of whole axes, so it is neither nested nor blocked")
     places = list(range(rank)) if places is None else list(places)
     return fmt.for_rank(len(places)), places
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..errors import FormatError
 from .axes import Axis, fuse
+from .bindings import sizes_of
 from .digit import Digit
 from .level import Level
 
@@ -57,7 +58,7 @@ class Format:
                 raise FormatError(f"format '{type(self).__name__}' has no levels; set self.indices in its __init__")
             nodes = [fuse(*node) if isinstance(node, (tuple, list)) else node for node in self.indices]
             levels = tuple(node.level() for node in nodes)
-            self._build(tuple(AXIS_NAMES[: nodes[0].rank]), levels)
+            self._build(tuple(AXIS_NAMES[: nodes[0].rank]), levels, tuple(nodes[0].bindings))
         return self._built
 
     @property
@@ -85,6 +86,15 @@ class Format:
         return len(self.axes)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What digits refer to: the axes, then the bindings."""
+        return (*self.axes, *(binding.name for binding in self.bindings))
+
+    def name_sizes(self, shape) -> tuple[int, ...]:
+        """The sizes of all that digits refer to, the axes and the bindings."""
+        return sizes_of(self.bindings, shape)
+
+    @property
     def text(self) -> str:
         """The dialect's text; `str(format)` is the same."""
         from .text import print_format
@@ -109,8 +119,10 @@ class Format:
 
     @property
     def tile_levels(self) -> int:
-        """How many levels at the end are dimensions of a stored block."""
+        """How many levels at the end are dimensions of a stored block; none where bindings count single coordinates."""
         count = 0
+        if self.bindings:
+            return count
         for level in reversed(self.levels):
             if not level.is_static:
                 break
@@ -151,7 +163,8 @@ class Format:
     def require_code(self, what: str) -> None:
         """Raise `FormatError` with the first kind that parses but has no code yet."""
         for binding in self.bindings:
-            raise FormatError(f"{what}: '{binding.kind}' bindings have no code yet, in '{self}'")
+            if not binding.has_code:
+                raise FormatError(f"{what}: '{binding.kind}' bindings have no code yet, in '{self}'")
         for level in self.levels:
             if not level.has_code:
                 raise FormatError(f"{what}: level kind '{level.kind}' has no code yet, in '{self}'")
@@ -191,9 +204,10 @@ class Format:
 
     def permuted(self, permutation) -> "Format":
         """The format whose axis `permutation[a]` is this one's axis `a`: the same arrays, read as a transpose."""
-        place = list(permutation)
-        levels = [_with_digits(lv, tuple(Digit(place[d.axis], d.div, d.mod) for d in lv.digits)) for lv in self.levels]
-        return Format.of(levels, axes=self.axes, multiset=self.multiset, layout=self.layout)
+        names = [*permutation, *range(self.rank, self.rank + len(self.bindings))]
+        levels = [_with_digits(lv, tuple(Digit(names[d.axis], d.div, d.mod) for d in lv.digits)) for lv in self.levels]
+        bindings = [binding.renamed(names.__getitem__) for binding in self.bindings]
+        return Format.of(levels, self.axes, bindings, self.multiset, self.layout)
 
 
 def _with_digits(level: Level, digits) -> Level:
@@ -217,8 +231,23 @@ def _verify(axes, levels, bindings) -> None:
     for axis, name in enumerate(names):
         if used[axis]:
             _verify_axis(name, names, used[axis])
-        elif not bindings:  # an axis that has no level may follow from a binding
+        elif not bindings:  # else it may follow from one
             raise FormatError(f"axis '{name}' is missing, each axis needs a level")
+    _verify_bindings(names, bindings, {n for n in used if used[n]})
+
+
+def _verify_bindings(names, bindings, known: set[int]) -> None:
+    """Each binding has a level, and each axis has levels, or follows from one binding."""
+    rank = len(names) - len(bindings)
+    for number in reversed(range(rank, len(names))):
+        if number not in known:
+            raise FormatError(f"binding '{names[number]}' is not used by any level")
+        axis = bindings[number - rank].determines(known)
+        if axis is not None:
+            known.add(axis)
+    for axis in range(rank):
+        if axis not in known:
+            raise FormatError(f"axis '{names[axis]}' is missing: no level has it, and it follows from no binding")
 
 
 def _verify_follower(level: Level, above, below) -> None:

@@ -7,7 +7,8 @@ import inspect
 
 from ..errors import FormatError
 from ..nearest import nearest
-from .axes import fuse, iter
+from .axes import iter
+from .compact import Dia, TwoFour
 from .format import Format
 
 
@@ -185,49 +186,6 @@ class BlockedEll(_Blocked):
         return type(self)(b0, b1, width=self.width)
 
 
-class NMFormat(Format):
-    """At most `n` of every `m` neighbours in a row, each with a code of a few bits: n:m sparsity. 1 <= n <= m.
-
-    A group with more entries is refused when a tensor is packed; see the sparsifier `NM`. Raises `FormatError`.
-
-    >>> print(NMFormat(1, 4))
-    #lacis.format<(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<1>)>
-    """
-
-    def __init__(self, n: int, m: int):
-        self.n, self.m = n, m
-        with iter(dim=2) as (I, J):
-            outer, inner = J.block(m)
-            self.indices = [I, outer, inner.keep(n)]
-
-
-class TwoFour(NMFormat):
-    """Two of every four neighbours in a row, each with a code of two bits.
-
-    >>> print(TwoFour())
-    #lacis.format<(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<2>)>
-    """
-
-    def __init__(self):
-        super().__init__(2, 4)
-
-
-class Bitmap(Format):
-    """Compressed rows of blocks, in each a bit for every element, and the values of those that are set.
-
-    A block has at most 1024 elements. Raises `FormatError`.
-
-    >>> print(Bitmap(4, 8))
-    #lacis.format<(i, j) -> (i floordiv 4 : dense, j floordiv 8 : compressed, (i mod 4, j mod 8) : bitmap)>
-    """
-
-    def __init__(self, b0: int, b1: int):
-        self.b0, self.b1 = b0, b1
-        with iter(dim=2) as (I, J):
-            (i0, i1), (j0, j1) = I.block(b0), J.block(b1)
-            self.indices = [i0, j0.compress(), fuse(i1, j1).bitmap()]
-
-
 # The spelling of the proposal.
 SparseTensor = Format
 CsrTensor = Csr
@@ -237,7 +195,7 @@ EllpackTensor = Ell
 
 
 _PREDEFINED = {
-    cls.__name__.lower(): cls for cls in (Bcsc, BlockedEll, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Ell, TwoFour)
+    cls.__name__.lower(): cls for cls in (Bcsc, BlockedEll, Bsr, Coo, Csc, Csf, Csr, Dcsr, Dense, Dia, Ell, TwoFour)
 }
 
 

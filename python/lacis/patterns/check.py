@@ -13,10 +13,10 @@ from .place import same_place
 def check_structure(structure, prefix: str) -> None:
     """Raise `DataError` with the array (`prefix` before its name) and the place; return when all is well."""
     format, shape = structure.format, structure.shape
-    parents, tie = 1, None
+    parents, tie, sizes = 1, None, format.name_sizes(shape)
     for number, level in enumerate(format.prefix):
         check, buffers = Checker(prefix, number, parents), structure.of_level(number)
-        size = level.size(shape)
+        size = level.size(sizes)
         slots = level.extent.check(check, buffers, parents, size)
         if not level.coordinate.implicit:  # else there is nothing to look at, and as many positions as a shape says
             positions = level.extent.read(buffers, parents, size, structure.device)

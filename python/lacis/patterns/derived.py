@@ -34,6 +34,8 @@ def companion_arrays(structure: Structure, format: Format | str) -> dict[str, to
     if _lists_every_block(structure, format):
         return _listed(structure, format)
     axes, valid = structure.slot_axes()
+    if structure.format.bindings and structure.valid is not None:
+        valid = valid & structure.valid  # it lists entries alone
     link = valid.nonzero().reshape(-1)
     axes = [axis[link] for axis in axes]
     placed = place(format, structure.shape, sort_entries(format, structure.shape, axes, link))
@@ -49,6 +51,8 @@ def _lists_every_block(structure: Structure, format: Format) -> bool:
     below = [level for level in format.prefix[:-1] if not level.extent.covers]
     lists = bool(below) and not below[0].coordinate.unique and below[0].buffers() == ("pos", "crd")
     joined = all(level.extent.follows and not level.padded for level in below[1:])
+    if structure.format.bindings:
+        return False
     padded = any((level.padded and not level.extent.covers) or level.extent.gaps for level in own)
     return whole and lists and joined and not padded
 

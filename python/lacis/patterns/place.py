@@ -10,6 +10,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Csf, Format, Level
+from ..formats.bindings import with_bindings
 from ..formats.level import Fibre
 from .announce import announce
 
@@ -42,6 +43,7 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
     `link` is the coordinate of a `link` level, the slot of another pattern.
     """
     levels = format.prefix
+    axes, shape = with_bindings(format.bindings, axes, shape), format.name_sizes(shape)
     crds, sizes = [], []
     for level in levels:
         crds.append(level.coordinate_of(axes, shape) if level.digits else link)
@@ -167,9 +169,9 @@ def _describe(format: Format, entries: Sorted, number: int, parent: torch.Tensor
     for level, crd in zip(entries.levels[:number], entries.crds):
         crd = int(crd[first]) if bool((parent == which).any()) else which
         digit = level.digits[0]
-        if len(level.digits) == 1 and number == 1 and format.rank == 2 and not digit.mod:
+        if len(level.digits) == 1 and number == 1 and format.rank == 2 and not digit.mod and digit.axis < 2:
             return f"{'block ' if digit.div > 1 else ''}{('row', 'column')[digit.axis]} {crd}"
-        names = ", ".join(d.text(format.axes) for d in level.digits)
+        names = ", ".join(d.text(format.names) for d in level.digits)
         words.append(f"{names} = {crd}")
     return "the fibre at " + ", ".join(words)
 

@@ -11,6 +11,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format, Level
+from ..formats.bindings import solve
 from ..formats.level import Buffers
 from .check import check_structure
 from .place import place, same_place, sort_entries
@@ -63,21 +64,25 @@ class Structure:
 
     def slot_axes(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The first axis coordinates of each stored block, int64 [slots] per axis, and bool [slots]: not padding."""
-        axes = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in self.shape]
+        sizes = self.format.name_sizes(self.shape)
+        axes = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in sizes]
         valid = torch.ones(1, dtype=torch.bool, device=self.device)
         parents = 1
         for number, level in enumerate(self.format.prefix):
-            buffers, size = self.of_level(number), level.size(self.shape)
+            buffers, size = self.of_level(number), level.size(sizes)
             positions = level.extent.read(buffers, parents, size, self.device)
             crd, sound = level.coordinate.read(buffers, positions, size)
             axes = [axis[positions.parent] for axis in axes]
-            _add_digits(level, self.shape, axes, crd)
+            _add_digits(level, sizes, axes, crd)
             valid = valid[positions.parent]
             for found in (sound, positions.valid):
                 valid = valid if found is None else valid & found
             parents = positions.slots
+        axes = solve(self.format.bindings, len(self.shape), self.format.levels, axes, sizes)
         for axis, length in zip(axes, self.shape):
             valid = valid & (axis < length)
+            if self.format.bindings:
+                valid = valid & (axis >= 0)
         return axes, valid
 
     def tile_axes(self) -> list[torch.Tensor]:
@@ -254,4 +259,4 @@ def with_widths(format: Format, widths) -> Format:
             elif width:
                 coordinate = coordinate.with_width(name, width)
         levels.append(Level(level.digits, extent, coordinate))
-    return Format.of(levels, axes=format.axes, multiset=format.multiset, layout=format.layout)
+    return Format.of(levels, format.axes, format.bindings, format.multiset, format.layout)
