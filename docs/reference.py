@@ -35,9 +35,9 @@ SECTIONS = {
     ],
     "Formats": [
         *(lacis.Format, lacis.Csr, lacis.Csc, lacis.Coo, lacis.Dcsr, lacis.Ell, lacis.Bsr, lacis.Bcsc),
-        *(lacis.BlockedEll, lacis.NMFormat, lacis.TwoFour, lacis.Bitmap, lacis.Dia, lacis.Dense, lacis.Csf),
-        *(lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum),
-        *(lacis.decompose, lacis.nnz, lacis.digit, lacis.Rule, lacis.iter, lacis.fuse, lacis.diagonal),
+        *(lacis.BlockedEll, lacis.NMFormat, lacis.TwoFour, lacis.Bitmap, lacis.Dia, lacis.Sell, lacis.Dense, lacis.Csf),
+        *(lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum, lacis.decompose, lacis.nnz, lacis.digit),
+        *(lacis.Rule, lacis.iter, lacis.fuse, lacis.diagonal, lacis.rank, lacis.slot),
     ],
     "Sparsifiers": [
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),

@@ -15,8 +15,9 @@ _ROOMS = {
     "errors": ["CompileError", "DataError", "Error", "FormatError", "ScheduleError"],
     "formats": [
         "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Csb", "Csc", "CscTensor", "Csf", "Csr", "CsrTensor",
-        "Dcsr", "Dense", "Dia", "Ell", "EllpackTensor", "Format", "GroupCoo", "Hyb", "NMFormat", "Rule",
-        "SparseTensor", "SrBcrs", "Sum", "TwoFour", "decompose", "diagonal", "digit", "fuse", "iter", "nnz",
+        "Dcsr", "Dense", "Dia", "Ell", "EllpackTensor", "Format", "GroupCoo", "Hyb", "NMFormat", "Rule", "Sell",
+        "SparseTensor", "SrBcrs", "Sum", "TwoFour", "decompose", "diagonal", "digit", "fuse", "iter", "nnz", "rank",
+        "slot",
     ],
     "packing": ["PackedTensor", "pack"],
     "patterns": ["Pattern"],

@@ -28,10 +28,6 @@ KINDS = {
     "delta of 16 bits": "(i, j) -> (i : var*delta<8>, j : fixed*delta<?, 16>)",
     "var2": "(i, j) -> (i : dense, j : var2*crd)",
     "var2 of deltas": "(i, j) -> (j : dense, i : var2*delta<8>)",
-    "dia": str(lacis.Dia()),
-    "dia of rows": "(i, j) let d = j - i -> (d : compressed, i : range)",
-    "antidiagonals": "(i, j) let d = i + j -> (d floordiv 4 : compressed, d mod 4 : dense, i : range)",
-    "shifted": "(i, j) let d = j - i -> (i : dense, d : var*delta<8>)",
 }
 OWN = [("ragged", "ij,bj->bi"), ("structured", "ij,bj->bi"), ("bitmap", "ij,bj->bi"), ("delta", "ij,bj->bi")]
 OTHERS = [(name, e) for name in KINDS for e in ("ij,bj->bi", "ij,bi->bj", "ij,jk->ki", "ij,ik,jk->ij", "ij->i")]
@@ -183,36 +179,6 @@ def test_malformed_arrays_are_refused(name, array, at, value, message):
     with pytest.raises(DataError) as error:
         PackedTensor.from_storage(packed.format, packed.shape, tensors)
     assert message in str(error.value)
-
-
-def test_diagonals_lie_as_scipy_has_them():
-    scipy_sparse = pytest.importorskip("scipy.sparse")
-    w = torch.zeros(4, 6)
-    w[0, 1] = w[2, 3] = w[3, 4] = 2
-    w[3, 0] = w[1, 5] = 3
-    packed = pack(w, lacis.Dia).validate()
-    theirs = scipy_sparse.dia_array(w.numpy())
-    assert (packed.storage["crd0"] - (4 - 1)).tolist() == theirs.offsets.tolist()
-    ours = packed.values.reshape(len(theirs.offsets), 6)
-    assert torch.equal(ours[:, : theirs.data.shape[1]], torch.from_numpy(theirs.data))
-    assert not ours[:, theirs.data.shape[1] :].any() and packed.nnz == 5
-    assert scipy_sparse.dia_array((ours.numpy(), theirs.offsets), shape=(4, 6)).toarray().tolist() == w.tolist()
-    assert torch.equal(packed.T.validate().to_dense(), w.T)
-
-
-def test_bindings_that_make_no_sense():
-    for text, message in [
-        ("(i, j) let d = j - i -> (d : compressed)", "axis 'i' is missing"),
-        ("(i, j) let d = j - i -> (i : dense, j : dense)", "binding 'd' is not used by any level"),
-    ]:
-        with pytest.raises(FormatError, match=message):
-            Format.parse(text)
-    with lacis.iter(dim=2) as (I, J):
-        with pytest.raises(FormatError, match="whole axes"):
-            lacis.diagonal(I.block(4)[0], J)
-    schedule = lacis.create_schedule(torch.nn.Linear(8, 8), target="eager")
-    with pytest.raises(lacis.Error, match="neither nested nor blocked"):
-        schedule["weight"].block(4, 4).set_format(lacis.Dia).site.format()
 
 
 def test_no_format_prunes():

@@ -251,7 +251,6 @@ def test_kinds_without_code_are_refused_by_name():
     for text, name in [
         ("(i, j) -> (i : dense, j : var*fn)", "var.fn"),
         ("(i, j) -> (i : batch, j : compressed)", "batch"),
-        ("(i, j) let r = rank(i by nnz) -> (r : dense, j : compressed)", "rank"),
         ("(i, j) -> (i : dense, j : @mine)", "@mine"),
     ]:
         with pytest.raises(FormatError, match=name):

@@ -4,8 +4,8 @@
 The promise of a level kind is `level.py`; each kind is one file in `kinds/`.
 """
 
-from .axes import Axis, diagonal, fuse, iter
-from .compact import Bitmap, Dia, NMFormat, TwoFour
+from .axes import Axis, diagonal, fuse, iter, rank, slot
+from .compact import Bitmap, Dia, NMFormat, Sell, TwoFour
 from .companion import companion
 from .compose import compose
 from .digit import Digit
@@ -39,6 +39,7 @@ from .sum import Sum, decompose, split_part
 __all__ = [
     "Axis", "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf",
     "Csr", "CsrTensor", "Dcsr", "Dense", "Dia", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb",
-    "Level", "NMFormat", "Rule", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "as_format", "companion", "compose",
-    "decompose", "diagonal", "digit", "fuse", "is_format", "iter", "nnz", "register", "split_part", "words_of",
+    "Level", "NMFormat", "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "as_format", "companion",
+    "compose", "decompose", "diagonal", "digit", "fuse", "is_format", "iter", "nnz", "rank", "register", "slot",
+    "split_part", "words_of",
 ]  # fmt: skip

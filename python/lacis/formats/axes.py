@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 
 from ..errors import FormatError
 from .digit import Digit
-from .bindings import Affine
+from .bindings import Affine, Rank, Slot
 from .kinds.bitmap import Bitmap
 from .kinds.code import Code
 from .kinds.delta import Delta
@@ -41,10 +42,12 @@ class Axis:
         self.coordinate = Stored(unique=unique) if coordinate else Implicit()
         return self
 
-    def follow(self) -> "Axis":
-        """One position under each parent: `singleton`, the second level of COO."""
+    def follow(self, pad: bool = False) -> "Axis":
+        """One position under each parent: `singleton`, the second level of COO; with `pad` some hold no entry."""
         self.extent = One()
         self._store()
+        if pad:
+            self.coordinate = dataclasses.replace(self.coordinate, pad=True)
         return self
 
     def pack(self, width: int | None = None) -> "Axis":
@@ -145,12 +148,53 @@ def diagonal(rows: Axis, columns: Axis) -> Axis:
     >>> D.compress().level().text(("i", "j", "d"))
     'd : compressed'
     """
-    for axis in (rows, columns):
-        if len(axis.digits) != 1 or axis.digits[0] != Digit(axis.digits[0].axis) or axis.digits[0].axis >= axis.rank:
-            raise FormatError("a diagonal is made of two whole axes, before they are blocked or fused")
-    known = rows.bindings
-    known.append(Affine(f"d{len(known) or ''}", columns.digits[0].axis, "-", rows.digits[0].axis))
-    return Axis(rows.rank, (Digit(rows.rank + len(known) - 1),), known)
+    left, right = _whole(columns, "a diagonal"), _whole(rows, "a diagonal")
+    return _bound(rows, "d", Affine("d", left, "-", right))
+
+
+def rank(axis: Axis, within: int | None = None) -> Axis:
+    """The places of an axis whose coordinates are sorted by their number of entries, the most first.
+
+    They are sorted in windows of `within` coordinates, or all (None). The order is stored, and the axis itself needs no
+    level. Raises `FormatError` for a part of an axis.
+
+    >>> with iter(dim=2) as (I, J):
+    ...     outer, inner = rank(I, within=128).block(32)
+    >>> outer.level().text(("i", "j", "r"))
+    'r floordiv 32 : dense'
+    """
+    if within is not None:
+        _check_width(within)
+    return _bound(axis, "r", Rank("r", _whole(axis, "a rank"), within))
+
+
+def slot(axis: Axis, within: Axis) -> Axis:
+    """The place of an entry along `axis` among those with the same coordinate of `within`, in order: 0, 1, 2, ...
+
+    No coordinate follows from a place, so that `axis` has a level besides, one position under each. Raises `FormatError`
+    for a part of an axis.
+
+    >>> with iter(dim=2) as (I, J):
+    ...     S = slot(J, within=I)
+    >>> S.ragged().level().text(("i", "j", "s"))
+    's : ragged'
+    """
+    return _bound(axis, "s", Slot("s", _whole(axis, "a slot"), within.digits))
+
+
+def _whole(axis: Axis, what: str) -> int:
+    """The number of an axis that is neither blocked nor fused nor bound."""
+    if len(axis.digits) != 1 or axis.digits[0] != Digit(axis.digits[0].axis) or axis.digits[0].axis >= axis.rank:
+        raise FormatError(f"{what} is made of whole axes, before they are blocked or fused")
+    return axis.digits[0].axis
+
+
+def _bound(axis: Axis, letter: str, binding) -> Axis:
+    """The axis of one more binding, whose name nobody has."""
+    known = axis.bindings
+    used = sum(each.name.startswith(letter) for each in known)
+    known.append(dataclasses.replace(binding, name=f"{letter}{used or ''}"))
+    return Axis(axis.rank, (Digit(axis.rank + len(known) - 1),), known)
 
 
 @contextlib.contextmanager

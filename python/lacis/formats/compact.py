@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predefined formats that say where entries are in a few bits: n:m groups, bitmaps of blocks, diagonals."""
+"""Predefined formats that say where entries are in a few bits: n:m groups, bitmaps of blocks, diagonals, slices."""
 
 from __future__ import annotations
 
-from .axes import diagonal, fuse, iter
+from .axes import diagonal, fuse, iter, rank, slot
 from .format import Format
 
 
@@ -63,3 +63,20 @@ class Dia(Format):
     def __init__(self):
         with iter(dim=2) as (I, J):
             self.indices = [diagonal(I, J).compress(), J.range()]
+
+
+class Sell(Format):
+    """Sliced ELL: `c` rows at a time as wide as the longest of them, rows sorted by length in windows of `sigma`.
+
+    Values lie by slice, by place in the row, by row of the slice, as SELL-C-sigma has them; `perm0` is the order of the
+    rows. Raises `FormatError` for sizes that are not positive. (Kreutzer et al., SIAM J. Sci. Comput. 36(5), 2014.)
+
+    >>> print(", ".join(level.text(Sell(32, 128).names) for level in Sell(32, 128).levels))
+    r floordiv 32 : dense, s : ragged, r mod 32 : dense, j : singleton<pad=true>
+    """
+
+    def __init__(self, c: int, sigma: int | None = None):
+        self.c, self.sigma = c, sigma
+        with iter(dim=2) as (I, J):
+            r0, r1 = rank(I, within=sigma).block(c)
+            self.indices = [r0, slot(J, within=I).ragged(), r1, J.follow(pad=True)]

@@ -146,7 +146,17 @@ class Format:
         >>> Format.parse("(i, j) -> (i : dense, j : compressed)").buffers
         ('pos1', 'crd1')
         """
-        return tuple(f"{name}{n}" for n, level in enumerate(self.levels) for name in level.buffers())
+        own = [f"{name}{n}" for n, level in enumerate(self.levels) for name in level.buffers()]
+        return (*own, *(name for name in self.binding_arrays if name is not None))
+
+    @property
+    def binding_arrays(self) -> tuple[str | None, ...]:
+        """For each binding the name of the array that it stores, with the number of its first level; None for none."""
+        first = lambda axis: next(n for n, level in enumerate(self.levels) if any(d.axis == axis for d in level.digits))
+        return tuple(
+            None if binding.array is None else f"{binding.array}{first(self.rank + n)}"
+            for n, binding in enumerate(self.bindings)
+        )
 
     @property
     def keeps_duplicates(self) -> bool:
@@ -162,9 +172,6 @@ class Format:
 
     def require_code(self, what: str) -> None:
         """Raise `FormatError` with the first kind that parses but has no code yet."""
-        for binding in self.bindings:
-            if not binding.has_code:
-                raise FormatError(f"{what}: '{binding.kind}' bindings have no code yet, in '{self}'")
         for level in self.levels:
             if not level.has_code:
                 raise FormatError(f"{what}: level kind '{level.kind}' has no code yet, in '{self}'")

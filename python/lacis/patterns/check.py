@@ -25,6 +25,10 @@ def check_structure(structure, prefix: str) -> None:
         else:
             tie = None
         parents = slots
+    for binding, name in zip(format.bindings, format.binding_arrays):
+        if name is not None:
+            number = int(name.removeprefix(binding.array))
+            binding.check(Checker(prefix, number), structure.buffers[name], sizes)
     if parents != structure.slots:
         raise DataError(f"'{prefix}values' must have {parents} slots, not {structure.slots}")
     if structure.valid is None and structure.needs_valid and not bool(structure.coordinates()[1].all()):
@@ -66,7 +70,8 @@ def check_distinct(parts) -> None:
 
 def _may_repeat(format) -> bool:
     levels = [level.coordinate for level in format.prefix]
-    return not format.keeps_duplicates and not all(each.unique and each.ordered for each in levels)
+    once = all(each.unique and each.ordered for each in levels) and not format.bindings
+    return not format.keeps_duplicates and not once
 
 
 def _check_chain(structure, check: Checker, number: int, positions, tie):

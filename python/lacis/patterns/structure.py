@@ -11,7 +11,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format, Level
-from ..formats.bindings import solve
+from ..formats.bindings import solve, with_bindings
 from ..formats.level import Buffers
 from .check import check_structure
 from .place import place, same_place, sort_entries
@@ -78,7 +78,8 @@ class Structure:
             for found in (sound, positions.valid):
                 valid = valid if found is None else valid & found
             parents = positions.slots
-        axes = solve(self.format.bindings, len(self.shape), self.format.levels, axes, sizes)
+        arrays = [None if name is None else self.buffers[name] for name in self.format.binding_arrays]
+        axes = solve(self.format.bindings, len(self.shape), self.format.levels, axes, sizes, arrays)
         for axis, length in zip(axes, self.shape):
             valid = valid & (axis < length)
             if self.format.bindings:
@@ -188,6 +189,7 @@ def build_structure(
     format.require_code("pack")
     entries = sort_entries(format, shape, axes)
     placed = place(format, shape, entries)
+    placed.buffers.update(binding_buffers(format, axes, shape))
     buffers = {name: _narrow(format, name, t, placed.largest) for name, t in placed.buffers.items()}
     structure = Structure(
         format,
@@ -207,6 +209,15 @@ def build_structure(
             at = at * level.size(shape) + level.coordinate_of(axes, shape)
     valid = None if format.levels[-1].shows_entries else _bitmap(structure, at)
     return dataclasses.replace(structure, valid=valid), at, entries.order
+
+
+def binding_buffers(format: Format, axes, shape) -> dict[str, torch.Tensor]:
+    """What the bindings of a format store of entries at `axes`."""
+    found, names, sizes = {}, with_bindings(format.bindings, axes, shape), format.name_sizes(shape)
+    for binding, name in zip(format.bindings, format.binding_arrays):
+        if name is not None:
+            found[name] = binding.order(names, sizes)
+    return found
 
 
 def _count(format: Format, shape, axes, whole: bool) -> int | None:
