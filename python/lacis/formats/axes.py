@@ -171,8 +171,8 @@ def rank(axis: Axis, within: int | None = None) -> Axis:
 def slot(axis: Axis, within: Axis) -> Axis:
     """The place of an entry along `axis` among those with the same coordinate of `within`, in order: 0, 1, 2, ...
 
-    No coordinate follows from a place, so that `axis` has a level besides, one position under each. Raises `FormatError`
-    for a part of an axis.
+    No coordinate follows from a place, so that `axis` has a level besides, one position under each. Raises
+    `FormatError` for a part of an axis.
 
     >>> with iter(dim=2) as (I, J):
     ...     S = slot(J, within=I)
