@@ -12,4 +12,7 @@ using namespace mlir;
 
 using lacis::EvenExtentAttr;
 using lacis::MirroredCoordinateAttr;
-static lacis::Room room([](lacis::LacisDialect &dialect) { dialect.addKinds<EvenExtentAttr, MirroredCoordinateAttr>(); });
+using lacis::RunsCoordinateAttr;
+static lacis::Room room([](lacis::LacisDialect &dialect) {
+  dialect.addKinds<EvenExtentAttr, MirroredCoordinateAttr, RunsCoordinateAttr>();
+});

@@ -18,4 +18,9 @@ def Outside_MirroredCoordinate : Lacis_Coordinate<"Mirrored", "mirrored",
   let parameters = (ins "bool":$pad, "::mlir::IntegerType":$crd);
 }
 
+def Outside_RunsCoordinate : Lacis_Coordinate<"Runs", "runs",
+    ["getBuffers", "hasCode", "isStateless", "emitOpen", "emitNext"]> {
+  let summary = "Entries in runs of neighbours: a bit for each that begins one, and where the runs begin.";
+}
+
 #endif // OUTSIDE_LEVELS_TD

@@ -12,3 +12,18 @@
 func.func @even(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.level = #lacis.level<d0 : even*mirrored>} {
   return
 }
+
+// A kind from outside with state: a run that comes next, and the coordinate before.
+// CHECK-LABEL: func @runs(
+// CHECK:         %[[FIRST:.*]] = "test.first"(%arg0)
+// CHECK:         %[[WORD:.*]] = "test.begins"
+// CHECK:         %[[SHIFTED:.*]] = arith.shrui %[[WORD]]
+// CHECK:         %[[BIT:.*]] = arith.andi %[[SHIFTED]]
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[BIT]]
+// CHECK:         %[[START:.*]] = "test.start"
+// CHECK:         %[[CRD:.*]] = arith.select %{{.*}}, %[[START]]
+// CHECK:         "test.coordinate"(%[[CRD]])
+// CHECK:         "test.state"(%[[NEXT]], %[[CRD]])
+func.func @runs(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.level = #lacis.level<d0 : var*runs>} {
+  return
+}

@@ -66,10 +66,47 @@ class Mirrored(Coordinate):
         check.none("crd", buffers["crd"] >= size, "coordinate {value} is out of range", buffers["crd"])
 
 
+@register
+@dataclasses.dataclass(frozen=True)
+class Runs(Coordinate):
+    """Entries in runs of neighbours: a bit for each that begins one, and where the runs begin."""
+
+    name = "runs"
+    has_code = True
+
+    def buffers(self):
+        return ("first", "begins", "start")
+
+    def width_of(self, buffer):
+        return "i32" if buffer in self.buffers() else None
+
+    def place(self, fibre, placed):
+        crd, parent = fibre.crd[fibre.first], fibre.parent[fibre.first]
+        begins = torch.ones_like(crd)
+        begins[1:] = ((crd[1:] != crd[:-1] + 1) | (parent[1:] != parent[:-1])).long()
+        starts = begins.bool()
+        first = torch.searchsorted(parent[starts], torch.arange(fibre.parents + 1, device=crd.device))
+        words = torch.nn.functional.pad(begins, (0, -len(begins) % 32)).reshape(-1, 32)
+        bits = (words << torch.arange(32, device=crd.device)).sum(1)
+        return {"first": first, "begins": torch.where(bits < 2**31, bits, bits - 2**32), "start": crd[starts]}
+
+    def read(self, buffers, positions, size):
+        bits = (buffers["begins"].long()[:, None] >> torch.arange(32)) & 1
+        begins = bits.reshape(-1)[: positions.slots]
+        run = torch.cumsum(begins, 0) - 1
+        place = torch.arange(positions.slots)
+        return buffers["start"].long()[run] + place - place[begins.bool()][run], None
+
+    def check(self, check, buffers, level, positions, size):
+        crd, _ = self.read(buffers, positions, size)
+        check.none("begins", (crd >= size).any().reshape(1), "a run ends outside of the level")
+
+
 TEXTS = [
     "(i, j) -> (i : dense, j : even*mirrored)",
     "(i, j) -> (j : even*crd, i : var*mirrored)",
     "(i, j) -> (i floordiv 4 : dense, j floordiv 3 : even*mirrored, i mod 4 : dense, j mod 3 : dense)",
+    "(i, j) -> (i : dense, j : var*runs)",
 ]
 
 
