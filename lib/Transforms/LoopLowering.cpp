@@ -230,6 +230,9 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   std::optional<int64_t> trip = attr.getExtent().getTrip();
   if (trip == 1 && loop->hasAttr("lacis.pipeline"))
     return loop.emitError("pipeline: loop '") << loop.getName() << "' has one round, which has none to load ahead";
+  if (!state.empty() && loop->hasAttr("lacis.pipeline"))
+    return loop.emitError("pipeline: loop '")
+           << loop.getName() << "' walks coordinates that follow from those before them; nothing is known ahead";
   if (trip == 1 || (trip && *trip <= kFewPositions && !loop.getUnroll() && !loop->hasAttr("lacis.pipeline")))
     return lowerFewPositions(b, loop, lo, *trip, std::move(inits), std::move(state));
   Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(arguments.getIndexType(), 1));

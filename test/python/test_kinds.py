@@ -254,3 +254,27 @@ def test_a_model_trains_in_groups_of_two():
         assert not model[0].weight.to_dense().any()
         model.load_state_dict(state)
     torch.testing.assert_close(model[0].weight.to_dense(), packed.to_dense())
+
+
+STEPS = {
+    lacis.steps.SplitNnz("j", 32): "split_nnz: loop 'j' walks coordinates that follow from those before them",
+    lacis.steps.SplitNnz("i_j", 32): "split_nnz: level kind '.*' does not list coordinates",
+    lacis.steps.Split("j", 8): "split: loop 'j' walks positions whose coordinates are not stored in order",
+    lacis.steps.Unroll("j", 4, 4): "unroll: loop 'j' has no 4 sums: it walks coordinates that follow from those before",
+    lacis.steps.Pipeline("j", 2): "pipeline: loop '.*j' walks coordinates that follow from those before them",
+}
+
+
+@pytest.mark.parametrize("step, message", STEPS.items(), ids=lambda each: str(each)[:24])
+def test_steps_that_want_any_position_by_itself(step, message):
+    for name in ("bitmap", "delta"):
+        with pytest.raises(lacis.CompileError, match=message):
+            lacis.compile("ij,bj->bi", pack(torch.eye(8), KINDS[name]), torch.ones(3, 8), steps=[step], target="cpu")
+
+
+@pytest.mark.parametrize("name", ["delta", "ragged"])
+def test_the_size_of_an_activation_follows_from_its_shape(name):
+    schedule = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(8, 8)), target="eager")
+    schedule["0:in0"].sparsify(lacis.Magnitude(0.5)).set_format(Format.parse(KINDS[name]))
+    with pytest.raises(FormatError, match=r"depends on the values: '.*' takes positions without an entry, too"):
+        schedule.build()

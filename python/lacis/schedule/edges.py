@@ -127,6 +127,8 @@ def _grows(format, site: Site) -> str | None:
         extent = level.extent
         if extent.covers or extent.follows or extent.capacity is not None:
             continue
+        if level.coordinate.skips or level.coordinate.implicit:
+            return f"'{level.kind}' takes positions without an entry, too"
         digits = ", ".join(digit.text(format.axes) for digit in level.digits)
         if extent.pads:
             return f"'{digits}' is as wide as its longest fibre, give it a width"

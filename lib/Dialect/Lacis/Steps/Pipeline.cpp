@@ -24,9 +24,6 @@ LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
                           << kMostStages << ", the most that are loaded ahead";
   if (auto loop = dyn_cast<LoopOp>(loops.front()); loop && (loop.getBind() || loop.getVectorize() || loop.getJam()))
     return emitError(loc) << "pipeline: loop '" << getLoop() << "' is bound, vectorized or jammed: its rounds run at once";
-  if (auto walk = dyn_cast<LevelLoopOp>(loops.front()); walk && !isStateless(walk))
-    return emitError(loc) << "pipeline: loop '" << getLoop()
-                          << "' walks coordinates that follow from those before them; nothing is known ahead";
   loops.front()->setAttr("lacis.pipeline", Builder(getContext()).getI64IntegerAttr(getStages()));
   loops.front()->setLoc(loc);
   return success();
