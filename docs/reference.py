@@ -26,7 +26,7 @@ SECTIONS = {
         *(lacis.require_equal_patterns, lacis.take_masks, lacis.Updates),
     ],
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
-    "Packed tensors": [lacis.pack, lacis.PackedTensor, lacis.Pattern],
+    "Packed tensors": [lacis.pack, lacis.from_blocked_ell, lacis.PackedTensor, lacis.Pattern],
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
     "Attention": [
         *(lacis.attention, lacis.merge_attention, lacis.softmax, lacis.PatternRule, lacis.Causal, lacis.Local),
@@ -62,9 +62,9 @@ MEMBERS = {
     ActivationGradient: "steps kernel",
     Kernels: "compiled",
     lacis.PackedTensor: "format shape dtype device values with_values from_storage storage nnz slots nbytes to transpose "
-    "map to_dense to_torch to_scipy T validate plot",
+    "map to_dense to_torch to_scipy to_blocked_ell T validate plot",
     lacis.Pattern: "from_mask shape device nnz storage to_mask gather transpose repeated to validate",
-    lacis.Kernel: "key target asm stages steps text",
+    lacis.Kernel: "key target asm stages steps remarks text",
     lacis.Format: "parse text rank tile buffers capacity",
     lacis.Sparsifier: "mask",
     lacis.Policy: "change initial state observe",

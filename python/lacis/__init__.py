@@ -19,7 +19,7 @@ _ROOMS = {
         "SparseTensor", "SrBcrs", "Sum", "TwoFour", "decompose", "diagonal", "digit", "fuse", "iter", "nnz", "rank",
         "slot",
     ],
-    "packing": ["PackedTensor", "pack"],
+    "packing": ["PackedTensor", "from_blocked_ell", "pack"],
     "patterns": ["Pattern"],
     "activations": ["Activation", "activation"],
     "operators": ["Operator", "operator"],

@@ -85,13 +85,86 @@ def test_to_scipy(format):
 def test_to_scipy_refuses(monkeypatch):
     pytest.importorskip("scipy.sparse")
     for format in (lacis.Ell, lacis.Dense, lacis.Bsr(2, 2)):
-        with pytest.raises(lacis.FormatError, match="SciPy has no layout for .*lacis.pack.packed, lacis.Csr. stores"):
+        with pytest.raises(lacis.FormatError, match="SciPy has no layout for .*to_scipy..csr.. has the same"):
             lacis.pack(D, format).to_scipy()
     with pytest.raises(lacis.DataError, match=r"no sparse arrays of torch.bfloat16; call .to\(torch.float32\)"):
         P.to(torch.bfloat16).to_scipy()
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(lacis.DataError, match="SciPy is not installed"):
         P.to_scipy()
+
+
+@pytest.mark.parametrize("layout", KINDS)
+def test_to_a_layout_of_scipy(layout):
+    scipy = pytest.importorskip("scipy.sparse")
+    for format in (lacis.Csc(), lacis.Ell(), lacis.Bsr(2, 3), lacis.Hyb(2, 1)):
+        matrix = lacis.pack(D, format).to_scipy(layout)
+        assert isinstance(matrix, getattr(scipy, f"{layout}_array"))
+        torch.testing.assert_close(torch.from_numpy(matrix.toarray()), D)
+        assert lacis.pack(matrix, lacis.Csr, mask=D != 0).values.equal(P.values)
+    assert lacis.pack(torch.zeros(3, 0), lacis.Csr).to_scipy(layout).shape == (3, 0)
+
+
+def test_layouts_that_scipy_lacks():
+    pytest.importorskip("scipy.sparse")
+    with pytest.raises(lacis.FormatError, match="SciPy has no layout 'ell'; it has csr, csc, coo, bsr, dia, lil, dok"):
+        P.to_scipy("ell")
+    cube = lacis.pack(torch.ones(2, 2, 2), lacis.Csf)
+    assert cube.to_scipy("coo").shape == (2, 2, 2)
+    with pytest.raises(lacis.FormatError, match="SciPy's dia has 2 axes, the tensor has 3; coo takes any"):
+        cube.to_scipy("dia")
+
+
+def test_blocked_ell_there_and_back():
+    dense = torch.randn(12, 20) * (torch.rand(3, 5) < 0.5).repeat_interleave(4, 0).repeat_interleave(4, 1)
+    dense[4:8] = 0
+    packed = lacis.pack(dense, lacis.BlockedEll(4, 4))
+    col_ind, values = packed.to_blocked_ell()
+    assert col_ind.shape[0] == 3 and col_ind[1].eq(-1).all() and values.shape == (12, 4 * col_ind.shape[1])
+    for row, blocks in enumerate(col_ind.tolist()):
+        for n, column in enumerate(blocks):
+            mine = dense[4 * row : 4 * row + 4, 4 * column : 4 * column + 4] if column >= 0 else torch.zeros(4, 4)
+            assert values[4 * row : 4 * row + 4, 4 * n : 4 * n + 4].equal(mine)
+    assert lacis.from_blocked_ell(col_ind, values, 4, columns=20).to_dense().equal(dense)
+    order = torch.randperm(col_ind.shape[1])  # blocks may lie in any order, and anything under -1
+    shuffled = values.reshape(12, -1, 4)[:, order].masked_fill(
+        col_ind[:, order].repeat_interleave(4, 0)[..., None] < 0, 9
+    )
+    again = lacis.from_blocked_ell(col_ind[:, order].long(), shuffled.reshape(12, -1).requires_grad_(), 4, columns=20)
+    assert again.to_dense().equal(dense) and again.nnz == 16 * int((col_ind >= 0).sum())
+    again.values.sum().backward()
+    assert again.storage["crd1"].dtype == torch.int64
+
+
+def test_blocked_ell_of_nothing():
+    packed = lacis.from_blocked_ell(torch.zeros(0, 0, dtype=torch.int32), torch.zeros(0, 0), 4)
+    assert packed.shape == (0, 0)
+    packed = lacis.from_blocked_ell(torch.full((2, 1), -1), torch.full((8, 4), torch.nan), 4, columns=6)
+    assert packed.to_dense().equal(torch.zeros(8, 6))
+
+
+@pytest.mark.parametrize(
+    "col_ind, values, block, message",
+    [
+        (torch.tensor([[0]]), torch.ones(4, 4), 0, "a block size must be a positive integer"),
+        (torch.tensor([0]), torch.ones(4, 4), 4, "'col_ind' must be a dense tensor with 2 axes"),
+        (torch.tensor([[0.0]]), torch.ones(4, 4), 4, "'col_ind' must be int32 or int64, not torch.float32"),
+        (torch.tensor([[0]]), torch.ones(4, 8), 4, r"'values' must be \[4, 4\] on cpu"),
+        (torch.tensor([[1, 1]]), torch.ones(4, 8), 4, "'crd1' at .*coordinate 1 is there twice"),
+        (torch.tensor([[5]]), torch.ones(4, 4), 4, "coordinate 5 is out of range, the level has 3"),
+    ],
+)
+def test_blocked_ell_arrays_that_do_not_fit(col_ind, values, block, message):
+    with pytest.raises(lacis.DataError, match=message):
+        lacis.from_blocked_ell(col_ind, values, block, columns=12)
+
+
+def test_blocked_ell_needs_its_format():
+    for format in (lacis.Csr(), lacis.Bsr(5, 5), lacis.BlockedEll(7, 5)):
+        with pytest.raises(lacis.FormatError, match=r"square blocks.*to.lacis.BlockedEll.16, 16.. stores"):
+            lacis.pack(D, format).to_blocked_ell()
+    with pytest.raises(lacis.FormatError, match=r"whole blocks, 5 does not divide \[7, 5\]"):
+        lacis.pack(D, lacis.BlockedEll(5, 5)).to_blocked_ell()
 
 
 def build():

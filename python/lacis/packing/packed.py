@@ -241,15 +241,25 @@ class PackedTensor:
 
         return to_torch(self)
 
-    def to_scipy(self):
-        """The SciPy array of the same layout (`csr_array`, `csc_array`, `coo_array`, `bsr_array`), on the CPU.
+    def to_scipy(self, layout: str | None = None):
+        """The SciPy array in one of its layouts, on the CPU: "csr", "csc", "coo", "bsr", "dia", "lil" or "dok".
 
-        Values are detached; on a CPU they are the same memory. Raises `FormatError` where SciPy has no such layout,
+        By default it is that of the format (`Csr`, `Csc`, `Coo`, `Bsr`), whose values are the same memory on a CPU.
+        Values are detached; duplicates are summed but in "coo". Raises `FormatError` where SciPy has no such layout,
         and `DataError` for half types and without SciPy.
         """
         from .scipy_matrices import to_scipy
 
-        return to_scipy(self)
+        return to_scipy(self, layout)
+
+    def to_blocked_ell(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """cuSPARSE's arrays of a `BlockedEll(b, b)`: int [rows / b, width], -1 for none, and values [rows, width * b].
+
+        `lacis.from_blocked_ell` reads them. Raises `FormatError` for other formats, and blocks that do not divide.
+        """
+        from .blocked_ell import to_blocked_ell
+
+        return to_blocked_ell(self)
 
     def validate(self) -> "PackedTensor":
         """Raise `DataError`, with the array and the place, unless all arrays are well formed and padding is 0."""

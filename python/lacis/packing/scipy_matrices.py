@@ -6,9 +6,12 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError, FormatError
+from ..formats import Coo, Csc, Csr
 from .torch_layouts import to_torch
 
 
+_FORMATS = {"csr": Csr, "csc": Csc, "coo": Coo}
+_LAYOUTS = (*_FORMATS, "bsr", "dia", "lil", "dok")
 _ARRAYS = {torch.sparse_csr: "csr_array", torch.sparse_csc: "csc_array", torch.sparse_bsr: "bsr_array"}
 
 
@@ -33,29 +36,42 @@ def from_scipy(matrix) -> torch.Tensor:
     return torch.sparse_coo_tensor(indices, values, entries.shape, check_invariants=False)
 
 
-def to_scipy(packed):
-    """The SciPy array of the same layout, on the CPU; see `PackedTensor.to_scipy`."""
+def to_scipy(packed, layout: str | None = None):
+    """The SciPy array in a layout, on the CPU; see `PackedTensor.to_scipy`."""
     try:
         import scipy.sparse
     except ImportError:
         raise DataError("to_scipy: SciPy is not installed; 'pip install scipy' brings it") from None
     if packed.dtype in (torch.float16, torch.bfloat16):
         raise DataError(f"to_scipy: SciPy has no sparse arrays of {packed.dtype}; call .to(torch.float32) first")
+    own = _own_array(packed, scipy.sparse)
+    if layout is None and own is None:
+        raise FormatError(
+            f"SciPy has no layout for '{packed.format}'; it has Csr, Csc, Coo, and Bsr with blocks that divide the "
+            'shape; .to_scipy("csr") has the same entries'
+        )
+    if layout is None or (own is not None and own.format == layout):
+        return own
+    if layout not in _LAYOUTS:
+        raise FormatError(f"SciPy has no layout {layout!r}; it has {', '.join(_LAYOUTS)}")
+    if len(packed.shape) != 2 and layout != "coo":
+        raise FormatError(f"SciPy's {layout} has 2 axes, the tensor has {len(packed.shape)}; coo takes any number")
+    return _own_array(packed.to(_FORMATS.get(layout, Csr)), scipy.sparse).asformat(layout)
+
+
+def _own_array(packed, sparse):
+    """The array of the same layout over the same memory; None where SciPy has none."""
     try:
         tensor = to_torch(packed).detach().cpu()
     except FormatError:
-        tensor = None
-    if tensor is None or tensor.layout not in (torch.sparse_coo, *_ARRAYS):
-        raise FormatError(
-            f"SciPy has no layout for '{packed.format}'; it has Csr, Csc, Coo, and Bsr with blocks that divide the "
-            "shape; lacis.pack(packed, lacis.Csr) stores the same entries"
-        )
+        return None
+    if tensor.layout not in (torch.sparse_coo, *_ARRAYS):
+        return None
     shape = tuple(tensor.shape)
     if tensor.is_sparse:
-        return scipy.sparse.coo_array((tensor._values().numpy(), tuple(tensor._indices().numpy())), shape)
+        return sparse.coo_array((tensor._values().numpy(), tuple(tensor._indices().numpy())), shape)
     if tensor.layout == torch.sparse_csc:
         arrays = tensor.values(), tensor.row_indices(), tensor.ccol_indices()
     else:
         arrays = tensor.values(), tensor.col_indices(), tensor.crow_indices()
-    make = getattr(scipy.sparse, _ARRAYS[tensor.layout])
-    return make(tuple(array.numpy() for array in arrays), shape)
+    return getattr(sparse, _ARRAYS[tensor.layout])(tuple(array.numpy() for array in arrays), shape)
