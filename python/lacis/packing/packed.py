@@ -217,9 +217,9 @@ class PackedTensor:
         """Coordinates and values of the entries, part by part."""
         axes, values = [], []
         for name, part in self.pattern.parts.items():
-            where, valid = part.coordinates()
-            axes.append([axis[valid] for axis in where])
-            values.append(self._values[name].reshape(-1)[valid])
+            index, where = part.entry_axes()
+            axes.append(where)
+            values.append(self._values[name].reshape(-1)[index])
         joined = [torch.cat(parts) for parts in zip(*axes)]
         return Entries(tuple(self.shape), joined, torch.cat(values).detach(), unique=self.pattern.distinct)
 

@@ -110,11 +110,14 @@ def convert(pattern: Pattern, format: Format | Sum) -> Conversion:
     """
     axes, slots, first = [], [], 0
     for part in pattern.parts.values():
-        where, valid = part.coordinates()
-        index = valid.nonzero().reshape(-1)
-        axes.append([axis[index] for axis in where])
-        slots.append(index + first)
-        first += valid.numel()
-    joined, slots = [torch.cat(each) for each in zip(*axes)], torch.cat(slots)
+        index, where = part.entry_axes()
+        axes.append(where)
+        slots.append(index + first if first else index)
+        first += math.prod(part.values_shape)
+    joined, slots = [_joined(each) for each in zip(*axes)], _joined(slots)
     placed = placed_entries(format, tuple(pattern.shape), joined, pattern.distinct)
     return Conversion(placed.pattern, {name: move.after(slots) for name, move in placed.moves.items()})
+
+
+def _joined(tensors) -> torch.Tensor:
+    return torch.cat(tensors) if len(tensors) > 1 else tensors[0]

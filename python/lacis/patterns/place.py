@@ -50,9 +50,7 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
         sizes.append(level.size(shape) if level.digits else _bound(link))
     if max(sizes) >= 2**62:
         raise FormatError(f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes")
-    order = _level_order(crds, sizes)
-    if order is not None:
-        crds = [crd[order] for crd in crds]
+    crds, order = _in_level_order(crds, sizes)
     begins = _begins(format, levels, _changes(crds))
     return Sorted(levels, sizes, crds, begins, order, axes[0].device)
 
@@ -67,16 +65,29 @@ def _bound(link: torch.Tensor) -> int:
     return int(link.max()) + 1 if link.numel() else 0
 
 
-def _level_order(crds, sizes) -> torch.Tensor | None:
-    """The stable permutation that sorts by all coordinates, or None when they are sorted already."""
+def _in_level_order(crds, sizes) -> tuple[list[torch.Tensor], torch.Tensor | None]:
+    """The coordinates of each level sorted by all of them, and the stable permutation; None when they were already."""
+    keys = fused_keys(crds, sizes)
     order = None
-    for key in reversed(fused_keys(crds, sizes)):
+    for key in reversed(keys):
         moved = key if order is None else key[order]
         if moved.numel() < 2 or not bool((moved[1:] < moved[:-1]).any()):
             continue
-        step = torch.sort(moved, stable=True).indices
+        found, step = torch.sort(moved, stable=True)
+        if len(keys) == 1:
+            return _apart(found, sizes), step
         order = step if order is None else order[step]
-    return order
+    return crds if order is None else [crd[order] for crd in crds], order
+
+
+def _apart(key: torch.Tensor, sizes) -> list[torch.Tensor]:
+    """The coordinates that one of `fused_keys` was joined from: read in order, where a gather would jump about."""
+    crds = []
+    for size in reversed(sizes[1:]):
+        above = key // size
+        crds.append((key - above * size).long())
+        key = above
+    return [key.long(), *reversed(crds)]
 
 
 def fused_keys(crds, sizes) -> list[torch.Tensor]:

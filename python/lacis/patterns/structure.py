@@ -108,6 +108,24 @@ class Structure:
                 valid = valid & (axis < length)
         return axes, valid if self.valid is None else valid & self.valid.reshape(-1)
 
+    def entry_axes(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The places of the entries in the flat values, int64 [n], and their axis coordinates, int64 [n] per axis."""
+        if self.valid is None or not self.format.tile:
+            axes, valid = self.coordinates()
+            if self.nnz == valid.numel():
+                return torch.arange(self.nnz, device=self.device), axes
+            index = valid.nonzero().reshape(-1)
+            return index, [axis[index] for axis in axes]
+        index = self.valid.reshape(-1).nonzero().reshape(-1)
+        size = math.prod(self.format.tile)
+        slot = index // size
+        (first, named), inside = self.slot_axes(), self.tile_axes()
+        axes = [a[slot] + t[index - slot * size] for a, t in zip(first, inside)]
+        named = named[slot]
+        for axis, length in zip(axes, self.shape):
+            named = named & (axis < length)
+        return (index, axes) if bool(named.all()) else (index[named], [axis[named] for axis in axes])
+
     @functools.cached_property
     def nnz(self) -> int:
         return int(self.coordinates()[1].sum()) if self.entries is None else self.entries
@@ -117,8 +135,7 @@ class Structure:
         """Do two entries have the same coordinates? Only formats that keep duplicates can say yes."""
         if self.distinct or not self.format.keeps_duplicates:
             return False
-        axes, valid = self.coordinates()
-        axes = [axis[valid] for axis in axes]
+        _, axes = self.entry_axes()
         return bool(same_place(self.shape, axes)[1].any())
 
     @property
@@ -204,7 +221,7 @@ def build_structure(
     if whole:
         return structure, at, entries.order
     if format.tile:
-        axes = axes if entries.order is None else [axis[entries.order] for axis in axes]
+        axes = axes if entries.order is None else [axis.index_select(0, entries.order) for axis in axes]
         for level in format.levels[len(format.prefix) :]:
             at = at * level.size(shape) + level.coordinate_of(axes, shape)
     valid = None if format.levels[-1].shows_entries else _bitmap(structure, at)
@@ -230,14 +247,31 @@ def _count(format: Format, shape, axes, whole: bool) -> int | None:
 
 def _bitmap(structure: Structure, at: torch.Tensor) -> torch.Tensor | None:
     """True at entries; None when there is no padding that the coordinates do not show."""
-    count = math.prod(structure.values_shape)
-    if at.numel() == count:
+    if at.numel() == math.prod(structure.values_shape):
         return None
-    valid = torch.zeros(count, dtype=torch.bool, device=at.device)
+    if not structure.needs_valid and at.numel() == _named(structure):
+        return None
+    valid = torch.zeros(math.prod(structure.values_shape), dtype=torch.bool, device=at.device)
     valid[at] = True
-    if not structure.needs_valid and torch.equal(valid, structure.coordinates()[1]):
-        return None
     return valid.reshape(structure.values_shape)
+
+
+def _named(structure: Structure) -> int:
+    """How many places of the values have coordinates inside of the shape."""
+    format = structure.format
+    if format.bindings or not _divides(format, structure.shape):  # a block reaches over the end
+        return int(structure.coordinates()[1].sum())
+    padded = any((level.padded and not level.extent.covers) or level.extent.gaps for level in format.prefix)
+    slots = int(structure.slot_axes()[1].sum()) if padded else structure.slots
+    return slots * math.prod(format.tile)
+
+
+def _divides(format: Format, shape) -> bool:
+    """Do the blocks of a format divide every axis?"""
+    covered = [1] * len(shape)
+    for digit in (digit for level in format.levels for digit in level.digits):
+        covered[digit.axis] *= digit.extent(shape)
+    return covered == list(shape)
 
 
 def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> torch.Tensor:
