@@ -145,7 +145,29 @@ def test_hyb_has_the_buckets_of_its_paper(c, k):
         assert packed.storage[f"{name}.crd1"].tolist() == [columns for _, columns in rows]
 
 
-NAMED = [lacis.GroupCoo(4), lacis.SrBcrs(8), lacis.Csb(16), lacis.Hyb(1, 2), SPLIT]
+class Narrow(Format):
+    def __init__(self, pos=None, crd="i16", dense=False):
+        with lacis.iter(dim=2) as (I, J):
+            self.indices = [I.widths(crd="i8") if dense else I, J.widths(pos, crd).compress()]
+
+
+def test_widths_are_a_verb():
+    assert Narrow() == Format.parse("(i, j) -> (i : dense, j : compressed<crd=i16>)")
+    storage = lacis.pack(sparse(9, 200), Narrow("i64", "i16")).storage
+    assert storage["pos1"].dtype == torch.int64 and storage["crd1"].dtype == torch.int16
+    assert {t.dtype for name, t in lacis.pack(sparse(9, 200), lacis.Csb(128)).storage.items() if "crd" in name} == {
+        torch.int8
+    }
+    assert "crd=i16" in str(lacis.Csb(129)) and "crd" not in str(lacis.Csb(2**16))
+    with pytest.raises(lacis.FormatError, match="'crd' must be an integer type.*not 16"):
+        Narrow(crd=16)
+    with pytest.raises(lacis.FormatError, match="'dense' has no array 'crd'"):
+        Narrow(dense=True).levels
+    with pytest.raises(lacis.FormatError, match="'crd1' does not fit into i8"):
+        lacis.pack(torch.ones(2, 200), Narrow(crd="i8"))
+
+
+NAMED = [lacis.GroupCoo(4), lacis.SrBcrs(8), lacis.Csb(16), Narrow(), lacis.Hyb(1, 2), SPLIT]
 
 
 @pytest.mark.parametrize("target", mostly_long(["eager", "cpu"], "eager"))

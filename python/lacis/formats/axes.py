@@ -31,6 +31,7 @@ class Axis:
         self.bindings = [] if bindings is None else bindings  # of the format, shared by its axes
         self.extent = Full()
         self.coordinate = Implicit()
+        self._widths: dict[str, str] = {}
 
     def compress(self, coordinate: bool = True, unique: bool = True) -> "Axis":
         """Store only what is there: `dense -> compressed` (`ragged` without a coordinate).
@@ -112,8 +113,28 @@ class Axis:
         outer, inner = self.digits[0].block(size)
         return Axis(self.rank, (outer,), self.bindings), Axis(self.rank, (inner,), self.bindings)
 
+    def widths(self, pos: str | None = None, crd: str | None = None) -> "Axis":
+        """The integer types of its arrays, "i8" to "i64": `compressed -> compressed<crd=i16>`.
+
+        Packing refuses numbers that do not fit. Left out, they are i32, or i64 where a tensor needs it.
+        """
+        for name, width in (("pos", pos), ("crd", crd)):
+            if width not in (None, "i8", "i16", "i32", "i64"):
+                raise FormatError(f"'{name}' must be an integer type: i8, i16, i32 or i64, not {width!r}")
+            if width is not None:
+                self._widths[name] = width
+        return self
+
     def level(self) -> Level:
-        return Level(self.digits, self.extent, self.coordinate)
+        kinds = [self.extent, self.coordinate]
+        for name, width in self._widths.items():
+            at = next((n for n, kind in enumerate(kinds) if name in kind.buffers()), None)
+            if at is None:
+                raise FormatError(
+                    f"'{Level(self.digits, *kinds).kind}' has no array '{name}'; leave widths({name}=) out"
+                )
+            kinds[at] = dataclasses.replace(kinds[at], **{name: width})
+        return Level(self.digits, *kinds)
 
     def _listed(self, coordinate) -> "Axis":
         if isinstance(self.extent, Full):

@@ -41,15 +41,18 @@ class SrBcrs(Format):
 class Csb(Format):
     """Compressed sparse blocks: a list of entries for each block of `b` by `b`, with its row and column in the block.
 
+    These take 8 bits each up to `b` = 128, and 16 up to 32768.
+
     After "Parallel Sparse Matrix-Vector and Matrix-Transpose-Vector Multiplication Using Compressed Sparse Blocks"
     (Buluç et al., SPAA 2009).
 
     >>> print(", ".join(level.text(("i", "j")) for level in Csb(64).levels[2:]))
-    i mod 64 : compressed<unique=false>, j mod 64 : singleton
+    i mod 64 : compressed<unique=false, crd=i8>, j mod 64 : singleton<crd=i8>
     """
 
     def __init__(self, b: int):
         self.b = b
         with iter(dim=2) as (I, J):
             (i0, i1), (j0, j1) = I.block(b), J.block(b)
-            self.indices = [i0, j0, i1.compress(unique=False), j1.follow()]
+            crd = "i8" if b <= 2**7 else "i16" if b <= 2**15 else None
+            self.indices = [i0, j0, i1.compress(unique=False).widths(crd=crd), j1.follow().widths(crd=crd)]
