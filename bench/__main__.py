@@ -19,6 +19,7 @@ NAMES = [
     "owner_forms",
     "build",
     "pack",
+    "updates",
     "cuda_csr",
     "graphs",
     "hybrid",

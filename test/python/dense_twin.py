@@ -157,7 +157,7 @@ def regrow(sparsity, share, by):
             return kept | top(twin.size(twin.dense_gradient[name]), count - int(kept.sum()), ~kept)
         text = f"{twin.seed}:{name}:{twin.step_count}"
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
-        keys = hashed(len(mask), seed, "cpu").at(slice(0, len(mask)))
+        keys = hashed(len(mask), seed, "cpu").at(slice(0, len(mask))) ^ torch.iinfo(torch.int64).min  # without a sign
         best = torch.argsort(torch.where(mask, torch.iinfo(torch.int64).min, keys), descending=True, stable=True)
         return kept.index_fill(0, best[: count - int(kept.sum())], True)
 

@@ -3,6 +3,7 @@
 
 import warnings
 
+import lacis
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -155,3 +156,40 @@ def test_an_array_for_each_of_very_many_rows_is_announced(monkeypatch, make):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pack(one, Csr)
+
+
+@pytest.mark.parametrize("block", [None, (4, 8), (7, 3)])
+def test_places_are_a_mask_by_numbers(block):
+    """In any order; of whole blocks too, those at the edges included."""
+    shape = (24, 40)
+    grid = shape if block is None else tuple(-(-n // b) for n, b in zip(shape, block))
+    chosen = torch.rand(grid, generator=torch.Generator().manual_seed(0)) < 0.3
+    numbers = chosen.reshape(-1).nonzero().reshape(-1)
+    mask = chosen
+    if block is not None:
+        mask = chosen.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[: shape[0], : shape[1]]
+    formats = [lacis.Csr(), lacis.Csc(), lacis.Coo(), lacis.Ell()] if block is None else []
+    formats += [] if block is None else [lacis.Bsr(*block), lacis.Bcsc(*block), lacis.BlockedEll(*block)]
+    for format in formats:
+        expected = lacis.Pattern.from_mask(mask, format)
+        found = lacis.Pattern.of_places(format, shape, numbers.flip(0), block=block).validate()
+        assert found.nnz == expected.nnz and found.valid == {}
+        assert all(torch.equal(found.storage[name], array) for name, array in expected.storage.items())
+        twice = lacis.Pattern.of_places(format, shape, torch.cat([numbers, numbers]), distinct=False, block=block)
+        assert torch.equal(twice.to_mask(), mask)
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        ((lacis.Csr(), (2, 2), torch.tensor([4])), "positions are from 0 to 3"),
+        ((lacis.Csr(), (2, 2), torch.tensor([1, 1])), "a position is there twice"),
+        ((lacis.Csr(), (2, 2), torch.tensor([1.0])), "positions are an int64 tensor"),
+        ((lacis.Bsr(2, 2), (2, 2), torch.tensor([0]), True, (2,)), "blocks of 1 axes"),
+    ],
+)
+def test_places_that_are_none(arguments, said):
+    with pytest.raises(lacis.DataError, match=said):
+        lacis.Pattern.of_places(*arguments)
+    with pytest.raises(lacis.FormatError, match="does not store whole blocks"):
+        lacis.Pattern.of_places(lacis.Csr(), (2, 2), torch.tensor([0]), block=(2, 2))

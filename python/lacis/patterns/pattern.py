@@ -87,6 +87,23 @@ class Pattern:
         axes = list(torch.nonzero(mask, as_tuple=True))
         return build_pattern(for_tensor(format, mask.shape), tuple(mask.shape), axes, distinct=True)[0]
 
+    @staticmethod
+    def of_places(format, shape, positions: torch.Tensor, distinct: bool = True, block=None) -> "Pattern":
+        """The pattern of the places with these row-major numbers, int64 [n] in any order, on their device.
+
+        They are elements, or whole blocks of the sizes `block` in the grid of such blocks, which the format must store.
+        `distinct` says that no number is there twice; without it they are looked at, and one of several is kept. Raises
+        `DataError` for numbers that are none of the shape's.
+
+        >>> p = Pattern.of_places("(i, j) -> (i : dense, j : compressed)", (2, 2), torch.tensor([3, 0]))
+        >>> p.to_mask().tolist()
+        [[True, False], [False, True]]
+        """
+        from .places import checked_places, place_pattern
+
+        format, positions = checked_places(format, shape, positions, distinct, block)
+        return place_pattern(format, shape, positions, block)[0]
+
     @property
     def shape(self) -> torch.Size:
         return torch.Size(self._first.shape)

@@ -8,9 +8,9 @@ import math
 
 import torch
 
-from ..errors import FormatError
+from ..errors import DataError, FormatError
 from ..formats import Format, Sum
-from .build import build_pattern
+from .build import build_pattern, for_tensor
 from .pattern import Pattern
 from .structure import Structure
 
@@ -72,15 +72,32 @@ def _has_no_padding(part: Structure, block) -> bool:
     return part.valid is None and is_even and bool(last) and not last[0].pads and last[0].capacity is None
 
 
+def checked_places(format, shape, positions, distinct: bool, block) -> tuple[Format | Sum, torch.Tensor]:
+    """What `Pattern.of_places` was given: the format for this rank, and the numbers ascending. Raises `DataError`."""
+    format = for_tensor(format, len(shape))
+    if not isinstance(positions, torch.Tensor) or positions.dtype != torch.int64 or positions.ndim != 1:
+        raise DataError("of_places: positions are an int64 tensor with one axis")
+    if block is not None and len(block) != len(shape):
+        raise DataError(f"of_places: blocks of {len(block)} axes do not fit a tensor of {len(shape)}")
+    grid = shape if block is None else [-(-size // b) for size, b in zip(shape, block)]
+    positions = positions.sort().values if distinct else positions.unique()
+    if positions.device.type == "cpu" and len(positions):
+        if int(positions[0]) < 0 or int(positions[-1]) >= math.prod(grid):
+            raise DataError(f"of_places: positions are from 0 to {math.prod(grid) - 1}")
+        if bool((positions[1:] == positions[:-1]).any()):
+            raise DataError("of_places: a position is there twice; give distinct=False to keep one of them")
+    return format, positions
+
+
 def place_pattern(
-    format: Format | Sum, shape, positions: torch.Tensor, block: tuple[int, ...] | None = None, distinct: bool = True
+    format: Format | Sum, shape, positions: torch.Tensor, block: tuple[int, ...] | None = None
 ) -> tuple[Pattern, Places]:
     """The pattern of the places with these numbers, int64 ascending, and where it stores them."""
     parts = format.parts.values() if isinstance(format, Sum) else [format]
     whole = block is not None
     if whole and not all(is_tile(part, block) for part in parts):
         raise FormatError(f"'{format}' does not store whole blocks of {list(block)}; give the places of entries")
-    pattern, filled = build_pattern(format, tuple(shape), axes_of(positions, shape, block), distinct, whole)
+    pattern, filled = build_pattern(format, tuple(shape), axes_of(positions, shape, block), True, whole)
     rows, before = torch.empty_like(positions), 0
     for name, part in pattern.parts.items():
         at, source = filled[name].at + before, filled[name].source

@@ -78,6 +78,11 @@ def hashed(numel: int, seed: int, device) -> Keys:
     return Keys(numel, 64, torch.device(device), keys)
 
 
+def among(keys: Keys, positions: torch.Tensor) -> Keys:
+    """The keys of some positions, numbered anew."""
+    return Keys(len(positions), keys.bits, keys.device, lambda where: keys.at(positions[where]))
+
+
 def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     """bool [numel]: the `count` largest; of equal ones the first.
 

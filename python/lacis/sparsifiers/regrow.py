@@ -9,7 +9,7 @@ import torch
 
 from ..errors import DataError
 from .by_row import check_per, keep_largest_of_groups, keep_largest_of_rows
-from .choose import check_sparsity, hashed, keep_count, keep_largest, magnitude, magnitudes, spread
+from .choose import Keys, among, check_sparsity, hashed, keep_count, keep_largest, magnitude, magnitudes, spread
 from .entries_first import indices
 from .policy import Policy
 from .ramp import Ramp
@@ -24,8 +24,8 @@ _ANNEAL = {
 class Regrow(Policy):
     """Drop the smallest places and let as many others grow, each time that `when` says.
 
-    Of the places that are kept a share goes, those of smallest magnitude (norm, of blocks). What grows in their place
-    is `"random"`, among what is empty (SET, Mocanu et al., 2018), or what has the largest `"gradient"` (RigL, Evci et
+    Of the places that are kept a share goes, those of smallest magnitude (norm, of blocks). What grows instead is
+    `"random"`, among what is empty (SET, Mocanu et al., 2018), or what has the largest `"gradient"` (RigL, Evci et
     al., 2020): a place that was just dropped may grow again then, and keeps its value, as in RigL's own code. With a
     `Ramp` more is dropped than grows (GraNet, Liu et al., 2021), and `when` is the ramp's by default. Places are the
     blocks of `.block(...)`, else entries.
@@ -92,10 +92,16 @@ class Regrow(Policy):
         if self.grow == "random":  # into what is empty now
             count = max(count, wanted - (view.total - view.count))
         kept = keep_largest(_sizes(view), count)
-        keep = indices(kept, count)
-        positions, scores = self._free(view, kept, view.count - count)
-        best = torch.sort(scores, descending=True, stable=True).indices[: wanted - count]
-        return self._with_dropped(view, keep, positions[best])
+        missing = wanted - count
+        if self.grow == "random":
+            empty = view.empty()
+            best = keep_largest(among(hashed(view.total, view.seed, empty.device), empty), missing)
+            return indices(kept, count), empty[indices(best, min(missing, len(empty)))]
+        gone = indices(~kept, view.count - count)
+        best = keep_largest(_free_keys(view, gone), min(missing, len(gone) + len(view.candidates.positions)))
+        again = best[view.positions[gone]]
+        kept = kept.index_fill(0, gone[again], True)
+        return kept.nonzero().reshape(-1), best.index_fill(0, view.positions, False).nonzero().reshape(-1)
 
     def _change_of_rows(self, view, rows, wanted, exchanged):
         quota = view.rows.new_full((rows,), wanted - exchanged)
@@ -103,34 +109,23 @@ class Regrow(Policy):
             quota = quota.clamp(min=wanted - view.total // max(rows, 1) + torch.bincount(view.rows, minlength=rows))
         kept = keep_largest_of_groups(_norms(view), view.rows, quota)
         keep = kept.nonzero().reshape(-1)
-        positions, scores = self._free(view, kept, view.count - len(keep))
         lacking = wanted - torch.bincount(view.rows[keep], minlength=rows)
+        positions = view.complement(view.positions[keep]) if self.grow == "gradient" else view.empty()
+        if self.grow == "random":
+            scores = view.hashed(positions)
+        else:
+            keys = _free_keys(view, indices(~kept, view.count - len(keep)))
+            scores = keys.at(positions)
+            positions, scores = positions[scores > 0], scores[scores > 0]  # 0 is no candidate
         best = keep_largest_of_groups(scores, positions // (view.total // rows), lacking)
-        return self._with_dropped(view, keep, positions[best])
+        grown = torch.zeros(view.total, dtype=torch.bool, device=keep.device).index_fill(0, positions[best], True)
+        keep = (kept | grown[view.positions]).nonzero().reshape(-1)
+        return keep, grown.index_fill(0, view.positions, False).nonzero().reshape(-1)
 
     def _share_at(self, step: int) -> float:
         """How much is exchanged in a step, which falls to 0 at the end of `when`."""
         t = (step - self.when.start) / max(self.when.stop - self.when.start, 1)
         return self.share * _ANNEAL[self.anneal](min(max(t, 0.0), 1.0))
-
-    def _free(self, view, kept, dropped: int):
-        """What may grow: the positions of places that are empty or dropped, and their scores."""
-        if self.grow == "random":
-            positions = view.empty()
-            return positions, view.hashed(positions)
-        gone = indices(~kept, dropped)
-        positions = torch.cat([view.positions[gone], view.candidates.positions])
-        scores = torch.cat([_strength(view.grad[gone]), _strength(view.candidates.grad)])
-        order = torch.sort(positions).indices  # of equal scores the first place
-        return positions[order], scores[order]
-
-    def _with_dropped(self, view, keep: torch.Tensor, grown: torch.Tensor):
-        """`keep` and what grows, where stored places among the latter, which were just dropped, stay as they are."""
-        if self.grow == "random" or not view.count:
-            return keep, grown
-        at = torch.searchsorted(view.positions, grown).clamp_(max=view.count - 1)
-        stored = view.positions[at] == grown
-        return torch.cat([keep, at[stored]]).sort().values, grown[~stored]
 
     def initial(self, view, grow):
         value = self.values
@@ -160,8 +155,21 @@ def _sizes(view):
     return magnitudes(view.values if view.block is None else _norms(view))
 
 
+def _free_keys(view, gone: torch.Tensor) -> Keys:
+    """Of each place what its gradient counts: that of candidates and of stored places that are `gone`; 0 of others.
+
+    What is not finite comes last of all, as 1.
+    """
+    first, second = _strength(view.candidates.grad), _strength(view.grad[gone])
+    found = torch.zeros(view.total, dtype=first.dtype, device=first.device)
+    found[view.candidates.positions] = first
+    found[view.positions[gone]] = second
+    return Keys(view.total, torch.iinfo(found.dtype).bits - 1, found.device, lambda at: found[at])
+
+
 def _strength(grad: torch.Tensor) -> torch.Tensor:
-    """|grad|, or the norm of a block's; what is not finite comes last."""
-    sizes = magnitude(grad).double()
-    sizes = sizes if grad.ndim == 1 else torch.linalg.vector_norm(sizes, dim=-1)
-    return torch.where(sizes.isfinite(), sizes, -1.0)
+    """The bits of |grad|, or of the norm of a block's, in their order, from 2 on; 1 where it is not finite."""
+    sizes = magnitude(grad)
+    sizes = sizes if grad.ndim == 1 else torch.linalg.vector_norm(sizes.double(), dim=-1)
+    words = sizes.contiguous().view(torch.int64 if sizes.dtype == torch.float64 else torch.int32)
+    return torch.where(sizes.isfinite(), words + 2, 1)

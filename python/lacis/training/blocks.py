@@ -31,5 +31,5 @@ class Blocks:
         first, within = axes_of(grow, shape, self.block), axes_of(elements, self.block, None)
         axes = [(a[:, None] + b[None, :]).reshape(-1) for a, b in zip(first, within)]
         sound = torch.stack([axis < size for axis, size in zip(axes, shape)]).all(0)
-        numbers = flat_numbers([axis[sound] for axis in axes], shape, None)
-        return is_kept[self.owner].nonzero().reshape(-1), numbers, initial.reshape(-1)[sound]
+        numbers, order = flat_numbers([axis[sound] for axis in axes], shape, None).sort()
+        return is_kept[self.owner].nonzero().reshape(-1), numbers, initial.reshape(-1)[sound][order]

@@ -9,7 +9,7 @@ from ..capture import parse_statement
 from ..errors import DataError
 from ..operators import OPERATORS
 from ..sparsifiers import Candidates
-from ..sparsifiers.choose import blocked, hashed, keep_largest
+from ..sparsifiers.choose import among, blocked, hashed, keep_largest
 from ..sparsifiers.entries_first import indices
 
 
@@ -61,16 +61,10 @@ class Collector:
         if self.share is not None:
             count = round(self.share * len(positions))
             keys = hashed(view.total, view.seed + 2, positions.device)
-            chosen = keep_largest(_among(keys, positions), count)
+            chosen = keep_largest(among(keys, positions), count)
             positions = positions[indices(chosen, count)]
         rows = grad.reshape(-1) if view.block is None else blocked(grad, view.block).reshape(view.total, -1)
         return Candidates(positions, rows[positions])
-
-
-def _among(keys, positions):
-    """The keys of some positions, numbered anew."""
-    at = lambda where: keys.at(positions[where])
-    return type(keys)(len(positions), keys.bits, keys.device, at)
 
 
 class _Probe(torch.autograd.Function):

@@ -1,20 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a weight keeps and what grows: one decision for all ranks, that of the first."""
+"""What a weight keeps and what grows: checked, in order, and one decision for all ranks, that of the first."""
 
 from __future__ import annotations
 
 import torch
 
-from .layer import Look, chosen
+from ..errors import DataError, Error
+from ..sparsifiers import Policy, View
+from .layer import Look
+
+Decision = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
-def decide(look: Look, sparsifier, group=None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """`chosen`, and over the ranks of `group` what its first rank chose."""
-    decision = chosen(look, sparsifier)
+def decide(look: Look, sparsifier, group=None) -> Decision:
+    """Which places stay and which come, ascending, and the values that come; in a group what its first rank says.
+
+    Raises what the sparsifier does, with the weight's name.
+    """
+    try:
+        decision = _chosen(look.view, sparsifier)
+    except Error as error:
+        raise type(error)(f"'{look.layer.name}': {type(sparsifier).__name__}: {error.message}") from error
     if group is None or torch.distributed.get_world_size(group) < 2:
         return decision
     source = torch.distributed.get_global_rank(group, 0)
     return tuple(_sent(tensor, source, group) for tensor in decision)
+
+
+def _chosen(view: View, sparsifier) -> Decision:
+    keep, grow = sparsifier.at(view.step).change(view)
+    _check("keep", keep, view.count, view)
+    _check("grow", grow, view.total, view)
+    if _on_host(grow) and len(grow):
+        kept = torch.zeros(view.total, dtype=torch.bool)
+        kept[view.positions[keep]] = True
+        if bool(kept[grow].any()):
+            raise DataError("'grow' names a place that is kept")
+    keep, grow = _ascending(keep), _ascending(grow)
+    shape = len(grow), *view.values.shape[1:]
+    initial = sparsifier.initial(view, grow) if isinstance(sparsifier, Policy) else view.values.new_zeros(shape)
+    if not isinstance(initial, torch.Tensor) or initial.shape != shape or initial.device != grow.device:
+        raise DataError(f"initial() must answer a tensor {list(shape)} on {grow.device}, one row for each place")
+    return keep, grow, initial.to(view.values.dtype)
+
+
+def _check(what: str, places, count: int, view: View) -> None:
+    """Raise `DataError` unless these are distinct places below `count`; the numbers on a GPU are not waited for."""
+    if not isinstance(places, torch.Tensor) or places.dtype != torch.int64 or places.ndim != 1:
+        said = f"{places.dtype} {list(places.shape)}" if isinstance(places, torch.Tensor) else type(places).__name__
+        raise DataError(f"change() must answer int64 tensors with one axis, '{what}' is {said}")
+    if places.device != view.positions.device:
+        raise DataError(f"'{what}' is on {places.device}, the weight on {view.positions.device}")
+    if not _on_host(places) or not len(places):
+        return
+    if int(places.min()) < 0 or int(places.max()) >= count:
+        raise DataError(f"'{what}' names a place that is not from 0 to {count - 1}")
+    named = torch.zeros(count, dtype=torch.bool).index_fill_(0, places, True)
+    if int(named.sum()) < len(places):
+        raise DataError(f"'{what}' names a place twice")
+
+
+def _on_host(tensor: torch.Tensor) -> bool:
+    return tensor.device.type == "cpu"
+
+
+def _ascending(places: torch.Tensor) -> torch.Tensor:
+    if _on_host(places) and not bool((places[1:] < places[:-1]).any()):
+        return places
+    return places.sort().values
 
 
 def _sent(tensor: torch.Tensor, source: int, group) -> torch.Tensor:

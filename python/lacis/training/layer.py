@@ -7,9 +7,9 @@ import math
 
 import torch
 
-from ..errors import DataError, Error
+from ..errors import DataError
 from ..patterns.places import Places, places_of
-from ..sparsifiers import Policy, Sparsifier, View
+from ..sparsifiers import Sparsifier, View
 from .blocks import Blocks
 from .collector import Collector
 
@@ -108,37 +108,3 @@ class Look:
         if self.blocks is not None:
             return self.blocks.rows(rows)
         return rows if self.places.block is not None else rows.reshape(-1)
-
-
-def chosen(look: Look, sparsifier: Sparsifier) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """What the sparsifier keeps and lets grow, and what grown values begin with. Raises as it does, with the name."""
-    view, layer = look.view, look.layer
-    try:
-        keep, grow = sparsifier.at(view.step).change(view)
-        _check("keep", keep, view.count, view)
-        _check("grow", grow, view.total, view)
-        if len(grow) and grow.device.type == "cpu" and bool(torch.isin(grow, view.positions[keep]).any()):
-            raise DataError("'grow' names a place that is kept")
-        initial = view.values.new_zeros(len(grow), *view.values.shape[1:])
-        if isinstance(sparsifier, Policy):
-            initial = sparsifier.initial(view, grow)
-            if initial.shape != (len(grow), *view.values.shape[1:]):
-                raise DataError(f"initial() answered shape {list(initial.shape)} for {len(grow)} places")
-    except Error as error:
-        raise type(error)(f"'{layer.name}': {type(sparsifier).__name__}: {error.message}") from error
-    return keep, grow, initial.to(view.values.dtype)
-
-
-def _check(what: str, places, count: int, view: View) -> None:
-    """Raise `DataError` unless these are distinct places below `count`; those of a GPU are taken as they are."""
-    if not isinstance(places, torch.Tensor) or places.dtype != torch.int64 or places.ndim != 1:
-        said = f"{places.dtype} {list(places.shape)}" if isinstance(places, torch.Tensor) else type(places).__name__
-        raise DataError(f"change() must answer int64 tensors with one axis, '{what}' is {said}")
-    if places.device != view.positions.device:
-        raise DataError(f"'{what}' is on {places.device}, the weight on {view.positions.device}")
-    if places.device.type != "cpu" or not len(places):
-        return
-    if int(places.min()) < 0 or int(places.max()) >= count:
-        raise DataError(f"'{what}' names a place that is not from 0 to {count - 1}")
-    if int(torch.bincount(places).max()) > 1:
-        raise DataError(f"'{what}' names a place twice")

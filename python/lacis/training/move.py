@@ -21,11 +21,14 @@ class Move:
 
     def __init__(self, look: Look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool = True):
         self.layer, self.look = look.layer, look
-        self._places_grown, self._state = len(grow), _merged(look.view.positions, keep, grow)[1]
+        self._places_grown = len(grow)
         if look.blocks is not None:
+            self._state = _merged(look.view.positions, keep, grow)[1]
             keep, grow, initial = look.blocks.entries(keep, grow, initial)
         before, weight = look.places, self.layer.weight
         positions, self._source = _merged(before.positions, keep, grow)
+        if look.blocks is None:
+            self._state = self._source
         self._grown, self._initial = len(grow), initial.reshape(len(grow), before.width)
         self.pattern, self.places = place_pattern(weight.format, before.shape, positions, before.block)
         if self.places.sizes != before.sizes:
@@ -69,8 +72,14 @@ class Move:
 
 
 def _merged(positions: torch.Tensor, keep: torch.Tensor, grow: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The next positions, ascending, and where each comes from: an old index, or the old count + an index of `grow`."""
-    joined = torch.cat([positions[keep], grow])
-    source = torch.cat([keep, len(positions) + torch.arange(len(grow), device=grow.device)])
-    joined, order = torch.sort(joined)
-    return joined, source[order]
+    """The next positions, ascending, and where each comes from: an old index, or the old count + an index of `grow`.
+
+    All three are ascending.
+    """
+    old = positions[keep]
+    old_at = torch.searchsorted(grow, old) + torch.arange(len(old), device=old.device)
+    grown_at = torch.searchsorted(old, grow) + torch.arange(len(grow), device=old.device)
+    joined, source = (positions.new_empty(len(keep) + len(grow)) for _ in range(2))
+    joined[old_at], joined[grown_at] = old, grow
+    source[old_at], source[grown_at] = keep, len(positions) + torch.arange(len(grow), device=old.device)
+    return joined, source
