@@ -13,7 +13,7 @@ from lacis.runtime.report import Report
 from lacis.schedule.edges import Activation, ActivationGradient
 from lacis.schedule.handle import GradientHandle, Group, Handle, Part
 from lacis.schedule.steps import STEPS, Steps
-from lacis.sparsifiers import View
+from lacis.sparsifiers import Calibrated, Inputs, View
 
 HEAD = """<!-- SPDX-License-Identifier: Apache-2.0; written by docs/generate.py from the docstrings -->
 # API
@@ -42,6 +42,7 @@ SECTIONS = {
     "Sparsifiers": [
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),
         *(lacis.NM, lacis.Given, lacis.Keep, lacis.Ramp, lacis.Regrow, lacis.Movement, lacis.Policy, View),
+        *(lacis.Wanda, lacis.SparseGPT, Calibrated, Inputs),
     ],
     "Layers": [lacis.nn.SparseLinear, lacis.nn.init.kaiming_uniform_],
     "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],
@@ -51,7 +52,7 @@ SECTIONS = {
 
 # What users call of the classes whose objects others make for them.
 MEMBERS = {
-    lacis.Schedule: "match build compile_only attach restore report save",
+    lacis.Schedule: "match build compile_only calibrate attach restore report save",
     lacis.Updates: "count step state_dict load_state_dict",
     Report: "total to_dict plot",
     Handle: "name shape grad part format steps kernel kernels packed resparsify",
@@ -67,6 +68,8 @@ MEMBERS = {
     lacis.Kernel: "key target asm stages steps remarks text",
     lacis.Format: "parse text rank tile buffers capacity",
     lacis.Sparsifier: "mask",
+    Calibrated: "solve",
+    Inputs: "norms",
     lacis.Policy: "change initial state observe",
     View: "count grid total rows seed hashed empty complement dense",
 }

@@ -96,7 +96,9 @@ def pack_site(captured: Captured) -> PackedTensor:
         dense = torch.randn(dense.shape, generator=torch.Generator().manual_seed(0)).to(dense.dtype)
     dense = dense.reshape(site.axes)
     sparsifier, mask = site.sparsifier, None
-    if sparsifier is not None:
+    if site.solved is not None:
+        mask, dense = (tensor.to(dense.device) for tensor in site.solved)
+    elif sparsifier is not None:
         if site.block_size is not None:
             sparsifier = sparsifier.with_block(site.block_size)
         mask = sparsifier(dense)

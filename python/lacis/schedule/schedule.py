@@ -49,6 +49,8 @@ class Engine(Protocol):
 
     def resparsify(self, site: Site, sparsifier) -> None: ...
 
+    def calibrate(self, schedule: Schedule, batches, blocks: str | None) -> None: ...
+
 
 class Schedule:
     """Made by `lacis.create_schedule`; indexing answers handles, whose verbs record steps.
@@ -203,6 +205,21 @@ class Schedule:
     def restore(self):
         """The original modules and dense parameters back, with the present values; returns the model."""
         return self.engine.restore()
+
+    def calibrate(self, batches, blocks: str | None = None) -> None:
+        """Run the dense model on batches, so that `Wanda` and `SparseGPT` see what their layers are given.
+
+        A batch is a tensor, a tuple of arguments, or a dict of keywords; modules are in `eval()` meanwhile. Call it
+        before `build`, which takes what was solved; the model itself is as before. `blocks` is the path of a module
+        whose children follow one another, as `"model.layers"`: each child is solved on what those before, solved
+        already, give it, as in the papers' own code; without it one pass of the dense model serves all.
+
+        Raises `ScheduleError` where no sparsifier reads inputs, for a built model, and for a weight outside of
+        `blocks`; `DataError` for a layer that is given nothing. Nothing has changed then.
+        """
+        if self.engine.built:
+            raise ScheduleError("calibrate: the model is built already; call restore() first")
+        self.engine.calibrate(self, batches, blocks)
 
     def attach(self, optimizer, *followers, group=None, resize: bool = True):
         """Have patterns change while `optimizer` trains the built model; answers the `Updates`, whose `step` you call.

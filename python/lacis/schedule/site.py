@@ -19,6 +19,7 @@ class Site:
     shape: tuple[int, ...]
     steps: list[Step] = dataclasses.field(default_factory=list)
     gradients: dict[str, list[Step]] = dataclasses.field(default_factory=dict)  # by "values", or "path:in0"
+    solved: tuple | None = None  # mask and tensor, of a sparsifier that was calibrated
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from .attention import (
 from .base import BlockSparsifier, Sparsifier, as_sparsifier
 from .block_magnitude import BlockMagnitude
 from .block_random import BlockRandom
+from .calibrated import Calibrated, Inputs
 from .given import Given
 from .keep import Keep
 from .magnitude import Magnitude
@@ -26,12 +27,15 @@ from .policy import Policy
 from .ramp import Ramp
 from .random import Random
 from .regrow import Regrow
+from .sparse_gpt import SparseGPT
 from .threshold import Threshold
 from .view import Candidates, View
+from .wanda import Wanda
 
 __all__ = [
     "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule", "TopKBlocks",
     "Variable",
-    "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Candidates", "Given", "Keep", "Magnitude", "Movement", "NM",
-    "Policy", "Ramp", "Random", "Regrow", "Sparsifier", "Threshold", "View", "as_sparsifier",
+    "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Calibrated", "Candidates", "Given", "Inputs", "Keep",
+    "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "View",
+    "Wanda", "as_sparsifier",
 ]  # fmt: skip

@@ -71,7 +71,7 @@ class Policy(Sparsifier):
     def change(self, view) -> tuple[torch.Tensor, torch.Tensor]:
         """int64 indices of the stored places that are kept, and int64 positions of those that come; both distinct.
 
-        What is in neither goes. Lengths that do not depend on values let an update run without waiting for a GPU.
+        What is in neither goes. Lengths that follow from counts, not from values, spare a GPU waits.
         """
         raise NotImplementedError(f"'{type(self).__name__}' has no change(self, view)")
 

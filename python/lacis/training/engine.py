@@ -11,6 +11,7 @@ from ..errors import DataError, ScheduleError, user_location
 from ..runtime.engine import ModelEngine
 from ..schedule import Site
 from ..sparsifiers import as_sparsifier
+from .calibrate import calibrate
 from .layer import Layer
 from .module import ModuleFollower
 from .optimizer import OptimizerFollower, dense_state, packed_states
@@ -43,6 +44,9 @@ class Engine(ModelEngine):
             self._updates.end("attach() was called again")
         self._updates = updates
         return updates
+
+    def calibrate(self, schedule, batches, blocks: str | None) -> None:
+        calibrate(schedule, batches, blocks)
 
     def resparsify(self, site: Site, sparsifier) -> None:
         built = self._of(site)
