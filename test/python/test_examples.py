@@ -37,3 +37,9 @@ def test_train_bert(tmp_path):
 def test_schedule_by_hand():
     printed = run("schedule_by_hand.py", "--rounds", "3")
     assert "by hand, 4 steps" in printed and "times as fast" in printed
+
+
+def test_grow_patterns():
+    printed = run("grow_patterns.py", "--steps", "240")
+    share = {line.split(":")[0].strip(): int(line.split("%")[0].split()[-1]) for line in printed.splitlines()}
+    assert share["fixed"] < 10 and share["RigL"] > 2 * share["fixed"]

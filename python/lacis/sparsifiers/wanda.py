@@ -12,8 +12,9 @@ from .nm import NM
 class Wanda(Calibrated):
     """Keep the entries of largest |w[i, j]| * norm(x[:, j]) (Sun et al., 2023).
 
-    The norm is over the tokens of `Schedule.calibrate`. `columns - round(sparsity * columns)` of each row, as the paper; with `per="tensor"` of the whole. In place of a
-    sparsity an `NM` keeps so many of each group. Of equal ones the first. The values stay as they are.
+    The norm is over the tokens of `Schedule.calibrate`. `columns - round(sparsity * columns)` of each row stay, as in
+    the paper; with `per="tensor"` so many of the whole. In place of a sparsity an `NM` keeps so many of each group. Of
+    equal ones the first. The values stay as they are.
 
     >>> import lacis, torch
     >>> model = torch.nn.Sequential(torch.nn.Linear(4, 2))
