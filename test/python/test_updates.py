@@ -215,3 +215,68 @@ def test_rows_keep_their_lengths():
     assert model[0].weight.values.data_ptr() == pointer  # as many slots stay where they are
     s["0.weight"].resparsify(lacis.Magnitude(0.9, per="row"))
     assert s["0.weight"].packed.pattern.to_mask().sum(1).tolist() == [4] * 24
+
+
+def test_copies_of_a_model_collect_nothing():
+    """Between the step before an update and the update, when the model collects gradients of empty places."""
+    model, s, optimizer, updates = build("csr", RIGL())
+    train(model, optimizer, updates, range(3))
+    other, x = copy.deepcopy(model), torch.randn(2, 40, dtype=torch.float64)
+    assert model[0].collector is not None and other[0].collector is None
+    assert torch.equal(other(x), model(x))
+    with pytest.raises(lacis.DataError, match="'0.weight': Regrow reads the gradient of empty places"):
+        model(x).sum().backward()
+        s["0.weight"].resparsify(RIGL())
+
+
+@pytest.mark.parametrize("format, per", [("csr", "tensor"), ("bsr", "tensor"), ("csr", "row")])
+def test_a_share_of_the_candidates(format, per):
+    """What grows is among what the seed names, other places for each update; a policy reads them too."""
+    named = []
+
+    class Looking(lacis.Regrow):
+        def change(self, view):
+            named.append((view.name, view.candidates.positions, view.candidates.grad))
+            keep, grow = super().change(view)
+            assert torch.isin(grow, view.candidates.positions).all() and not torch.isin(grow, view.positions).any()
+            assert len(keep) + len(grow) == view.count
+            assert len(view.candidates.grad) == round(0.1 * len(view.empty())) == view.candidates.count
+            return keep, grow
+
+    policy = Looking(0.75, range(0, 100, 4), grow="gradient", candidates=0.1, per=per)
+    model, s, optimizer, updates = build(format, policy)
+    assert sum(train(model, optimizer, updates, range(9))) == 2
+    first, second = (found[1] for found in named if found[0] == "0.weight")
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.parametrize("policy", [lacis.Magnitude, lacis.BlockMagnitude])
+def test_nothing_may_be_left(policy):
+    format = "bsr" if policy is lacis.BlockMagnitude else "sum"
+    model, s, optimizer, updates = build(format, policy(lacis.Ramp(0.5, 1.0, range(1, 4), power=1)))
+    train(model, optimizer, updates, range(5))
+    assert s["0.weight"].packed.validate().nnz == 0 and model(torch.ones(2, 40, dtype=torch.float64)).isfinite().all()
+
+
+@pytest.mark.long
+def test_compiled_models_have_two_graphs():
+    """One of them collects gradients of empty places."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    s = lacis.create_schedule(dense_twin.make(), target="cpu")
+    s["0.weight"].sparsify(RIGL()).set_format(lacis.Csr)
+    model = s.build()
+    eager = copy.deepcopy(model)
+    optimizer = OPTIMIZERS["adamw"](model.parameters())
+    updates = s.attach(optimizer)
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    assert sum(train(compiled, optimizer, updates, range(24))) >= 5
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 2
+    t = lacis.create_schedule(dense_twin.make(), target="eager")
+    t["0.weight"].sparsify(RIGL()).set_format(lacis.Csr)
+    model = t.build()
+    model.load_state_dict(eager.state_dict())
+    other = OPTIMIZERS["adamw"](model.parameters())
+    train(model, other, t.attach(other), range(24))
+    assert torch.equal(t["0.weight"].packed.pattern.to_mask(), s["0.weight"].packed.pattern.to_mask())
+    torch.testing.assert_close(t["0.weight"].packed.to_dense(), s["0.weight"].packed.to_dense())

@@ -63,6 +63,7 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         self._key: str | None = None
         self._quick: QuickCall | None = None  # in inference
         self._quick_steps: QuickSteps | None = None  # in training
+        self.collector = None  # who asks for the gradient of all places, for an update of the pattern
         self._casts: dict[torch.dtype, Cast] = {}  # by the dtype of an autocast region
         self._bound: frozenset[str] = frozenset()
         self.runs_dense = False  # the dense product is faster, and may take its place
@@ -93,6 +94,8 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
     def forward(self, *args, **named):
         if named:
             args = self._replaced.in_order(args, named)
+        if self.collector is not None and torch.is_grad_enabled():
+            return self.collector.watch(self, args, self.general(*args))
         quick = None if self.runs_dense else self._quick
         if torch.compiler.is_dynamo_compiling():
             return self.general(*args)
@@ -279,7 +282,7 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         state = dict(self.__dict__)
         for name in ("_family", "_launch", "_arrays", "_companions", "_spec", "_revision"):
             state.pop(name, None)
-        state["_key"] = state["_quick"] = state["_quick_steps"] = None
+        state["_key"] = state["_quick"] = state["_quick_steps"] = state["collector"] = None
         state["_casts"], state["_dense"] = {}, DenseCopy()
         return state
 

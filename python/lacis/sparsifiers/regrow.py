@@ -98,7 +98,7 @@ class Regrow(Policy):
             best = keep_largest(among(hashed(view.total, view.seed, empty.device), empty), missing)
             return indices(kept, count), empty[indices(best, min(missing, len(empty)))]
         gone = indices(~kept, view.count - count)
-        best = keep_largest(_free_keys(view, gone), min(missing, len(gone) + len(view.candidates.positions)))
+        best = keep_largest(_free_keys(view, gone), min(missing, len(gone) + view.candidates.count))
         again = best[view.positions[gone]]
         kept = kept.index_fill(0, gone[again], True)
         return kept.nonzero().reshape(-1), best.index_fill(0, view.positions, False).nonzero().reshape(-1)
@@ -160,10 +160,13 @@ def _free_keys(view, gone: torch.Tensor) -> Keys:
 
     What is not finite comes last of all, as 1.
     """
-    first, second = _strength(view.candidates.grad), _strength(view.grad[gone])
-    found = torch.zeros(view.total, dtype=first.dtype, device=first.device)
-    found[view.candidates.positions] = first
-    found[view.positions[gone]] = second
+    candidates = view.candidates
+    if candidates.are_all:
+        found = _strength(candidates.everywhere).index_fill_(0, view.positions, 0)
+    else:
+        some = _strength(candidates.grad)
+        found = some.new_zeros(view.total).index_copy_(0, candidates.positions, some)
+    found[view.positions[gone]] = _strength(view.grad[gone])
     return Keys(view.total, torch.iinfo(found.dtype).bits - 1, found.device, lambda at: found[at])
 
 

@@ -13,12 +13,30 @@ import torch
 from .choose import hashed, unblocked
 
 
-@dataclasses.dataclass(frozen=True)
 class Candidates:
-    """Places that hold nothing, and the gradient that a value there would have had."""
+    """Places that hold nothing, and the gradient that a value there would have had.
 
-    positions: torch.Tensor  # int64 [n], ascending
-    grad: torch.Tensor  # [n], or [n, elements of a block]
+    `everywhere` has a row for each place, stored or not; `choose` answers the places, which all are where it is None.
+    """
+
+    def __init__(self, everywhere: torch.Tensor, view: View, choose=None):
+        self.everywhere, self.are_all = everywhere, choose is None
+        self._choose, self._empty = choose or view.empty, view.total - view.count
+
+    @functools.cached_property
+    def positions(self) -> torch.Tensor:
+        """int64 [n], ascending."""
+        return self._choose()
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._empty if self.are_all else len(self.positions)
+
+    @property
+    def grad(self) -> torch.Tensor:
+        """[n], or [n, elements of a block]."""
+        return self.everywhere[self.positions]
 
 
 @dataclasses.dataclass

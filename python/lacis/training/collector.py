@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import torch
 
-from ..capture import parse_statement
 from ..errors import DataError
 from ..operators import OPERATORS
 from ..sparsifiers import Candidates
@@ -18,31 +17,31 @@ class Collector:
 
     def __init__(self, layer, policy):
         self.layer, self.share = layer, getattr(policy, "candidates", None)
-        self._hooks: list = []
         self._leaf: torch.Tensor | None = None
 
     def arm(self) -> None:
         """From the next forward pass on, until the update."""
-        if self._hooks:
-            return
+        self._leaf = self._zeros()
         for module in self.layer.modules:
-            self._hooks.append(module.register_forward_hook(self._on_forward, prepend=True))
+            module.collector = self
 
     def disarm(self) -> None:
-        for hook in self._hooks:
-            hook.remove()
-        self._hooks, self._leaf = [], None
+        for module in self.layer.modules:
+            module.collector = None
+        self._leaf = None
 
-    def _on_forward(self, module, args, y):
-        if not torch.is_grad_enabled():
-            return None
-        operator, weight = OPERATORS[module.operator], self.layer.weight
-        if self._leaf is None:
-            zero = torch.zeros((), dtype=weight.dtype, device=weight.device)
-            self._leaf = zero.expand(weight.shape).requires_grad_()
+    def _zeros(self) -> torch.Tensor:
+        weight = self.layer.weight
+        return torch.zeros((), dtype=weight.dtype, device=weight.device).expand(weight.shape).requires_grad_()
+
+    def watch(self, module, args, y):
+        """What the module answers, with zeros added through which the gradient of all places passes."""
+        operator = OPERATORS[module.operator]
+        if not torch.compiler.is_compiling() and self._leaf.device != y.device:
+            self._leaf = self._zeros()
         dense, shape = operator.inputs(module, *args)
         dense = dense[: len(operator.operands) - 1]  # without the bias
-        zeros = _Probe.apply(self._leaf, operator.statement, shape, *(each.detach() for each in dense))
+        zeros = _Probe.apply(self._leaf, operator.statement, tuple(shape), *(each.detach() for each in dense))
         return y + operator.output(zeros.to(y.dtype), *args)
 
     def found(self, view, group=None) -> Candidates:
@@ -57,14 +56,15 @@ class Collector:
             grad = grad.clone()
             torch.distributed.all_reduce(grad, group=group)
             grad /= torch.distributed.get_world_size(group)
-        positions = view.empty()
-        if self.share is not None:
-            count = round(self.share * len(positions))
-            keys = hashed(view.total, view.seed + 2, positions.device)
-            chosen = keep_largest(among(keys, positions), count)
-            positions = positions[indices(chosen, count)]
         rows = grad.reshape(-1) if view.block is None else blocked(grad, view.block).reshape(view.total, -1)
-        return Candidates(positions, rows[positions])
+        return Candidates(rows, view, None if self.share is None else lambda: self._some(view))
+
+    def _some(self, view) -> torch.Tensor:
+        """The share of the empty places that the seed chooses for this update."""
+        positions = view.empty()
+        count = round(self.share * len(positions))
+        keys = hashed(view.total, view.seed + 2, positions.device)
+        return positions[indices(keep_largest(among(keys, positions), count), count)]
 
 
 class _Probe(torch.autograd.Function):
@@ -78,8 +78,8 @@ class _Probe(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, arrived):
-        (own, *terms), output = parse_statement(ctx.statement)
-        text = ",".join("".join(term) for term in [*terms, output])
+        terms, output = ctx.statement.split("->")
+        own, *others = terms.split(",")
         dense = [tensor.to(arrived.dtype) for tensor in ctx.saved_tensors]
-        found = torch.einsum(f"{text}->{''.join(own)}", *dense, arrived)
+        found = torch.einsum(f"{','.join([*others, output])}->{own}", *dense, arrived)
         return found, None, None, *(None for _ in dense)

@@ -60,7 +60,12 @@ class Layer:
         look = Look(self, sparsifier, step)
         if "grad" in reads:
             look.view.grad = look.rows(self._gradients(sparsifier))
-        if "candidates" in reads and self.collector is not None and sparsifier is self.policy:
+        if "candidates" in reads:
+            if self.collector is None or sparsifier is not self.policy:
+                raise DataError(
+                    f"'{self.name}': {type(sparsifier).__name__} reads the gradient of empty places, which the passes "
+                    "before an update collect for the policy of the schedule alone; give it to sparsify()"
+                )
             look.view.candidates = self.collector.found(look.view, group)
         for name, array in self.state.items():
             if len(array) != look.view.count:
