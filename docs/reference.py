@@ -8,6 +8,8 @@ import inspect
 import re
 
 import lacis
+import lacis.hf
+from lacis.compat import blocksparse, pytorch_block_sparse, sten, torchao
 from lacis.runtime.engine import Kernels
 from lacis.runtime.report import Report
 from lacis.schedule.edges import Activation, ActivationGradient
@@ -47,7 +49,12 @@ SECTIONS = {
     "Layers": [lacis.nn.SparseLinear, lacis.nn.init.kaiming_uniform_],
     "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],
     "Errors": [lacis.Error, lacis.ScheduleError, lacis.FormatError, lacis.CompileError, lacis.DataError],
+    "lacis.hf": [lacis.hf.save_pretrained, lacis.hf.LacisConfig, lacis.hf.lora],
 }
+# What stands under the names of other systems, each in a section of its own.
+for room in (torchao, pytorch_block_sparse, blocksparse, sten):
+    members = [getattr(room, name) for name in room.__all__]
+    SECTIONS[room.__name__] = [each for each in members if each.__module__.startswith("lacis.compat")]
 
 
 # What users call of the classes whose objects others make for them.
@@ -57,7 +64,7 @@ MEMBERS = {
     Report: "total to_dict plot",
     Handle: "name shape grad part format steps kernel kernels packed resparsify",
     Part: "steps",
-    Group: "",
+    Group: "where",
     GradientHandle: "steps kernel",
     Activation: "grad steps kernel kernels",
     ActivationGradient: "steps kernel",
@@ -72,6 +79,13 @@ MEMBERS = {
     Inputs: "norms",
     lacis.Policy: "change initial state observe",
     View: "count grid total rows seed hashed empty complement dense",
+    pytorch_block_sparse.SparseOptimizer: "sparse_objects attach_optimizer step",
+    pytorch_block_sparse.BlockSparseModelPatcher: "get_patchable_layers add_pattern patch_model",
+    blocksparse.BlocksparseMatMul: "i_shape o_shape block_coord to_dense identity_init ortho_init checker_init "
+    "l2_normalize prune",
+    blocksparse.SparseProj: "gather scatter scatter_add scatter_mul",
+    sten.SparsityBuilder: "set_weight set_weight_grad set_interm set_interm_grad get_sparse_model "
+    "sparsify_model_inplace",
 }
 
 
@@ -92,7 +106,8 @@ _STEPS = """A verb of a handle, `s["0.weight"].split("i", 32)`, is the record `l
 
 def _entry(member) -> str:
     """A heading with the signature, the docstring, and of a class its public members."""
-    made = inspect.isclass(member) and member in MEMBERS and member is not lacis.Format  # not by its users
+    others = member in MEMBERS and not member.__module__.startswith("lacis.compat") and member is not lacis.Format
+    made = inspect.isclass(member) and others  # not by its users
     lines = [f"### `{member.__name__}{'' if made else _signature(member)}`\n", _text(member)]
     lines += [_member(name, inspect.getattr_static(member, name)) for name in MEMBERS.get(member, "").split()]
     return "\n".join(lines)

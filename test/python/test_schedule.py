@@ -194,3 +194,31 @@ def test_unknown_target():
 def test_unknown_verb(s):
     with pytest.raises(AttributeError, match="no verb 'sparsfy'"):
         s["0.weight"].sparsfy
+
+
+def test_where_takes_the_parameters_with_so_many_zeros(s):
+    for name, share in (("0.weight", 0.8), ("1.0.weight", 0.5), ("2.weight", 1.0), ("2.bias", 0.9)):
+        parameter = s.model.get_parameter(name).data
+        parameter.view(-1)[: round(share * parameter.numel())] = 0
+    everything = s.match(".*")  # modules too
+    for zeros, expected in ((0.8, ["0.weight", "2.weight", "2.bias"]), (1, ["2.weight"]), (0.0, None)):
+        found = [handle.name for handle in everything.where(zeros)]
+        assert found == (expected or [name for name, _ in s.model.named_parameters()])
+    s.match(r".*weight").where(zeros=0.8).set_format(lacis.Csr)
+    assert [site.name for site in s.sites] == ["0.weight", "2.weight"]
+    with pytest.warns(UserWarning, match="at least 100% of the elements is 0") as caught:
+        assert len(s.match("0.*").where(1).set_format(lacis.Csr)) == 0
+    assert caught[0].filename == __file__
+
+
+def test_where_refuses_what_is_no_share_and_what_nobody_knows(s):
+    with pytest.raises(lacis.ScheduleError, match="zeros is a share from 0 to 1, not 80"):
+        s.match(".*").where(zeros=80)
+    group = s.match("0.weight")
+    group.set_format(lacis.Csr)
+    s.build()
+    with pytest.raises(lacis.ScheduleError, match="'0.weight' is packed already"):
+        group.where(0.5)
+    meta = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(2, 2, device="meta")))
+    with pytest.raises(lacis.ScheduleError, match="'0.weight' is on the meta device"):
+        meta.match(".*weight").where(0.5)

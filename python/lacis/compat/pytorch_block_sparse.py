@@ -12,14 +12,13 @@ import torch
 from ..errors import DataError, ScheduleError
 from ..runtime.swap import as_a_whole, put
 from .blocks import PackedLinear, block_matrix, check_block, grid_of
-from .regrow import DISTRIBUTIONS, SparseOptimizer
+from .regrow import SparseOptimizer
 
 __all__ = [
     "BlockSparseLinear",
     "BlockSparseModelPatcher",
     "PseudoBlockSparseLinear",
     "SparseOptimizer",
-    "DISTRIBUTIONS",
 ]
 
 

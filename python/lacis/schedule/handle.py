@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+import warnings
 
 from ..errors import Error, ScheduleError, user_location
 from ..nearest import nearest
@@ -130,6 +131,14 @@ class Handle(SiteVerbs):
         self._schedule.engine.resparsify(self.site, sparsifier)
         return self
 
+    def _share_of_zeros(self) -> float:
+        if self._schedule.engine.built:
+            raise ScheduleError(f"where: '{self.name}' is packed already; call restore() first")
+        parameter = self._schedule.model.get_parameter(self.name)
+        if parameter.is_meta:
+            raise ScheduleError(f"where: '{self.name}' is on the meta device, so nobody knows its zeros; load it first")
+        return 1 - int(parameter.count_nonzero()) / parameter.numel() if parameter.numel() else -1.0
+
     def __repr__(self) -> str:
         verbs = "".join(f".{step.describe()}" for step in self.site.steps)
         return f's["{self.name}"]{verbs}'
@@ -218,6 +227,28 @@ class Group(Verbs):
 
     def __getitem__(self, index):
         return self._handles[index]
+
+    def where(self, zeros: float) -> Group:
+        """The parameters of which at least the share `zeros` of the elements, from 0 to 1, is 0 now.
+
+        Modules and parameters without elements are left out; where nothing is left it warns, and verbs of the empty
+        group do nothing. Raises `ScheduleError` for what is no share, for a parameter on the meta device, and after
+        `build`. As TVM's `sparsity_threshold` chooses.
+
+        >>> import lacis, torch
+        >>> model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+        >>> _ = model[1].weight.data[:, 1:].zero_()
+        >>> s = lacis.create_schedule(model, target="eager")
+        >>> s.match(r".*weight").where(zeros=0.7).set_format(lacis.Csr)
+        Group(1.weight)
+        """
+        if isinstance(zeros, bool) or not isinstance(zeros, (int, float)) or not 0 <= zeros <= 1:
+            raise ScheduleError(f"where: zeros is a share from 0 to 1, not {zeros!r}")
+        found = [each for each in self._handles if isinstance(each, Handle) and each._share_of_zeros() >= zeros]
+        if not found:
+            text = f"where: in no parameter of the group at least {zeros:.0%} of the elements is 0"
+            warnings.warn_explicit(text, UserWarning, *(user_location() or ("lacis", 1)))
+        return Group(found)
 
     def _trial(self, step) -> None:
         for handle in self._handles:
