@@ -8,13 +8,14 @@ import torch
 from ..errors import DataError
 from ..packing import PackedTensor
 from .replace import Replacement
+from .sharded import shared_out, whole
 
 
 def load_part(part, state_dict, prefix, metadata, strict, missing_keys, unexpected_keys, error_msgs) -> None:
     """As `torch.nn.Module._load_from_state_dict`; another number of entries resizes the same Parameter.
 
     Arrays that are malformed add a message and change nothing. With `assign=True` the tensors of the state dict take
-    the place of the part's, on their device and in their dtype.
+    the place of the part's, on their device and in their dtype. Values that ranks share out stay so; all load then.
     """
     assigned = metadata.get("assign_to_params_buffers", False)
     needed = [*part.format.buffers, "values"]
@@ -32,7 +33,7 @@ def load_part(part, state_dict, prefix, metadata, strict, missing_keys, unexpect
         structure, values = _checked(part, given, assigned)
         if not assigned and part.holds_pattern(structure):
             with torch.no_grad():
-                part.values.copy_(values)
+                part.values.copy_(shared_out(values, part.values))
         else:
             Replacement(part, structure, values, assigned).write()
     except DataError as error:
@@ -50,7 +51,8 @@ def _checked(part, given, assigned: bool):
             raise DataError(f"'{name}' must be a tensor, not {type(tensor).__name__}")
         if tensor.is_meta:
             raise DataError(f"'{name}' is on the meta device and holds no numbers; load a state dict that does")
-        moved[name] = tensor.detach() if assigned else tensor.detach().to(part.values.device)
+        tensor = whole(tensor.detach())
+        moved[name] = tensor if assigned else tensor.to(part.values.device)
         if name in part.format.buffers:
             _check_integers(name, moved[name], present[name].dtype)
             moved[name] = moved[name].to(present[name].dtype)

@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from .sharded import is_sharded, local, shared_out
 
 
 class Replacement:
@@ -27,14 +28,25 @@ class Replacement:
             self._values = self._apart(self._values.to(part.values.dtype))
             self._own = {name: self._apart(tensor) for name, tensor in self._own.items()}
         self._derived = part.derived_of(self._pattern, self._values)
+        if is_sharded(part.values):
+            self._refuse_other_slots()
         if part.is_captured:
             self._refuse_moves()
 
     def _apart(self, tensor: torch.Tensor | None) -> torch.Tensor | None:
         """The tensor, or a copy of one that lies where the part's own tensors do."""
-        tensors = [self._part.values, *self._part.own_arrays.values()]
+        tensors = [local(self._part.values), *self._part.own_arrays.values()]
         held = {each.untyped_storage()._cdata for each in tensors}
         return tensor if tensor is None or tensor.untyped_storage()._cdata not in held else tensor.clone()
+
+    def _refuse_other_slots(self) -> None:
+        """Raise `DataError` where ranks would have to share out another number of slots than they do."""
+        now, then = list(self._part.values.shape), list(self._values.shape)
+        if self._assigned or now != then:
+            raise DataError(
+                f"the values {now} are shared out over ranks, and cannot become {then}; give a pattern with as many "
+                "slots, or change it before the model is sharded (fully_shard)"
+            )
 
     def _refuse_moves(self) -> None:
         """Raise `DataError` where an array that a CUDA graph walks would lie elsewhere."""
@@ -74,7 +86,7 @@ def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
     """Into the same Parameter, which has no gradient of the new pattern yet."""
     parameter.grad = None
     if _fits(parameter, values):
-        parameter.copy_(values)
+        parameter.copy_(shared_out(values, parameter))
     else:
         other = torch.float32 if parameter.dtype == torch.float64 else torch.float64
         parameter.data = values.new_empty(0, dtype=other)  # a graph that is still held knows the shape before

@@ -18,6 +18,7 @@ from .copied import BoundCopy, CopiedValues
 from .known import Known, keeps_content
 from .load import load_part
 from .replace import put
+from .sharded import whole
 
 
 _IN = " in "  # after the text of a copy of values, before its dtype, where that is not the weight's
@@ -58,9 +59,12 @@ class PackedPart(torch.nn.Module):
         return Structure(self.format, tuple(self.packed_shape), buffers, self.values.shape[0], device, self.valid)
 
     def packed(self) -> PackedTensor:
-        """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers."""
+        """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers.
+
+        Values that are shared out over ranks (FSDP2) are gathered: all ranks must call it.
+        """
         self._known.require_content(self)
-        return PackedTensor(Pattern(self.format, {"": self.structure}), {"": self.values})
+        return PackedTensor(Pattern(self.format, {"": self.structure}), {"": whole(self.values)})
 
     @property
     def bitmap(self) -> torch.Tensor:
