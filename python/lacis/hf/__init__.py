@@ -5,6 +5,6 @@
 """
 
 from .lora import lora
-from .quantizer import LacisConfig, LacisQuantizer, save_pretrained
+from .quantizer import LacisConfig, LacisQuantizer, register, save_pretrained
 
-__all__ = ["LacisConfig", "LacisQuantizer", "lora", "save_pretrained"]
+__all__ = ["LacisConfig", "LacisQuantizer", "lora", "register", "save_pretrained"]

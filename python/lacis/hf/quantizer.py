@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import torch
 from transformers.quantizers import HfQuantizer, register_quantization_config, register_quantizer
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
@@ -107,21 +106,35 @@ def save_pretrained(model, save_directory, **kwargs) -> None:
     >>> torch.equal(again(x).pooler_output, model(x).pooler_output)
     True
     """
-    layers = describe(model)
-    if not layers:
+    held, before = vars(model).get("hf_quantizer"), getattr(model.config, "quantization_config", None)
+    if not describe(model):
         raise DataError("the model has no packed layers; model.save_pretrained(folder) writes it")
-    targets = {module.target for module in model.modules() if isinstance(module, SparseModule)}
-    quantizer = LacisQuantizer(LacisConfig(layers, targets.pop() if len(targets) == 1 else "auto"), pre_quantized=True)
-    held = vars(model).get("hf_quantizer")
-    before = getattr(model.config, "quantization_config", None)
-    model.hf_quantizer = quantizer
+    register(model)
     try:
-        with torch.no_grad():
-            model.save_pretrained(save_directory, **kwargs)
+        model.save_pretrained(save_directory, **kwargs)
     finally:
-        model.__dict__.pop("hf_quantizer", None)
-        if held is not None:
-            model.hf_quantizer = held
-        model.config.quantization_config = before
+        model.hf_quantizer, model.config.quantization_config = held, before
+        if held is None:
+            del model.hf_quantizer
         if before is None:
             del model.config.quantization_config
+
+
+def register(model):
+    """Have a built model's own `save_pretrained`, which `Trainer` calls, write as `lacis.hf.save_pretrained` does.
+
+    Answers the model. One that came from such a folder is registered. Raises `DataError` as `save_pretrained`.
+
+    >>> import lacis, tempfile, transformers
+    >>> sizes = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=32)
+    >>> model, folder = transformers.BertModel(transformers.BertConfig(**sizes)), tempfile.mkdtemp()
+    >>> s = lacis.create_schedule(model, target="eager")
+    >>> _ = s.match(r".*dense.weight").sparsify(lacis.Magnitude(0.9)).set_format(lacis.Csr)
+    >>> register(s.build()).save_pretrained(folder)
+    >>> type(transformers.AutoModel.from_pretrained(folder).pooler.dense).__name__
+    'SparseModule'
+    """
+    targets = {module.target for module in model.modules() if isinstance(module, SparseModule)}
+    config = LacisConfig(describe(model), targets.pop() if len(targets) == 1 else "auto")
+    model.hf_quantizer = LacisQuantizer(config, pre_quantized=True)
+    return model
