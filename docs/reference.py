@@ -14,6 +14,7 @@ from lacis.runtime.engine import Kernels
 from lacis.runtime.report import Report
 from lacis.schedule.edges import Activation, ActivationGradient
 from lacis.schedule.handle import GradientHandle, Group, Handle, Part
+from lacis.schedule.modules import Module
 from lacis.schedule.steps import STEPS, Steps
 from lacis.sparsifiers import Calibrated, Inputs, View
 
@@ -27,7 +28,7 @@ SECTIONS = {
         *(lacis.create_schedule, lacis.load_schedule, lacis.Schedule, Report, lacis.save_kernels, lacis.densify),
         *(lacis.require_equal_patterns, lacis.take_masks, lacis.Updates),
     ],
-    "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Kernels],
+    "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Module, Kernels],
     "Packed tensors": [lacis.pack, lacis.from_blocked_ell, lacis.PackedTensor, lacis.Pattern],
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
     "Attention": [
@@ -68,6 +69,7 @@ MEMBERS = {
     GradientHandle: "steps kernel",
     Activation: "grad steps kernel kernels",
     ActivationGradient: "steps kernel",
+    Module: "steps",
     Kernels: "compiled",
     lacis.PackedTensor: "format shape dtype device values with_values from_storage storage nnz slots nbytes to transpose "
     "map to_dense to_torch to_scipy to_blocked_ell T validate plot",

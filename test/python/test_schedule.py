@@ -158,17 +158,6 @@ def test_steps_are_data():
     assert lacis.steps.Split("i", 32, location=("a.py", 1)) == split
 
 
-LATER = {
-    "module": lambda s: s["1"].set_format(lacis.Csr),
-}
-
-
-@pytest.mark.parametrize("case", LATER)
-def test_what_comes_later_says_so(s, case):
-    with pytest.raises(NotImplementedError, match="not built yet"):
-        LATER[case](s)
-
-
 def test_every_verb_has_a_picture():
     for step in lacis.steps.STEPS.values():
         assert "-->" in step.__doc__, step

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..errors import ScheduleError
+from ..nn.attention import Door, close_doors, make_doors, open_doors
 from ..schedule import Schedule, Site
 from .build import Built, build_model, compile_model
 from .choice import choose_dense, tokens_seen
 from .compile import Kernel
 from .edges import Edge, make_edges, require_called
+from .example import run_example
 from .gradients import Family
 from .optimizers import warn_of_optimizers
 from .progress import Progress
@@ -18,7 +20,7 @@ from .report import Report, measure
 from .swap import Undo, as_a_whole, register_edges, swap_in, swap_out
 
 
-_STATE = ("_built", "_edges", "_hooks")  # what an engine knows of its model
+_STATE = ("_built", "_edges", "_hooks", "_doors")  # what an engine knows of its model
 
 
 class Kernels(Mapping):
@@ -60,6 +62,7 @@ class ModelEngine:
         self._built: list[Built] | None = None
         self._edges: dict[str, Edge] = {}
         self._hooks: list = []
+        self._doors: list[Door] = []
 
     @property
     def built(self) -> bool:
@@ -68,18 +71,24 @@ class ModelEngine:
     def build(self, schedule: Schedule, args: tuple, kwargs: dict):
         with Progress("lacis build") as progress:
             edges = make_edges(self.model, schedule)
+            doors = make_doors(self.model, schedule)
             built = build_model(self.model, schedule, progress)
         require_called(self.model, edges.values(), args, kwargs)
         if schedule.allow_dense:
             choose_dense(built, tokens_seen(self.model, built, args, kwargs))
         warn_of_optimizers(built)
-        return as_a_whole(lambda undo: self._put_in(built, edges, undo))
+        return as_a_whole(lambda undo: self._put_in(built, edges, doors, undo, args, kwargs))
 
-    def _put_in(self, built: list[Built], edges: dict[str, Edge], undo: Undo):
+    def _put_in(self, built: list[Built], edges: dict[str, Edge], doors: list[Door], undo: Undo, args, kwargs):
         swap_in(self.model, built, undo)
+        open_doors(self.model, doors, undo)
+        if doors and (args or kwargs):
+            run_example(self.model, {}, args, kwargs)
+            for door in doors:
+                door.require_called()
         undo.will_set(self.__dict__, *_STATE)
         self._hooks = register_edges(self.model, edges.values(), undo)
-        self._edges, self._built = edges, built
+        self._edges, self._built, self._doors = edges, built, doors
         return self.model
 
     def compile_only(self, schedule: Schedule) -> dict[str, Kernels]:
@@ -97,7 +106,8 @@ class ModelEngine:
         swap_out(self.model, self._built, undo)
         undo.will_set(self.__dict__, *_STATE)
         hooks, self._hooks = self._hooks, []
-        self._built, self._edges = None, {}
+        close_doors(self.model, self._doors, undo)
+        self._built, self._edges, self._doors = None, {}, []
         for hook in hooks:
             if (held := hook.hooks_dict_ref()) is not None:  # the module lives
                 undo.will_fill(held)
@@ -106,7 +116,7 @@ class ModelEngine:
 
     def report(self, args: tuple, kwargs: dict) -> Report:
         self._require("report")
-        return measure(self.model, self._built, self._edges.values(), args, kwargs)
+        return measure(self.model, self._built, [*self._edges.values(), *self._doors], args, kwargs)
 
     def kernels(self, site: Site) -> dict:
         each = self._of(site)

@@ -10,6 +10,7 @@ import warnings
 
 from ..errors import Error, ScheduleError, user_location
 from ..nearest import nearest
+from ..sparsifiers import Sparsifier
 from .site import Site
 from .steps import STEPS
 
@@ -62,6 +63,12 @@ class SiteVerbs(Verbs):
 
     def _trial(self, step) -> None:
         self._schedule.require_open(step)
+        if step.mnemonic == "sparsify" and not isinstance(step.sparsifier, Sparsifier):
+            raise ScheduleError(
+                f"sparsify: '{type(step.sparsifier).__name__}' is a rule of attention, which a module takes, as "
+                f"s['path']; '{self.site.name}' takes a sparsifier like lacis.Magnitude(0.9)",
+                location=step.location,
+            )
         self.site.trial(step)
 
     def _take(self, step) -> None:
@@ -261,19 +268,3 @@ class Group(Verbs):
 
     def __repr__(self) -> str:
         return f"Group({', '.join(handle.name for handle in self._handles)})"
-
-
-class Later(Verbs):
-    """A handle that has its place in the language, whose verbs are not built yet."""
-
-    def __init__(self, name: str, reason: str):
-        self.name = name
-        self._reason = reason
-
-    def _record(self, cls, *args, **kwargs):
-        raise NotImplementedError(f"'{self.name}': {self._reason}")
-
-    _trial = _take = lambda self, step: self._record(type(step))
-
-    def __repr__(self) -> str:
-        return f's["{self.name}"]'

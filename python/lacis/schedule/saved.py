@@ -11,14 +11,15 @@ import os
 from .. import formats, sparsifiers
 from ..errors import ScheduleError
 from ..formats import Format, Sum
-from ..sparsifiers import Ramp, Sparsifier
+from ..sparsifiers import PatternRule, Ramp, Sparsifier
 from .steps import STEPS, Step
 
 VERSION = 1
+_CHOOSE = (Sparsifier, PatternRule)
 _GRADIENT = ".grad"
 _OPTIONS = ("target", "deterministic", "allow_dense", "strict")
 _LATER = "strict"  # files from before there was one lack it
-_KINDS = ("parameters", "activations", "gradients")
+_KINDS = ("parameters", "activations", "gradients", "modules")
 
 
 def save(schedule, path: str | os.PathLike) -> None:
@@ -52,7 +53,8 @@ def _sections(schedule) -> dict[str, dict[str, list[Step]]]:
     for site in schedule.sites:
         for key, steps in site.gradients.items():
             gradients.setdefault(site.name if key == "values" else key, []).extend(steps)
-    return {"parameters": parameters, "activations": activations, "gradients": gradients}
+    modules = {site.name: list(site.steps) for site in schedule.modules}
+    return {"parameters": parameters, "activations": activations, "gradients": gradients, "modules": modules}
 
 
 def _section(name: str, steps) -> str:
@@ -113,9 +115,9 @@ def _known(classes) -> dict[str, type]:
     """The classes that a file may name, by import path."""
     own = [*vars(formats).values(), *vars(sparsifiers).values()]
     for cls in classes:
-        if not isinstance(cls, type) or not issubclass(cls, (Format, Sparsifier)):
+        if not isinstance(cls, type) or not issubclass(cls, (Format, *_CHOOSE)):
             raise ScheduleError(f"classes: {cls!r} is no format and no sparsifier")
-    mine = [cls for cls in own if isinstance(cls, type) and issubclass(cls, (Format, Sum, Sparsifier))]
+    mine = [cls for cls in own if isinstance(cls, type) and issubclass(cls, (Format, Sum, *_CHOOSE))]
     return {_path(cls): cls for cls in [*mine, *classes]}
 
 
@@ -134,7 +136,7 @@ def _to_step(fields: dict, location, known) -> Step:
 def _encode(value):
     if isinstance(value, (tuple, list)):
         return [_encode(item) for item in value]
-    if isinstance(value, (Format, Sum, Sparsifier)):
+    if isinstance(value, (Format, Sum, *_CHOOSE)):
         return _of_object(value)
     if isinstance(value, range):
         return {"range": [value.start, value.stop, value.step]}
@@ -160,9 +162,9 @@ def _of_object(value) -> dict:
         try:
             return {"class": path, **_arguments(value)}
         except ScheduleError:
-            if isinstance(value, Sparsifier):
+            if isinstance(value, _CHOOSE):
                 raise
-    if isinstance(value, Sparsifier):
+    if isinstance(value, _CHOOSE):
         raise ScheduleError(f"'{cls.__qualname__}' cannot be imported by another process; put it into a module")
     return {"format": str(value)}
 

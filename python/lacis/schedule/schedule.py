@@ -10,7 +10,8 @@ from typing import Any, Protocol
 from ..errors import ScheduleError, format_location, user_location
 from ..notebook import html
 from .edges import Activation
-from .handle import Group, Handle, Later
+from .handle import Group, Handle
+from .modules import Module
 from .names import Names
 from .saved import save
 from .site import Site
@@ -82,6 +83,7 @@ class Schedule:
         self.location = user_location()
         self._sites: dict[str, Site] = {}
         self._edges: dict[str, Site] = {}
+        self._modules: dict[str, Site] = {}
         self._known: Names | None = None
 
     @property
@@ -105,6 +107,17 @@ class Schedule:
         place = lambda site: (order.get(site.name.partition(":")[0], len(order)), site.name)
         return sorted((site for site in self._edges.values() if site.steps), key=place)
 
+    @property
+    def modules(self) -> list[Site]:
+        """The modules that attend on a pattern, in the model's order."""
+        return [
+            self._modules[path] for path in self.names.modules if path in self._modules and self._modules[path].steps
+        ]
+
+    def module(self, name: str) -> Site:
+        """Where the verbs of a module are recorded; its axes are queries and keys, whose lengths a call brings."""
+        return self._modules.setdefault(name, Site((name,), (None, None)))
+
     def edge(self, name: str) -> Site:
         """Where the verbs of an edge are recorded; its axes are `b` and `j`, whose sizes a call brings."""
         return self._edges.setdefault(name, Site((name,), (None, None)))
@@ -124,7 +137,7 @@ class Schedule:
                 raise ScheduleError(f"'{key}': an activation is '{path}:out', '{path}:in0', '{path}:in1', ...")
             return Activation(self, key)
         if key in names.modules:
-            return Later(key, "schedules of whole modules are not built yet; name its parameters")
+            return Module(self, key)
         near = difflib.get_close_matches(key, [*names.parameters, *names.modules], n=3, cutoff=0.3)
         hint = f"; the nearest are {', '.join(map(repr, near))}" if near else ""
         raise ScheduleError(f"the model has no parameter or module '{key}'{hint}")
@@ -199,7 +212,7 @@ class Schedule:
     def _require_sites(self, what: str) -> None:
         if self.engine.built:
             raise ScheduleError(f"{what}: the model is built already; call restore() first")
-        if not self.sites and not self.edges:
+        if not self.sites and not self.edges and not self.modules:
             raise ScheduleError(f"{what}: nothing is scheduled", location=self.location)
 
     def restore(self):

@@ -19,6 +19,8 @@ def tree(schedule) -> str:
             scheduled.setdefault(name.rpartition(".")[0], []).append((name, site))
     for site in schedule.edges:
         scheduled.setdefault(site.name.partition(":")[0], []).append((site.name, site))
+    for site in schedule.modules:
+        scheduled.setdefault(site.name, []).append((f"{site.name}:attention", site))
     busy = {""}
     for owner in scheduled:
         while owner:
@@ -48,8 +50,8 @@ def _branch(path, indent, children, scheduled, busy, modules, lines) -> None:
 
 
 def _site(name, site) -> list[str]:
-    tied = f"  = {site.name}" if name != site.name else ""
     edge = name.partition(":")[2]
+    tied = f"  = {site.name}" if name not in (site.name, f"{site.name}:{edge}") else ""
     lines = [f":{edge}" if edge else f"{name.rpartition('.')[2]} {list(site.shape)}{tied}"]
     if tied:
         return lines

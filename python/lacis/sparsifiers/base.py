@@ -11,6 +11,7 @@ import torch
 from ..errors import DataError, FormatError, ScheduleError
 from ..patterns.mask import check_mask
 from ..patterns.plain import check_plain
+from .attention.rule import PatternRule
 from .choose import blocked
 from .ramp import Ramp
 
@@ -112,13 +113,13 @@ class BlockSparsifier(Sparsifier):
 
 
 def as_sparsifier(sparsifier) -> Sparsifier:
-    """A sparsifier from an instance, a class, a bool mask or a pattern. Raises `ScheduleError`."""
-    if isinstance(sparsifier, type) and issubclass(sparsifier, Sparsifier):
+    """A sparsifier or a rule from an instance, a class, a bool mask or a pattern. Raises `ScheduleError`."""
+    if isinstance(sparsifier, type) and issubclass(sparsifier, (Sparsifier, PatternRule)):
         try:
             return sparsifier()
         except TypeError as error:
             raise ScheduleError(f"'{sparsifier.__name__}' needs arguments: {error}") from None
-    if isinstance(sparsifier, Sparsifier):
+    if isinstance(sparsifier, (Sparsifier, PatternRule)):
         return sparsifier
     from ..patterns import Pattern
     from .given import Given

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of a model's modules on a pattern: what they ask of torch is answered by `lacis.attention`."""
+
+from __future__ import annotations
+
+import copy
+import types
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from ..errors import ScheduleError
+from ..formats import Bsr, Sum
+from ..patterns import Pattern
+
+_HOW = (
+    "call F.scaled_dot_product_attention there; Hugging Face's models do with attn_implementation='sdpa', and "
+    "without output_attentions"
+)
+
+
+class Door:
+    """What a scheduled module's calls of attention go through."""
+
+    def __init__(self, site, target: str):
+        self.name, self.location, self.target = site.name, site.location, target
+        self.format, self.rule = site.format(), site.sparsifier
+        self.calls, self.hook = 0, None
+        self._kept: dict[tuple, Pattern] = {}
+        if self.rule is None:
+            self.refuse("has a format, but no rule; call sparsify(lacis.BigBird()) on it")
+        if isinstance(self.format, Sum):
+            self.refuse("a sum has no code for attention yet; take one format")
+        self.format.require_code("attention")
+        self.block = tuple(self.format.tile) if len(self.format.tile) == 2 else site.block_size
+        if self.block is None:
+            self.block = self.rule.sides(self.rule.block)
+        if self.rule.blocks is not None:
+            self._require_lists()
+        self.rule = copy.copy(self.rule)
+        self.rule.block = self.block[0] if self.rule.blocks is not None else self.block
+
+    def refuse(self, reason: str):
+        raise ScheduleError(f"'{self.name}': {reason}", location=self.location)
+
+    def _require_lists(self) -> None:
+        """A rule that follows the data makes lists of square blocks."""
+        levels = self.format.levels
+        listed = len(levels) == 4 and levels[0].extent.covers and levels[1].padded and len(self.format.tile) == 2
+        if not listed or self.block[0] != self.block[1]:
+            self.refuse(
+                f"'{type(self.rule).__name__}' follows the queries and keys and makes lists of square blocks; take "
+                "set_format(lacis.BlockedEll)"
+            )
+
+    def run(self, forward, args, kwargs):
+        """The module's own forward, with its calls of attention on the pattern."""
+        before = self.calls
+        with _Calls(self):
+            result = forward(*args, **kwargs)
+        if self.calls == before:
+            self.refuse(f"the module asked for no attention in its forward; {_HOW}")
+        return result
+
+    def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+        """`F.scaled_dot_product_attention` on the pattern."""
+        import lacis
+
+        self.calls += 1
+        if query.ndim not in (3, 4):
+            self.refuse(f"attention of queries {list(query.shape)} has no code; they are [B, H, S, D] or [B, S, D]")
+        q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
+        if k.shape[1] != q.shape[1] and not enable_gqa:
+            self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
+        changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
+        options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "target": self.target}
+        found = lacis.attention(q, k, v, self.pattern(q, k), **options, **changes)
+        return found if query.ndim == 4 else found[:, 0]
+
+    def attend_heads(self, *args, need_weights: bool = True, **kwargs):
+        """`F.multi_head_attention_forward`, torch's own text with the one call in it going through here."""
+        if need_weights:
+            self.refuse("the module asks for attention weights, of which only sums are left; give need_weights=False")
+        whole = F.multi_head_attention_forward
+        known = {**whole.__globals__, "scaled_dot_product_attention": self.attend}
+        mine = types.FunctionType(whole.__code__, known, whole.__name__, whole.__defaults__, whole.__closure__)
+        return mine(*args, need_weights=False, **kwargs)
+
+    def pattern(self, q: torch.Tensor, k: torch.Tensor):
+        """The pattern of a call: the rule itself, where its blocks are stored as it makes them."""
+        if self.rule.blocks is not None or self.format == Bsr(*self.block):
+            return self.rule
+        sizes = (q.shape[1], q.shape[2], k.shape[2], q.device)
+        if sizes not in self._kept:
+            mask = self._entries(*sizes[:3]).to(q.device)
+            format = self.format if len(mask) == 1 else self.format.under("h")
+            self._kept[sizes] = Pattern.from_mask(mask[0] if len(mask) == 1 else mask, format)
+        return self._kept[sizes]
+
+    def _entries(self, heads: int, q: int, k: int) -> torch.Tensor:
+        """bool [heads | 1, q, k]: the entries of the rule's blocks that its mask leaves."""
+        layout = self.rule.layout(heads, q, k, self.block)
+        mask = layout.repeat_interleave(self.block[0], 1).repeat_interleave(self.block[1], 2)[:, :q, :k]
+        function = self.rule.entry_mask(q, k, self.block)
+        if function is None:
+            return mask
+        h, i, j = mask.nonzero(as_tuple=True)
+        kept = torch.vmap(function)(torch.zeros_like(h), h, i, j) if len(h) else h.bool()
+        return torch.zeros_like(mask).index_put((h, i, j), kept)
+
+    def require_called(self) -> None:
+        """Raise `ScheduleError` where the example of `build` did not come here."""
+        if not self.calls:
+            self.refuse("the model did not call this module on the example of build(); name the one that it calls")
+
+    def notes(self) -> list[str]:
+        """What the report says of it."""
+        ran = f"{self.calls} calls" if self.calls else "it was not called"
+        return [f"'{self.name}' attends on {self.rule}: {ran}"]
+
+    def __getstate__(self):
+        return {**self.__dict__, "_kept": {}, "hook": None}
+
+
+class _Calls(TorchFunctionMode):
+    """Sees what torch is asked for while a module runs."""
+
+    def __init__(self, door: Door):
+        super().__init__()
+        self.door = door
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is F.scaled_dot_product_attention:
+            return self.door.attend(*args, **(kwargs or {}))
+        if func is F.multi_head_attention_forward:
+            return self.door.attend_heads(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def _changes(mask: torch.Tensor, q, k, ndim: int) -> dict:
+    """What an `attn_mask` says: key padding where all queries have one row, else a mask or a bias of entries."""
+    sizes = (*q.shape[:3], k.shape[2])
+    mask = mask[:, None] if ndim == 3 and mask.ndim == 3 else mask
+    alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
+    if alike:
+        return {"key_padding": mask[:, 0, 0].expand(sizes[0], sizes[3])}
+    whole = mask.expand(sizes)
+    return {"mask": lambda b, h, i, j: whole[b, h, i, j]} if mask.dtype == torch.bool else {"bias": whole}
+
+
+def make_doors(model, schedule) -> list[Door]:
+    """Everything that can fail about the modules of a schedule; the model is not touched."""
+    doors = []
+    for site in schedule.modules:
+        door = Door(site, schedule.target)
+        module = model.get_submodule(site.name)
+        if "forward" in vars(module):
+            door.refuse(f"the forward of its {type(module).__name__} was replaced on the object")
+        doors.append(door)
+    return doors
+
+
+def open_doors(model, doors, undo) -> None:
+    """Give each module a class of its own, below the one that it has, whose forward goes through its door."""
+    for door in doors:
+        module = model.get_submodule(door.name)
+        undo.will_assign(module, "__class__")
+        undo.will_fill(module.__dict__)
+        undo.will_fill(module._forward_pre_hooks)
+        module.__dict__["_lacis_door"] = door
+        door.hook = module.register_forward_pre_hook(_stay_visible)
+        module.__class__ = _attending(type(module))
+
+
+def close_doors(model, doors, undo) -> None:
+    """The classes that the modules had."""
+    for door in doors:
+        module = model.get_submodule(door.name)
+        undo.will_assign(module, "__class__")
+        undo.will_fill(module.__dict__)
+        undo.will_fill(module._forward_pre_hooks)
+        door.hook.remove()
+        module.__class__ = type(module).__mro__[1]
+        del module.__dict__["_lacis_door"]
+
+
+def _stay_visible(module, args) -> None:
+    """A hook, for which torch's encoder layers call the forward of their attention, and not past it."""
+
+
+def _attending(cls: type) -> type:
+    def forward(self, *args, **kwargs):
+        return self._lacis_door.run(super(made, self).forward, args, kwargs)
+
+    def reduce(self, protocol):
+        return _of_class, (cls,), self.__dict__
+
+    named = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    made = type(cls.__name__, (cls,), {**named, "forward": forward, "__reduce_ex__": reduce})
+    return made
+
+
+def _of_class(cls: type):
+    """What copies and files of a module begin with."""
+    made = _attending(cls)
+    return made.__new__(made)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handles of modules that attend: `s["path"]`, whose pattern a rule says."""
+
+from __future__ import annotations
+
+from ..errors import ScheduleError
+from ..sparsifiers import PatternRule
+from .handle import SiteVerbs
+from .site import Site
+
+_VERBS = ("sparsify", "block", "set_format")
+
+
+class Module(SiteVerbs):
+    """A module in whose forward `F.scaled_dot_product_attention` is called; the call then runs on a pattern.
+
+    s["path"].sparsify(lacis.BigBird()).block(64, 64).set_format(lacis.Bsr)
+
+    The rule says which blocks exist, the format how scores are stored. Other verbs have no code for modules yet.
+    """
+
+    def __init__(self, schedule, name: str):
+        self._schedule = schedule
+        self.name = name
+
+    @property
+    def site(self) -> Site:
+        """Where its verbs are recorded."""
+        return self._schedule.module(self.name)
+
+    @property
+    def kernels(self) -> dict:
+        raise NotImplementedError(f"'{self.name}': attention has no kernel of its own yet, its statements have")
+
+    def _trial(self, step) -> None:
+        self._schedule.require_open(step)
+        if step.mnemonic not in _VERBS:
+            raise NotImplementedError(
+                f"'{self.name}': '{step.mnemonic}' of a module is not built yet; it takes {', '.join(_VERBS)}"
+            )
+        if step.mnemonic == "sparsify" and not isinstance(step.sparsifier, PatternRule):
+            raise ScheduleError(
+                f"sparsify: '{self.name}' is a module, which takes a rule of attention like lacis.BigBird(), not "
+                f"'{type(step.sparsifier).__name__}'; a parameter takes that",
+                location=step.location,
+            )
+        self.site.trial(step)
+
+    def __repr__(self) -> str:
+        return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)
