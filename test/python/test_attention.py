@@ -51,6 +51,22 @@ def test_kernels_of_blocks(dtype, rtol):
     assert torch.equal(again, found[0])
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMATS)
+def test_kernels_of_any_format(name):
+    """Forward and backward, shared by heads or not."""
+    for kept in (drawn(S, T), drawn(H, S, T)):
+        format = FORMATS[name] if kept.ndim == 2 else FORMATS[name].under("h")
+        pattern = lacis.Pattern.from_mask(kept, format)
+        operands = [x.requires_grad_() for x in tensors(2)]
+        for target in ("cpu", "eager"):
+            found = lacis.attention(*operands, pattern, causal=True, return_lse=True, target=target)
+            expected = dense(*operands, kept & torch.ones(S, T).tril().bool())
+            agree(found, expected)
+            gradients = [torch.autograd.grad(output.square().sum(), operands) for output, _ in (found, expected)]
+            agree(*gradients)
+
+
 def test_functions_of_flex_attention():
     """Captured tensors are read entry by entry, in the way that they are written for scalars."""
     operands, pattern = tensors(), lacis.Pattern.from_mask(torch.ones(S, T, dtype=torch.bool), lacis.Csr)

@@ -106,6 +106,26 @@ def test_masks_and_options_of_the_call():
     torch.testing.assert_close(found, model(x, kept(rule) & torch.ones(LENGTH, LENGTH).tril().bool()))
 
 
+def test_scores_change_by_a_function():
+    x, slopes = sample(), torch.rand(HEADS)
+    model, rule = made(), lacis.Causal()
+    s = lacis.create_schedule(model, target="eager")
+
+    def alibi(score, b, h, i, j):
+        return score - slopes[h] * (i - j)
+
+    handle = s["attention"].sparsify(rule).block(8, 8).set_format(lacis.Bsr).score(alibi)
+    assert repr(handle).endswith(".score(test_scores_change_by_a_function.<locals>.alibi)")
+    with pytest.raises(lacis.ScheduleError, match="has a score function already"):
+        handle.score(alibi)
+    with pytest.raises(lacis.ScheduleError, match="has no place in a file"):
+        s.save("nowhere")
+    s.build()
+    distance = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)
+    bias = torch.where(kept(rule), -slopes[:, None, None] * distance, -torch.inf)
+    torch.testing.assert_close(model(x), s.restore()(x, bias))
+
+
 def test_training_follows_the_masked_model():
     x, rule, mask = sample(1, 24), lacis.Longformer(), None
     losses = []
@@ -208,8 +228,11 @@ def test_refusals():
     s = lacis.create_schedule(made(), target="eager")
     with pytest.raises(lacis.ScheduleError, match="takes a rule of attention like lacis.BigBird"):
         s["attention"].sparsify(lacis.Magnitude(0.5))
-    with pytest.raises(lacis.ScheduleError, match="'Causal' is a rule of attention, which a module takes"):
-        s["head.weight"].sparsify(lacis.Causal)
+    for say in (lambda handle: handle.sparsify(lacis.Causal), lambda handle: handle.score(torch.add)):
+        with pytest.raises(lacis.ScheduleError, match="'head.weight' is no module that attends, and"):
+            say(s["head.weight"])
+    with pytest.raises(lacis.ScheduleError, match="a function of \\(score, b, h, i, j\\) is needed"):
+        s["attention"].score(2)
     with pytest.raises(NotImplementedError, match="'unroll' of a module is not built yet"):
         s["attention"].unroll("j", 2)
     with pytest.raises(NotImplementedError, match="no kernel of its own yet"):

@@ -19,7 +19,7 @@ from ..sparsifiers import PatternRule
 
 _GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
 _BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : {kind}, i mod {0} : dense, j mod {1} : dense)"
-_KEPT: weakref.WeakKeyDictionary[PatternRule, dict[tuple, Pattern]] = weakref.WeakKeyDictionary()
+_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # patterns of rules and block masks, by shape
 
 
 @dataclasses.dataclass
@@ -106,7 +106,10 @@ def _of_rule(rule: PatternRule, q, k) -> Chosen:
 
 def _of_block_mask(given, q, k) -> Chosen:
     block = given.BLOCK_SIZE if isinstance(given.BLOCK_SIZE, tuple) else (given.BLOCK_SIZE, given.BLOCK_SIZE)
-    return Chosen(_of_layout(given.to_dense().bool(), q, k, block, name="BlockMask"), [given.mask_mod])
+    kept, key = _KEPT.setdefault(given, {}), (*q.shape[:3], k.shape[2], q.device)
+    if key not in kept:
+        kept[key] = _of_layout(given.to_dense().bool(), q, k, block, name="BlockMask")
+    return Chosen(kept[key], [given.mask_mod])
 
 
 def _of_layout(layout, q, k, block=None, name: str = "layout") -> Pattern:
@@ -156,7 +159,7 @@ def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
         raise DataError(f"attention: the lists name blocks of keys from 0 to {count - 1}, and -1 for none")
     if lists.shape[1] not in (1, heads):
         lists = lists.repeat_interleave(heads // lists.shape[1], 1)
-    ordered = torch.where(lists < 0, count, lists).to(q.device).sort(-1).values
+    ordered = torch.where((lists < 0) | (lists >= count), count, lists).to(q.device).sort(-1).values
     again = torch.zeros_like(ordered, dtype=torch.bool)
     again[..., 1:] = ordered[..., 1:] == ordered[..., :-1]
     ordered = torch.where(again, count, ordered).sort(-1).values

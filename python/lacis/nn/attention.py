@@ -26,6 +26,7 @@ class Door:
     def __init__(self, site, target: str):
         self.name, self.location, self.target = site.name, site.location, target
         self.format, self.rule = site.format(), site.sparsifier
+        self.score = next((step.function for step in site.of("score")), None)
         self.calls, self.hook = 0, None
         self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
@@ -74,7 +75,13 @@ class Door:
         if k.shape[1] != q.shape[1] and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
         changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
-        options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "target": self.target}
+        options = {
+            "causal": is_causal,
+            "scale": scale,
+            "dropout": dropout_p,
+            "target": self.target,
+            "score": self.score,
+        }
         found = lacis.attention(q, k, v, self.pattern(q, k), **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
 

@@ -10,7 +10,6 @@ import warnings
 
 from ..errors import Error, ScheduleError, user_location
 from ..nearest import nearest
-from ..sparsifiers import Sparsifier
 from .site import Site
 from .steps import STEPS
 
@@ -63,10 +62,10 @@ class SiteVerbs(Verbs):
 
     def _trial(self, step) -> None:
         self._schedule.require_open(step)
-        if step.mnemonic == "sparsify" and not isinstance(step.sparsifier, Sparsifier):
+        if step.of_modules:
             raise ScheduleError(
-                f"sparsify: '{type(step.sparsifier).__name__}' is a rule of attention, which a module takes, as "
-                f"s['path']; '{self.site.name}' takes a sparsifier like lacis.Magnitude(0.9)",
+                f"{step.mnemonic}: '{self.site.name}' is no module that attends, and {step.describe()} is said of one, "
+                "as s['path']; a tensor takes a sparsifier like lacis.Magnitude(0.9)",
                 location=step.location,
             )
         self.site.trial(step)

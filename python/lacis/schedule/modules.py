@@ -8,7 +8,7 @@ from ..sparsifiers import PatternRule
 from .handle import SiteVerbs
 from .site import Site
 
-_VERBS = ("sparsify", "block", "set_format")
+_VERBS = ("sparsify", "block", "set_format", "score")
 
 
 class Module(SiteVerbs):
@@ -16,7 +16,8 @@ class Module(SiteVerbs):
 
     s["path"].sparsify(lacis.BigBird()).block(64, 64).set_format(lacis.Bsr)
 
-    The rule says which blocks exist, the format how scores are stored. Other verbs have no code for modules yet.
+    The rule says which blocks exist, the format how scores are stored; `score` changes them. Other verbs have no code
+    for modules yet.
     """
 
     def __init__(self, schedule, name: str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from ...sparsifiers import as_sparsifier
+from ...sparsifiers import Sparsifier, as_sparsifier
 from .step import Step, primitive
 
 
@@ -24,6 +24,11 @@ class Sparsify(Step):
 
     def __post_init__(self):
         object.__setattr__(self, "sparsifier", as_sparsifier(self.sparsifier))
+
+    @property
+    def of_modules(self) -> bool:
+        """Is it a rule of attention?"""
+        return not isinstance(self.sparsifier, Sparsifier)
 
     def check(self, earlier):
         for step in earlier:

@@ -26,6 +26,8 @@ class Step:
     ready: ClassVar[bool] = False  # does the compiler build it already?
     of_loops: ClassVar[bool] = True  # says how loops run, rather than which entries exist and how they are stored
 
+    of_modules: ClassVar[bool] = False  # says something of a module that attends, and nothing of a tensor
+
     def __post_init__(self):
         check_fields(self)
 
