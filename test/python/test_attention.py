@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from dense_attention import B, H, S, T, agree, dense, drawn, grid, tensors
+from dense_attention import B, E, H, S, T, agree, dense, drawn, grid, tensors
 from test_sampled import FORMATS
 from torch.nn.attention.flex_attention import create_block_mask
 
@@ -221,6 +221,18 @@ def test_lists_of_blocks():
     agree(lacis.attention(*operands, lists, return_lse=True, target="eager"), dense(*operands, kept[:, :10]))
     with pytest.raises(lacis.DataError, match="blocks of keys from 0 to 2"):
         lacis.attention(*operands, torch.full((1, 1, 3, 1), 3, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("q, k, batch", [(0, 4, 1), (4, 0, 1), (4, 4, 0)])
+def test_nothing_to_attend_to(q, k, batch):
+    operands = [x.requires_grad_() for x in tensors(q=q, k=k, batch=batch)]
+    csr = lacis.Pattern.from_mask(torch.ones(q, k, dtype=torch.bool), lacis.Csr)
+    for pattern in (csr, lacis.Local(1, block=4), lacis.TopKBlocks(2, block=4)):
+        output, lse = lacis.attention(*operands, pattern, causal=True, return_lse=True, target="eager")
+        assert output.shape == (batch, H, q, E) and not output.any()
+        assert lse.shape == (batch, H, q) and (k or bool(lse.isneginf().all()))
+        output.sum().backward()
+        assert not any(x.grad.any() for x in operands[:2])
 
 
 def test_block_masks_of_flex_attention():

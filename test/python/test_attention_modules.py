@@ -201,6 +201,25 @@ def test_bert():
     torch.testing.assert_close(found, run(local))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name, path", [("Llama", r"layers\.\d+\.self_attn"), ("GPT2", r"h\.\d+\.attn")])
+def test_other_models_of_hugging_face(name, path):
+    """Grouped heads, and padding on the left."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": HEADS, "vocab_size": 50}
+    more = {"num_key_value_heads": 2, "intermediate_size": 24} if name == "Llama" else {"pad_token_id": 0}
+    config = getattr(transformers, f"{name}Config")(**sizes, **more, bos_token_id=1, eos_token_id=2)
+    model = made(lambda: getattr(transformers, f"{name}Model")(config))
+    ids = torch.randint(0, 50, (2, LENGTH), generator=torch.Generator().manual_seed(0))
+    padding = (torch.arange(LENGTH) >= torch.tensor([[0], [11]])).long()
+    run = lambda: model(ids, attention_mask=padding, use_cache=False).last_hidden_state[padding.bool()]
+    expected = run()
+    s = lacis.create_schedule(model, target="eager")
+    s.match(path).sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
+    s.build(ids, attention_mask=padding, use_cache=False)
+    torch.testing.assert_close(run(), expected)
+
+
 def test_the_schedule_prints_and_saves(tmp_path):
     s = lacis.create_schedule(made(), target="eager")
     rule = lacis.Variable(local_window_blocks=[1, 2], num_random_blocks=1, seed=5)

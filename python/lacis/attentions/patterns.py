@@ -164,7 +164,7 @@ def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
     again[..., 1:] = ordered[..., 1:] == ordered[..., :-1]
     ordered = torch.where(again, count, ordered).sort(-1).values
     crd = torch.where(ordered == count, -1, ordered).to(torch.int32)
-    crd = crd.expand(batch, heads, *crd.shape[2:]).reshape(-1, crd.shape[-1]).contiguous()
+    crd = crd.expand(batch, heads, *crd.shape[2:]).reshape(batch * heads * height, crd.shape[-1]).contiguous()
     text = _BLOCKS.format(*block, h="h, ", h_="h : dense, ", kind="packed<?>")
     shape = (batch * heads, rows, columns)
     made = Pattern(

@@ -46,7 +46,7 @@ def build_pattern(format, shape, axes, distinct: bool, whole: bool = False) -> t
             mine, left = _among(left, accept), _among(left, ~accept)
         structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct, whole)
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
-    pattern = Pattern(format, _one_width(structures))
+    pattern = Pattern(format, one_width(structures))
     if pattern.device.type != "cpu":
         pattern.uneven = uneven_axes(shape, axes, blocks=any(part.tile for part in parts.values()))
     return pattern, filled
@@ -61,7 +61,7 @@ def _among(index, accept: torch.Tensor) -> torch.Tensor:
     return found if index is None else index[found]
 
 
-def _one_width(structures: dict[str, Structure]) -> dict[str, Structure]:
+def one_width(structures: dict[str, Structure]) -> dict[str, Structure]:
     """All parts with int64 arrays when one needs them."""
     wide = any(t.dtype == torch.int64 for part in structures.values() for t in part.buffers.values())
     if not wide or len(structures) == 1:

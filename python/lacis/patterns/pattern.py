@@ -283,10 +283,11 @@ class Pattern:
         >>> p.repeated([2], "h").storage["pos2"].tolist()
         [0, 1, 3, 4, 6]
         """
+        from .build import one_width
 
         def make():
             parts = {name: part.repeated(tuple(sizes), letters) for name, part in self.parts.items()}
-            made = Pattern(self.format.under(letters), parts)
+            made = Pattern(self.format.under(letters), one_width(parts))
             if self.device.type != "cpu":
                 made.uneven = (*(False for _ in letters), *self.uneven)
             return made
