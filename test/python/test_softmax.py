@@ -5,14 +5,14 @@ import math
 
 import pytest
 import torch
-from strategies import turns
+from strategies import LONG
 from test_sampled import FORMATS, mask
 
 import lacis
 from lacis.attentions.fibres import Fibres
 from lacis.attentions.softmax import normalised
 
-H, I, J, D = 3, 9, 11, 7
+H, I, J, D = 8, 9, 11, 5  # as test_attention.py has them, so that kernels are shared
 
 
 def operands(*terms, dtype=torch.float64):
@@ -30,7 +30,7 @@ def dense_softmax(dense, kept):
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_heads_that_share_a_pattern(name, target):
-    if target == "cpu" and name not in turns(list(FORMATS), 3):
+    if target == "cpu" and name != "bsr" and not LONG:
         return
     kept = mask(I, J)
     pattern = lacis.Pattern.from_mask(kept, FORMATS[name])
@@ -77,8 +77,8 @@ def test_batch_letters_come_first():
     pattern = lacis.Pattern.from_mask(mask(I, J), lacis.Csr)
     with pytest.raises(lacis.DataError, match="gives 'hij', not 'ihj'"):
         lacis.einsum("ij,hid,hjd->ihj", pattern, *operands("hid", "hjd"))
-    with pytest.raises(lacis.DataError, match="'d' is 7 long, but 5 in operand 2"):
-        lacis.einsum("ij,hid,hjd->hij", pattern, torch.ones(H, I, D), torch.ones(H, J, 5))
+    with pytest.raises(lacis.DataError, match="'d' is 5 long, but 6 in operand 2"):
+        lacis.einsum("ij,hid,hjd->hij", pattern, torch.ones(H, I, D), torch.ones(H, J, 6))
 
 
 @pytest.mark.parametrize("name", FORMATS)
