@@ -57,6 +57,26 @@ def test_a_compiled_product_takes_the_shared_pattern():
     torch.testing.assert_close(kernel(pattern, 2 * q, k).values, expected.values)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_statement_compiles_for_a_gpu(name):
+    pattern = lacis.Pattern.from_mask(mask(I, J), FORMATS[name])
+    q, k = operands("hid", "hjd", dtype=torch.bfloat16)
+    s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k, target="eager")
+    rows = torch.ones(H, I, dtype=torch.bfloat16)
+    statements = [
+        ("ij,hid,hjd->hij", pattern, q, k),
+        ("hij->hi", s),
+        ("hij,hi->hij", s.pattern, rows),
+        ("hij,hjd->hid", s, k),
+        ("hij,hid->hjd", s, q),
+    ]
+    for statement in statements:
+        kernels = lacis.compile(*statement, target="cuda:sm_90a").parts.values()
+        assert all(".target sm_90a" in kernel.asm["ptx"] for kernel in kernels)
+    assert lacis.compile("hij->hi", s, semiring="max_times", target="cuda:sm_90a").asm["ptx"]
+
+
 def test_copies_of_a_pattern_follow_its_arrays():
     pattern = lacis.Pattern.from_mask(torch.tensor([[True, False], [False, True]]), lacis.Csr)
     before = pattern.repeated([2], "h")
