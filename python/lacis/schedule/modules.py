@@ -14,7 +14,7 @@ _VERBS = ("sparsify", "block", "set_format", "score")
 class Module(SiteVerbs):
     """A module in whose forward `F.scaled_dot_product_attention` is called; the call then runs on a pattern.
 
-    s["path"].sparsify(lacis.BigBird()).block(64, 64).set_format(lacis.Bsr)
+    softmax(q kᵀ) v   -->   the same over the entries of a rule, s["path"].sparsify(lacis.BigBird())...
 
     The rule says which blocks exist, the format how scores are stored; `score` changes them. Other verbs have no code
     for modules yet.
