@@ -7,6 +7,7 @@ import lacis
 import pytest
 import torch
 import torch.nn.functional as F
+from strategies import mostly_long
 
 nn = torch.nn
 
@@ -140,7 +141,8 @@ CASES = {
     "encoder": (encoder, "layers.0.linear1.weight", csr, [(4, 3, 8)], "linear"),
     "encoder's attention": (encoder, "layers.0.self_attn.in_proj_weight", csr, [(4, 3, 8)], "linear"),
 }
-HERE = {"conv1x1", "conv by axes", "gpt2", "product"}
+HERE = {"conv1x1", "product"}
+LATER = {"conv of a sum", "conv without a batch", "conv3d", "encoder", "subclass", "embedding in ell", "attention out"}
 
 
 WHOLE = (Pair, Product, Borrowed, Attention, Across, Tied, nn.TransformerEncoder)
@@ -194,7 +196,8 @@ def check(model, s, twin, inputs, name, tolerance):
         torch.testing.assert_close(model(*inputs), expected.detach(), **tolerance)
 
 
-CPU = [case if case in HERE else pytest.param(case, marks=pytest.mark.long) for case in CASES]
+CPU = mostly_long(CASES, *HERE)
+EAGER = mostly_long(CASES, *(CASES.keys() - LATER))
 
 
 @pytest.mark.parametrize("case", CPU)
@@ -203,7 +206,7 @@ def test_kernels(case):
     check(model, s, twin, inputs, CASES[case][1], {"rtol": 1e-4, "atol": 1e-4})
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", EAGER)
 def test_eager_and_all_around_it(case):
     """Gradients, then: a dense state dict, its own one, a copy, the report, densify and restore."""
     make, name, _, _, operator = CASES[case]
