@@ -100,7 +100,7 @@ def conv1d_of_transformers(rows, columns):
 
 def encoder():
     layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-    return nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+    return nn.TransformerEncoder(layer, 1).eval()  # where torch's fast path reads weights past their layers
 
 
 csr, csc, ell, coo = (lambda h, f=f: h.set_format(f) for f in (lacis.Csr, lacis.Csc, lacis.Ell, lacis.Coo))
@@ -253,6 +253,14 @@ def test_products_follow_the_weight_to_another_dtype():
     model(*inputs)
     x = inputs[0].detach().double()
     torch.testing.assert_close(model.double()(x), twin.double()(x))
+
+
+def test_products_are_saved_and_named(tmp_path):
+    model, s, _, inputs = build("product", "cpu", torch.float32)
+    lacis.save_kernels(model, tmp_path)
+    assert len(list(tmp_path.iterdir())) == len(s["w"].kernels) == 3
+    with pytest.raises(lacis.DataError, match="linear 'w': 'values' is on the meta device"):
+        model.to("meta")(inputs[0])
 
 
 def test_no_entries_and_nan():

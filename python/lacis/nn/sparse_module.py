@@ -182,6 +182,11 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         node.register_prehook(lambda _: require_pattern(self, parts, then))
 
     @property
+    def is_bound(self) -> bool:
+        """Has it a kernel?"""
+        return self._key is not None
+
+    @property
     def dtype(self) -> torch.dtype:
         """That of the kernel which was bound last."""
         return self._spec.dtype
@@ -291,5 +296,5 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
 
     def extra_repr(self) -> str:
         sizes = [f"{k}={getattr(self, k)}" for k in ("in_features", "out_features") if hasattr(self, k)]
-        bias = getattr(self, "bias", None)
-        return ", ".join([*sizes, f"bias={bias is not None}", f"target={self.target}"])
+        bias = [f"bias={self.bias is not None}"] if "bias" in self._parameters else []
+        return ", ".join([*sizes, *bias, f"target={self.target}"])

@@ -64,6 +64,11 @@ class Products:
             return []
         return [self.layer(weight, operator.runs) for operator in OPERATORS.values() if operator.in_place]
 
+    @property
+    def used(self) -> list:
+        """Those that have run, or were compiled by a build."""
+        return [layer for _, layer in self._made.values() if layer.is_bound]
+
     def __getstate__(self):
         return {**self.__dict__, "_made": {}}  # copies and files make their own
 

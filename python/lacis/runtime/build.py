@@ -118,11 +118,13 @@ def _build_site(captured: Captured, schedule, load) -> Built:
         _refuse_format(owner, weight.format, location)
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
-        known = (steps, location, gradients, schedule.deterministic, owner.paths[0], schedule.strict)
+        title = owner.name if owner.operator.in_place else owner.paths[0]
+        known = (steps, location, gradients, schedule.deterministic, title, schedule.strict)
         weight._products = weight._products or Products(Recipe(SparseModule, target, load, known))
         if owner.operator.in_place:
-            weight._products.knows_order = True
+            weight._products.knows_order = all(each.operator.in_place for each in captured.owners)
             layer = weight._products.layer(weight, owner.operator.runs)
+            layer.training = owner.module.training
             modules.append((layer, layer))
             continue
         runs_on = "eager" if owner.operator.statement is None else target
