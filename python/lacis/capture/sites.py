@@ -69,8 +69,11 @@ def _operator(model, module, attribute: str, name: str, site) -> Operator:
     except ScheduleError as error:
         if reason := Names.of(model).refusal(name):
             raise ScheduleError(f"'{name}' {reason}", location=site.location) from None
-        if candidates(module, attribute) or len(site.axes) != OPERATORS["raw"].rank:
+        if candidates(module, attribute) or len(site.shape) < 2:
             raise
+        if len(site.shape) > 2:
+            way_out = "a bare tensor of more than two axes has no product of its own: make its slices layers, one each"
+            raise ScheduleError(f"{error.message}; {way_out}", location=site.location) from None
         reason, raw = use_of(module, attribute)
         if reason:
             raise ScheduleError(f"{error.message}; {reason}", location=site.location) from None
