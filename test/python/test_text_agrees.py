@@ -10,13 +10,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lacis.errors import FormatError
-from lacis.formats import Bcsc, BlockedEll, Bsr, Coo, Csc, Csr, Dcsr, Dense, Ell, Format, companion
+from lacis.formats import Bcsc, Bitmap, BlockedEll, Bsr, Coo, Csc, Csr, Dcsr, Dense, Dia, Ell, Format, NMFormat
+from lacis.formats import Sell, TwoFour, companion
 from strategies import formats_and_sums
 from test_formats import WHOLE_GRAMMAR
 
 OPT = shutil.which("lacis-opt", path=pathlib.Path(sys.executable).parent) or shutil.which("lacis-opt")
 pytestmark = pytest.mark.skipif(OPT is None, reason="lacis-opt is not built")
 PREDEFINED = [Csr(), Csc(), Coo(), Dcsr(), Ell(), Ell(4), Bsr(4, 8), Bcsc(4, 8), BlockedEll(4, 8, 2), Dense()]
+PREDEFINED += [Bitmap(4, 8), Dia(), NMFormat(1, 4), Sell(32, 128), TwoFour()]
 
 
 def run(texts, rank=2):
@@ -66,6 +68,15 @@ def test_the_whole_grammar(text):
         "(i, j) -> (i : dense<4>, j : dense)",
         "(i, j) -> (i : dense, j : packed<0>)",
         "(i, j) -> (i mod 16 mod 5 : dense, j : dense)",
+        "(i, j) -> (i : dense, j : structured<2>)",
+        "(i, j) -> (i : dense, j floordiv 4 : dense, j mod 4 : structured<5>)",
+        "(i, j) -> (i : dense, j floordiv 2048 : dense, j mod 2048 : bitmap)",
+        "(i, j) -> (i : dense, j : fixed*bitmap<?>)",
+        "(i, j) -> (i : dense, j : var*delta<4>)",
+        "(i, j) -> (i : dense, j : full*delta<8>)",
+        "(i, j) -> (i : dense, j : var2*bitmap)",
+        "(i, j) let d = j - i -> (d : compressed)",
+        "(i, j) let d = j - i -> (i : dense, j : dense)",
     ],
 )
 def test_both_refuse(text):
