@@ -69,7 +69,7 @@ class Delta(Coordinate):
         return torch.where(valid, crd, 0), valid
 
     def check(self, check, buffers, level, positions, size):
-        crd, _ = self.read(buffers, positions, size)
+        crd, valid = self.read(buffers, positions, size)
         delta = buffers["delta"]
         message = f"the entry lies behind the last of the {size} coordinates of the level"
-        check.none("delta", (crd >= size).reshape(delta.shape), message)
+        check.none("delta", (valid & (crd >= size)).reshape(delta.shape), message)
