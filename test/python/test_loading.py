@@ -77,3 +77,20 @@ def test_arrays_assigned_one_by_one_are_checked():
     model[0].weight.pos1 = torch.arange(25, dtype=torch.int32)
     with pytest.raises(lacis.DataError, match=r"linear '0': 'crd1' must have shape \[24\], the last of 'pos1', not"):
         model(x)
+
+
+def test_wide_arrays_load_into_a_narrow_format():
+    def model(text):
+        s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(200, 9)), target="eager")
+        s["0.weight"].sparsify(lacis.Random(0.8, 0)).set_format(lacis.Format.parse(text))
+        return s.build()
+
+    wide, narrow = (model(f"(i, j) -> (i : dense, j : compressed{crd})") for crd in ("", "<crd=i16>"))
+    state = wide.state_dict()
+    narrow.load_state_dict(state)
+    assert narrow[0].weight.crd1.dtype == torch.int16 and narrow[0].weight.to_dense().equal(wide[0].weight.to_dense())
+    for wrong in (2**16 + 1, -(2**16) + 1):  # both are 1 in 16 bits
+        broken = {**state, "0.weight.crd1": state["0.weight.crd1"].index_fill(0, torch.tensor([0]), wrong)}
+        with pytest.raises(RuntimeError, match="'crd1' does not fit into torch.int16"):
+            narrow.load_state_dict(broken)
+    assert narrow[0].weight.to_dense().equal(wide[0].weight.to_dense())

@@ -63,5 +63,8 @@ def _checked(part, given, assigned: bool):
 def _check_integers(name, tensor, dtype) -> None:
     if tensor.dtype not in (torch.int8, torch.int16, torch.int32, torch.int64):
         raise DataError(f"'{name}' must hold integers, not {tensor.dtype}")
-    if tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
+    held, wanted = torch.iinfo(tensor.dtype), torch.iinfo(dtype)
+    if held.bits <= wanted.bits or not tensor.numel():
+        return
+    if int(tensor.max()) > wanted.max or int(tensor.min()) < wanted.min:
         raise DataError(f"'{name}' does not fit into {dtype}; build the model on the larger pattern")
