@@ -146,6 +146,21 @@ def test_the_second_conversion_is_one_gather():
     assert "aten::index_select" in names and not names & {"aten::sort", "aten::searchsorted", "aten::nonzero"}
 
 
+def test_what_inference_mode_and_transforms_find_serves_gradients():
+    packed = lacis.pack(sparse(9, 11, dtype=torch.float64), Csr)
+    convert = lambda values: packed.with_values(values).to(Csc).values
+    with torch.inference_mode():
+        found = packed.to(Csc)
+    values = packed.values.clone().requires_grad_()
+    assert torch.autograd.gradcheck(convert, [values]) and convert(values).equal(found.values)
+    packed = lacis.pack(packed.to_dense(), lacis.Bsr(2, 2))
+    assert torch.func.jacrev(lambda v: convert(v).sum())(packed.values).equal(
+        packed.pattern.gather(torch.ones(9, 11).double())
+    )
+    values = packed.values.clone().requires_grad_()
+    assert torch.autograd.gradcheck(convert, [values])
+
+
 def test_patterns_that_were_written_into_are_converted_again():
     packed = lacis.pack(torch.eye(4), Csr)
     found = packed.to(Csc)

@@ -199,7 +199,8 @@ class Pattern:
         key = ("conversion", format)
 
         def make():
-            conversion = convert(self, format)
+            with torch.inference_mode(False):  # it is kept, and serves gradients later
+                conversion = convert(self, format)
             return conversion, conversion.pattern.changes
 
         conversion, made_at = self._keep(key, f"'{format}'", make)
