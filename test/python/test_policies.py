@@ -123,3 +123,40 @@ def test_attach_says_what_it_needs():
         s.restore()
     with warnings.catch_warnings(action="error"), pytest.raises(lacis.ScheduleError, match="restored"):
         again.step()
+
+
+@pytest.mark.parametrize(
+    "sparsifier", [lacis.Magnitude(lacis.Ramp(0.0, 0.5, range(9))), lacis.Regrow(0.5, range(9)), lacis.Wanda(0.5)]
+)
+def test_activations_take_no_policies(sparsifier):
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(8, 4)), target="eager")
+    with pytest.raises(lacis.ScheduleError, match="'0:out' is chosen anew in each call"):
+        s["0:out"].sparsify(sparsifier)
+    assert not s["0:out"].steps
+
+
+class Wrapped(torch.optim.Optimizer):
+    """As Accelerate's: another optimizer, with its groups and its state."""
+
+    def __init__(self, optimizer, name):
+        setattr(self, name, optimizer)
+        self.inner = optimizer if name == "inner" else None
+
+    param_groups = property(lambda self: self._of().param_groups)
+    state = property(lambda self: self._of().state)
+
+    def _of(self):
+        return vars(self).get("optimizer") or self.inner
+
+    def step(self, closure=None):
+        self._of().step()
+
+
+@pytest.mark.parametrize("name", ["optimizer", "inner"])
+def test_to_attach_a_wrapped_optimizer_trains_nothing(name):
+    model, s, optimizer, _ = build()
+    model(torch.ones(2, 40, dtype=torch.float64)).sum().backward()
+    before = [t.clone() for t in content(model, optimizer)]
+    updates = s.attach(Wrapped(optimizer, name))
+    assert same(before, content(model, optimizer))
+    assert any(train(model, optimizer, updates, range(5)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ..errors import FormatError, ScheduleError
 from ..formats import Sum
+from ..sparsifiers import Calibrated
 from .handle import GradientHandle, SiteVerbs
 from .site import Site
 
@@ -39,6 +40,16 @@ class Activation(SiteVerbs):
     def kernels(self) -> dict:
         """The kernels that ran on it, by expression; raises `ScheduleError` before the first."""
         return self._schedule.engine.edge_kernels(self.site)
+
+    def _trial(self, step) -> None:
+        super()._trial(step)
+        sparsifier = getattr(step, "sparsifier", None)
+        if sparsifier is not None and (sparsifier.due() is not None or isinstance(sparsifier, Calibrated)):
+            raise ScheduleError(
+                f"{step.mnemonic}: '{self.name}' is chosen anew in each call, so {type(sparsifier).__name__} with steps "
+                "or batches of its own belongs to a parameter; take Magnitude, Random or NM",
+                location=step.location,
+            )
 
     def __repr__(self) -> str:
         return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)

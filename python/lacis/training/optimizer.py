@@ -20,6 +20,8 @@ class OptimizerFollower:
     """
 
     def __init__(self, optimizer: torch.optim.Optimizer):
+        while isinstance(wrapped := getattr(optimizer, "optimizer", None), torch.optim.Optimizer):
+            optimizer = wrapped  # of Accelerate
         self.optimizer = optimizer
         self.title = type(optimizer).__name__
 
@@ -63,7 +65,12 @@ class OptimizerFollower:
             )
 
     def _first_state(self, values: torch.nn.Parameter) -> dict:
-        """What the first step makes for a parameter, tried out on another of its shape; empty where that fails."""
+        """What the first step makes for a parameter, tried out on another of its shape; empty where that fails.
+
+        An optimizer that leads others is not tried out: it would have them make a step.
+        """
+        if any(isinstance(held, torch.optim.Optimizer) for held in vars(self.optimizer).values()):
+            return {}
         trial = copy.copy(self.optimizer)
         group = next(g for g in self.optimizer.param_groups if any(each is values for each in g["params"]))
         like = torch.nn.Parameter(torch.zeros_like(values))
