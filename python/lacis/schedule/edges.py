@@ -46,8 +46,8 @@ class Activation(SiteVerbs):
         sparsifier = getattr(step, "sparsifier", None)
         if sparsifier is not None and (sparsifier.due() is not None or isinstance(sparsifier, Calibrated)):
             raise ScheduleError(
-                f"{step.mnemonic}: '{self.name}' is chosen anew in each call, so {type(sparsifier).__name__} with steps "
-                "or batches of its own belongs to a parameter; take Magnitude, Random or NM",
+                f"{step.mnemonic}: '{self.name}' is chosen anew in each call, so {type(sparsifier).__name__}, with "
+                "steps or batches of its own, belongs to a parameter; take Magnitude, Random or NM",
                 location=step.location,
             )
 
