@@ -16,7 +16,8 @@ from .capturing import refuse_capture
 from .check import check_distinct
 from .derived import companion_arrays
 from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
-from .plain import check_plain
+from .gather import gather
+from .mask import check_bool
 from .regroup import Regrouped
 from .seen import changes
 from .structure import Structure
@@ -78,12 +79,7 @@ class Pattern:
         """The pattern of the True elements of a bool tensor, on its device. Raises `DataError`, `FormatError`."""
         from .build import build_pattern, for_tensor
 
-        if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool or mask.ndim == 0:
-            what = mask.dtype if isinstance(mask, torch.Tensor) else type(mask).__name__
-            raise DataError(f"a mask must be a bool tensor with at least one axis, not {what}")
-        if mask.device.type == "meta":
-            raise DataError("a mask on meta has no values, so it names no entries; load them first")
-        check_plain("the mask", mask)
+        check_bool(mask)
         axes = list(torch.nonzero(mask, as_tuple=True))
         return build_pattern(for_tensor(format, mask.shape), tuple(mask.shape), axes, distinct=True)[0]
 
@@ -242,22 +238,7 @@ class Pattern:
         >>> p.gather(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [1.0, 0.0, 3.0, 4.0]
         """
-        if tensor.shape != self.shape or tensor.device != self.device:
-            what = f"shape {list(tensor.shape)} on {tensor.device}"
-            raise DataError(f"the tensor has {what}, the pattern {list(self.shape)} on {self.device}")
-        values = {}
-        for name, part in self.parts.items():
-            axes, valid = part.coordinates()
-            if part.repeats:
-                again = torch.ones(len(valid) - 1, dtype=torch.bool, device=self.device)
-                for axis in axes:
-                    again &= axis[1:] == axis[:-1]
-                valid = torch.cat([valid[:1], valid[1:] & ~again])
-            flat = torch.zeros(len(valid), dtype=tensor.dtype, device=tensor.device)
-            at = valid.nonzero().reshape(-1)
-            flat = flat.index_put((at,), tensor[tuple(axis[at] for axis in axes)])
-            values[name] = flat.reshape(part.values_shape)
-        return values if isinstance(self.format, Sum) else values[""]
+        return gather(self, tensor)
 
     def transpose(self, *permutation: int) -> "Pattern":
         """The pattern with its axes permuted (reversed when none are given), over the same arrays."""
