@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every extent with every coordinate, at the top, below, in blocks that do not divide, inside blocks, over both axes."""
+"""Every extent with every coordinate: at the top, below, in and inside blocks that do not divide, over both axes."""
 
 import itertools
 

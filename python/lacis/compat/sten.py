@@ -14,7 +14,7 @@ from ..formats import Csc as CscTensor
 from ..formats import Csr as CsrTensor
 from ..formats import Dense as DenseTensor
 from ..runtime.edges import Edge
-from ..runtime.engine import create_schedule
+from ..training import create_schedule
 from ..schedule.edges import check_edge
 from ..schedule.site import Site
 from ..schedule.steps.set_format import SetFormat

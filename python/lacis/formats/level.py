@@ -65,8 +65,7 @@ class Fibre:
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""
         bounds = torch.arange(self.parents + 1, device=self.parent.device)
-        ends = torch.cat([self.ends.new_zeros(1), self.ends])
-        return ends[torch.searchsorted(self.parent, bounds)]
+        return torch.cat([self.ends.new_zeros(1), self.ends])[torch.searchsorted(self.parent, bounds)]
 
 
 @dataclasses.dataclass
@@ -152,9 +151,7 @@ class Extent(_Kind):
         return fibre.ends - 1 - fibre.starts()[fibre.parent]
 
     def repeated(self, buffers: Buffers, times: int) -> Buffers:
-        if buffers:
-            self._refuse("copies under batch letters")
-        return {}
+        return self._refuse("copies under batch letters") if buffers else {}
 
     def read(self, buffers: Buffers, parents: int, size: int, device: torch.device) -> Positions:
         """All positions, from the arrays."""

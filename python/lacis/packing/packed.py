@@ -152,8 +152,7 @@ class PackedTensor:
     @property
     def nbytes(self) -> int:
         """Bytes of values, arrays and validity bitmaps."""
-        tensors = [*self.tensors.values()]
-        return sum(t.numel() * t.element_size() for t in tensors)
+        return sum(t.numel() * t.element_size() for t in self.tensors.values())
 
     def to(self, *args, **kwargs) -> "PackedTensor":
         """Another format, or as `torch.Tensor.to`: another dtype of the values, or another device.
@@ -220,8 +219,8 @@ class PackedTensor:
             index, where = part.entry_axes()
             axes.append(where)
             values.append(self._values[name].reshape(-1)[index])
-        joined = [torch.cat(parts) for parts in zip(*axes)]
-        return Entries(tuple(self.shape), joined, torch.cat(values).detach(), unique=self.pattern.distinct)
+        axes, values = [torch.cat(parts) for parts in zip(*axes)], torch.cat(values).detach()
+        return Entries(tuple(self.shape), axes, values, unique=self.pattern.distinct)
 
     def to_dense(self) -> torch.Tensor:
         """The strided tensor; entries at one place are summed. Differentiable in `values`."""
@@ -291,12 +290,12 @@ class PackedTensor:
         return plot(self, axes)
 
     def _repr_html_(self) -> str:
-        padding = self.slots - self.nnz
-        return html(f"{self!r}\n{self.slots} stored values, {padding} of them padding; {self.nbytes} bytes")
+        what = f"{self.slots} stored values, {self.slots - self.nnz} of them padding; {self.nbytes} bytes"
+        return html(f"{self!r}\n{what}")
 
     def __getstate__(self):
         return {**self.__dict__, "_tiles": {}}  # copies and files make their own
 
     def __repr__(self) -> str:
-        dtype = str(self.dtype).removeprefix("torch.")
-        return f"PackedTensor({list(self.shape)}, {self.format}, nnz={self.nnz}, {dtype}, {self.device})"
+        what = f"nnz={self.nnz}, {str(self.dtype).removeprefix('torch.')}, {self.device}"
+        return f"PackedTensor({list(self.shape)}, {self.format}, {what})"

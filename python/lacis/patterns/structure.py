@@ -14,6 +14,7 @@ from ..formats import Format, Level
 from ..formats.bindings import solve, with_bindings
 from ..formats.level import Buffers
 from .check import check_structure
+from .padding import bitmap
 from .place import place, same_place, sort_entries
 from .transforms import outside_transforms
 
@@ -224,7 +225,7 @@ def build_structure(
         axes = axes if entries.order is None else [axis.index_select(0, entries.order) for axis in axes]
         for level in format.levels[len(format.prefix) :]:
             at = at * level.size(shape) + level.coordinate_of(axes, shape)
-    valid = None if format.levels[-1].shows_entries else _bitmap(structure, at)
+    valid = None if format.levels[-1].shows_entries else bitmap(structure, at)
     return dataclasses.replace(structure, valid=valid), at, entries.order
 
 
@@ -243,35 +244,6 @@ def _count(format: Format, shape, axes, whole: bool) -> int | None:
         return axes[0].numel()
     is_even = all(size % block == 0 for size, block in zip(shape, format.tile))
     return axes[0].numel() * math.prod(format.tile) if is_even else None
-
-
-def _bitmap(structure: Structure, at: torch.Tensor) -> torch.Tensor | None:
-    """True at entries; None when there is no padding that the coordinates do not show."""
-    if at.numel() == math.prod(structure.values_shape):
-        return None
-    if not structure.needs_valid and at.numel() == _named(structure):
-        return None
-    valid = torch.zeros(math.prod(structure.values_shape), dtype=torch.bool, device=at.device)
-    valid[at] = True
-    return valid.reshape(structure.values_shape)
-
-
-def _named(structure: Structure) -> int:
-    """How many places of the values have coordinates inside of the shape."""
-    format = structure.format
-    if format.bindings or not _divides(format, structure.shape):  # a block reaches over the end
-        return int(structure.coordinates()[1].sum())
-    padded = any((level.padded and not level.extent.covers) or level.extent.gaps for level in format.prefix)
-    slots = int(structure.slot_axes()[1].sum()) if padded else structure.slots
-    return slots * math.prod(format.tile)
-
-
-def _divides(format: Format, shape) -> bool:
-    """Do the blocks of a format divide every axis?"""
-    covered = [1] * len(shape)
-    for digit in (digit for level in format.levels for digit in level.digits):
-        covered[digit.axis] *= digit.extent(shape)
-    return covered == list(shape)
 
 
 def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> torch.Tensor:
