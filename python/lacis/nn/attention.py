@@ -184,6 +184,8 @@ def close_doors(model, doors, undo) -> None:
     """The classes that the modules had."""
     for door in doors:
         module = model.get_submodule(door.name)
+        if vars(module).get("_lacis_door") is not door:  # its user put another in its place
+            continue
         undo.will_assign(module, "__class__")
         undo.will_fill(module.__dict__)
         undo.will_fill(module._forward_pre_hooks)
