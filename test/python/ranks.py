@@ -9,6 +9,7 @@ import dense_twin
 import lacis
 import pytest
 import torch
+import torch.distributed.tensor
 from dense_twin import FORMATS, NAMES, OPTIMIZERS
 
 STEPS = 9
@@ -79,12 +80,25 @@ def refuses(rank: int):
         updates.step()
 
 
+def refuses_values_that_are_cut():
+    """As FSDP2 cuts them over the ranks."""
+    model, s = build(policy())
+    mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (2,))
+    for name in NAMES:
+        weight = model.get_submodule(name)
+        cut = torch.distributed.tensor.distribute_tensor(weight.values.detach(), mesh)
+        weight.values = torch.nn.Parameter(cut)
+    with pytest.raises(lacis.DataError, match="the values of '0.weight' are a DTensor, cut over ranks"):
+        s.attach(OPTIMIZERS["sgd"](model.parameters()), group=torch.distributed.group.WORLD)
+
+
 def main(folder: pathlib.Path, rank: int):
     store = torch.distributed.FileStore(str(folder / "store"), 2)
     torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
     trains_as_one(rank, folder)
     the_first_rank_decides(rank)
     refuses(rank)
+    refuses_values_that_are_cut()
     torch.distributed.barrier()
     gc.collect()  # gloo's threads end with the last that holds them
     torch.distributed.destroy_process_group()

@@ -34,6 +34,8 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
     by `loader(spec, target, device)`, and again when dtype, device or process change.
     """
 
+    collector = None  # who asks for the gradient of all places, for an update of the pattern
+
     def __init__(
         self,
         dense,
@@ -63,7 +65,6 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         self._key: str | None = None
         self._quick: QuickCall | None = None  # in inference
         self._quick_steps: QuickSteps | None = None  # in training
-        self.collector = None  # who asks for the gradient of all places, for an update of the pattern
         self._casts: dict[torch.dtype, Cast] = {}  # by the dtype of an autocast region
         self._bound: frozenset[str] = frozenset()
         self.runs_dense = False  # the dense product is faster, and may take its place
@@ -285,9 +286,9 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
 
     def __getstate__(self):
         state = dict(self.__dict__)
-        for name in ("_family", "_launch", "_arrays", "_companions", "_spec", "_revision"):
+        for name in ("_family", "_launch", "_arrays", "_companions", "_spec", "_revision", "collector"):
             state.pop(name, None)
-        state["_key"] = state["_quick"] = state["_quick_steps"] = state["collector"] = None
+        state["_key"] = state["_quick"] = state["_quick_steps"] = None
         state["_casts"], state["_dense"] = {}, DenseCopy()
         return state
 
