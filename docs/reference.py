@@ -81,6 +81,7 @@ MEMBERS = {
     Inputs: "norms",
     lacis.Policy: "change initial state observe",
     View: "count grid total rows seed hashed empty complement dense",
+    lacis.hf.LacisConfig: "of",
     pytorch_block_sparse.SparseOptimizer: "sparse_objects attach_optimizer step",
     pytorch_block_sparse.BlockSparseModelPatcher: "get_patchable_layers add_pattern patch_model",
     blocksparse.BlocksparseMatMul: "i_shape o_shape block_coord to_dense identity_init ortho_init checker_init "
@@ -108,7 +109,11 @@ _STEPS = """A verb of a handle, `s["0.weight"].split("i", 32)`, is the record `l
 
 def _entry(member) -> str:
     """A heading with the signature, the docstring, and of a class its public members."""
-    others = member in MEMBERS and not member.__module__.startswith("lacis.compat") and member is not lacis.Format
+    others = (
+        member in MEMBERS
+        and not member.__module__.startswith(("lacis.compat", "lacis.hf"))
+        and member is not lacis.Format
+    )
     made = inspect.isclass(member) and others  # not by its users
     lines = [f"### `{member.__name__}{'' if made else _signature(member)}`\n", _text(member)]
     lines += [_member(name, inspect.getattr_static(member, name)) for name in MEMBERS.get(member, "").split()]

@@ -2,8 +2,6 @@
 """Files of Hugging Face models with packed layers: loaded without a dense copy, and checked array by array."""
 
 import json
-import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -16,37 +14,10 @@ transformers = pytest.importorskip("transformers")
 safetensors = pytest.importorskip("safetensors.torch")
 hf = pytest.importorskip("lacis.hf")
 
-SMALL = dict(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=50)
-MODELS = {
-    "opt": lambda: transformers.OPTConfig(ffn_dim=64, word_embed_proj_dim=32, max_position_embeddings=40, **SMALL),
-    "roberta": lambda: transformers.RobertaConfig(max_position_embeddings=40, **SMALL),
-    "llama": lambda: transformers.LlamaConfig(num_key_value_heads=1, tie_word_embeddings=False, **SMALL),
-}
-FORMATS = {
-    "csr": lambda group: group.sparsify(lacis.Magnitude(0.8)).set_format(lacis.Csr),
-    "bsr": lambda group: group.block(24, 24).sparsify(lacis.BlockMagnitude(0.5)).set_format(lacis.Bsr),  # with padding
-    "sum": lambda group: group.sparsify(lacis.Magnitude(0.8)).decompose(ell=lacis.Ell(width=4), rest=lacis.Coo),
-}
+from hf_models import FORMATS, LAYER, MODELS, answers, built  # noqa: E402
 
 
-def built(model="llama", format="csr"):
-    torch.manual_seed(0)
-    config = MODELS[model]()
-    made = transformers.AutoModelForMaskedLM if model == "roberta" else transformers.AutoModelForCausalLM
-    dense = made.from_config(config).eval()
-    s = lacis.create_schedule(dense, target="eager")
-    linears = "|".join(n for n, m in dense.named_modules() if type(m) is torch.nn.Linear and "head" not in n)
-    FORMATS[format](s.match(rf"({linears})\.weight"))
-    return s.build(), made
-
-
-def answers(model):
-    with torch.no_grad():
-        return model(torch.arange(24).reshape(2, 12) % 50).logits
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("model, format", [("opt", "csr"), ("roberta", "csr"), *(("llama", each) for each in FORMATS)])
 def test_a_model_is_the_same_after_its_file(tmp_path, model, format):
     model, made = built(model, format)
     hf.save_pretrained(model, tmp_path)
@@ -113,110 +84,6 @@ def test_dequantize_gives_the_dense_model(tmp_path):
     torch.testing.assert_close(answers(dense), answers(model))
 
 
-LAYER = "model.layers.0.mlp.up_proj"
-
-
-def spoil_config(change):
-    def spoil(folder):
-        path = folder / "config.json"
-        config = json.loads(path.read_text())
-        change(config["quantization_config"])
-        path.write_text(json.dumps(config))
-
-    return spoil
-
-
-def spoil_arrays(change):
-    def spoil(folder):
-        path = folder / "model.safetensors"
-        tensors = safetensors.load_file(path)
-        change(tensors)
-        safetensors.save_file(tensors, path, metadata={"format": "pt"})
-
-    return spoil
-
-
-def fields(config):
-    return config["layers"][LAYER]
-
-
-def first(name, value):
-    def change(tensors):
-        tensors[f"{LAYER}.weight.{name}"][0] = value
-
-    return change
-
-
-def swapped(tensors):
-    crd = tensors[f"{LAYER}.weight.crd1"]
-    crd[:] = crd.flip(0)
-
-
-def of_type(name, dtype):
-    return lambda tensors: tensors.update({f"{LAYER}.weight.{name}": tensors[f"{LAYER}.weight.{name}"].to(dtype)})
-
-
-def cut(name):
-    return lambda t: t.update({f"{LAYER}.weight.{name}": t[f"{LAYER}.weight.{name}"][:-1].clone()})
-
-
-CONFIGS = {
-    "version": lambda c: c.update(version=2),
-    "target": lambda c: c.update(target="tpu"),
-    "layers are a list": lambda c: c.update(layers=[1]),
-    "no such path": lambda c: c["layers"].update({"model.nothing": fields(c)}),
-    "another kind of module": lambda c: c["layers"].update({"model.norm": fields(c)}),
-    "a layer is text": lambda c: c["layers"].update({LAYER: "csr"}),
-    "a field is missing": lambda c: fields(c).pop("format"),
-    "a field too many": lambda c: fields(c).update(more=1),
-    "operator": lambda c: fields(c).update(operator="conv"),
-    "format of no text": lambda c: fields(c).update(format="csr"),
-    "format of another rank": lambda c: fields(c).update(format=str(lacis.Csf(3))),
-    "another format": lambda c: fields(c).update(format=str(lacis.Coo())),
-    "transposed shape": lambda c: fields(c)["shape"].reverse(),
-    "negative size": lambda c: fields(c)["arrays"]["values"].__setitem__(1, [-1]),
-    "size of no memory": lambda c: fields(c)["arrays"]["values"].__setitem__(1, [2**39] * 3),
-    "size that is no number": lambda c: fields(c)["arrays"]["crd1"].__setitem__(1, ["many"]),
-    "float indices": lambda c: fields(c)["arrays"]["crd1"].__setitem__(0, "float32"),
-    "array of no name": lambda c: fields(c)["arrays"].update(crd7=["int32", [3]]),
-    "array is missing": lambda c: fields(c)["arrays"].pop("crd1"),
-    "other number of entries": lambda c: fields(c).update(entries=7),
-    "steps of no verb": lambda c: fields(c).update(steps=[{"verb": "delete"}]),
-    "steps that are text": lambda c: fields(c).update(steps=["unroll"]),
-    "gradients of a list": lambda c: fields(c).update(gradients=[]),
-    "trains": lambda c: fields(c).update(trains="yes"),
-}
-ARRAYS = {
-    "column out of range": first("crd1", 10**6),
-    "negative column": first("crd1", -5),
-    "positions that fall": first("pos1", 10**6),
-    "columns not sorted": swapped,
-    "columns of float": of_type("crd1", torch.float32),
-    "wide columns": of_type("crd1", torch.int64),
-    "short columns": cut("crd1"),
-    "short values": cut("values"),
-    "no columns": lambda tensors: tensors.pop(f"{LAYER}.weight.crd1"),
-    "no values": lambda tensors: tensors.pop(f"{LAYER}.weight.values"),
-}
-SPOILT = {**{k: spoil_config(v) for k, v in CONFIGS.items()}, **{k: spoil_arrays(v) for k, v in ARRAYS.items()}}
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("saved")
-    hf.save_pretrained(built()[0], folder)
-    return folder
-
-
-@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
-def test_a_spoilt_file_is_refused(tmp_path, saved, spoil):
-    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
-    spoil(tmp_path)
-    with pytest.raises((lacis.DataError, lacis.ScheduleError, RuntimeError)) as caught:
-        transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
-    assert isinstance(caught.value, lacis.Error) or "ignore_mismatched_sizes" in str(caught.value)
-
-
 def test_what_no_file_keeps_is_refused(tmp_path):
     model = transformers.AutoModelForCausalLM.from_config(MODELS["llama"]())
     with pytest.raises(lacis.DataError, match="the model has no packed layers"):
@@ -232,10 +99,61 @@ def test_what_no_file_keeps_is_refused(tmp_path):
     s[f"{LAYER}:out"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
     with pytest.raises(lacis.DataError, match=f"'{LAYER}' packs an activation"):
         hf.save_pretrained(s.build(), tmp_path)
-    with pytest.raises(NotImplementedError, match="a dense checkpoint is not packed while it is loaded"):
-        transformers.AutoModelForCausalLM.from_config(MODELS["llama"]()).save_pretrained(tmp_path)
-        transformers.AutoModelForCausalLM.from_pretrained(tmp_path, quantization_config=hf.LacisConfig())
-    assert not list(pathlib.Path(tmp_path).glob("*.bin"))
+
+
+def dense_model(folder):
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(MODELS["llama"]()).eval()
+    model.save_pretrained(folder)
+    return model
+
+
+def scheduled(format="csr", sparsifier=None):
+    with torch.device("meta"):
+        skeleton = transformers.AutoModelForCausalLM.from_config(MODELS["llama"]())
+    s = lacis.create_schedule(skeleton, target="eager")
+    FORMATS[format](s.match(r"model.*proj\.weight"))
+    return s
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_dense_checkpoint_is_packed_while_it_is_loaded(tmp_path, format):
+    dense = dense_model(tmp_path)
+    made = transformers.AutoModelForCausalLM.from_pretrained
+    model = made(tmp_path, quantization_config=hf.LacisConfig.of(scheduled(format)))
+    s = lacis.create_schedule(dense, target="eager")
+    FORMATS[format](s.match(r"model.*proj\.weight"))
+    assert torch.equal(answers(model), answers(s.build()))
+    model.save_pretrained(tmp_path / "packed")
+    assert torch.equal(answers(made(tmp_path / "packed")), answers(model))
+    half = made(tmp_path, dtype=torch.bfloat16, quantization_config=hf.LacisConfig.of(scheduled(format)))
+    assert half.model.layers[0].mlp.up_proj.weight.dtype == torch.bfloat16
+    json.dumps(hf.LacisConfig.of(scheduled(format)).to_dict())
+
+
+def test_what_cannot_be_packed_while_it_is_loaded_is_refused(tmp_path):
+    dense_model(tmp_path)
+    load = lambda config: transformers.AutoModelForCausalLM.from_pretrained(tmp_path, quantization_config=config)
+    with pytest.raises(lacis.DataError, match="quantization_config=lacis.hf.LacisConfig.of"):
+        load(hf.LacisConfig())
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+    with pytest.raises(lacis.DataError, match="the schedule says nothing"):
+        hf.LacisConfig.of(s)
+    s["0.weight"].set_format(lacis.Csr)
+    with pytest.raises(lacis.ScheduleError, match="'0.weight' is no parameter of the model any more"):
+        load(hf.LacisConfig.of(s))
+    s["0:out"].sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
+    with pytest.raises(lacis.DataError, match="'0:out' is an activation"):
+        hf.LacisConfig.of(s)
+    narrow = scheduled()
+    narrow["lm_head.weight"].set_format(lacis.Ell(width=1))
+    with pytest.raises(RuntimeError):  # transformers says which
+        load(hf.LacisConfig.of(narrow))
+    tensors = safetensors.load_file(tmp_path / "model.safetensors")
+    del tensors[f"{LAYER}.weight"]
+    safetensors.save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(lacis.DataError, match=f"the checkpoint has no '{LAYER}.weight'"):
+        load(hf.LacisConfig.of(scheduled()))
 
 
 PEAK = """

@@ -14,7 +14,7 @@ from ..patterns import Pattern
 from ..patterns.pattern import part_name
 from ..patterns.structure import Structure
 from ..runtime.compile import load_kernel
-from ..runtime.densify import is_edge
+from ..runtime.edges import Edge
 from ..schedule.saved import steps_from_json, steps_to_json
 
 _FIELDS = {"operator": str, "format": str, "shape": list, "arrays": dict, "entries": int, "trains": bool, "steps": list}
@@ -27,7 +27,7 @@ def describe(model: torch.nn.Module) -> dict[str, dict]:
     paths: dict[int, str] = {}
     for path, module in model.named_modules(remove_duplicate=False):
         for hook in [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]:
-            if is_edge(hook):
+            if isinstance(getattr(hook, "__self__", None), Edge):
                 raise DataError(f"'{path}' packs an activation, which no file of a model keeps; save the schedule too")
         if not isinstance(module, SparseModule):
             continue

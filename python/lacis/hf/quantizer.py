@@ -11,6 +11,7 @@ from ..nn import SparseModule
 from ..runtime.densify import densify
 from ..runtime.swap import as_a_whole, put
 from ..schedule.schedule import check_target
+from .dense import DenseSites, PackWhileLoading
 from .layers import check_fields, check_loaded, describe, skeleton
 
 VERSION = 1
@@ -22,7 +23,11 @@ class LacisConfig(QuantizationConfigMixin):
 
     The arrays themselves lie with the weights, as `state_dict` names them. `target` is that of
     `lacis.create_schedule`. Raises `DataError` for what no save has written.
+
+    `LacisConfig.of(schedule)` has a dense checkpoint packed while it is loaded.
     """
+
+    _dense: DenseSites | None = None  # what a dense checkpoint is packed by
 
     def __init__(self, layers=None, target: str = "auto", version: int = VERSION, **_):
         if version != VERSION:
@@ -31,6 +36,30 @@ class LacisConfig(QuantizationConfigMixin):
         check_target(target)
         self.quant_method = "lacis"
         self.layers, self.target, self.version = layers or {}, target, version
+
+    @classmethod
+    def of(cls, schedule) -> LacisConfig:
+        """As `quantization_config` of `from_pretrained`: pack a dense checkpoint weight by weight as a schedule says.
+
+        The schedule may be that of a model on the meta device; the dense model as a whole is never in memory. Raises
+        `DataError` for a schedule that says nothing, or packs activations.
+
+        >>> import lacis, tempfile, transformers
+        >>> sizes = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64)
+        >>> dense, folder = transformers.BertModel(transformers.BertConfig(**sizes)), tempfile.mkdtemp()
+        >>> dense.save_pretrained(folder)
+        >>> s = lacis.create_schedule(dense.to("meta"), target="eager")
+        >>> _ = s.match(r".*dense.weight").sparsify(lacis.Magnitude(0.9)).set_format(lacis.Csr)
+        >>> model = transformers.AutoModel.from_pretrained(folder, quantization_config=LacisConfig.of(s))
+        >>> model.pooler.dense.weight.values.shape
+        torch.Size([26])
+        """
+        config = cls(target=schedule.target)
+        config._dense = DenseSites(schedule)
+        return config
+
+    def to_dict(self) -> dict:
+        return {name: value for name, value in super().to_dict().items() if name != "_dense"}
 
 
 @register_quantizer("lacis")
@@ -50,13 +79,19 @@ class LacisQuantizer(HfQuantizer):
         return super().get_new_dtype(converter, param, dtype) if dtype is not None and dtype.is_floating_point else None
 
     def validate_environment(self, *args, **kwargs) -> None:
-        if not self.pre_quantized:
-            raise NotImplementedError(
-                "a dense checkpoint is not packed while it is loaded; load it without quantization_config, then build "
-                "a schedule, and lacis.hf.save_pretrained(model, folder)"
-            )
+        if not self.pre_quantized and self.quantization_config._dense is None:
+            raise DataError("a dense checkpoint is packed by quantization_config=lacis.hf.LacisConfig.of(schedule)")
+
+    def param_needs_quantization(self, model, param_name: str, **kwargs) -> bool:
+        return not self.pre_quantized and self.quantization_config._dense.wants(param_name)
+
+    def get_quantize_ops(self):
+        return PackWhileLoading(self.quantization_config._dense)
 
     def _process_model_before_weight_loading(self, model, **kwargs):
+        if not self.pre_quantized:
+            self.quantization_config._dense.find(model)
+            return model
         made = skeleton(model, self.quantization_config.layers, self.quantization_config.target)
 
         def change(undo):
@@ -67,6 +102,11 @@ class LacisQuantizer(HfQuantizer):
         return as_a_whole(change)
 
     def _process_model_after_weight_loading(self, model, **kwargs):
+        if not self.pre_quantized:
+            self.quantization_config._dense.require_all()
+            self.pre_quantized = True
+            self.get_state_dict_and_metadata(model)
+            return model
         for path, fields in self.quantization_config.layers.items():
             module = model.get_submodule(path)
             check_loaded(path, module, fields, lambda tensor: getattr(tensor, "_is_hf_initialized", False))

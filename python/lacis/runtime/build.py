@@ -180,3 +180,12 @@ def _run(jobs: dict[tuple, Built], progress: Progress) -> None:
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def build_parameter(captured: Captured, parameter: torch.nn.Parameter, schedule) -> Built:
+    """What stands in for one parameter and its owners, with these values; of `schedule` it reads the options.
+
+    Kernels are compiled at the first call. Raises with the parameter's name.
+    """
+    with _about(captured):
+        return _build_site(dataclasses.replace(captured, parameter=parameter), schedule, load_kernel)

@@ -47,7 +47,7 @@ def densify(model: torch.nn.Module) -> torch.nn.Module:
         for module in model.modules():
             for hooks in (module._forward_hooks, module._forward_pre_hooks):
                 undo.will_fill(hooks)
-                for number in [number for number, hook in hooks.items() if is_edge(hook)]:
+                for number in [number for number, hook in hooks.items() if _is_edge(hook)]:
                     del hooks[number]
         for path, each in paths:
             if path:
@@ -69,6 +69,5 @@ def _parameter(weight, weights: dict[int, torch.nn.Parameter]) -> torch.nn.Param
     return weights[id(weight)]
 
 
-def is_edge(hook) -> bool:
-    """Does this hook pack an activation or a gradient?"""
+def _is_edge(hook) -> bool:
     return isinstance(getattr(hook, "__self__", None), Edge)
