@@ -147,7 +147,7 @@ LogicalResult walkCompanion(linalg::GenericOp generic, OpOperand &operand, const
   FormatAttr companion = format.companion(asked ? ArrayRef(asked.axes) : axes);
   if (asked && (!companion || !isLocated(companion, axes)))
     return refuseMeeting(asked, generic, operand, axes);
-  if (!companion || !nestsDigits(companion))
+  if (!companion || !nestsDigits(companion) || !isLocated(companion, axes))
     return generic.emitError("no walk of '") << format << "' gives each output element one owner";
   auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
   OpBuilder b(generic);

@@ -42,7 +42,7 @@ bool lacis::nestsDigits(FormatAttr format) {
 
 static bool listsOnce(LevelAttr level) {
   CoordinateInterface coordinate = level.getCoordinate();
-  return coordinate.isStored() && coordinate.isUnique() && coordinate.isStateless();
+  return coordinate.isStored() && coordinate.isUnique() && level.isRandomAccess();
 }
 
 unsigned lacis::listedLevels(FormatAttr format, ArrayRef<unsigned> axes) {
@@ -68,7 +68,7 @@ static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
   std::string names = namesOf(format, first);
   if (digitsOf(first, axes) != first.getDigits().size())
     return "level 0 is of " + names + ", and the output does not have all of that";
-  if (!first.getCoordinate().isStored() || !first.getCoordinate().isStateless())
+  if (!first.getCoordinate().isStored() || !first.isRandomAccess())
     return "level 0 stores no list of " + names;
   if (!first.getCoordinate().isUnique())
     return "level 0 may list one " + names + " more than once";
