@@ -42,6 +42,14 @@ def has_joined_tile(format: Format) -> bool:
     return any(len(level.digits) > 1 for level in format.levels if level.is_static)
 
 
+def has_room(format: Format) -> bool:
+    """Do the widths in the text fit what the suite of expressions packs?"""
+    try:
+        return all(pack(torch.ones(each["i"], each["j"]), format).slots for each in expressions.SIZES[:2])
+    except lacis.DataError:
+        return False
+
+
 FORMATS = formats()
 
 
@@ -76,7 +84,7 @@ def test_a_block_over_joined_axes_is_refused_by_kernels():
 
 @pytest.mark.long
 @pytest.mark.parametrize("expression", ["ij,bj->bi", "ij,bi->bj", "ij,bi,bj->ij"])
-@pytest.mark.parametrize("format", [f for f in FORMATS if "<16" not in str(f) and not has_joined_tile(f)], ids=str)
+@pytest.mark.parametrize("format", [f for f in FORMATS if has_room(f) and not has_joined_tile(f)], ids=str)
 def test_kernels_of_a_pair(format, expression):
     sizes = [each for each in expressions.SIZES if max(each["i"], each["j"]) <= 48]
     expressions.run(expression, format, torch.float32, sizes=sizes[:4])
