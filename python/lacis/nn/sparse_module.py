@@ -93,8 +93,7 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         return f"{self.operator} '{self._path}'" if self._path else self.operator
 
     def forward(self, *args, **named):
-        if named:
-            args = self._replaced.in_order(args, named)
+        args = self._replaced.in_order(args, named) if named else args
         if self.collector is not None and torch.is_grad_enabled():
             return self.collector.watch(self, args, self.general(*args))
         quick = None if self.runs_dense else self._quick

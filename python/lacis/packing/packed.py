@@ -175,8 +175,7 @@ class PackedTensor:
             return self._in_format(for_tensor(args[0], self.shape))
         values = {name: t.to(*args, **kwargs) for name, t in self._values.items()}
         device = next(iter(values.values())).device
-        pattern = self.pattern if device == self.device else self.pattern.to(device)
-        return PackedTensor(pattern, values)
+        return PackedTensor(self.pattern if device == self.device else self.pattern.to(device), values)
 
     def _in_format(self, format: Format | Sum) -> "PackedTensor":
         if format == self.format:
