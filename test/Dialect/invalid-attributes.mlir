@@ -101,3 +101,8 @@ func.func private @of_5() attributes {lacis.when = {arg = -1 : i64, div = 0 : i6
 
 // expected-error @below {{'lacis.balance' is numbers from 1 on: raster, groups, within, cut, parts; got}}
 func.func private @of_6() attributes {lacis.balance = {raster = 0 : i64, groups = 16 : i64}}
+
+// -----
+
+// expected-error @below {{'lacis.remarks' is a list of sentences; got [1]}}
+func.func @remarks() attributes {lacis.remarks = [1]} { return }

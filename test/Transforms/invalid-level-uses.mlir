@@ -70,3 +70,22 @@ func.func @owner(%w: tensor<?x?xf32, #coo> {lacis.axes = ["i", "j"]}, %y: tensor
   %p = lacis.owner %w[1] of %c0 in %c0 : tensor<?x?xf32, #coo>
   return
 }
+
+// -----
+
+#bits = #lacis.format<(i, j) -> (i : dense, j : bitmap)>
+func.func @positions(%w: tensor<?x?xf32, #bits> {lacis.axes = ["i", "j"]}, %y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
+  // expected-error @below {{has no array with an element for each position}}
+  %n = lacis.positions %w[1] : tensor<?x?xf32, #bits>
+  return
+}
+
+// -----
+
+#steps = #lacis.format<(i, j) -> (i : dense, j : var*delta<8>)>
+func.func @coordinate(%w: tensor<?x?xf32, #steps> {lacis.axes = ["i", "j"]}, %y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{knows a coordinate by those before it: walk it in order}}
+  %j, %valid = lacis.coordinate %w[1] at %c0 from %c0 : tensor<?x?xf32, #steps> -> index
+  return
+}

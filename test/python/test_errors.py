@@ -19,6 +19,8 @@ UNTESTED = {
     "lacis: torch has no dtype for the output of this kernel": "a launch plan refuses such an output before",
     "tensors must lie on the CPU or on a CUDA device": "torch calls the operator for no other device",
     "failed without a word": "a pass that fails says why",
+    "the loops are not those over blocks, the rows of a block, and columns": "no format or part has others",
+    "the loops are not those over blocks and the two axes of a block": "no format has others",
     "has shares that another step has changed": "no step changes the shares that split_nnz makes",
 }
 

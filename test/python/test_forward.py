@@ -123,8 +123,8 @@ def test_looking_inside():
 def test_compiler_errors_name_the_parameter_and_the_line():
     model = torch.nn.Sequential(torch.nn.Linear(8, 8))
     s = lacis.create_schedule(model, target="cpu")
-    with pytest.raises(lacis.Error, match=r"test_forward.py:\d+: .*bitmap"):
-        s["0.weight"].set_format("(i, j) -> (i : dense, j : bitmap)")
+    with pytest.raises(lacis.Error, match=r"test_forward.py:\d+: .*0.weight.*level kind '@runs' has no code yet"):
+        s["0.weight"].set_format("(i, j) -> (i : dense, j : @runs)")
         s.build()
     assert type(model[0]) is torch.nn.Linear
 

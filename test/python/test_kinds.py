@@ -257,11 +257,17 @@ def test_a_model_trains_in_groups_of_two():
 
 
 STEPS = {
-    lacis.steps.SplitNnz("j", 32): "split_nnz: loop 'j' walks coordinates that follow from those before them",
-    lacis.steps.SplitNnz("i_j", 32): "split_nnz: level kind '.*' does not list coordinates",
+    lacis.steps.SplitNnz("j", 32): (
+        "split_nnz: loop 'j' walks coordinates that follow from those before them; they have no strips"
+    ),
+    lacis.steps.SplitNnz("i_j", 32): "split_nnz: level kind '.*' does not list coordinates, of which a share takes any",
     lacis.steps.Split("j", 8): "split: loop 'j' walks positions whose coordinates are not stored in order",
-    lacis.steps.Unroll("j", 4, 4): "unroll: loop 'j' has no 4 sums: it walks coordinates that follow from those before",
-    lacis.steps.Pipeline("j", 2): "pipeline: loop '.*j' walks coordinates that follow from those before them",
+    lacis.steps.Unroll("j", 4, 4): (
+        "unroll: loop 'j' has no 4 sums: it walks coordinates that follow from those before them, in one chain"
+    ),
+    lacis.steps.Pipeline("j", 2): (
+        "pipeline: loop '.*j' walks coordinates that follow from those before them; nothing is known ahead"
+    ),
 }
 
 

@@ -217,6 +217,7 @@ REFUSED = {
         "'0' is a sum, each of whose parts meets every element of the output",
     ),
     "located": (lacis.Csr, [steps.Own("0", "push")], "its levels are located, and push nothing"),
+    "bound": (lacis.Dia, [steps.Own("0", "list")], "its levels have no loops of their own"),
     "unbounded": (lacis.Csc, [steps.Own("0", "push")], "no level above owns i, which has no bound"),
     "large": (NEST.replace("16", "512"), [steps.Own("0", "push")], "a tile of 512 elements is more than 256"),
     "walk": (lacis.Dcsr, [steps.Walk("0", "i"), steps.Own("0", "list")], "walk says already how operand '0' is walked"),

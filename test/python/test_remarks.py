@@ -25,6 +25,9 @@ def compiled(format, expression="nk,bk->bn", shape=(128, 128), dtype=torch.bfloa
     return lacis.compile(expression, first, *others, target="cuda:sm_90a", **keywords)
 
 
+BLOCKS = "(n, k) -> (n floordiv 64 : dense, k floordiv 64 : compressed{}, n mod 64 : dense, k mod 64 : dense)"
+MULTISET = lacis.Format.parse(BLOCKS.format("<unique=false>") + ", multiset")
+WIDE = lacis.Format.parse(BLOCKS.format("<pos=i64, crd=i64>"))
 REMARKS = {
     "entries": (dict(format=lacis.Csr), "entries are not stored in dense blocks"),
     "blocks": (dict(format=lacis.Bsr(24, 24), shape=(96, 96)), "stored blocks of 24 x 24 fill no tile"),
@@ -40,6 +43,15 @@ REMARKS = {
     "order": (
         dict(format=lacis.Bsr(64, 64), expression="ij,jk->ik"),
         "it is no product of matrices 'mk,nk->nm', whose first has a format",
+    ),
+    "twice": (
+        dict(format=MULTISET),
+        "blocks may be stored twice, and a layout of tiles has one slot for each",
+    ),
+    "positions": (dict(format=WIDE), "positions have more than 32 bits"),
+    "parts": (
+        dict(format=lacis.decompose(ell=lacis.Ell(1), rest=lacis.Coo)),
+        "no part of the sum has stored blocks that fill a tile",
     ),
     "steps": (dict(format=lacis.Bsr(64, 64), steps=[steps.Split("b", 4)]), "steps were given that shape the nest"),
     "strict": (
@@ -59,6 +71,15 @@ def test_a_product_on_plain_loops_says_why(case):
     kernel = compiled(**arguments)
     assert kernel.remarks == (f"tensorize: {why}",)
     assert not any(step.mnemonic == "tensorize" for step in kernel.steps)
+
+
+def test_an_epilogue_that_no_tile_has_is_named():
+    w, x = lacis.pack(torch.ones(128, 128, dtype=torch.bfloat16), lacis.Bsr(16, 16)), torch.ones(128, 128).bfloat16()
+    on = dict(target="cuda:sm_80")
+    kernel = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(residual=x), **on)
+    assert kernel.remarks == ("tensorize: a residual needs tiles of 64 rows of a half type",)
+    scaled = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(scale=torch.tensor(2.0).bfloat16()), **on)
+    assert scaled.remarks == ("tensorize: what follows the sum reads more than vectors along 'n' and one residual",)
 
 
 def test_a_product_on_tiles_and_one_on_a_cpu_have_nothing_to_say():

@@ -74,7 +74,7 @@ def _has_no_padding(part: Structure, block) -> bool:
 
 def checked_places(format, shape, positions, distinct: bool, block) -> tuple[Format | Sum, torch.Tensor]:
     """What `Pattern.of_places` was given: the format for this rank, and the numbers ascending. Raises `DataError`."""
-    format = for_tensor(format, len(shape))
+    format = for_tensor(format, shape)
     if not isinstance(positions, torch.Tensor) or positions.dtype != torch.int64 or positions.ndim != 1:
         raise DataError("of_places: positions are an int64 tensor with one axis")
     if block is not None and len(block) != len(shape):

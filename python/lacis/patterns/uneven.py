@@ -45,7 +45,8 @@ def most_are_listed(parts, shape) -> tuple[bool, ...]:
     """
     flags, (first, *others) = [False] * len(shape), parts
     level, listed = first.format.levels[0], first.buffers.get("crd0")
-    if not others and listed is not None and getattr(level.coordinate, "unique", False):
+    has_axes = not others and not first.format.bindings  # a binding's coordinates are none of an axis
+    if has_axes and listed is not None and getattr(level.coordinate, "unique", False):
         for digit in level.digits:
             flags[digit.axis] = listed.numel() >= max(1024, level.size(shape) / 2)
     return tuple(flags)

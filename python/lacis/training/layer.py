@@ -90,7 +90,10 @@ class Look:
 
     def __init__(self, layer: Layer, sparsifier: Sparsifier, step: int):
         self.layer, self.packed = layer, layer.weight.packed()
-        block = getattr(sparsifier, "block", None) or None  # `()` of a policy says entries
+        block = getattr(sparsifier, "block", None)
+        block = (
+            block if isinstance(block, tuple) and block else None
+        )  # of a rule it is a side, `()` of a policy entries
         if block is not None and math.prod(block) == 1:
             block = None
         self.places: Places = places_of(self.packed.pattern, block)

@@ -99,7 +99,7 @@ static constexpr struct {
     {"lacis.place", "text", isText},
     {"lacis.race", "text", isText},
     {"lacis.regroup", "a format as 'layout', and a 'capacity' from 1 on", isRegroup},
-    {"lacis.remarks", "a list of texts", isList<isText>},
+    {"lacis.remarks", "a list of sentences", isList<isText>},
     {"lacis.rounds", "a number of rounds, from 1 to 1024", isRounds},
     {"lacis.sample", "the number of an argument", isNumber},
     {"lacis.size", "a list of factors, each with arg, div and mul", isList<isFactor>},

@@ -232,7 +232,7 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
 /// Schedules a sampled product on tensor cores. Returns nullopt, and says `why`, if tiles cannot take it.
 static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps,
                                                     const TileSizes &sizes, std::string &why) {
-  why = "it has no loop over entries";
+  why.clear();
   std::optional<SampledProduct> product = sampledProductOf(nest, why);
   if (!product)
     return std::nullopt;
@@ -305,7 +305,7 @@ LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface
     if (auto complete = isSampled(nest) ? completeSampled : completeProduct;
         std::optional<LogicalResult> done = complete(nest, steps, sizes, why))
       return *done;
-  if (!isTensorized(nest))
+  if (!isTensorized(nest) && !why.empty())
     nest.remark("tensorize", why);
   return completeForCuda(nest, steps, untouched);
 }
