@@ -9,6 +9,7 @@ import subprocess
 import lacis_tools
 import pytest
 import torch
+from strategies import mostly_long
 
 import lacis
 from lacis import steps
@@ -65,7 +66,7 @@ REMARKS = {
 }
 
 
-@pytest.mark.parametrize("case", REMARKS)
+@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types", "order", "steps", "strict", "sampled"))
 def test_a_product_on_plain_loops_says_why(case):
     arguments, why = REMARKS[case]
     kernel = compiled(**arguments)
