@@ -171,3 +171,13 @@ def test_refusals():
     with pytest.raises(ScheduleError, match="expected a sparsifier"):
         as_sparsifier(0.5)
     assert isinstance(as_sparsifier(torch.ones(2, dtype=torch.bool)), Given)
+
+
+@pytest.mark.parametrize(
+    "sparsifier",
+    [Random(0.7, seed=3), Magnitude(0.6), NM(2, 4), BlockRandom(0.5, block=(4, 4))],
+)
+def test_a_graph_keeps_the_entries_that_torch_keeps_without_one(sparsifier):
+    tensor = torch.randn(24, 40, generator=torch.Generator().manual_seed(0))
+    traced = torch.compile(lambda x: sparsifier.mask(x), fullgraph=True, backend="eager")
+    assert torch.equal(traced(tensor), sparsifier.mask(tensor))

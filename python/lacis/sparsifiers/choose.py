@@ -73,7 +73,7 @@ def hashed(numel: int, seed: int, device) -> Keys:
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
             word ^= (word >> shift).bitwise_and_((1 << (64 - shift)) - 1)
             word *= _signed(factor)
-        return word.bitwise_xor_(_signed(1 << 63))  # ordered as numbers with a sign
+        return word.bitwise_xor_(_signed(1 << 63))
 
     return Keys(numel, 64, torch.device(device), keys)
 
@@ -92,7 +92,10 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     if count <= 0 or count >= keys.numel:
         return torch.full((keys.numel,), count > 0, device=keys.device)
     if torch.compiler.is_compiling():  # a graph looks at no numbers on its way
-        order = torch.sort(keys.at(slice(0, keys.numel)), descending=True, stable=True).indices
+        numbers = keys.at(slice(0, keys.numel))
+        if keys.bits == 64:  # digits have no sign
+            numbers = numbers ^ _signed(1 << 63)
+        order = torch.sort(numbers, descending=True, stable=True).indices
         return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits
