@@ -134,7 +134,10 @@ def test_nan_and_infinity_spread_along_their_row(bad):
     assert p.to_dense()[1].isnan().any() and bool((p.to_dense()[[0, 2]] == 0.25).all())
 
 
-@pytest.mark.parametrize("name, target", [*((name, "eager") for name in FORMATS), ("csr", "cpu")])
+LATER = pytest.param("csr", "cpu", marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("name, target", [*((name, "eager") for name in FORMATS), LATER])
 def test_gradients_of_softmax(name, target):
     kept = mask(5, 4, density=0.6)
     scores = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
