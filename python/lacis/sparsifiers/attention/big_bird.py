@@ -7,12 +7,13 @@ import random
 
 import torch
 
+from .by_head import ByHead
 from .fixed import _earlier, check_direction
-from .rule import PatternRule, at_least_zero, positive
+from .rule import at_least_zero, positive
 from .variable import sample
 
 
-class BigBird(PatternRule):
+class BigBird(ByHead):
     """Random blocks, a sliding window of blocks, and the first blocks, which see all and are seen by all.
 
     DeepSpeed's `BigBirdSparsityConfig` with its keywords (Zaheer et al. 2020). Random blocks are those that Python's
@@ -42,13 +43,7 @@ class BigBird(PatternRule):
         if attention == "unidirectional":
             self.mask = _earlier
 
-    def layout(self, heads, q, k, block):
-        rows, columns = self.grid(q, k, block)
-        drawn = random.Random(self.seed)
-        made = [self._head(drawn, max(rows, columns)) for _ in range(heads if self.different_layout_per_head else 1)]
-        return torch.stack(made)[:, :rows, :columns]
-
-    def _head(self, drawn: random.Random, count: int) -> torch.Tensor:
+    def _head(self, head: int, count: int, drawn: random.Random) -> torch.Tensor:
         layout = sliding(count, self.num_sliding_window_blocks)
         sample(layout, drawn, self.num_random_blocks, later=self.attention == "bidirectional")
         layout[: self.num_global_blocks] = True

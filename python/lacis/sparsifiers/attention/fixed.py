@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import random
+
 import torch
 
 from ...errors import DataError
-from .rule import PatternRule, positive
+from .by_head import ByHead
+from .rule import positive
 
 
-class Fixed(PatternRule):
+class Fixed(ByHead):
     """Windows of `num_local_blocks`, in each of which `num_global_blocks` at the end are seen by all.
 
     DeepSpeed's `FixedSparsityConfig` with its keywords (Child et al. 2019). Unidirectional, a query sees no later
@@ -50,12 +53,7 @@ class Fixed(PatternRule):
         if attention == "unidirectional":
             self.mask = _earlier
 
-    def layout(self, heads, q, k, block):
-        rows, columns = self.grid(q, k, block)
-        made = [self._head(h, max(rows, columns)) for h in range(heads if self.different_layout_per_head else 1)]
-        return torch.stack(made)[:, :rows, :columns]
-
-    def _head(self, head: int, count: int) -> torch.Tensor:
+    def _head(self, head: int, count: int, drawn: random.Random) -> torch.Tensor:
         number = torch.arange(count)
         layout = number[:, None] // self.num_local_blocks == number // self.num_local_blocks
         if self.attention == "unidirectional":

@@ -8,11 +8,12 @@ import random
 import torch
 
 from ...errors import DataError
+from .by_head import ByHead
 from .fixed import _earlier, check_direction, see
-from .rule import PatternRule, at_least_zero, positive
+from .rule import at_least_zero, positive
 
 
-class Variable(PatternRule):
+class Variable(ByHead):
     """Windows of the sizes `local_window_blocks` (the last goes on), global blocks by number, random blocks a row.
 
     DeepSpeed's `VariableSparsityConfig` with its keywords. `global_block_end_indices` makes ranges of the global
@@ -48,13 +49,7 @@ class Variable(PatternRule):
         if attention == "unidirectional":
             self.mask = _earlier
 
-    def layout(self, heads, q, k, block):
-        rows, columns = self.grid(q, k, block)
-        drawn = random.Random(self.seed)
-        made = [self._head(drawn, max(rows, columns)) for _ in range(heads if self.different_layout_per_head else 1)]
-        return torch.stack(made)[:, :rows, :columns]
-
-    def _head(self, drawn: random.Random, count: int) -> torch.Tensor:
+    def _head(self, head: int, count: int, drawn: random.Random) -> torch.Tensor:
         layout = torch.zeros(count, count, dtype=torch.bool)
         sample(layout, drawn, self.num_random_blocks, later=True)
         local, start, n = torch.zeros_like(layout), 0, 0
