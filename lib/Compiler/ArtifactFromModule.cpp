@@ -42,27 +42,21 @@ static json::Value toJson(Attribute attribute) {
   return nullptr;
 }
 
-/// The text of the steps that made the kernel; each of its functions carries all of them.
-static json::Array stepsOf(ModuleOp module) {
-  json::Array steps;
+/// What a list of the kernel's functions says, as texts; each of them carries all of it.
+static json::Array textsOf(ModuleOp module, StringRef name) {
+  json::Array texts;
   for (Operation &op : *module.getBody())
-    if (auto list = op.getAttrOfType<ArrayAttr>("lacis.steps"); list && steps.empty())
-      for (Attribute step : list) {
+    if (auto list = op.getAttrOfType<ArrayAttr>(name); list && texts.empty())
+      for (Attribute entry : list) {
         std::string text;
-        llvm::raw_string_ostream(text) << step;
-        steps.push_back(std::move(text));
+        llvm::raw_string_ostream out(text);
+        if (auto said = dyn_cast<StringAttr>(entry))
+          out << said.getValue();
+        else
+          out << entry;
+        texts.push_back(std::move(text));
       }
-  return steps;
-}
-
-/// Why rules of the default schedule did not apply; each function carries all of them.
-static json::Array remarksOf(ModuleOp module) {
-  json::Array remarks;
-  for (Operation &op : *module.getBody())
-    if (auto list = op.getAttrOfType<ArrayAttr>("lacis.remarks"); list && remarks.empty())
-      for (StringAttr remark : list.getAsRange<StringAttr>())
-        remarks.push_back(remark.getValue());
-  return remarks;
+  return texts;
 }
 
 /// Refuses launches of functions that do not exist, or that take other arguments; `count` says how many one takes.
@@ -89,8 +83,8 @@ llvm::Expected<Artifact> lacis::artifactFromModule(ModuleOp module, StringRef ta
   object["format_version"] = Artifact::currentVersion;
   object["target"] = target;
   object["kind"] = noCodeYet;
-  object["steps"] = stepsOf(module);
-  object["remarks"] = remarksOf(module);
+  object["steps"] = textsOf(module, "lacis.steps");
+  object["remarks"] = textsOf(module, "lacis.remarks"); // why rules of the default schedule did not apply
   std::string text;
   llvm::raw_string_ostream(text) << value;
   llvm::Expected<Artifact> artifact = Artifact::parseHeader(text);

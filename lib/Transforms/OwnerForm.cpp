@@ -4,8 +4,9 @@
 ///
 /// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
 /// each coordinate once *list* their rows: one position, one owner. Where the leading levels are located and levels below
-/// find bounded digits of the output, these are *pushed* to a tile that the owner has to itself. What is left is walked by the companion index, whose
-/// leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two; see docs/steps/own.md.)
+/// find bounded digits of the output, these are *pushed* to a tile that the owner has to itself. What is left is walked by
+/// the companion index, whose leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two;
+/// see docs/steps/own.md.)
 #include "OwnerForm.h"
 
 using namespace mlir;
