@@ -15,17 +15,19 @@ namespace {
 
 struct BoundCall {
   FoundKernel found;
-  size_t later; // dense operands that come with each call, one or two
+  size_t later; // dense operands that come with each call, none, one or two
   std::vector<OwnedTensor> owned;
   std::vector<AtenTensorHandle> tensors; // the same, behind room for an operand where two come later
   std::vector<int64_t> packedShape;
   std::vector<int64_t> tail;
   size_t dropped = 0;
+  OwnedTensor into; // the output, where it is that of all calls
 
   BoundCall(std::string_view key, size_t later) : found(key), later(later) {}
   void take(StableIValue list);
   OwnedTensor run(AtenTensorHandle operand) const;
   OwnedTensor run(AtenTensorHandle first, AtenTensorHandle second) const;
+  void fill() const;
 
 private:
   Call begin(AtenTensorHandle first) const;
@@ -74,10 +76,11 @@ private:
 void BoundCall::take(StableIValue list) {
   takeTensors(list, owned);
   size_t operands = found.signature->num_operands;
-  if (operands < later || owned.size() + later < operands)
-    refuseData("a bound call needs " + std::to_string(operands) + " dense operands, of which the first " +
-               (later == 1 ? "comes" : "two come") + " later; got " + std::to_string(owned.size()) + " tensors");
-  tensors.resize(later - 1);
+  static constexpr const char *kComes[] = {"none comes", "the first comes", "the first two come"};
+  if (operands < std::max<size_t>(later, 1) || owned.size() + later < operands)
+    refuseData("a bound call needs " + std::to_string(operands) + " dense operands, of which " + kComes[later] +
+               " later; got " + std::to_string(owned.size()) + " tensors");
+  tensors.resize(later == 2 ? 1 : 0);
   for (const OwnedTensor &tensor : owned)
     tensors.push_back(tensor.get());
 }
@@ -124,6 +127,16 @@ OwnedTensor BoundCall::run(AtenTensorHandle first, AtenTensorHandle second) cons
   return launch(found, call);
 }
 
+void BoundCall::fill() const {
+  if (!into.get())
+    refuseData("this call fills nothing");
+  Call call = begin(tensors[0]);
+  call.others = tensors.data() + 1;
+  call.numOthers = tensors.size() - 1;
+  call.into = into.get();
+  launch(found, call);
+}
+
 void lacis::ops::bind(StableIValue *stack, uint64_t, uint64_t) {
   TextArgument key(stack[1]);
   auto call = std::make_shared<BoundCall>(key.get(), /*later=*/1);
@@ -144,6 +157,18 @@ void lacis::ops::bindPair(StableIValue *stack, uint64_t, uint64_t) {
   takeNumbers(stack[3], call->tail);
   call->take(stack[0]);
   stack[0] = torch::stable::detail::from(BoundCalls::get().add(std::move(call)));
+}
+
+void lacis::ops::bindFill(StableIValue *stack, uint64_t, uint64_t) {
+  TextArgument key(stack[1]);
+  auto call = std::make_shared<BoundCall>(key.get(), /*later=*/0);
+  call->into = OwnedTensor(torch::stable::detail::to<AtenTensorHandle>(stack[2]));
+  call->take(stack[0]);
+  stack[0] = torch::stable::detail::from(BoundCalls::get().add(std::move(call)));
+}
+
+void lacis::ops::fill(StableIValue *stack, uint64_t, uint64_t) {
+  BoundCalls::get().find(torch::stable::detail::to<int64_t>(stack[0]))->fill();
 }
 
 void lacis::ops::einsumBound(StableIValue *stack, uint64_t, uint64_t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Calls that are bound to all their tensors but one or two: what a layer does again and again.
+/// Calls that are bound to all their tensors, or to all but one or two: what a layer does again and again.
 #ifndef LACIS_PYTHON_OPS_BOUND_H
 #define LACIS_PYTHON_OPS_BOUND_H
 
@@ -18,7 +18,14 @@ void bind(StableIValue *stack, uint64_t, uint64_t);
 /// dense operands come later. The output has the shape `shape`.
 void bindPair(StableIValue *stack, uint64_t, uint64_t);
 
-/// einsum.bound(Tensor operand, int call) -> Tensor: such a call. It refuses grad mode, as einsum.inference does.
+/// bind.fill(Tensor[] tensors, str kernel_key, Tensor into) -> int: the same where no operand comes later, for a kernel
+/// that has no packed operand, and `into` is the output of each call.
+void bindFill(StableIValue *stack, uint64_t, uint64_t);
+
+/// fill(int call) -> (): such a call. Torch counts no change of the output: the caller says so.
+void fill(StableIValue *stack, uint64_t, uint64_t);
+
+/// einsum.bound(Tensor operand, int call) -> Tensor: a call that `bind` bound. It refuses grad mode, as einsum.inference does.
 void einsumBound(StableIValue *stack, uint64_t, uint64_t);
 
 /// einsum.bound_pair(Tensor first, Tensor second, int call) -> Tensor: a call that `bind.pair` bound.

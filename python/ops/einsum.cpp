@@ -99,6 +99,8 @@ STABLE_TORCH_LIBRARY(lacis, m) {
   m.def("einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key) -> Tensor");
   m.def("bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail) -> int");
   m.def("bind.pair(Tensor[] tensors, str kernel_key, int[] packed_shape, int[] shape) -> int");
+  m.def("bind.fill(Tensor[] tensors, str kernel_key, Tensor into) -> int");
+  m.def("fill(int call) -> ()");
   m.def("einsum.bound(Tensor operand, int call) -> Tensor");
   m.def("einsum.bound_pair(Tensor first, Tensor second, int call) -> Tensor");
   m.def("unbind(int call) -> ()");
@@ -110,6 +112,7 @@ STABLE_TORCH_LIBRARY_IMPL(lacis, CPU, m) {
   m.impl("einsum.inference", einsumInference);
   m.impl("bind", bind);
   m.impl("bind.pair", bindPair);
+  m.impl("bind.fill", bindFill);
   m.impl("einsum.bound", einsumBound);
   m.impl("einsum.bound_pair", einsumBoundPair);
 }
@@ -120,8 +123,12 @@ STABLE_TORCH_LIBRARY_IMPL(lacis, CUDA, m) {
   m.impl("einsum.inference", einsumInference);
   m.impl("bind", bind);
   m.impl("bind.pair", bindPair);
+  m.impl("bind.fill", bindFill);
   m.impl("einsum.bound", einsumBound);
   m.impl("einsum.bound_pair", einsumBoundPair);
 }
 
-STABLE_TORCH_LIBRARY_IMPL(lacis, CompositeExplicitAutograd, m) { m.impl("unbind", unbind); }
+STABLE_TORCH_LIBRARY_IMPL(lacis, CompositeExplicitAutograd, m) {
+  m.impl("fill", fill);
+  m.impl("unbind", unbind);
+}

@@ -117,10 +117,13 @@ private:
 OwnedTensor lacis::ops::launch(const FoundKernel &found, const Call &call) {
   const lacis_signature &signature = *found.signature;
   Place place = placeOf(call.first);
-  OwnedTensor output = allocate(call.shape, call.rank, toTorch(signature.output_dtype), place);
+  OwnedTensor output;
+  if (!call.into)
+    output = allocate(call.shape, call.rank, toTorch(signature.output_dtype), place);
+  AtenTensorHandle into = call.into ? call.into : output.get();
   if (signature.zero_output)
-    checkTorch(aoti_torch_zero_(output.get()), "zeros");
-  lacis_tensor_view outputView = view(output.get());
+    checkTorch(aoti_torch_zero_(into), "zeros");
+  lacis_tensor_view outputView = view(into);
   Folding folding;
   folding.fold(outputView, signature.output_rank, call.outputMayLackLeading);
   Views views(call, place);

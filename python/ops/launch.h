@@ -30,11 +30,12 @@ struct Call {
   bool outputMayLackLeading = false;
   const int64_t *shape = nullptr;
   size_t rank = 0;
+  AtenTensorHandle into = nullptr; // the output where it is there; its shape is `shape` else
   const int64_t *packedShape = nullptr;
   size_t packedRank = 0;
 };
 
-/// The output, of `call.shape`. Operands and output with more dimensions than the kernel's have them in front.
+/// The output, of `call.shape`; nothing where it is `call.into`. Operands and output with more dimensions than the kernel's have them in front.
 OwnedTensor launch(const FoundKernel &found, const Call &call);
 
 } // namespace lacis::ops

@@ -55,7 +55,7 @@ def test_long_rows_times_a_vector(format, dtype, rows):
     packed, x = lacis.pack(matrix, format), torch.randn(LONG, device="cuda", dtype=dtype)
     assert packed.pattern.uneven[0]
     kernel = lacis.compile("ij,j->i", packed, x)
-    assert isinstance(kernel.steps[0], steps.SplitNnz)
+    assert any(isinstance(step, steps.SplitNnz) for step in kernel.steps)
     found = kernel(packed, x)
     close(found, matrix.double() @ x.double())
     assert all(torch.equal(kernel(packed, x), found) for _ in range(20))

@@ -104,9 +104,21 @@ class Refill:
     def __init__(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, block, tile):
         self._sizes, self._places = (block, tile), places
         self._room = _room(tiles, _units(values, places, block, tile))
+        self._bound, self._address = None, 0  # a kernel on the units of values that lie at this address
 
     def __call__(self, values: torch.Tensor) -> None:
-        self._room.index_copy_(0, self._places, _units(values, self._places, *self._sizes))
+        if scatter is None:
+            self._room.index_copy_(0, self._places, _units(values, self._places, *self._sizes))
+            return
+        if self._bound is None or values.data_ptr() != self._address:
+            units = _units(values, self._places, *self._sizes)
+            self._bound, self._address = scatter(units, self._places, self._room[:-1]), values.data_ptr()
+        self._bound()
+        torch.autograd.graph.increment_version(self._room)
+
+
+scatter = None
+"""What a `Refill` calls with its units, their places and where they go, for a kernel bound to them, if there is one."""
 
 
 def have_room(tiles: torch.Tensor, block, tile) -> bool:

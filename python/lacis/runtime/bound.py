@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that are bound to all their tensors but the first one or two, see python/ops/bound.h."""
+"""Calls that are bound to all their tensors, or all but the first one or two, see python/ops/bound.h."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import weakref
 
 import torch
 
-_calls: weakref.WeakValueDictionary[int, BoundCall | BoundPair] = weakref.WeakValueDictionary()
+_calls: weakref.WeakValueDictionary[int, BoundCall | BoundPair | BoundFill] = weakref.WeakValueDictionary()
 
 
 class BoundCall:
@@ -37,7 +37,20 @@ class BoundPair:
         _note(self)
 
 
-def _note(call: BoundCall | BoundPair) -> None:
+class BoundFill:
+    """The same where no operand comes later, and the output is a tensor that is there: each call fills it anew."""
+
+    def __init__(self, tensors, key: str, into: torch.Tensor):
+        _refuse_at_exit()
+        self.key, self._run = key, _direct(torch.ops.lacis.fill.default)
+        self.number = torch.ops.lacis.bind.fill(tensors, key, into)
+        _note(self)
+
+    def __call__(self) -> None:
+        self._run(self.number)
+
+
+def _note(call: BoundCall | BoundPair | BoundFill) -> None:
     """Have the call found by its number as long as it lives, and its tensors given back then."""
     weakref.finalize(call, torch.ops.lacis.unbind, call.number).atexit = False
     _calls[call.number] = call

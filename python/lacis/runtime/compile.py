@@ -116,12 +116,8 @@ class Kernel:
         return family(self, load, steps)
 
     def name_also(self, key: str) -> None:
-        """Let the operator find this kernel under one more key."""
-        from .kernels import runs_here
-
-        device = self.device if self.device.type == "cuda" else None
-        if runs_here(self.target, device):
-            self.loaded.load(device, key)
+        """Let the operator find this kernel under one more key, wherever it is loaded."""
+        self.loaded.name_also(key)
 
     def plain(self) -> Kernel:
         """The same kernel on the operand's own arrays and values: for transforms, which look into no copy of values."""

@@ -8,7 +8,6 @@ import dataclasses
 import functools
 import os
 import pathlib
-import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from lacis.errors import CompileError, DataError
 from lacis.runtime import keys, library, ptxas, sealed
 from lacis.runtime.cache import Cache, CacheError
 from lacis.runtime.log import LOG, configure
+from lacis.runtime.targets import device_number, runs_here
 
 _STORAGE = ("storage", "storage_dim")
 _SAVED = b"LACISK01"  # lib/Runtime/KernelFile.cpp reads it
@@ -73,6 +73,7 @@ class LoadedKernel:
         self.cached = cached
         self.info: dict = _core.artifact_info(artifact)
         self._stages = dict(stages)
+        self._keys, self._devices = [key], set()  # it is loaded under each key on each device
         self.storage, self.derived = _arrays(self.info["args"])
 
     @property
@@ -93,16 +94,27 @@ class LoadedKernel:
 
         return _core.artifact_code(self.artifact)
 
-    def load(self, device: torch.device | int | None = None, key: str | None = None) -> LoadedKernel:
-        """Makes the kernel ready on a device, under its own key or another one.
+    def load(self, device: torch.device | int | None = None) -> LoadedKernel:
+        """Makes the kernel ready on a device.
 
         A launch under CUDA graph capture needs that done before.
         """
         from lacis import _core
 
         library.register()
-        _core.load(key or self.key, self.artifact, _device_number(self.target, device))
+        number = device_number(self.target, device)
+        self._devices.add(number)
+        for key in self._keys:
+            _core.load(key, self.artifact, number)
         return self
+
+    def name_also(self, key: str) -> None:
+        """Makes the kernel ready under one more key, wherever it is or will be ready under its own."""
+        from lacis import _core
+
+        self._keys.append(key)
+        for number in self._devices:
+            _core.load(key, self.artifact, number)
 
     def __call__(self, operands, storage, shape, packed_shape=()) -> torch.Tensor:
         """Runs on dense operands, on `storage` followed by `derived`, into a new tensor of `shape`."""
@@ -123,16 +135,6 @@ def _arrays(args: Sequence[Mapping]) -> tuple[list[str], list[Derived]]:
         elif arg["kind"] in _STORAGE:
             storage.setdefault(f"{part}.{name}" if part else name)
     return list(storage), list(derived)
-
-
-def _device_number(target: str, device: torch.device | int | None) -> int:
-    if not target.startswith("cuda"):
-        return -1
-    if isinstance(device, int):
-        return device
-    if device is not None and device.index is not None:
-        return device.index
-    return torch.cuda.current_device()
 
 
 @functools.lru_cache(maxsize=4)
@@ -250,17 +252,6 @@ def compile_kernel(
     if runs_here(target, device):
         kernel.load(device)
     return kernel
-
-
-def runs_here(target: str, device: torch.device | int | None) -> bool:
-    """Can a kernel of this target be loaded on the device, the present one by default?"""
-    if not target.startswith("cuda"):
-        return True
-    if not torch.cuda.is_available():
-        return False
-    major, minor = torch.cuda.get_device_capability(_device_number(target, device))
-    chip = re.search(r"sm_(\d+)(\d)", target)
-    return chip is None or (int(chip[1]), int(chip[2])) <= (major, minor) and int(chip[1]) == major
 
 
 def compile_many(requests: Iterable[Request], *, device: torch.device | int | None = None) -> list[LoadedKernel]:

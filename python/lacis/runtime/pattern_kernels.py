@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What patterns leave to kernels, so that the host waits for nothing: items handed out, and rows brought together."""
+"""What patterns leave to kernels: items handed out, rows brought together, values copied to where tiles want them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import torch
 
 from ..emit.group_rows import GROUP_ROWS
 from ..emit.hand_out import HAND_OUT
+from ..emit.scatter_units import scatter_units
+from ..patterns import copies
 from ..patterns import group_rows as grouping
 from ..patterns import hand_out as handing
 from . import library
+from .bound import BoundFill
 from .targets import resolve_target
 from .kernels import LoadedKernel, compile_kernel
 
@@ -40,6 +43,12 @@ def group_rows(words: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
     return _run(GROUP_ROWS, [words[None].contiguous(), begins], (1, len(words)))[0]
 
 
+def scatter(units: torch.Tensor, places: torch.Tensor, room: torch.Tensor) -> BoundFill:
+    """What copies `units` [units, words] to the rows `places` of `room`; those of places beyond the room go nowhere."""
+    kernel = _kernel(scatter_units(8 * units.element_size(), units.shape[1]), units.device)
+    return BoundFill([units, places], kernel.key, room)
+
+
 def register() -> None:
     """Patterns on a GPU leave it to the kernels from now on."""
-    handing.on_device, grouping.on_device = hand_out, group_rows
+    handing.on_device, grouping.on_device, copies.scatter = hand_out, group_rows, scatter

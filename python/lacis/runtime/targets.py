@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from ..capture import kind_of
@@ -53,8 +55,6 @@ def target_anywhere(target: str, device: torch.device, what: str = "target", loc
 
 def require_devices(target: str, tensors) -> None:
     """Raise `DataError` unless the tensors of a call lie where kernels of this target run."""
-    from .kernels import runs_here
-
     kind = kind_of(target)
     for n, tensor in enumerate(tensors):
         device = getattr(tensor, "device", None)
@@ -72,3 +72,25 @@ def require_devices(target: str, tensors) -> None:
                 f"kernel: it was compiled for '{target}', {device} has compute capability {found}; compile with "
                 "target='auto' for the device that the operands are on"
             )
+
+
+def runs_here(target: str, device: torch.device | int | None) -> bool:
+    """Can a kernel of this target be loaded on the device, the present one by default?"""
+    if not target.startswith("cuda"):
+        return True
+    if not torch.cuda.is_available():
+        return False
+    major, minor = torch.cuda.get_device_capability(device_number(target, device))
+    chip = re.search(r"sm_(\d+)(\d)", target)
+    return chip is None or (int(chip[1]), int(chip[2])) <= (major, minor) and int(chip[1]) == major
+
+
+def device_number(target: str, device: torch.device | int | None) -> int:
+    """The number of a device of this target, the present one by default; -1 of the CPU."""
+    if not target.startswith("cuda"):
+        return -1
+    if isinstance(device, int):
+        return device
+    if device is not None and device.index is not None:
+        return device.index
+    return torch.cuda.current_device()
