@@ -123,6 +123,19 @@ def test_the_host_waits_for_nothing(block):
     assert ways.answered == 1
 
 
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_step_copies_nothing_but_values(block):
+    """All arrays are read where they lie; the values are copied by two kernels, one for each layout."""
+    layer, x = model_of(block), tokens(grad=True)
+    dy = torch.randn(300, 768, device="cuda").bfloat16()
+    for _ in range(2):
+        layer(x).backward(dy)
+    with torch.profiler.profile() as profile:
+        layer(x).backward(dy)
+    found = [event.name for event in profile.events()]
+    assert found.count("lacis::fill") == 2 and "aten::copy_" not in found
+
+
 def trained(layer, x):
     """One step of training, which a graph can be made of."""
     optimizer = torch.optim.AdamW(layer.parameters(), lr=1e-2, capturable=True)

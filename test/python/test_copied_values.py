@@ -95,6 +95,14 @@ def test_a_step_fills_each_copy_once(copies):
     assert copies == [True], "the values of both are the same"
 
 
+def test_places_begin_where_kernels_read_16_bytes():
+    layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
+    layer(x).sum().backward()
+    part = layer.weight._part("")
+    assert len(part._copies) == 2
+    assert all(getattr(part, copied.places).data_ptr() % 16 == 0 for copied in part._copies.values())
+
+
 def test_frozen_values_are_copied_once(copies):
     layer, x = tile_kernels.layer(FORMATS["16"]), tokens(grad=True)
     layer.weight.values.requires_grad_(False)

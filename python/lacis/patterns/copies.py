@@ -56,7 +56,7 @@ def unit_places(pieces: torch.Tensor, slots: int, block, tile, line: int, itemsi
     found = found.reshape(-1)
     places = torch.full((units.numel() + 1,), found.numel(), device=pieces.device)
     places.scatter_(0, found, torch.arange(found.numel(), device=pieces.device))  # of none, before the first
-    return places[1:]
+    return places[1:].clone()  # a kernel would copy at each call what does not begin at 16 bytes
 
 
 def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block, tile) -> torch.Tensor:
