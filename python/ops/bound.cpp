@@ -22,6 +22,7 @@ struct BoundCall {
   std::vector<int64_t> tail;
   size_t dropped = 0;
   OwnedTensor into; // the output, where it is that of all calls
+  std::vector<std::shared_ptr<const BoundCall>> fills; // what each call fills before
 
   BoundCall(std::string_view key, size_t later) : found(key), later(later) {}
   void take(StableIValue list);
@@ -76,10 +77,9 @@ private:
 void BoundCall::take(StableIValue list) {
   takeTensors(list, owned);
   size_t operands = found.signature->num_operands;
-  static constexpr const char *kComes[] = {"none comes", "the first comes", "the first two come"};
   if (operands < std::max<size_t>(later, 1) || owned.size() + later < operands)
-    refuseData("a bound call needs " + std::to_string(operands) + " dense operands, of which " + kComes[later] +
-               " later; got " + std::to_string(owned.size()) + " tensors");
+    refuseData("a bound call needs " + std::to_string(operands) + " dense operands, of which " + std::to_string(later) +
+               " come later; got " + std::to_string(owned.size()) + " tensors");
   tensors.resize(later == 2 ? 1 : 0);
   for (const OwnedTensor &tensor : owned)
     tensors.push_back(tensor.get());
@@ -100,6 +100,8 @@ Call BoundCall::begin(AtenTensorHandle first) const {
 OwnedTensor BoundCall::run(AtenTensorHandle operand) const {
   if (later != 1)
     refuseData("this call takes two operands");
+  for (const std::shared_ptr<const BoundCall> &each : fills)
+    each->fill();
   lacis_tensor_view seen = view(operand);
   if (size_t(seen.ndim) < dropped || size_t(seen.ndim) - dropped + tail.size() > size_t(kMaxRank))
     refuseData("the first operand has " + std::to_string(seen.ndim) + " dimensions; expected at least " +
@@ -143,7 +145,11 @@ void lacis::ops::bind(StableIValue *stack, uint64_t, uint64_t) {
   takeNumbers(stack[2], call->packedShape);
   auto dropped = torch::stable::detail::to<int64_t>(stack[3]);
   takeNumbers(stack[4], call->tail);
+  std::vector<int64_t> fills;
+  takeNumbers(stack[5], fills);
   call->take(stack[0]);
+  for (int64_t number : fills)
+    call->fills.push_back(BoundCalls::get().find(number));
   if (dropped < 0)
     refuseData("a bound call drops " + std::to_string(dropped) + " sizes; expected none or more");
   call->dropped = size_t(dropped);

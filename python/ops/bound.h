@@ -8,10 +8,10 @@
 
 namespace lacis::ops {
 
-/// bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail) -> int: the number of a call of
-/// a kernel on `tensors`, which are its dense operands but the first, and its storage. Its output has the shape of the
-/// first operand, whose `dropped` last sizes `tail` replaces. The tensors are kept until `unbind`; what they hold is
-/// looked at in each call.
+/// bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail, int[] fills=[]) -> int: the number
+/// of a call of a kernel on `tensors`, which are its dense operands but the first, and its storage. Its output has the
+/// shape of the first operand, whose `dropped` last sizes `tail` replaces. The tensors are kept until `unbind`; what
+/// they hold is looked at in each call. `fills` are calls of `bind.fill` that each call makes before.
 void bind(StableIValue *stack, uint64_t, uint64_t);
 
 /// bind.pair(Tensor[] tensors, str kernel_key, int[] packed_shape, int[] shape) -> int: the same where the first two

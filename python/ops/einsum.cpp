@@ -97,7 +97,7 @@ STABLE_TORCH_LIBRARY(lacis, m) {
   m.def("einsum.exported(Tensor[] tensors, int operands, SymInt[] shape, str kernel_key, SymInt[] packed_shape) "
         "-> Tensor");
   m.def("einsum.inference(Tensor[] tensors, SymInt[] sizes, str kernel_key) -> Tensor");
-  m.def("bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail) -> int");
+  m.def("bind(Tensor[] tensors, str kernel_key, int[] packed_shape, int dropped, int[] tail, int[] fills=[]) -> int");
   m.def("bind.pair(Tensor[] tensors, str kernel_key, int[] packed_shape, int[] shape) -> int");
   m.def("bind.fill(Tensor[] tensors, str kernel_key, Tensor into) -> int");
   m.def("fill(int call) -> ()");

@@ -34,11 +34,13 @@ def captured(monkeypatch):
 @pytest.fixture
 def copies(monkeypatch):
     """Every copy of values that is made, in the order of time: True where it was filled again."""
+    from lacis.nn.copied import BoundCopy
     from lacis.patterns.copies import Refill
     from lacis.patterns.execution import TileCopy
 
     made = []
-    for owner, name, again in ((TileCopy, "__call__", False), (TileCopy, "again", True), (Refill, "__call__", True)):
+    refills = (TileCopy, "again", True), (Refill, "__call__", True), (BoundCopy, "filled", True)
+    for owner, name, again in ((TileCopy, "__call__", False), *refills):
         run = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a, run=run, again=again: made.append(again) or run(*a))
     return made

@@ -64,8 +64,12 @@ def test_the_operator_itself_raises_what_torch_raises(key):
         torch.ops.lacis.einsum.inference([X, *STORAGE], [2, 5, 36, 37, 29], key)
     with pytest.raises(RuntimeError, match="a bound call drops -1 sizes; expected none or more"):
         torch.ops.lacis.bind.default(STORAGE, key, [37, 29], -1, [37])
-    with pytest.raises(RuntimeError, match="a bound call needs 1 dense operands, of which the first two come later"):
+    with pytest.raises(RuntimeError, match="a bound call needs 1 dense operands, of which 2 come later"):
         torch.ops.lacis.bind.pair(STORAGE, key, [37, 29], [5, 37])
+    with pytest.raises(RuntimeError, match="of which 0 come later; got 0 tensors"):
+        torch.ops.lacis.bind.fill([], key, X)
+    with pytest.raises(RuntimeError, match="this call fills nothing"):
+        torch.ops.lacis.fill(torch.ops.lacis.bind.default(STORAGE, key, [37, 29], 1, [37]))
     for sizes in ([], [-1], [3, 5, 37]):
         with pytest.raises(RuntimeError, match="begin with the rank of the output"), torch.inference_mode():
             torch.ops.lacis.einsum.inference([X, *STORAGE], sizes, key)

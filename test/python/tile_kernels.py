@@ -40,12 +40,15 @@ _layouts: dict[tuple, object] = {}
 class Bound:
     """A kernel on given tensors but the first one, as `lacis.runtime.bound.BoundCall`."""
 
-    def __init__(self, tensors, key, packed_shape, dropped, tail, otherwise=None):
+    def __init__(self, tensors, key, packed_shape, dropped, tail, otherwise=None, fills=()):
+        self.fills = fills
         self.tensors, self.kernel, self.packed_shape = tensors, _kernels[key], packed_shape
         self.dropped, self.tail, self.number = dropped, tail, self
 
     @staticmethod
     def run(x, call):
+        for fill in call.fills:
+            fill()
         shape = [*x.shape[: x.ndim - call.dropped], *call.tail]
         return call.kernel.compute([x, *call.tensors], shape, call.packed_shape)
 

@@ -103,6 +103,17 @@ class BoundCopy:
             raise RuntimeError("a copy of values is no longer where it was bound")
         self._refill = copied.refill(tiles, values, self._places)
 
+    def fill(self):
+        """What fills it when called, bound to where the values lie now; None where nothing is bound to that."""
+        values, refill = self._values, self._refill
+        trains = refill is not None and values.requires_grad and values.dtype == self._tiles.dtype
+        return refill.bound if trains and refill.holds(values) else None
+
+    def filled(self) -> None:
+        """What `fill` answered was called just now."""
+        self._refill.noted()
+        self._copied.note(self._tiles, self._values, lasts=False)
+
     def made(self, values: torch.Tensor) -> torch.Tensor:
         """A copy of other values of the same pattern."""
         return self._copied.made(values, self._places)

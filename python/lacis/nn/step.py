@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 
@@ -113,7 +114,9 @@ class Bound:
         self._tail = len(tail)
         storage = [arrays[array] for array in family.kernel.names]
         kernel = family.kernel
-        self._forward = kernel.bind([*extras, *storage], kernel.key, self._packed_shape, self._dropped, tail)
+        call = [*extras, *storage], kernel.key, self._packed_shape, self._dropped, tail
+        self._bind = functools.partial(kernel.bind, *call)
+        self._forward, self._fills = self._bind(), ()
         self._run, self._run_pair = kernel.bound(), kernel.bound_pair()
         self._of_input = None  # the bound call of the input's gradient, made by the first one
         self.values = [storage[n] for n in family.own_values]
@@ -122,7 +125,7 @@ class Bound:
         self.needs_input, self.needs_values = needs[0], any(needs[1 : 1 + len(self.values)])
         self._copies, self.has_copies = copies, bool(copies)
         of = lambda names: [copies[array] for array in names if array in copies]
-        self._read = {"": of(family.kernel.names), **{slot: of(names) for slot, names in walked.items()}}
+        self._read = {slot: of(names) for slot, names in walked.items()}
         self.parts, self.asked = module.weight._parts(), Asked()
 
     def serves(self, x) -> bool:
@@ -137,9 +140,17 @@ class Bound:
 
     def run(self, x):
         """What the kernel answers; the input may have any leading dimensions."""
-        for copy in self._read[""]:
-            copy.refresh()
-        return self._run(x, self._forward.number)
+        fills = [copy.fill() for copy in self._copies.values()]
+        if not fills or None in fills:
+            for copy in self._copies.values():
+                copy.refresh()
+            return self._run(x, self._forward.number)
+        if fills != self._fills:
+            self._forward, self._fills = self._bind(fills=fills), fills
+        y = self._run(x, self._forward.number)
+        for copy in self._copies.values():
+            copy.filled()
+        return y
 
     def holds_copies(self) -> bool:
         """Must a CUDA graph that is made of this backward pass hold copies of values of its own?"""

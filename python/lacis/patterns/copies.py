@@ -104,16 +104,26 @@ class Refill:
     def __init__(self, tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, block, tile):
         self._sizes, self._places = (block, tile), places
         self._room = _room(tiles, _units(values, places, block, tile))
-        self._bound, self._address = None, 0  # a kernel on the units of values that lie at this address
+        self._address = 0
+        self.bound = None
+        """A kernel on the values at that address, if there is one; whoever calls it says `noted` then."""
 
     def __call__(self, values: torch.Tensor) -> None:
         if scatter is None:
             self._room.index_copy_(0, self._places, _units(values, self._places, *self._sizes))
             return
-        if self._bound is None or values.data_ptr() != self._address:
+        if not self.holds(values):
             units = _units(values, self._places, *self._sizes)
-            self._bound, self._address = scatter(units, self._places, self._room[:-1]), values.data_ptr()
-        self._bound()
+            self.bound, self._address = scatter(units, self._places, self._room[:-1]), values.data_ptr()
+        self.bound()
+        self.noted()
+
+    def holds(self, values: torch.Tensor) -> bool:
+        """Do the values lie where `bound` reads them?"""
+        return self.bound is not None and values.data_ptr() == self._address
+
+    def noted(self) -> None:
+        """The kernel has filled the tiles, which torch counts as a change."""
         torch.autograd.graph.increment_version(self._room)
 
 

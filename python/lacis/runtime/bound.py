@@ -17,13 +17,14 @@ class BoundCall:
 
     `tensors` are its other dense operands and its storage; they are kept as long as this object, and what they hold
     is looked at in each call. The output has the shape of the first operand, whose `dropped` last sizes `tail`
-    replaces. `otherwise(x)` is what runs in an autocast region.
+    replaces. `otherwise(x)` is what runs in an autocast region. Each call makes those of `fills` before.
     """
 
-    def __init__(self, tensors, key: str, packed_shape, dropped: int, tail, otherwise=None):
+    def __init__(self, tensors, key: str, packed_shape, dropped: int, tail, otherwise=None, fills=()):
         _refuse_at_exit()
         self.key, self.dropped, self.tail, self.otherwise = key, dropped, list(tail), otherwise
-        self.number = torch.ops.lacis.bind.default(tensors, key, list(packed_shape), dropped, self.tail)
+        numbers = [fill.number for fill in fills]
+        self.number = torch.ops.lacis.bind.default(tensors, key, list(packed_shape), dropped, self.tail, numbers)
         _note(self)
 
 
