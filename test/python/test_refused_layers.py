@@ -29,17 +29,7 @@ class First(nn.Module):
         return self.weight @ x
 
 
-class Experts(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(3, 4, 4))
-
-    def forward(self, x):
-        return torch.bmm(x, self.weight)
-
-
 REFUSED = {
-    "experts": (Experts, "has no sparse operator.*make its slices layers, one each"),
     "first": (lambda: First(4, 4), "uses it in '@ with the parameter first .torch.compile swaps"),
     "depthwise": (lambda: nn.Conv2d(4, 4, 3, groups=4), "is a depthwise convolution .4 groups."),
     "groups": (lambda: nn.Conv1d(4, 4, 3, groups=2), "is a grouped convolution .2 groups."),

@@ -12,6 +12,7 @@ from ..operators import OPERATORS, Operator, candidates, find
 from ..schedule.names import Names
 from .expression import check_dtype, hints, parse_statement
 from .spec import KernelSpec, Operand, divisible
+from .slices import use_of_stack
 from .uses import use_of
 
 
@@ -71,10 +72,7 @@ def _operator(model, module, attribute: str, name: str, site) -> Operator:
             raise ScheduleError(f"'{name}' {reason}", location=site.location) from None
         if candidates(module, attribute) or len(site.shape) < 2:
             raise
-        if len(site.shape) > 2:
-            way_out = "a bare tensor of more than two axes has no product of its own: make its slices layers, one each"
-            raise ScheduleError(f"{error.message}; {way_out}", location=site.location) from None
-        reason, raw = use_of(module, attribute)
+        reason, raw = use_of(module, attribute) if len(site.shape) == 2 else use_of_stack(module, attribute, site.shape)
         if reason:
             raise ScheduleError(f"{error.message}; {reason}", location=site.location) from None
         return OPERATORS[raw]

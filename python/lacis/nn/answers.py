@@ -13,6 +13,7 @@ from ..patterns import Pattern
 from .no_tensor import NoTensor
 from .recorded import revision
 from .replace import Replacement
+from .stacked import Slice, TurnedStack
 from .uses import Turned, Used
 
 
@@ -24,9 +25,20 @@ class Answers(NoTensor, Used):
     _uneven: tuple[int, tuple[bool, ...]] | None = None  # of which pattern, by revision, and what is uneven in it
 
     @property
-    def T(self) -> Turned:
-        """The transpose of the packed weight, over the same arrays and values; products with it are the layer's."""
-        return Turned(self)
+    def T(self) -> Turned | TurnedStack:
+        """The transpose of the packed weight, over the same arrays and values; products with it are the layer's.
+
+        Of a stack of matrices it is that of each.
+        """
+        return TurnedStack(self) if self.stacks else Turned(self)
+
+    def __getitem__(self, index) -> Slice:
+        """A matrix of a stack [experts, rows, columns]. Raises `TypeError` for other weights, and for other indices."""
+        if not self.stacks:
+            raise TypeError(
+                f"a packed weight {list(self.shape)} is no stack of matrices; weight.to_dense()[...] is dense"
+            )
+        return Slice(self, index)
 
     @property
     def dtype(self) -> torch.dtype:

@@ -25,6 +25,7 @@ class Recipe:
     target: str
     loader: object
     known: tuple
+    einsum: object = None  # `lacis.einsum`, for what is a part of the weight
 
 
 class _Layer(torch.nn.Module):
@@ -39,13 +40,14 @@ class _Layer(torch.nn.Module):
 class Products:
     """Layers that run a packed weight's products, by operator; made when first asked for, and where it was moved."""
 
-    def __init__(self, recipe: Recipe):
-        self.recipe = recipe
+    def __init__(self, recipe: Recipe, stacks: bool = False):
+        self.recipe, self.stacks = recipe, stacks
+        self.slices: dict = {}  # patterns of the matrices of a stack
         self.knows_order = False  # a build has seen that `w @ x` is not written anywhere
         self._made: dict[str, tuple] = {}
 
     def layer(self, weight, operator: str):
-        if len(weight.shape) != 2:
+        if (len(weight.shape) != 2 and not self.stacks) or OPERATORS[operator].stacks != self.stacks:
             raise DataError(
                 f"a packed weight {list(weight.shape)} is no matrix: only matrices have products written out"
             )
@@ -53,16 +55,17 @@ class Products:
         was, layer = self._made.get(operator, (None, None))
         if was != now:
             recipe = self.recipe
-            given = recipe.target, recipe.loader, *recipe.known
-            layer = recipe.make(_Layer(*weight.shape), operator, weight, *given)
+            given = "eager" if self.stacks else recipe.target, recipe.loader, *recipe.known
+            layer = recipe.make(_Layer(*weight.shape[-2:]), operator, weight, *given)
             self._made[operator] = now, layer
         return layer
 
     def layers(self, weight) -> list:
         """Those of all products that a model can write out."""
-        if len(weight.shape) != 2:
+        if len(weight.shape) != 2 and not self.stacks:
             return []
-        return [self.layer(weight, operator.runs) for operator in OPERATORS.values() if operator.in_place]
+        served = [each for each in OPERATORS.values() if each.in_place and each.stacks == self.stacks]
+        return [self.layer(weight, operator.runs) for operator in served]
 
     @property
     def used(self) -> list:
@@ -70,7 +73,7 @@ class Products:
         return [layer for _, layer in self._made.values() if layer.is_bound]
 
     def __getstate__(self):
-        return {**self.__dict__, "_made": {}}  # copies and files make their own
+        return {**self.__dict__, "_made": {}, "slices": {}}  # copies and files make their own
 
 
 class Used:
@@ -92,10 +95,16 @@ class Used:
         return self.T
 
     def transpose(self, dim0: int, dim1: int) -> Turned:
-        """The transpose of a matrix."""
-        if {dim0 % 2, dim1 % 2} != {0, 1} or len(self.shape) != 2:
+        """The transpose of a matrix, or of each matrix of a stack."""
+        rank = len(self.shape)
+        if {dim0 % rank, dim1 % rank} != {rank - 2, rank - 1} or rank > (3 if self.stacks else 2):
             raise DataError(f"transpose({dim0}, {dim1}) of a packed weight {list(self.shape)}: the axes are 0 and 1")
         return self.T
+
+    @property
+    def stacks(self) -> bool:
+        """Is it a stack of matrices, of which `w[3]` is one?"""
+        return self._products is not None and self._products.stacks
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -128,12 +137,12 @@ class Turned(PackedTensor):
 
 def _run(func, args, kwargs):
     name = getattr(func, "__name__", str(func))
-    if name not in _FUNCTIONS:
+    if name not in FUNCTIONS:
         raise DataError(
             f"a packed weight has products alone ('F.linear', '@', 'torch.addmm'), and the model asks for '{name}'; "
             "weight.to_dense() has the dense one, and lacis.densify(model) gives it back"
         )
-    return _FUNCTIONS[name](*args, **kwargs)
+    return FUNCTIONS[name](*args, **kwargs)
 
 
 def _matmul(a, b):
@@ -198,7 +207,7 @@ _attention = _same_with(
 )
 
 
-_FUNCTIONS = {
+FUNCTIONS = {  # of torch, by name, that a packed weight answers
     "linear": _linear,
     "matmul": _matmul,
     "mm": _times,

@@ -31,7 +31,7 @@ class Embedding(Operator):
         return None
 
     def refuses_format(self, format):
-        if isinstance(format, Format) and _whole_rows(format):
+        if isinstance(format, Format) and whole_rows(format):
             return None
         return f"an embedding reads whole rows, which '{format}' does not have together; take Csr, Ell, Bsr, BlockedEll"
 
@@ -50,7 +50,7 @@ class Embedding(Operator):
         return F.embedding(ids, weight, module.padding_idx)
 
 
-def _whole_rows(format: Format) -> bool:
+def whole_rows(format: Format) -> bool:
     """Is each row (of blocks) one stretch of positions, and dense inside of a block?"""
     like = Bsr(*format.tile) if format.tile else Csr()
     outer, inner, *rest = format.levels

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import torch
@@ -33,6 +34,8 @@ class Operator:
     in_place: ClassVar[bool] = False
     """Does the module stay, with the packed weight for its parameter? Then `runs` names its products' operator."""
     runs: ClassVar[str | None] = None
+    stacks: ClassVar[bool] = False
+    """Is the parameter a stack of matrices, [experts, rows, columns], that are read one at a time?"""
 
     @property
     def rank(self) -> int:
@@ -50,6 +53,14 @@ class Operator:
     def refuses_format(self, format) -> str | None:
         """Why it cannot read a weight in this format, and which ones it can."""
         return None
+
+    def refuses_shape(self, shape, format) -> str | None:
+        """Why it cannot read a weight of this shape in a format that it can read."""
+        return None
+
+    def matrix(self, shape) -> tuple[int, int]:
+        """The matrix that formats of two axes mean, of a parameter that has more."""
+        return shape[0], math.prod(shape[1:])
 
     def has_bias(self, module) -> bool:
         return False

@@ -15,6 +15,7 @@ from ..errors import Error, ScheduleError
 from ..nn import Products, Recipe, SparseModule, weight_module
 from ..packing import PackedTensor, pack
 from .compile import Kernel, load_anywhere, load_kernel
+from .einsum import einsum
 from .gradients import Family
 from .progress import Progress
 from .targets import refuse_meta, resolve_target, target_anywhere
@@ -94,7 +95,8 @@ def pack_site(captured: Captured) -> PackedTensor:
     dense = captured.parameter.detach()
     if dense.device.type == "meta":  # `compile_model` alone lets it pass
         dense = torch.randn(dense.shape, generator=torch.Generator().manual_seed(0)).to(dense.dtype)
-    dense = dense.reshape(site.axes)
+    if len(site.axes) < dense.ndim:
+        dense = dense.reshape(captured.owners[0].operator.matrix(dense.shape))
     sparsifier, mask = site.sparsifier, None
     if site.solved is not None:
         mask, dense = (tensor.to(dense.device) for tensor in site.solved)
@@ -115,12 +117,13 @@ def _build_site(captured: Captured, schedule, load) -> Built:
     weight = weight_module(pack_site(captured), requires_grad, captured.site.shape)
     modules = []
     for owner in captured.owners:
-        _refuse_format(owner, weight.format, location)
+        _refuse_format(owner, weight, location)
         steps = captured.site.loop_steps
         gradients = _gradient_steps(captured.site, owner, weight)
         title = owner.name if owner.operator.in_place else owner.paths[0]
         known = (steps, location, gradients, schedule.deterministic, title, schedule.strict)
-        weight._products = weight._products or Products(Recipe(SparseModule, target, load, known))
+        stacks = owner.operator.stacks
+        weight._products = weight._products or Products(Recipe(SparseModule, target, load, known, einsum), stacks)
         if owner.operator.in_place:
             weight._products.knows_order = all(each.operator.in_place for each in captured.owners)
             layer = weight._products.layer(weight, owner.operator.runs)
@@ -133,8 +136,9 @@ def _build_site(captured: Captured, schedule, load) -> Built:
     return Built(captured, weight, modules, None, requires_grad)
 
 
-def _refuse_format(owner, format, location) -> None:
-    if reason := owner.operator.refuses_format(format):
+def _refuse_format(owner, weight, location) -> None:
+    operator = owner.operator
+    if reason := operator.refuses_format(weight.format) or operator.refuses_shape(weight.shape, weight.format):
         raise ScheduleError(f"'{owner.name}': {reason}", location=location)
 
 

@@ -26,11 +26,15 @@ def work_of(layer, tokens: int) -> Work:
 
 
 def path_of(layer, tokens: int | None) -> str:
-    """`dense`, `few` (on a GPU a nest of its own for few tokens), `tiles` (tensor cores), `loops`, or `eager`."""
+    """`dense`, `few` (on a GPU a nest of its own for few tokens), `tiles` (tensor cores), `loops`, or `eager`.
+
+    `slices`: a kernel runs on one matrix of a stack at a time.
+    """
     if layer.runs_dense:
         return "dense"
     if layer.target == "eager":
-        return "eager"
+        stack = OPERATORS[layer.operator].stacks and layer.weight._products.recipe.target != "eager"
+        return "slices" if stack else "eager"
     steps = layer.family().kernel.steps
     on_gpu = layer.weight.device.type == "cuda"  # on a CPU few tokens run in narrower panels of the same loops
     if on_gpu and tokens is not None and any(step.mnemonic == "upto" and tokens <= step.most for step in steps):

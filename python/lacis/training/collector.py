@@ -16,6 +16,12 @@ class Collector:
     """The gradient of a weight at all its places, summed up over the backward passes while it is armed."""
 
     def __init__(self, layer, policy):
+        for module in layer.modules:
+            if OPERATORS[module.operator].statement is None:
+                raise DataError(
+                    f"'{layer.name}': {type(policy).__name__} reads the gradient of empty places, which "
+                    f"'{module.operator}' does not compute; take grow='random', or lacis.Magnitude(lacis.Ramp(...))"
+                )
         self.layer, self.share = layer, getattr(policy, "candidates", None)
         self._leaf: torch.Tensor | None = None
 
