@@ -116,18 +116,26 @@ def name_violations(root):
 
 
 def python_imports(path, top_level_only):
-    """The rooms of lacis that a file imports."""
+    """The rooms of lacis that a file imports: by name, relative to itself, or by a string (`import_module`)."""
     tree = ast.parse(path.read_text())
-    nodes = tree.body if top_level_only else ast.walk(tree)
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "lacis":
-            parts = node.module.split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                parts = alias.name.split(".")
-                if parts[0] == "lacis" and len(parts) > 1:
-                    yield parts[1]
+    for node in tree.body if top_level_only else ast.walk(tree):
+        for name in imported(node, path):
+            parts = name.split(".")
+            if parts[0] == "lacis" and len(parts) > 1:
+                yield parts[1]
+
+
+def imported(node, path):
+    """The full names of the modules that a statement or a call imports, and of what it takes from them."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        here = path.parts[len(path.parts) - path.parts[::-1].index("lacis") - 1 :]
+        start = [".".join(here[: -node.level])] if node.level else []
+        module = ".".join([*start, *([node.module] if node.module else [])])
+        return [f"{module}.{alias.name}" for alias in node.names]
+    called = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+    return [a.value for a in node.args if isinstance(a, ast.Constant)] if called == "import_module" else []
 
 
 def python_violations(root):
@@ -164,6 +172,8 @@ PLANTED = {
     "python/lacis/schedule/a.py": ("from lacis.emit import module", python_violations),
     "python/lacis/formats/a.py": ("def f():\n    from lacis import packing", python_violations),
     "python/lacis/nn/a.py": ("import lacis._core", python_violations),
+    "python/lacis/nn/b.py": ("from ..runtime.compile import load", python_violations),
+    "python/lacis/nn/c.py": ("import_module('lacis.runtime.compile')", python_violations),
 }
 
 

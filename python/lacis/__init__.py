@@ -41,6 +41,7 @@ _ROOMS = {
     "attentions": ["attention", "merge_attention", "softmax"],
 }  # fmt: skip
 _HOME = {name: room for room, names in _ROOMS.items() for name in names}
+_ADDED = {"nn": {"SparseLinear": "runtime.sparse_linear"}}  # names in a room that one to its right makes
 _MODULES = {"knobs": "knobs", "steps": "schedule.steps", "nn": "nn", "errors": "errors", "compat": "compat"}
 
 __all__ = [*sorted(_HOME), *sorted(_MODULES)]
@@ -55,6 +56,14 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'lacis' has no attribute '{name}'{_nearest(name, __all__)}")
     globals()[name] = value
     return value
+
+
+def added(room: str, name: str):
+    """A public name of a room that a room to its right makes. Raises `AttributeError`."""
+    home = _ADDED[room].get(name)
+    if home is None:
+        raise AttributeError(f"module 'lacis.{room}' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 """pytorch_block_sparse's names: what its own suite asserts, on a CPU, against float64 dense."""
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -39,6 +40,16 @@ def test_a_layer_answers_as_its_dense_twin(shape, density):
     torch.testing.assert_close(made.weight.packed().with_values(found[1]).to_dense(), wanted[1])
     grid = -(-shape[0] // 32) * -(-shape[1] // 32)
     assert made.block_count == int(density * grid) and not made.bias.any()
+
+
+def test_a_layer_is_a_sparse_linear():
+    made = layer(100, 70, density=0.5)
+    x = torch.randn(3, 100)
+    assert isinstance(made, lacis.nn.SparseLinear) and repr(made).startswith("BlockSparseLinear(")
+    torch.testing.assert_close(torch.nn.functional.linear(x, made.weight, made.bias), made(x))
+    torch.testing.assert_close(pickle.loads(pickle.dumps(made))(x), made(x))
+    with pytest.raises(lacis.ScheduleError, match="BlockSparseLinear"):
+        layer(100, 70, target="cuda")
 
 
 @pytest.mark.long

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrices that are made from the places of their blocks, and linear layers on them, with no dense matrix."""
+"""Matrices that are made from the places of their blocks, with no dense matrix."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import torch
 
 from ..errors import DataError, FormatError
 from ..formats import Bsr
-from ..nn import SparseModule, weight_module
 from ..packing import PackedTensor
-from ..runtime.compile import load_kernel
 
 
 def grid_of(shape, block) -> tuple[int, int]:
@@ -56,16 +54,3 @@ def places_of(packed: PackedTensor) -> torch.Tensor:
     position, column = (packed.storage[name].long() for name in ("pos1", "crd1"))
     row = torch.repeat_interleave(torch.arange(len(position) - 1, device=column.device), position.diff())
     return row * grid_of(packed.shape, tile)[1] + column
-
-
-class PackedLinear(SparseModule):
-    """A linear layer on a packed weight [out, in], made without the dense one; `bias` is a Parameter or None."""
-
-    def __init__(self, packed: PackedTensor, bias: torch.nn.Parameter | None, target: str = "auto"):
-        out_features, in_features = packed.shape
-        dense = torch.nn.Linear(1, 1, bias=False, device="meta", dtype=packed.dtype)
-        dense.in_features, dense.out_features, dense.bias = in_features, out_features, bias
-        super().__init__(dense, "linear", weight_module(packed), target, load_kernel)
-
-    def _get_name(self) -> str:
-        return type(self).__name__

@@ -9,9 +9,10 @@ import warnings
 
 import torch
 
-from ..errors import DataError, ScheduleError
+from ..errors import DataError, ScheduleError, user_location
+from ..runtime.sparse_linear import SparseLinear
 from ..runtime.swap import as_a_whole, put
-from .blocks import PackedLinear, block_matrix, check_block, grid_of
+from .blocks import block_matrix, check_block, grid_of
 from .regrow import SparseOptimizer
 
 __all__ = [
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-class BlockSparseLinear(PackedLinear):
+class BlockSparseLinear(SparseLinear):
     """A linear layer of `int(density * blocks)` blocks at random places; any sizes, on the CPU and on CUDA.
 
     With `torch_nn_linear` the sizes, dtype, device and bias are its, and the blocks hold its values there; else values
@@ -69,7 +70,7 @@ class BlockSparseLinear(PackedLinear):
         if given is not None and bias:
             with torch.no_grad():
                 made.copy_(given.bias)
-        super().__init__(packed, made, target)
+        self._hold(packed, made, target, user_location())
         self.block_count, self.block_shape = count, block
         if verbose:
             print(f"{self}: {count} of {math.prod(grid)} blocks {list(block)}")

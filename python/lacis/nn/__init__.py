@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules that take the place of dense layers: plain tensors, and a kernel's key."""
 
-import importlib
-
+from .. import added
 from . import init
 from .dense import dense_module
 from .ranks import require_equal_patterns
@@ -29,6 +28,4 @@ __all__ = [
 
 
 def __getattr__(name: str):
-    if name == "SparseLinear":  # a public name of this room that loads kernels, as only the last room can
-        return importlib.import_module("lacis.runtime.sparse_linear").SparseLinear
-    raise AttributeError(f"module 'lacis.nn' has no attribute '{name}'")
+    return added("nn", name)

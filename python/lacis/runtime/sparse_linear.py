@@ -13,6 +13,7 @@ from ..packing import PackedTensor, pack
 from ..patterns import Pattern
 from ..sparsifiers import BlockRandom, Given, Random, Sparsifier
 from .compile import load_kernel
+from .einsum import einsum
 from .targets import resolve_target
 
 
@@ -42,14 +43,21 @@ class SparseLinear(SparseModule):
         location = user_location()
         dtype = dtype or torch.get_default_dtype()
         packed = _packed(pattern, (out_features, in_features), as_format(format), device, dtype)
-        resolve_target(target, packed.device, "SparseLinear", location)
-        dense = torch.nn.Linear(in_features, out_features, bias=False, device="meta", dtype=dtype)
-        if bias:
-            dense.bias = torch.nn.Parameter(torch.zeros(out_features, device=packed.device, dtype=dtype))
-        weight = weight_module(packed)
-        weight._products = Products(Recipe(SparseModule, target, load_kernel, ((), location)))
-        super().__init__(dense, "linear", weight, target, load_kernel, location=location)
+        zeros = torch.zeros(out_features, device=packed.device, dtype=dtype) if bias else None
+        self._hold(packed, None if zeros is None else torch.nn.Parameter(zeros), target, location)
         self.reset_parameters()
+
+    def _hold(self, packed: PackedTensor, bias, target: str, location) -> None:
+        """Become a layer on this weight."""
+        resolve_target(target, packed.device, type(self).__name__, location)
+        dense = torch.nn.Linear(1, 1, bias=False, device="meta", dtype=packed.dtype)
+        (dense.out_features, dense.in_features), dense.bias = packed.shape, bias
+        weight = weight_module(packed)
+        weight._products = Products(Recipe(SparseModule, target, load_kernel, ((), location), einsum))
+        SparseModule.__init__(self, dense, "linear", weight, target, load_kernel, location=location)
+
+    def _get_name(self) -> str:
+        return type(self).__name__
 
     def reset_parameters(self) -> None:
         """First values again, as in a new layer."""
