@@ -50,7 +50,13 @@ SECTIONS = {
     "Layers": [lacis.nn.SparseLinear, lacis.nn.init.kaiming_uniform_],
     "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],
     "Errors": [lacis.Error, lacis.ScheduleError, lacis.FormatError, lacis.CompileError, lacis.DataError],
-    "lacis.hf": [lacis.hf.save_pretrained, lacis.hf.register, lacis.hf.LacisConfig, lacis.hf.lora],
+    "lacis.hf": [
+        lacis.hf.save_pretrained,
+        lacis.hf.register,
+        lacis.hf.LacisConfig,
+        lacis.hf.UpdatesCallback,
+        lacis.hf.lora,
+    ],
 }
 # What stands under the names of other systems, each in a section of its own.
 for room in (torchao, pytorch_block_sparse, blocksparse, sten):

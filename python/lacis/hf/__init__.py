@@ -4,7 +4,8 @@
 `import lacis.hf` makes `from_pretrained` of every model class understand what `save_pretrained` wrote.
 """
 
+from .callback import UpdatesCallback
 from .lora import lora
 from .quantizer import LacisConfig, LacisQuantizer, register, save_pretrained
 
-__all__ = ["LacisConfig", "LacisQuantizer", "lora", "register", "save_pretrained"]
+__all__ = ["LacisConfig", "LacisQuantizer", "UpdatesCallback", "lora", "register", "save_pretrained"]
