@@ -48,3 +48,20 @@ def test_other_models_of_hugging_face(name, path):
     s.match(path).sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
     s.build(ids, attention_mask=padding, use_cache=False)
     torch.testing.assert_close(run(), expected)
+
+
+def test_a_cache_of_keys_is_refused():
+    """The queries are its last ones, and rules count them from 0."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 1, "num_attention_heads": HEADS, "vocab_size": 50}
+    model = made(lambda: transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes, intermediate_size=24)))
+    ids = torch.arange(9)[None]
+    expected = model.generate(ids, max_new_tokens=2, do_sample=False, use_cache=False)
+    s = lacis.create_schedule(model, target="eager")
+    s["model.layers.0.self_attn"].sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
+    s.build()
+    assert torch.equal(model.generate(ids, max_new_tokens=2, do_sample=False, use_cache=False), expected)
+    with pytest.raises(
+        lacis.ScheduleError, match="1 queries meet 10 keys, and Causal.* counts both from 0.*use_cache=F"
+    ):
+        model.generate(ids, max_new_tokens=2, do_sample=False)

@@ -74,6 +74,12 @@ class Door:
         q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
         if k.shape[1] != q.shape[1] and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
+        if self.rule.by_position and q.shape[2] < k.shape[2]:
+            self.refuse(
+                f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
+                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence take "
+                "lacis.Given(mask) or a rule of your own"
+            )
         changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
         options = {
             "causal": is_causal,

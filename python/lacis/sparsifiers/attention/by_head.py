@@ -13,6 +13,8 @@ from .rule import PatternRule
 class ByHead(PatternRule):
     """Base of rules whose heads may differ: `_head` answers one of them, on the square that covers both lengths."""
 
+    by_position = True
+
     different_layout_per_head = False
     seed = 0
 

@@ -13,6 +13,8 @@ class Causal(PatternRule):
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     """
 
+    by_position = True
+
     def __init__(self, *, block: int = 64):
         positive(block=block)
         self.block = block

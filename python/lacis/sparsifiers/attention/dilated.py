@@ -15,6 +15,8 @@ class Dilated(PatternRule):
     [[1, 0, 1, 0, 0], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [0, 0, 1, 0, 1]]
     """
 
+    by_position = True
+
     def __init__(self, window: int, dilation: int, *, causal: bool = False, block: int = 64):
         at_least_zero(window=window)
         positive(dilation=dilation, block=block)

@@ -13,6 +13,8 @@ class Local(PatternRule):
     [[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1], [0, 0, 1, 1]]
     """
 
+    by_position = True
+
     def __init__(self, window: int, *, causal: bool = False, block: int = 64):
         at_least_zero(window=window)
         positive(block=block)

@@ -18,6 +18,8 @@ class Longformer(PatternRule):
     [[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
     """
 
+    by_position = True
+
     def __init__(
         self,
         *,

@@ -28,6 +28,8 @@ class PatternRule:
     block = 64
     mask = None
     blocks = None
+    by_position = False
+    """Does it go by where a query and a key stand in one sequence, counted from 0?"""
 
     def layout(self, heads: int, q: int, k: int, block) -> torch.Tensor:
         if self.blocks is not None:
