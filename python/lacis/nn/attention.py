@@ -77,8 +77,8 @@ class Door:
         if self.rule.by_position and q.shape[2] < k.shape[2]:
             self.refuse(
                 f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
-                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence take "
-                "lacis.Given(mask) or a rule of your own"
+                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
+                "take lacis.Given(mask) or a rule of your own"
             )
         changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
         options = {

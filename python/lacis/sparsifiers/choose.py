@@ -46,6 +46,11 @@ class Keys:
     device: torch.device
     at: Callable[[slice | torch.Tensor], torch.Tensor]
 
+    def ordered(self) -> torch.Tensor:
+        """All keys as integers with a sign, in the same order: what torch sorts."""
+        numbers = self.at(slice(0, self.numel))
+        return numbers ^ _signed(1 << 63) if self.bits == 64 else numbers
+
 
 def magnitudes(tensor: torch.Tensor) -> Keys:
     """|tensor|, in row-major order; NaN is as large as infinity."""
@@ -92,10 +97,7 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     if count <= 0 or count >= keys.numel:
         return torch.full((keys.numel,), count > 0, device=keys.device)
     if torch.compiler.is_compiling():  # a graph looks at no numbers on its way
-        numbers = keys.at(slice(0, keys.numel))
-        if keys.bits == 64:  # digits have no sign
-            numbers = numbers ^ _signed(1 << 63)
-        order = torch.sort(numbers, descending=True, stable=True).indices
+        order = torch.sort(keys.ordered(), descending=True, stable=True).indices
         return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits

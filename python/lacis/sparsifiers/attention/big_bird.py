@@ -8,7 +8,6 @@ import random
 import torch
 
 from .by_head import ByHead
-from .fixed import _earlier, check_direction
 from .rule import at_least_zero, positive
 from .variable import sample
 
@@ -36,19 +35,17 @@ class BigBird(ByHead):
     ):
         at_least_zero(num_random_blocks=num_random_blocks, num_global_blocks=num_global_blocks)
         positive(block=block, num_sliding_window_blocks=num_sliding_window_blocks)
-        check_direction(attention)
+        self.turn(attention)
         self.num_random_blocks, self.num_sliding_window_blocks = num_random_blocks, num_sliding_window_blocks
-        self.num_global_blocks, self.attention = num_global_blocks, attention
+        self.num_global_blocks = num_global_blocks
         self.different_layout_per_head, self.seed, self.block = different_layout_per_head, seed, block
-        if attention == "unidirectional":
-            self.mask = _earlier
 
     def _head(self, head: int, count: int, drawn: random.Random) -> torch.Tensor:
         layout = sliding(count, self.num_sliding_window_blocks)
-        sample(layout, drawn, self.num_random_blocks, later=self.attention == "bidirectional")
+        sample(layout, drawn, self.num_random_blocks, later=not self.is_causal)
         layout[: self.num_global_blocks] = True
         layout[:, : self.num_global_blocks] = True
-        return layout.tril() if self.attention == "unidirectional" else layout
+        return layout.tril() if self.is_causal else layout
 
 
 def sliding(count: int, window: int) -> torch.Tensor:

@@ -7,13 +7,11 @@ import random
 
 import torch
 
-from .rule import PatternRule
+from .directed import Directed
 
 
-class ByHead(PatternRule):
+class ByHead(Directed):
     """Base of rules whose heads may differ: `_head` answers one of them, on the square that covers both lengths."""
-
-    by_position = True
 
     different_layout_per_head = False
     seed = 0

@@ -36,7 +36,7 @@ class Fixed(ByHead):
     ):
         positive(block=block, num_local_blocks=num_local_blocks, num_global_blocks=num_global_blocks)
         positive(num_different_global_patterns=num_different_global_patterns)
-        check_direction(attention, horizontal_global_attention)
+        self.turn(attention, horizontal_global_attention)
         if num_local_blocks % num_global_blocks:
             raise DataError(f"num_global_blocks, {num_global_blocks}, must divide num_local_blocks, {num_local_blocks}")
         if num_different_global_patterns > 1 and not different_layout_per_head:
@@ -47,16 +47,14 @@ class Fixed(ByHead):
                 f"{num_local_blocks // num_global_blocks}"
             )
         self.num_local_blocks, self.num_global_blocks = num_local_blocks, num_global_blocks
-        self.attention, self.horizontal_global_attention = attention, horizontal_global_attention
+        self.horizontal_global_attention = horizontal_global_attention
         self.num_different_global_patterns = num_different_global_patterns
         self.different_layout_per_head, self.block = different_layout_per_head, block
-        if attention == "unidirectional":
-            self.mask = _earlier
 
     def _head(self, head: int, count: int, drawn: random.Random) -> torch.Tensor:
         number = torch.arange(count)
         layout = number[:, None] // self.num_local_blocks == number // self.num_local_blocks
-        if self.attention == "unidirectional":
+        if self.is_causal:
             layout = layout.tril()
         width = self.num_global_blocks
         first = self.num_local_blocks - (1 + head % self.num_different_global_patterns) * width
@@ -73,16 +71,4 @@ def see(layout: torch.Tensor, start: int, end: int, rule) -> None:
     """Let all see the blocks from `start` to `end`, and these all where they are horizontal too."""
     if rule.horizontal_global_attention:
         layout[start:end] = True
-    layout[0 if rule.attention == "bidirectional" else start :, start:end] = True
-
-
-def check_direction(attention: str, horizontal: bool = False) -> None:
-    """Raise `DataError` for directions that attention has not."""
-    if attention not in ("bidirectional", "unidirectional"):
-        raise DataError(f"attention is 'bidirectional' or 'unidirectional', not {attention!r}")
-    if horizontal and attention == "unidirectional":
-        raise DataError("horizontal_global_attention lets queries see later keys, so it needs 'bidirectional'")
-
-
-def _earlier(b, h, i, j):
-    return j <= i
+    layout[start if rule.is_causal else 0 :, start:end] = True

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from .big_bird import sliding
-from .fixed import _earlier, check_direction
-from .rule import PatternRule, positive
+from .directed import Directed
+from .rule import positive
 from .variable import ends_of
 
 
-class Longformer(PatternRule):
+class Longformer(Directed):
     """A sliding window of blocks, and global blocks by number, which see all and are seen by all.
 
     DeepSpeed's `BSLongformerSparsityConfig` with its keywords (Beltagy et al. 2020).
@@ -17,8 +17,6 @@ class Longformer(PatternRule):
     >>> Longformer(global_block_indices=[1]).layout(1, 4, 4, 1)[0].int().tolist()
     [[1, 1, 0, 0], [1, 1, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]]
     """
-
-    by_position = True
 
     def __init__(
         self,
@@ -30,13 +28,11 @@ class Longformer(PatternRule):
         block: int = 64,
     ):
         positive(block=block, num_sliding_window_blocks=num_sliding_window_blocks)
-        check_direction(attention)
+        self.turn(attention)
         self.num_sliding_window_blocks = num_sliding_window_blocks
         self.global_block_indices = tuple(global_block_indices)
         self.global_block_end_indices = ends_of(global_block_indices, global_block_end_indices)
-        self.attention, self.block = attention, block
-        if attention == "unidirectional":
-            self.mask = _earlier
+        self.block = block
 
     def layout(self, heads, q, k, block):
         rows, columns = self.grid(q, k, block)
@@ -44,5 +40,5 @@ class Longformer(PatternRule):
         for start, end in zip(self.global_block_indices, self.global_block_end_indices):
             layout[start:end] = True
             layout[:, start:end] = True
-        layout = layout.tril() if self.attention == "unidirectional" else layout
+        layout = layout.tril() if self.is_causal else layout
         return layout[None, :rows, :columns]

@@ -9,7 +9,7 @@ import torch
 
 from ...errors import DataError
 from .by_head import ByHead
-from .fixed import _earlier, check_direction, see
+from .fixed import see
 from .rule import at_least_zero, positive
 
 
@@ -38,16 +38,14 @@ class Variable(ByHead):
     ):
         positive(block=block, **{f"local_window_blocks[{n}]": size for n, size in enumerate(local_window_blocks)})
         at_least_zero(num_random_blocks=num_random_blocks)
-        check_direction(attention, horizontal_global_attention)
+        self.turn(attention, horizontal_global_attention)
         if not local_window_blocks:
             raise DataError("local_window_blocks has no sizes; one is needed")
         self.num_random_blocks, self.local_window_blocks = num_random_blocks, tuple(local_window_blocks)
         self.global_block_indices = tuple(global_block_indices)
         self.global_block_end_indices = ends_of(global_block_indices, global_block_end_indices)
-        self.attention, self.horizontal_global_attention = attention, horizontal_global_attention
+        self.horizontal_global_attention = horizontal_global_attention
         self.different_layout_per_head, self.seed, self.block = different_layout_per_head, seed, block
-        if attention == "unidirectional":
-            self.mask = _earlier
 
     def _head(self, head: int, count: int, drawn: random.Random) -> torch.Tensor:
         layout = torch.zeros(count, count, dtype=torch.bool)
@@ -57,7 +55,7 @@ class Variable(ByHead):
             size = self.local_window_blocks[min(n, len(self.local_window_blocks) - 1)]
             local[start : start + size, start : start + size] = True
             start, n = start + size, n + 1
-        layout |= local.tril() if self.attention == "unidirectional" else local
+        layout |= local.tril() if self.is_causal else local
         for start, end in zip(self.global_block_indices, self.global_block_end_indices):
             if start < count:
                 see(layout, start, min(end, count), self)
