@@ -107,7 +107,8 @@ class _OnInput(torch.autograd.Function):
 class _SemiSparse(torch.nn.Linear):
     """A linear layer whose Parameters are dense, and whose product runs on what `largest_of_both_ways` keeps.
 
-    `target` of the class or the object says where, as in `lacis.create_schedule`.
+    `target` of the class or the object says where, as in `lacis.create_schedule`. Under `torch.compile` the product is
+    a break of the graph.
     """
 
     target = "auto"
@@ -144,6 +145,7 @@ class SemiSparseLinear(_SemiSparse):
 
     _kept: tuple[Seen, PackedTensor] | None = None  # while nothing trains
 
+    @torch.compiler.disable  # what is kept follows from numbers, which no graph looks at
     def _product(self, x, weight):
         return _OnWeight.apply(x, weight, self._of(weight), self.target)
 
@@ -168,6 +170,7 @@ class SemiSparseActivationLinear(_SemiSparse):
     7.0
     """
 
+    @torch.compiler.disable
     def _product(self, x, weight):
         return _OnInput.apply(x, weight, _packed(x), self.target)
 
