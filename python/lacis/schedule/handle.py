@@ -206,10 +206,16 @@ class GradientHandle(Verbs):
         if not step.of_loops:
             raise ScheduleError(
                 f"{step.mnemonic}: '{self.name}' is no operand of a product, and has the entries of its weight; the "
-                "gradient that arrives at a layer is s['path:out'].grad",
+                f"gradient that arrives at a layer is s['path:out'].grad{self._rows()}",
                 location=step.location,
             )
         step.check(self._site.gradients.get(self._key, []))
+
+    def _rows(self) -> str:
+        """The way out where rows of a table are meant."""
+        kinds = [self._schedule.names.modules[name.rpartition(".")[0]] for name in self._site.names]
+        rows = "; rows alone has the gradient of a dense nn.Embedding(sparse=True), which torch.optim.SparseAdam takes"
+        return rows if "Embedding" in kinds else ""
 
     def _take(self, step) -> None:
         self._trial(step)
