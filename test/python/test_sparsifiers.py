@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparsifiers keep exactly as many as they say, and the same ones every time."""
 
+import itertools
 import subprocess
 import sys
 
@@ -126,6 +127,64 @@ def test_n_of_m():
     assert NM(1, 2)(torch.ones(1, 4)).tolist() == [[True, False, True, False]]
     with pytest.raises(DataError, match="0 < n <= m"):
         NM(5, 4)
+
+
+@pytest.mark.parametrize("shape", [(8, 12), (7, 10), (4, 5), (1, 3), (0, 4), (5, 0)])
+@pytest.mark.parametrize("rank", ["abs", "value"])
+def test_n_of_m_both_ways(shape, rank):
+    """Greedy as it is said, tile by tile; the best of all masks as it is counted."""
+    tensor = torch.randn(shape, dtype=torch.float64)
+    tensor[:2, :2] = 0.5  # ties
+    kept, best = (NM(2, 4, both=True, rank=rank, search=search)(tensor) for search in ("greedy", "best"))
+    scores = tensor.abs() if rank == "abs" else tensor
+    for i, j in itertools.product(range(0, shape[0], 4), range(0, shape[1], 4)):
+        tile, want = scores[i : i + 4, j : j + 4], torch.zeros(4, 4, dtype=torch.int64)
+        for _, r, c in sorted((-float(tile[r, c]), r, c) for r in range(tile.shape[0]) for c in range(tile.shape[1])):
+            if want[r].sum() < 2 and want[:, c].sum() < 2:
+                want[r, c] = 1
+        assert torch.equal(kept[i : i + 4, j : j + 4], want[: tile.shape[0], : tile.shape[1]].bool())
+        mine = best[i : i + 4, j : j + 4]
+        assert mine.sum(0).max() <= 2 and mine.sum(1).max() <= 2
+        assert mine.sum() == min(2 * min(tile.shape), *(min(n, 2) * m for n, m in (tile.shape, tile.shape[::-1])))
+        if rank == "abs" and tile.shape == (4, 4):
+            assert (tile * mine).sum() >= tile[want[: tile.shape[0], : tile.shape[1]].bool()].sum() - 1e-12
+
+
+def test_the_best_mask_both_ways():
+    """Of all 90, by trying; of equal ones the one with the first places."""
+    pairs = [[int(k in pair) for k in range(4)] for pair in itertools.combinations(range(4), 2)]
+    masks = torch.tensor([four for four in itertools.product(pairs, repeat=4)])
+    masks = masks[(masks.sum(1) == 2).all(1)].double()
+    assert len(masks) == 90
+    for tile in [*torch.randn(20, 4, 4).double(), torch.ones(4, 4).double(), torch.randint(0, 2, (4, 4)).double()]:
+        sums = (masks * tile).sum((1, 2))
+        assert torch.equal(NM(2, 4, both=True, rank="value", search="best")(tile), masks[sums.argmax()].bool()) or (
+            (sums == sums.max()).sum() > 1
+        )
+    assert (
+        NM(2, 4, both=True, search="best")(torch.ones(4, 4)).int().tolist() == [[1, 1, 0, 0]] * 2 + [[0, 0, 1, 1]] * 2
+    )
+    spoilt = torch.ones(4, 4).fill_diagonal_(torch.nan)
+    spoilt[0, 1] = -torch.inf
+    for search in ("greedy", "best"):
+        mask = NM(2, 4, both=True, search=search)(spoilt)
+        assert mask.diagonal().all() and mask[0, 1]
+    assert not NM(2, 4, both=True).counts and NM(2, 4).counts
+
+
+@pytest.mark.parametrize(
+    "call, said",
+    [
+        (lambda: NM(2, 4, rank="size"), "rank is 'abs' or 'value', not 'size'"),
+        (lambda: NM(2, 4, search="all"), "search is 'greedy' or 'best', not 'all'"),
+        (lambda: NM(1, 4, both=True, search="best"), "knows the masks of 2:4 both ways, not of 1:4, both=True"),
+        (lambda: NM(2, 4, both=True)(torch.ones(4, 4, 4)), r"that of a matrix, not of \[4, 4, 4\]"),
+        (lambda: NM(2, 4, rank="value")(torch.ones(4, 4, dtype=torch.bool)), "have no sign; take rank='abs'"),
+    ],
+)
+def test_n_of_m_says_what_it_takes(call, said):
+    with pytest.raises(DataError, match=said):
+        call()
 
 
 def test_threshold_given_and_keep():

@@ -14,6 +14,7 @@ from ..patterns.seen import Seen
 from ..runtime.einsum import einsum
 from ..training import create_schedule
 from ..runtime.swap import as_a_whole, put
+from ..sparsifiers import NM
 
 __all__ = [
     "BlockSparseWeightConfig",
@@ -38,33 +39,7 @@ def largest_of_both_ways(tensor: torch.Tensor) -> torch.Tensor:
 
     Raises `DataError` for what is no matrix. One mask for both products of training: Hubara et al., 2021 (greedy).
     """
-    if tensor.ndim != 2:
-        raise DataError(f"a mask both ways is that of a matrix, not of {list(tensor.shape)}")
-    rows, columns = tensor.shape
-    if not tensor.numel():
-        return torch.zeros(rows, columns, dtype=torch.bool, device=tensor.device)
-    scores = tensor.detach().double()
-    scores = torch.where(scores.isnan(), torch.inf, scores)
-    beyond = (0, -columns % 4, 0, -rows % 4)
-    inside = torch.nn.functional.pad(torch.ones_like(scores, dtype=torch.bool), beyond)
-    order = _tiles(torch.nn.functional.pad(scores, beyond)).sort(dim=1, descending=True, stable=True).indices
-    inside = _tiles(inside)
-    at = torch.arange(len(order), device=tensor.device)
-    in_row, in_column = (torch.zeros(len(order), 4, dtype=torch.int64, device=tensor.device) for _ in range(2))
-    kept = torch.zeros_like(inside)
-    for place in order.T:
-        row, column = place // 4, place % 4
-        takes = inside[at, place] & (in_row[at, row] < 2) & (in_column[at, column] < 2)
-        kept[at, place] = takes
-        in_row[at, row] += takes
-        in_column[at, column] += takes
-    high, wide = -(-rows // 4), -(-columns // 4)
-    return kept.reshape(high, wide, 4, 4).transpose(1, 2).reshape(4 * high, 4 * wide)[:rows, :columns]
-
-
-def _tiles(tensor: torch.Tensor) -> torch.Tensor:
-    """[tiles, 16] of a matrix whose sizes are multiples of 4."""
-    return tensor.unflatten(0, (-1, 4)).unflatten(2, (-1, 4)).transpose(1, 2).reshape(-1, 16)
+    return NM(2, 4, both=True, rank="value")(tensor)
 
 
 def _packed(tensor: torch.Tensor) -> PackedTensor:
