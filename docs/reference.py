@@ -45,7 +45,7 @@ SECTIONS = {
     "Sparsifiers": [
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),
         *(lacis.NM, lacis.Given, lacis.Keep, lacis.Ramp, lacis.Regrow, lacis.Movement, lacis.Policy, View),
-        *(lacis.Wanda, lacis.SparseGPT, Calibrated, Inputs),
+        *(lacis.Wanda, lacis.SparseGPT, lacis.Quantile, Calibrated, Inputs),
     ],
     "Layers": [lacis.nn.SparseLinear, lacis.nn.init.kaiming_uniform_],
     "What others add": [lacis.Operator, lacis.operator, lacis.Activation, lacis.activation],

@@ -28,7 +28,7 @@ _ROOMS = {
         "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule",
         "TopKBlocks", "Variable",
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random",
-        "Regrow", "SparseGPT", "Sparsifier", "Threshold", "Wanda",
+        "Quantile", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "Wanda",
     ],
     "schedule": ["Schedule"],
     "nn": ["require_equal_patterns", "take_masks"],

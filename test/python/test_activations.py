@@ -199,22 +199,6 @@ def test_torch_compile_traces_masked_operators(grad):
         assert int((model[0].weight.grad != 0).sum()) > 0
 
 
-GROWS = {
-    "longest row": (lacis.Magnitude(0.5), lacis.Ell, "give it a width"),
-    "rows": (lacis.Magnitude(0.5), lacis.Dcsr, "how many coordinates 'i' has"),
-    "threshold": (lacis.Threshold(0.5), lacis.Csr, "'Threshold' says how many"),
-    "nothing": (None, lacis.Csr, "no sparsifier says how many"),
-    "blocks": (lacis.Magnitude(0.5), lacis.Bsr(4, 4), "go with a sparsifier of blocks"),
-}
-
-
-@pytest.mark.parametrize("case", GROWS)
-def test_a_format_whose_size_depends_on_values_is_refused(case):
-    sparsifier, format, reason = GROWS[case]
-    with pytest.raises(lacis.FormatError, match=rf"test_activations.py:\d+: '1:out': the size of .*{reason}"):
-        build(("1:out", sparsifier, format))
-
-
 def test_a_sum_is_refused():
     s = lacis.create_schedule(make())
     s["1:out"].sparsify(lacis.Magnitude(0.5)).decompose(ell=lacis.Ell(width=2), rest=lacis.Coo)

@@ -182,8 +182,10 @@ def test_what_has_no_place_is_refused():
     with pytest.raises(lacis.DataError, match="n:m:g is of a matrix"):
         sten.GroupedNMSparsifier(1, 2, 1)(torch.ones(3))
     part = (lacis.Threshold(0.1), torch.Tensor, sten.KeepAll(), sten.CsrTensor)
-    with pytest.raises(lacis.FormatError, match="depends on the values"):
-        sten.sparsified_op(torch.add, [part], [None])
+    x, y = torch.randn(2, 5, 6)
+    torch.testing.assert_close(
+        sten.sparsified_op(torch.add, [part], [None])(x, y) + 0, (x + y) * lacis.Threshold(0.1)(x + y)
+    )
     for name, text in (("0.relu", "'0' has no node 'relu'; it has x, up, gelu"), ("9.relu", "no module '9'")):
         marked = sten.SparsityBuilder(model(), target="eager")
         marked.set_interm(name, external_sparsifier=drop, out_format=sten.CsrTensor)

@@ -31,10 +31,8 @@ class Edge:
 
     def __init__(self, site, target: str, strict: bool = False):
         self.name = site.name
-        self.format = site.format()
-        self.sparsifier = site.sparsifier
-        if self.sparsifier is not None and site.block_size is not None:
-            self.sparsifier = self.sparsifier.with_block(site.block_size)
+        self.format = site.stages[-1].format()
+        self.sparsifiers = [_sparsifier(stage) for stage in site.stages]
         self.steps = site.loop_steps
         self.location = site.location
         self.target = target
@@ -95,7 +93,11 @@ class Edge:
     def mask(self, x: torch.Tensor) -> torch.Tensor:
         """bool of the shape of `x`: its entries."""
         rows = _rows(x.detach())
-        return (rows != 0 if self.sparsifier is None else self.sparsifier(rows)).reshape(x.shape)
+        first, *others = self.sparsifiers
+        kept = rows != 0 if first is None else first(rows)
+        for sparsifier in others:  # among what is kept
+            kept = kept & sparsifier(torch.where(kept, rows, 0))
+        return kept.reshape(x.shape)
 
     def pack(self, x: torch.Tensor) -> torch.Tensor:
         """The entries of a tensor, packed; differentiable in it."""
@@ -141,6 +143,12 @@ class Edge:
 
     def __getstate__(self):
         return {**self.__dict__, "kernels": {}}
+
+
+def _sparsifier(site):
+    """That of a stage, which knows its blocks."""
+    chosen = site.sparsifier
+    return chosen if chosen is None or site.block_size is None else chosen.with_block(site.block_size)
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from ..errors import FormatError, ScheduleError
 from ..formats import Sum
 from ..sparsifiers import Calibrated
@@ -15,6 +17,9 @@ class Activation(SiteVerbs):
 
     Its leading axes are one, `b`, and its last one is `j`; formats and sparsifiers see this matrix. Steps of loops are
     those of the products that read it: `y[b, i] = sum_j x[b, j] * w[i, j]`.
+
+    A second `sparsify` behind a format chooses among what the first one kept, as STen's external sparsifier does after
+    the inline one; products read the last format.
     """
 
     def __init__(self, schedule, name: str):
@@ -44,12 +49,28 @@ class Activation(SiteVerbs):
     def _trial(self, step) -> None:
         super()._trial(step)
         sparsifier = getattr(step, "sparsifier", None)
+        if getattr(step, "master", None) is not None:
+            raise ScheduleError(
+                f"{step.mnemonic}: '{self.name}' is made in each call, so there is no Parameter that master= could "
+                "keep; leave it out",
+                location=step.location,
+            )
         if sparsifier is not None and (sparsifier.due() is not None or isinstance(sparsifier, Calibrated)):
             raise ScheduleError(
                 f"{step.mnemonic}: '{self.name}' is chosen anew in each call, so {type(sparsifier).__name__}, with "
-                "steps or batches of its own, belongs to a parameter; take Magnitude, Random or NM",
+                "steps or batches of its own, belongs to a parameter; take Magnitude, Random, NM or Threshold",
                 location=step.location,
             )
+
+    @property
+    def format(self):
+        """The format in which products read it."""
+        return self.site.stages[-1].format()
+
+    def _stage(self, step) -> Site:
+        stages = self.site.stages
+        begins = len(dataclasses.replace(self.site, steps=[*self.site.steps, step]).stages) > len(stages)
+        return dataclasses.replace(self.site, steps=[]) if begins else stages[-1]
 
     def __repr__(self) -> str:
         return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)
@@ -109,8 +130,7 @@ class ActivationGradient(Activation):
 def check_edge(site: Site, packed) -> None:
     """Raise, with the user's line, unless what is recorded on an edge can be built.
 
-    `packed` are the names of all that the schedule packs. How many values the format stores must follow from the shape
-    alone, so that nothing waits for the device to count.
+    `packed` are the names of all that the schedule packs.
     """
     path, _, edge = site.name.partition(":")
     others = {"in0": [f"{path}.weight"], "out.grad": [f"{path}.weight", f"{path}:in0"]}
@@ -120,19 +140,31 @@ def check_edge(site: Site, packed) -> None:
                 f"'{site.name}' is packed and so is '{other}'; one operand of a product may be, leave the other dense",
                 location=site.location,
             )
+    for stage in site.stages:
+        _check_stage(stage)
+
+
+def _check_stage(site: Site) -> None:
     format = site.format()
     format.require_code("pack")
-    reason = "parts of a sum share entries by their values" if isinstance(format, Sum) else _grows(format, site)
-    if reason:
+    if site.sparsifier is not None and not site.sparsifier.is_settled:
+        raise ScheduleError(
+            f"'{site.name}': {type(site.sparsifier).__name__} has not seen what passes; call s.calibrate(batches) before "
+            "build()",
+            location=site.location,
+        )
+    if isinstance(format, Sum):
         raise FormatError(
-            f"'{site.name}': the size of '{format}' depends on the values: {reason}; an activation needs a format "
-            "whose size follows from its shape",
+            f"'{site.name}': parts of a sum share entries by their values, which has no code for an activation; give it "
+            "one format",
             location=site.location,
         )
 
 
-def _grows(format, site: Site) -> str | None:
+def grows(format, site: Site) -> str | None:
     """Why the number of stored values is not known from the shape; None where it is."""
+    if isinstance(format, Sum):
+        return "parts of a sum share entries by their values"
     sparsifier, levels = site.sparsifier, format.prefix
     for n, level in enumerate(levels):
         extent = level.extent
@@ -148,6 +180,7 @@ def _grows(format, site: Site) -> str | None:
         if sparsifier is None or not sparsifier.counts:
             name = "no sparsifier" if sparsifier is None else f"'{type(sparsifier).__name__}'"
             return f"{name} says how many entries there are, take Magnitude, Random or NM"
-        if bool(format.tile) != sparsifier.needs_block:
+        bound = sparsifier if site.block_size is None else sparsifier.with_block(site.block_size)
+        if bool(format.tile) != (bound.needs_block or bool(getattr(bound, "block", None))):
             return "stored blocks go with a sparsifier of blocks, take BlockMagnitude or BlockRandom"
     return None

@@ -68,7 +68,11 @@ class SiteVerbs(Verbs):
                 "as s['path']; a tensor takes a sparsifier like lacis.Magnitude(0.9)",
                 location=step.location,
             )
-        self.site.trial(step)
+        self._stage(step).trial(step)
+
+    def _stage(self, step) -> Site:
+        """The site, with the verbs that a step must not contradict."""
+        return self.site
 
     def _take(self, step) -> None:
         self._trial(step)

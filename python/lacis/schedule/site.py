@@ -42,6 +42,20 @@ class Site:
         ranks = {2 if getattr(each, "sizes", ()) is None else each.rank for each in formats if not each.any_rank}
         return ranks == {2}
 
+    @property
+    def stages(self) -> list[Site]:
+        """Of an activation, the verbs before each further `sparsify` behind a format, and those from it on.
+
+        A parameter has one stage: another `sparsify` contradicts the first.
+        """
+        cut: list[list[Step]] = [[]]
+        for step in self.steps:
+            known = {each.mnemonic for each in cut[-1]}
+            if step.mnemonic == "sparsify" and {"sparsify", "set_format"} <= known:
+                cut.append([])
+            cut[-1].append(step)
+        return [dataclasses.replace(self, steps=steps) for steps in cut]
+
     def trial(self, step: Step) -> None:
         """Raise when `step` cannot be recorded here; records nothing."""
         step.check(self.steps)
@@ -75,6 +89,12 @@ class Site:
     def sparsifier(self):
         steps = self.of("sparsify")
         return steps[0].sparsifier if steps else None
+
+    @property
+    def master(self) -> tuple[str, float] | None:
+        """How the dense Parameter trains, where it stays, and its decay."""
+        step = next((step for step in self.of("sparsify") if step.master is not None), None)
+        return None if step is None else (step.master, step.decay)
 
     @property
     def blocks(self) -> list[tuple[int, ...]]:

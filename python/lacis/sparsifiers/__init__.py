@@ -24,6 +24,7 @@ from .magnitude import Magnitude
 from .movement import Movement
 from .nm import NM
 from .policy import Policy
+from .quantile import Quantile
 from .ramp import Ramp
 from .random import Random
 from .regrow import Regrow
@@ -36,6 +37,6 @@ __all__ = [
     "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule", "TopKBlocks",
     "Variable",
     "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Calibrated", "Candidates", "Given", "Inputs", "Keep",
-    "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "View",
+    "Magnitude", "Movement", "NM", "Policy", "Quantile", "Ramp", "Random", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "View",
     "Wanda", "as_sparsifier",
 ]  # fmt: skip

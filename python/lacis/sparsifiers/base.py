@@ -32,6 +32,12 @@ class Sparsifier:
 
     needs_block = False  # chooses blocks, whose sizes come from `.block(...)`
     counts = False  # keeps equally many entries (blocks) of all tensors of one shape
+    sees_values = False  # does `Schedule.calibrate` show it what passes an edge? Then `seen` and `settled` say what for
+
+    @property
+    def is_settled(self) -> bool:
+        """Does it know all that it chooses by?"""
+        return True
 
     def mask(self, tensor: torch.Tensor) -> torch.Tensor:
         """bool tensor of the shape and device of `tensor`: True where an entry is kept."""

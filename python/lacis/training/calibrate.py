@@ -11,16 +11,20 @@ from ..capture import Captured, capture_site, parse_statement
 from ..errors import DataError, ScheduleError
 from ..patterns.mask import check_mask
 from ..sparsifiers import Calibrated, Inputs
+from .seen_edges import SeenEdges
 
 
 class Calibration:
     """The sites of a schedule whose sparsifiers read inputs, on the dense model."""
 
-    def __init__(self, schedule):
+    def __init__(self, schedule, edges=None):
         self.model = schedule.model
         sites = [site for site in schedule.sites if isinstance(site.sparsifier, Calibrated)]
-        if not sites:
-            raise ScheduleError("calibrate: no sparsifier of the schedule reads inputs, as Wanda and SparseGPT do")
+        if not sites and not edges:
+            raise ScheduleError(
+                "calibrate: no sparsifier of the schedule reads inputs, as Wanda and SparseGPT do, or sees what passes, "
+                "as Quantile does"
+            )
         self.captured = [capture_site(self.model, site) for site in sites]
         for each in self.captured:
             _require_products(each)
@@ -118,20 +122,36 @@ class _Stop(Exception):
 @torch.no_grad()
 def calibrate(schedule, batches, blocks: str | None) -> None:
     """See `Schedule.calibrate`; the model is as before afterwards."""
-    calibration = Calibration(schedule)
+    edges = SeenEdges(schedule)
+    calibration = Calibration(schedule, edges)
+    batches = list(batches) if edges else batches
     model = schedule.model
     modes = [(module, module.training) for module in model.modules()]
     held = [(each.parameter, each.parameter.detach().clone()) for each in calibration.captured if blocks is not None]
     try:
         model.eval()
-        calibration.run(batches) if blocks is None else calibration.run_blocks(batches, blocks)
+        if edges:
+            _show(model, batches, edges)
+        if calibration.captured:
+            calibration.run(batches) if blocks is None else calibration.run_blocks(batches, blocks)
     finally:
         for parameter, values in held:
             parameter.copy_(values)
         for module, mode in modes:
             module.training = mode
+    edges.settle()
     for each in calibration.captured:
         each.site.solved = calibration.solved[each.name]
+
+
+def _show(model, batches, edges: SeenEdges) -> None:
+    hooks = edges.watch()
+    try:
+        for batch in batches:
+            _call(model, batch)
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def _require_products(captured: Captured) -> None:
