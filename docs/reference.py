@@ -29,7 +29,10 @@ SECTIONS = {
         *(lacis.require_equal_patterns, lacis.take_masks, lacis.Updates),
     ],
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Module, Kernels],
-    "Packed tensors": [lacis.pack, lacis.from_blocked_ell, lacis.PackedTensor, lacis.Pattern],
+    "Packed tensors": [
+        *(lacis.pack, lacis.from_blocked_ell, lacis.from_semi_structured, lacis.to_semi_structured),
+        *(lacis.PackedTensor, lacis.Pattern),
+    ],
     "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
     "Attention": [
         *(lacis.attention, lacis.merge_attention, lacis.softmax, lacis.PatternRule, lacis.Causal, lacis.Local),

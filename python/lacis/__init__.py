@@ -19,7 +19,7 @@ _ROOMS = {
         "SparseTensor", "SrBcrs", "Sum", "TwoFour", "decompose", "diagonal", "digit", "fuse", "iter", "nnz", "rank",
         "slot",
     ],
-    "packing": ["PackedTensor", "from_blocked_ell", "pack"],
+    "packing": ["PackedTensor", "from_blocked_ell", "from_semi_structured", "pack", "to_semi_structured"],
     "patterns": ["Pattern"],
     "activations": ["Activation", "activation"],
     "operators": ["Operator", "operator"],

@@ -192,3 +192,77 @@ def test_weights_say_what_they_have_instead():
             getattr(weight, name)
         with pytest.raises(lacis.DataError, match=f"a packed weight has no '{name}': .*{instead}"):
             setattr(weight, name, torch.zeros(7, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.int8])
+def test_semi_structured_arrays_are_bit_for_bit_those_of_torch(dtype):
+    from torch.sparse import _semi_structured_conversions as theirs
+
+    for rows, columns in ((32, 128), (96, 256)):
+        n, m = (1, 2) if dtype == torch.float32 else (2, 4)
+        order = torch.rand(rows, columns // m, m).argsort(-1).argsort(-1)
+        keep = (order < n) & (torch.rand(order.shape) < 0.8)  # some groups have fewer
+        w = torch.randint(1, 9, (rows, columns)).to(dtype) * keep.reshape(rows, columns)
+        packed = lacis.pack(w, lacis.NMFormat(n, m))
+        values, metadata = lacis.to_semi_structured(packed)
+        for mine, other in zip((values, metadata), theirs.sparse_semi_structured_from_dense_cutlass(w)):
+            assert mine.dtype == other.dtype and torch.equal(mine, other)
+        again = lacis.from_semi_structured(values, metadata).validate()
+        assert again.format == packed.format and torch.equal(again.to_dense(), w)
+        assert torch.equal(theirs.sparse_semi_structured_to_dense_cutlass(values, metadata), w)
+
+
+def test_semi_structured_values_have_gradients():
+    w = torch.tensor([0.0, 3.0]).repeat(32, 16)
+    packed = lacis.pack(w, lacis.NMFormat(1, 2))
+    packed = packed.with_values(packed.values.clone().requires_grad_())
+    values, metadata = lacis.to_semi_structured(packed)
+    lacis.from_semi_structured(values * 2, metadata).to_dense().sum().backward()
+    assert torch.equal(packed.values.grad, torch.full_like(packed.values, 2))
+
+
+@pytest.mark.parametrize(
+    "values, metadata, message",
+    [
+        (torch.ones(32), torch.ones(32, 4), "'values' must be a dense tensor with 2 axes"),
+        (torch.ones(32, 32).double(), torch.ones(32, 4), "torch has semi-structured float16.*not torch.float64"),
+        (torch.ones(30, 32).half(), torch.ones(30, 4).short(), r"are multiples of \[32, 32\], not \[30, 32\]"),
+        (torch.ones(32, 32).half(), torch.ones(32, 4).int(), r"must be torch.int16 \[32, 4\] on cpu, not torch.int32"),
+        (torch.ones(32, 32).half(), torch.zeros(32, 4).short(), "group 0 in row 0 is 0, 0, which are no 2 of 4"),
+    ],
+)
+def test_semi_structured_arrays_that_do_not_fit(values, metadata, message):
+    with pytest.raises(lacis.DataError, match=message):
+        lacis.from_semi_structured(values, metadata)
+
+
+def test_semi_structured_needs_its_format_and_whole_tiles():
+    with pytest.raises(lacis.FormatError, match=r"keep 1 of 2.*to.lacis.NMFormat.1, 2.. stores"):
+        lacis.to_semi_structured(lacis.pack(D, lacis.Csr))
+    with pytest.raises(lacis.FormatError, match=r"multiples of \[32, 64\] rows and columns, not \[32, 32\]"):
+        lacis.to_semi_structured(lacis.pack(torch.zeros(32, 32).half(), lacis.TwoFour))
+
+
+RAGGED = "(i, j, k) -> (i : dense, j : ragged, k : dense)"
+
+
+@pytest.mark.parametrize("lengths", [(4, 0, 7, 1), (0, 0), (3,)])
+def test_jagged_tensors_share_their_arrays(lengths):
+    rows = [torch.randn(length, 3) for length in lengths]
+    nested = torch.nested.nested_tensor(rows, layout=torch.jagged)
+    packed = lacis.pack(nested, RAGGED).validate()
+    assert packed.shape == (len(rows), max(lengths), 3) and packed.nnz == 3 * sum(lengths)
+    assert packed.storage["pos1"] is nested.offsets() and packed.values.data_ptr() == nested.values().data_ptr()
+    for row, mine, back in zip(rows, packed.to_dense(), packed.to_torch().unbind()):
+        assert torch.equal(mine[: len(row)], row) and not mine[len(row) :].any() and torch.equal(back, row)
+    assert torch.equal(lacis.pack(nested, lacis.Csf(3)).to_dense(), packed.to_dense())
+
+
+def test_nested_tensors_that_are_not_jagged():
+    with pytest.raises(lacis.DataError, match="is packed in the layout torch.jagged"):
+        lacis.pack(torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)]), RAGGED)
+    narrow = torch.nested.narrow(
+        torch.ones(2, 5, 3), 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged
+    )
+    with pytest.raises(lacis.DataError, match="ragged along axis 1, without gaps"):
+        lacis.pack(narrow, RAGGED)

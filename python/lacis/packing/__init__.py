@@ -4,5 +4,6 @@
 from .blocked_ell import from_blocked_ell
 from .pack import pack
 from .packed import PackedTensor
+from .semi_structured import from_semi_structured, to_semi_structured
 
-__all__ = ["PackedTensor", "from_blocked_ell", "pack"]
+__all__ = ["PackedTensor", "from_blocked_ell", "from_semi_structured", "pack", "to_semi_structured"]

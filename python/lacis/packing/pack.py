@@ -8,6 +8,7 @@ import torch
 from ..patterns.build import for_tensor
 from ..patterns.conversion import placed_entries
 from .entries import entries_of
+from .jagged import from_jagged, is_jagged
 from .packed import PackedTensor
 from .scipy_matrices import from_scipy, is_scipy
 
@@ -15,10 +16,10 @@ from .scipy_matrices import from_scipy, is_scipy
 def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
     """Store a tensor in a format.
 
-    `tensor` is dense, COO, CSR, CSC, BSR, BSC, a sparse matrix of SciPy, or packed already, of any dtype; `mask`, bool
-    of the same shape and device, names the entries. Without one they are what a sparse tensor stores, or the elements
+    `tensor` is dense, COO, CSR, CSC, BSR, BSC, a sparse matrix of SciPy, nested and jagged, or packed already, of any
+    dtype; `mask`, bool of the same shape and device, names the entries. Without one they are what a sparse tensor stores, or the elements
     that are not zero.
-    Duplicates are kept by formats that keep them (COO), and summed for the others. Gradients do not flow back.
+    A jagged tensor that is packed ragged shares its values and offsets. Duplicates are kept by formats that keep them (COO), and summed for the others. Gradients do not flow back.
 
     >>> import torch
     >>> packed = pack(torch.tensor([[0.0, 2.0], [3.0, 0.0]]), "(i, j) -> (i : dense, j : compressed)")
@@ -29,6 +30,10 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
     widths that are too small.
     """
     tensor = from_scipy(tensor) if is_scipy(tensor) else tensor
+    if isinstance(tensor, torch.Tensor) and tensor.is_nested and mask is None:
+        tensor = from_jagged(tensor)
+        format = for_tensor(format, tensor.shape)
+        return tensor if is_jagged(format, tensor.shape) else tensor.to(format)
     if isinstance(tensor, PackedTensor):
         entries = tensor.entries() if mask is None else entries_of(tensor.to_dense(), mask)
     else:

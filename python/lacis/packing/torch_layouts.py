@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed tensors as torch's own sparse layouts, where torch has one."""
+"""Packed tensors as torch's own layouts, sparse and jagged, where torch has one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Bcsc, Bsr, Coo, Csc, Csr, Dense
+from .jagged import is_jagged, to_jagged
 
 
 def to_torch(packed) -> torch.Tensor:
@@ -19,7 +20,7 @@ def to_torch(packed) -> torch.Tensor:
             return build(packed, tuple(packed.shape))
     raise FormatError(
         f"torch has no layout for '{packed.format}'; it has Csr, Csc, Coo, Bsr and Bcsc with blocks that divide "
-        "the shape, and Dense"
+        "the shape, Dense, and nested tensors of jagged layout for '(i, j, k) -> (i : dense, j : ragged, k : dense)'"
     )
 
 
@@ -62,4 +63,5 @@ _LAYOUTS = [
     (_is_blocked(Bsr), _compressed(torch.sparse_bsr)),
     (_is_blocked(Bcsc), _compressed(torch.sparse_bsc)),
     (_is_any_rank(Dense), lambda packed, shape: packed.to_dense()),
+    (is_jagged, to_jagged),
 ]
