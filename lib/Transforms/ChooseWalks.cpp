@@ -11,6 +11,7 @@
 #include "Expression.h"
 #include "OwnerForm.h"
 #include "RequestedWalk.h"
+#include "SharedRows.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -25,7 +26,7 @@ using namespace lacis;
 namespace {
 
 /// The forms that a step may ask for; of each the levels know whether they have it.
-constexpr StringLiteral kCompanion = "companion", kForms[] = {"list", "push", kCompanion};
+constexpr StringLiteral kShare = "share", kCompanion = "companion", kForms[] = {"list", "push", kShare, kCompanion};
 
 /// The axes of the operand that the output has too.
 SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) {
@@ -103,11 +104,24 @@ bool firstLevelHas(StringRef fact, OpOperand &operand) {
                                [&](Digit digit) { return digit.axis < flags.size() && flags[digit.axis]; });
 }
 
+/// Is `fact` known of the axis of the output that a share of entries has its rows of?
+bool rowsAre(StringRef fact, OpOperand &operand, ArrayRef<unsigned> axes) {
+  BlockArgument argument = argumentOf(operand.get());
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(argument.getArgNumber(), fact);
+  SmallVector<Digit> row = sharedDigits(formatOf(operand.get()), axes);
+  return flags && !row.empty() && row[0].axis < flags.size() && flags[row[0].axis];
+}
+
 /// The form that a step asks for, or the best one.
 FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, ArrayRef<unsigned> axes) {
   FormatAttr format = formatOf(operand.get());
-  if (asked.form.empty())
-    return bestForm(format, axes, {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand)});
+  auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  if (asked.form.empty()) {
+    bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
+    return bestForm(format, axes,
+                    {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand), hypersparse});
+  }
   auto refuse = [&] { return emitError(*asked.formLocation) << "own: "; };
   const auto *form = llvm::find(kForms, asked.form);
   if (form == std::end(kForms)) {
@@ -119,7 +133,10 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
     return refuse() << "walk says already how operand '" << asked.operand << "' is walked";
   if (operand.get().getDefiningOp<PartOp>() && *form != kCompanion)
     return refuse() << "operand '" << asked.operand << "' is a sum, each of whose parts meets every element of the output";
-  if (std::string objection = objectionTo(*form, format, axes); !objection.empty())
+  std::string objection = objectionTo(*form, format, axes);
+  if (objection.empty() && *form == kShare)
+    objection = objectionToParts(generic);
+  if (!objection.empty())
     return refuse() << "operand '" << asked.operand << "' has no form '" << *form << "': " << objection;
   return OwnerForm{*form, "asked for"};
 }

@@ -148,6 +148,12 @@ void LevelWalk::emitListed(OpBuilder &b, Value number, unsigned last, Body body)
   end = all;
 }
 
+LevelWalk::Values LevelWalk::emitAt(OpBuilder &b, Value lo, Value position, ValueRange carried, Body body) {
+  SmallVector<Type> types(format.getLevels()[0].getDigits().size(), b.getIndexType());
+  auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, 0, lo, position);
+  return emitFound(b, 0, Values(found.getDigits()), position, carried, body);
+}
+
 /// A loop for each digit of a dense level, then its position by arithmetic.
 LevelWalk::Values LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned which, Value parent, Values &known,
                                        ValueRange carried, Body body) {

@@ -39,6 +39,8 @@ public:
   /// the levels before `end` the body gets the position.
   void emitListed(mlir::OpBuilder &b, mlir::Value number, unsigned end, Body body);
   mlir::Value getRoom(mlir::OpBuilder &b);
+  /// The same at a position of the first level, which is there and no padding, below `lo`, with carried values.
+  Values emitAt(mlir::OpBuilder &b, mlir::Value lo, mlir::Value position, mlir::ValueRange carried, Body body);
   std::string loopName(unsigned level) const;
 
 private:

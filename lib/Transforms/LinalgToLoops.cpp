@@ -8,6 +8,7 @@
 #include "Expression.h"
 #include "ListedRows.h"
 #include "PushedTile.h"
+#include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -326,6 +327,7 @@ LogicalResult NestBuilder::run() {
                         : *operand ? buildScattered(root, letters, output, **operand)
                         : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
                         : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
+                        : owner("share") ? SharedRows(root, *owner("share"), letters, output, sizes).build(b)
                                    : buildDense(root, letters, output);
   if (failed(built))
     return failure();

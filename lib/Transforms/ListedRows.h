@@ -15,7 +15,6 @@ public:
   llvm::LogicalResult build(mlir::OpBuilder &b);
 
 private:
-  llvm::LogicalResult fillAll(mlir::OpBuilder &b);
   void openLoops(mlir::OpBuilder &b, Letter &letter);
   bool isListed(Digit digit) const;
 

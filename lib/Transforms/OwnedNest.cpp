@@ -88,3 +88,40 @@ FailureOr<Value> OwnedNest::write(OpBuilder &b, Expression &expression) {
     WriteOp::create(b, loc, *value, output, place, Value(), IntegerAttr());
   return value;
 }
+
+/// Is the value zero, as far as folding shows?
+static bool isZero(Value value) {
+  Operation *op = value.getDefiningOp();
+  SmallVector<OpFoldResult> folded;
+  if (!op || matchPattern(value, m_PosZeroFloat()) || matchPattern(value, m_Zero()))
+    return op != nullptr;
+  if (op->getNumResults() != 1 || failed(op->fold(folded)) || folded.size() != 1)
+    return false;
+  auto constant = dyn_cast<Attribute>(folded[0]);
+  return constant ? matchPattern(constant, m_PosZeroFloat()) || matchPattern(constant, m_Zero())
+                  : value != cast<Value>(folded[0]) && isZero(cast<Value>(folded[0]));
+}
+
+LogicalResult OwnedNest::fillAll(OpBuilder &b) {
+  SmallVector<Letter> all(letters);
+  for (Letter &letter : all) {
+    letter.coordinate = openLoop(b, "unlisted." + letter.name, letter.size).getCoordinate();
+    loops.back()->setAttr("lacis.unlisted", b.getUnitAttr());
+  }
+  Expression expression(sizes);
+  expression.setEmpty();
+  Letters own = std::exchange(letters, all);
+  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
+  FailureOr<Value> written = write(inner, expression);
+  letters = own;
+  LoopOp nest = loops.front();
+  closeLoops();
+  if (failed(written))
+    return failure();
+  bool zeros = isZero(*written);
+  auto function = cast<func::FuncOp>(output.getOwner()->getParentOp());
+  function.setArgAttr(output.getArgNumber(), "lacis.listed", b.getBoolAttr(zeros));
+  if (zeros)
+    nest.erase();
+  return success();
+}

@@ -30,6 +30,8 @@ protected:
   mlir::OpBuilder compose(mlir::OpBuilder inner, llvm::function_ref<bool(const Letter &)> isKnown);
   /// Writes the element at the letters' coordinates; answers its value.
   llvm::FailureOr<mlir::Value> write(mlir::OpBuilder &b, Expression &expression);
+  /// for i: y[i] = finish(init), which rows with entries write over; an output of zeros needs no nest for that.
+  llvm::LogicalResult fillAll(mlir::OpBuilder &b);
   /// The letters' coordinates, of which the expression knows the digits.
   llvm::SmallVector<mlir::Value> coordinates(Expression &expression);
 

@@ -4,7 +4,8 @@
 ///
 /// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
 /// each coordinate once *list* their rows: one position, one owner. Where the leading levels are located and levels below
-/// find bounded digits of the output, these are *pushed* to a tile that the owner has to itself. What is left is walked by
+/// find bounded digits of the output, these are *pushed* to a tile that the owner has to itself. Levels that name a row for
+/// each of their positions *share*: units take equal shares of these. What is left is walked by
 /// the companion index, whose leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two;
 /// see docs/steps/own.md.)
 #include "OwnerForm.h"
@@ -79,6 +80,48 @@ static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
   return "";
 }
 
+/// One coordinate for each position, in ascending order.
+static bool namesInOrder(LevelAttr level) {
+  CoordinateInterface coordinate = level.getCoordinate();
+  return coordinate.isStored() && coordinate.isOrdered() && coordinate.canSeek() && !coordinate.isPadded();
+}
+
+SmallVector<Digit> lacis::sharedDigits(FormatAttr format, ArrayRef<unsigned> axes) {
+  SmallVector<Digit> row;
+  for (auto [number, level] : llvm::enumerate(format.getLevels())) {
+    bool isListed = number == 0 ? level.isRandomAccess() : level.getExtent().followsParent();
+    if (!isListed || !namesInOrder(level))
+      return row;
+    for (Digit digit : level.getDigits()) {
+      if (!llvm::is_contained(axes, digit.axis))
+        return row;
+      row.push_back(digit);
+    }
+  }
+  return row;
+}
+
+static std::string objectionToShare(FormatAttr format, ArrayRef<unsigned> axes) {
+  if (isLocated(format, axes))
+    return "its levels are located, and no position is shared";
+  if (!format.hasCode())
+    return kNoLoops.str();
+  LevelAttr first = format.getLevels()[0];
+  std::string names = namesOf(format, first);
+  if (!namesInOrder(first) || !first.isRandomAccess())
+    return "level 0 does not name " + names + " for each position, in ascending order";
+  SmallVector<Digit> row = sharedDigits(format, axes);
+  if (row.empty())
+    return "level 0 is of " + names + ", and the output does not have the first of that";
+  if (hasOnly(first, axes) && first.getCoordinate().isUnique())
+    return "level 0 lists each " + names + " once";
+  for (LevelAttr level : format.getLevels())
+    for (Digit digit : level.getDigits())
+      if (llvm::is_contained(axes, digit.axis) && !llvm::is_contained(row, digit) && !::isLocated(level, axes))
+        return "a level below finds " + namesOf(format, level) + " of the output too";
+  return "";
+}
+
 /// Elements of a tile that stay in the first-level cache with 32 lanes of 4 bytes each.
 static constexpr int64_t kMostPushed = 256;
 
@@ -107,7 +150,10 @@ static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
 }
 
 std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
-  return form == "list" ? objectionToList(format, axes) : form == "push" ? objectionToPush(format, axes) : "";
+  return form == "list"    ? objectionToList(format, axes)
+         : form == "push"  ? objectionToPush(format, axes)
+         : form == "share" ? objectionToShare(format, axes)
+                           : "";
 }
 
 /// A list, or why not.
@@ -122,12 +168,25 @@ static OwnerForm listOr(FormatAttr format, RowFacts rows) {
   return {"list", "level 0 lists each " + names + " once"};
 }
 
+/// Equal shares, or why not. Where rows have entries, an index tells how many: their sums run on in registers, several at
+/// once (bench/owner_forms.py).
+static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
+  std::string names = namesOf(format, format.getLevels()[0]);
+  if (format.getNumTileLevels() != 0)
+    return {"companion", "tiles are made of blocks in the order of all " + names};
+  if (!rows.hypersparse)
+    return {"companion", "shares of entries are for a CPU where most " + names + " have none"};
+  return {"share", "most " + names + " have no entry"};
+}
+
 OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   if (isLocated(format, axes))
     return {"locate", ""};
   std::string toList = objectionToList(format, axes);
   if (toList.empty())
     return listOr(format, rows);
+  if (objectionToShare(format, axes).empty())
+    return shareOr(format, rows);
   if (!objectionToPush(format, axes).empty())
     return {"companion", toList};
   // Each entry loads and stores an element of the tile; measured by bench/owner_forms.py.

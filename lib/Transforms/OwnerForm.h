@@ -10,7 +10,7 @@ namespace lacis {
 
 /// A form and why it is taken.
 struct OwnerForm {
-  llvm::StringRef name; // locate, list, push or companion
+  llvm::StringRef name; // locate, list, push, share or companion
   std::string why;
 };
 
@@ -25,12 +25,17 @@ unsigned listedLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 /// to a tile.
 unsigned ownerLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 
+/// The digits of such an output that the first levels name for each of their positions, in ascending order: a row, which
+/// several neighbours may name. None where the levels begin with another digit.
+llvm::SmallVector<Digit> sharedDigits(FormatAttr format, llvm::ArrayRef<unsigned> axes);
+
 /// Why the levels of `format` cannot own an output with these axes in that form, or nothing.
 std::string objectionTo(llvm::StringRef form, FormatAttr format, llvm::ArrayRef<unsigned> axes);
 /// What is known of the coordinates of the first level.
 struct RowFacts {
   bool uneven; // some have far more entries than most
   bool filled; // most of many are listed
+  bool hypersparse; // most of many rows have no entry, and the sum has parts
 };
 /// The best form of the levels.
 OwnerForm bestForm(FormatAttr format, llvm::ArrayRef<unsigned> axes, RowFacts rows);

@@ -47,12 +47,12 @@ OTHERS = [
     (
         "(i, j) -> (i : compressed<unique=false>, j : singleton)",
         "companion",
-        "level 0 may list one i more than once",
+        "shares of entries are for a CPU where most i have none",
     ),
     (
         "(i, j) -> ((i, j) : compressed)",
         "companion",
-        "level 0 is of (i, j), and the output does not have all of that",
+        "shares of entries are for a CPU where most (i, j) have none",
     ),
     ("(i, j) -> (i floordiv 4 : dense, j : compressed, i mod 4 : dense)", "locate", ""),
     (

@@ -13,6 +13,7 @@ from ..errors import DataError, ScheduleError
 from ..formats import Sum
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.uneven import most_are_empty
 from ..schedule.steps import Step
 from .cost import Work, slabs
 from .epilogue import Epilogue
@@ -159,7 +160,9 @@ def hints(letters, operand: PackedTensor | Pattern, kind: str | None = None) -> 
     eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
     tf32 = not on_cpu and torch.backends.cuda.matmul.fp32_precision == "tf32"
     filled = tuple(letter for letter, flag in zip(letters, pattern.filled) if flag)
-    known = {"uneven": uneven, "large": large, "filled": filled, "eighths": eighths, "tf32": tf32}
+    flags = most_are_empty(pattern.parts.values(), pattern.shape) if on_cpu else ()
+    empty = tuple(letter for letter, flag in zip(letters, flags) if flag)
+    known = {"uneven": uneven, "large": large, "filled": filled, "hypersparse": empty, "eighths": eighths, "tf32": tf32}
     return {**known, "slabs": None if on_cpu else _slabs(operand)}
 
 

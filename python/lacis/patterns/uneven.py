@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the entries of a pattern fall along its axes: unevenly, or on most of the coordinates."""
+"""How the entries of a pattern fall along its axes: unevenly, on most of the coordinates, or on few."""
 
 from __future__ import annotations
 
@@ -49,4 +49,19 @@ def most_are_listed(parts, shape) -> tuple[bool, ...]:
     if has_axes and listed is not None and getattr(level.coordinate, "unique", False):
         for digit in level.digits:
             flags[digit.axis] = listed.numel() >= max(1024, level.size(shape) / 2)
+    return tuple(flags)
+
+
+def most_are_empty(parts, shape) -> tuple[bool, ...]:
+    """For each axis of 1024 coordinates or more: have at least half of them no entry, by what the first level names?
+
+    Then shares of the entries are fewer than the rows. From the arrays' sizes alone; False for the parts of a sum.
+    """
+    flags, (first, *others) = [False] * len(shape), parts
+    named = first.buffers.get("crd0")
+    if others or first.format.bindings or named is None:
+        return tuple(flags)
+    for digit in first.format.levels[0].digits:
+        size = digit.extent(shape)
+        flags[digit.axis] = size >= 1024 and 2 * named.numel() <= size
     return tuple(flags)

@@ -40,7 +40,7 @@ static int64_t jamRows(ScheduleBuilder &schedule, StringRef lane, ArrayRef<LoopO
 static Operation *roundsOf(LevelLoopOp walk) {
   std::optional<int64_t> trip = formatOf(walk.getTensor()).getLevels()[walk.getLevel()].getExtent().getTrip();
   auto around = dyn_cast<LoopOp>(walk->getParentOp());
-  bool isShort = trip && *trip <= kSums && around && around.getNumResults() != 0 && !isMarked(around);
+  bool isShort = trip && *trip <= kSums && around && combinerOf(around) && !isMarked(around);
   return isShort ? around : walk.getOperation();
 }
 
@@ -125,6 +125,8 @@ static void emptyInTiles(ScheduleBuilder &schedule, StringRef lane, const CopyRu
 static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule copy, int64_t most) {
   Nest &nest = schedule.getNest();
   LoopOp vectors = nest.find(lane);
+  if (!edgesOfShares(nest).empty()) // parts of rows stand in a workspace, which a case has none of
+    return;
   if (!vectors || knownSize(vectors.getUpper()) || knownDivisor(vectors.getUpper()) > most)
     return;
   auto isFree = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
@@ -193,6 +195,10 @@ static void scheduleMain(ScheduleBuilder &schedule) {
     scheduleCopies(schedule, lane, copy);
     openLanes(schedule, lane, lanes);
     schedule.vectorize(lane + "1", lanes);
+    if (std::string edges = edgesOfShares(nest); !edges.empty()) {
+      schedule.split(edges + lane, lanes);
+      schedule.vectorize(edges + lane + "1", lanes);
+    }
   }
   int64_t rows = jamRows(schedule, lane, nest.mainChain());
   interleaveSums(schedule, nest.mainChain().front(), rows * (lane.empty() ? outputBytes(nest) : kPanelBytes));

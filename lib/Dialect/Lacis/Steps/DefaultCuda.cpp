@@ -146,6 +146,12 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
   else if (rows)
     scheduleRows(schedule, rows, longRows ? kLongWarps : isRead ? kManyWarps : kWarps);
   scheduleColumns(schedule, tile, vector);
+  if (std::string edges = edgesOfShares(nest); !edges.empty()) {
+    schedule.split(edges + lane.str(), copy.panel);
+    LoopOp parts = outermostLoop(nest.find(edges + lane.str() + "0"));
+    scheduleWarps(schedule, parts.getName().str(), share);
+    scheduleColumns(schedule, edges + tile, vector);
+  }
 }
 
 /// A thread owns a coordinate of the innermost loop that has no mark, where no loop of the nest is bound to threads.

@@ -3,6 +3,8 @@
 /// The nest that writes all rows before those that an operand lists, on a CPU: runs of neighbours, in vectors.
 #include "DefaultSchedule.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -13,6 +15,13 @@ static constexpr int64_t kRun = 1024, kRunOfRows = 128, kRows = 16, kVector = 16
 bool lacis::runsOverList(Nest &nest) {
   func::FuncOp function = nest.getFunction();
   return function.getArgAttr(function.getNumArguments() - 1, "lacis.listed") != nullptr;
+}
+
+std::string lacis::edgesOfShares(Nest &nest) {
+  for (auto size : nest.getFunction().getBody().getOps<arith::ConstantIndexOp>())
+    if (auto name = size->getAttrOfType<StringAttr>("lacis.share"))
+      return (name.getValue() + ".").str();
+  return "";
 }
 
 void lacis::scheduleUnlisted(ScheduleBuilder &schedule) {

@@ -77,6 +77,8 @@ std::string openCase(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t mo
 bool runsOverList(Nest &nest);
 /// Schedules the nest that writes the rows which an operand does not list, for a CPU: runs of neighbours, in vectors.
 void scheduleUnlisted(ScheduleBuilder &schedule);
+/// What the loops over the rows that several shares of an operand meet begin with (`i_j.`), or nothing (see own).
+std::string edgesOfShares(Nest &nest);
 /// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
 bool isSampled(Nest &nest);
 /// The innermost loop over a digit of a stored block, or null. Its consecutive iterations read consecutive elements of

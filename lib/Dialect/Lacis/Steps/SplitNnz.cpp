@@ -117,9 +117,21 @@ static LogicalResult splitPositions(LevelLoopOp loop, int64_t factor, Location l
   return success();
 }
 
+/// The size of the shares that an operand owns its rows in (see own), which are cut from the beginning; or null.
+static arith::ConstantIndexOp sizeOfShares(Nest &nest, StringRef loop) {
+  for (auto size : nest.getFunction().getBody().getOps<arith::ConstantIndexOp>())
+    if (auto name = size->getAttrOfType<StringAttr>("lacis.share"); name && name.getValue() == loop)
+      return size;
+  return {};
+}
+
 LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
   if (getFactor() <= 0)
     return emitError(loc) << "split_nnz: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
+  if (arith::ConstantIndexOp shares = sizeOfShares(nest, getLoop())) {
+    shares.setValueAttr(IntegerAttr::get(IndexType::get(getContext()), getFactor()));
+    return success();
+  }
   SmallVector<Operation *> whole = nest.findAll(getLoop());
   if (whole.size() == 1 && isa<LevelLoopOp>(whole[0]))
     return splitPositions(cast<LevelLoopOp>(whole[0]), getFactor(), loc);
