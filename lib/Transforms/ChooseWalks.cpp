@@ -66,12 +66,41 @@ bool walksEntries(FormatAttr format) {
          (prefix[0].isRandomAccess() && llvm::all_of(prefix.drop_front(), follows));
 }
 
+/// Do the levels hold entries alone, in the order of their coordinates?
+bool listsInOrder(FormatAttr format) {
+  if (!format.getBindings().empty() || format.getNumTileLevels() != 0 || !format.hasCode())
+    return false;
+  auto isListed = [](LevelAttr level) {
+    CoordinateInterface coordinate = level.getCoordinate();
+    bool hasNoGaps = level.getExtent().hasOwner() || level.getExtent().followsParent();
+    return coordinate.isStored() && coordinate.isOrdered() && !coordinate.isPadded() && hasNoGaps;
+  };
+  ArrayRef<LevelAttr> levels = format.getLevels();
+  auto dense = levels.take_while([](LevelAttr level) { return level.getExtent().coversDomain(); });
+  return dense.size() < levels.size() && llvm::all_of(levels.drop_front(dense.size()), isListed) &&
+         llvm::all_of(dense, [](LevelAttr level) { return level.getCoordinate().isImplicit(); });
+}
+
+SmallVector<Digit> digitsOf(ArrayRef<LevelAttr> levels) {
+  SmallVector<Digit> digits;
+  for (LevelAttr level : levels)
+    llvm::append_range(digits, level.getDigits());
+  return digits;
+}
+
+/// A companion in the order of the format itself: its positions are slots, and need no link.
+FormatAttr withoutLink(FormatAttr format, FormatAttr companion) {
+  if (!companion || !listsInOrder(format) || digitsOf(format.getLevels()) != digitsOf(companion.getLevels()))
+    return companion;
+  return FormatAttr::get(format.getContext(), companion.getAxes(), companion.getLevels().drop_back());
+}
+
 /// The tensor, or its companion whose positions are its entries.
 FailureOr<Value> walkEntries(OpBuilder &b, Location loc, Value tensor) {
   FormatAttr format = formatOf(tensor);
   if (walksEntries(format))
     return tensor;
-  FormatAttr companion = format.companion({});
+  FormatAttr companion = withoutLink(format, format.companion({}));
   if (!nestsDigits(companion))
     return emitError(loc) << "no walk of '" << format << "' goes entry by entry";
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -161,7 +190,7 @@ LogicalResult walkCompanion(linalg::GenericOp generic, OpOperand &operand, const
                             ArrayRef<unsigned> axes) {
   auto type = cast<RankedTensorType>(operand.get().getType());
   FormatAttr format = formatOf(operand.get());
-  FormatAttr companion = format.companion(asked ? ArrayRef(asked.axes) : axes);
+  FormatAttr companion = withoutLink(format, format.companion(asked ? ArrayRef(asked.axes) : axes));
   if (asked && (!companion || !isLocated(companion, axes)))
     return refuseMeeting(asked, generic, operand, axes);
   if (!companion || !nestsDigits(companion) || !isLocated(companion, axes))

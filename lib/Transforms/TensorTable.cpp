@@ -164,6 +164,9 @@ void TensorTable::addStorage(Value tensor) {
     positions = addLevel(source, format.getLevels()[n], n, axes, std::move(positions));
   if (isa_and_nonnull<RegroupOp>(tensor.getDefiningOp()))
     addArray(source, "origin", b.getI32Type(), SmallVector<Dimension>{{unknown(), 0}});
+  bool isLinked = llvm::any_of(format.getLevels(), [](LevelAttr level) { return level.getExtent().isLink(); });
+  if (isa_and_nonnull<WalkOp>(tensor.getDefiningOp()) && !isLinked && positions.size() == 1)
+    links.push_back({source, positions[0].size}); // its positions are slots themselves
   if (source.kind == TensorSource::Derived)
     return;
   SmallVector<Dimension> values{{positions, 0}};

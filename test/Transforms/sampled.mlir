@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-lower-patterns -lacis-choose-walks -lacis-linalg-to-loops | FileCheck %s
 
-// A product sampled on a pattern goes entry by entry; what holds no entry is not set.
+// A product sampled on a pattern goes entry by entry, in the order of the slots; what holds no entry is not set.
 // CHECK-LABEL: func.func @csr(
 // CHECK-SAME:    %[[P:[^:]*]]: tensor<?x?xi1, {{.*}} %[[A:[^:]*]]: tensor<?x?xf32>{{.*}} %[[B:[^:]*]]: tensor<?x?xf32>{{.*}} %[[Y:[^:]*]]: tensor<{{.*}}lacis.sample = 0
-// CHECK:         %[[W:.*]] = lacis.walk %[[P]] {{.*}} (i : compressed<unique=false>, j : singleton, link)
+// CHECK:         %[[W:.*]] = lacis.walk %[[P]] {{.*}} (i : compressed<unique=false>, j : singleton)>>
 // CHECK:         %[[ROOM:.*]] = lacis.positions %[[W]][0]
 // CHECK:         lacis.loop "i_j" %[[N:.*]] to %[[ROOM]]
 // CHECK:           %[[LO:.*]], %[[HI:.*]] = lacis.bounds %[[W]][0]
@@ -12,11 +12,10 @@
 // CHECK:           arith.cmpi slt, %[[POS]], %[[HI]]
 // CHECK:             %[[I:.*]], %{{.*}} = lacis.coordinate %[[W]][0] at %[[POS]]
 // CHECK:             %[[J:.*]], %{{.*}} = lacis.coordinate %[[W]][1] at %[[POS]]
-// CHECK:             %[[SLOT:.*]] = lacis.locate %[[W]][2] at %[[POS]]
 // CHECK:             %[[SUM:.*]] = lacis.loop "k" %[[K:.*]] to
 // CHECK:               lacis.read %[[A]][%[[I]], %[[K]]]
 // CHECK:               lacis.read %[[B]][%[[J]], %[[K]]]
-// CHECK:             lacis.set %[[SUM]] to %[[Y]] at %[[SLOT]]
+// CHECK:             lacis.set %[[SUM]] to %[[Y]] at %[[POS]]
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>]
 func.func @csr(%p: !lacis.pattern<?x?, #csr>, %a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> tensor<?x?xf32, #csr> {

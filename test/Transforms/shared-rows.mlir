@@ -78,3 +78,20 @@ func.func @difference(%w: tensor<?x?xf32, #coo> {lacis.name = "w"}, %init: tenso
   } -> tensor<?xf32>
   return %y : tensor<?xf32>
 }
+
+// -----
+
+// A companion in the order of the format has no link: its positions are slots.
+// CHECK-LABEL: func.func @index(
+// CHECK:         lacis.walk {{.*}} to tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>)>>
+#coo = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>
+func.func @index(%w: tensor<?x?xf32, #coo> {lacis.name = "w"}, %init: tensor<?xf32>) -> tensor<?xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+                       iterator_types = ["parallel", "reduction"], lacis.loops = ["i", "j"]}
+      ins(%w : tensor<?x?xf32, #coo>) outs(%init : tensor<?xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}

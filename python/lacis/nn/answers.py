@@ -89,9 +89,10 @@ class Answers(NoTensor, Used):
 
     @property
     def derived_bytes(self) -> int:
-        """Bytes of all derived arrays, those of gradients and of autocast regions included."""
-        names = [(part, name) for part in self._parts() for held in part.derived.values() for name in held.values()]
-        return sum(getattr(part, name).numel() * getattr(part, name).element_size() for part, name in names)
+        """Bytes of all derived arrays beside the weight's own, those of gradients and of autocast regions included."""
+        found = {name: part for part in self._parts() for held in part.derived.values() for name in held.values()}
+        arrays = [getattr(part, name) for name, part in found.items() if name not in part.format.buffers]
+        return sum(array.numel() * array.element_size() for array in arrays)
 
     def bind(self, arrays, dtype: torch.dtype | None = None) -> list[tuple[str, str]]:
         """Where the tensors are that kernels take: (part, attribute); derived ones are made.

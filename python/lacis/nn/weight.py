@@ -95,11 +95,11 @@ class PackedPart(torch.nn.Module):
         self._known.note(self)
 
     def derived_of(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
-        """All that kernels walk beside a pattern and its values, by name of the buffer."""
+        """All that kernels walk beside a pattern's own arrays and its values, by name of the buffer."""
         found = {}
         for text, names in self.derived.items():
             made = self._arrays_of(pattern, text, values)
-            found.update({names[name]: tensor for name, tensor in made.items()})
+            found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
         return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode
@@ -130,9 +130,11 @@ class PackedPart(torch.nn.Module):
         if key not in self.derived:
             pattern = self.packed().pattern
             arrays = self._arrays_of(pattern, key, self.values)
-            names = {name: f"derived{len(self.derived)}_{name}" for name in arrays}
+            shared = {id(tensor): name for name, tensor in self.own_arrays.items()}
+            names = {n: shared.get(id(t), f"derived{len(self.derived)}_{n}") for n, t in arrays.items()}
             for name, tensor in arrays.items():
-                self.register_buffer(names[name], tensor, persistent=False)
+                if names[name] not in self._buffers:
+                    self.register_buffer(names[name], tensor, persistent=False)
             self.derived[key] = names
             if copied:
                 self._note_copy(key, pattern)

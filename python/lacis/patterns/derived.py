@@ -18,20 +18,24 @@ def companion_arrays(structure: Structure, format: Format | str) -> dict[str, to
     """The arrays of a companion `format` of a structure, by name: `pos1`, `crd1`, `link2`.
 
     Entries are the stored blocks that are not padding, sorted by the companion's coordinates and then by slot.
-    `format` ends, above its stored blocks, with a `link` level, which holds the slot of each position. The host waits
-    for the device only where levels are padded or an axis of `structure` has several digits: then it must know how
-    many blocks are no padding.
+    `format` ends, above its stored blocks, with a `link` level, which holds the slot of each position; without one it
+    has the order of the structure's own format, which stores entries alone. An array that would be one of the
+    structure's is that. The host waits for the device only where levels are padded or an axis of `structure` has
+    several digits: then it must know how many blocks are no padding.
     """
     if isinstance(format, str):
         format = Format.parse(format)
-    if not format.levels[len(format.prefix) - 1].extent.stands_alone:
-        raise FormatError(f"a companion needs a 'link' level above its stored blocks, '{format}' has none")
+    listed = _lists_every_block(structure, format)
+    if not _is_linked(format) and not (listed and _same_order(structure.format, format)):
+        raise FormatError(
+            f"a companion in another order than '{structure.format}' needs a 'link' level, '{format}' has none"
+        )
     if format.tile != structure.format.tile:
         raise FormatError(
             f"a companion has the stored blocks of its format, {structure.format.tile}, not {format.tile}"
         )
     format.require_code("derive")
-    if _lists_every_block(structure, format):
+    if listed:
         return _listed(structure, format)
     axes, valid = structure.slot_axes()
     if structure.format.bindings and structure.valid is not None:
@@ -43,12 +47,28 @@ def companion_arrays(structure: Structure, format: Format | str) -> dict[str, to
     return {name: t.to(torch.int64 if wide else torch.int32) for name, t in placed.buffers.items()}
 
 
+def _is_linked(format: Format) -> bool:
+    return format.levels[len(format.prefix) - 1].extent.stands_alone
+
+
+def _walked(format: Format):
+    """The levels above the link."""
+    return format.prefix[:-1] if _is_linked(format) else format.prefix
+
+
+def _same_order(own: Format, format: Format) -> bool:
+    """Do the levels of both name the same digits in the same order, which the stored ones of `own` keep?"""
+    kept = all(level.extent.covers or getattr(level.coordinate, "ordered", False) for level in own.prefix)
+    digits = [[digit for level in levels for digit in level.digits] for levels in (own.prefix, _walked(format))]
+    return kept and digits[0] == digits[1]
+
+
 def _lists_every_block(structure: Structure, format: Format) -> bool:
     """Is there no padding, and is the companion dense over some axes, with a list under each that may repeat?"""
     own = structure.format.prefix
     digits = [digit for level in own for digit in level.digits]
     whole = len({digit.axis for digit in digits}) == len(digits) and not any(digit.mod for digit in digits)
-    below = [level for level in format.prefix[:-1] if not level.extent.covers]
+    below = [level for level in _walked(format) if not level.extent.covers]
     lists = bool(below) and not below[0].coordinate.unique and below[0].buffers() == ("pos", "crd")
     joined = all(level.extent.follows and not level.padded for level in below[1:])
     if structure.format.bindings:
@@ -59,11 +79,12 @@ def _lists_every_block(structure: Structure, format: Format) -> bool:
 
 def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     """The arrays of a companion that lists every stored block."""
-    shape, levels = structure.shape, format.prefix[:-1]
+    shape, levels = structure.shape, _walked(format)
     axes, _ = structure.slot_axes()
     crds, sizes = [level.coordinate_of(axes, shape) for level in levels], [level.size(shape) for level in levels]
+    own = _same_order(structure.format, format)
     order = torch.arange(structure.slots, device=structure.device)
-    for key in reversed(fused_keys(crds, sizes)):
+    for key in reversed([] if own else fused_keys(crds, sizes)):
         order = order[torch.sort(key[order], stable=True).indices]
     lead = sum(level.extent.covers for level in levels)
     parents, parent = math.prod(sizes[:lead]), torch.zeros_like(order)
@@ -73,7 +94,21 @@ def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     bounds = torch.arange(parents + 1, device=structure.device)
     buffers = {f"pos{lead}": torch.searchsorted(parent[order], bounds)}
     buffers |= {f"crd{number}": crds[number][order] for number in range(lead, len(levels))}
-    buffers[f"link{len(levels)}"] = order
+    if _is_linked(format):
+        buffers[f"link{len(levels)}"] = order
     largest = max([*shape, *sizes, parents, structure.slots * math.prod(format.tile)])
     wide = any(t.dtype == torch.int64 for t in structure.buffers.values()) or largest >= 2**31
-    return {name: t.to(torch.int64 if wide else torch.int32) for name, t in buffers.items()}
+    made = {name: t.to(torch.int64 if wide else torch.int32) for name, t in buffers.items()}
+    return {**made, **(_shared(structure, levels, made) if own else {})}
+
+
+def _shared(structure: Structure, levels, made) -> dict[str, torch.Tensor]:
+    """The coordinates that the structure itself has at the same positions: of the same digits, in the same type."""
+    stored = [(n, level) for n, level in enumerate(structure.format.prefix) if not level.extent.covers]
+    own = {tuple(level.digits): number for number, level in stored}
+    found = {}
+    for number, level in enumerate(levels):
+        array, same = structure.buffers.get(f"crd{own.get(tuple(level.digits))}"), made.get(f"crd{number}")
+        if array is not None and same is not None and (array.dtype, array.shape) == (same.dtype, same.shape):
+            found[f"crd{number}"] = array
+    return found
