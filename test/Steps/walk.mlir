@@ -20,7 +20,7 @@ func.func @own(%w: tensor<?x?xf32, #csr> {lacis.name = "w"}, %x: tensor<?xf32>, 
 
 // It does not: the companion whose axes come in this order is walked.
 // CHECK-LABEL: func.func @companion(
-// CHECK:         lacis.walk {{.*}} (i : dense, j : compressed<unique=false>, link)>
+// CHECK:         lacis.walk {{.*}} (i : dense, j : compressed<unique=false>)>
 #coo = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>
 func.func @companion(%w: tensor<?x?xf32, #coo> {lacis.name = "w"}, %x: tensor<?xf32>, %init: tensor<?xf32>) -> tensor<?xf32>
     attributes {lacis.steps = [#lacis.walk<operand = "w", axes = ["i"]>]} {
