@@ -50,7 +50,7 @@ def blocks(rows: int, columns: int, share: float) -> torch.Tensor:
 
 def run() -> list[Case]:
     with torch.inference_mode():
-        return lists() + pushes()
+        return lists() + pushes() + shares()
 
 
 def pushes() -> list[Case]:
@@ -80,4 +80,26 @@ def lists() -> list[Case]:
             "≥ 5 × Csr" if (columns, entries) == (1, 2) else "≥ 1 × companion",
         )
         for columns, entries in ((1, 2), (1, 8), (8, 8), (32, 8))
+    ]
+
+
+def entries_of(rows: int, columns: int, entries: int, power: float) -> torch.Tensor:
+    """A matrix of so many entries; the first rows have more of them the larger `power` is, 1 for equal rows."""
+    index = torch.stack([(rows * torch.rand(entries) ** power).long(), torch.randint(0, columns, (entries,))])
+    return torch.sparse_coo_tensor(index, torch.randn(entries), (rows, columns), check_invariants=True).coalesce()
+
+
+def shares() -> list[Case]:
+    return [
+        case(
+            f"share: Coo, {entries} entries in {rows} rows{', uneven' if power > 1 else ''}, {columns} columns",
+            entries_of(rows, 50_000, entries, power),
+            lacis.Coo,
+            "share",
+            "ij,j->i" if columns == 1 else "ij,jk->ik",
+            torch.randn(50_000) if columns == 1 else torch.randn(50_000, columns),
+            "≥ 1 × companion" if entries * 2 <= rows else "",
+        )
+        for rows, entries, power in ((ROWS, 100_000, 1.0), (100_000, 800_000, 1.0), (50_000, 800_000, 4.0))
+        for columns in (1, 32)
     ]

@@ -3,6 +3,7 @@
 
 import copy
 
+import pytest
 import torch
 
 import lacis
@@ -48,6 +49,7 @@ def test_a_weight_is_trained_beside_three_arrays_of_its_entries():
     assert weight.derived_bytes == 3 * 4 * entries + 4 * (48 + 1 + 2)
 
 
+@pytest.mark.long
 def test_shared_arrays_follow_the_weight():
     model, dense = trained()
     weight = model[0].weight
