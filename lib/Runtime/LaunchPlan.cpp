@@ -326,13 +326,17 @@ int64_t LaunchPlan::steps(const lacis_launch_args &args) const {
 LaunchExtent LaunchPlan::extent(size_t index, int64_t steps, ArrayRef<uint64_t> values) const {
   const Launch &launch = launches[index];
   LaunchExtent extent;
+  int64_t beside = 0;
+  for (const Size &size : launch.beside)
+    beside += evaluateSize(size, values);
   if (launch.hasGrid) {
     extent.units = 1;
-    for (int axis = 0; axis < 3 && !extent.empty(); ++axis)
+    extent.grid[0] = evaluateSize(launch.grid[0], values) + beside;
+    for (int axis = 1; axis < 3 && !extent.empty(); ++axis)
       extent.grid[axis] = evaluateSize(launch.grid[axis], values);
     return extent;
   }
-  extent.units = evaluateSize(launch.units, values);
+  extent.units = evaluateSize(launch.units, values) + beside;
   if (extent.units == 0)
     return extent;
   double grain = steps < stepsAlone ? extent.units : double(stepsOfPiece) * extent.units / steps;

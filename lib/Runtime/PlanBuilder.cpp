@@ -282,6 +282,8 @@ void PlanBuilder::addSizes() {
     entry.units = convert(entry.hasGrid ? launch.grid[0] : launch.units);
     for (size_t axis = 0; axis < launch.grid.size(); ++axis)
       entry.grid[axis] = convert(launch.grid[axis]);
+    for (const Artifact::Size &size : launch.beside)
+      entry.beside.push_back(convert(size));
     plan.launches.push_back(std::move(entry));
   }
 }

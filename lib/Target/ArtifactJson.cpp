@@ -93,14 +93,13 @@ static json::Value toJson(const Artifact::Tensor &tensor) {
 }
 
 static json::Value toJson(const Artifact::Launch &launch) {
-  json::Object object{{"entry", launch.entry}};
-  if (launch.grid.empty()) {
-    object["units"] = toJson(launch.units);
-    return object;
-  }
-  object["grid"] = toJson(launch.grid);
-  object["block"] = json::Array(launch.block);
-  object["shared"] = launch.shared;
+  json::Object object =
+      launch.grid.empty()
+          ? json::Object{{"entry", launch.entry}, {"units", toJson(launch.units)}}
+          : json::Object{{"entry", launch.entry}, {"grid", toJson(launch.grid)},
+                         {"block", json::Array(launch.block)}, {"shared", launch.shared}};
+  if (!launch.beside.empty())
+    object["beside"] = toJson(launch.beside);
   if (launch.waits)
     object["waits"] = true;
   return object;
@@ -329,6 +328,7 @@ struct HeaderReader {
     Artifact::Launch launch;
     launch.entry = reader.text("entry", true);
     launch.grid = sizes(reader, "grid", false);
+    launch.beside = sizes(reader, "beside", false);
     integers(reader, "block", !launch.grid.empty(), launch.block);
     launch.shared = reader.integer("shared", 0);
     launch.waits = reader.boolean("waits", false);

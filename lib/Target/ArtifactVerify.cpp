@@ -124,6 +124,9 @@ static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap
 static Error verifyLaunch(const Artifact &artifact, const Artifact::Launch &launch) {
   if (!isSymbol(launch.entry))
     return malformed("entry '" + launch.entry + "'");
+  for (const Artifact::Size &size : launch.beside)
+    if (Error error = verifySize(artifact, size))
+      return error;
   if (launch.grid.empty()) {
     if (!launch.block.empty() || launch.shared != 0)
       return malformed("launch '" + launch.entry + "' has a block or shared memory, and no grid");

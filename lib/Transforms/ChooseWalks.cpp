@@ -11,6 +11,7 @@
 #include "Expression.h"
 #include "OwnerForm.h"
 #include "RequestedWalk.h"
+#include "RowClasses.h"
 #include "SharedRows.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -26,7 +27,8 @@ using namespace lacis;
 namespace {
 
 /// The forms that a step may ask for; of each the levels know whether they have it.
-constexpr StringLiteral kShare = "share", kCompanion = "companion", kForms[] = {"list", "push", kShare, kCompanion};
+constexpr StringLiteral kShare = "share", kClasses = "classes", kCompanion = "companion",
+                        kForms[] = {"list", "push", kShare, kClasses, kCompanion};
 
 /// The axes of the operand that the output has too.
 SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) {
@@ -146,6 +148,9 @@ bool rowsAre(StringRef fact, OpOperand &operand, ArrayRef<unsigned> axes) {
 FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, ArrayRef<unsigned> axes) {
   FormatAttr format = formatOf(operand.get());
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  bool isClass = asked.form.empty() && !asked && objectionToClasses(operand, axes).empty();
+  if (isClass && keepsRowsTogether(generic, operand, axes[0]))
+    return OwnerForm{kClasses, "the rules leave each row to one part"};
   if (asked.form.empty()) {
     bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
     return bestForm(format, axes,
@@ -160,6 +165,11 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
   }
   if (asked)
     return refuse() << "walk says already how operand '" << asked.operand << "' is walked";
+  if (*form == kClasses) {
+    if (std::string objection = objectionToClasses(operand, axes); !objection.empty())
+      return refuse() << "operand '" << asked.operand << "' has no form 'classes': " << objection;
+    return OwnerForm{*form, "asked for"};
+  }
   if (operand.get().getDefiningOp<PartOp>() && *form != kCompanion)
     return refuse() << "operand '" << asked.operand << "' is a sum, each of whose parts meets every element of the output";
   std::string objection = objectionTo(*form, format, axes);
@@ -181,7 +191,10 @@ void recordForm(linalg::GenericOp generic, const RequestedWalk &asked, const Own
   std::string text = ("#lacis.own<operand = \"" + asked.operand + "\", form = \"" + form.name + "\", why = \"" +
                       form.why + "\">")
                          .str();
-  forms.push_back(parseAttribute(text, generic.getContext()));
+  Attribute step = parseAttribute(text, generic.getContext());
+  if (llvm::is_contained(forms, step)) // of another part
+    return;
+  forms.push_back(step);
   function->setAttr("lacis.owners", Builder(function).getArrayAttr(forms));
 }
 
@@ -227,6 +240,11 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   FailureOr<OwnerForm> form = chooseForm(*asked, operand, axes);
   if (failed(form))
     return failure();
+  if (form->name == kClasses) {
+    recordForm(generic, *asked, *form);
+    chooseClass(generic, operand, axes[0]);
+    return success();
+  }
   if (*asked ? asked->isOwnOrderOf(format) && isLocated(format, axes) : form->name == "locate")
     return success();
   if (*asked || operand.get().getDefiningOp<PartOp>())

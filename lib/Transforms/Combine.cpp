@@ -293,10 +293,10 @@ static void finishWarpSum(scf::ForOp loop, const OwnSums &own, const SharedSums 
                                std::prev(block->end()));
 }
 
-/// Does a block come to the loop again? Where blocks take turns, they wait for their warps at the end of each.
+/// Does a block come to the loop again?
 static bool isRepeated(scf::ForOp loop) {
   for (auto around = loop->getParentOfType<scf::ForOp>(); around; around = around->getParentOfType<scf::ForOp>())
-    if (!around->hasAttr("lacis.bind") && !around->hasAttr("lacis.turns"))
+    if (!around->hasAttr("lacis.bind"))
       return true;
   return false;
 }

@@ -142,7 +142,8 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
                                         Stored &stored, Value carried) {
   for (OpOperand *operand : generic.getDpsInputOperands())
     if (formatOf(operand->get()) && argumentOf(operand->get()) && !stored.contains(operand->getOperandNumber()))
-      return empty ? FailureOr<Value>(carried) : walk(b, *operand, letters, stored, carried);
+      return empty || (only && only != operand->get()) ? FailureOr<Value>(carried)
+                                                       : walk(b, *operand, letters, stored, carried);
   for (Letter &letter : letters) {
     if (letter.coordinate)
       continue;

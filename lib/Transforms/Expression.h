@@ -38,6 +38,8 @@ public:
   void setSample(mlir::Value pattern, mlir::Value position);
   /// The nest is at `position` of what the levels of `tensor` before `level` hold; its walk goes on from there.
   void setListed(mlir::Value tensor, unsigned level, mlir::Value position);
+  /// Of the parts of a sum this one alone has entries where the nest is.
+  void setOnly(mlir::Value tensor) { only = tensor; }
   /// No encoded operand has an entry: sums over them are what they begin with.
   void setEmpty() { empty = true; }
   /// The element of `tensor` at the present point is known.
@@ -69,6 +71,7 @@ private:
   mlir::Value samplePosition;
   mlir::Value listed, listedPosition; // an operand whose rows the nest runs over
   unsigned listedLevel = 0;
+  mlir::Value only;
   bool empty = false;
   llvm::DenseMap<mlir::Value, mlir::Value> summed;
 };

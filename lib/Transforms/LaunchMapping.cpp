@@ -129,7 +129,7 @@ static Attribute conditionOf(func::FuncOp function) {
 static Attribute launchWhere(DictionaryAttr launch, Attribute condition) {
   Builder b(launch.getContext());
   NamedAttrList fields(launch);
-  auto with = [&](Attribute size) {
+  auto with = [&](Attribute size) -> Attribute {
     SmallVector<Attribute> factors(cast<ArrayAttr>(size).getValue());
     factors.push_back(condition);
     return b.getArrayAttr(factors);
@@ -141,7 +141,66 @@ static Attribute launchWhere(DictionaryAttr launch, Attribute condition) {
   } else {
     fields.set("units", with(launch.get("units")));
   }
+  if (auto beside = launch.getAs<ArrayAttr>("beside"))
+    fields.set("beside", b.getArrayAttr(llvm::map_to_vector(beside, with)));
   return fields.getDictionary(b.getContext());
+}
+
+static constexpr StringLiteral kStart = "lacis.start";
+
+bool lacis::isBeside(func::FuncOp function) {
+  return function
+      .walk([](scf::ForOp loop) { return loop->hasAttr("lacis.beside") ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+SharedUnits lacis::shareUnits(OpBuilder &b, Location loc, Type type, ArrayRef<scf::ForOp> loops) {
+  auto wide = [&](Value value) {
+    return value.getType() == type ? value : arith::ExtUIOp::create(b, loc, type, value).getResult();
+  };
+  auto start = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 0));
+  start->setAttr(kStart, b.getUnitAttr()); // the units of those before, once they are known
+  Value units = arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, 1));
+  for (scf::ForOp loop : loops)
+    units = arith::MulIOp::create(b, loc, units, wide(loop.getUpperBound()));
+  return {start, units, arith::AddIOp::create(b, loc, start, units)};
+}
+
+void BesideNests::add(func::FuncOp function, Value end, Attribute size) {
+  functions.push_back(function);
+  ends.push_back(end);
+  sizes.push_back(size);
+}
+
+Attribute BesideNests::joinTo(func::FuncOp function, Attribute launch) {
+  Block &to = function.getBody().front();
+  Value end;
+  auto startAt = [&](Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (op.hasAttr(kStart)) {
+        op.removeAttr(kStart);
+        if (end)
+          op.getResult(0).replaceAllUsesWith(end), op.erase();
+      }
+  };
+  startAt(functions.front().getBody().front());
+  Block::iterator place = to.begin();
+  for (auto [before, last] : llvm::zip(functions, ends)) {
+    Block &from = before.getBody().front();
+    if (end)
+      startAt(from);
+    for (auto [own, shared] : llvm::zip(from.getArguments(), to.getArguments()))
+      own.replaceAllUsesWith(shared);
+    to.getOperations().splice(place, from.getOperations(), from.begin(), std::prev(from.end()));
+    end = last;
+  }
+  startAt(to);
+  for (func::FuncOp before : functions)
+    before.erase();
+  NamedAttrList fields(cast<DictionaryAttr>(launch));
+  fields.set("beside", ArrayAttr::get(launch.getContext(), sizes));
+  *this = {};
+  return fields.getDictionary(launch.getContext());
 }
 
 /// What a thread has to itself is one piece of memory for all rounds of its loops.

@@ -14,6 +14,32 @@ llvm::LogicalResult
 mapNests(mlir::ModuleOp module,
          llvm::function_ref<llvm::FailureOr<mlir::Attribute>(mlir::func::FuncOp function)> map);
 
+/// The nest joins the launch of a later one.
+bool isBeside(mlir::func::FuncOp function);
+
+/// The units of a nest that shares a launch: [start, end), of which `start` is 0 until the nest is joined to others.
+struct SharedUnits {
+  mlir::Value start, units, end;
+};
+/// Those of a nest whose loops `loops` are bound, in `type`, as operations before it.
+SharedUnits shareUnits(mlir::OpBuilder &b, mlir::Location loc, mlir::Type type, llvm::ArrayRef<mlir::scf::ForOp> loops);
+
+/// Nests that wait for the one whose launch they join.
+class BesideNests {
+public:
+  bool empty() const { return functions.empty(); }
+  llvm::ArrayRef<mlir::func::FuncOp> getFunctions() const { return functions; }
+  /// One more, whose units end at `end`; `size` are the factors of their number.
+  void add(mlir::func::FuncOp function, mlir::Value end, mlir::Attribute size);
+  /// Moves them into `function`, before its own nest; returns the launch of all.
+  mlir::Attribute joinTo(mlir::func::FuncOp function, mlir::Attribute launch);
+
+private:
+  llvm::SmallVector<mlir::func::FuncOp> functions;
+  llvm::SmallVector<mlir::Value> ends;
+  llvm::SmallVector<mlir::Attribute> sizes;
+};
+
 /// Changes the launches on record, one after another.
 void changeLaunches(mlir::ModuleOp module, llvm::function_ref<void(mlir::NamedAttrList &launch)> change);
 

@@ -8,6 +8,7 @@
 #include "Expression.h"
 #include "ListedRows.h"
 #include "PushedTile.h"
+#include "RowClasses.h"
 #include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
@@ -323,8 +324,10 @@ LogicalResult NestBuilder::run() {
     return failure();
   BlockArgument output = addOutput(root.getResult(0));
   describe(output, letters);
+  RowClasses classes(root, letters, output, sizes);
   LogicalResult built = sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
+                        : classes.find(generics.getArrayRef()) ? classes.build(b)
                         : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
                         : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
                         : owner("share") ? SharedRows(root, *owner("share"), letters, output, sizes).build(b)

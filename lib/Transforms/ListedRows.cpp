@@ -20,21 +20,29 @@ void ListedRows::openLoops(OpBuilder &b, Letter &letter) {
     bool lists = isListed(digit);
     if (lists && !rows) {
       LevelWalk walk(loc, tensor, axes);
-      rows = openLoop(b, walk.loopName(0), walk.getRoom(b));
+      rows = openLoop(b, isPart ? prefix + letter.name : walk.loopName(0), walk.getRoom(b));
     }
     if (lists)
       continue;
-    LoopOp loop = openLoop(b, digitName(letter.name, rank, digits.size()), sizeOf(b, digit, letter));
+    LoopOp loop = openLoop(b, prefix + digitName(letter.name, rank, digits.size()), sizeOf(b, digit, letter));
     letter.digits.push_back({Digit{0, digit.div, digit.mod}, loop.getCoordinate()});
   }
 }
 
 LogicalResult ListedRows::build(OpBuilder &b) {
+  OpBuilder before = b;
+  return failed(fillAll(before)) ? failure() : buildRows(b);
+}
+
+LogicalResult ListedRows::buildPart(OpBuilder &b, StringRef prefix) {
+  isPart = true;
+  this->prefix = prefix.str();
+  return buildRows(b);
+}
+
+LogicalResult ListedRows::buildRows(OpBuilder &b) {
   count = listedLevels(format, owned);
   OpBuilder before = b;
-  if (failed(fillAll(before)))
-    return failure();
-  before = b;
   for (Letter &letter : letters)
     openLoops(before, letter);
   auto isKnown = [&](const Letter &letter) {
@@ -45,6 +53,8 @@ LogicalResult ListedRows::build(OpBuilder &b) {
   auto atRow = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
     Expression expression(sizes);
     expression.setListed(tensor, count, position);
+    if (isPart)
+      expression.setOnly(tensor);
     ok &= succeeded(write(b, expression));
     return {};
   };

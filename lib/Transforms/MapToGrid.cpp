@@ -31,17 +31,10 @@ FailureOr<int64_t> threadsOf(ArrayRef<scf::ForOp> loops, StringRef unit) {
 
 constexpr const char *kAxes[] = {"x", "y", "z"};
 
-/// The nest joins the launch of the next one.
-bool isBeside(func::FuncOp function) {
-  return function
-      .walk([](scf::ForOp loop) { return loop->hasAttr("lacis.beside") ? WalkResult::interrupt() : WalkResult::advance(); })
-      .wasInterrupted();
-}
-
 class GridMapping {
 public:
-  /// The blocks of a grid of another size take turns at the units of a nest that has none of its own.
-  GridMapping(func::FuncOp function, bool takesTurns) : function(function), b(function.getBody()), takesTurns(takesTurns) {}
+  /// `shares`: other nests have blocks of the same grid.
+  GridMapping(func::FuncOp function, bool shares) : function(function), b(function.getBody()), shares(shares) {}
 
   FailureOr<Attribute> run() {
     for (unsigned axis = 0; axis < 3; ++axis) {
@@ -69,10 +62,12 @@ public:
     if (nest == function.getBody().front().end())
       return launch;
     b.setInsertionPoint(&*nest);
-    if ((takesTurns && failed(takeTurns(*nest))) || failed(place(nest->getLoc())))
+    if ((shares && failed(share(*nest))) || failed(place(nest->getLoc())))
       return failure();
     return launch;
   }
+
+  Value getEnd() const { return end; }
 
 private:
   /// Loops that share the lanes run 32 times together.
@@ -86,25 +81,20 @@ private:
            << count << " times together; a warp has exactly 32 lanes";
   }
 
-  /// for unit = block to units in steps of the grid: the nest; threads that meet in it are done before the next.
-  LogicalResult takeTurns(Operation &nest) {
+  /// if start <= block < end: the nest, at unit block - start.
+  LogicalResult share(Operation &nest) {
     Location loc = nest.getLoc();
     if (!blocks[1].empty() || !blocks[2].empty() || blocks[0].empty())
       return nest.emitError("bind: units of a nest that shares a launch are blocks along x");
     Type type = scf::ForOp(blocks[0].front()).getInductionVar().getType();
-    auto wide = [&](Value value) { return widen(arith::IndexCastUIOp::create(b, loc, b.getI32Type(), value), type, loc); };
-    Value units;
-    for (scf::ForOp loop : blocks[0])
-      units = units ? arith::MulIOp::create(b, loc, units, loop.getUpperBound()).getResult() : loop.getUpperBound();
-    auto turns = scf::ForOp::create(b, loc, wide(gpu::BlockIdOp::create(b, loc, gpu::Dimension::x)), units,
-                                    wide(gpu::GridDimOp::create(b, loc, gpu::Dimension::x)));
-    turns->setAttr("lacis.turns", b.getUnitAttr());
-    nest.moveBefore(turns.getBody()->getTerminator());
-    b.setInsertionPoint(turns.getBody()->getTerminator());
-    if (!warps.empty())
-      NVVM::BarrierOp::create(b, loc);
+    SharedUnits shared = shareUnits(b, loc, type, blocks[0]);
+    Value block = arith::IndexCastUIOp::create(b, loc, b.getI32Type(), gpu::BlockIdOp::create(b, loc, gpu::Dimension::x));
+    unit = arith::SubIOp::create(b, loc, widen(block, type, loc), shared.start);
+    Value isOurs = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, unit, shared.units);
+    auto guard = scf::IfOp::create(b, loc, isOurs, /*withElseRegion=*/false);
+    nest.moveBefore(guard.thenBlock()->getTerminator());
     b.setInsertionPoint(&nest);
-    turn = turns.getInductionVar();
+    end = shared.end;
     return success();
   }
 
@@ -189,8 +179,8 @@ private:
         continue;
       // The flat unit has the width of the loops: a grid has fewer than 2^31 blocks.
       Type type = scf::ForOp(blocks[axis].front()).getInductionVar().getType();
-      Value flat = turn;
-      if (!turn)
+      Value flat = unit;
+      if (!unit)
         flat = widen(as32(gpu::BlockIdOp::create(b, loc, static_cast<gpu::Dimension>(axis))), type, loc);
       for (auto [loop, coordinate] : llvm::zip(blocks[axis], decodeUnit(b, loc, flat, blocks[axis])))
         units.push_back({loop, coordinate});
@@ -240,20 +230,16 @@ private:
   SmallVector<int64_t> sizes{1, 1, 1};
   SmallVector<Unit> units;
   Value warpLane; // the thread's number in its warp
-  bool takesTurns;
-  Value turn; // the unit that the block is at, where blocks take turns
+  bool shares;
+  Value unit, end; // the block's unit, and where the units of the nest end, where nests share the grid
 };
 
-/// What the blocks of a launch do first, and then what they do by themselves; all with the same threads.
-LogicalResult join(func::FuncOp first, func::FuncOp then) {
-  if (first->getAttr("lacis.block") != then->getAttr("lacis.block"))
-    return then.emitError("bind: nests that share a launch have blocks of ")
-           << first->getAttr("lacis.block") << " and of " << then->getAttr("lacis.block") << " threads";
-  Block &from = first.getBody().front(), &to = then.getBody().front();
-  for (auto [before, after] : llvm::zip(from.getArguments(), to.getArguments()))
-    before.replaceAllUsesWith(after);
-  to.getOperations().splice(to.begin(), from.getOperations(), from.begin(), std::prev(from.end()));
-  first.erase();
+/// Nests that share a launch have the same threads.
+LogicalResult checkThreads(const BesideNests &beside, func::FuncOp then) {
+  for (func::FuncOp first : beside.getFunctions())
+    if (first->getAttr("lacis.block") != then->getAttr("lacis.block"))
+      return then.emitError("bind: nests that share a launch have blocks of ")
+             << first->getAttr("lacis.block") << " and of " << then->getAttr("lacis.block") << " threads";
   return success();
 }
 
@@ -280,18 +266,21 @@ LogicalResult checkSharedMemory(func::FuncOp function) {
 
 struct MapToGrid : lacis::impl::LacisMapToGridBase<MapToGrid> {
   void runOnOperation() override {
-    SmallVector<func::FuncOp> beside; // nests that join the next launch
+    BesideNests beside;
     auto map = [&](func::FuncOp function) -> FailureOr<Attribute> {
-      bool takesTurns = isBeside(function);
-      FailureOr<Attribute> launch = GridMapping(function, takesTurns).run();
-      if (failed(launch) || takesTurns) {
-        beside.push_back(function);
-        return failed(launch) ? launch : Attribute();
+      bool joins = isBeside(function);
+      GridMapping grid(function, joins || !beside.empty());
+      FailureOr<Attribute> launch = grid.run();
+      if (failed(launch))
+        return failure();
+      if (joins) {
+        beside.add(function, grid.getEnd(), cast<ArrayAttr>(cast<DictionaryAttr>(*launch).get("grid"))[0]);
+        return Attribute();
       }
-      for (func::FuncOp other : llvm::reverse(beside))
-        if (failed(join(other, function)))
-          return failure();
-      beside.clear();
+      if (!beside.empty() && failed(checkThreads(beside, function)))
+        return failure();
+      if (!beside.empty())
+        *launch = beside.joinTo(function, *launch);
       if (failed(checkSharedMemory(function)))
         return failure();
       return launch;

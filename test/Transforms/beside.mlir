@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-map-to-grid | FileCheck %s
 
-// A nest that joins the launch of the next: the blocks take turns at its units, and then each has one of its own.
-// CHECK:       launches = [{block = [4, 1, 1], entry = "rows_1", grid = [
+// A nest that joins the launch of the next has the first blocks, by a sum of sizes that is known before; each block has one
+// nest.
+// CHECK:       launches = [{beside = {{\[\[}}{{.*}}]], block = [4, 1, 1], entry = "rows_1", grid = [
 // CHECK-NOT:   func.func @rows_0
 // CHECK-LABEL: func.func @rows_1(
 // CHECK-SAME:    %[[LISTED:[^:]*]]: i32, %{{[^:]*}}: i32)
-// CHECK:         %[[BLOCK:.*]] = arith.index_castui %{{.*}} : index to i32
-// CHECK:         %[[GRID:.*]] = arith.index_castui %{{.*}} : index to i32
-// CHECK:         scf.for %{{.*}} = %[[BLOCK]] to %[[LISTED]] step %[[GRID]]
+// CHECK:         %[[UNITS:.*]] = arith.muli %{{.*}}, %[[LISTED]] : i32
+// CHECK:         %[[END:.*]] = arith.addi %{{.*}}, %[[UNITS]] : i32
+// CHECK:         %[[UNIT:.*]] = arith.subi %{{.*}} : i32
+// CHECK:         %[[OURS:.*]] = arith.cmpi ult, %[[UNIT]], %[[UNITS]] : i32
+// CHECK:         scf.if %[[OURS]]
 // CHECK:           llvm.store
-// CHECK:           nvvm.barrier
 // CHECK:         }
-// CHECK:         llvm.store
+// CHECK:         %[[OWN:.*]] = arith.subi %{{.*}}, %[[END]] : i32
+// CHECK:         %[[REST:.*]] = arith.cmpi ult, %[[OWN]]
+// CHECK:         scf.if %[[REST]]
+// CHECK:           llvm.store
 #one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
 #four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
 #lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]

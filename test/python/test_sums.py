@@ -22,7 +22,7 @@ def test_a_sum_that_lists_its_long_rows_is_one_launch_on_a_gpu():
     kernel = compile_kernel(emit(spec), "cuda:sm_90a")
     (launch,) = kernel.info["launches"]
     assert launch["block"] == [512, 1, 1]
-    assert parse(kernel.info["steps"][0]) == steps.Apart("long")
+    assert steps.Apart("long") in [parse(text) for text in kernel.info["steps"]]
 
 
 @pytest.mark.long

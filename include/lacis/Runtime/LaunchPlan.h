@@ -156,6 +156,7 @@ private:
     bool hasGrid = false;
     Size units;
     Size grid[3];
+    std::vector<Size> beside; // added to the first of the grid, or to the units
   };
   using SharedSizes = llvm::SmallVector<uint64_t, 16>;
   friend class PlanBuilder;

@@ -96,6 +96,7 @@ struct Artifact {
     int64_t shared = 0;
     bool waits = false; // for the kernel before it: it may be started while that one ends
     Size units;
+    std::vector<Size> beside; // blocks, or units, of nests that run before the function's own, in the same launch
   };
 
   std::string target; // cpu, cuda:sm_90a

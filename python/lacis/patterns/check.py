@@ -38,6 +38,40 @@ def check_structure(structure, prefix: str) -> None:
         raise DataError(f"'{prefix}valid' must have shape {want}, not {got}")
 
 
+def check_parts(format, parts) -> None:
+    """Raise `DataError` where parts do not go together; see `check_distinct` and `check_rows`."""
+    check_distinct(parts)
+    if len(parts) > 1:
+        for axis in range(format.rank):
+            if format.keeps_whole([axis]):
+                check_rows(parts, axis)
+
+
+def check_rows(parts, axis: int) -> None:
+    """Raise `DataError` where two parts of a sum have a coordinate along `axis`, which its rules leave to one of them.
+
+    Kernels give such rows to the part alone: it would be a wrong sum. A coordinate that a part lists counts, be there
+    entries or not.
+    """
+    names = list(parts)
+    owner = torch.full((next(iter(parts.values())).shape[axis],), -1)
+    for number, part in enumerate(parts.values()):
+        found = part.entry_axes()[1][axis]
+        first, listed = part.format.prefix[0], part.buffers.get("crd0")
+        if listed is not None and [(d.axis, d.div, d.mod) for d in first.digits] == [(axis, 1, 0)]:
+            found = torch.cat([found, listed.to(torch.int64)])
+        mine = torch.zeros_like(owner, dtype=torch.bool).index_fill_(0, found.clamp(min=0).cpu(), True)
+        both = mine & (owner >= 0)
+        if bool(both.any()):
+            at = int(both.to(torch.uint8).argmax())
+            other, letter = names[int(owner[at])], part.format.axes[axis]
+            raise DataError(
+                f"'{names[number]}' and '{other}' both have {letter} = {at}, which the rules leave to one part; "
+                "lacis.pack splits a tensor by the rules"
+            )
+        owner[mine] = number
+
+
 def check_distinct(parts) -> None:
     """Raise `DataError` where two entries of one format or of two parts of a sum are at one place.
 

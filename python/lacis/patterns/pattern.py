@@ -13,7 +13,7 @@ import torch
 from ..errors import DataError, FormatError
 from ..formats import Format, Sum
 from .capturing import refuse_capture
-from .check import check_distinct
+from .check import check_parts
 from .derived import companion_arrays
 from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
 from .gather import gather
@@ -285,7 +285,7 @@ class Pattern:
         """Raise `DataError`, with the array and the place, unless every array is well formed."""
         for name, part in self.parts.items():
             part.check(part_name(name, ""))
-        check_distinct(self.parts)
+        check_parts(self.format, self.parts)
         return self
 
     def __getstate__(self):

@@ -91,6 +91,8 @@ static constexpr struct {
     {"lacis.block", "sizes from 1 on", isSizes},
     {"lacis.blocks_per_processor", "a number from 1 on", isPositive},
     {"lacis.cases", "a list of cases with name, argument, axis and upto", isList<isCase>},
+    {"lacis.class", "text", isText},
+    {"lacis.classes", "a list of names", isList<isText>},
     {"lacis.divisible", "sizes from 1 on", isSizes},
     {"lacis.held", "text", isText},
     {"lacis.mma", "text", isText},

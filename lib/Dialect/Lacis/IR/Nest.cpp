@@ -118,11 +118,36 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
   return found;
 }
 
-bool lacis::isApart(LoopOp loop) {
+/// The nest is of one of the parts that the function lists under `list`, in the main nest's names or those of a case.
+static bool isOfPart(LoopOp loop, StringRef list) {
   auto function = dyn_cast<func::FuncOp>(loop->getParentOp());
-  auto parts = function ? function->getAttrOfType<ArrayAttr>("lacis.apart") : ArrayAttr();
-  return parts && llvm::any_of(parts.getAsValueRange<StringAttr>(),
-                               [&](StringRef part) { return loop.getName().starts_with((part + ".").str()); });
+  auto parts = function ? function->getAttrOfType<ArrayAttr>(list) : ArrayAttr();
+  if (!parts)
+    return false;
+  std::optional<Case> own = caseOf(loop);
+  StringRef name = loop.getName().drop_front(own && !own->name.empty() ? own->name.size() + 1 : 0);
+  return llvm::any_of(parts.getAsValueRange<StringAttr>(),
+                      [&](StringRef part) { return name.starts_with((part + ".").str()); });
+}
+
+bool lacis::isApart(LoopOp loop) { return isOfPart(loop, "lacis.apart"); }
+
+SmallVector<StringRef> lacis::rowClasses(func::FuncOp function) {
+  auto parts = function->getAttrOfType<ArrayAttr>("lacis.classes");
+  return parts ? llvm::to_vector(parts.getAsValueRange<StringAttr>()) : SmallVector<StringRef>();
+}
+
+SmallVector<LoopOp> lacis::classNests(LoopOp last) {
+  auto function = cast<func::FuncOp>(last->getParentOp());
+  auto caseName = [](LoopOp loop) {
+    std::optional<Case> own = caseOf(loop);
+    return own ? own->name : StringRef();
+  };
+  SmallVector<LoopOp> found;
+  for (LoopOp loop : function.getBody().getOps<LoopOp>())
+    if (loop == last || (isOfPart(loop, "lacis.classes") && caseName(loop) == caseName(last)))
+      found.push_back(loop);
+  return found;
 }
 
 /// The loop that `loop` only passes its carried values on to, or null.

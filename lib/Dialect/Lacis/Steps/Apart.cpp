@@ -7,7 +7,7 @@
 /// once, has a companion index that does.
 #include "DefaultSchedule.h"
 
-#include "lacis/Dialect/Lacis/IR/KindArguments.h"
+#include "lacis/Dialect/Lacis/IR/RowLists.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,29 +28,6 @@ struct Rows {
 };
 
 } // namespace
-
-/// The part lists each of its rows once, in its first level.
-static bool listsRows(FormatAttr format) {
-  LevelAttr first = format.getLevels()[0];
-  bool whole = first.getDigits().size() == 1 && first.getDigits()[0].div == 1 && first.getDigits()[0].mod == 0;
-  return whole && format.getLevels().size() > 1 && first.getCoordinate().isStored() && first.getCoordinate().isUnique() &&
-         !first.getCoordinate().isPadded() && !format.getLevels()[1].getExtent().followsParent();
-}
-
-/// The companion of a format that lists the coordinates of an axis, or null.
-static FormatAttr listOf(FormatAttr format, unsigned axis) {
-  FormatAttr rows = format.companion({axis});
-  if (!rows || !rows.getLevels()[0].getExtent().coversDomain())
-    return {};
-  MLIRContext *context = format.getContext();
-  KindArguments arguments(context);
-  arguments.addWidth("pos", format.getIndexType());
-  arguments.addWidth("crd", format.getIndexType());
-  SmallVector<LevelAttr> levels(rows.getLevels());
-  levels[0] = LevelAttr::getByName(context, levels[0].getDigits()[0], "var", "crd", arguments);
-  FormatAttr list = FormatAttr::get(context, format.getAxes(), levels);
-  return listsRows(list) ? list : FormatAttr();
-}
 
 /// The loop of the part over the entries of a row, which ends the sum; or null.
 static LevelLoopOp entriesOf(LoopOp top, StringRef part) {
@@ -172,7 +149,36 @@ static void keepOthers(const Rows &found, Location loc) {
 
 SmallVector<StringRef> ApartStepAttr::namedLoops() const { return {}; }
 
+/// Nests that have the rows of a part from the start join the launch of the last.
+static LogicalResult joinClasses(Nest &nest, ArrayRef<StringRef> names, Location loc) {
+  func::FuncOp function = nest.getFunction();
+  SmallVector<StringRef> classes = rowClasses(function);
+  SmallVector<Attribute> all;
+  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.apart"))
+    llvm::append_range(all, known);
+  for (StringRef name : names) {
+    auto attr = StringAttr::get(function.getContext(), name);
+    if (!llvm::is_contained(nest.parts(), name))
+      return emitError(loc) << "apart: no part '" << name << "' of a sum, see decompose";
+    if (!llvm::is_contained(classes, name))
+      return emitError(loc) << "apart: the others join the nest of part '" << name << "'";
+    if (llvm::is_contained(all, attr))
+      return emitError(loc) << "apart: part '" << name << "' is apart already";
+    all.push_back(attr);
+  }
+  function->setAttr("lacis.apart", ArrayAttr::get(function.getContext(), all));
+  return success();
+}
+
 LogicalResult ApartStepAttr::apply(Nest &nest, Location loc) const {
+  SmallVector<StringRef> parts{getPart()};
+  if (getOthers())
+    llvm::append_range(parts, getOthers().getAsValueRange<StringAttr>());
+  if (nest.getFunction()->hasAttr("lacis.classes"))
+    return joinClasses(nest, parts, loc);
+  if (parts.size() != 1)
+    return emitError(loc) << "apart: parts '" << parts[0] << "' and '" << parts[1] << "' may share rows; one part, the last "
+                          << "of the sum, has a nest of its own";
   Rows found;
   if (std::string objection = findRows(nest, getPart(), found); !objection.empty())
     return emitError(loc) << "apart: " << objection;

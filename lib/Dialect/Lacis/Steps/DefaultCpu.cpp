@@ -182,11 +182,45 @@ static void scheduleSampled(ScheduleBuilder &schedule) {
   }
 }
 
+/// The nests of row classes, in panels of as many lanes; or of one panel for up to so many vectors.
+static void scheduleClassPanels(ScheduleBuilder &schedule, StringRef lane, StringRef prefix, int64_t lanes) {
+  Nest &nest = schedule.getNest();
+  for (const RowClass &part : classesOf(nest, prefix)) {
+    if (!lane.empty()) {
+      std::string vectors = part.prefix + lane.str();
+      openLanes(schedule, vectors, lanes);
+      schedule.vectorize(vectors + "1", lanes);
+    }
+    int64_t bytes = outputBytes(nest) * (lane.empty() ? 1 : lanes);
+    interleaveSums(schedule, outermostLoop(nest.find(part.row)), bytes);
+  }
+}
+
+/// Row classes are one parallel region, each in the loops that it would have alone.
+static bool scheduleClassesOfCpu(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
+  SmallVector<StringRef> parts = rowClasses(nest.getFunction());
+  std::string lane = laneLetter(nest);
+  if (parts.empty() || classesOf(nest).empty() || (!lane.empty() && !operandsAcross(nest, lane).empty()))
+    return false;
+  schedule.apart(parts);
+  int64_t lanes = kPanelBytes / outputBytes(nest), few = lanes / 2;
+  if (LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
+      vectors && !knownSize(vectors.getUpper()) && knownDivisor(vectors.getUpper()) <= few) {
+    schedule.upto(lane, few);
+    scheduleClassPanels(schedule, lane, ("upto" + Twine(few) + ".").str(), few);
+  }
+  scheduleClassPanels(schedule, lane, "", lanes);
+  return true;
+}
+
 /// The whole default of a main nest that no step has changed.
 static void scheduleMain(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
   if (isSampled(nest))
     return scheduleSampled(schedule);
+  if (scheduleClassesOfCpu(schedule))
+    return;
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
     CopyRule copy = copyRule(nest);

@@ -38,8 +38,7 @@ static LoopOp rowLoop(Nest &nest, StringRef lane) {
   return rows == llvm::reverse(chain).end() ? LoopOp() : *rows;
 }
 
-/// A loop over the warps of a block, or over `share` parts of each warp.
-static void bindWarps(ScheduleBuilder &schedule, std::string name, int64_t share) {
+void lacis::bindWarps(ScheduleBuilder &schedule, std::string name, int64_t share) {
   if (share > 1) {
     schedule.split(name, share);
     schedule.bind(name + "1", "lane");
@@ -96,7 +95,7 @@ static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
   int64_t known = knownDivisor(nest.find(lane).getUpper()), columns = std::min(known & -known, kLanes);
   if (part.empty() || columns < kFewColumns || nest.mainChain().size() != 2 || !operandsAcross(nest, lane).empty())
     return false;
-  schedule.apart(part);
+  schedule.apart({part});
   std::string prefix = part + ".", column = (prefix + lane).str(), entries;
   nest.find(prefix + row)->walk([&](LevelLoopOp loop) { entries = loop.getName().str(); });
   schedule.split(column, columns);
@@ -276,6 +275,8 @@ static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
     if (LoopOp sum = sumLoop(nest); sum)
       return scheduleEntries(schedule, sum);
   }
+  if (scheduleClasses(schedule))
+    return;
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
     int64_t rounds = !operandsAcross(nest, lane).empty() ? 3 : listedPart(nest).empty() ? 2 : 4;

@@ -31,8 +31,7 @@ static constexpr int64_t kShareOfVectors = 256, kLanesOfVectors = 16;
 /// Parts of one row that are loaded at once: a long row has hundreds, and one thread adds them up.
 static constexpr int64_t kPartsAtOnce = 16;
 
-/// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
-static LevelLoopOp entryLoop(LoopOp top) {
+LevelLoopOp lacis::entryLoop(LoopOp top) {
   LevelLoopOp found;
   unsigned sums = 0;
   top->walk([&](Operation *op) {
@@ -47,11 +46,10 @@ static LevelLoopOp entryLoop(LoopOp top) {
   return sums == 1 && found && isStateless(found) && !marked && combinerOf(found) ? found : LevelLoopOp();
 }
 
-/// Rows on warps or on parts of a warp; the entries of a row on its lanes. Each of them may have several lanes already.
-static void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
-                          int64_t taken = 1) {
+void lacis::scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
+                          int64_t taken, int64_t warpsOfBlock) {
   int64_t share = kLanes / (lanes * taken);
-  schedule.split(rows, kWarps * share);
+  schedule.split(rows, warpsOfBlock * share);
   std::string warps = rows + "1";
   if (share > 1) {
     schedule.split(warps, share);
@@ -81,8 +79,7 @@ static void scheduleShares(ScheduleBuilder &schedule, const std::string &rows, c
   schedule.unroll(shares + "." + shares + "0", kPartsAtOnce);
 }
 
-/// Lanes for a row: many rows are short ones.
-static int64_t lanesFor(Nest &nest, StringRef rows) {
+int64_t lacis::lanesFor(Nest &nest, StringRef rows) {
   return letterHas(nest, letterOf(rows), "lacis.large") ? 8 : kLanes;
 }
 

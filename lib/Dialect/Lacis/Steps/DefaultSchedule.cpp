@@ -31,7 +31,11 @@ void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
   add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
-void ScheduleBuilder::apart(StringRef part) { add(ApartStepAttr::get(nest.getFunction().getContext(), part)); }
+void ScheduleBuilder::apart(ArrayRef<StringRef> parts) {
+  MLIRContext *context = nest.getFunction().getContext();
+  ArrayAttr others = parts.size() > 1 ? Builder(context).getStrArrayAttr(parts.drop_front()) : ArrayAttr();
+  add(ApartStepAttr::get(context, parts.front(), others));
+}
 
 void ScheduleBuilder::precompute(StringRef part, FormatAttr layout) {
   add(PrecomputeStepAttr::get(nest.getFunction().getContext(), part, layout));

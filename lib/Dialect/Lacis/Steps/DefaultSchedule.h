@@ -17,7 +17,7 @@ public:
   void split(llvm::StringRef loop, int64_t factor);
   void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
-  void apart(llvm::StringRef part);
+  void apart(llvm::ArrayRef<llvm::StringRef> parts);
   void precompute(llvm::StringRef part, FormatAttr layout);
   void reorder(llvm::ArrayRef<std::string> loops);
   /// Binds the loop to `unit` of a GPU, or makes it parallel where `unit` is `parallel`. Iterations that add to the same
@@ -86,6 +86,26 @@ bool isSampled(Nest &nest);
 LoopOp blockLoop(Nest &nest);
 /// The innermost loop that carries a sum, or null.
 LoopOp sumLoop(Nest &nest);
+/// A nest for the rows of a sum that lie in one part.
+struct RowClass {
+  std::string prefix, row, entries;
+  std::optional<int64_t> longest; // entries of a row, where the part has a limit
+};
+/// The nests of the main case, or of that whose names begin with `prefix`; none unless each sums the entries of a row in
+/// one loop.
+llvm::SmallVector<RowClass> classesOf(Nest &nest, llvm::StringRef prefix = "");
+/// Schedules row classes for a GPU, in one launch; false where there are none.
+bool scheduleClasses(ScheduleBuilder &schedule);
+/// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
+LevelLoopOp entryLoop(LoopOp top);
+/// Rows on warps of a block of so many or on parts of a warp; the entries of a row on its lanes. Each of them may have
+/// several lanes already.
+void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
+                   int64_t taken = 1, int64_t warps = 4);
+/// A loop over the warps of a block, or over `share` parts of each warp.
+void bindWarps(ScheduleBuilder &schedule, std::string name, int64_t share);
+/// Lanes for a row: many rows are short ones.
+int64_t lanesFor(Nest &nest, llvm::StringRef rows);
 /// Does so for each letter that a step has vectorized, because a vector load reads consecutive elements.
 void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
 /// Splits loop `lane` into panels. The loop over panels becomes the outermost, the loop over the lanes of one panel the

@@ -176,8 +176,9 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
                           << "'; own of the operand with 'companion' runs over all rows";
   // What is added to atomically was set before, in a nest of its own; rows that run apart have one too.
   SmallVector<LoopOp> nests;
+  SmallVector<LoopOp> classes = classNests(main);
   for (LoopOp loop : function.getBody().getOps<LoopOp>())
-    if (loop == main || (prefix.empty() && ((isOutput && loop->hasAttr("lacis.begins")) || isApart(loop))))
+    if (llvm::is_contained(classes, loop) || (prefix.empty() && ((isOutput && loop->hasAttr("lacis.begins")) || isApart(loop))))
       nests.push_back(loop);
   auto isInside = [&](Operation *user) {
     return llvm::any_of(nests, [&](LoopOp loop) { return loop->isProperAncestor(user); });

@@ -45,8 +45,8 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "upto: another letter than '" << getLoop() << "' has nests for small sizes already";
   if (int64_t last = rest ? rest->above : 0; getMost() <= last)
     return emitError(loc) << "upto: " << getMost() << " sizes are none that is left; " << last << " are taken";
-  WalkResult marked = top->walk([](LoopOp inner) { return isMarked(inner) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (marked.wasInterrupted())
+  auto isFree = [](LoopOp inner) { return isMarked(inner) ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (llvm::any_of(classNests(top), [&](LoopOp own) { return own->walk(isFree).wasInterrupted(); }))
     return emitError(loc) << "upto: loops of the nest are marked already; say it before other steps";
   bool isCopied = false;
   top->walk([&](Operation *op) {
@@ -58,12 +58,13 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
   if (isCopied)
     return emitError(loc) << "upto: an operand is copied for all sizes already; say it before relayout";
   std::string name = ("upto" + Twine(getMost())).str();
+  SmallVector<LoopOp> nests = classNests(top); // and those of the parts that have rows to themselves
   record(function, name, *size, getMost());
-  OpBuilder b(top);
-  Operation *copy = b.clone(*top);
-  copy->walk([&](Operation *op) {
-    if (auto own = op->getAttrOfType<StringAttr>("name"); own && isa<LoopOp, LevelLoopOp>(op))
-      op->setAttr("name", b.getStringAttr(name + "." + own.getValue()));
-  });
+  OpBuilder b(nests.front());
+  for (LoopOp from : nests)
+    b.clone(*from)->walk([&](Operation *op) {
+      if (auto own = op->getAttrOfType<StringAttr>("name"); own && isa<LoopOp, LevelLoopOp>(op))
+        op->setAttr("name", b.getStringAttr(name + "." + own.getValue()));
+    });
   return success();
 }

@@ -57,6 +57,12 @@ std::optional<Case> caseOf(LoopOp outermost);
 /// The nest of the rows that a part of a sum lists, which shares the launch of the nest for the others (`apart`).
 bool isApart(LoopOp outermost);
 
+/// The names of the parts of a sum whose rows have a nest of their own from the start: each row lies in one part (`own`).
+llvm::SmallVector<llvm::StringRef> rowClasses(mlir::func::FuncOp function);
+
+/// The nests for rows that lie in one part, of the case that `last` is for; `last` is the one that the others may join.
+llvm::SmallVector<LoopOp> classNests(LoopOp last);
+
 /// `outermost` and the loops perfectly nested in it, outermost first.
 llvm::SmallVector<LoopOp> perfectChain(LoopOp outermost);
 

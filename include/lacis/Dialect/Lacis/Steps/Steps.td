@@ -58,7 +58,11 @@ def Lacis_HorizontalFuseStep : Lacis_Step<"HorizontalFuse", "horizontal_fuse"> {
 
 def Lacis_ApartStep : Lacis_Step<"Apart", "apart"> {
   let summary = "for i: s  -->  for rest.i in the rows that part `rest` lists: s; for i in the others: s without it";
-  let parameters = (ins StringRefParameter<>:$part);
+  let description = [{
+    Where each row lies in one part (`own` with `classes`), parts have nests already: those named join the launch of the
+    last nest.
+  }];
+  let parameters = (ins StringRefParameter<>:$part, OptionalParameter<"::mlir::ArrayAttr">:$others);
 }
 
 def Lacis_PrecomputeStep : Lacis_Step<"Precompute", "precompute"> {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The default schedule of GPUs for row classes: short rows by warps or parts of a warp, long ones by blocks; one launch.
+///
+/// The nests have blocks of equal size, as one launch has. (The buckets of SparseTIR, and the row classes of DASP.)
+#include "DefaultSchedule.h"
+
+#include "lacis/Dialect/Lacis/IR/RowLists.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// A row of a class without a limit, or with a higher one, has a block to itself.
+static constexpr int64_t kLongest = 512;
+/// Warps of a block: whose lanes hold columns, and whose lanes hold entries.
+static constexpr int64_t kWarps = 16, kEntryWarps = 8, kLanes = 32;
+/// Columns of a tile: of long rows, where a wide dense operand exceeds the cache, and at the least.
+static constexpr int64_t kColumns = 32, kFewest = 8;
+/// Up to so many vectors have nests in which lanes share the entries of a row.
+static constexpr int64_t kFew[] = {1, 4};
+
+/// The limit of a part of a sum: by its rule, or by the places that it has for a row.
+static std::optional<int64_t> longestOf(Nest &nest, LevelLoopOp entries) {
+  FormatAttr format = formatOf(entries.getTensor());
+  unsigned axis = format.getLevels()[0].getDigits()[0].axis;
+  StringRef part = entries.getName().rsplit('.').first.rsplit('.').second;
+  if (part.empty())
+    part = entries.getName().rsplit('.').first;
+  std::optional<int64_t> longest = format.getLevels()[1].getExtent().getTrip();
+  for (Type type : nest.getFunction().getArgumentTypes())
+    if (auto sum = dyn_cast_or_null<SumAttr>(cast<RankedTensorType>(type).getEncoding()))
+      if (std::optional<int64_t> most = longestRow(sum, part, axis))
+        longest = std::min(longest.value_or(*most), *most);
+  if (!longest && format.getLevels()[0].getExtent().coversDomain())
+    return kLongest; // all rows, of which few can be long
+  return longest;
+}
+
+SmallVector<RowClass> lacis::classesOf(Nest &nest, StringRef prefix) {
+  SmallVector<RowClass> classes;
+  SmallVector<StringRef> parts = rowClasses(nest.getFunction());
+  if (parts.empty())
+    return {};
+  std::string letter = perfectChain(nest.mainChain().front()).front().getName().str();
+  SmallVector<std::string> prefixes =
+      llvm::map_to_vector(parts, [&](StringRef part) { return (prefix + part + ".").str(); });
+  prefixes.push_back(prefix.str());
+  for (const std::string &own : prefixes) {
+    LoopOp row;
+    for (LoopOp top : nest.getFunction().getBody().getOps<LoopOp>())
+      for (LoopOp loop : perfectChain(top))
+        if (StringRef name = loop.getName(); name.starts_with(own) && !name.drop_front(own.size()).contains('.') && !row)
+          row = loop;
+    LevelLoopOp entries = row ? entryLoop(outermostLoop(row)) : LevelLoopOp();
+    if (!entries || perfectChain(outermostLoop(row)).size() > 2)
+      return {};
+    classes.push_back({own, row.getName().str(), entries.getName().str(), longestOf(nest, entries)});
+  }
+  return classes;
+}
+
+/// The entries of a row on the threads of a block, or on lanes: no more than half of its entries.
+static void scheduleEntries(ScheduleBuilder &schedule, const RowClass &part) {
+  if (!part.longest || *part.longest > kLongest) {
+    schedule.splitNnz(part.entries, kEntryWarps * kLanes);
+    schedule.reorder({part.entries + "1", part.entries + "0"});
+    bindWarps(schedule, part.entries + "1", kLanes);
+    return schedule.bind(part.row, "block.x");
+  }
+  int64_t half = llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*part.longest / 2, 1)));
+  int64_t lanes = std::min(half, lanesFor(schedule.getNest(), part.row));
+  if (lanes > 1)
+    return scheduleLanes(schedule, part.row, part.entries, lanes, 1, kEntryWarps);
+  schedule.split(part.row, kEntryWarps * kLanes);
+  bindWarps(schedule, part.row + "1", kLanes);
+}
+
+/// Tiles of columns on lanes, a vector each; several rows, or parts of one, share a warp.
+static void scheduleColumns(ScheduleBuilder &schedule, const RowClass &part, StringRef lane) {
+  Nest &nest = schedule.getNest();
+  bool isLong = !part.longest || *part.longest > kLongest;
+  std::string column = part.prefix + lane.str();
+  int64_t known = knownDivisor(nest.find(column).getUpper()), vector = 16 / outputBytes(nest), panel = kLanes * vector;
+  int64_t columns = known & -known, most = isLong || summedHas(nest, "lacis.large") ? kColumns : panel;
+  columns = columns < kFewest ? kColumns : std::min(columns, most);
+  int64_t share = panel / std::min(columns, panel);
+  schedule.split(column, columns);
+  schedule.reorder({column + "0", part.row, column + "1"});
+  schedule.split(column + "1", vector);
+  schedule.vectorize(column + "11", vector);
+  schedule.bind(column + "10", "lane");
+  if (!isLong) {
+    schedule.split(part.row, kWarps * share);
+    return bindWarps(schedule, part.row + "1", share);
+  }
+  schedule.bind(part.row, "block.x");
+  schedule.splitNnz(part.entries, kWarps * share);
+  schedule.reorder({part.entries + "1", part.entries + "0"});
+  bindWarps(schedule, part.entries + "1", share);
+}
+
+/// The nests for up to `most` vectors.
+static void scheduleFewOf(ScheduleBuilder &schedule, StringRef lane, int64_t most) {
+  schedule.upto(lane, most);
+  for (const RowClass &part : classesOf(schedule.getNest(), ("upto" + Twine(most) + ".").str())) {
+    std::string vectors = part.prefix + lane.str();
+    if (most > 1) {
+      schedule.split(vectors, most);
+      schedule.reorder({vectors + "0", part.row, vectors + "1"});
+      schedule.jam(vectors + "1");
+    }
+    scheduleEntries(schedule, part);
+  }
+}
+
+bool lacis::scheduleClasses(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
+  std::string lane = laneLetter(nest);
+  SmallVector<RowClass> classes = classesOf(nest);
+  if (classes.empty() || (!lane.empty() && !operandsAcross(nest, lane).empty()))
+    return false;
+  schedule.apart(rowClasses(nest.getFunction()));
+  LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
+  if (vectors && !knownSize(vectors.getUpper()))
+    for (int64_t most : kFew)
+      if (knownDivisor(vectors.getUpper()) <= most)
+        scheduleFewOf(schedule, lane, most);
+  for (const RowClass &part : classes)
+    if (lane.empty())
+      scheduleEntries(schedule, part);
+    else
+      scheduleColumns(schedule, part, lane);
+  return true;
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Row classes: sums whose rules leave each row to one part, which has a nest of its own; against float64."""
+
+import pytest
+import torch
+from strategies import mostly_long
+
+import lacis
+from lacis import steps
+from lacis.formats import decompose, nnz
+
+LENGTHS = (0, 60, 1, 0, 40, 3, 2, 0, 61, 0, 7, 30, 1, 1, 1, 1, 9, 0, 0, 40, 25, 2, 5)
+FORMATS = {
+    "short and long": decompose(short=(lacis.Csr, nnz("i") < 8), long=lacis.Dcsr),
+    "buckets": lacis.Hyb(1, 3),
+    "located and listed": decompose(few=(lacis.Ell(2), nnz("i") < 3), some=(lacis.Csr, nnz("i") < 20), many=lacis.Coo),
+}
+
+
+def rows(lengths=LENGTHS, columns=64):
+    """A random matrix with rows of these lengths, twice."""
+    dense = torch.zeros(2 * len(lengths), columns)
+    for row, length in enumerate(lengths * 2):
+        dense[row, torch.randperm(columns)[:length]] = torch.randn(length)
+    return dense
+
+
+def agree(found, expression, w, x):
+    want = torch.einsum(expression, w.double(), x.double())
+    torch.testing.assert_close(found.double(), want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", mostly_long(FORMATS, "short and long", "buckets"))
+@pytest.mark.parametrize("expression", mostly_long(["ij,jk->ik", "ij,j->i"], "ij,jk->ik"))
+def test_numbers(name, expression):
+    w = rows()
+    packed = lacis.pack(w, FORMATS[name])
+    kernel = lacis.compile(expression, packed, torch.randn(64, 1) if "k" in expression else torch.randn(64))
+    own = next(step for step in kernel.steps if isinstance(step, steps.Own))
+    assert (own.form, own.why) == ("classes", "the rules leave each row to one part")
+    apart = next(step for step in kernel.steps if isinstance(step, steps.Apart))
+    parts = list(FORMATS[name].parts)
+    assert len((apart.part, *apart.others)) == len(parts) - 1
+    for features in (1, 4, 19, 33) if "k" in expression else (1,):
+        x = torch.randn(64, features) if "k" in expression else torch.randn(64)
+        agree(kernel(packed, x), expression, w, x)
+    for lengths in ((0,) * 7, (64,) * 7, (1,) * 7):  # no entry, or one class alone
+        only = rows(lengths)
+        agree(kernel(lacis.pack(only, FORMATS[name]), x), expression, only, x)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FORMATS)
+def test_forms_agree_and_the_printed_default_is_the_same_kernel(name):
+    w, x = rows(), torch.randn(64, 19)
+    packed = lacis.pack(w, FORMATS[name])
+    for target in ("cpu", "cuda:sm_90a"):
+        kernel = lacis.compile("ij,jk->ik", packed, x, target=target)
+        again = lacis.compile("ij,jk->ik", packed, x, target=target, steps=list(kernel.steps))
+        stage = "asm" if target == "cpu" else "ptx"
+        assert kernel.asm[stage] == again.asm[stage]
+    for form in ("classes", "companion"):
+        agree(lacis.einsum("ij,jk->ik", packed, x, steps=[steps.Own("0", form)]), "ij,jk->ik", w, x)
+        y = lacis.einsum("ij,bj->bi", packed, x.T, steps=[steps.Own("0", form)])
+        agree(y, "ij,bj->bi", w, x.T)
+
+
+def test_an_epilogue_is_said_once_and_rows_of_no_part_have_it():
+    w, x, bias = rows(), torch.randn(64, 9), torch.randn(2 * len(LENGTHS))
+    packed = lacis.pack(w, FORMATS["buckets"])
+    y = lacis.einsum("ij,jk->ik", packed, x, epilogue=lacis.Epilogue(bias=bias, activation="relu"))
+    torch.testing.assert_close(y.double(), (w.double() @ x.double() + bias[:, None]).relu(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.long
+def test_gradients():
+    w, x = rows((0, 3, 9, 1), 12).double(), torch.randn(12, 5, dtype=torch.float64, requires_grad=True)
+    packed = lacis.pack(w, FORMATS["short and long"])
+    torch.autograd.gradcheck(lambda x: lacis.einsum("ij,jk->ik", packed, x), [x])
+
+
+def test_the_classes_share_one_launch_on_a_gpu():
+    packed, x = lacis.pack(rows(), FORMATS["short and long"]), torch.randn(64, 32)
+    kernel = lacis.compile("ij,jk->ik", packed, x, target="cuda:sm_90a")
+    assert kernel.asm["ptx"].count(".entry") == 1
+
+
+def test_a_row_of_two_parts_is_refused():
+    w = rows()
+    w[:, 0], w[2], w[2, 0] = 0, 0, 1  # a short row whose only column no long one has
+    packed = lacis.pack(w, FORMATS["short and long"])
+    storage = {name: tensor.clone() for name, tensor in packed.storage.items()}
+    storage |= {f"{part}.values": values for part, values in packed.values.items()}
+    assert storage["long.crd0"][0] == 1
+    storage["long.crd0"][0] = 2
+    with pytest.raises(lacis.DataError, match="'long' and 'short' both have i = 2, which the rules leave to one part"):
+        lacis.PackedTensor.from_storage(FORMATS["short and long"], packed.shape, storage)
+
+
+@pytest.mark.parametrize(
+    "format, what",
+    [
+        (decompose(ell=lacis.Ell(4), rest=lacis.Csr), "a rule of it looks at more than i"),
+        (lacis.Csr, "it is no sum of formats"),
+        (decompose(few=(lacis.Bsr(4, 4), nnz("i") < 9), rest=lacis.Csr), "part 'few' has rows of blocks"),
+    ],
+)
+def test_what_is_no_class_is_refused(format, what):
+    packed = lacis.pack(rows(LENGTHS + (5,)), format)
+    with pytest.raises(lacis.CompileError, match=f"own: operand '0' has no form 'classes': {what}"):
+        lacis.compile("ij,j->i", packed, torch.randn(64), steps=[steps.Own("0", "classes")])
+
+
+def test_a_row_has_one_axis():
+    format = "(i, j, k) -> (i : dense, j : dense, k : compressed)"
+    text = f"#lacis.sum<few = #lacis.format<{format}> when nnz(i) lt 3, rest = #lacis.format<{format}>>"
+    packed = lacis.pack(rows().reshape(2, -1, 64), lacis.Format.parse(text))
+    with pytest.raises(lacis.CompileError, match="'classes': the output has 2 of its axes, and a row one"):
+        lacis.compile("ijk,k->ij", packed, torch.randn(64), steps=[steps.Own("0", "classes")])
+
+
+@pytest.mark.parametrize(
+    "name, parts, what",
+    [
+        ("buckets", ("b0", "none"), "apart: no part 'none' of a sum, see decompose"),
+        ("buckets", ("b0", "long"), "apart: the others join the nest of part 'long'"),
+        ("buckets", ("b0", "b0"), "apart: part 'b0' is apart already"),
+    ],
+)
+def test_what_apart_refuses(name, parts, what):
+    packed = lacis.pack(rows(), FORMATS[name])
+    with pytest.raises(lacis.CompileError, match=what):
+        lacis.compile("ij,j->i", packed, torch.randn(64), steps=[steps.Apart(*parts)])
+
+
+def test_parts_that_may_share_rows_go_one_by_one():
+    packed = lacis.pack(rows(), decompose(ell=lacis.Ell(4), rest=lacis.Csr))
+    what = "apart: parts 'rest' and 'ell' may share rows; one part, the last of the sum, has a nest of its own"
+    with pytest.raises(lacis.CompileError, match=what):
+        lacis.compile("ij,j->i", packed, torch.randn(64), steps=[steps.Apart("rest", "ell")])
