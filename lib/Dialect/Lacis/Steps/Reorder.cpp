@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i: for j  -->  for j: for i, among loops that are perfectly nested.
+///
+/// A loop over coordinates and one over positions change places where both carry one sum and neither depends on the other.
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -28,11 +32,101 @@ static void reorderCarried(ArrayRef<LoopOp> chain, ArrayRef<LoopOp> wanted) {
   }
 }
 
+static StringRef nameOf(Operation *loop) { return loop->getAttrOfType<StringAttr>("name").getValue(); }
+
+static MutableOperandRange initsOf(Operation *loop) {
+  if (auto walk = dyn_cast<LevelLoopOp>(loop))
+    return walk.getInitsMutable();
+  return cast<LoopOp>(loop).getInitsMutable();
+}
+
+static ValueRange carriedBy(Operation *loop) {
+  return loop->getRegion(0).front().getArguments().take_back(loop->getNumResults());
+}
+
+/// What `outer` does beside `inner` in each round, if it is free of effects, and their sum is one; else why not.
+static std::string objectionToExchange(Operation *outer, Operation *inner, SmallVectorImpl<Operation *> &found) {
+  std::string around = nameOf(outer).str(), inside = nameOf(inner).str();
+  Block &body = outer->getRegion(0).front();
+  bool carries = outer->getNumResults() != 0 && inner->getNumResults() == outer->getNumResults() &&
+                 llvm::equal(ValueRange(OperandRange(initsOf(inner))), carriedBy(outer)) &&
+                 llvm::equal(inner->getResults(), body.getTerminator()->getOperands()) &&
+                 llvm::all_of(carriedBy(outer), [](Value value) { return value.hasOneUse(); });
+  bool isAlone = llvm::all_of(body.without_terminator(), [&](Operation &op) { return &op == inner || isPure(&op); });
+  if (!carries || inner->getBlock() != &body || !isAlone)
+    return "loops '" + around + "' and '" + inside + "' do not carry one sum, the one inside the other";
+  llvm::SetVector<Value> reached(body.args_begin(), body.args_end());
+  for (Operation &op : body.without_terminator()) {
+    bool depends = llvm::any_of(op.getOperands(), [&](Value value) { return reached.contains(value); });
+    if (&op == inner) {
+      OperandRange inits = initsOf(inner);
+      for (OpOperand &operand : op.getOpOperands())
+        if (!llvm::is_contained(inits, operand.get()) && reached.contains(operand.get()))
+          return "what loop '" + inside + "' runs over depends on loop '" + around + "'";
+      continue;
+    }
+    if (!depends)
+      continue;
+    found.push_back(&op);
+    reached.insert(op.result_begin(), op.result_end());
+  }
+  return "";
+}
+
+/// for outer: for inner: s  -->  for inner: for outer: s; `found` are the operations of `outer` that depend on it.
+static void exchange(Operation *outer, Operation *inner, ArrayRef<Operation *> found) {
+  Block &around = outer->getRegion(0).front(), &inside = inner->getRegion(0).front();
+  SmallVector<Value> inits(OperandRange(initsOf(outer))), sums(inside.getTerminator()->getOperands());
+  for (Operation &op : llvm::make_early_inc_range(around.without_terminator()))
+    if (&op != inner && !llvm::is_contained(found, &op))
+      op.moveBefore(outer);
+  inner->moveBefore(outer);
+  Block payload;
+  payload.getOperations().splice(payload.end(), around.getOperations(), around.begin(), std::prev(around.end()));
+  payload.getOperations().splice(payload.end(), inside.getOperations(), inside.begin(), std::prev(inside.end()));
+  around.getOperations().splice(around.begin(), payload.getOperations());
+  outer->replaceAllUsesWith(inner->getResults());
+  outer->moveBefore(inside.getTerminator());
+  for (auto [before, after] : llvm::zip(carriedBy(inner), carriedBy(outer)))
+    before.replaceAllUsesWith(after);
+  initsOf(inner).assign(inits);
+  initsOf(outer).assign(SmallVector<Value>(carriedBy(inner)));
+  around.getTerminator()->setOperands(sums);
+  inside.getTerminator()->setOperands(outer->getResults());
+}
+
+/// One of the two loops walks positions.
+static LogicalResult reorderWalk(ArrayRef<Operation *> wanted, Location loc) {
+  Operation *first = wanted[0], *second = wanted[1];
+  if (first->isProperAncestor(second))
+    return success();
+  for (Operation *loop : wanted)
+    if (auto dense = dyn_cast<LoopOp>(loop); (dense && isMarked(dense)) || loop->hasAttr("unroll"))
+      return emitError(loc) << "reorder: loop '" << nameOf(loop) << "' is marked already, and one of the two walks positions";
+  SmallVector<Operation *> found;
+  if (std::string why = objectionToExchange(second, first, found); !why.empty())
+    return emitError(loc) << "reorder: " << why << "; walk says by which axes an operand is walked";
+  exchange(second, first, found);
+  return success();
+}
+
+/// The two loops that are named, where one of them, and no other, walks positions; else nothing.
+static SmallVector<Operation *> withWalk(Nest &nest, ArrayRef<StringRef> names) {
+  SmallVector<Operation *> loops;
+  for (StringRef name : names)
+    if (SmallVector<Operation *> all = nest.findAll(name); all.size() == 1)
+      loops.push_back(all[0]);
+  unsigned walks = llvm::count_if(loops, llvm::IsaPred<LevelLoopOp>);
+  return names.size() == 2 && loops.size() == 2 && walks == 1 ? loops : SmallVector<Operation *>();
+}
+
 SmallVector<StringRef> ReorderStepAttr::namedLoops() const {
   return llvm::map_to_vector(getLoops().getAsValueRange<StringAttr>(), [](StringRef name) { return name; });
 }
 
 LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
+  if (SmallVector<Operation *> walk = withWalk(nest, namedLoops()); !walk.empty())
+    return reorderWalk(walk, loc);
   SmallVector<LoopOp> loops;
   for (StringAttr name : getLoops().getAsRange<StringAttr>()) {
     FailureOr<LoopOp> loop = nest.require(name, "reorder", loc);
