@@ -45,6 +45,10 @@ SECTIONS = {
         *(lacis.GroupCoo, lacis.SrBcrs, lacis.Csb, lacis.Hyb, lacis.Sum, lacis.decompose, lacis.nnz, lacis.digit),
         *(lacis.Rule, lacis.iter, lacis.fuse, lacis.diagonal, lacis.rank, lacis.slot),
     ],
+    "Level kinds of your own": [
+        *(lacis.LevelKind, lacis.kind, lacis.array, lacis.Placed, lacis.check_kind, lacis.binding, lacis.where),
+        *(lacis.popcount, lacis.ctz, lacis.load, lacis.fori, lacis.whilei),
+    ],
     "Sparsifiers": [
         *(lacis.Sparsifier, lacis.Magnitude, lacis.Random, lacis.BlockMagnitude, lacis.BlockRandom, lacis.Threshold),
         *(lacis.NM, lacis.Given, lacis.Keep, lacis.Ramp, lacis.Regrow, lacis.Movement, lacis.Policy, View),

@@ -24,6 +24,7 @@ public:
   Value constant(int64_t value) override { return arith::ConstantIntOp::create(b, loc, indexType(), value); }
   Value size() override { return make("test.size", {}); }
   Value width() override { return make("test.width", {}); }
+  Operation *symbols() override { return b.getInsertionBlock()->getParentOp(); }
   Value load(StringRef buffer, Value index) override { return make(("test." + buffer).str(), index); }
   void use(StringRef name, ValueRange values) {
     OperationState state(loc, name);
@@ -68,6 +69,10 @@ struct TestLevels : PassWrapper<TestLevels, OperationPass<func::FuncOp>> {
     if (!coordinate.state.empty())
       builder.use("test.state", coordinate.state);
     builder.use("test.seek", level.getCoordinate().emitSeek(builder, lo, hi, crd));
+    if (level.getCoordinate().canFind()) {
+      auto [position, found] = level.getCoordinate().emitFind(builder, parent, crd);
+      builder.use("test.find", {position, found});
+    }
     if (level.getExtent().coversDomain())
       builder.use("test.locate", level.getExtent().emitLocate(builder, parent, crd));
   }

@@ -22,6 +22,7 @@ public:
   mlir::Value load(llvm::StringRef buffer, mlir::Value index) override;
   mlir::Value size() override;
   mlir::Value width() override;
+  mlir::Operation *symbols() override { return arguments.symbols(); }
   /// How many coordinates a digit has.
   mlir::Value digitSize(Digit digit);
 

@@ -53,6 +53,8 @@ public:
   /// The same of `ceildiv(size, tile)`.
   mlir::ArrayAttr tilesOf(mlir::Value size, int64_t tile, llvm::ArrayRef<WorkspaceOp> workspaces);
 
+  /// The operation in whose symbol table the kernel stands.
+  mlir::Operation *symbols() const { return mlir::func::FuncOp(kernel)->getParentOp(); }
   /// Which array of which operand a named array is, where the kernel takes it.
   std::optional<mlir::NamedAttrList> arrayTaken(const TensorSource &source, llvm::StringRef name) const;
 

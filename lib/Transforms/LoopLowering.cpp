@@ -42,6 +42,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       })
       .Case([&](OwnerOp owner) { return lowerOwner(b, owner), success(); })
       .Case([&](BoundsOp bounds) { return lowerBounds(b, bounds), success(); })
+      .Case([&](FindOp find) { return lowerFind(b, find), success(); })
       .Case([&](SeekOp seek) { return lowerSeek(b, seek), success(); })
       .Case([&](CoordinateOp coordinate) { return lowerCoordinate(b, coordinate), success(); })
       .Case([&](ValueOp value) { return lowerValue(b, value), success(); })

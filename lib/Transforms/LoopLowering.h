@@ -33,6 +33,7 @@ private:
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
   void lowerOwner(mlir::OpBuilder &b, OwnerOp op);
   void lowerBounds(mlir::OpBuilder &b, BoundsOp op);
+  void lowerFind(mlir::OpBuilder &b, FindOp op);
   void lowerSeek(mlir::OpBuilder &b, SeekOp op);
   void lowerCoordinate(mlir::OpBuilder &b, CoordinateOp op);
   void lowerValue(mlir::OpBuilder &b, ValueOp op);

@@ -204,7 +204,9 @@ struct LowerLevels : lacis::impl::LacisLowerLevelsBase<LowerLevels> {
       return signalPassFailure();
     }
     if (failed(lowerKernel(functions.front(), outline)))
-      signalPassFailure();
+      return signalPassFailure();
+    for (KindOp kind : llvm::make_early_inc_range(getOperation().getOps<KindOp>()))
+      kind.erase(); // its code is where it is needed
   }
 };
 

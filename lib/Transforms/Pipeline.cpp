@@ -56,6 +56,7 @@ static void verifyStage(OpPassManager &pm, StringRef stage, bool mark = true) {
 
 void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
   verifyStage(pm, "lacis", /*mark=*/false);
+  pm.addPass(createLacisResolveKinds());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisLowerPatterns());
   functions.addPass(createLacisLowerSums());
@@ -67,6 +68,7 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
 
 void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
   verifyStage(pm, "loops", /*mark=*/false);
+  pm.addPass(createLacisResolveKinds());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisFormTiles());
   functions.addPass(createLacisFormWarpTiles());
@@ -75,6 +77,7 @@ void lacis::buildToTiles(OpPassManager &pm, StringRef target) {
 
 void lacis::buildToBuffers(OpPassManager &pm, StringRef target) {
   verifyStage(pm, "tiles", /*mark=*/false);
+  pm.addPass(createLacisResolveKinds()); // a text that begins here says no more of kinds than their names
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisVectorizeLoops());
   functions.addPass(createLacisUnrollAndJam());

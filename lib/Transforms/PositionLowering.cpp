@@ -10,6 +10,17 @@ static LevelAttr levelOf(Value tensor, unsigned level) {
   return formatOf(tensor).getLevels()[level];
 }
 
+/// The coordinate of a level with these digits, in mixed radix.
+static Value joinDigits(StorageLevel &level, ArrayRef<Value> digits) {
+  Value crd;
+  for (auto [digit, one] : llvm::zip(level.getLevel().getDigits(), digits)) {
+    if (crd)
+      crd = arith::MulIOp::create(level.b, level.loc, crd, level.digitSize(digit));
+    crd = crd ? arith::AddIOp::create(level.b, level.loc, crd, one).getResult() : one;
+  }
+  return crd;
+}
+
 void LoopLowering::lowerLocate(OpBuilder &b, LocateOp op) {
   Location loc = op.getLoc();
   StorageLevel level = storageLevel(b, loc, op.getTensor(), op.getLevel());
@@ -19,14 +30,41 @@ void LoopLowering::lowerLocate(OpBuilder &b, LocateOp op) {
     mapping.map(op.getResult(), attr.getExtent().emitBounds(level, parent).first);
     return;
   }
-  Value crd;
-  for (auto [digit, value] : llvm::zip(attr.getDigits(), op.getDigits())) {
-    Value one = mapping.lookup(value);
-    crd = crd ? arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, crd, level.digitSize(digit)), one)
-                    .getResult()
-              : one;
-  }
-  mapping.map(op.getResult(), attr.getExtent().emitLocate(level, parent, crd));
+  mapping.map(op.getResult(), attr.getExtent().emitLocate(level, parent, joinDigits(level, mapped(op.getDigits()))));
+}
+
+/// The first position with at least that coordinate, and whether it has the coordinate itself.
+static std::pair<Value, Value> emitSearch(LevelBuilder &level, LevelAttr attr, Value parent, Value crd) {
+  OpBuilder &b = level.b;
+  Location loc = level.loc;
+  auto [lo, hi] = attr.getExtent().emitBounds(level, parent);
+  Value first = lo, position = attr.getCoordinate().emitSeek(level, lo, hi, crd);
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, position, hi);
+  auto guard = scf::IfOp::create(b, loc, b.getI1Type(), inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToEnd(guard.thenBlock());
+  Coordinate found = attr.getCoordinate().emitCoordinate(level, first, position);
+  Value equal = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, found.crd, crd);
+  scf::YieldOp::create(b, loc, found.valid ? arith::AndIOp::create(b, loc, equal, found.valid).getResult() : equal);
+  b.setInsertionPointToEnd(guard.elseBlock());
+  scf::YieldOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getBoolAttr(false)).getResult());
+  return {position, guard.getResult(0)};
+}
+
+void LoopLowering::lowerFind(OpBuilder &b, FindOp op) {
+  Location loc = op.getLoc();
+  StorageLevel level = storageLevel(b, loc, op.getTensor(), op.getLevel());
+  LevelAttr attr = levelOf(op.getTensor(), op.getLevel());
+  Value parent = mapping.lookup(op.getParent()), crd = joinDigits(level, mapped(op.getDigits()));
+  std::pair<Value, Value> found;
+  if (attr.getCoordinate().canFind())
+    found = attr.getCoordinate().emitFind(level, parent, crd);
+  else if (attr.getExtent().coversDomain())
+    found = {attr.getExtent().emitLocate(level, parent, crd), arith::ConstantOp::create(b, loc, b.getBoolAttr(true))};
+  else
+    found = emitSearch(level, attr, parent, crd);
+  mapping.map(op.getPosition(), found.first);
+  mapping.map(op.getFound(), found.second);
 }
 
 void LoopLowering::lowerBounds(OpBuilder &b, BoundsOp op) {

@@ -21,6 +21,13 @@ static LogicalResult verifyTensor(Operation *op, Value tensor, func::FuncOp func
                                     << "of one, or a workspace";
 }
 
+/// By a method of its own, by a position for each coordinate, or by a search.
+static bool canFind(LevelAttr level) {
+  CoordinateInterface coordinate = level.getCoordinate();
+  return level.hasCode() && (coordinate.canFind() || (level.getExtent().coversDomain() && coordinate.isImplicit()) ||
+                             (coordinate.canSeek() && coordinate.isStateless()));
+}
+
 /// Why the level cannot do what the operation asks of it, or nothing.
 static StringRef objectionTo(Operation *op, LevelAttr level) {
   ExtentInterface extent = level.getExtent();
@@ -30,6 +37,8 @@ static StringRef objectionTo(Operation *op, LevelAttr level) {
     return extent.hasOwner() ? "" : "does not tell the parent of a position";
   if (isa<PositionsOp>(op))
     return level.getPositionsArray().empty() ? "has no array with an element for each position" : "";
+  if (isa<FindOp>(op))
+    return canFind(level) ? "" : "has no way to find a coordinate";
   if (isa<SeekOp>(op) && !level.getCoordinate().canSeek())
     return "has no order of coordinates to seek in";
   if (isa<CoordinateOp>(op) && !level.getCoordinate().isStateless())
@@ -42,7 +51,7 @@ static StringRef objectionTo(Operation *op, LevelAttr level) {
 
 static LogicalResult verifyLevelOf(Operation *op) {
   auto number = op->getAttrOfType<IntegerAttr>("level");
-  if (!number || !isa<LevelLoopOp, LocateOp, PositionsOp, BoundsOp, OwnerOp, SeekOp, CoordinateOp>(op))
+  if (!number || !isa<LevelLoopOp, LocateOp, PositionsOp, BoundsOp, OwnerOp, SeekOp, FindOp, CoordinateOp>(op))
     return success();
   LevelAttr level = formatOf(op->getOperand(0)).getLevels()[number.getInt()];
   StringRef why = objectionTo(op, level);

@@ -23,8 +23,13 @@ bool isEncoded(Type type) {
 
 bool isLacis(Operation *op) { return isa_and_nonnull<LacisDialect>(op->getDialect()); }
 
+/// Until the levels are lowered a module has the kinds that users define, each verified by itself.
+bool isOfKind(Operation *op) { return isa<KindOp>(op) || op->getParentOfType<KindOp>(); }
+
 /// Algebra: no positions; encodings stay what they are.
 LogicalResult verifyAlgebra(Operation *op) {
+  if (isOfKind(op))
+    return success();
   if (isLacis(op) && !isa<ZerosOp>(op))
     return op->emitError("'") << op->getName() << "' belongs to a later stage than the algebra";
   if (isa<tensor::CastOp, tensor::EmptyOp>(op) && isEncoded(op->getResult(0).getType()))
@@ -52,6 +57,8 @@ LogicalResult verifyShape(Operation *op) {
 
 /// Tiles: named loops, in roles where there are tiles, and no expression left that is not a loop.
 LogicalResult verifyTiles(Operation *op) {
+  if (isOfKind(op))
+    return success();
   if (isa<linalg::LinalgOp>(op))
     return op->emitError("'") << op->getName() << "' has not become a loop";
   if (isa<LLVM::LoadOp, LLVM::StoreOp>(op))

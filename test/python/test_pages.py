@@ -8,6 +8,7 @@ import re
 
 import pytest
 from lacis.activations import ACTIVATIONS
+from lacis.formats.own import BINDINGS, KINDS
 from lacis.operators import OPERATORS
 
 import lacis
@@ -16,14 +17,14 @@ PAGES = pathlib.Path(__file__).parents[2] / "docs"
 RUN = (
     *("activations", "add-a-sparsifier", "add-an-activation", "add-an-operator", "cost-model", "expressions", "knobs"),
     *("attention", "changing-patterns", "layers", "migrate"),
-    *("operators", "schedules", "sparsifiers", "training", "troubleshooting", "tutorial"),
+    *("operators", "schedules", "sparsifiers", "training", "troubleshooting", "tutorial", "user-kinds"),
 )
 
 
 @pytest.fixture
 def registries():
     """What a page adds is gone after it."""
-    before = [(known, dict(known)) for known in (ACTIVATIONS, OPERATORS)]
+    before = [(known, dict(known)) for known in (ACTIVATIONS, OPERATORS, KINDS, BINDINGS)]
     yield
     for known, entries in before:
         known.clear()

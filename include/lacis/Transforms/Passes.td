@@ -20,6 +20,10 @@ def LacisVerifyStage : Pass<"lacis-verify-stage"> {
                  Option<"mark", "mark", "bool", "true", "record the stage on the module">];
 }
 
+def LacisResolveKinds : LacisPass<"lacis-resolve-kinds", "::mlir::ModuleOp"> {
+  let summary = "Looks up what the operations `lacis.kind` say of the kinds that formats name.";
+}
+
 def LacisLowerPatterns : LacisPass<"lacis-lower-patterns"> {
   let summary = "Turns pattern arguments into tensors with the format, whose values nobody reads.";
 }

@@ -12,7 +12,8 @@ from .digit import Digit
 from .format import Format
 from .grouped import Csb, GroupCoo, SrBcrs
 from .hyb import Hyb
-from .level import Coordinate, Extent, Level, register
+from .level import Coordinate, Extent, Level, Placed, register
+from .own import LevelKind, array, binding, ctz, fori, kind, kind_texts, load, popcount, where, whilei
 from .predefined import (
     Bcsc,
     BlockedEll,
@@ -39,7 +40,8 @@ from .sum import Sum, decompose, split_part
 __all__ = [
     "Axis", "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf",
     "Csr", "CsrTensor", "Dcsr", "Dense", "Dia", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb",
-    "Level", "NMFormat", "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "as_format", "companion",
-    "compose", "decompose", "diagonal", "digit", "fuse", "is_format", "iter", "nnz", "rank", "register", "slot",
-    "split_part", "words_of",
+    "Level", "LevelKind", "NMFormat", "Placed", "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "array",
+    "as_format", "binding", "companion", "compose", "ctz", "decompose", "diagonal", "digit", "fori", "fuse", "is_format", "iter",
+    "kind", "kind_texts", "load", "nnz", "popcount", "rank", "register", "slot", "split_part", "where", "whilei",
+    "words_of",
 ]  # fmt: skip

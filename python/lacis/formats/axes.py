@@ -18,6 +18,7 @@ from .kinds.implicit import Implicit
 from .kinds.one import One
 from .kinds.range import Range
 from .kinds.stored import Stored
+from .kinds.user import User
 from .kinds.var import Var
 from .level import Level
 
@@ -106,6 +107,14 @@ class Axis:
         self.extent, self.coordinate = Range(), Implicit()
         return self
 
+    def kind(self, kind) -> "Axis":
+        """A level kind of one's own, a class that `lacis.kind` decorated: `dense -> @name`. Raises `FormatError`."""
+        symbol = getattr(kind, "_symbol", "")
+        if not symbol:
+            raise FormatError(f"kind: {kind!r} is no class that lacis.kind decorated")
+        self.extent = self.coordinate = User(symbol)
+        return self
+
     def block(self, size: int) -> tuple["Axis", "Axis"]:
         """Cut into blocks: `i -> (i floordiv size, i mod size)`. The axis itself is used up."""
         if len(self.digits) != 1:
@@ -169,8 +178,8 @@ def diagonal(rows: Axis, columns: Axis) -> Axis:
     >>> D.compress().level().text(("i", "j", "d"))
     'd : compressed'
     """
-    left, right = _whole(columns, "a diagonal"), _whole(rows, "a diagonal")
-    return _bound(rows, "d", Affine("d", left, "-", right))
+    left, right = whole(columns, "a diagonal"), whole(rows, "a diagonal")
+    return bound(rows, "d", Affine("d", left, "-", right))
 
 
 def rank(axis: Axis, within: int | None = None) -> Axis:
@@ -186,7 +195,7 @@ def rank(axis: Axis, within: int | None = None) -> Axis:
     """
     if within is not None:
         _check_width(within)
-    return _bound(axis, "r", Rank("r", _whole(axis, "a rank"), within))
+    return bound(axis, "r", Rank("r", whole(axis, "a rank"), within))
 
 
 def slot(axis: Axis, within: Axis) -> Axis:
@@ -200,17 +209,17 @@ def slot(axis: Axis, within: Axis) -> Axis:
     >>> S.ragged().level().text(("i", "j", "s"))
     's : ragged'
     """
-    return _bound(axis, "s", Slot("s", _whole(axis, "a slot"), within.digits))
+    return bound(axis, "s", Slot("s", whole(axis, "a slot"), within.digits))
 
 
-def _whole(axis: Axis, what: str) -> int:
+def whole(axis: Axis, what: str) -> int:
     """The number of an axis that is neither blocked nor fused nor bound."""
     if len(axis.digits) != 1 or axis.digits[0] != Digit(axis.digits[0].axis) or axis.digits[0].axis >= axis.rank:
         raise FormatError(f"{what} is made of whole axes, before they are blocked or fused")
     return axis.digits[0].axis
 
 
-def _bound(axis: Axis, letter: str, binding) -> Axis:
+def bound(axis: Axis, letter: str, binding) -> Axis:
     """The axis of one more binding, whose name nobody has."""
     known = axis.bindings
     used = sum(each.name.startswith(letter) for each in known)

@@ -29,9 +29,9 @@ class Binding:
         """Its coordinate for each entry, where int64 [n] `coordinates` are those of the names before it."""
         raise NotImplementedError
 
-    def determines(self, known) -> int | None:
-        """The name that follows from this one and those in `known`; None when none does."""
-        return None
+    def determines(self, known) -> tuple[int, ...]:
+        """The names that follow from this one and those in `known`."""
+        return ()
 
     def solve(self, name: int, coordinates, own, sizes, array) -> torch.Tensor:
         """The coordinate of that name, where `own` is the coordinate of the binding and `array` what it stores."""
@@ -65,8 +65,8 @@ class Affine(Binding):
 
     def determines(self, known):
         if (self.left in known) == (self.right in known):
-            return None
-        return self.right if self.left in known else self.left
+            return ()
+        return (self.right if self.left in known else self.left,)
 
     def solve(self, name, coordinates, own, sizes, array=None):
         own = own - self.bias(sizes)
@@ -142,7 +142,7 @@ class Rank(Binding):
         return place[coordinates[self.axis]]
 
     def determines(self, known):
-        return None if self.axis in known else self.axis
+        return () if self.axis in known else (self.axis,)
 
     def solve(self, name, coordinates, own, sizes, array):
         size = array.numel()
@@ -203,8 +203,7 @@ def solve(bindings, rank: int, levels, coordinates, sizes, arrays) -> list:
     known = {digit.axis for level in levels for digit in level.digits}
     found = list(coordinates)
     for number in reversed(range(len(bindings))):
-        name = bindings[number].determines(known)
-        if rank + number in known and name is not None:
+        for name in bindings[number].determines(known) if rank + number in known else ():
             found[name] = bindings[number].solve(name, found, found[rank + number], sizes, arrays[number])
             known.add(name)
     return found[:rank]

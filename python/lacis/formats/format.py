@@ -174,7 +174,7 @@ class Format:
         """Raise `FormatError` with the first kind that parses but has no code yet."""
         for level in self.levels:
             if not level.has_code:
-                raise FormatError(f"{what}: level kind '{level.kind}' has no code yet, in '{self}'")
+                raise FormatError(f"{what}: level kind '{level.kind}' has no code yet{level.extent.hint}, in '{self}'")
         if self.layout:
             raise FormatError(f"{what}: 'layout' has no code yet, in '{self}'")
 
@@ -249,8 +249,9 @@ def _verify_bindings(names, bindings, known: set[int]) -> None:
     for number in reversed(range(rank, len(names))):
         if number not in known:
             raise FormatError(f"binding '{names[number]}' is not used by any level")
-        axis = bindings[number - rank].determines(known)
-        if axis is not None:
+        for axis in bindings[number - rank].determines(known):
+            if axis in known and axis < rank:
+                raise FormatError(f"axis '{names[axis]}' is there twice: by a level, and through '{names[number]}'")
             known.add(axis)
     for axis in range(rank):
         if axis not in known:

@@ -95,11 +95,11 @@ class _Kind:
 
     name: ClassVar[str]
     has_code: ClassVar[bool] = False
+    hint: ClassVar[str] = ""  # what to do where it has none
     positional: ClassVar[str | None] = None  # the field that is written without a name
 
     @property
-    def spelling(self) -> str:
-        """How the text names it."""
+    def spelling(self) -> str:  # in formats
         return self.name
 
     def buffers(self) -> tuple[str, ...]:
@@ -169,6 +169,7 @@ class Coordinate(_Kind):
     stored: ClassVar[bool] = False  # one number for each position
     per_position: ClassVar[str | None] = None  # the array that has an element for each position
     skips: ClassVar[bool] = False  # positions without an entry may lie between others
+    fills: ClassVar[bool] = False  # positions without an entry may have coordinates, too
     unique: bool = True
     ordered: bool = True
     pad: bool | None = None  # None: as the extent
@@ -201,6 +202,7 @@ class Checker:
     prefix: str
     number: int
     parents: int = 1  # positions of the level above
+    slots: int | None = None  # positions that there are values for, of the last level above the stored blocks
 
     def name(self, buffer: str) -> str:
         return f"{self.prefix}{buffer}{self.number}"
@@ -261,7 +263,8 @@ class Level:
     @property
     def shows_entries(self) -> bool:
         """Do the arrays say of each position whether it holds an entry?"""
-        return not self.extent.covers and (not self.coordinate.implicit or self.extent.stands_alone)
+        listed = not self.coordinate.implicit or self.extent.stands_alone
+        return listed and not self.extent.covers and not self.coordinate.fills
 
     def size(self, shape) -> int:
         """The number of coordinates on axes of lengths `shape`."""
@@ -289,10 +292,7 @@ COORDINATES: dict[str, type[Coordinate]] = {}
 
 
 def register(cls):
-    """Class decorator: make a kind known to `Format.parse` under its `name`.
-
-    A class that is both an `Extent` and a `Coordinate` (it does not factor) is known as both.
-    """
+    """Class decorator: make a kind known to `Format.parse` under its `name`; as both where it is both."""
     if issubclass(cls, Extent):
         EXTENTS[cls.name] = cls
     if issubclass(cls, Coordinate):

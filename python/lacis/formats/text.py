@@ -17,6 +17,7 @@ from . import kinds  # noqa: F401  (registers the level kinds)
 from .bindings import Affine, Rank, Slot
 from .digit import Digit
 from .level import COORDINATES, EXTENTS, Coordinate, Extent, Level
+from .own import Mapped
 from .scanner import Scanner
 
 # Names of common pairs; spelling only, the level is the pair.
@@ -261,6 +262,12 @@ def _parse_binding(scan: Scanner, names):
         within = scan.positive("a number of rows") if scan.accept_word("within") else None
         scan.expect(")")
         return Rank(name, axis, within)
+    if scan.peek("@"):
+        symbol = scan.identifier("the name of a binding", also="@")
+        operands = scan.list(lambda: _axis(scan, names))
+        if len(set(operands)) != len(operands):
+            scan.fail(f"'{symbol}' has an axis twice")
+        return Mapped(name, symbol, tuple(operands))
     left = _axis(scan, names)
     sign = "+" if scan.accept("+") else "-"
     if sign == "-":

@@ -15,7 +15,8 @@ def check_structure(structure, prefix: str) -> None:
     format, shape = structure.format, structure.shape
     parents, tie, sizes = 1, None, format.name_sizes(shape)
     for number, level in enumerate(format.prefix):
-        check, buffers = Checker(prefix, number, parents), structure.of_level(number)
+        slots = structure.slots if number + 1 == len(format.prefix) else None
+        check, buffers = Checker(prefix, number, parents, slots), structure.of_level(number)
         size = level.size(sizes)
         slots = level.extent.check(check, buffers, parents, size)
         if not level.coordinate.implicit:  # else there is nothing to look at, and as many positions as a shape says

@@ -28,6 +28,28 @@ static Attribute parseRank(AsmParser &parser, StringAttr name, Names names) {
   return RankBindingAttr::get(parser.getContext(), name, *axis, within);
 }
 
+static Attribute parseUser(AsmParser &parser, StringAttr name, StringAttr symbol, Names names) {
+  SMLoc location = parser.getCurrentLocation();
+  SmallVector<unsigned> operands;
+  auto parseOperand = [&]() -> ParseResult {
+    FailureOr<unsigned> operand = parseName(parser, names);
+    if (failed(operand))
+      return failure();
+    if (llvm::is_contained(operands, *operand))
+      return parser.emitError(location) << "'@" << symbol.getValue() << "' has the axis '" << names[*operand].getValue()
+                                        << "' twice";
+    operands.push_back(*operand);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren, parseOperand))
+    return {};
+  if (operands.empty()) {
+    parser.emitError(location) << "'@" << symbol.getValue() << "' needs an axis";
+    return {};
+  }
+  return UserBindingAttr::get(parser.getContext(), name, FlatSymbolRefAttr::get(symbol), operands);
+}
+
 static Attribute parseAffine(AsmParser &parser, StringAttr name, Names names) {
   FailureOr<unsigned> left = parseName(parser, names);
   if (failed(left))
@@ -57,6 +79,8 @@ Attribute lacis::parseBinding(AsmParser &parser, Names names) {
     return parseSlot(parser, name, names);
   if (succeeded(parser.parseOptionalKeyword("rank")))
     return parseRank(parser, name, names);
+  if (StringAttr symbol; succeeded(parser.parseOptionalSymbolName(symbol)))
+    return parseUser(parser, name, symbol, names);
   return parseAffine(parser, name, names);
 }
 
@@ -66,10 +90,10 @@ void AffineBindingAttr::printValue(AsmPrinter &printer, Names names) const {
   printer << names[getLeft()].getValue() << (getMinus() ? " - " : " + ") << names[getRight()].getValue();
 }
 
-std::optional<unsigned> AffineBindingAttr::determines(ArrayRef<bool> known) const {
+SmallVector<unsigned> AffineBindingAttr::determines(ArrayRef<bool> known) const {
   if (known[getLeft()] == known[getRight()])
-    return std::nullopt;
-  return known[getLeft()] ? getRight() : getLeft();
+    return {};
+  return {known[getLeft()] ? getRight() : getLeft()};
 }
 
 void SlotBindingAttr::printValue(AsmPrinter &printer, Names names) const {
@@ -85,4 +109,14 @@ void RankBindingAttr::printValue(AsmPrinter &printer, Names names) const {
   printer << ')';
 }
 
-std::optional<unsigned> RankBindingAttr::determines(ArrayRef<bool> known) const { return getAxis(); }
+SmallVector<unsigned> RankBindingAttr::determines(ArrayRef<bool> known) const { return {getAxis()}; }
+
+void UserBindingAttr::printValue(AsmPrinter &printer, Names names) const {
+  printer << getSymbol() << '(';
+  llvm::interleaveComma(getNames(), printer, [&](unsigned name) { printer << names[name].getValue(); });
+  printer << ')';
+}
+
+SmallVector<unsigned> UserBindingAttr::determines(ArrayRef<bool> known) const {
+  return SmallVector<unsigned>(getNames());
+}

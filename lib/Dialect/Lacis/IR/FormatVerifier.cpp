@@ -92,13 +92,12 @@ LogicalResult Verifier::verifyCover() {
     auto binding = cast<BindingInterface>(bindings[n - axes.size()]);
     if (!known[n])
       return emitError() << "binding '" << names[n].getValue() << "' is not used by any level";
-    std::optional<unsigned> axis = binding.determines(known);
-    if (!axis)
-      continue;
-    if (known[*axis])
-      return emitError() << "axis '" << names[*axis].getValue() << "' is used twice: by a level and through '"
-                         << names[n].getValue() << "'";
-    known[*axis] = true;
+    for (unsigned axis : binding.determines(known)) {
+      if (known[axis])
+        return emitError() << "axis '" << names[axis].getValue() << "' is used twice: by a level and through '"
+                           << names[n].getValue() << "'";
+      known[axis] = true;
+    }
   }
   for (auto [axis, name] : llvm::enumerate(axes))
     if (!known[axis])

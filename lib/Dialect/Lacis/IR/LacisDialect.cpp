@@ -30,6 +30,10 @@ void LacisDialect::initialize() {
 #define GET_OP_LIST
 #include "lacis/Dialect/Lacis/IR/TileOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "lacis/Dialect/Lacis/IR/KindOps.cpp.inc"
+      >();
   Room::addAll(*this);
 }
 

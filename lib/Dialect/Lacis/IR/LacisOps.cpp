@@ -223,15 +223,19 @@ LogicalResult LevelLoopOp::verify() {
 
 //===- Positions and accesses ---------------------------------------------===//
 
-LogicalResult LocateOp::verify() {
-  if (failed(verifyLevel(*this, getTensor(), getLevel())))
+/// The level is there, and as many digits as it has.
+template <typename Op> static LogicalResult verifyDigits(Op op) {
+  if (failed(verifyLevel(op, op.getTensor(), op.getLevel())))
     return failure();
-  LevelAttr level = formatOf(getTensor()).getLevels()[getLevel()];
-  if (level.getDigits().size() != getDigits().size())
-    return emitOpError("level ") << getLevel() << " has " << level.getDigits().size() << " digits, not "
-                                 << getDigits().size();
+  size_t digits = formatOf(op.getTensor()).getLevels()[op.getLevel()].getDigits().size();
+  if (digits != op.getDigits().size())
+    return op.emitOpError("level ") << op.getLevel() << " has " << digits << " digits, not " << op.getDigits().size();
   return success();
 }
+
+LogicalResult LocateOp::verify() { return verifyDigits(*this); }
+
+LogicalResult FindOp::verify() { return verifyDigits(*this); }
 
 LogicalResult PositionsOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
 
@@ -241,14 +245,7 @@ LogicalResult BoundsOp::verify() { return verifyLevel(*this, getTensor(), getLev
 
 LogicalResult SeekOp::verify() { return verifyLevel(*this, getTensor(), getLevel()); }
 
-LogicalResult CoordinateOp::verify() {
-  if (failed(verifyLevel(*this, getTensor(), getLevel())))
-    return failure();
-  size_t digits = formatOf(getTensor()).getLevels()[getLevel()].getDigits().size();
-  if (getDigits().size() != digits)
-    return emitOpError("level ") << getLevel() << " has " << digits << " digits, not " << getDigits().size();
-  return success();
-}
+LogicalResult CoordinateOp::verify() { return verifyDigits(*this); }
 
 LogicalResult ZerosOp::verify() {
   auto result = getResult().getType();

@@ -14,9 +14,9 @@ def Lacis_BindingInterface : AttrInterface<"BindingInterface"> {
       [{ return ConcreteAttr::getMnemonic().str(); }]>,
     InterfaceMethod<"Prints what stands behind `name =`.", "void", "printValue",
       (ins "::mlir::AsmPrinter &":$printer, "::llvm::ArrayRef<::mlir::StringAttr>":$names)>,
-    InterfaceMethod<"The axis that follows once the axes (and bindings) in `known` and this binding are known.",
-      "std::optional<unsigned>", "determines", (ins "::llvm::ArrayRef<bool>":$known),
-      "", [{ return std::nullopt; }]>,
+    InterfaceMethod<"The axes that follow once the axes (and bindings) in `known` and this binding are known.",
+      "::llvm::SmallVector<unsigned>", "determines", (ins "::llvm::ArrayRef<bool>":$known),
+      "", [{ return {}; }]>,
   ];
 }
 

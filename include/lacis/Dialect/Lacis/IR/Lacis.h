@@ -4,6 +4,7 @@
 #ifndef LACIS_DIALECT_LACIS_IR_LACIS_H
 #define LACIS_DIALECT_LACIS_IR_LACIS_H
 
+#include "lacis/Dialect/Lacis/IR/KindOps.h"
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
 #include "lacis/Dialect/Lacis/IR/LacisDialect.h"
 #include "lacis/Dialect/Lacis/IR/LacisOps.h"

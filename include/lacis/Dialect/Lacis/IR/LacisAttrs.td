@@ -165,4 +165,15 @@ def Lacis_RankBinding : Lacis_Binding<"Rank", "rank", ["determines"]> {
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, "int64_t":$within);
 }
 
+def Lacis_UserBinding : Lacis_Binding<"User", "binding", ["determines"]> {
+  let summary = "A coordinate that the user computes from axes, which follow from it in turn.";
+  let description = [{
+    ```mlir
+    #z_order = #lacis.format<(i, j) let z = @morton(i, j) -> (z : compressed)>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::mlir::FlatSymbolRefAttr":$symbol,
+                        ArrayRefParameter<"unsigned">:$names);
+}
+
 #endif // LACIS_ATTRS_TD

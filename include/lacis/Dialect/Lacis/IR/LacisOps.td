@@ -150,6 +150,14 @@ def Lacis_SeekOp : Lacis_Op<"seek", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Lacis_FindOp : Lacis_Op<"find", [Pure]> {
+  let summary = "The position of known coordinates under a parent, and whether they have one; else it is any number.";
+  let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent, Variadic<Index>:$digits);
+  let results = (outs Index:$position, I1:$found);
+  let assemblyFormat = "$tensor `[` $level `]` `at` $parent `(` $digits `)` attr-dict `:` type($tensor)";
+  let hasVerifier = 1;
+}
+
 def Lacis_CoordinateOp : Lacis_Op<"coordinate", [Pure]> {
   let summary = "The coordinate of each digit at a position, and whether the position holds an entry.";
   let arguments = (ins AnyRankedTensor:$tensor, I64Attr:$level, Index:$lo, Index:$position);

@@ -5,6 +5,7 @@
 #define LACIS_DIALECT_LACIS_IR_LEVELBUILDER_H
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinAttributes.h"
 
 namespace lacis {
 
@@ -47,6 +48,10 @@ public:
   virtual mlir::Value size() = 0;
   /// Positions under each parent when they are known at run time only.
   virtual mlir::Value width() = 0;
+  /// The operation in whose symbol table the kinds of users stand.
+  virtual mlir::Operation *symbols() = 0;
+  /// What a method of the level's kind answers, whose name is `kind`: its code is put here.
+  llvm::SmallVector<mlir::Value> call(mlir::FlatSymbolRefAttr kind, llvm::StringRef method, mlir::ValueRange arguments);
 
   mlir::OpBuilder &b;
   mlir::Location loc;

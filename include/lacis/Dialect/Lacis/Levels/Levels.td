@@ -174,14 +174,18 @@ def Lacis_LinkKind : Lacis_ExtentAndCoordinate<"Link", "link",
   let genVerifyDecl = 1;
 }
 
-def Lacis_UserKind : Lacis_ExtentAndCoordinate<"User", "kind"> {
-  let summary = "A kind that the user defines; written `@k` in a format.";
+def Lacis_UserKind : Lacis_ExtentAndCoordinate<"User", "kind",
+    ["getDefinition", "withFacts", "emitBounds", "hasOwner", "emitOwner"],
+    ["isImplicit", "isOrdered", "isUnique", "isStateless", "emitCoordinate", "emitOpen", "emitNext", "canSeek",
+     "emitSeek", "canFind", "emitFind"]> {
+  let summary = "A kind that the user defines, by an operation `lacis.kind`; written `@k` in a format.";
   let description = [{
+    `facts` are what the operation says; `-lacis-resolve-kinds` looks them up. The text does not have them.
     ```mlir
     #mine = #lacis.format<(i, j) -> (i : dense, j : @stripes)>
     ```
   }];
-  let parameters = (ins "::mlir::FlatSymbolRefAttr":$symbol);
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$symbol, "::mlir::DictionaryAttr":$facts);
 }
 
 #endif // LACIS_LEVELS_TD

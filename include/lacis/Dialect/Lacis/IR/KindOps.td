@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level kinds that a user defines: their arrays, what is true of them, and their methods as code.
+
+#ifndef LACIS_KIND_OPS_TD
+#define LACIS_KIND_OPS_TD
+
+include "lacis/Dialect/Lacis/IR/LacisDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
+  let summary = "A level kind, written `@name` in formats.";
+  let description = [{
+    `arrays` are what a level of the kind stores: an integer type (`ui8` and `ui16` have no sign), and how long it is: an
+    element `per parent`, `per position`, or as many of its `own` as it likes; `plus` says how many more. `facts` are
+    `ordered` (coordinates ascend within a fibre) and `unique` (none occurs twice in one).
+
+    A method is code without effects, on indices: arithmetic, `scf` loops, `lacis.field` and `lacis.level_size`. It ends
+    with `lacis.answer`.
+
+    | method | arguments | answers |
+    |---|---|---|
+    | `bounds` | parent | the first position under it, and the one behind the last |
+    | `open` | parent, first position | the state of a walk: one index or more |
+    | `coordinate` | first position, position, state | coordinate, whether it is an entry (i1, if not all are), next state |
+    | `seek` | first position, end, coordinate | the first position whose coordinate is at least that, or the end |
+    | `find` | parent, coordinate | the position of the coordinate, and whether it has one (i1) |
+    | `owner` | position, number of parents | the last parent whose positions do not begin behind the position |
+
+    `bounds` and `coordinate` are there always; a pass that needs another one refuses a kind without it. `coordinate`
+    takes states where there is `open`; then positions are walked in order.
+    ```mlir
+    lacis.kind @window arrays() facts(ordered, unique) {
+      bounds(%parent) {
+        %three = arith.constant 3 : index
+        %lo = arith.muli %parent, %three : index
+        %hi = arith.addi %lo, %three : index
+        lacis.answer %lo, %hi : index, index
+      }
+      coordinate(%lo, %pos) {
+        %crd = arith.subi %pos, %lo : index
+        lacis.answer %crd : index
+      }
+    }
+    func.func private @f(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense, j : @window)>>)
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$arrays, StrArrayAttr:$methods, UnitAttr:$ordered,
+                       UnitAttr:$unique);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The code of a method; null where there is none.
+    ::mlir::Block *getMethod(::llvm::StringRef name);
+    /// What attributes that name the kind answer: its arrays, the methods that it has, and what is true of it.
+    ::mlir::DictionaryAttr getFacts();
+  }];
+}
+
+def Lacis_AnswerOp : Lacis_Op<"answer", [Pure, ReturnLike, Terminator, HasParent<"KindOp">]> {
+  let summary = "Ends a method of a level kind with what it answers.";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "$values `:` type($values) attr-dict";
+}
+
+def Lacis_FieldOp : Lacis_Op<"field", [Pure]> {
+  let summary = "An element of an array of the level whose kind this is.";
+  let arguments = (ins FlatSymbolRefAttr:$array, Index:$index);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$array `[` $index `]` attr-dict";
+}
+
+def Lacis_LevelSizeOp : Lacis_Op<"level_size", [Pure]> {
+  let summary = "How many coordinates the level has whose kind this is.";
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // LACIS_KIND_OPS_TD
