@@ -39,7 +39,7 @@ lacis.kind @runs arrays(first : i32 per parent, start : i32 per own) facts(order
   }
 }
 
-// CHECK-LABEL: func @runs(
+// CHECK-LABEL: func @walk(
 // CHECK-SAME:    %[[P:[^:]*]]: i32, %{{[^:]*}}: i32, %[[CRD:[^:]*]]: i32
 // CHECK:         %[[LO:.*]] = arith.muli %[[P]], %{{.*}} : i32
 // CHECK:         %[[HI:.*]] = arith.addi %[[LO]], %{{.*}} : i32
@@ -57,6 +57,6 @@ lacis.kind @runs arrays(first : i32 per parent, start : i32 per own) facts(order
 // CHECK:         %[[NARROW:.*]] = arith.trunci %[[AT]] : i32 to i16
 // CHECK:         %[[WIDE:.*]] = arith.extui %[[NARROW]] : i16 to i32
 // CHECK:         "test.find"(%[[WIDE]], %{{.*}})
-func.func @runs(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.level = #lacis.level<d0 : @runs>} {
+func.func @walk(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.level = #lacis.level<d0 : @runs>} {
   return
 }

@@ -5,6 +5,7 @@
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 // CHECK-LABEL: func @search
 // CHECK:         scf.while
+// CHECK:           scf.yield
 // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt
 // CHECK:         %[[FOUND:.*]] = scf.if %[[INSIDE]] -> (i1) {
 // CHECK:           arith.cmpi eq
