@@ -197,8 +197,8 @@ void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, Value step, in
       slots.push_back(slotOf(at, step, bits, lo, bit));
     }
     if (layout.isFull)
-      StoreTileOp::create(at, loc, own, nest.product.output, ValueRange{slots[0], row, zero}, UnitAttr(), ArrayAttr(),
-                          TypeAttr());
+      StoreTileOp::create(at, loc, own, nest.product.output, ValueRange{slots[0], row, zero},
+                          /*through=*/Value(), /*slot=*/Value(), UnitAttr(), ArrayAttr(), TypeAttr());
     else
       StoreBlocksOp::create(at, loc, own, nest.product.output, slots, ArrayAttr(), TypeAttr());
   }

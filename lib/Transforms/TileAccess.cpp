@@ -147,7 +147,7 @@ Value LoopLowering::withoutPadding(OpBuilder &b, Location loc, Value target, Val
   int64_t columns = formatOf(target).getLevels().back().getDigits()[0].mod;
   Value bitmap = arguments.array(source, "valid"), size = arguments.arrayDim(source, "valid", 0);
   Value entries = LoadEntriesOp::create(b, loc, type, bitmap, rows, column, size, columns);
-  auto map = MapOp::create(b, loc, type, ValueRange{value, entries});
+  auto map = MapOp::create(b, loc, type, ValueRange{value, entries}, /*places=*/ValueRange());
   Block &body = map.getBody().emplaceBlock();
   Type element = type.getElementType();
   body.addArguments({element, element}, {loc, loc});
@@ -168,7 +168,9 @@ LogicalResult LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   if (matrix.blockRows)
     value = withoutPadding(b, op.getLoc(), op.getTarget(), value, indices[0], indices[1]);
   Type element = cast<RankedTensorType>(op.getTarget().getType()).getElementType();
-  StoreTileOp::create(b, op.getLoc(), value, matrix.pointer, indices, op.getTransposedAttr(), matrix.shape,
+  Value through = op.getThrough() ? mapping.lookup(op.getThrough()) : Value();
+  Value slot = op.getSlot() ? mapping.lookup(op.getSlot()) : Value();
+  StoreTileOp::create(b, op.getLoc(), value, matrix.pointer, indices, through, slot, op.getTransposedAttr(), matrix.shape,
                       TypeAttr::get(element));
   return success();
 }

@@ -60,7 +60,7 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
     values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), at.getUnitAttr()));
     reads.push_back(after.residual);
   }
-  auto map = MapOp::create(at, loc, accType, values);
+  auto map = MapOp::create(at, loc, accType, values, /*places=*/ValueRange());
   Block &body = map.getBody().emplaceBlock();
   IRMapping mapping;
   mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
@@ -96,7 +96,7 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Valu
 
 void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
   StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, ValueRange{column, part.row},
-                      at.getUnitAttr(), ArrayAttr(), TypeAttr());
+                      /*through=*/Value(), /*slot=*/Value(), at.getUnitAttr(), ArrayAttr(), TypeAttr());
 }
 
 /// Takes the stages of `consumers` others from the ring and gives them back as they are.

@@ -56,7 +56,7 @@ func.func @kind(%acc: !lacis.acc<64x64xf32>) {
 // -----
 
 func.func @rows(%acc: !lacis.acc<64x64xf32>) {
-  // expected-error@+1 {{gives one number for each row}}
+  // expected-error@+1 {{gives one number for each row, or four parts of it}}
   %0 = lacis.reduce_rows "sum" %acc : !lacis.acc<64x64xf32> -> !lacis.acc<64x2xf32>
   return
 }

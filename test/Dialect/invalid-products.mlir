@@ -8,7 +8,7 @@
 !acc = !lacis.acc<64x64xf32>
 func.func @place(%a: !list, %b: !tile, %acc: !acc) {
   // expected-error@+1 {{a list of tiles, and no other tile, needs the place of the first}}
-  %0 = lacis.mma %a, %b into %acc : !list, !tile into !acc
+  %0 = lacis.mma %a transposed, %b into %acc : !list, !tile into !acc
   return
 }
 

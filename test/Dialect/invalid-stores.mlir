@@ -13,7 +13,7 @@ func.func @read(%t: !lacis.tile<32x64xbf16>) {
 
 func.func @place(%t: !lacis.tile<2x64x64xbf16>) {
   // expected-error@+1 {{'lacis.read_tile' op a list of tiles, and no other tile, needs the place of one}}
-  %0 = lacis.read_tile %t : !lacis.tile<2x64x64xbf16> to !lacis.acc<64x64xf32>
+  %0 = lacis.read_tile %t transposed : !lacis.tile<2x64x64xbf16> to !lacis.acc<64x64xf32>
   return
 }
 

@@ -25,7 +25,7 @@ func.func @consumers() {
 // -----
 
 func.func @numbers() {
-  // expected-error@+1 {{the producer takes no argument, the consumer its number}}
+  // expected-error@+1 {{the producer takes no argument, the consumer its number; with groups each takes that of its group besides}}
   lacis.roles producer {
   ^bb0(%n: index):
     lacis.yield
@@ -95,9 +95,9 @@ func.func @pointer(%x: !llvm.ptr, %i: i32, %t: !lacis.tile<64x64xbf16>) {
 
 // -----
 
-func.func @place(%x: tensor<?x?xbf16>, %i: index, %t: !lacis.tile<2x64x64xbf16>) {
-  // expected-error@+1 {{a list of tiles, and no other tile, needs the place of one}}
-  lacis.load_tile %x[%i, %i] to %t : tensor<?x?xbf16>[index, index] to !lacis.tile<2x64x64xbf16>
+func.func @place(%x: tensor<?x?xbf16>, %i: index, %t: !lacis.tile<64x64xbf16>) {
+  // expected-error@+1 {{a list of tiles, and no other tile, has a place}}
+  lacis.load_tile %x[%i, %i] to %t[%i : index] : tensor<?x?xbf16>[index, index] to !lacis.tile<64x64xbf16>
   return
 }
 

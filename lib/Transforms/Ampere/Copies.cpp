@@ -82,8 +82,12 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   if (failed(checkTile(op, tile)))
     return failure();
   Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getSource()), *op.getShape());
-  copyTile(b, loc, tile, tileAddress(i, op.getTile(), op.getPlace()), matrix, wide(b, op.getIndices()[0]),
-           wide(b, op.getIndices()[1]));
+  Value to = tileAddress(i, op.getTile(), op.getPlace());
+  Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]);
+  for (int64_t n = 0, count = op.getPlace() ? 1 : tile.getCount(); n < count; ++n) {
+    Value next = n == 0 ? column : arith::AddIOp::create(b, loc, column, i.constant64(n * tile.getColumns())).getResult();
+    copyTile(b, loc, tile, i.add(to, n * bytesPerTile(tile)), matrix, row, next);
+  }
   return success();
 }
 

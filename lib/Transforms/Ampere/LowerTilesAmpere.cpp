@@ -12,6 +12,25 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::ampere;
 
+/// What the other lowerings have, and this one has not.
+static LogicalResult checkRoles(RolesOp roles) {
+  auto isOther = [](Type type) {
+    auto acc = dyn_cast<AccType>(type);
+    return acc && (acc.getColumns() == AccType::kRowParts || !acc.getElementType().isF32());
+  };
+  auto found = roles->walk([&](Operation *op) {
+    auto group = dyn_cast<RolesOp>(op);
+    auto map = dyn_cast<MapOp>(op);
+    auto store = dyn_cast<StoreTileOp>(op);
+    if (llvm::none_of(op->getResultTypes(), isOther) && !(group && group.getGroups() > 1) &&
+        !(map && !map.getPlaces().empty()) && !(store && store.getThrough()))
+      return WalkResult::advance();
+    return WalkResult(op->emitError("tiles: groups of roles, four parts of a row, accumulators of halves, maps at "
+                                    "coordinates and stores through tiles are lowered for sm_90a and to plain loops alone"));
+  });
+  return failure(found.wasInterrupted());
+}
+
 namespace {
 
 class KernelLowering {
@@ -19,6 +38,8 @@ public:
   KernelLowering(func::FuncOp function, RolesOp roles) : function(function), roles(roles) {}
 
   LogicalResult run(int64_t limit) {
+    if (failed(checkRoles(roles)))
+      return failure();
     FailureOr<SharedMemory> planned = SharedMemory::plan(roles, limit);
     if (failed(planned))
       return failure();

@@ -115,8 +115,8 @@ private:
 RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, Value a, Value bTile, int64_t slab) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  Share share = shareOf(op.getAcc().getType());
-  TileType aType = op.getA().getType(), bType = op.getB().getType();
+  Share share = shareOf(op.getResult().getType());
+  TileType aType = op.getATile(), bType = op.getB().getType();
   Value zero = i.constant(0);
   Fragments left(i, b, loc, aType, op.getATransposed(), /*isLeft=*/true, a,
                  byRows ? i.multiply(group.warp, share.rows) : zero, group.lane);
@@ -163,21 +163,29 @@ static LogicalResult checkOperand(MmaOp op, TileType tile, bool transposed) {
 LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  if (failed(checkAcc(op, op.getAcc().getType())) ||
-      failed(checkOperand(op, op.getA().getType(), op.getATransposed())) ||
+  if (failed(checkAcc(op, op.getResult().getType())) ||
+      failed(checkOperand(op, op.getATile(), op.getATransposed())) ||
       failed(checkOperand(op, op.getB().getType(), op.getBTransposed())))
     return failure();
   Value a = tileAddress(i, op.getA(), op.getFirst()), bTile = tileAddress(i, op.getB(), op.getSecond());
-  Pieces acc = pieces(op.getAcc());
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
+  Pieces acc = op.getAcc() ? pieces(op.getAcc()) : Pieces(countPieces(op.getResult().getType()), zero);
   auto setResult = [&](const Pieces &sums) {
     setPieces(op.getResult(), sums);
-    llvm::append_range(loads[b.getInsertionBlock()], wordsOfProducts(b, loc, sums, shareOf(op.getAcc().getType())));
+    llvm::append_range(loads[b.getInsertionBlock()], wordsOfProducts(b, loc, sums, shareOf(op.getResult().getType())));
     return success();
   };
-  if (!op.getPresent())
-    return setResult(products(b, op, acc, a, bTile, 0));
-  TileType aType = op.getA().getType();
-  int64_t count = op.getB().getType().getDepth(op.getBTransposed()) / aType.getDepth(op.getATransposed());
+  TileType aType = op.getATile(), bType = op.getB().getType();
+  if (!op.getPresent()) { // tiles of a list follow each other along the contraction
+    for (int64_t done = 0; done < op.getDepth(); done += aType.getDepth(op.getATransposed())) {
+      int64_t number = done / aType.getDepth(op.getATransposed());
+      bool isList = bType.isList() && !op.getSecond();
+      acc = products(b, op, acc, i.add(a, number * bytesPerTile(aType)),
+                     i.add(bTile, isList ? number * bytesPerTile(bType) : 0), isList ? 0 : number);
+    }
+    return setResult(acc);
+  }
+  int64_t count = bType.getDepth(op.getBTransposed()) / aType.getDepth(op.getATransposed());
   Value present = mapping.lookupOrDefault(op.getPresent());
   for (int64_t slab = 0; slab < count; ++slab) {
     Value bit = arith::AndIOp::create(b, loc, present, i.constant(int64_t(1) << slab));
@@ -254,6 +262,8 @@ void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
     for (Value &row : rows)
       for (int64_t distance : {1, 2})
         row = combine(row, i.shuffleXor(row, distance));
+  for (size_t n = 0; op.getOnto() && n < rows.size(); ++n)
+    rows[n] = combine(pieces(op.getOnto())[n], rows[n]);
   setPieces(op.getResult(), rows);
 }
 

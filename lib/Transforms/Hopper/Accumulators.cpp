@@ -25,37 +25,56 @@ Value hopper::descriptor(OpBuilder &b, Location loc, Instructions &i, Value addr
   return arith::OrIOp::create(b, loc, low, i.constant64(static_cast<int64_t>(walk.descriptorBits())));
 }
 
-/// One group of products: tile n of `a` with slab `slabs[n]` of `b`, all of them where `slabs` is empty.
-RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, Value a, Value bTile, Pieces slabs) {
+RoleLowering::Sides RoleLowering::sides(OpBuilder &b, MmaOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Sides from;
+  if (TileType tile = op.getATile())
+    from.a = descriptor(b, loc, i, tileAddress(i, op.getA(), op.getFirst()), Walk(tile, op.getATransposed()));
+  else
+    from.held = pieces(op.getA());
+  from.b = descriptor(b, loc, i, tileAddress(i, op.getB(), op.getSecond()), Walk(op.getB().getType(), op.getBTransposed()));
+  return from;
+}
+
+/// One group of products: tile n of `a` with slab `slabs[n]` of `b`, the whole contraction where `slabs` is empty.
+RoleLowering::Pieces RoleLowering::products(OpBuilder &b, MmaOp op, Pieces acc, const Sides &from, Pieces slabs) {
   Instructions i(b, op.getLoc());
-  Walk left(op.getA().getType(), op.getATransposed()), right(op.getB().getType(), op.getBTransposed());
-  int64_t count = slabs.empty() ? right.depth / left.depth : slabs.size();
+  Walk right(op.getB().getType(), op.getBTransposed()), left = op.getATile() ? Walk(op.getATile(), op.getATransposed()) : right;
+  int64_t steps = slabs.empty() ? op.getDepth() / right.once : slabs.size() * left.steps();
+  size_t count = op.getResult().getType().getColumns() / 2;
   auto shifted = [&](Value base, int64_t units) {
     return units == 0 ? base : arith::AddIOp::create(b, op.getLoc(), base, i.constant64(units)).getResult();
   };
   i.fenceProducts();
-  for (int64_t tile = 0; tile < count; ++tile) {
-    Value slab = slabs.empty() ? shifted(bTile, tile * left.steps() * right.step)
-                               : arith::AddIOp::create(b, op.getLoc(), bTile, slabs[tile]).getResult();
-    for (int64_t step = 0; step < left.steps(); ++step)
-      acc = i.product(acc, {shifted(a, tile * left.tile + step * left.step), left.transposed},
-                      {shifted(slab, step * right.step), right.transposed}, op.getA().getType().getElementType());
+  Value slab = from.b;
+  for (int64_t step = 0; step < steps; ++step) {
+    int64_t within = step % left.steps(), begin = right.at(step - within);
+    if (within == 0)
+      slab = slabs.empty() ? shifted(from.b, begin)
+                           : arith::AddIOp::create(b, op.getLoc(), from.b, slabs[step / left.steps()]).getResult();
+    Value first = from.a ? shifted(from.a, left.at(step)) : Value();
+    Instructions::Factor second{shifted(slab, slabs.empty() ? right.at(step) - begin : within * right.step), right.transposed};
+    Type element = op.getB().getType().getElementType();
+    if (from.a)
+      acc = i.product(acc, count, {first, left.transposed}, second, element);
+    else
+      acc = i.product(acc, count, ArrayRef(from.held).slice(4 * step, 4), second, element);
   }
   i.commitProducts();
-  i.waitProducts(1);
   return acc;
 }
 
 /// The products of exactly `count` stored tiles, the lowest bits of `present` first.
 RoleLowering::Pieces RoleLowering::storedProducts(OpBuilder &b, MmaOp op, int64_t count, Value present, Pieces acc,
-                                                  Value a, Value bTile) {
+                                                  const Sides &from) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   if (count == 0) {
     i.waitProducts(0);
     return acc;
   }
-  Walk left(op.getA().getType(), op.getATransposed()), right(op.getB().getType(), op.getBTransposed());
+  Walk left(op.getATile(), op.getATransposed()), right(op.getB().getType(), op.getBTransposed());
   Pieces slabs;
   if (count < right.depth / left.depth)
     for (int64_t n = 0; n < count; ++n) {
@@ -64,23 +83,25 @@ RoleLowering::Pieces RoleLowering::storedProducts(OpBuilder &b, MmaOp op, int64_
       slabs.push_back(arith::MulIOp::create(b, loc, units, i.constant64(left.steps() * right.step)));
       present = arith::AndIOp::create(b, loc, present, i.add(present, -1));
     }
-  return products(b, op, acc, a, bTile, slabs);
+  acc = products(b, op, acc, from, slabs);
+  i.waitProducts(1);
+  return acc;
 }
 
 /// One straight path for each number of stored tiles in [low, high]: a test around single products would serialise
 /// them. Halving makes branches; a chain of equalities would become an indirect jump.
 RoleLowering::Pieces RoleLowering::choose(OpBuilder &b, MmaOp op, int64_t low, int64_t high, Value found, Value present,
-                                          Pieces acc, Value a, Value bTile) {
+                                          Pieces acc, const Sides &from) {
   if (low == high)
-    return storedProducts(b, op, low, present, acc, a, bTile);
+    return storedProducts(b, op, low, present, acc, from);
   Location loc = op.getLoc();
   int64_t middle = (low + high + 1) / 2;
   Value less = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, found, Instructions(b, loc).constant(middle));
   auto guard = scf::IfOp::create(b, loc, TypeRange(ValueRange(acc)), less, /*addThenBlock=*/true,
                                  /*addElseBlock=*/true);
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  scf::YieldOp::create(then, loc, choose(then, op, low, middle - 1, found, present, acc, a, bTile));
-  scf::YieldOp::create(otherwise, loc, choose(otherwise, op, middle, high, found, present, acc, a, bTile));
+  scf::YieldOp::create(then, loc, choose(then, op, low, middle - 1, found, present, acc, from));
+  scf::YieldOp::create(otherwise, loc, choose(otherwise, op, middle, high, found, present, acc, from));
   return Pieces(guard.getResults());
 }
 
@@ -92,25 +113,67 @@ LogicalResult hopper::checkOperand(Operation *op, TileType tile, bool transposed
   return success();
 }
 
+/// Four registers have the rows of 16 columns of an accumulator, which are the contraction.
+static LogicalResult checkHeld(MmaOp op) {
+  auto held = cast<AccType>(op.getA().getType());
+  Type element = held.getElementType();
+  if (held.getRows() == 64 && held.getColumns() % 16 == 0 && (element.isBF16() || element.isF16()))
+    return success();
+  return op.emitError("tiles: an accumulator as a has 64 rows of bf16 or f16, and a multiple of 16 columns; got ") << held;
+}
+
+static LogicalResult checkMma(MmaOp op) {
+  TileType bTile = op.getB().getType();
+  if (failed(checkAcc(op, op.getResult().getType())))
+    return failure();
+  if (!op.getATile() && failed(checkHeld(op)))
+    return failure();
+  bool isTf32 = op.getTf32() && !op.getATransposed() && !op.getBTransposed() && lineBytes(op.getATile()) && lineBytes(bTile);
+  if (isTf32)
+    return success();
+  if (op.getATile() && failed(checkOperand(op, op.getATile(), op.getATransposed())))
+    return failure();
+  return checkOperand(op, bTile, op.getBTransposed());
+}
+
+/// What the products from here to the next wait add to, and hold, stays where it is once the first one has begun.
+void RoleLowering::settleOperands(OpBuilder &b, MmaOp first) {
+  Instructions i(b, first.getLoc());
+  for (Operation *op = first; op && !isa<CompleteOp>(op); op = op->getNextNode())
+    if (auto product = dyn_cast<MmaOp>(op); product && awaited.contains(product))
+      for (Value value : {Value(product.getAcc()), product.getATile() ? Value() : product.getA()})
+        if (value && isKnown(value) && value.getParentBlock() == first->getBlock()) // what is outside is known there, too
+          setPieces(value, i.settle(pieces(value)));
+}
+
+void RoleLowering::lowerAwaited(OpBuilder &b, MmaOp op) {
+  if (underWay.empty())
+    settleOperands(b, op);
+  Sides from = sides(b, op);
+  setPieces(op.getResult(), products(b, op, op.getAcc() ? pieces(op.getAcc()) : Pieces(), from, {}));
+  underWay.push_back({op.getResult(), from.held});
+}
+
 LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
+  if (failed(checkMma(op)))
+    return failure();
+  if (awaited.contains(op))
+    return lowerAwaited(b, op), success();
+  if (!op.getAcc() || !op.getATile())
+    return op.emitError("tiles: a product that begins at 0, or whose a is an accumulator, is complete in the block that "
+                        "begins it, and before its stage is released");
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  TileType a = op.getA().getType(), bType = op.getB().getType();
-  bool isTf32 = op.getTf32() && !op.getATransposed() && !op.getBTransposed() && lineBytes(a) && lineBytes(bType);
-  if (failed(checkAcc(op, op.getAcc().getType())) ||
-      (!isTf32 &&
-       (failed(checkOperand(op, a, op.getATransposed())) || failed(checkOperand(op, bType, op.getBTransposed())))))
-    return failure();
-  Walk left(a, op.getATransposed()), right(bType, op.getBTransposed());
-  Value aTile = descriptor(b, loc, i, tileAddress(i, op.getA(), op.getFirst()), left);
-  Value bTile = descriptor(b, loc, i, tileAddress(i, op.getB(), op.getSecond()), right);
+  Sides from = sides(b, op);
   Pieces acc = pieces(op.getAcc());
   if (!op.getPresent()) {
-    acc = products(b, op, acc, aTile, bTile, {});
+    acc = products(b, op, acc, from, {});
+    i.waitProducts(1);
   } else {
     Value present = mapping.lookupOrDefault(op.getPresent());
     Value found = math::CtPopOp::create(b, loc, present);
-    acc = choose(b, op, 0, right.depth / left.depth, found, present, acc, aTile, bTile);
+    int64_t slabs = op.getB().getType().getDepth(op.getBTransposed()) / op.getATile().getDepth(op.getATransposed());
+    acc = choose(b, op, 0, slabs, found, present, acc, from);
   }
   setPieces(op.getResult(), acc);
   if (!previous.empty() && acquiredIn == op->getBlock())
@@ -122,52 +185,91 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
 
 void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
   Value value = mapping.lookupOrDefault(op.getValue());
-  int64_t columns = op.getAcc().getType().getColumns();
-  setPieces(op.getAcc(), Pieces(columns == 1 ? 2 : columns / 2, value));
+  setPieces(op.getAcc(), Pieces(countPieces(op.getAcc().getType()), value));
 }
 
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
   if (waitsForStore(acc)) {
     if (auto map = acc.getDefiningOp<MapOp>())
-      return applyMap(b, map, [&](Value value) { return element(b, value, n); });
+      return applyAt(b, map, n);
     if (n % 8 == 0) // elements are asked for in order
       setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
     return pieces(acc)[n % 8];
   }
-  return cast<AccType>(acc.getType()).getColumns() == 1 ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
+  return cast<AccType>(acc.getType()).isOfRows() ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
+}
+
+/// What the map makes of element `n` of a thread.
+Value RoleLowering::applyAt(OpBuilder &b, MapOp op, size_t n) {
+  return applyMap(b, op, [&](Value value) { return element(b, value, n); }, coordinates(b, op, n));
+}
+
+/// Neighbours are rounded by one instruction, and share a register.
+LogicalResult RoleLowering::lowerRounding(OpBuilder &b, MapOp op) {
+  AccType type = op.getResult().getType();
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  auto rounding = yield.getOperand(0).getDefiningOp<arith::TruncFOp>();
+  bool isHalf = type.getElementType().isBF16() || type.getElementType().isF16();
+  if (!isHalf || !rounding || !rounding.getIn().getType().isF32() || type.getRows() != 64 || type.getColumns() % 16 != 0)
+    return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, that a map rounds last, "
+                        "by 'arith.truncf' of f32; got ")
+           << type;
+  Instructions i(b, op.getLoc());
+  Pieces results;
+  for (int64_t n = 0; n < type.getColumns() / 2; n += 2) {
+    Value pair[2];
+    for (int64_t side : {0, 1}) {
+      (void)applyAt(b, op, n + side);
+      pair[side] = mapping.lookup(rounding.getIn());
+    }
+    results.push_back(i.pack(pair[0], pair[1], type.getElementType()));
+  }
+  setPieces(op.getResult(), results);
+  return success();
 }
 
 LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
-  bool isColumn = type.getColumns() == 1;
+  bool isColumn = type.isOfRows();
+  if (!type.getElementType().isF32())
+    return lowerRounding(b, op);
   if (!isColumn && failed(checkAcc(op, type)))
     return failure();
   if (waitsForStore(op.getResult()))
     return success();
   Pieces results;
   for (int64_t n = 0, count = isColumn ? 2 : type.getColumns() / 2; n < count; ++n)
-    results.push_back(applyMap(b, op, [&](Value value) { return element(b, value, isColumn ? 2 * n : n); }));
+    results.push_back(applyAt(b, op, isColumn ? 2 * n : n));
   setPieces(op.getResult(), results);
   return success();
 }
 
-/// Within a thread, then across the four threads that share a row.
+/// Within a thread, then across the four threads that share a row; parts stay with the threads.
 void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   auto combine = [&](Value x, Value y) -> Value {
+    if (!x)
+      return y;
     if (op.getKind() == "sum")
       return arith::AddFOp::create(b, loc, x, y);
     return LLVM::MaximumOp::create(b, loc, x, y); // one instruction, and NaN stays NaN
   };
-  Pieces values = pieces(op.getValue()), rows(2);
+  bool isOfRows = op.getValue().getType().isOfRows(), isShared = op.getResult().getType().getColumns() == 1;
+  bool isChained = isShared && !op.getOnto(); // else neighbours are apart at first: two chains a row, half as long
+  Pieces values = pieces(op.getValue()), rows(2), odd(2);
   for (auto [n, value] : llvm::enumerate(values)) {
-    Value &row = rows[values.size() == 2 ? n : n % 4 / 2];
-    row = row ? combine(row, value) : value;
+    Value &row = (n % 2 == 0 || isChained || isOfRows ? rows : odd)[isOfRows ? n : n % 4 / 2];
+    row = combine(row, value);
   }
-  if (values.size() != 2)
-    for (Value &row : rows)
+  for (auto [n, row] : llvm::enumerate(rows)) {
+    if (odd[n])
+      row = combine(row, odd[n]);
+    if (isShared && op.getValue().getType().getColumns() != 1)
       for (int64_t distance : {1, 2})
         row = combine(row, i.shuffleXor(row, distance));
+    if (op.getOnto())
+      row = combine(pieces(op.getOnto())[n], row);
+  }
   setPieces(op.getResult(), rows);
 }

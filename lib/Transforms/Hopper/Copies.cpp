@@ -18,9 +18,12 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
     return failure();
   Pieces at = pieces(op.getTile());
   Value address = tileAddress(i, op.getTile(), op.getPlace());
-  i.expectBytes(at[1], i.constant(bytesPerTile(tile)));
-  i.copyBox(address, *map, mapping.lookupOrDefault(op.getIndices()[1]), mapping.lookupOrDefault(op.getIndices()[0]),
-            at[1]);
+  int64_t count = op.getPlace() ? 1 : tile.getCount();
+  i.expectBytes(at[1], i.constant(count * bytesPerTile(tile)));
+  for (int64_t n = 0; n < count; ++n) {
+    Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), n * tile.getColumns());
+    i.copyBox(i.add(address, n * bytesPerTile(tile)), *map, column, mapping.lookupOrDefault(op.getIndices()[0]), at[1]);
+  }
   return success();
 }
 
@@ -50,9 +53,9 @@ void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
 //===- Stores -------------------------------------------------------------===//
 
 /// The part of `pass` in a buffer, after what is left to compute.
-void RoleLowering::writeBox(OpBuilder b, Value acc, int64_t pass, bool transposed, Type type, Value buffer) {
+void RoleLowering::writeBox(OpBuilder b, Value acc, int64_t pass, int64_t width, bool transposed, Type type,
+                            Value buffer) {
   Instructions i(b, acc.getLoc());
-  int64_t width = memory.storeColumns;
   for (int64_t pair = 0; pair < width / 16; ++pair) {
     int64_t at = 4 * (pass * width / 8 + pair * 2);
     SmallVector<Value> registers;
@@ -82,9 +85,9 @@ void RoleLowering::storeBox(OpBuilder &b, Value acc, int64_t pass, bool transpos
   i.synchronize(id, kGroupThreads);
   if (waitsForStore(acc)) { // a branch keeps the assembler from mixing the arithmetic of all parts: few values live
     auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
-    writeBox(apart.getThenBodyBuilder(), acc, pass, transposed, type, buffer);
+    writeBox(apart.getThenBodyBuilder(), acc, pass, width, transposed, type, buffer);
   } else {
-    writeBox(b, acc, pass, transposed, type, buffer);
+    writeBox(b, acc, pass, width, transposed, type, buffer);
   }
   i.fenceSharedStores();
   i.synchronize(id, kGroupThreads);
@@ -149,7 +152,44 @@ void RoleLowering::storeSingles(OpBuilder &b, StoreTileOp op) {
   }
 }
 
+/// Tile by tile, where the copy engine takes them from when all are written.
+LogicalResult RoleLowering::storeThrough(OpBuilder &b, StoreTileOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getThrough().getType();
+  int64_t width = tile.getColumns(), passes = op.getValue().getType().getColumns() / width;
+  auto acquire = op.getThrough().getDefiningOp<AcquireOp>();
+  if (failed(checkStore(op, op.getValue().getType(), *op.getType(), width)))
+    return failure();
+  if (!acquire || !awaited.contains(ringOf(acquire.getRing())) || acquire->getBlock() != op->getBlock() || !lineBytes(tile))
+    return op.emitError("tiles: a store goes through a tile that awaited products alone have read, and before its stage is "
+                        "released");
+  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), kStoreRows, width);
+  if (failed(map))
+    return failure();
+  Value to = tileAddress(i, op.getThrough(), op.getSlot());
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    OpBuilder apart = b;
+    Value part = i.add(to, pass * bytesPerTile(tile));
+    if (waitsForStore(op.getValue())) // see storeBox
+      apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false).getThenBodyBuilder();
+    writeBox(apart, op.getValue(), pass, width, /*transposed=*/false, *op.getType(), part);
+  }
+  i.fenceSharedStores();
+  i.synchronize(i.add(group.consumer, 1), kGroupThreads);
+  Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
+  OpBuilder then = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false).getThenBodyBuilder();
+  Instructions one(then, loc);
+  Value row = mapping.lookupOrDefault(op.getIndices()[0]), column = mapping.lookupOrDefault(op.getIndices()[1]);
+  for (int64_t pass = 0; pass < passes; ++pass)
+    one.storeBox(*map, one.add(column, pass * width), row, one.add(to, pass * bytesPerTile(tile)));
+  one.commitStores();
+  return success();
+}
+
 LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+  if (op.getThrough())
+    return storeThrough(b, op);
   AccType type = op.getValue().getType();
   if (op.getType()->isF32() && op.getTransposed() && succeeded(checkAcc(op, type)))
     return storeSingles(b, op), success();

@@ -88,7 +88,7 @@ LogicalResult RoleLowering::lowerMmaGathered(OpBuilder &b, MmaGatheredOp op) {
       for (int64_t n = from; n < end; ++n) {
         Value units = arith::ExtUIOp::create(b, loc, b.getI64Type(), slots[n].columns);
         Value address = arith::AddIOp::create(b, loc, below, units);
-        Pieces sum = i.product(ArrayRef(acc).slice(n * size, size), ArrayRef(read).slice(4 * (n - from), 4),
+        Pieces sum = i.product(ArrayRef(acc).slice(n * size, size), size, ArrayRef(read).slice(4 * (n - from), 4),
                                {address, /*transposed=*/true}, op.getA().getType().getElementType());
         llvm::copy(sum, acc.begin() + n * size);
       }

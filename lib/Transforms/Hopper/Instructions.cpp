@@ -83,40 +83,51 @@ static std::string numbered(size_t from, size_t count) {
   return text;
 }
 
-/// "=f,...,0,1,...": results in the registers of the first operands.
-static std::string tied(size_t count) {
+/// "=f,...,0,1,...": results in the registers of the first operands; `one` is their kind.
+static std::string tied(size_t count, StringRef one = "f", bool isTied = true) {
   std::string text;
   for (size_t n = 0; n < count; ++n)
-    text += n ? ",=f" : "=f";
-  for (size_t n = 0; n < count; ++n)
+    text += (n ? ",=" : "=") + one.str();
+  for (size_t n = 0; isTied && n < count; ++n)
     text += "," + std::to_string(n);
   return text;
 }
 
-SmallVector<Value> Instructions::product(ValueRange acc, Factor a, Factor bTile, Type element) {
-  size_t count = acc.size();
-  std::string type = element.isF32() ? "tf32" : element.isBF16() ? "bf16" : "f16", depth = element.isF32() ? "8" : "16";
-  std::string flags = std::string(a.transposed ? ", 1" : ", 0") + (bTile.transposed ? ", 1" : ", 0");
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" + depth + ".f32." + type +
-                     "." + type + " {" + numbered(0, count) + "}, $" + std::to_string(2 * count) + ", $" +
-                     std::to_string(2 * count + 1) + ", 1, 1, 1" + (element.isF32() ? "" : flags) + ";";
-  auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
-  SmallVector<Value> operands(acc);
-  operands.append({a.descriptor, bTile.descriptor});
-  return unpack(assembly(structure, text, tied(count) + ",l,l", operands), count);
+static Type registersOf(OpBuilder &b, size_t count, Type type) {
+  return LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, type));
 }
 
-SmallVector<Value> Instructions::product(ValueRange acc, ValueRange a, Factor bTile, Type element) {
-  size_t count = acc.size();
+/// `operandText` names the operands behind the accumulators by their numbers.
+SmallVector<Value> Instructions::product(ValueRange acc, size_t count, StringRef shape, ValueRange operands,
+                                         StringRef operandText, StringRef constraints, StringRef flags) {
+  std::string begin = acc.empty() ? "0" : "1";
+  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + shape.str() + " {" +
+                     numbered(0, count) + "}, " + operandText.str() + ", " + begin + ", 1, 1" + flags.str() + ";";
+  SmallVector<Value> all(acc);
+  llvm::append_range(all, operands);
+  std::string allConstraints = tied(count, "f", !acc.empty()) + constraints.str();
+  return unpack(assembly(registersOf(b, count, b.getF32Type()), text, allConstraints, all), count);
+}
+
+/// Where the operands of a product are numbered from: behind its results, and behind what these are tied to.
+static size_t firstOperand(ValueRange acc, size_t count) { return count + acc.size(); }
+
+SmallVector<Value> Instructions::product(ValueRange acc, size_t count, Factor a, Factor bTile, Type element) {
+  std::string type = element.isF32() ? "tf32" : element.isBF16() ? "bf16" : "f16", depth = element.isF32() ? "8" : "16";
+  std::string flags = std::string(a.transposed ? ", 1" : ", 0") + (bTile.transposed ? ", 1" : ", 0");
+  size_t first = firstOperand(acc, count);
+  return product(acc, count, "k" + depth + ".f32." + type + "." + type, {a.descriptor, bTile.descriptor},
+                 numbered(first, 2), ",l,l", element.isF32() ? "" : flags);
+}
+
+SmallVector<Value> Instructions::product(ValueRange acc, size_t count, ValueRange a, Factor bTile, Type element) {
   std::string type = element.isBF16() ? "bf16" : "f16";
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." + type +
-                     " {" + numbered(0, count) + "}, {" + numbered(2 * count, a.size()) + "}, $" +
-                     std::to_string(2 * count + a.size()) + ", 1, 1, 1, " + (bTile.transposed ? "1;" : "0;");
-  auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
-  SmallVector<Value> operands(acc);
-  llvm::append_range(operands, a);
+  size_t first = firstOperand(acc, count);
+  SmallVector<Value> operands(a);
   operands.push_back(bTile.descriptor);
-  return unpack(assembly(structure, text, tied(count) + ",r,r,r,r,l", operands), count);
+  return product(acc, count, "k16.f32." + type + "." + type, operands,
+                 "{" + numbered(first, a.size()) + "}, " + numbered(first + a.size(), 1), ",r,r,r,r,l",
+                 bTile.transposed ? ", 1" : ", 0");
 }
 
 Value Instructions::apart(Value address) {
@@ -132,6 +143,9 @@ void Instructions::keep(ValueRange registers) {
 }
 
 SmallVector<Value> Instructions::settle(ValueRange values) {
-  auto structure = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(values.size(), b.getF32Type()));
-  return unpack(assembly(structure, "", tied(values.size()), values), values.size());
+  if (values.empty())
+    return {};
+  Type type = values.front().getType();
+  Type structure = registersOf(b, values.size(), type);
+  return unpack(assembly(structure, "", tied(values.size(), type.isF32() ? "f" : "r"), values), values.size());
 }

@@ -40,16 +40,23 @@ public:
     mlir::Value descriptor;
     bool transposed;
   };
-  /// Adds one product of 64 x columns x 16. Returns the new accumulators.
-  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, Factor a, Factor b, mlir::Type element);
+  /// Adds one product of 64 x columns x 16. Returns the new accumulators, `count` of them; where `acc` is empty the sum
+  /// begins at 0.
+  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, size_t count, Factor a, Factor b, mlir::Type element);
   /// The same with the rows of the first operand in four registers, two elements each.
-  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, mlir::ValueRange a, Factor b, mlir::Type element);
+  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, size_t count, mlir::ValueRange a, Factor b,
+                                         mlir::Type element);
   /// The same address; what is added to it is added there, and not kept from an earlier sum.
   mlir::Value apart(mlir::Value address);
   /// Keeps registers from other use up to here.
   void keep(mlir::ValueRange registers);
   /// The same values, which no instruction may read any earlier.
   llvm::SmallVector<mlir::Value> settle(mlir::ValueRange values);
+
+private:
+  llvm::SmallVector<mlir::Value> product(mlir::ValueRange acc, size_t count, llvm::StringRef shape,
+                                         mlir::ValueRange operands, llvm::StringRef operandText,
+                                         llvm::StringRef constraints, llvm::StringRef flags);
 };
 
 } // namespace lacis::hopper

@@ -30,7 +30,8 @@ struct Registers {
 class KernelLowering {
 public:
   KernelLowering(func::FuncOp function, RolesOp roles)
-      : function(function), module(function->getParentOfType<ModuleOp>()), roles(roles), maps(module, function) {}
+      : function(function), module(function->getParentOfType<ModuleOp>()), roles(roles), maps(module, function),
+        awaited(roles) {}
 
   LogicalResult run() {
     FailureOr<SharedMemory> planned = SharedMemory::plan(roles);
@@ -39,13 +40,13 @@ public:
     memory = *planned;
     OpBuilder b(roles);
     Warpgroup group = enter(b);
-    Registers registers(roles.getConsumers());
+    Registers registers(roles.getGroups() * roles.getConsumers());
     auto split = scf::IfOp::create(b, roles.getLoc(), Instructions(b, roles.getLoc()).equal(number, 0),
                                    /*withElseRegion=*/true);
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group, registers)) || failed(lowerConsumer(consumer, group, registers)))
       return failure();
-    finishRoles(function, roles, kGroupThreads * (roles.getConsumers() + 1), memory.bytes);
+    finishRoles(function, roles, kGroupThreads * (roles.getGroups() * roles.getConsumers() + 1), memory.bytes);
     return success();
   }
 
@@ -53,11 +54,14 @@ private:
   Warpgroup enter(OpBuilder &b);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group, Registers registers);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers);
+  void placeGroup(OpBuilder &b, Warpgroup &group, Value number);
+  void initBarriers(OpBuilder &b, Value shared);
 
   func::FuncOp function;
   ModuleOp module;
   RolesOp roles;
   TensorMaps maps;
+  Awaited awaited;
   SharedMemory memory;
   Value thread, number; // of the thread in the block, of its warpgroup
 };
@@ -76,36 +80,71 @@ Warpgroup KernelLowering::enter(OpBuilder &b) {
   group.warp = arith::AndIOp::create(b, loc, warp, i.constant(3));
   group.lane = arith::AndIOp::create(b, loc, thread, i.constant(31));
   group.consumer = i.add(number, -1);
+  group.stages = group.barriers = group.shared;
   auto guard = scf::IfOp::create(b, loc, i.equal(thread, 0), /*withElseRegion=*/false);
   OpBuilder then = guard.getThenBodyBuilder();
-  Instructions first(then, loc);
-  auto init = [&](int64_t at, int64_t arrivals) { first.initBarrier(first.add(group.shared, at), arrivals); };
-  for (auto &[ring, place] : memory.rings)
-    for (int64_t stage = 0; stage < cast<RingOp>(ring).getType().getStages(); ++stage) {
-      init(place.full + 8 * stage, 1);
-      init(place.empty + 8 * stage, kGroupThreads / 32 * roles.getConsumers()); // one a warp
-    }
-  init(memory.idle, kMostArrivals);
-  first.fenceBarrierInit();
+  initBarriers(then, group.shared);
   i.synchronize();
   return group;
+}
+
+void KernelLowering::initBarriers(OpBuilder &b, Value shared) {
+  Instructions first(b, roles.getLoc());
+  auto init = [&](int64_t at, int64_t arrivals) { first.initBarrier(first.add(shared, at), arrivals); };
+  for (int64_t group = 0; group < static_cast<int64_t>(roles.getGroups()); ++group)
+    for (auto &[ring, place] : memory.rings)
+      for (int64_t stage = 0; stage < cast<RingOp>(ring).getType().getStages(); ++stage) {
+        int64_t behind = group * memory.groupBarriers + 8 * stage;
+        init(place.full + behind, 1);
+        init(place.empty + behind, kGroupThreads / 32 * roles.getConsumers()); // one a warp
+      }
+  init(memory.idle, kMostArrivals);
+  first.fenceBarrierInit();
+}
+
+/// The rings of group `number` lie behind those of the groups before.
+void KernelLowering::placeGroup(OpBuilder &b, Warpgroup &group, Value number) {
+  Instructions i(b, roles.getLoc());
+  group.stages = i.add(group.shared, i.multiply(number, memory.groupStages));
+  group.barriers = i.add(group.shared, i.multiply(number, memory.groupBarriers));
 }
 
 LogicalResult KernelLowering::lowerProducer(OpBuilder &b, Warpgroup group, Registers registers) {
   Location loc = roles.getLoc();
   Instructions i(b, loc);
   i.setRegisters(registers.producer, /*increase=*/false);
-  auto guard = scf::IfOp::create(b, loc, i.equal(thread, 0), /*withElseRegion=*/false);
-  OpBuilder then = guard.getThenBodyBuilder();
-  return RoleLowering(memory, maps, group, /*isProducer=*/true).lower(then, roles.getProducer().front());
+  if (roles.getGroups() == 1) {
+    auto guard = scf::IfOp::create(b, loc, i.equal(thread, 0), /*withElseRegion=*/false);
+    OpBuilder then = guard.getThenBodyBuilder();
+    return RoleLowering(memory, maps, awaited, group, /*isProducer=*/true).lower(then, roles.getProducer().front());
+  }
+  // Each group has a warp of its own, so that none waits for another's ring.
+  if (roles.getGroups() > kGroupThreads / 32)
+    return roles.emitError("tiles: the producers of ") << roles.getGroups() << " groups; four warps load, one a group";
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, group.warp, i.constant(roles.getGroups()));
+  Value own = arith::AndIOp::create(b, loc, some, i.equal(group.lane, 0));
+  OpBuilder then = scf::IfOp::create(b, loc, own, /*withElseRegion=*/false).getThenBodyBuilder();
+  placeGroup(then, group, group.warp);
+  RoleLowering lowering(memory, maps, awaited, group, /*isProducer=*/true);
+  lowering.map(roles.getProducer().getArgument(0), group.warp);
+  return lowering.lower(then, roles.getProducer().front());
 }
 
 LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers) {
   Location loc = roles.getLoc();
   Instructions i(b, loc);
   i.setRegisters(registers.consumer, /*increase=*/true);
-  RoleLowering lowering(memory, maps, group, /*isProducer=*/false);
-  lowering.map(roles.getConsumer().getArgument(0), group.consumer);
+  Value own = group.consumer, number;
+  if (roles.getGroups() != 1) {
+    Value consumers = i.constant(roles.getConsumers());
+    number = arith::DivUIOp::create(b, loc, group.consumer, consumers);
+    own = arith::RemUIOp::create(b, loc, group.consumer, consumers);
+    placeGroup(b, group, number);
+  }
+  RoleLowering lowering(memory, maps, awaited, group, /*isProducer=*/false);
+  lowering.map(roles.getConsumer().getArgument(0), own);
+  if (number)
+    lowering.map(roles.getConsumer().getArgument(1), number);
   if (failed(lowering.lower(b, roles.getConsumer().front())))
     return failure();
   // Shared memory must not go before the last store has read it.
@@ -125,7 +164,7 @@ static bool isForWarps(RolesOp roles) {
     isSum = false;
     isTf32 |= mma.getTf32();
     isTurned |= mma.getATransposed() || mma.getBTransposed();
-    isTurned |= mma.getAcc().getType().getRows() != 64;
+    isTurned |= mma.getResult().getType().getRows() != 64;
   });
   roles.walk([&](LoadRunOp) { isRun = true; });
   return isSum || (isTf32 && (isTurned || isRun));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Accumulators that are read: from other accumulators, from tiles, and element by element from arrays.
+#include "../Addressing.h"
 #include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
@@ -45,6 +46,8 @@ LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
   AccType acc = op.getAcc().getType();
   Type element = tile.getElementType();
   int64_t line = lineBytes(tile);
+  if (!acc.getElementType().isF32())
+    return holdTile(b, op);
   if (failed(checkAcc(op, acc)))
     return failure();
   if (!line || acc.getColumns() % 16 != 0 || element.getIntOrFloatBitWidth() != 16)
@@ -56,14 +59,38 @@ LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
   return success();
 }
 
+/// The four words of a thread in columns [16 * pair, 16 * pair + 16), of tiles that stand side by side.
+SmallVector<Value> RoleLowering::readWords(OpBuilder &b, ReadTileOp op, int64_t pair) {
+  Instructions i(b, op.getLoc());
+  TileType tile = op.getTile().getType();
+  int64_t perTile = op.getTransposed() ? pair + 1 : tile.getColumns() / 16;
+  Value address = i.add(tileAddress(i, op.getTile(), op.getPlace()), pair / perTile * bytesPerTile(tile));
+  Value from = i.add(address, fragment(b, i, pair % perTile, lineBytes(tile), op.getTransposed()));
+  return i.loadMatrices(from, op.getTransposed());
+}
+
+/// As the left side of products takes it: two halves a word. All words have been loaded before the stage is released.
+LogicalResult RoleLowering::holdTile(OpBuilder &b, ReadTileOp op) {
+  AccType acc = op.getAcc().getType();
+  bool isHalf = acc.getElementType().isBF16() || acc.getElementType().isF16();
+  if (!isHalf || acc.getRows() != 64 || acc.getColumns() % 16 != 0 || !lineBytes(op.getTile().getType()))
+    return op.emitError("tiles: 64 rows of bf16 or f16, and a multiple of 16 columns, are held as they are; got ") << acc;
+  Pieces words, loaded;
+  for (int64_t pair = 0; pair < acc.getColumns() / 16; ++pair) {
+    llvm::append_range(words, readWords(b, op, pair));
+    loaded.push_back(words.back());
+  }
+  Instructions i(b, op.getLoc());
+  i.waitForLoads(loaded);
+  setPieces(op.getAcc(), words);
+  return success();
+}
+
 RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t pair) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  TileType tile = op.getTile().getType();
-  auto two = VectorType::get(2, tile.getElementType());
-  Value address = tileAddress(i, op.getTile(), op.getPlace());
-  Value from = i.add(address, fragment(b, i, pair, lineBytes(tile), op.getTransposed()));
-  SmallVector<Value> words = i.loadMatrices(from, op.getTransposed());
+  auto two = VectorType::get(2, op.getTile().getType().getElementType());
+  SmallVector<Value> words = readWords(b, op, pair);
   if (!waitsForStore(op.getAcc())) // a store uses what it reads
     i.waitForLoads(words.front());
   Pieces values;
@@ -83,6 +110,24 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
 static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group) {
   Value quad = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
   return i.add(i.multiply(group.warp, 16), quad);
+}
+
+/// Of element `n` of a thread, as the body of the map takes them.
+RoleLowering::Pieces RoleLowering::coordinates(OpBuilder &b, MapOp op, size_t n) {
+  if (op.getPlaces().empty())
+    return {};
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  auto number = static_cast<int64_t>(n);
+  Value row = i.add(rowOf(b, loc, i, group), number % 4 / 2 * 8), column = i.constant(0);
+  if (!op.getResult().getType().isOfRows())
+    column = i.add(i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2), number / 4 * 8 + number % 2);
+  Pieces found, owns{row, column};
+  for (auto [place, own] : llvm::zip(op.getPlaces(), owns)) {
+    Value first = mapping.lookupOrDefault(place);
+    found.push_back(arith::AddIOp::create(b, loc, first, castInteger(b, loc, own, first.getType())));
+  }
+  return found;
 }
 
 LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {

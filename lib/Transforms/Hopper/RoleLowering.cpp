@@ -11,8 +11,8 @@ using namespace lacis;
 using namespace lacis::hopper;
 
 size_t RoleLowering::countPieces(Type type) const {
-  if (auto acc = dyn_cast<AccType>(type))
-    return acc.getColumns() == 1 ? 2 : acc.getColumns() / 2;
+  if (auto acc = dyn_cast<AccType>(type)) // a register has one float32, or two halves; there are two rows
+    return acc.isOfRows() ? 2 : acc.getColumns() * acc.getElementType().getIntOrFloatBitWidth() / 64;
   return isa<RingType>(type) ? 3 : 1;
 }
 
@@ -46,7 +46,7 @@ void RoleLowering::lowerRing(OpBuilder &b, RingOp op) {
 }
 
 Value RoleLowering::barrier(Instructions &i, int64_t first, Value stage) {
-  return i.add(i.add(group.shared, first), i.multiply(stage, 8));
+  return i.add(i.add(group.barriers, first), i.multiply(stage, 8));
 }
 
 void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
@@ -54,14 +54,33 @@ void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = placeOf(b, op.getRing());
   i.wait(barrier(i, isProducer ? place.empty : place.full, at[Stage]), at[Parity]);
-  Value begin = i.add(i.add(group.shared, place.begin), i.multiply(at[Stage], place.stageBytes));
+  Value begin = i.add(i.add(group.stages, place.begin), i.multiply(at[Stage], place.stageBytes));
   Value full = barrier(i, place.full, at[Stage]);
   for (auto [tile, offset] : llvm::zip(op.getTiles(), place.tiles))
     setPieces(tile, {i.add(begin, offset), full});
-  if (!isProducer) {
+  if (!isProducer && !awaited.contains(ringOf(op.getRing()))) {
     previous.push_back(at[Previous]);
     acquiredIn = op->getBlock();
   }
+  if (!isProducer && awaited.isStored(ringOf(op.getRing()))) {
+    stored = at[Previous];
+    storedIn = op->getBlock();
+    bool waits = llvm::any_of(llvm::make_range(std::next(op->getIterator()), storedIn->end()), llvm::IsaPred<CompleteOp>);
+    if (!waits)
+      freeStored(b, op.getLoc());
+  }
+}
+
+/// One thread has stored, so it knows when all of it has been read, and arrives for the warps of its consumer. That is
+/// asked for when the first products of what follows are complete.
+void RoleLowering::freeStored(OpBuilder &b, Location loc) {
+  Instructions i(b, loc);
+  Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
+  OpBuilder then = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false).getThenBodyBuilder();
+  Instructions one(then, loc);
+  one.waitStores(0, /*read=*/true);
+  one.arrive(stored, kGroupThreads / 32);
+  stored = {};
 }
 
 Value RoleLowering::tileAddress(Instructions &i, Value tile, Value place) {
@@ -87,6 +106,11 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   if (isProducer) {
     i.arrive(here);
     before = at[Previous];
+  } else if (awaited.contains(ringOf(op.getRing()))) {
+    bool isLater = awaited.isStored(ringOf(op.getRing()));
+    if (!isLater)
+      i.arriveIf(i.equal(group.lane, 0), here);
+    before = isLater ? here : at[Previous];
   } else if (isSettled) {
     previous.clear();
     NVVM::SyncWarpOp::create(b, op.getLoc(), i.constant(-1)); // each lane has read
@@ -105,9 +129,32 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
   setPieces(op.getNext(), {stage, parity, before});
 }
 
+/// Products that were begun later stay under way, and nothing touches their registers.
+bool RoleLowering::completeAwaited(OpBuilder &b, CompleteOp op) {
+  auto isGiven = [&](auto &product) { return llvm::is_contained(op.getValues(), product.first); };
+  if (op.getValues().empty() || llvm::count_if(underWay, isGiven) != static_cast<int64_t>(op.getValues().size()))
+    return false;
+  auto last = llvm::find_if(llvm::reverse(underWay), isGiven);
+  Instructions i(b, op.getLoc());
+  i.waitProducts(last - underWay.rbegin());
+  for (auto &[product, held] : llvm::make_range(underWay.begin(), last.base()))
+    i.keep(held);
+  underWay.erase(underWay.begin(), last.base());
+  for (auto [before, after] : llvm::zip(op.getValues(), op.getResults()))
+    setPieces(after, i.settle(pieces(before)));
+  if (stored && storedIn == op->getBlock())
+    freeStored(b, op.getLoc());
+  return true;
+}
+
 void RoleLowering::lowerComplete(OpBuilder &b, CompleteOp op) {
+  if (completeAwaited(b, op))
+    return;
   Instructions i(b, op.getLoc());
   i.waitProducts(0);
+  for (auto &[product, held] : underWay)
+    i.keep(held);
+  underWay.clear();
   for (auto [before, after] : llvm::zip(op.getValues(), op.getResults())) {
     Pieces at = pieces(before);
     if (isa<AccType>(before.getType())) {

@@ -9,19 +9,23 @@ using namespace lacis::hopper;
 
 FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
   SharedMemory memory;
-  memory.bytes = placeStages(roles, memory.rings);
-  int64_t barriers = countBarrierBytes(memory.rings) + kBarrierBytes;
+  int64_t groups = roles.getGroups();
+  memory.groupStages = placeStages(roles, memory.rings);
+  memory.groupBarriers = countBarrierBytes(memory.rings);
+  memory.bytes = groups * memory.groupStages;
+  int64_t barriers = groups * memory.groupBarriers + kBarrierBytes;
   bool stores = false;
   constexpr int64_t leastColumns = 16;
   roles.walk([&](Operation *op) {
-    if (!isa<StoreTileOp, StoreBlocksOp>(op))
+    auto store = dyn_cast<StoreTileOp>(op);
+    if (!isa<StoreTileOp, StoreBlocksOp>(op) || (store && store.getThrough()))
       return;
     stores = true;
     int64_t columns = cast<AccType>(op->getOperand(0).getType()).getColumns();
     while (memory.storeColumns > leastColumns && columns % memory.storeColumns != 0)
       memory.storeColumns /= 2;
   });
-  int64_t consumers = roles.getConsumers(), left = kSharedBytes - memory.bytes - barriers;
+  int64_t consumers = groups * static_cast<int64_t>(roles.getConsumers()), left = kSharedBytes - memory.bytes - barriers;
   memory.stores = memory.bytes;
   while (memory.storeColumns > leastColumns && consumers * memory.storeBytes() > left)
     memory.storeColumns /= 2;
@@ -31,8 +35,9 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
            << memory.bytes << " bytes and " << (stores ? consumers * memory.storeBytes() : 0)
            << " bytes for stores are more than the " << kSharedBytes - barriers
            << " bytes of shared memory; use fewer stages or smaller tiles";
-  memory.idle = placeBarriers(memory.rings,
-                              memory.stores + memory.buffersPerConsumer * consumers * memory.storeBytes());
+  int64_t first = placeBarriers(memory.rings,
+                                memory.stores + memory.buffersPerConsumer * consumers * memory.storeBytes());
+  memory.idle = first + (groups - 1) * memory.groupBarriers;
   memory.bytes = memory.idle + kBarrierBytes;
   return memory;
 }

@@ -23,6 +23,8 @@ struct Walk {
         tile(bytesPerTile(type) >> 4), step(transposed ? line : 2), transposed(transposed) {}
 
   int64_t steps() const { return depth / once; }
+  /// Where a product begins in a list whose tiles follow each other along the contraction, or in one tile.
+  int64_t at(int64_t number) const { return number / steps() * tile + number % steps() * step; }
   /// Eight rows follow each other; transposed tiles, which stand side by side, lie one after another.
   uint64_t descriptorBits() const {
     uint64_t layout = line == 128 ? 1 : line == 64 ? 2 : 3, beside = transposed ? tile : 1;

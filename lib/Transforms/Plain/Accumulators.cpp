@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Accumulators in plain loops: products, arithmetic on elements, and stores.
+/// Accumulators in plain loops: arithmetic on elements, loads and stores.
+#include "../Addressing.h"
 #include "../Roles/Reads.h"
 #include "TileLoops.h"
 
@@ -12,17 +13,21 @@ using namespace lacis::plain;
 
 Acc TileLoops::make(AccType type) {
   int64_t rows = llvm::divideCeil(type.getRows(), threads);
-  return {allocate(type.getElementType(), rows * type.getColumns()), type.getColumns()};
+  return {allocate(type.getElementType(), rows * type.getColumns()), type.getColumns(), type.getElementType()};
 }
 
 Value TileLoops::get(OpBuilder &b, const Acc &from, Value row, Value column) {
   Value place = add(b, multiply(b, row, constant(from.stride)), column);
-  return LLVM::LoadOp::create(b, loc, b.getF32Type(), address(b, from.pointer, b.getF32Type(), place));
+  return LLVM::LoadOp::create(b, loc, from.element, address(b, from.pointer, from.element, place));
+}
+
+Value TileLoops::single(OpBuilder &b, Value value) {
+  return value.getType().isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
 }
 
 void TileLoops::put(OpBuilder &b, const Acc &to, Value row, Value column, Value value) {
   Value place = add(b, multiply(b, row, constant(to.stride)), column);
-  LLVM::StoreOp::create(b, loc, value, address(b, to.pointer, b.getF32Type(), place));
+  LLVM::StoreOp::create(b, loc, value, address(b, to.pointer, to.element, place));
 }
 
 void TileLoops::eachRow(OpBuilder &b, AccType type, llvm::function_ref<void(OpBuilder &, Value, Value)> body) {
@@ -47,105 +52,11 @@ void TileLoops::copy(OpBuilder &b, AccType type, const Acc &from, const Acc &to)
   });
 }
 
-//===- Products -----------------------------------------------------------===//
-
 void TileLoops::splat(SplatOp op) {
   OpBuilder b(op);
   Acc to = made(op.getAcc(), op.getAcc().getType());
   eachElement(b, op.getAcc().getType(),
               [&](OpBuilder &in, Value row, Value, Value column) { put(in, to, row, column, op.getValue()); });
-}
-
-/// Nothing else needs what the product adds to, so it may change.
-static bool isLastUse(Operation *product, Value acc) {
-  bool isOwn =
-      isa<BlockArgument>(acc) || isa<scf::ForOp, MmaOp, MmaGatheredOp, SplatOp, LoadAccOp>(acc.getDefiningOp());
-  return isOwn && acc.hasOneUse() && acc.getParentBlock() == product->getBlock();
-}
-
-/// Where a product adds to `before`: in place, or in a copy.
-Acc TileLoops::sumOf(OpBuilder &b, Operation *product, Value before) {
-  Acc acc = accs.lookup(before);
-  if (!isLastUse(product, before)) {
-    auto type = cast<AccType>(before.getType());
-    Acc own = make(type);
-    copy(b, type, acc, own);
-    acc = own;
-  }
-  return accs[product->getResult(0)] = acc;
-}
-
-void TileLoops::mma(MmaOp op) {
-  OpBuilder b(op);
-  Acc acc = sumOf(b, op, op.getAcc());
-  Value right = tileAt(b, op.getB(), op.getSecond());
-  if (!op.getPresent())
-    return multiply(b, op, acc, tileAt(b, op.getA(), op.getFirst()), right, 0);
-  TileType left = op.getA().getType();
-  int64_t depth = left.getDepth(op.getATransposed()), all = op.getB().getType().getDepth(op.getBTransposed());
-  Type word = b.getI32Type();
-  auto number = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(word, value)); };
-  Value place = wide(b, op.getFirst()), elements = constant(left.getRows() * left.getColumns());
-  for (int64_t slab = 0; slab < all / depth; ++slab) {
-    Value shifted = arith::ShRUIOp::create(b, loc, op.getPresent(), number(slab));
-    Value bit = arith::AndIOp::create(b, loc, shifted, number(1));
-    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit, number(0));
-    OpBuilder then = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-    Value a = address(then, tiles.lookup(op.getA()), left.getElementType(), multiply(then, place, elements));
-    multiply(then, op, acc, a, right, slab * depth);
-    place = add(b, place, arith::ExtUIOp::create(b, loc, b.getI64Type(), bit));
-  }
-}
-
-/// The product of a tile with the part of the other that begins `skipped` elements into the contraction. A sum has no
-/// order, so that lanes share it.
-void TileLoops::multiply(OpBuilder &b, MmaOp op, const Acc &acc, Value a, Value right, int64_t skipped) {
-  int64_t depth = op.getA().getType().getDepth(op.getATransposed());
-  eachElement(b, op.getAcc().getType(), [&](OpBuilder &in, Value row, Value number, Value column) {
-    Side x{op.getA().getType(), op.getATransposed(), a, number, 0};
-    Side y{op.getB().getType(), op.getBTransposed(), right, column, skipped};
-    Value before = get(in, acc, row, column);
-    put(in, acc, row, column, arith::AddFOp::create(in, loc, before, dot(in, x, y, depth)));
-  });
-}
-
-Value TileLoops::dot(OpBuilder &b, const Side &x, const Side &y, int64_t depth) {
-  auto flags = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
-  Value none = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0f));
-  auto sum = scf::ForOp::create(b, loc, constant(0), constant(depth), constant(1), none);
-  if (sum.getBody()->mightHaveTerminator())
-    sum.getBody()->getTerminator()->erase();
-  OpBuilder at = OpBuilder::atBlockEnd(sum.getBody());
-  auto element = [&](const Side &side) {
-    Value k = sum.getInductionVar(), beyond = side.skipped == 0 ? k : add(at, k, constant(side.skipped));
-    return elementOf(at, side.tile, side.transposed, side.base, side.number, beyond);
-  };
-  Value left = element(x), right = element(y), product = arith::MulFOp::create(at, loc, left, right, flags);
-  scf::YieldOp::create(at, loc,
-                       arith::AddFOp::create(at, loc, sum.getRegionIterArgs()[0], product, flags).getResult());
-  return sum.getResult(0);
-}
-
-/// Each group of columns is the product of its own rows and columns.
-void TileLoops::mmaGathered(MmaGatheredOp op) {
-  OpBuilder b(op);
-  AccType type = op.getAcc().getType();
-  Acc acc = sumOf(b, op, op.getAcc());
-  Value left = tileAt(b, op.getA(), Value()), right = tileAt(b, op.getB(), Value());
-  TileType a = op.getA().getType(), bType = op.getB().getType();
-  auto count = static_cast<int64_t>(op.getColumns().size()), groups = static_cast<int64_t>(op.getRows().size()) / count;
-  int64_t width = type.getColumns() / count, height = type.getRows() / groups;
-  for (int64_t slot = 0; slot < count; ++slot)
-    eachRow(b, type, [&](OpBuilder &in, Value row, Value number) {
-      Value from = rowOfGroup(in, op.getRows().slice(slot * groups, groups), height, number);
-      loop(in, constant(0), constant(width), constant(1), [&](OpBuilder &at, Value n) {
-        Value column = add(at, n, constant(slot * width));
-        Side x{a, /*transposed=*/true, left, from, 0};
-        Side y{bType, /*transposed=*/true, right, add(at, wide(at, op.getColumns()[slot]), n), 0};
-        Value sum = dot(at, x, y, a.getDepth(/*transposed=*/true));
-        put(at, acc, row, column, arith::AddFOp::create(at, loc, get(at, acc, row, column), sum));
-      });
-    });
 }
 
 //===- Arithmetic ---------------------------------------------------------===//
@@ -155,8 +66,12 @@ void TileLoops::map(MapOp op) {
   AccType type = op.getResult().getType();
   Acc to = made(op.getResult(), type);
   Block &body = op.getBody().front();
-  eachElement(b, type, [&](OpBuilder &in, Value row, Value, Value column) {
+  eachElement(b, type, [&](OpBuilder &in, Value row, Value number, Value column) {
     IRMapping mapping;
+    for (size_t n = 0; n < op.getPlaces().size(); ++n) {
+      Value place = add(in, wide(in, op.getPlaces()[n]), n == 0 ? number : column);
+      mapping.map(body.getArgument(op.getValues().size() + n), castInteger(in, loc, place, op.getPlaces()[n].getType()));
+    }
     for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments())) {
       bool isColumn = cast<AccType>(value.getType()).getColumns() == 1;
       mapping.map(argument, get(in, accs.lookup(value), row, isColumn ? constant(0) : column));
@@ -171,6 +86,14 @@ void TileLoops::reduceRows(ReduceRowsOp op) {
   OpBuilder b(op);
   AccType from = op.getValue().getType(), type = op.getResult().getType();
   Acc to = made(op.getResult(), type), values = accs.lookup(op.getValue());
+  bool isSum = op.getKind() == "sum";
+  auto combine = [&](OpBuilder &at, Value x, Value y) -> Value {
+    return isSum ? arith::AddFOp::create(at, loc, x, y).getResult() : arith::MaximumFOp::create(at, loc, x, y).getResult();
+  };
+  auto neutral = [&](OpBuilder &at) -> Value {
+    float value = isSum ? 0.0f : -std::numeric_limits<float>::infinity();
+    return arith::ConstantOp::create(at, loc, at.getF32FloatAttr(value));
+  };
   eachRow(b, type, [&](OpBuilder &in, Value row, Value) {
     Value first = get(in, values, row, constant(0));
     auto all = scf::ForOp::create(in, loc, constant(1), constant(from.getColumns()), constant(1), first);
@@ -178,10 +101,16 @@ void TileLoops::reduceRows(ReduceRowsOp op) {
       all.getBody()->getTerminator()->erase();
     OpBuilder at = OpBuilder::atBlockEnd(all.getBody());
     Value so = all.getRegionIterArgs()[0], value = get(at, values, row, all.getInductionVar());
-    Value next = op.getKind() == "sum" ? arith::AddFOp::create(at, loc, so, value).getResult()
-                                       : arith::MaximumFOp::create(at, loc, so, value).getResult();
-    scf::YieldOp::create(at, loc, next);
-    put(in, to, row, constant(0), all.getResult(0));
+    scf::YieldOp::create(at, loc, combine(at, so, value));
+    Value total = all.getResult(0);
+    for (int64_t column = 0; column < type.getColumns(); ++column) { // the first part is the whole, the others nothing
+      Value before = op.getOnto() ? get(in, accs.lookup(op.getOnto()), row, constant(column)) : Value();
+      if (column > 0)
+        total = before ? before : neutral(in);
+      else if (before)
+        total = combine(in, before, total);
+      put(in, to, row, constant(column), total);
+    }
   });
 }
 
@@ -189,7 +118,11 @@ void TileLoops::reduceRows(ReduceRowsOp op) {
 void TileLoops::columns(ColumnsOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
-  accs[op.getResult()] = {address(b, from.pointer, b.getF32Type(), constant(op.getFirst())), from.stride};
+  accs[op.getResult()] = {address(b, from.pointer, from.element, constant(op.getFirst())), from.stride, from.element};
+}
+
+static Value truncated(OpBuilder &b, Value value, Type type) {
+  return arith::TruncFOp::create(b, value.getLoc(), type, value);
 }
 
 void TileLoops::readTile(ReadTileOp op) {
@@ -197,11 +130,19 @@ void TileLoops::readTile(ReadTileOp op) {
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
   Value base = tileAt(b, op.getTile(), op.getPlace());
+  TileType tile = op.getTile().getType();
+  bool isWhole = tile.isList() && !op.getPlace();
   eachElement(b, type, [&](OpBuilder &in, Value row, Value number, Value column) {
     bool turned = op.getTransposed();
-    put(in, to, row, column,
-        elementOf(in, op.getTile().getType(), /*transposed=*/false, base, turned ? column : number,
-                  turned ? number : column));
+    Value from = base, within = column;
+    if (isWhole) { // tiles stand side by side
+      Value width = constant(tile.getColumns()), elements = constant(tile.getRows() * tile.getColumns());
+      Value place = multiply(in, arith::DivUIOp::create(in, loc, column, width), elements);
+      from = address(in, base, tile.getElementType(), place);
+      within = arith::RemUIOp::create(in, loc, column, width);
+    }
+    Value value = elementOf(in, tile, /*transposed=*/false, from, turned ? within : number, turned ? number : within);
+    put(in, to, row, column, type.getElementType().isF32() ? value : truncated(in, value, type.getElementType()));
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISLOWERTILESPLAIN
@@ -21,76 +22,161 @@ using namespace lacis::plain;
 /// Of a block: each has a row of 64.
 static constexpr int64_t kBlockThreads = 64;
 
-/// The one ring that the roles meet at, or could.
-static FailureOr<RingOp> findRing(RolesOp roles) {
-  RingOp found;
-  auto others = roles.walk([&](AcquireOp acquire) {
-    RingOp ring = ringOf(acquire.getRing());
-    if (found && found != ring)
-      return WalkResult(acquire.emitError("tiles: in plain loops roles meet at one ring"));
-    found = ring;
-    return WalkResult::advance();
-  });
-  if (others.wasInterrupted())
-    return failure();
-  if (!found)
-    roles->getParentOfType<func::FuncOp>().walk([&](RingOp ring) { found = ring; });
-  return found ? found : FailureOr<RingOp>(roles.emitError("tiles: the roles meet at no ring"));
+/// The rings that the roles meet at, or the one where they could.
+static FailureOr<SmallVector<RingOp>> findRings(RolesOp roles) {
+  llvm::SetVector<Operation *> found;
+  roles.walk([&](AcquireOp acquire) { found.insert(ringOf(acquire.getRing())); });
+  if (found.empty())
+    roles->getParentOfType<func::FuncOp>().walk([&](RingOp ring) { found.insert(ring); });
+  if (found.empty())
+    return roles.emitError("tiles: the roles meet at no ring");
+  return llvm::map_to_vector(found, [](Operation *ring) { return cast<RingOp>(ring); });
 }
 
 static int64_t countElements(TileType tile) { return tile.getCount() * tile.getRows() * tile.getColumns(); }
 
-/// The tiles of a stage in the memory that a block shares, from `bytes` on; null where they find no room there.
-static FailureOr<SmallVector<Value>> shareStage(OpBuilder &b, func::FuncOp kernel, RingOp ring, int64_t &bytes) {
+/// The tiles of `count` stages in the memory that a block shares, from `bytes` on; null where they find no room there.
+static FailureOr<SmallVector<Value>> shareStages(OpBuilder &b, func::FuncOp kernel, RingOp ring, int64_t count,
+                                                 int64_t &bytes) {
   constexpr int64_t most = 65536, alignment = 128; // what every architecture from sm_75 on has
   constexpr unsigned space = 3;
   Location loc = ring.getLoc();
   Type shared = LLVM::LLVMPointerType::get(b.getContext(), space), any = LLVM::LLVMPointerType::get(b.getContext());
   Value first = sharedMemory(b, kernel->getParentOfType<ModuleOp>(), loc);
   Value base = LLVM::AddrSpaceCastOp::create(b, loc, any, LLVM::IntToPtrOp::create(b, loc, shared, first));
-  SmallVector<Value> stage;
+  SmallVector<Value> stages;
   for (TileType tile : ring.getType().getTiles()) {
     auto offset = static_cast<int32_t>(bytes);
-    stage.push_back(LLVM::GEPOp::create(b, loc, any, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset}));
-    bytes += llvm::alignTo(countElements(tile) * tile.getElementType().getIntOrFloatBitWidth() / 8, alignment);
+    stages.push_back(LLVM::GEPOp::create(b, loc, any, b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset}));
+    int64_t own = count * countElements(tile) * tile.getElementType().getIntOrFloatBitWidth() / 8;
+    bytes += llvm::alignTo(own, alignment);
   }
   if (bytes > most)
     return ring.emitError("tiles: a stage of ")
            << bytes << " bytes is more than the " << most << " bytes of shared memory; use smaller tiles";
-  return stage;
+  return stages;
 }
 
-static LogicalResult lowerRoles(func::FuncOp kernel, RolesOp roles) {
-  FailureOr<RingOp> ring = findRing(roles);
-  if (failed(ring))
-    return failure();
-  Location loc = roles.getLoc();
-  bool isBlock = kernel->hasAttr("lacis.gpu_kernel");
-  int64_t threads = isBlock ? kBlockThreads : 1, bytes = 0;
-  OpBuilder entry(kernel.getBody());
-  SmallVector<Value> stage;
-  Value thread;
-  if (isBlock) {
-    FailureOr<SmallVector<Value>> shared = shareStage(entry, kernel, *ring, bytes);
-    if (failed(shared))
-      return failure();
-    stage = *shared;
-    Value number = NVVM::ThreadIdXOp::create(entry, loc, entry.getI32Type());
-    thread = arith::ExtUIOp::create(entry, loc, entry.getI64Type(), number);
-  } else {
+namespace {
+
+/// Makes loops of the roles of one kernel.
+class RoleTurns {
+public:
+  RoleTurns(func::FuncOp kernel, RolesOp roles)
+      : kernel(kernel), roles(roles), loc(roles.getLoc()), isBlock(kernel->hasAttr("lacis.gpu_kernel")),
+        threads(isBlock ? kBlockThreads : 1), entry(kernel.getBody()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult placeStages();
+  scf::ForOp turn(OpBuilder &b, Type type, int64_t count);
+  void takeGroups();
+  void takeTurns();
+  void begin(OpBuilder &b);
+
+  func::FuncOp kernel;
+  RolesOp roles;
+  Location loc;
+  const bool isBlock;
+  const int64_t threads;
+  OpBuilder entry;
+  Value thread, frame;
+  SmallVector<RingOp> rings;
+  SmallVector<SmallVector<Value>> shared; // the stages of each ring
+  SmallVector<Value> counters;
+  int64_t bytes = 0;
+};
+
+} // namespace
+
+/// Who the thread is, and where a block shares its stages.
+LogicalResult RoleTurns::placeStages() {
+  if (!isBlock) {
     thread = arith::ConstantOp::create(entry, loc, entry.getI64IntegerAttr(0));
+    return success();
   }
+  for (RingOp ring : rings) {
+    int64_t count = rings.size() == 1 ? 1 : ring.getType().getStages();
+    FailureOr<SmallVector<Value>> stages = shareStages(entry, kernel, ring, count, bytes);
+    if (failed(stages))
+      return failure();
+    shared.push_back(*stages);
+  }
+  Value number = NVVM::ThreadIdXOp::create(entry, loc, entry.getI32Type());
+  thread = arith::ExtUIOp::create(entry, loc, entry.getI64Type(), number);
+  return success();
+}
+
+scf::ForOp RoleTurns::turn(OpBuilder &b, Type type, int64_t count) {
+  auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value)); };
+  return scf::ForOp::create(b, loc, constant(0), constant(count), constant(1));
+}
+
+/// Groups know nothing of each other, so one follows the other.
+void RoleTurns::takeGroups() {
+  if (roles.getGroups() == 1)
+    return;
+  OpBuilder b(roles);
+  Block &producer = roles.getProducer().front(), &consumer = roles.getConsumer().front();
+  scf::ForOp groups = turn(b, producer.getArgument(0).getType(), roles.getGroups());
+  roles->moveBefore(groups.getBody()->getTerminator());
+  producer.getArgument(0).replaceAllUsesWith(groups.getInductionVar());
+  consumer.getArgument(1).replaceAllUsesWith(groups.getInductionVar());
+  producer.eraseArgument(0);
+  consumer.eraseArgument(1);
+}
+
+/// The producer begins anew with each consumer.
+void RoleTurns::begin(OpBuilder &b) {
+  LLVM::StoreOp::create(b, loc, arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(0)), frame);
+  if (counters.empty())
+    return;
+  Value none = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(0));
+  for (Value counter : counters)
+    LLVM::StoreOp::create(b, loc, none, counter);
+}
+
+void RoleTurns::takeTurns() {
+  OpBuilder b(roles);
+  Block &body = roles.getConsumer().front();
+  scf::ForOp turns = turn(b, body.getArgument(0).getType(), roles.getConsumers());
+  OpBuilder first = OpBuilder::atBlockBegin(turns.getBody());
+  begin(first);
+  body.getArgument(0).replaceAllUsesWith(turns.getInductionVar());
+  body.getTerminator()->erase();
+  Block *target = turns.getBody();
+  target->getOperations().splice(target->getTerminator()->getIterator(), body.getOperations());
+}
+
+LogicalResult RoleTurns::run() {
+  FailureOr<SmallVector<RingOp>> found = findRings(roles);
+  if (failed(found))
+    return failure();
+  rings = *found;
+  if (failed(placeStages()))
+    return failure();
   TileLoops loops(kernel, thread, threads);
-  if (!isBlock)
-    for (TileType tile : ring->getType().getTiles())
-      stage.push_back(loops.allocate(tile.getElementType(), countElements(tile)));
-  loops.placeRing(*ring, stage);
+  for (auto [n, ring] : llvm::enumerate(rings)) {
+    Stages place;
+    place.count = rings.size() == 1 ? 1 : ring.getType().getStages();
+    if (isBlock)
+      place.tiles = shared[n];
+    else
+      for (TileType tile : ring.getType().getTiles())
+        place.tiles.push_back(loops.allocate(tile.getElementType(), place.count * countElements(tile)));
+    if (rings.size() > 1)
+      for (Value *counter : {&place.filled, &place.taken})
+        counters.push_back(*counter = loops.allocate(entry.getI64Type(), 1));
+    loops.placeRing(ring, place);
+  }
+  takeGroups();
   if (failed(loops.lowerProducer(roles.getProducer())))
     return failure();
   FailureOr<Resumable> producer = makeResumable(kernel, roles.getProducer());
   if (failed(producer))
     return failure();
-  Value frame = loops.allocate(entry.getI8Type(), producer->frameBytes);
+  frame = loops.allocate(entry.getI8Type(), producer->frameBytes);
   SmallVector<Value> operands = producer->operands;
   operands.push_back(frame);
   auto meet = [&](OpBuilder &b) {
@@ -102,27 +188,20 @@ static LogicalResult lowerRoles(func::FuncOp kernel, RolesOp roles) {
     func::CallOp::create(b, loc, producer->function, operands);
     meet(b);
   };
-  if (failed(loops.lowerConsumer(roles.getConsumer(), fill, [](OpBuilder &) {})))
+  if (failed(loops.lowerConsumer(roles.getConsumer(), fill)))
     return failure();
-  OpBuilder b(roles);
-  Block &body = roles.getConsumer().front();
-  Type number = body.getArgument(0).getType();
-  auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(number, value)); };
-  auto turns = scf::ForOp::create(b, loc, constant(0), constant(roles.getConsumers()), constant(1));
-  OpBuilder first = OpBuilder::atBlockBegin(turns.getBody());
-  LLVM::StoreOp::create(first, loc, arith::ConstantOp::create(first, loc, first.getI32IntegerAttr(0)), frame);
-  body.getArgument(0).replaceAllUsesWith(turns.getInductionVar());
-  body.getTerminator()->erase();
-  Block *target = turns.getBody();
-  target->getOperations().splice(target->getTerminator()->getIterator(), body.getOperations());
+  takeTurns();
   if (isBlock) {
     finishRoles(kernel, roles, threads, bytes);
     return success();
   }
   roles.erase();
-  ring->erase();
+  for (RingOp ring : rings)
+    ring->erase();
   return success();
 }
+
+static LogicalResult lowerRoles(func::FuncOp kernel, RolesOp roles) { return RoleTurns(kernel, roles).run(); }
 
 namespace {
 

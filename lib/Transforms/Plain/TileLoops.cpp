@@ -68,10 +68,8 @@ LogicalResult TileLoops::lowerProducer(Region &role) {
   return success();
 }
 
-LogicalResult TileLoops::lowerConsumer(Region &role, llvm::function_ref<void(OpBuilder &)> fill,
-                                       llvm::function_ref<void(OpBuilder &)> empty) {
+LogicalResult TileLoops::lowerConsumer(Region &role, llvm::function_ref<void(OpBuilder &)> fill) {
   this->fill = fill;
-  this->empty = empty;
   if (failed(lower(role.front())))
     return failure();
   dropTiles(role);
@@ -112,12 +110,7 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
   loc = op->getLoc();
   bool known = llvm::TypeSwitch<Operation *, bool>(op)
                    .Case([&](AcquireOp acquire) { return this->acquire(acquire), true; })
-                   .Case([&](ReleaseOp release) {
-                     OpBuilder b(release);
-                     if (empty)
-                       empty(b);
-                     return static_cast<bool>(empty);
-                   })
+                   .Case([&](ReleaseOp release) { return this->release(release); })
                    .Case([&](LoadTileOp load) { return loadTile(load), true; })
                    .Case([&](LoadRunOp load) { return loadRun(load), true; })
                    .Case([&](SplatOp splat) { return this->splat(splat), true; })
@@ -145,12 +138,52 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
   return success();
 }
 
+static Value load(OpBuilder &b, Location loc, Value number) {
+  return LLVM::LoadOp::create(b, loc, b.getI64Type(), number);
+}
+
+void TileLoops::count(OpBuilder &b, Value number) {
+  LLVM::StoreOp::create(b, loc, add(b, load(b, loc, number), constant(1)), number);
+}
+
+/// The number of the stage that the role takes next. A consumer calls the producer until it is filled.
+Value TileLoops::takeStage(OpBuilder &b, const Stages &ring) {
+  Value number = load(b, loc, fill ? ring.taken : ring.filled);
+  if (fill) {
+    auto until = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
+    OpBuilder test = OpBuilder::atBlockEnd(b.createBlock(&until.getBefore()));
+    scf::ConditionOp::create(test, loc, less(test, load(test, loc, ring.filled), add(test, number, constant(1))), ValueRange());
+    OpBuilder body = OpBuilder::atBlockEnd(b.createBlock(&until.getAfter()));
+    fill(body);
+    scf::YieldOp::create(body, loc);
+    b.setInsertionPointAfter(until);
+    count(b, ring.taken);
+  }
+  return arith::RemUIOp::create(b, loc, number, constant(ring.count));
+}
+
 void TileLoops::acquire(AcquireOp op) {
   OpBuilder b(op);
-  if (fill)
+  const Stages &ring = stages.find(ringOf(op.getRing()))->second;
+  Value stage;
+  if (ring.filled)
+    stage = takeStage(b, ring);
+  else if (fill)
     fill(b);
-  for (auto [tile, base] : llvm::zip(op.getTiles(), stages.begin()->second))
-    tiles[tile] = base;
+  for (auto [tile, base] : llvm::zip(op.getTiles(), ring.tiles)) {
+    auto type = cast<TileType>(tile.getType());
+    Value elements = stage ? constant(type.getCount() * type.getRows() * type.getColumns()) : Value();
+    tiles[tile] = stage ? address(b, base, type.getElementType(), multiply(b, stage, elements)) : base;
+  }
+}
+
+/// What ends a call of the producer stays.
+bool TileLoops::release(ReleaseOp op) {
+  OpBuilder b(op);
+  const Stages &ring = stages.find(ringOf(op.getRing()))->second;
+  if (!fill && ring.filled)
+    count(b, ring.filled);
+  return static_cast<bool>(fill);
 }
 
 /// What a loop carries lies in memory of its own: it comes there before the loop, and after each round.
@@ -237,6 +270,18 @@ void TileLoops::loadTile(LoadTileOp op) {
   Value rows = size(cast<ArrayAttr>((*op.getShape())[0])), columns = size(cast<ArrayAttr>((*op.getShape())[1]));
   Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]),
         to = tileAt(b, op.getTile(), op.getPlace());
+  int64_t count = op.getPlace() ? 1 : tile.getCount();
+  for (int64_t n = 0; n < count; ++n) {
+    Value next = n == 0 ? column : add(b, column, constant(n * tile.getColumns()));
+    Value own = n == 0 ? to : address(b, to, element, constant(n * tile.getRows() * tile.getColumns()));
+    loadBox(b, op, rows, columns, row, next, own);
+  }
+}
+
+/// One tile; elements outside of the matrix are 0.
+void TileLoops::loadBox(OpBuilder &b, LoadTileOp op, Value rows, Value columns, Value row, Value column, Value to) {
+  TileType tile = op.getTile().getType();
+  Type element = tile.getElementType();
   Value source = op.getSource(), width = constant(tile.getColumns()), height = constant(tile.getRows());
   auto copy = [&](OpBuilder &at, Value n, Value m) {
     Value from = add(at, row, n), place = add(at, column, m);

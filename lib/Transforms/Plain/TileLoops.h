@@ -4,6 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_PLAIN_TILELOOPS_H
 #define LACIS_LIB_TRANSFORMS_PLAIN_TILELOOPS_H
 
+#include "../Roles/RoleBody.h"
 #include "Resumable.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -15,6 +16,15 @@ namespace lacis::plain {
 struct Acc {
   mlir::Value pointer;
   int64_t stride = 0;
+  mlir::Type element;
+};
+
+/// Where the stages of a ring lie. Rings beside others have all their stages, and count how many places have been filled
+/// and taken, since the roles may use them in another order.
+struct Stages {
+  llvm::SmallVector<mlir::Value> tiles; // of the first stage; those of the next ones follow
+  int64_t count = 1;
+  mlir::Value filled, taken; // i64 in memory; null where there is one stage
 };
 
 class TileLoops {
@@ -24,12 +34,10 @@ public:
   /// `threads` share the rows; `thread` is the number of this one (i64).
   TileLoops(mlir::func::FuncOp kernel, mlir::Value thread, int64_t threads);
 
-  /// Where the tiles of the ring's only stage lie.
-  void placeRing(RingOp ring, mlir::ValueRange tiles) { stages[ring] = llvm::to_vector(tiles); }
+  void placeRing(RingOp ring, Stages place) { stages[ring] = std::move(place); }
   llvm::LogicalResult lowerProducer(mlir::Region &role);
-  /// `fill` calls the producer until it has filled a stage, `empty` says that the stage is read.
-  llvm::LogicalResult lowerConsumer(mlir::Region &role, llvm::function_ref<void(mlir::OpBuilder &)> fill,
-                                    llvm::function_ref<void(mlir::OpBuilder &)> empty);
+  /// `fill` calls the producer until it has filled a stage.
+  llvm::LogicalResult lowerConsumer(mlir::Region &role, llvm::function_ref<void(mlir::OpBuilder &)> fill);
   /// Memory of the kernel, for all its time.
   mlir::Value allocate(mlir::Type element, int64_t count);
 
@@ -40,6 +48,9 @@ private:
   llvm::LogicalResult lowerFor(mlir::scf::ForOp loop);
   llvm::LogicalResult lowerIf(mlir::scf::IfOp op);
   void acquire(AcquireOp op);
+  bool release(ReleaseOp op);
+  mlir::Value takeStage(mlir::OpBuilder &b, const Stages &ring);
+  void count(mlir::OpBuilder &b, mlir::Value number);
   void dropTiles(mlir::Region &role);
 
   // Tiles
@@ -47,6 +58,8 @@ private:
   mlir::Value elementOf(mlir::OpBuilder &b, TileType tile, bool transposed, mlir::Value base, mlir::Value side,
                         mlir::Value depth);
   void loadTile(LoadTileOp op);
+  void loadBox(mlir::OpBuilder &b, LoadTileOp op, mlir::Value rows, mlir::Value columns, mlir::Value row,
+               mlir::Value column, mlir::Value to);
   void loadRun(LoadRunOp op);
 
   // Accumulators
@@ -54,6 +67,7 @@ private:
   Acc made(mlir::Value value, AccType type) { return accs[value] = make(type); }
   void copy(mlir::OpBuilder &b, AccType type, const Acc &from, const Acc &to);
   mlir::Value get(mlir::OpBuilder &b, const Acc &from, mlir::Value row, mlir::Value column);
+  mlir::Value single(mlir::OpBuilder &b, mlir::Value value);
   void put(mlir::OpBuilder &b, const Acc &to, mlir::Value row, mlir::Value column, mlir::Value value);
   /// For each row that this thread has of an accumulator: where it lies, and its number.
   void eachRow(mlir::OpBuilder &b, AccType type,
@@ -62,6 +76,7 @@ private:
   void eachElement(mlir::OpBuilder &b, AccType type,
                    llvm::function_ref<void(mlir::OpBuilder &, mlir::Value, mlir::Value, mlir::Value)> body);
   void splat(SplatOp op);
+  Acc zeros(mlir::OpBuilder &b, mlir::Value acc);
   Acc sumOf(mlir::OpBuilder &b, mlir::Operation *product, mlir::Value before);
   void mma(MmaOp op);
   void mmaGathered(MmaGatheredOp op);
@@ -73,6 +88,10 @@ private:
     int64_t skipped;
   };
   mlir::Value dot(mlir::OpBuilder &b, const Side &x, const Side &y, int64_t depth);
+  using Element = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value)>;
+  mlir::Value dot(mlir::OpBuilder &b, int64_t depth, Element left, Element right);
+  void multiplyLists(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value a, mlir::Value right);
+  void multiplyHeld(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value right);
   void multiply(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value a, mlir::Value right, int64_t skipped);
   void map(MapOp op);
   void reduceRows(ReduceRowsOp op);
@@ -103,13 +122,13 @@ private:
   mlir::OpBuilder entry; // in the kernel's first block, behind what has been made there
   mlir::Value thread;
   const int64_t threads;
-  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value>> stages;
+  llvm::DenseMap<mlir::Operation *, Stages> stages;
   llvm::DenseMap<mlir::Value, mlir::Value> tiles;
   llvm::DenseMap<mlir::Value, Acc> accs;
   llvm::DenseMap<int64_t, mlir::Value> constants;
   llvm::DenseMap<mlir::Attribute, mlir::Value> sizes;
   llvm::SmallVector<mlir::Operation *> dead;
-  llvm::function_ref<void(mlir::OpBuilder &)> fill, empty;
+  llvm::function_ref<void(mlir::OpBuilder &)> fill;
 };
 
 } // namespace lacis::plain

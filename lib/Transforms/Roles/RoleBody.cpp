@@ -45,8 +45,10 @@ void RoleBody::distribute(ValueRange before, ValueRange all) {
   }
 }
 
-Value RoleBody::applyMap(OpBuilder &b, MapOp op, llvm::function_ref<Value(Value)> element) {
+Value RoleBody::applyMap(OpBuilder &b, MapOp op, llvm::function_ref<Value(Value)> element, ValueRange coordinates) {
   Block &body = op.getBody().front();
+  for (auto [coordinate, argument] : llvm::zip(coordinates, body.getArguments().take_back(coordinates.size())))
+    mapping.map(argument, coordinate);
   for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
     mapping.map(argument, element(value));
   for (Operation &inner : body.without_terminator())
@@ -197,10 +199,17 @@ LogicalResult RoleBody::lowerFor(OpBuilder &b, scf::ForOp loop) {
   return success();
 }
 
+/// Of a place, i32; of an accumulator, its numbers, or words with two halves.
+static Type pieceType(Type type) {
+  auto acc = dyn_cast<AccType>(type);
+  bool isWord = isa<RingType>(type) || (acc && acc.getElementType().getIntOrFloatBitWidth() < 32);
+  return isWord ? IntegerType::get(type.getContext(), 32) : acc ? acc.getElementType() : type;
+}
+
 LogicalResult RoleBody::lowerIf(OpBuilder &b, scf::IfOp op) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
-    types.append(countPieces(type), isa<RingType>(type) ? b.getI32Type() : isa<AccType>(type) ? b.getF32Type() : type);
+    types.append(countPieces(type), pieceType(type));
   bool hasElse = op.elseBlock() != nullptr;
   auto made = scf::IfOp::create(b, op.getLoc(), types, mapping.lookupOrDefault(op.getCondition()),
                                 /*addThenBlock=*/true, /*addElseBlock=*/hasElse);

@@ -11,7 +11,9 @@ namespace lacis {
 /// What all roles of a kernel know; four warps are a consumer.
 struct Warpgroup {
   mlir::Value shared;   // address of dynamic shared memory
-  mlir::Value consumer; // its number
+  mlir::Value consumer; // its number, of all groups
+  mlir::Value stages;   // where the stages of its group's rings begin
+  mlir::Value barriers; // what the barriers of its group's rings are counted from
   mlir::Value warp;     // within the consumer
   mlir::Value lane;
 };
@@ -43,6 +45,8 @@ protected:
   virtual std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) = 0;
 
   Pieces pieces(mlir::Value value);
+  /// Has the value been made already?
+  bool isKnown(mlir::Value value) const { return split.contains(value); }
   Pieces pieces(mlir::ValueRange values);
   void setPieces(mlir::Value before, mlir::ValueRange after);
   /// Hands `all`, the pieces of several values one after another, to them.
@@ -50,8 +54,9 @@ protected:
   /// The place in a ring that `value` is, which may be the first.
   Pieces placeOf(mlir::OpBuilder &b, mlir::Value value);
 
-  /// The arithmetic of a map on what `element` takes of its values.
-  mlir::Value applyMap(mlir::OpBuilder &b, MapOp op, llvm::function_ref<mlir::Value(mlir::Value)> element);
+  /// The arithmetic of a map on what `element` takes of its values, at `coordinates`.
+  mlir::Value applyMap(mlir::OpBuilder &b, MapOp op, llvm::function_ref<mlir::Value(mlir::Value)> element,
+                       mlir::ValueRange coordinates = {});
 
   const bool isProducer;
   mlir::IRMapping mapping;

@@ -77,6 +77,10 @@ void WarpInstructions::initBarrier(Value barrier, int64_t arrivals) {
 
 void WarpInstructions::arrive(Value barrier) { effect("mbarrier.arrive.shared::cta.b64 _, [$0];", "r", barrier); }
 
+void WarpInstructions::arrive(Value barrier, int64_t count) {
+  effect("mbarrier.arrive.shared::cta.b64 _, [$0], " + std::to_string(count) + ";", "r", barrier);
+}
+
 void WarpInstructions::arriveIf(Value condition, Value barrier) {
   Value flag = arith::ExtUIOp::create(b, loc, b.getI32Type(), condition);
   effect("{\n.reg .pred here;\nsetp.ne.b32 here, $1, 0;\n@here mbarrier.arrive.shared::cta.b64 _, [$0];\n}", "r,r",

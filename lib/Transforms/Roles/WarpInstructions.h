@@ -31,6 +31,7 @@ public:
 
   void initBarrier(mlir::Value barrier, int64_t arrivals);
   void arrive(mlir::Value barrier);
+  void arrive(mlir::Value barrier, int64_t count);
   void arriveIf(mlir::Value condition, mlir::Value barrier);
 
   /// Four 8x8 matrices of 16-bit elements, two a register.

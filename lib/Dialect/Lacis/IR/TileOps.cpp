@@ -58,31 +58,51 @@ LogicalResult BalanceOp::verify() {
 
 //===- Roles and rings ----------------------------------------------------===//
 
+static void printRole(OpAsmPrinter &p, Region &role) {
+  if (role.getNumArguments() != 0) {
+    p << "(";
+    llvm::interleaveComma(role.getArguments(), p, [&](BlockArgument argument) { p.printRegionArgument(argument); });
+    p << ") ";
+  }
+  p.printRegion(role, /*printEntryBlockArgs=*/false);
+}
+
 void RolesOp::print(OpAsmPrinter &p) {
+  if (getGroups() != 1)
+    p << " groups " << getGroups();
   p << " producer ";
-  p.printRegion(getProducer());
-  p << " consumers " << getConsumers() << " (";
-  p.printRegionArgument(getConsumer().getArgument(0));
-  p << ") ";
-  p.printRegion(getConsumer(), /*printEntryBlockArgs=*/false);
-  p.printOptionalAttrDict((*this)->getAttrs(), {"consumers"});
+  printRole(p, getProducer());
+  p << " consumers " << getConsumers() << " ";
+  printRole(p, getConsumer());
+  p.printOptionalAttrDict((*this)->getAttrs(), {"consumers", "groups"});
+}
+
+static ParseResult parseRole(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  return failure(parser.parseArgumentList(arguments, AsmParser::Delimiter::OptionalParen, /*allowType=*/true) ||
+                 parser.parseRegion(*result.addRegion(), arguments));
 }
 
 ParseResult RolesOp::parse(OpAsmParser &parser, OperationState &result) {
-  IntegerAttr consumers;
-  OpAsmParser::Argument number;
-  return failure(parser.parseKeyword("producer") || parser.parseRegion(*result.addRegion()) ||
-                 parser.parseKeyword("consumers") ||
-                 parser.parseAttribute(consumers, parser.getBuilder().getI64Type(), "consumers", result.attributes) ||
-                 parser.parseLParen() || parser.parseArgument(number, /*allowType=*/true) || parser.parseRParen() ||
-                 parser.parseRegion(*result.addRegion(), number) || parser.parseOptionalAttrDict(result.attributes));
+  IntegerAttr consumers, groups;
+  Type number = parser.getBuilder().getI64Type();
+  if (succeeded(parser.parseOptionalKeyword("groups")) &&
+      parser.parseAttribute(groups, number, "groups", result.attributes))
+    return failure();
+  return failure(parser.parseKeyword("producer") || parseRole(parser, result) || parser.parseKeyword("consumers") ||
+                 parser.parseAttribute(consumers, number, "consumers", result.attributes) ||
+                 parseRole(parser, result) || parser.parseOptionalAttrDict(result.attributes));
 }
 
 LogicalResult RolesOp::verify() {
   if (getConsumers() < 1)
     return emitOpError("needs at least one consumer");
-  if (getProducer().getNumArguments() != 0 || getConsumer().getNumArguments() != 1)
-    return emitOpError("the producer takes no argument, the consumer its number");
+  if (getGroups() < 1)
+    return emitOpError("needs at least one group");
+  unsigned group = getGroups() == 1 ? 0 : 1;
+  if (getProducer().getNumArguments() != group || getConsumer().getNumArguments() != 1 + group)
+    return emitOpError("the producer takes no argument, the consumer its number; with groups each takes that of its "
+                       "group besides");
   auto found = getProducer().walk([](Operation *op) {
     return isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, StoreTileOp, StoreBlocksOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
                                                    : WalkResult::advance();
@@ -121,8 +141,8 @@ LogicalResult LoadTileOp::verify() {
                                  << " indices: " << (wanted == 3 ? "position, row and column" : "row and column");
   if (!tensor && !getShape())
     return emitOpError("a pointer needs 'shape'");
-  if (getTile().getType().isList() != static_cast<bool>(getPlace()))
-    return emitOpError("a list of tiles, and no other tile, needs the place of one");
+  if (getPlace() && !getTile().getType().isList())
+    return emitOpError("a list of tiles, and no other tile, has a place");
   return success();
 }
 
@@ -137,6 +157,18 @@ LogicalResult LoadRunOp::verify() {
 
 //===- Accumulators -------------------------------------------------------===//
 
+/// The type of a sum is that of what it adds to.
+static ParseResult parseSumTypes(OpAsmParser &parser, Type &acc, Type &result,
+                                 std::optional<OpAsmParser::UnresolvedOperand> operand) {
+  if (parser.parseType(result))
+    return failure();
+  if (operand)
+    acc = result;
+  return success();
+}
+
+static void printSumTypes(OpAsmPrinter &p, Operation *, Type, Type result, Value) { p << result; }
+
 /// Rows of a tile are `size` rows or columns of the accumulator; at most `most` transposed tiles stand side by side.
 static bool fitsSide(TileType tile, bool transposed, int64_t size, int64_t most) {
   if (!transposed)
@@ -144,11 +176,48 @@ static bool fitsSide(TileType tile, bool transposed, int64_t size, int64_t most)
   return size % tile.getColumns() == 0 && size / tile.getColumns() <= most;
 }
 
+int64_t MmaOp::getDepth() {
+  TileType b = getB().getType();
+  return b.getDepth(getBTransposed()) * (getSecond() || getBTransposed() ? 1 : b.getCount());
+}
+
+/// The left operand is an accumulator, which registers hold.
+static LogicalResult verifyHeld(MmaOp op, AccType a) {
+  TileType b = op.getB().getType();
+  AccType acc = op.getResult().getType();
+  if (op.getFirst() || op.getPresent() || op.getATransposed() || op.getTf32())
+    return op.emitOpError("an accumulator as a is taken whole, as it lies, and in its own type");
+  if (a.getElementType() != b.getElementType() || a.getRows() != acc.getRows() || a.getColumns() != op.getDepth() ||
+      !fitsSide(b, op.getBTransposed(), acc.getColumns(), b.getCount()))
+    return op.emitOpError("an accumulator as a has the rows of the result, and as columns the k of b, in its type");
+  return success();
+}
+
+/// A list needs a place, but where its tiles follow each other along k it can be taken whole.
+static bool hasPlace(TileType tile, Value place, bool canBeWhole) {
+  return tile.isList() ? place || canBeWhole : !place;
+}
+
+/// Does the left tile, or do tiles of the left list, cover the k of the other side?
+static bool coversDepth(MmaOp op, TileType a) {
+  int64_t step = a.getDepth(op.getATransposed()), all = op.getDepth(), own = op.getB().getType().getDepth(op.getBTransposed());
+  if (all != own && step != own)
+    return false;
+  if (op.getPresent())
+    return all % step == 0 && all / step <= 32;
+  if (op.getATransposed() || !a.isList())
+    return step == all;
+  return op.getFirst() ? all % step == 0 && all / step <= a.getCount() : step * a.getCount() == all;
+}
+
 LogicalResult MmaOp::verify() {
-  TileType a = getA().getType(), b = getB().getType();
-  AccType acc = getAcc().getType();
-  if (a.isList() != static_cast<bool>(getFirst()) || b.isList() != static_cast<bool>(getSecond()))
+  TileType a = getATile(), b = getB().getType();
+  AccType acc = getResult().getType();
+  bool isWhole = !getATransposed() && !getPresent();
+  if ((a && !hasPlace(a, getFirst(), isWhole)) || !hasPlace(b, getSecond(), !getBTransposed()))
     return emitOpError("a list of tiles, and no other tile, needs the place of the first");
+  if (!a)
+    return verifyHeld(*this, cast<AccType>(getA().getType()));
   if (getPresent() && !a.isList())
     return emitOpError("present: a must be a list of tiles");
   if (a.getElementType() != b.getElementType())
@@ -160,9 +229,8 @@ LogicalResult MmaOp::verify() {
       !fitsSide(b, getBTransposed(), acc.getColumns(), b.getCount()))
     return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the "
                        "columns of transposed ones");
-  int64_t aSteps = a.getDepth(getATransposed()), bSteps = b.getDepth(getBTransposed());
-  bool fits = getPresent() ? bSteps % aSteps == 0 && bSteps / aSteps <= 32 : aSteps == bSteps;
-  return fits ? success() : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");
+  return coversDepth(*this, a) ? success()
+                               : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");
 }
 
 LogicalResult MmaGatheredOp::verify() {
@@ -188,8 +256,12 @@ LogicalResult MapOp::verify() {
   AccType result = getResult().getType();
   if (!yield || yield.getNumOperands() != 1 || yield.getOperand(0).getType() != result.getElementType())
     return emitOpError("body must yield one ") << result.getElementType();
-  if (block.getNumArguments() != getValues().size())
+  if (!getPlaces().empty() && getPlaces().size() != 2)
+    return emitOpError("is 'at' a row and a column");
+  if (block.getNumArguments() != getValues().size() + getPlaces().size())
     return emitOpError("body needs one argument for each operand");
+  if (ValueRange(block.getArguments()).take_back(getPlaces().size()).getTypes() != getPlaces().getTypes())
+    return emitOpError("the last arguments of the body are coordinates, of the types of those that the map is 'at'");
   for (auto [value, argument] : llvm::zip(getValues(), block.getArguments())) {
     auto type = cast<AccType>(value.getType());
     if (argument.getType() != type.getElementType())
@@ -204,8 +276,8 @@ LogicalResult ReduceRowsOp::verify() {
   AccType from = getValue().getType(), to = getResult().getType();
   if (getKind() != "sum" && getKind() != "max")
     return emitOpError("kind is 'sum' or 'max', not '") << getKind() << "'";
-  if (to.getRows() != from.getRows() || to.getColumns() != 1 || to.getElementType() != from.getElementType())
-    return emitOpError("gives one number for each row");
+  if (to.getRows() != from.getRows() || !to.isOfRows() || to.getColumns() > from.getColumns() || to.getElementType() != from.getElementType())
+    return emitOpError("gives one number for each row, or four parts of it");
   return success();
 }
 
@@ -222,10 +294,13 @@ LogicalResult ColumnsOp::verify() {
 LogicalResult ReadTileOp::verify() {
   TileType tile = getTile().getType();
   AccType acc = getAcc().getType();
-  if (tile.isList() != static_cast<bool>(getPlace()))
+  bool isWhole = tile.isList() && !getPlace() && !getTransposed();
+  if (!isWhole && tile.isList() != static_cast<bool>(getPlace()))
     return emitOpError("a list of tiles, and no other tile, needs the place of one");
+  if (acc.getElementType() != tile.getElementType() && !acc.getElementType().isF32())
+    return emitOpError("gives float32, or what the tile holds");
   int64_t rows = getTransposed() ? tile.getColumns() : tile.getRows();
-  int64_t columns = getTransposed() ? tile.getRows() : tile.getColumns();
+  int64_t columns = getTransposed() ? tile.getRows() : tile.getColumns() * (isWhole ? tile.getCount() : 1);
   return rows == acc.getRows() && columns == acc.getColumns()
              ? success()
              : emitOpError("the accumulator has the rows and columns of the tile");
@@ -278,13 +353,25 @@ LogicalResult StoreBlocksOp::verify() {
   return success();
 }
 
+/// The tiles of a list stand side by side.
+static LogicalResult verifyThrough(StoreTileOp op) {
+  if (!op.getThrough())
+    return op.getSlot() ? op.emitOpError("is staged from a tile on only where it is 'through' a list") : success();
+  TileType tile = op.getThrough().getType();
+  AccType acc = op.getValue().getType();
+  int64_t tiles = acc.getColumns() / tile.getColumns();
+  bool fits = !op.getTransposed() && tile.getRows() == acc.getRows() && tiles * tile.getColumns() == acc.getColumns() &&
+              (op.getSlot() ? tile.isList() && tiles <= tile.getCount() : tiles == tile.getCount());
+  return fits ? success() : op.emitOpError("is staged in tiles that have the rows of the accumulator and, side by side, its columns");
+}
+
 LogicalResult StoreTileOp::verify() {
   bool packed = elementOf(getTarget()) && formatOf(getTarget());
   if (getIndices().size() != (packed ? 3 : 2))
     return emitOpError("needs ") << (packed ? "position, row and column" : "row and column");
   if (!elementOf(getTarget()) && (!getShape() || !getType()))
     return emitOpError("a pointer needs 'shape' and 'type'");
-  return success();
+  return verifyThrough(*this);
 }
 
 #define GET_OP_CLASSES

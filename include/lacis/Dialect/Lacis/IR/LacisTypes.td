@@ -48,7 +48,8 @@ def Lacis_TileType : Lacis_TileTypeBase<"Tile", "tile"> {
 }
 
 def Lacis_AccType : Lacis_TileTypeBase<"Acc", "acc"> {
-  let summary = "A matrix that one consumer holds and adds products to. One column holds a number for each row.";
+  let summary = "A matrix that one consumer holds and adds products to. One column holds a number for each row, four "
+                "columns parts of one.";
   let description = [{
     ```mlir
     func.func private @scores(!lacis.acc<64x256xf32>) -> !lacis.acc<64x1xf32>
@@ -57,6 +58,9 @@ def Lacis_AccType : Lacis_TileTypeBase<"Acc", "acc"> {
   let extraClassDeclaration = [{
     int64_t getRows() const { return getShape()[0]; }
     int64_t getColumns() const { return getShape()[1]; }
+    /// It holds a number for each row, or parts of one.
+    bool isOfRows() const { return getColumns() == 1 || getColumns() == kRowParts; }
+    static constexpr int64_t kRowParts = 4;
   }];
 }
 

@@ -79,8 +79,10 @@ def Lacis_RolesOp : Lacis_Op<"roles", [RecursiveMemoryEffects]> {
   let summary = "One producer, which loads, and `consumers` that multiply, side by side on one processor.";
   let description = [{
     The second region runs once for each consumer, whose number is its argument. Roles meet at rings only.
+    With `groups` all this is there so many times: each group has a producer, consumers and rings of its own, and each
+    region the number of its group as one argument more.
   }];
-  let arguments = (ins I64Attr:$consumers);
+  let arguments = (ins I64Attr:$consumers, DefaultValuedAttr<I64Attr, "1">:$groups);
   let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -98,7 +100,8 @@ def Lacis_ReleaseOp : Lacis_Op<"release", [AllTypesMatch<["ring", "next"]>, Memo
   let summary = "Hands a place of the ring over, and moves on to the next.";
   let description = [{
     The producer's place is filled when the loads into it have arrived; the consumer's is free when the products
-    that read it are complete. Neither waits.
+    that read it are complete. Neither waits. Where `lacis.complete` has waited for these products in the rounds that made
+    them, the place is free at once.
   }];
   let arguments = (ins Lacis_RingType:$ring);
   let results = (outs Lacis_RingType:$next);
@@ -111,7 +114,7 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
   let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
   let description = [{
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
-    the order of its values. `to %list[%n]` fills one tile of a list. After the levels are lowered the source is a
+    the order of its values. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels are lowered the source is a
     pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
   }];
   let arguments = (ins AnyType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
@@ -142,26 +145,34 @@ def Lacis_SplatOp : Lacis_Op<"splat", [Pure]> {
   let assemblyFormat = "$value attr-dict `:` qualified(type($value)) `to` qualified(type($acc))";
 }
 
-def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>,
-                                   MemoryEffects<[MemRead, MemWrite]>]> {
+def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Adds the product of two tiles: acc[m, n] += sum over k of a[m, k] * b[n, k].";
   let description = [{
     A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many
     transposed ones side by side as m and n have columns for. With `present`, `a` is a list of tiles that cover the
     k of `b` one after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
+    The tiles of a list `b` without a place follow each other along k; so do those of `a`, from `first` on where it is
+    given. `a` may be an accumulator of a half type, whose columns are k. Without `into` the sum begins at 0.
     The product is complete only after `lacis.complete`. One in `tf32` takes 10 bits of the mantissa of its float32
     elements where the machine has such products.
   }];
-  let arguments = (ins Lacis_TileType:$a, Optional<Lacis_IndexLike>:$first, UnitAttr:$aTransposed,
-                       Optional<I32>:$present, Lacis_TileType:$b, Optional<Lacis_IndexLike>:$second,
-                       UnitAttr:$bTransposed, Lacis_AccType:$acc, UnitAttr:$tf32);
+  let arguments = (ins AnyTypeOf<[Lacis_TileType, Lacis_AccType]>:$a, Optional<Lacis_IndexLike>:$first,
+                       UnitAttr:$aTransposed, Optional<I32>:$present, Lacis_TileType:$b,
+                       Optional<Lacis_IndexLike>:$second, UnitAttr:$bTransposed, Optional<Lacis_AccType>:$acc,
+                       UnitAttr:$tf32);
   let results = (outs Lacis_AccType:$result);
   let assemblyFormat = [{
     $a (`[` $first^ `:` type($first) `]`)? (`transposed` $aTransposed^)? (`present` $present^)? `,`
-    $b (`[` $second^ `:` type($second) `]`)? (`transposed` $bTransposed^)? `into` $acc (`in` `tf32` $tf32^)? attr-dict
-    `:` qualified(type($a)) `,` qualified(type($b)) `into` qualified(type($acc))
+    $b (`[` $second^ `:` type($second) `]`)? (`transposed` $bTransposed^)? (`into` $acc^)? (`in` `tf32` $tf32^)? attr-dict
+    `:` qualified(type($a)) `,` qualified(type($b)) `into` custom<SumTypes>(type($acc), type($result), ref($acc))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The left operand where it is a tile; null where it is an accumulator.
+    ::lacis::TileType getATile() { return ::llvm::dyn_cast<::lacis::TileType>(getA().getType()); }
+    /// How much of the contraction the product covers.
+    int64_t getDepth();
+  }];
 }
 
 def Lacis_MmaGatheredOp : Lacis_Op<"mma_gathered", [AttrSizedOperandSegments, AllTypesMatch<["acc", "result"]>,
@@ -185,29 +196,43 @@ def Lacis_MmaGatheredOp : Lacis_Op<"mma_gathered", [AttrSizedOperandSegments, Al
 
 def Lacis_CompleteOp : Lacis_Op<"complete", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Waits for all products; accumulators may then be read, and the places they came from are free.";
+  let description = [{
+    Where all that is given are products of the same block, it waits for these and for what was begun before them:
+    products that were begun later stay under way.
+  }];
   let arguments = (ins Variadic<AnyTypeOf<[Lacis_RingType, Lacis_AccType]>>:$values);
   let results = (outs Variadic<AnyTypeOf<[Lacis_RingType, Lacis_AccType]>>:$results);
   let assemblyFormat = "$values attr-dict `:` type($values) `->` type($results)";
   let hasVerifier = 1;
 }
 
-def Lacis_MapOp : Lacis_Op<"map", [RecursiveMemoryEffects]> {
+def Lacis_MapOp : Lacis_Op<"map", [AttrSizedOperandSegments, RecursiveMemoryEffects]> {
   let summary = "A function of the elements of accumulators, element by element.";
   let description = [{
-    Operands have the rows of the result; one with a single column is repeated along the rows.
+    Operands have the rows of the result; one with a single column is repeated along the rows. `at [%i, %j]` hands the
+    body, behind the elements, the coordinates of each: those of the first element are `%i` and `%j`.
   }];
-  let arguments = (ins Variadic<Lacis_AccType>:$values);
+  let arguments = (ins Variadic<Lacis_AccType>:$values, Variadic<Lacis_IndexLike>:$places);
   let results = (outs Lacis_AccType:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$values $body attr-dict `:` type($values) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $values (`at` `[` $places^ `:` type($places) `]`)? $body attr-dict `:` type($values) `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
 def Lacis_ReduceRowsOp : Lacis_Op<"reduce_rows", [Pure]> {
   let summary = "One number for each row of an accumulator: the `sum` or the `max` of its elements.";
-  let arguments = (ins StrAttr:$kind, Lacis_AccType:$value);
+  let description = [{
+    With four columns the result is four parts of that number, in whatever shares the machine finds them: a loop carries
+    them, and reduces them once behind it. `onto` is what they begin with.
+  }];
+  let arguments = (ins StrAttr:$kind, Lacis_AccType:$value, Optional<Lacis_AccType>:$onto);
   let results = (outs Lacis_AccType:$result);
-  let assemblyFormat = "$kind $value attr-dict `:` qualified(type($value)) `->` qualified(type($result))";
+  let assemblyFormat = [{
+    $kind $value (`onto` $onto^)? attr-dict `:` qualified(type($value))
+    `->` custom<SumTypes>(type($onto), type($result), ref($onto))
+  }];
   let hasVerifier = 1;
 }
 
@@ -289,17 +314,21 @@ def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
   }];
 }
 
-def Lacis_StoreTileOp : Lacis_Op<"store_tile", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Lacis_StoreTileOp : Lacis_Op<"store_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rounds an accumulator to the tensor's type and stores it at `[row, column]`.";
   let description = [{
     Into the values of a sampled output at `[position, row, column]`, where padding becomes 0. What lies outside of
     the tensor is left out. `transposed`: acc[m, n] goes to `[row + n, column + m]`.
+    `through` a tile, of the same rows and columns, that nothing reads any more: it is staged there, and the place is free
+    when it has been stored. Of a list, tiles side by side, `from` one of them on.
     After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
   }];
   let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$indices,
-                       UnitAttr:$transposed, OptionalAttr<ArrayAttr>:$shape, OptionalAttr<TypeAttr>:$type);
+                       Optional<Lacis_TileType>:$through, Optional<Lacis_IndexLike>:$slot, UnitAttr:$transposed, OptionalAttr<ArrayAttr>:$shape,
+                       OptionalAttr<TypeAttr>:$type);
   let assemblyFormat = [{
-    $value `to` $target `[` $indices `]` (`transposed` $transposed^)? attr-dict
+    $value `to` $target `[` $indices `]` (`transposed` $transposed^)? (`through` $through^ `:` qualified(type($through)))?
+    (`from` $slot^ `:` type($slot))? attr-dict
     `:` qualified(type($value)) `to` type($target) `[` type($indices) `]`
   }];
   let hasVerifier = 1;
