@@ -2,6 +2,7 @@
 """One process of two that train one model whose patterns change: `ranks.py folder rank`; see test_ranks.py."""
 
 import gc
+import itertools
 import pathlib
 import sys
 
@@ -9,8 +10,9 @@ import dense_twin
 import lacis
 import pytest
 import torch
-import torch.distributed.tensor
 from dense_twin import FORMATS, NAMES, OPTIMIZERS
+from torch.distributed.fsdp import fully_shard
+from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 9
 
@@ -38,7 +40,7 @@ def train(model, optimizer, updates, part):
 
 def trains_as_one(rank: int, folder: pathlib.Path):
     model, s = build(policy())
-    parallel = torch.nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+    parallel = DistributedDataParallel(model, broadcast_buffers=False)
     optimizer = OPTIMIZERS["adamw"](model.parameters())
     updates = s.attach(optimizer, group=torch.distributed.group.WORLD)
     train(parallel, optimizer, updates, lambda x: x.chunk(2)[rank])
@@ -73,23 +75,60 @@ def refuses(rank: int):
         s.attach(optimizer, group=torch.distributed.group.WORLD)
     assert not s.attach(optimizer, group="self").step()
     model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9))))
-    parallel = torch.nn.parallel.DistributedDataParallel(model)
+    parallel = DistributedDataParallel(model)
     updates = s.attach(OPTIMIZERS["sgd"](model.parameters()), group=torch.distributed.group.WORLD)
     parallel(torch.ones(2, 40, dtype=torch.float64)).sum().backward()
     with pytest.raises(lacis.DataError, match="which DistributedDataParallel does not see"):
         updates.step()
 
 
-def refuses_values_that_are_cut():
-    """As FSDP2 cuts them over the ranks."""
-    model, s = build(policy())
+def sharded(model):
+    """As FSDP2 cuts it over the ranks."""
     mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (2,))
-    for name in NAMES:
-        weight = model.get_submodule(name)
-        cut = torch.distributed.tensor.distribute_tensor(weight.values.detach(), mesh)
-        weight.values = torch.nn.Parameter(cut)
-    with pytest.raises(lacis.DataError, match="the values of '0.weight' are a DTensor, cut over ranks"):
-        s.attach(OPTIMIZERS["sgd"](model.parameters()), group=torch.distributed.group.WORLD)
+    for each in (model[0], model[2], model):
+        fully_shard(each, mesh=mesh)
+    return model
+
+
+def trains_as_one_where_values_are_cut(rank: int, folder: pathlib.Path):
+    """The values, the gradient and the state of each rank are a part of each; the policy sees all."""
+    model, s = build(policy())
+    with pytest.raises(lacis.DataError, match="the values of '0.weight' are cut over ranks, which train one model"):
+        s.attach(OPTIMIZERS["sgd"](sharded(model).parameters()), group="self")
+    optimizer = OPTIMIZERS["adamw"](model.parameters())
+    updates = s.attach(optimizer, group=torch.distributed.group.WORLD, resize=False)
+    values = model[0].weight.values
+    train(model, optimizer, updates, lambda x: x.chunk(2)[rank])
+    assert model[0].weight.values is values and updates.count == STEPS
+    lacis.require_equal_patterns(model)
+    expected = torch.load(folder / "expected.pt")
+    for name, tensor in model.state_dict().items():
+        tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+        torch.testing.assert_close(tensor, expected[name], rtol=1e-9, atol=1e-12)
+    model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9))))
+    optimizer = OPTIMIZERS["sgd"](sharded(model).parameters())
+    with pytest.raises(lacis.DataError, match="'0.weight' would have .* stored places|cannot become"):
+        s.attach(optimizer, group=torch.distributed.group.WORLD).step()
+
+
+def masters_train_as_one(rank: int):
+    """Dense Parameters that stay, whose entries follow them: under DDP, and cut by FSDP2."""
+    when = lacis.Movement(lacis.Ramp(0.1, 0.8, range(1, 9, 2)))
+    for sparsifier, wrap in itertools.product((lacis.Magnitude(0.7), when), (DistributedDataParallel, sharded)):
+        found = []
+        for share in (lambda x: x, lambda x: x.chunk(2)[rank]):
+            s = lacis.create_schedule(dense_twin.make(), target="eager")
+            for name in NAMES:
+                s[name].sparsify(sparsifier, master="ste", decay=0.1).set_format(lacis.Csr)
+            alone = not found
+            model = s.build() if alone else wrap(s.build())
+            optimizer = OPTIMIZERS["adamw"](model.parameters())
+            train(
+                model, optimizer, s.attach(optimizer, group="self" if alone else torch.distributed.group.WORLD), share
+            )
+            found.append([s[name].packed.to_dense().detach() for name in NAMES])
+        for mine, expected in zip(*found):
+            torch.testing.assert_close(mine, expected, rtol=1e-9, atol=1e-12)
 
 
 def main(folder: pathlib.Path, rank: int):
@@ -98,7 +137,8 @@ def main(folder: pathlib.Path, rank: int):
     trains_as_one(rank, folder)
     the_first_rank_decides(rank)
     refuses(rank)
-    refuses_values_that_are_cut()
+    trains_as_one_where_values_are_cut(rank, folder)
+    masters_train_as_one(rank)
     torch.distributed.barrier()
     gc.collect()  # gloo's threads end with the last that holds them
     torch.distributed.destroy_process_group()

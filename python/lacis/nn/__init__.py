@@ -4,6 +4,9 @@
 from .. import added
 from . import init
 from .dense import dense_module
+from .kept_gradient import KeptGradient
+from .master import Master, MasterForward
+from .probe import Probe
 from .ranks import require_equal_patterns
 from .sparse_module import SparseModule
 from .take_masks import take_masks
@@ -12,9 +15,13 @@ from .uses import Products, Recipe
 from .weight import PackedPart, PackedSum, PackedWeight, weight_module
 
 __all__ = [
+    "KeptGradient",
+    "Master",
+    "MasterForward",
     "PackedPart",
     "PackedSum",
     "PackedWeight",
+    "Probe",
     "Products",
     "Recipe",
     "SparseModule",

@@ -86,6 +86,8 @@ class Answers(NoTensor, Used):
         """Take over what was written into the arrays since the last call. Raises `DataError` for malformed ones."""
         for part in self._parts():
             part._known.follow(part)
+            if part.kept_gradient is not None:
+                part.kept_gradient.follow()
 
     @property
     def derived_bytes(self) -> int:

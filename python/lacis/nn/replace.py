@@ -30,6 +30,7 @@ class Replacement:
         self._derived = part.derived_of(self._pattern, self._values)
         if is_sharded(part.values):
             self._refuse_other_slots()
+            self._values = shared_out(self._values, part.values)  # the whole is not held until it is written
         if part.is_captured:
             self._refuse_moves()
 
@@ -86,7 +87,7 @@ def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
     """Into the same Parameter, which has no gradient of the new pattern yet."""
     parameter.grad = None
     if _fits(parameter, values):
-        parameter.copy_(shared_out(values, parameter))
+        parameter.copy_(values)
     else:
         other = torch.float32 if parameter.dtype == torch.float64 else torch.float64
         parameter.data = values.new_empty(0, dtype=other)  # a graph that is still held knows the shape before

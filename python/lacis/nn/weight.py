@@ -30,6 +30,8 @@ class PackedPart(torch.nn.Module):
     Derived arrays (`derived`) are buffers too, which no state dict holds; they follow the pattern.
     """
 
+    kept_gradient = None  # what drops entries of the gradient of its values
+
     def __init__(self, structure: Structure, values: torch.Tensor, requires_grad: bool = True):
         super().__init__()
         self.format = structure.format

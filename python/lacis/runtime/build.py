@@ -12,8 +12,9 @@ import torch
 
 from ..capture import Captured, capture_site
 from ..errors import Error, ScheduleError
-from ..nn import Products, Recipe, SparseModule, weight_module
+from ..nn import KeptGradient, Master, MasterForward, Products, Recipe, SparseModule, weight_module
 from ..packing import PackedTensor, pack
+from ..schedule.master import check_master
 from .compile import Kernel, load_anywhere, load_kernel
 from .einsum import einsum
 from .gradients import Family
@@ -30,6 +31,17 @@ class Built:
     modules: list[tuple[torch.nn.Module, SparseModule]]
     kernel: Kernel | None
     requires_grad: bool
+    forwards: list[MasterForward] = dataclasses.field(default_factory=list)  # where the dense Parameter stays
+
+    @property
+    def master(self) -> Master | None:
+        """What derives the packed weight from the dense one, where that stays."""
+        return self.forwards[0].master if self.forwards else None
+
+    def refresh(self) -> None:
+        """Have a packed weight that follows a dense one be what that is now."""
+        if self.forwards:
+            self.forwards[0].refresh()
 
     @property
     def name(self) -> str:
@@ -113,8 +125,11 @@ def _build_site(captured: Captured, schedule, load) -> Built:
     resolve(target, device, f"'{captured.name}'", location)
     if target == "eager":
         refuse_meta(device, f"'{captured.name}'", location)
-    requires_grad = captured.parameter.requires_grad
-    weight = weight_module(pack_site(captured), requires_grad, captured.site.shape)
+    requires_grad, has_master = captured.parameter.requires_grad, captured.site.master is not None
+    if has_master:
+        check_master(captured.site)
+    weight = weight_module(pack_site(captured), requires_grad and not has_master, captured.site.shape)
+    _keep_gradient(captured, weight)
     modules = []
     for owner in captured.owners:
         _refuse_format(owner, weight, location)
@@ -133,7 +148,41 @@ def _build_site(captured: Captured, schedule, load) -> Built:
         runs_on = "eager" if owner.operator.statement is None else target
         sparse = SparseModule(owner.module, owner.operator.name, weight, runs_on, load, *known)
         modules.append((owner.module, sparse))
-    return Built(captured, weight, modules, None, requires_grad)
+    forwards = _forwards(captured, weight, modules) if has_master else []
+    return Built(captured, weight, modules, None, requires_grad, forwards)
+
+
+def _forwards(captured: Captured, weight, modules) -> list[MasterForward]:
+    """What runs the products of the owners, whose dense Parameter stays."""
+    site, sparsifier = captured.site, captured.site.sparsifier
+    for owner in captured.owners:
+        if owner.operator.in_place or owner.operator.statement is None:
+            raise ScheduleError(
+                f"'{owner.name}': master= has no code for {owner.operator.name}, which is more than one product; leave "
+                "master out, or take a layer of its own",
+                location=site.location,
+            )
+    if site.block_size is not None:
+        sparsifier = sparsifier.with_block(site.block_size)
+    master = Master(weight, sparsifier, site.block_size, *site.master)
+    owners = zip(captured.owners, modules)
+    return [MasterForward(owner.module, sparse, master, owner.operator) for owner, (_, sparse) in owners]
+
+
+def _keep_gradient(captured: Captured, weight) -> None:
+    """Have the sparsifier of the gradient, if there is one, choose among its entries."""
+    sparsifier = captured.site.gradient_sparsifier
+    if sparsifier is None:
+        return
+    if captured.site.master is not None or len(weight._parts()) > 1:
+        which = "a dense weight that stays (master=)" if captured.site.master is not None else "a sum"
+        raise ScheduleError(
+            f"'{captured.name}': the gradient of {which} has no code for a sparsifier; leave it out, or give the weight "
+            "one format",
+            location=captured.site.location,
+        )
+    for part in weight._parts():
+        part.kept_gradient = KeptGradient(part, sparsifier)
 
 
 def _refuse_format(owner, weight, location) -> None:
@@ -145,7 +194,8 @@ def _refuse_format(owner, weight, location) -> None:
 def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
     """The steps of gradients by slot: of the values of each part, and of the input of this owner."""
     parts = [f"{name}.values" if name else "values" for name, _ in weight._named_parts()]
-    steps = {slot: tuple(site.gradients.get("values", ())) for slot in parts}
+    of_values = tuple(step for step in site.gradients.get("values", ()) if step.of_loops)
+    steps = {slot: of_values for slot in parts}
     given = [site.gradients[f"{path}:in0"] for path in owner.paths if f"{path}:in0" in site.gradients]
     if owner.operator.statement is None:
         return steps

@@ -61,7 +61,7 @@ def predictions(layer, tokens: int | None) -> tuple[float | None, float | None]:
 def choose_dense(built, tokens: dict[int, int]) -> None:
     """Let those layers run dense of which the model says that this is faster; `tokens` by the replaced module's id."""
     for each in built:
-        for original, layer in each.modules:
+        for original, layer in () if each.forwards else each.modules:
             own, dense = predictions(layer, tokens.get(id(original), USUAL_TOKENS))
             layer.runs_dense = own is not None and dense is not None and dense < own
 

@@ -7,16 +7,16 @@ import torch
 
 from ..nn import SparseModule, dense_module
 from .edges import Edge
-from .swap import as_a_whole, put, put_back
+from .swap import as_a_whole, put, put_back, take_forwards
 
 
 def densify(model: torch.nn.Module) -> torch.nn.Module:
     """Put dense modules with the present values in place of the sparse ones, and answer the model.
 
     For copies and files of built models; where the schedule is there, `Schedule.restore` also gives the original
-    parameters back. The dense weights are new Parameters, tied ones one; hooks, biases and buffers are those of the
-    sparse modules. Activations and gradients are packed no more. A model without sparse modules stays as it is. Raises
-    `DataError` where a weight holds no numbers, and changes nothing then.
+    parameters back. The dense weights are new Parameters, tied ones one, but for those that stayed by `master=`;
+    hooks, biases and buffers are those of the sparse modules. Activations and gradients are packed no more. A model
+    without sparse modules stays as it is. Raises `DataError` where a weight holds no numbers, and changes nothing then.
 
     >>> import copy, lacis
     >>> model = torch.nn.Sequential(torch.nn.Linear(4, 2))
@@ -43,6 +43,12 @@ def densify(model: torch.nn.Module) -> torch.nn.Module:
         if getattr(child, "is_packed_weight", False)
     ]
 
+    masters = [vars(module)["forward"] for module in model.modules() if hasattr(vars(module).get("forward"), "master")]
+    followed: dict[int, list] = {}
+    for forward in masters:
+        forward.refresh()
+        followed.setdefault(id(forward.master), []).append(forward)
+
     def change(undo):
         for module in model.modules():
             for hooks in (module._forward_hooks, module._forward_pre_hooks):
@@ -52,6 +58,8 @@ def densify(model: torch.nn.Module) -> torch.nn.Module:
         for path, each in paths:
             if path:
                 put(model, path, made[id(each)], undo)
+        for forwards in followed.values():
+            take_forwards(forwards, forwards[0].master.weight.to_dense().detach(), undo)
         for module, name, parameter in stayed:
             put_back(module, name, parameter, undo)
         return made.get(id(model), model)

@@ -126,7 +126,9 @@ class ModelEngine:
         return Kernels(layers[0].family())
 
     def packed(self, site: Site):
-        return self._of(site).weight.packed()
+        each = self._of(site)
+        each.refresh()
+        return each.weight.packed()
 
     def edge_kernels(self, site: Site) -> dict[str, Kernel]:
         self._require(f"'{site.name}'")

@@ -17,6 +17,7 @@ _MOST = 3  # names in a warning; the rest is a number
 
 def warn_of_optimizers(built) -> None:
     """A `UserWarning` for each optimizer that was made before the build, with the names of what it holds."""
+    built = [each for each in built if not each.forwards]  # of others the dense parameter stays
     if not any(_is_held(each.captured) for each in built) or not _optimizers():
         return
     gc.collect()  # one that nobody has any more may only wait for it

@@ -38,7 +38,8 @@ def save_kernels(model, path: str | os.PathLike) -> None:
 
 def _families(what) -> Iterator[Family]:
     if isinstance(what, torch.nn.Module):
-        modules = [m for m in what.modules() if isinstance(m, SparseModule) and m.target != "eager"]
+        layers = (getattr(vars(m).get("forward"), "layer", m) for m in what.modules())
+        modules = [m for m in layers if isinstance(m, SparseModule) and m.target != "eager"]
         weights = [m for m in what.modules() if getattr(m, "is_packed_weight", False) and m._products is not None]
         modules += [layer for weight in weights for layer in weight._products.used]
         yield from (family for module in modules for family in module.family().compiled())

@@ -68,6 +68,11 @@ def _refill(parameter, data, grad, requires_grad) -> None:
 def swap_in(model, built, undo: Undo) -> None:
     """Put the sparse modules into the model and empty the dense parameters."""
     for each in built:
+        if each.forwards:
+            for forward in each.forwards:
+                undo.will_fill(forward.module.__dict__)
+                forward.module.__dict__["forward"] = forward
+            continue
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
             if owner.operator.in_place:
                 put_in_place(owner.module, owner.attribute, each.weight, undo)
@@ -98,8 +103,13 @@ def register_edges(model, edges, undo: Undo) -> list:
 
 def swap_out(model, built, undo: Undo) -> None:
     """The original modules back, their parameters refilled with the present values."""
+    for each in built:
+        each.refresh()
     dense = [(each, each.weight.to_dense().detach()) for each in built]
     for each, values in dense:
+        if each.forwards:
+            take_forwards(each.forwards, values, undo)
+            continue
         parameter = each.captured.parameter
         undo.will_swap(parameter)
         parameter.grad = None
@@ -112,6 +122,16 @@ def swap_out(model, built, undo: Undo) -> None:
             _give_back(original, sparse, undo)
             for path in owner.paths:
                 put(model, path, original, undo)
+
+
+def take_forwards(forwards, values: torch.Tensor, undo: Undo) -> None:
+    """The modules' own forward again, on the entries of their dense Parameter, which stayed."""
+    parameter = forwards[0].weight
+    undo.will_swap(parameter)
+    parameter.data = values.reshape(parameter.shape)
+    for forward in forwards:
+        undo.will_fill(forward.module.__dict__)
+        del forward.module.__dict__["forward"]
 
 
 def _give_back(original, sparse, undo: Undo) -> None:

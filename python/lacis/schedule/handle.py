@@ -10,6 +10,7 @@ import warnings
 
 from ..errors import Error, ScheduleError, user_location
 from ..nearest import nearest
+from ..sparsifiers import Calibrated
 from .site import Site
 from .steps import STEPS
 
@@ -184,6 +185,9 @@ class GradientHandle(Verbs):
     """The gradient of a parameter's values, or of a layer's input; its verbs are the steps of loops.
 
     for i: for j: dx[b, j] += dy[b, i] * w[i, j]   -->   its own order, units and copies
+
+    The gradient of values takes `sparsify` besides: entries that it drops get gradient 0, and storage stays. The
+    sparsifier sees the gradient as a tensor of the weight's shape, 0 where nothing is stored.
     """
 
     def __init__(self, schedule, site: Site, key: str, name: str):
@@ -207,7 +211,9 @@ class GradientHandle(Verbs):
 
     def _trial(self, step) -> None:
         self._schedule.require_open(step)
-        if not step.of_loops:
+        if step.mnemonic == "sparsify" and self._key == "values":
+            check_gradient_sparsifier(self.name, step)
+        elif not step.of_loops:
             raise ScheduleError(
                 f"{step.mnemonic}: '{self.name}' is no operand of a product, and has the entries of its weight; the "
                 f"gradient that arrives at a layer is s['path:out'].grad{self._rows()}",
@@ -227,6 +233,18 @@ class GradientHandle(Verbs):
 
     def __repr__(self) -> str:
         return f's["{self.name}"]' + "".join(f".{step.describe()}" for step in self.steps)
+
+
+def check_gradient_sparsifier(name: str, step) -> None:
+    """Raise `ScheduleError` for one that cannot choose in each backward pass by itself."""
+    sparsifier = step.sparsifier
+    alone = step.master is None and not step.of_modules and sparsifier.due() is None and sparsifier.is_settled
+    if not alone or isinstance(sparsifier, Calibrated):
+        raise ScheduleError(
+            f"{step.mnemonic}: '{name}' is chosen anew in each backward pass, by its own values; take Magnitude, Random, "
+            "Threshold or NM, and no master=",
+            location=step.location,
+        )
 
 
 class Group(Verbs):

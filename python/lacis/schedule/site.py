@@ -91,6 +91,13 @@ class Site:
         return steps[0].sparsifier if steps else None
 
     @property
+    def gradient_sparsifier(self):
+        """What chooses among the entries of the gradient; None where all are kept."""
+        steps = self.gradients.get("values", ())
+        chosen = next((step.sparsifier for step in steps if step.mnemonic == "sparsify"), None)
+        return chosen if chosen is None or self.block_size is None else chosen.with_block(self.block_size)
+
+    @property
     def master(self) -> tuple[str, float] | None:
         """How the dense Parameter trains, where it stays, and its decay."""
         step = next((step for step in self.of("sparsify") if step.master is not None), None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError
+from ..nn import Probe
 from ..operators import OPERATORS
 from ..sparsifiers import Candidates
 from ..sparsifiers.choose import among, blocked, hashed, keep_largest
@@ -47,7 +48,9 @@ class Collector:
             self._leaf = self._zeros()
         dense, shape = operator.inputs(module, *args)
         dense = dense[: len(operator.operands) - 1]  # without the bias
-        zeros = _Probe.apply(self._leaf, operator.statement, tuple(shape), *(each.detach() for each in dense))
+        zeros = Probe.apply(
+            self._leaf, self._leaf.dtype, operator.statement, tuple(shape), *(each.detach() for each in dense)
+        )
         return y + operator.output(zeros.to(y.dtype), *args)
 
     def found(self, view, group=None) -> Candidates:
@@ -71,21 +74,3 @@ class Collector:
         count = round(self.share * len(positions))
         keys = hashed(view.total, view.seed + 2, positions.device)
         return positions[indices(keep_largest(among(keys, positions), count), count)]
-
-
-class _Probe(torch.autograd.Function):
-    """Zeros in the shape of a product, whose gradient in the weight is that of the product."""
-
-    @staticmethod
-    def forward(ctx, leaf, statement, shape, *dense):
-        ctx.statement = statement
-        ctx.save_for_backward(*dense)
-        return leaf.new_zeros(()).expand(shape)
-
-    @staticmethod
-    def backward(ctx, arrived):
-        terms, output = ctx.statement.split("->")
-        own, *others = terms.split(",")
-        dense = [tensor.to(arrived.dtype) for tensor in ctx.saved_tensors]
-        found = torch.einsum(f"{','.join([*others, output])}->{own}", *dense, arrived)
-        return found, None, None, *(None for _ in dense)

@@ -8,11 +8,13 @@ import warnings
 import torch
 
 from ..errors import DataError, ScheduleError, user_location
+from ..nn.sharded import is_sharded
 from ..runtime.engine import ModelEngine
 from ..schedule import Site
 from ..sparsifiers import as_sparsifier
 from .calibrate import calibrate
 from .layer import Layer
+from .master import MasterLayer
 from .module import ModuleFollower
 from .optimizer import OptimizerFollower, dense_state, packed_states
 from .updates import Updates
@@ -29,15 +31,17 @@ class Engine(ModelEngine):
         if not isinstance(given[0], OptimizerFollower):
             raise ScheduleError(f"attach: an optimizer comes first, not a {type(optimizer).__name__}")
         group = _group_of(group)
-        layers = [Layer(each) for each in self._built]
+        layers = [_layer(each) for each in self._built]
         for layer in layers:
-            _require_plain(layer)
+            _require_plain(layer, group)
         optimizers = [each for each in given if isinstance(each, OptimizerFollower)]
         exchanges = [_exchange(each, layer) for each in optimizers for layer in layers]
         for each in given:
             each.require_follows(layers)
         updates = Updates(self.model, layers, given, group, resize)
         updates.require_equal()
+        for layer in layers:
+            layer.attached([each.weights[layer.name] for each in given if isinstance(each, ModuleFollower)])
         for exchange in filter(None, exchanges):
             exchange()
         if self._updates is not None:
@@ -52,7 +56,7 @@ class Engine(ModelEngine):
         built = self._of(site)
         updates = self._updates
         if updates is None:
-            updates = Updates(self.model, [Layer(built)], [], None, True)
+            updates = Updates(self.model, [_layer(built)], [], None, True)
         layer = next(each for each in updates._layers if each.built is built)
         updates.change([(layer, layer.bound(as_sparsifier(sparsifier)))], updates.count)
 
@@ -73,6 +77,10 @@ class Engine(ModelEngine):
             message = "restore: the updates were attached, and step() was never called, so no pattern changed"
             warnings.warn_explicit(message, UserWarning, *(user_location() or ("lacis", 1)))
         return model
+
+
+def _layer(built) -> Layer:
+    return MasterLayer(built) if built.forwards else Layer(built)
 
 
 def _follower(given):
@@ -97,12 +105,17 @@ def _group_of(group):
     return None if group == "self" or ranks < 2 else group
 
 
-def _require_plain(layer: Layer) -> None:
+def _require_plain(layer: Layer, group) -> None:
     for values in layer.values.values():
-        if type(values) is not torch.nn.Parameter and type(values.data) is not torch.Tensor:
+        if is_sharded(values) and group is None:
             raise DataError(
-                f"attach: the values of '{layer.name}' are a {type(values).__name__}, cut over ranks; patterns change "
-                "under DistributedDataParallel or in one process"
+                f"attach: the values of '{layer.name}' are cut over ranks, which train one model then; say "
+                "group=torch.distributed.group.WORLD"
+            )
+        if type(values) is not torch.nn.Parameter and type(values.data) is not torch.Tensor and not is_sharded(values):
+            raise DataError(
+                f"attach: the values of '{layer.name}' are a {type(values).__name__}; patterns change of plain ones, "
+                "under DistributedDataParallel and fully_shard (FSDP2) too"
             )
     if any(part.repeats for part in layer.weight.packed().pattern.parts.values()):
         raise DataError(f"attach: '{layer.name}' has two entries at one place, which no policy could tell apart")
@@ -111,7 +124,7 @@ def _require_plain(layer: Layer) -> None:
 def _exchange(follower: OptimizerFollower, layer: Layer):
     """The call that has an optimizer made before `build` train the packed values; None where it does not hold them."""
     dense = layer.built.captured.parameter
-    if id(dense) not in follower.held():
+    if isinstance(layer, MasterLayer) or id(dense) not in follower.held():
         return None
     pattern = layer.weight.packed().pattern
     states = packed_states(follower, layer.name, dense, tuple(pattern.shape), pattern)

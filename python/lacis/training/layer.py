@@ -8,10 +8,12 @@ import math
 import torch
 
 from ..errors import DataError
+from ..nn.sharded import whole
 from ..patterns.places import Places, places_of
 from ..sparsifiers import Sparsifier, View
 from .blocks import Blocks
 from .collector import Collector
+from .move import Move
 
 
 class Layer:
@@ -46,13 +48,36 @@ class Layer:
         """A sparsifier with the blocks of the weight, where it has such."""
         return sparsifier if self.block_size is None else sparsifier.with_block(self.block_size)
 
+    def saved(self) -> dict[str, torch.Tensor]:
+        """What `Updates.state_dict` holds of it, by name."""
+        return dict(self.state)
+
+    def load(self, arrays: dict[str, torch.Tensor]) -> None:
+        """What `saved` answered, by the same names."""
+        self.state = {name: array.to(self.weight.device).clone() for name, array in arrays.items()}
+
     def is_due(self, step: int) -> bool:
         return self.policy is not None and step in self.policy.due()
 
     def begin(self) -> None:
         """Make the arrays of the policy, where there are none yet."""
         if self.observes and not self.state:
-            self.state = dict(self.policy.state(Look(self, self.policy, 0).view))
+            self.state = dict(self.policy.state(self._glance().view))
+
+    def attached(self, copies) -> None:
+        """From now on updates change it, and these counterparts in copies of the model."""
+
+    def counterpart(self, module: torch.nn.Module, name: str):
+        """What follows the weight in a copy of the model, which calls it so; None where there is none."""
+        try:
+            found = module.get_submodule(name)
+        except AttributeError:
+            return None
+        return found if getattr(found, "is_packed_weight", False) else None
+
+    def _glance(self):
+        """What its policy sees, without gradients."""
+        return Look(self, self.policy, 0)
 
     def look(self, sparsifier: Sparsifier, step: int, group=None) -> Look:
         """What a sparsifier sees of the weight; a gradient it reads must be there. Raises `DataError`."""
@@ -76,13 +101,16 @@ class Layer:
         return look
 
     def _gradients(self, sparsifier) -> dict[str, torch.Tensor]:
-        found = {name: values.grad for name, values in self.values.items()}
+        found = {name: None if values.grad is None else whole(values.grad) for name, values in self.values.items()}
         if any(grad is None for grad in found.values()):
-            raise DataError(
-                f"'{self.name}' has no gradient, which {type(sparsifier).__name__} reads; call step() after backward() "
-                "and before zero_grad()"
-            )
+            self._refuse_no_gradient(sparsifier)
         return found
+
+    def _refuse_no_gradient(self, sparsifier):
+        raise DataError(
+            f"'{self.name}' has no gradient, which {type(sparsifier).__name__} reads; call step() after backward() "
+            "and before zero_grad()"
+        )
 
 
 class Look:
@@ -116,3 +144,9 @@ class Look:
         if self.blocks is not None:
             return self.blocks.rows(rows)
         return rows if self.places.block is not None else rows.reshape(-1)
+
+    def moved(self, decision, resize: bool):
+        """What writes a decision and takes followers along, made and ready; None where it changes nothing."""
+        if len(decision[0]) == self.view.count and not len(decision[1]):
+            return None
+        return Move(self, *decision, resize)

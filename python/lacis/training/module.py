@@ -6,7 +6,6 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError
-from ..packing import PackedTensor
 
 
 class ModuleFollower:
@@ -20,18 +19,16 @@ class ModuleFollower:
     def require_follows(self, layers) -> None:
         """Raise `DataError` unless it has each weight, with the same pattern."""
         for layer in layers:
-            self.weights[layer.name] = self._find(layer.name)
+            self.weights[layer.name] = self._find(layer)
             self.check(layer)
 
-    def _find(self, name: str) -> torch.nn.Module:
-        for path in (name, f"module.{name}"):  # the latter in what wraps a model, as AveragedModel
-            try:
-                found = self.module.get_submodule(path)
-            except AttributeError:
-                continue
-            if getattr(found, "is_packed_weight", False):
+    def _find(self, layer):
+        for name in (layer.name, f"module.{layer.name}"):  # the latter in what wraps a model, as AveragedModel
+            if (found := layer.counterpart(self.module, name)) is not None:
                 return found
-        raise DataError(f"{self.title} has no packed weight '{name}' that could follow; give a copy of the built model")
+        raise DataError(
+            f"{self.title} has no packed weight '{layer.name}' that could follow; give a copy of the built model"
+        )
 
     def check(self, layer) -> None:
         """Raise `DataError` where the weight has another pattern than the model's."""
@@ -45,10 +42,7 @@ class ModuleFollower:
 
     def moved(self, move) -> list:
         """The call that writes the next pattern of a weight, made and ready."""
-        weight = self.weights[move.layer.name]
-        values = move.along(weight.packed().values_by_part)
-        replacements = weight.replacements(PackedTensor(move.pattern, values))
-        return [lambda: weight.take(replacements, move.pattern)]
+        return [move.follow(self.weights[move.layer.name])]
 
 
 def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -9,7 +9,6 @@ from ..errors import DataError
 from ..nn.ranks import is_under_ddp
 from ..packing import PackedTensor
 from ..patterns.places import place_pattern
-from .layer import Look
 
 
 class Move:
@@ -19,8 +18,8 @@ class Move:
     them, those that come have `fresh` ones.
     """
 
-    def __init__(self, look: Look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool = True):
-        self.layer, self.look = look.layer, look
+    def __init__(self, look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool = True):
+        self.layer, self._before = look.layer, look.places
         self._places_grown = len(grow)
         if look.blocks is not None:
             self._state = _merged(look.view.positions, keep, grow)[1]
@@ -31,15 +30,16 @@ class Move:
             self._state = self._source
         self._grown, self._initial = len(grow), initial.reshape(len(grow), before.width)
         self.pattern, self.places = place_pattern(weight.format, before.shape, positions, before.block)
+        self.pattern.uneven = weight.described().pattern.uneven  # what schedules are told stays, without a wait
         if self.places.sizes != before.sizes:
             self._require_resize(resize)
-        self.values = self.along(look.packed.values_by_part, self._initial)
-        self._replacements = weight.replacements(PackedTensor(self.pattern, self.values))
+        values = self.along(look.packed.values_by_part, self._initial)
+        self._replacements = weight.replacements(PackedTensor(self.pattern, values))
         self._arrays = {name: self._state_of(array) for name, array in self.layer.state.items()}
 
     def _require_resize(self, resize: bool) -> None:
         """Raise `DataError` where the number of stored values may not change."""
-        was, now = (sum(size[0] for size in places.sizes.values()) for places in (self.look.places, self.places))
+        was, now = (sum(size[0] for size in places.sizes.values()) for places in (self._before, self.places))
         said = f"'{self.layer.name}' would have {now} stored places instead of {was}"
         if not resize:
             raise DataError(
@@ -53,13 +53,18 @@ class Move:
 
     def along(self, values: dict[str, torch.Tensor], fresh: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
         """Numbers of the stored places before, by part, at the stored places afterwards; `fresh` where they grow."""
-        rows = self.look.places.gather(values)
+        rows = self._before.gather(values)
         fresh = rows.new_zeros(self._grown, rows.shape[1]) if fresh is None else fresh.to(rows.dtype)
         return self.places.scatter(torch.cat([rows, fresh])[self._source])
 
     def along_new(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """`along`, where what grows begins as the values do."""
         return self.along(values, self._initial)
+
+    def follow(self, weight):
+        """The call that gives a copy of the weight the next pattern, made and ready."""
+        replacements = weight.replacements(PackedTensor(self.pattern, self.along(weight.packed().values_by_part)))
+        return lambda: weight.take(replacements, self.pattern)
 
     def _state_of(self, array: torch.Tensor) -> torch.Tensor:
         grown = array.new_zeros(self._places_grown, *array.shape[1:])

@@ -10,6 +10,7 @@ import math
 import torch
 
 from ..errors import DataError
+from ..nn.sharded import shared_out, whole
 
 
 class OptimizerFollower:
@@ -98,9 +99,9 @@ class OptimizerFollower:
             if not any(a is not None and follows(a, shapes[n]) for n, a in arrays.items()):
                 continue
             like = next(a for a in arrays.values() if a is not None)
-            whole = {n: like.new_zeros(shapes[n]) if a is None else a for n, a in arrays.items()}
-            new = move.along_new(whole) if str(key).startswith("master") else move.along(whole)
-            writes += [_write(states[n], key, new[n]) for n, a in arrays.items() if a is not None]
+            given = {n: like.new_zeros(shapes[n]) if a is None else whole(a) for n, a in arrays.items()}
+            new = move.along_new(given) if str(key).startswith("master") else move.along(given)
+            writes += [_write(states[n], key, shared_out(new[n], a)) for n, a in arrays.items() if a is not None]
         return writes
 
     def exchange(self, old: list[torch.nn.Parameter], new: list[torch.nn.Parameter], states: list[dict]) -> None:
@@ -158,8 +159,8 @@ def dense_state(follower: OptimizerFollower, layer) -> dict:
         first = next(iter(found.values()))
         values = {name: part for name, part in packed.values_by_part.items()}
         if all(follows(value, values[name].shape) for name, value in found.items()):
-            whole = {name: found.get(name, torch.zeros_like(part)) for name, part in values.items()}
-            dense[key] = type(packed)(packed.pattern, whole).to_dense()
+            given = {n: whole(found[n]) if n in found else torch.zeros_like(part) for n, part in values.items()}
+            dense[key] = type(packed)(packed.pattern, given).to_dense()
         else:
             dense[key] = first.clone() if isinstance(first, torch.Tensor) and math.prod(first.shape) == 1 else first
     return dense

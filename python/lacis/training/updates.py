@@ -10,7 +10,6 @@ from ..nn import require_equal_patterns
 from ..sparsifiers import Sparsifier
 from .decide import decide
 from .layer import Layer
-from .move import Move
 
 _NEVER = float("inf")
 
@@ -96,8 +95,8 @@ class Updates:
                 follower.check(layer)
             look = layer.look(sparsifier, step, self._group)
             decision = decide(look, sparsifier, self._group)
-            if len(decision[0]) < look.view.count or len(decision[1]):
-                moves.append(Move(look, *decision, self._resize))
+            move = look.moved(decision, self._resize)
+            moves += [] if move is None else [move]
         writes = [write for follower in self.followers for move in moves for write in follower.moved(move)]
         with torch.no_grad():
             for write in [*(move.write for move in moves), *writes]:
@@ -109,7 +108,7 @@ class Updates:
 
         With the states of the model and of the optimizer, training goes on bit by bit as it would have.
         """
-        return {"count": self._count, "policies": {layer.name: dict(layer.state) for layer in self._policies}}
+        return {"count": self._count, "policies": {layer.name: layer.saved() for layer in self._policies}}
 
     def load_state_dict(self, state: dict) -> None:
         """What `state_dict` gave, on a model of the same schedule, before or after model and optimizer are loaded.
@@ -128,13 +127,12 @@ class Updates:
             )
         for layer in self._policies:
             given = state["policies"][layer.name]
-            if set(given) != set(layer.state):
+            if set(given) != set(layer.saved()):
                 raise DataError(
-                    f"load_state_dict: '{layer.name}' keeps {sorted(layer.state)}, the state has {sorted(given)}"
+                    f"load_state_dict: '{layer.name}' keeps {sorted(layer.saved())}, the state has {sorted(given)}"
                 )
         for layer in self._policies:
-            given = state["policies"][layer.name]
-            layer.state = {name: given[name].to(layer.weight.device).clone() for name in layer.state}
+            layer.load(state["policies"][layer.name])
         self._count = count
         self._plan()
 
