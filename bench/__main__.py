@@ -20,6 +20,7 @@ NAMES = [
     "build",
     "pack",
     "updates",
+    "update_steps",
     "cuda_csr",
     "graphs",
     "hybrid",

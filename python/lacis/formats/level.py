@@ -49,10 +49,13 @@ class Fibre:
     begins: torch.Tensor  # bool [n]: the entry is the first of its position
     size: int  # number of coordinates
     describe: Callable[[int], str] = "parent {}".format  # a parent position in words
+    is_each: bool = False  # known to have a position for each entry
 
     @functools.cached_property
     def first(self) -> torch.Tensor:
         """int64 [positions]: the first entry of each position."""
+        if self.is_each:
+            return torch.arange(self.crd.numel(), device=self.crd.device)
         return self.begins.nonzero().reshape(-1)
 
     @functools.cached_property

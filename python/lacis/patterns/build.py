@@ -29,11 +29,14 @@ def for_tensor(format, shape):
     return format
 
 
-def build_pattern(format, shape, axes, distinct: bool, whole: bool = False) -> tuple[Pattern, dict[str, Filled]]:
+def build_pattern(
+    format, shape, axes, distinct: bool, whole: bool = False, counts: bool = True
+) -> tuple[Pattern, dict[str, Filled]]:
     """The pattern of the entries at `axes` (int64 [n] per axis), and what fills the values of each part.
 
     `distinct` says that no two entries are at one place; only formats that keep duplicates take others. With `whole`
-    each entry stands for a stored block that is full, and what it fills is the block's slot.
+    each entry stands for a stored block that is full, and what it fills is the block's slot. `counts` finds what is
+    uneven in it, for which the host waits.
     """
     parts = format.parts if isinstance(format, Sum) else {"": format}
     structures: dict[str, Structure] = {}
@@ -47,7 +50,7 @@ def build_pattern(format, shape, axes, distinct: bool, whole: bool = False) -> t
         structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct, whole)
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
     pattern = Pattern(format, one_width(structures))
-    if pattern.device.type != "cpu":
+    if counts and pattern.device.type != "cpu":
         pattern.uneven = uneven_axes(shape, axes, blocks=any(part.tile for part in parts.values()))
     return pattern, filled
 

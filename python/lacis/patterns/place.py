@@ -15,6 +15,9 @@ from ..formats.level import Fibre
 from .announce import announce
 
 
+_SORTED = 2**24  # so many numbers a GPU sorts in less time than the host would wait for its answer that they are
+
+
 @dataclasses.dataclass
 class Sorted:
     """Entries in level order, seen by the levels above the stored blocks."""
@@ -71,7 +74,10 @@ def _in_level_order(crds, sizes) -> tuple[list[torch.Tensor], torch.Tensor | Non
     order = None
     for key in reversed(keys):
         moved = key if order is None else key[order]
-        if moved.numel() < 2 or not bool((moved[1:] < moved[:-1]).any()):
+        if moved.numel() < 2:
+            continue
+        asks = moved.device.type == "cpu" or moved.numel() > _SORTED
+        if asks and not bool((moved[1:] < moved[:-1]).any()):
             continue
         found, step = torch.sort(moved, stable=True)
         if len(keys) == 1:
@@ -149,8 +155,8 @@ def _index_within(begins: torch.Tensor, outer: torch.Tensor) -> torch.Tensor:
     return index - torch.cummax(torch.where(outer, index, 0), 0).values
 
 
-def place(format: Format, shape, entries: Sorted) -> Placement:
-    """Positions and arrays of all levels above the stored blocks.
+def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Placement:
+    """Positions and arrays of all levels above the stored blocks; `is_each` says that no two entries share a slot.
 
     Raises `DataError` when an entry finds no room, naming the fibre and its count.
     """
@@ -160,6 +166,7 @@ def place(format: Format, shape, entries: Sorted) -> Placement:
     largest = max([*shape, *entries.sizes, 1])
     for number, level in enumerate(entries.levels):
         fibre = Fibre(level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number])
+        fibre.is_each = is_each and all(below.extent.follows for below in entries.levels[number + 1 :])
         fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
         if "pos" in level.buffers():
             announce(parents + 1, level.kind, str(format))

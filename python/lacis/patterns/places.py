@@ -92,12 +92,15 @@ def checked_places(format, shape, positions, distinct: bool, block) -> tuple[For
 def place_pattern(
     format: Format | Sum, shape, positions: torch.Tensor, block: tuple[int, ...] | None = None
 ) -> tuple[Pattern, Places]:
-    """The pattern of the places with these numbers, int64 ascending, and where it stores them."""
+    """The pattern of the places with these numbers, int64 ascending, and where it stores them.
+
+    What is uneven in it is found when somebody asks.
+    """
     parts = format.parts.values() if isinstance(format, Sum) else [format]
     whole = block is not None
     if whole and not all(is_tile(part, block) for part in parts):
         raise FormatError(f"'{format}' does not store whole blocks of {list(block)}; give the places of entries")
-    pattern, filled = build_pattern(format, tuple(shape), axes_of(positions, shape, block), True, whole)
+    pattern, filled = build_pattern(format, tuple(shape), axes_of(positions, shape, block), True, whole, counts=False)
     rows, before = torch.empty_like(positions), 0
     for name, part in pattern.parts.items():
         at, source = filled[name].at + before, filled[name].source

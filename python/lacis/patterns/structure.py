@@ -206,7 +206,7 @@ def build_structure(
     """
     format.require_code("pack")
     entries = sort_entries(format, shape, axes)
-    placed = place(format, shape, entries)
+    placed = place(format, shape, entries, distinct and (whole or not format.tile))
     placed.buffers.update(binding_buffers(format, axes, shape))
     buffers = {name: _narrow(format, name, t, placed.largest) for name, t in placed.buffers.items()}
     structure = Structure(

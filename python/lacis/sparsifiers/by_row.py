@@ -34,6 +34,11 @@ def keep_largest_of_rows(scores: torch.Tensor, count: int) -> torch.Tensor:
     return kept.scatter_(1, best, True)
 
 
+def counted(groups: torch.Tensor, number: int) -> torch.Tensor:
+    """int64 [number]: how often each is there; unlike `bincount` it waits for no GPU."""
+    return torch.zeros(number, dtype=torch.int64, device=groups.device).scatter_add_(0, groups, torch.ones_like(groups))
+
+
 def keep_largest_of_groups(scores: torch.Tensor, groups: torch.Tensor, quota: torch.Tensor) -> torch.Tensor:
     """bool [n]: of the scores of each group as many as its `quota`, the largest; of equal ones the first.
 
@@ -44,7 +49,7 @@ def keep_largest_of_groups(scores: torch.Tensor, groups: torch.Tensor, quota: to
     """
     order = torch.sort(scores_of(scores), descending=True, stable=True).indices
     order = order[torch.sort(groups[order], stable=True).indices]
-    counts = torch.bincount(groups, minlength=len(quota))
+    counts = counted(groups, len(quota))
     rank = torch.arange(len(order), device=order.device) - (counts.cumsum(0) - counts)[groups]
     kept = torch.zeros(len(order), dtype=torch.bool, device=order.device)
     return kept.index_put_((order,), rank < quota[groups])

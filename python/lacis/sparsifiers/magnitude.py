@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from .base import Sparsifier
-from .by_row import check_per, keep_largest_of_groups, keep_largest_of_rows
+from .by_row import check_per, counted, keep_largest_of_groups, keep_largest_of_rows
 from .choose import check_sparsity, keep_count, keep_largest, magnitude, magnitudes
 from .entries_first import entries_first
 from .ramp import Ramp
@@ -53,6 +53,6 @@ class Magnitude(Sparsifier):
         kept = keep_largest_of_groups(magnitude(view.values), view.rows, quota)
         empty = view.empty()
         of_row = empty // max(view.total // max(rows, 1), 1)
-        lacking = quota - torch.bincount(view.rows, minlength=rows)
+        lacking = quota - counted(view.rows, rows)
         first = keep_largest_of_groups(torch.zeros_like(empty), of_row, lacking)
         return kept.nonzero().reshape(-1), empty[first]

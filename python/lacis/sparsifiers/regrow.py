@@ -8,7 +8,7 @@ import math
 import torch
 
 from ..errors import DataError
-from .by_row import check_per, keep_largest_of_groups, keep_largest_of_rows
+from .by_row import check_per, counted, keep_largest_of_groups, keep_largest_of_rows
 from .choose import Keys, among, check_sparsity, hashed, keep_count, keep_largest, magnitude, magnitudes, spread
 from .entries_first import indices
 from .policy import Policy
@@ -106,10 +106,10 @@ class Regrow(Policy):
     def _change_of_rows(self, view, rows, wanted, exchanged):
         quota = view.rows.new_full((rows,), wanted - exchanged)
         if self.grow == "random":
-            quota = quota.clamp(min=wanted - view.total // max(rows, 1) + torch.bincount(view.rows, minlength=rows))
+            quota = quota.clamp(min=wanted - view.total // max(rows, 1) + counted(view.rows, rows))
         kept = keep_largest_of_groups(_norms(view), view.rows, quota)
         keep = kept.nonzero().reshape(-1)
-        lacking = wanted - torch.bincount(view.rows[keep], minlength=rows)
+        lacking = wanted - counted(view.rows[keep], rows)
         positions = view.complement(view.positions[keep]) if self.grow == "gradient" else view.empty()
         if self.grow == "random":
             scores = view.hashed(positions)

@@ -23,7 +23,8 @@ class Var(Extent):
 
     def place(self, fibre):
         starts, position = segments(fibre)
-        slots = int(starts[-1])
+        known = fibre.is_each and not fibre.level.coordinate.implicit and fibre.level.coordinate.extra(fibre) is None
+        slots = fibre.crd.numel() if known else int(starts[-1])  # without a wait where a GPU need not be asked
         return Placed(position, slots, (slots,), {"pos": starts})
 
     def read(self, buffers, parents, size, device):

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns that change while a GPU trains: captured steps see them, and no update makes the host wait."""
+
+import lacis
+import pytest
+import torch
+from test_tile_schedules_cuda import check
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+BLOCKS = {"Csr": None, "Bsr 16": (16, 16), "Bsr 64": (64, 64)}
+
+
+def build(name, policy, dtype=torch.bfloat16, **verb):
+    """A layer with this policy, its schedule, and a fused optimizer that a graph may hold."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(512, 384, device="cuda", dtype=dtype))
+    s = lacis.create_schedule(model)
+    handle = s["0.weight"].sparsify(policy, **verb)
+    if BLOCKS[name] is not None:
+        handle = handle.block(*BLOCKS[name])
+    handle.set_format(lacis.Csr if BLOCKS[name] is None else lacis.Bsr)
+    model = s.build()
+    return model, s, torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True, capturable=True)
+
+
+def step(model, optimizer, x):
+    optimizer.zero_grad(set_to_none=False)
+    model(x).float().square().mean().backward()
+    optimizer.step()
+
+
+def captured(model, optimizer, x):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step(model, optimizer, x)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(model, optimizer, x)
+    return graph
+
+
+def content(model, optimizer):
+    weight = model[0].weight.packed()
+    state = optimizer.state[model[0].weight.values]
+    dense = [type(weight)(weight.pattern, t.clone()).to_dense() for t in (weight.values.detach(), state["exp_avg"])]
+    return [*dense, model[0].bias.detach().clone()]
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_captured_step_goes_on_through_updates(name):
+    """Five updates, each followed by a replay: what eager steps make of the same updates; freed memory is poisoned."""
+    policy = lacis.Regrow(0.75, range(1, 100))
+    found = []
+    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    for is_captured in (True, False):
+        model, s, optimizer = build(name, policy)
+        updates = s.attach(optimizer)
+        if is_captured:
+            run = captured(model, optimizer, x).replay
+        else:
+            run = lambda m=model, o=optimizer: step(m, o, x)
+            for _ in range(3):
+                run()
+        for _ in range(5):
+            run()
+            assert updates.step()
+            poison = [torch.full((1 << 22,), -1, dtype=torch.int32, device="cuda") for _ in range(8)]
+            del poison
+        run()
+        torch.cuda.synchronize()
+        found.append((s["0.weight"].packed.pattern.to_mask(), content(model, optimizer)))
+    (mask, mine), (other, theirs) = found
+    assert torch.equal(mask, other)
+    for a, b in zip(mine, theirs):
+        torch.testing.assert_close(a.float(), b.float(), rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_an_update_makes_nobody_wait(name):
+    """`Regrow` at random: counts are known, so nothing is asked of the device."""
+    model, s, optimizer = build(name, lacis.Regrow(0.75, range(1, 100)))
+    updates = s.attach(optimizer)
+    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    for _ in range(2):
+        step(model, optimizer, x)
+        assert updates.step()
+    step(model, optimizer, x)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        assert updates.step()
+        step(model, optimizer, x)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    dense = s["0.weight"].packed.to_dense().detach().double()
+    check(model(x).detach(), x.double() @ dense.T + model[0].bias.detach().double())
+
+
+@pytest.mark.parametrize("mode", ["ste", "masked"])
+def test_entries_follow_a_dense_weight(mode):
+    """Chosen anew in each call, eagerly and in a captured graph, beside the dense product under the same mask."""
+    model, s, optimizer = build("Csr", lacis.Magnitude(0.75), torch.float32, master=mode)
+    x = torch.randn(64, 512, device="cuda")
+    graph, masks = captured(model, optimizer, x), []
+    for _ in range(4):
+        graph.replay()
+        weight = model[0].weight.detach()
+        masks.append(lacis.Magnitude(0.75)(weight))
+        with torch.no_grad():
+            check(model(x), x.double() @ (weight * masks[-1]).double().T + model[0].bias.double())
+    assert mode == "masked" or not torch.equal(masks[0], masks[-1])
