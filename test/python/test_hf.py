@@ -101,6 +101,21 @@ def test_what_no_file_keeps_is_refused(tmp_path):
         hf.save_pretrained(s.build(), tmp_path)
 
 
+def test_matrices_that_are_no_layers_weight_are_refused(tmp_path):
+    sizes = dict(hidden_size=16, intermediate_size=12, num_hidden_layers=1, num_attention_heads=2, vocab_size=30)
+    config = transformers.MixtralConfig(**sizes, num_key_value_heads=1, num_local_experts=4)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    model.save_pretrained(tmp_path)
+    s = lacis.create_schedule(model, target="eager")
+    for handle in (s["model.layers.0.mlp.gate.weight"], s["model.layers.0.self_attn.q_proj.weight"]):
+        handle.sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr)
+    message = "'model.layers.0.mlp.gate.weight' is packed, and is no layer's weight but a matrix"
+    with pytest.raises(lacis.DataError, match=message):
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path, quantization_config=hf.LacisConfig.of(s))
+    with pytest.raises(lacis.DataError, match=message):
+        hf.save_pretrained(s.build(), tmp_path / "packed")
+
+
 def dense_model(folder):
     torch.manual_seed(0)
     model = transformers.AutoModelForCausalLM.from_config(MODELS["llama"]()).eval()

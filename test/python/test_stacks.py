@@ -88,6 +88,8 @@ def test_kernels():
     model, s, *others = build(csr, target="cpu", dtype=torch.float32, name="up")
     check(model, s, *others, {"rtol": 1e-4, "atol": 1e-4})
     model.eval()
+    with pytest.raises(lacis.ScheduleError, match="'up' is a stack, whose matrices run one kernel"):
+        s["up"].kernel
     _, x, chosen = others
     with torch.no_grad():
         torch.testing.assert_close(model(x, chosen), others[0](x, chosen), rtol=1e-4, atol=1e-4)

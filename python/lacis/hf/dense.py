@@ -12,6 +12,7 @@ from ..capture import Captured, capture_site
 from ..errors import DataError
 from ..runtime.build import build_parameter
 from ..runtime.swap import as_a_whole, put
+from .layers import keeps_no
 
 
 class DenseSites:
@@ -30,6 +31,9 @@ class DenseSites:
     def find(self, model) -> None:
         """Look for the parameters in the model that is about to be loaded. Raises `ScheduleError` by name."""
         captured = [capture_site(model, site) for site in self._sites]
+        for each in captured:
+            if any(owner.operator.in_place for owner in each.owners):
+                raise DataError(keeps_no(each.name))
         self._waiting = {name: each for each in captured for name in each.site.names}
 
     def wants(self, name: str) -> bool:

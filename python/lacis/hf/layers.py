@@ -30,12 +30,23 @@ def describe(model: torch.nn.Module) -> dict[str, dict]:
             if isinstance(getattr(hook, "__self__", None), Edge):
                 raise DataError(f"'{path}' packs an activation, which no file of a model keeps; save the schedule too")
         if not isinstance(module, SparseModule):
+            for name, child in module.named_children():
+                if getattr(child, "is_packed_weight", False):
+                    raise DataError(keeps_no(f"{path}.{name}" if path else name))
             continue
         first = paths.setdefault(id(module.weight), path)
         if first != path:
             raise DataError(f"'{path}' has the packed weight of '{first}', and a file keeps a tied one once only")
         found[path] = _of_layer(path, module)
     return found
+
+
+def keeps_no(name: str) -> str:
+    """What is said of a packed weight that its module multiplies with itself."""
+    return (
+        f"'{name}' is packed, and is no layer's weight but a matrix that its module multiplies with itself, which no "
+        "file of transformers keeps; torch.save(model.state_dict(), file) does, for a model of the same schedule"
+    )
 
 
 def _of_layer(path: str, module: SparseModule) -> dict:

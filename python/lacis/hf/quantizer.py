@@ -132,7 +132,8 @@ def save_pretrained(model, save_directory, **kwargs) -> None:
     No dense weight is made, here or there. Formats, arrays, steps of kernels and target are kept, sparsifiers are not:
     the entries are in the arrays. A model that came from such a folder has the same in its own `save_pretrained`.
     `kwargs` are those of `model.save_pretrained`. Raises `DataError`, before anything is written, for a model without
-    packed layers, and for packed weights that are tied and packed activations, which no such file keeps.
+    packed layers, and for what no such file keeps: packed weights that are tied, or are no layer's (experts, routers),
+    and packed activations.
 
     >>> import lacis, tempfile, torch, transformers
     >>> sizes = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=32)

@@ -120,6 +120,12 @@ class ModelEngine:
 
     def kernels(self, site: Site) -> dict:
         each = self._of(site)
+        products = each.weight._products
+        if products.stacks and products.recipe.target != "eager":
+            raise ScheduleError(
+                f"'{site.name}' is a stack, whose matrices run one kernel from their first call on; "
+                "lacis.compile('ij,bj->bi', weight[0].packed(), x) has it"
+            )
         if each.kernel is None:
             raise ScheduleError(f"'{site.name}' runs torch's own operators (target 'eager'), it has no kernel")
         layers = [layer for _, layer in each.modules if layer.target != "eager"]
