@@ -16,8 +16,8 @@ _ROOMS = {
     "formats": [
         "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Csb", "Csc", "CscTensor", "Csf", "Csr", "CsrTensor",
         "Dcsr", "Dense", "Dia", "Ell", "EllpackTensor", "Format", "GroupCoo", "Hyb", "LevelKind", "NMFormat", "Placed",
-        "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "array", "binding", "ctz", "decompose", "diagonal", "digit",
-        "fori", "fuse", "iter", "kind", "load", "nnz", "popcount", "rank", "slot", "where", "whilei",
+        "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "array", "binding", "ctz", "decompose", "diagonal",
+        "digit", "fori", "fuse", "iter", "kind", "load", "nnz", "popcount", "rank", "slot", "where", "whilei",
     ],
     "packing": ["PackedTensor", "from_blocked_ell", "from_semi_structured", "pack", "to_semi_structured"],
     "patterns": ["Pattern"],

@@ -59,6 +59,6 @@ lacis.kind @k arrays(bounds : i32 per own) {
 
 // -----
 
-// expected-error @below {{no fact 'sorted' of a level kind; there are 'ordered' and 'unique'}}
+// expected-error @below {{no fact 'sorted' of a level kind; there are 'ordered', 'unique' and 'fills'}}
 lacis.kind @k arrays() facts(sorted) {
 }

@@ -2,7 +2,7 @@
 // RUN: lacis-opt %s | lacis-opt | FileCheck %s
 
 // A kind of the user's is an operation: arrays, facts, and methods that are code.
-// CHECK-LABEL: lacis.kind @runs arrays(pos : i32 per parent plus 1, start : ui16 per own) facts(ordered, unique) {
+// CHECK-LABEL: lacis.kind @runs arrays(pos : i32 per parent plus 1, start : ui16 per own) facts(ordered, unique, fills) {
 // CHECK-NEXT:    bounds(%[[P:.*]]) {
 // CHECK-NEXT:      %[[LO:.*]] = lacis.field @pos[%[[P]]]
 // CHECK:           lacis.answer %[[LO]], %{{.*}} : index, index
@@ -10,7 +10,7 @@
 // CHECK:         coordinate(%[[LO:.*]], %[[POS:.*]], %[[STATE:.*]]) {
 // CHECK:           %[[SIZE:.*]] = lacis.level_size
 // CHECK:           lacis.answer %{{.*}}, %{{.*}}, %{{.*}} : index, i1, index
-lacis.kind @runs arrays(pos : i32 per parent plus 1, start : ui16 per own) facts(ordered, unique) {
+lacis.kind @runs arrays(pos : i32 per parent plus 1, start : ui16 per own) facts(ordered, unique, fills) {
   bounds(%p) {
     %lo = lacis.field @pos[%p]
     %one = arith.constant 1 : index

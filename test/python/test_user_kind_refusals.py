@@ -94,6 +94,9 @@ def test_what_a_class_lacks_is_refused_where_it_is_needed():
     kind.place = lambda self, fibre: lacis.Placed(fibre.ends - 1, 1, (1,))
     with pytest.raises(FormatError, match="'place': answers lacis.Placed with its arrays, crd"):
         pack(torch.eye(2), text)
+    kind.place = lambda self, fibre: lacis.Placed(fibre.ends - 1, 9, (9,), {"crd": torch.zeros(9)})
+    with pytest.raises(FormatError, match="9 positions for 2 entries; 'coordinate' answers whether there is one"):
+        pack(torch.eye(2), text)
 
 
 def test_a_step_that_needs_a_missing_method_is_refused():

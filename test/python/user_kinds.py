@@ -86,6 +86,7 @@ class MyWindow(lacis.LevelKind):
     """The three neighbours of the diagonal, without arrays."""
 
     width = 3
+    fills = True
 
     def bounds(self, at):
         return at.parent * self.width, at.parent * self.width + self.width

@@ -47,6 +47,10 @@ def check_kind(kind: type[LevelKind], masks: Iterable[torch.Tensor] | None = Non
         packed = pack(dense, format, mask)
         _same(kind, "what 'place' stores is read as other entries", packed.to_dense(), dense)
         packed.validate()
+        if packed.nnz != int(mask.sum()):
+            raise DataError(
+                f"kind '{kind._symbol}': {packed.nnz} positions hold {int(mask.sum())} entries; say fills = True"
+            )
         x = torch.ones(mask.shape[1], dtype=torch.float64)
         _same(kind, "a kernel adds up other entries", einsum("ij,j->i", packed, x, target=target), dense.sum(1))
         for method in ("seek", "find"):

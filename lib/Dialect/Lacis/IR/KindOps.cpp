@@ -49,6 +49,7 @@ DictionaryAttr KindOp::getFacts() {
   return b.getDictionaryAttr({b.getNamedAttr("arrays", getArrays()), b.getNamedAttr("methods", getMethods()),
                               b.getNamedAttr("ordered", b.getBoolAttr(getOrdered())),
                               b.getNamedAttr("unique", b.getBoolAttr(getUnique())),
+                              b.getNamedAttr("fills", b.getBoolAttr(getFills())),
                               b.getNamedAttr("padded", b.getBoolAttr(padded))});
 }
 
@@ -75,8 +76,8 @@ static ParseResult parseFact(OpAsmParser &parser, OperationState &result) {
   StringRef fact;
   if (parser.parseKeyword(&fact))
     return failure();
-  if (fact != "ordered" && fact != "unique")
-    return parser.emitError(location) << "no fact '" << fact << "' of a level kind; there are 'ordered' and 'unique'";
+  if (!llvm::is_contained({"ordered", "unique", "fills"}, fact))
+    return parser.emitError(location) << "no fact '" << fact << "' of a level kind; there are 'ordered', 'unique' and 'fills'";
   result.addAttribute(fact, parser.getBuilder().getUnitAttr());
   return success();
 }
@@ -129,6 +130,8 @@ void KindOp::print(OpAsmPrinter &p) {
     facts.push_back("ordered");
   if (getUnique())
     facts.push_back("unique");
+  if (getFills())
+    facts.push_back("fills");
   if (!facts.empty())
     p << " facts(" << llvm::join(facts, ", ") << ')';
   p << " {";

@@ -52,8 +52,8 @@ bool UserKindAttr::hasCode() const { return static_cast<bool>(getFacts()); }
 
 bool UserKindAttr::isPadded() const { return says(*this, "padded"); }
 
-/// A position has a coordinate whether it holds an entry or not, as with an implicit one: the array `valid` says it.
-bool UserKindAttr::isImplicit() const { return true; }
+/// A position may have a coordinate and hold no entry, as with an implicit one: the array `valid` says it.
+bool UserKindAttr::isImplicit() const { return says(*this, "fills"); }
 
 bool UserKindAttr::isOrdered() const { return says(*this, "ordered"); }
 

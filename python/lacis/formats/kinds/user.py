@@ -23,7 +23,6 @@ class User(Extent, Coordinate):
 
     name = "kind"
     hint = ": decorate its class with lacis.kind"
-    fills = True
 
     @property
     def spelling(self):
@@ -41,6 +40,7 @@ class User(Extent, Coordinate):
     unique = property(lambda self: self._says("unique", True))
     ordered = property(lambda self: self._says("ordered", True))
     gaps = property(lambda self: self._says("gaps", False))
+    fills = property(lambda self: self._says("fills", False))
     pads = property(lambda self: self._says("_padded", False))
 
     @property
@@ -76,6 +76,11 @@ class User(Extent, Coordinate):
         if not isinstance(made, Placed) or set(made.buffers) != set(self.arrays):
             named = ", ".join(self.arrays) or "none"
             raise FormatError(f"kind '{self.symbol}', 'place': answers lacis.Placed with its arrays, {named}")
+        if not (self.pads or self.fills or self.gaps) and made.slots != fibre.first.numel():
+            raise FormatError(
+                f"kind '{self.symbol}', 'place': {made.slots} positions for {fibre.first.numel()} entries; "
+                "'coordinate' answers whether there is one, or 'fills = True' stores others"
+            )
         return dataclasses.replace(made, buffers={n: _signed(t, self.arrays[n]) for n, t in made.buffers.items()})
 
     # Reading, for the extent and for the coordinate.

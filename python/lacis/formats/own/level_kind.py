@@ -123,12 +123,14 @@ class LevelKind:
     Of `bounds(at)`, `coordinate(at, lo, pos, *state)`, and `place(fibre)`, which fills the arrays, there is always one;
     `open(at, lo)`, `seek(at, lo, hi, crd)`, `find(at, crd)` and `owner(at, pos, parents)` where it can: a step that
     needs a missing one refuses the kind. `ordered` says that coordinates ascend in a fibre, `unique` that none is there
-    twice, `gaps` that positions may lie under no parent. docs/user-kinds.md has examples.
+    twice, `gaps` that positions may lie under no parent, `fills` that one may have a coordinate and hold no entry.
+    docs/user-kinds.md has examples.
     """
 
     ordered: ClassVar[bool] = True
     unique: ClassVar[bool] = True
     gaps: ClassVar[bool] = False
+    fills: ClassVar[bool] = False
     place = None
 
     _symbol: ClassVar[str] = ""
@@ -213,7 +215,7 @@ def _traced(cls, name: str) -> tuple[str, int, bool]:
         states = count if method == "open" else states
         padded = padded or padded_here
         bodies.append(lines)
-    facts = [fact for fact in ("ordered", "unique") if getattr(cls, fact)]
+    facts = [fact for fact in ("ordered", "unique", "fills") if getattr(cls, fact)]
     head = f"lacis.kind @{name} arrays({', '.join(f'{n} : {a.text}' for n, a in arrays.items())})"
     head += f" facts({', '.join(facts)})" if facts else ""
     return "\n".join([head + " {", *bodies, "}"]), states, padded

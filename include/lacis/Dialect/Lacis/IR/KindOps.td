@@ -14,7 +14,8 @@ def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
   let description = [{
     `arrays` are what a level of the kind stores: an integer type (`ui8` and `ui16` have no sign), and how long it is: an
     element `per parent`, `per position`, or as many of its `own` as it likes; `plus` says how many more. `facts` are
-    `ordered` (coordinates ascend within a fibre) and `unique` (none occurs twice in one).
+    `ordered` (coordinates ascend within a fibre), `unique` (none occurs twice in one), and `fills` (a position may have a
+    coordinate and hold no entry, as in a stored block: the array `valid` says it).
 
     A method is code without effects, on indices: arithmetic, `scf` loops, `lacis.field` and `lacis.level_size`. It ends
     with `lacis.answer`.
@@ -47,7 +48,7 @@ def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$arrays, StrArrayAttr:$methods, UnitAttr:$ordered,
-                       UnitAttr:$unique);
+                       UnitAttr:$unique, UnitAttr:$fills);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
