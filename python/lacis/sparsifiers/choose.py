@@ -45,7 +45,6 @@ class Keys:
     bits: int
     device: torch.device
     at: Callable[[slice | torch.Tensor], torch.Tensor]
-    are_uniform: bool = False  # all numbers are equally likely, so that a count says about where the edge is
 
     def ordered(self) -> torch.Tensor:
         """All keys as integers with a sign, in the same order: what torch sorts."""
@@ -81,12 +80,12 @@ def hashed(numel: int, seed: int, device) -> Keys:
             word *= _signed(factor)
         return word.bitwise_xor_(_signed(1 << 63))
 
-    return Keys(numel, 64, torch.device(device), keys, are_uniform=True)
+    return Keys(numel, 64, torch.device(device), keys)
 
 
 def among(keys: Keys, positions: torch.Tensor) -> Keys:
     """The keys of some positions, numbered anew."""
-    return dataclasses.replace(keys, numel=len(positions), at=lambda where: keys.at(positions[where]))
+    return Keys(len(positions), keys.bits, keys.device, lambda where: keys.at(positions[where]))
 
 
 def keep_largest(keys: Keys, count: int) -> torch.Tensor:
@@ -101,8 +100,6 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     if on_gpu or torch.compiler.is_compiling():  # nobody looks at numbers on the way
         order = torch.sort(keys.ordered(), descending=True, stable=True).indices
         return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
-    if keys.are_uniform and (found := _guessed(keys, count)) is not None:
-        return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, found, True)
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits
     while held > keys.numel // _SHARE and shift > 0:
@@ -151,28 +148,6 @@ def _on_threads(work, parts):
 
     with concurrent.futures.ThreadPoolExecutor(torch.get_num_threads()) as pool:
         yield from pool.map(task, parts)
-
-
-def _guessed(keys: Keys, count: int) -> torch.Tensor | None:
-    """The `count` largest of uniform 64-bit numbers, sought above a guess of the edge; None where that was too high.
-
-    One look at each number, and a sort of few more than `count`: the guess leaves room for 8 standard deviations.
-    """
-    share = count / keys.numel
-    room = count + 8 * math.sqrt(keys.numel * share * (1 - share)) + 8
-    if room > keys.numel / 2:
-        return None
-    edge = 2**63 - int(2**64 * (room / keys.numel))
-
-    def look(part):
-        numbers = keys.at(part).bitwise_xor_(_signed(1 << 63))  # digits have no sign
-        at = (numbers >= edge).nonzero().reshape(-1)
-        return at + part.start, numbers[at]
-
-    at, numbers = map(torch.cat, zip(*_on_threads(look, _slices(keys))))
-    if len(at) < count:
-        return None
-    return at[torch.sort(numbers, descending=True, stable=True).indices[:count]]
 
 
 def _next_digit(keys: Keys, digits, edge: int, shift: int, width: int, count: int) -> tuple[int, int, int]:
