@@ -2,6 +2,7 @@
 /// \file
 /// The record of an artifact, from the module attribute `lacis.artifact` and back out of LLVM IR.
 #include "ArtifactFromModule.h"
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -17,8 +18,31 @@ namespace json = llvm::json;
 static constexpr StringRef recordName = "lacis.artifact";
 static constexpr StringRef noCodeYet = "pending";
 
+/// See lib/Target/ArtifactSize.h.
+static json::Value toJson(lacis::SizeAttr size) {
+  using lacis::SizeKind;
+  if (size.getKind() == SizeKind::Constant)
+    return size.getNumber();
+  if (size.getKind() == SizeKind::Argument)
+    return json::Object{{"arg", size.getNumber()}};
+  json::Array parts;
+  for (lacis::SizeAttr part : size.getOf())
+    parts.push_back(toJson(part));
+  if (size.getKind() == SizeKind::Product)
+    return json::Object{{"product", std::move(parts)}};
+  parts.push_back(size.getNumber());
+  if (size.getKind() == SizeKind::Within)
+    parts.push_back(size.getUpto());
+  StringRef key = size.getKind() == SizeKind::Sum       ? "sum"
+                  : size.getKind() == SizeKind::CeilDiv ? "ceildiv"
+                                                        : "within";
+  return json::Object{{key, std::move(parts)}};
+}
+
 /// Attributes that JSON can say; null otherwise.
 static json::Value toJson(Attribute attribute) {
+  if (auto size = dyn_cast<lacis::SizeAttr>(attribute))
+    return toJson(size);
   if (auto flag = dyn_cast<BoolAttr>(attribute))
     return flag.getValue();
   if (auto number = dyn_cast<IntegerAttr>(attribute))

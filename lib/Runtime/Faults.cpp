@@ -38,7 +38,7 @@ Error LaunchPlan::explainFault(uint64_t word, const lacis_launch_args &args, Arr
     const auto &[content, bytes] = workspaceContents.at(array.index);
     name = content;
     what = "in workspace " + std::to_string(array.index);
-    count = evaluateSize(workspaces[array.index], values) / bytes;
+    count = workspaces[array.index].evaluate(values) / bytes;
   } else {
     const lacis_tensor_view &view = viewOf(array.room, array.index, args);
     name = ruleOf(array.room, array.index).name;

@@ -167,7 +167,7 @@ Error LaunchPlan::checkDims(const Rule &rule, const int64_t *sizes, int32_t rank
     return Error::success();
   for (size_t dim = 0; dim < rule.dims.size(); ++dim) {
     const Dimension &wanted = rule.dims[dim];
-    int64_t expected = wanted.shared >= 0 ? shared[wanted.shared] : evaluateSize(wanted.size, shared) + wanted.plus;
+    int64_t expected = wanted.shared >= 0 ? shared[wanted.shared] : wanted.size.evaluate(shared);
     if (LLVM_LIKELY(sizes[dim] == expected))
       continue;
     std::string why;
@@ -216,7 +216,7 @@ void LaunchPlan::evaluate(const lacis_launch_args &args, ArgumentValues &values)
       continue;
     }
     if (argument.room == Room::Workspace) {
-      values.push_back(argument.source == Source::Bytes ? evaluateSize(workspaces[argument.index], values) : 0);
+      values.push_back(argument.source == Source::Bytes ? workspaces[argument.index].evaluate(values) : 0);
       continue;
     }
     const lacis_tensor_view &view = viewOf(argument.room, argument.index, args);
@@ -260,26 +260,11 @@ Error LaunchPlan::checkValues(const lacis_launch_args &args, ArrayRef<uint64_t> 
       return error;
   llvm::SmallVector<int64_t, 6> expected;
   for (const Size &size : outputShape)
-    expected.push_back(evaluateSize(size, values));
+    expected.push_back(size.evaluate(values));
   if (!std::equal(expected.begin(), expected.end(), args.output->sizes))
     return refuse("output: expected shape " + shapeText(expected.data(), expected.size()) + ", got " +
                   shapeText(args.output->sizes, args.output->ndim));
   return Error::success();
-}
-
-int64_t LaunchPlan::evaluateSize(ArrayRef<Factor> size, ArrayRef<uint64_t> values) {
-  int64_t product = 1;
-  for (const Factor &factor : size) {
-    int64_t whole = factor.arg >= 0 ? int64_t(values[factor.arg]) : evaluateSize(factor.of, values);
-    if (factor.isCondition()) {
-      if (whole <= factor.above || (factor.upto >= 0 && whole > factor.upto))
-        return 0;
-      continue;
-    }
-    whole += factor.add;
-    product *= (factor.div == 1 ? whole : (whole + factor.div - 1) / factor.div) * factor.mul;
-  }
-  return product;
 }
 
 llvm::SmallVector<TensorMapValue, 4> LaunchPlan::tensorMaps(ArrayRef<uint64_t> values) const {
@@ -288,7 +273,7 @@ llvm::SmallVector<TensorMapValue, 4> LaunchPlan::tensorMaps(ArrayRef<uint64_t> v
     TensorMapValue value = map.value;
     value.pointer = values[map.pointer];
     for (int axis = 0; axis < 2; ++axis)
-      value.shape[axis] = evaluateSize(map.shape[axis], values);
+      value.shape[axis] = map.shape[axis].evaluate(values);
     result.push_back(value);
   }
   return result;
@@ -298,7 +283,7 @@ WorkspaceLayout LaunchPlan::workspaceLayout(ArrayRef<uint64_t> values) const {
   WorkspaceLayout layout;
   for (const Size &bytes : workspaces) {
     layout.offsets.push_back(layout.bytes);
-    layout.bytes += int64_t(llvm::alignTo(uint64_t(evaluateSize(bytes, values)), workspaceAlignment));
+    layout.bytes += int64_t(llvm::alignTo(uint64_t(bytes.evaluate(values)), workspaceAlignment));
   }
   return layout;
 }
@@ -328,15 +313,15 @@ LaunchExtent LaunchPlan::extent(size_t index, int64_t steps, ArrayRef<uint64_t> 
   LaunchExtent extent;
   int64_t beside = 0;
   for (const Size &size : launch.beside)
-    beside += evaluateSize(size, values);
+    beside += size.evaluate(values);
   if (launch.hasGrid) {
     extent.units = 1;
-    extent.grid[0] = evaluateSize(launch.grid[0], values) + beside;
+    extent.grid[0] = launch.grid[0].evaluate(values) + beside;
     for (int axis = 1; axis < 3 && !extent.empty(); ++axis)
-      extent.grid[axis] = evaluateSize(launch.grid[axis], values);
+      extent.grid[axis] = launch.grid[axis].evaluate(values);
     return extent;
   }
-  extent.units = evaluateSize(launch.units, values) + beside;
+  extent.units = launch.units.evaluate(values) + beside;
   if (extent.units == 0)
     return extent;
   double grain = steps < stepsAlone ? extent.units : double(stepsOfPiece) * extent.units / steps;

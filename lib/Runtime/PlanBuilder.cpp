@@ -40,7 +40,6 @@ private:
   Error addOperand(const Artifact::Argument &arg, Source source);
   void addSizes();
   void addTensorMaps();
-  LaunchPlan::Size convert(const Artifact::Size &size) const;
   LaunchPlan::Rule &operandRule(int64_t operand);
   Error addTensor(const Artifact::Tensor &tensor);
   Error addTensors();
@@ -184,15 +183,8 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
   rule->ndim = int32_t(tensor.dims.size());
   if (rule->ndim < rule->minimumRank)
     return malformed(rule->name + " of rank " + Twine(rule->ndim));
-  for (const Artifact::Dimension &dim : tensor.dims) {
-    LaunchPlan::Dimension converted;
-    converted.plus = dim.plus;
-    for (const Artifact::Factor &factor : dim.size)
-      converted.size.push_back({factor.arg, factor.div, factor.mul, factor.add, {}});
-    bool plain = dim.plus == 0 && dim.size.size() == 1 && dim.size[0].div == 1 && dim.size[0].mul == 1;
-    converted.shared = plain ? dim.size[0].arg : -1;
-    rule->dims.push_back(std::move(converted));
-  }
+  for (const Size &dim : tensor.dims)
+    rule->dims.push_back({dim.kind == Size::Kind::Argument ? dim.number : -1, dim});
   return Error::success();
 }
 
@@ -237,22 +229,6 @@ Error PlanBuilder::addTensors() {
   return Error::success();
 }
 
-/// Conditions first, for the rest is not computed where one does not hold; factors that are always 1 are left out.
-LaunchPlan::Size PlanBuilder::convert(const Artifact::Size &size) const {
-  LaunchPlan::Size result;
-  for (const Artifact::Factor &factor : size) {
-    LaunchPlan::Size of = convert(factor.of);
-    bool isOne = factor.arg < 0 && of.empty() && factor.div == 1 && factor.mul == 1 && factor.add == 0;
-    if (!isOne || factor.isCondition())
-      result.push_back(
-          {factor.arg, factor.div, factor.mul, factor.add, {of.begin(), of.end()}, factor.above, factor.upto});
-  }
-  llvm::stable_sort(result, [](const LaunchPlan::Factor &a, const LaunchPlan::Factor &b) {
-    return a.isCondition() > b.isCondition();
-  });
-  return result;
-}
-
 void PlanBuilder::addTensorMaps() {
   for (auto [number, argument] : llvm::enumerate(plan.arguments)) {
     if (argument.source != Source::TensorMap)
@@ -264,26 +240,22 @@ void PlanBuilder::addTensorMaps() {
     int32_t dtype = parseDtype(isTf32 ? "f32" : from.dtype);
     map.value = {number, 0, {0, 0}, {from.box[0], from.box[1]}, from.swizzle, dtype, isTf32};
     for (int axis = 0; axis < 2; ++axis)
-      map.shape[axis] = convert(from.shape[axis]);
+      map.shape[axis] = from.shape[axis];
     plan.maps.push_back(std::move(map));
   }
 }
 
 void PlanBuilder::addSizes() {
-  for (const Artifact::Size &size : artifact.output.shape)
-    plan.outputShape.push_back(convert(size));
-  for (const Artifact::Size &size : artifact.workspace)
-    plan.workspaces.push_back(convert(size));
+  plan.outputShape = artifact.output.shape;
+  plan.workspaces = artifact.workspace;
   if (plan.faultArgument >= 0)
-    plan.workspaces.push_back({{-1, 1, int64_t(sizeof(uint64_t)), 0, {}}});
+    plan.workspaces.push_back(Size::constant(sizeof(uint64_t)));
   for (const Artifact::Launch &launch : artifact.launches) {
     LaunchPlan::Launch entry;
     entry.hasGrid = !launch.grid.empty();
-    entry.units = convert(entry.hasGrid ? launch.grid[0] : launch.units);
-    for (size_t axis = 0; axis < launch.grid.size(); ++axis)
-      entry.grid[axis] = convert(launch.grid[axis]);
-    for (const Artifact::Size &size : launch.beside)
-      entry.beside.push_back(convert(size));
+    entry.units = entry.hasGrid ? launch.grid[0] : launch.units.value_or(Size());
+    llvm::copy(launch.grid, entry.grid);
+    entry.beside = launch.beside;
     plan.launches.push_back(std::move(entry));
   }
 }

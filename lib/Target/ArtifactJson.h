@@ -9,6 +9,11 @@
 
 namespace lacis {
 
+/// These kinds of arguments have a number and no operand.
+inline bool isNumbered(const Artifact::Argument &arg) {
+  return arg.kind == "workspace" || arg.kind == "tensor_map" || arg.kind == "bytes";
+}
+
 llvm::json::Value headerToJson(const Artifact &artifact);
 
 /// Refuses keys that it does not know, values of another type, and keys that are missing.

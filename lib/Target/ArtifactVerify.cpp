@@ -53,26 +53,41 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
   return Error::success();
 }
 
-static Error verifySize(const Artifact &artifact, const Artifact::Size &size) {
-  for (const Artifact::Factor &factor : size) {
-    if (factor.div <= 0 || factor.mul < 0)
-      return malformed("a size divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
-    if (factor.above < -1 || factor.upto < -1)
-      return malformed("a condition between " + Twine(factor.above) + " and " + Twine(factor.upto));
-    if (factor.arg == -1) {
-      if (Error error = verifySize(artifact, factor.of))
-        return error;
-      continue;
-    }
-    if (!factor.of.empty())
-      return malformed("a size of argument " + Twine(factor.arg) + " and of a product");
-    if (factor.arg < 0 || factor.arg >= int64_t(artifact.args.size()))
-      return malformed("a size of argument " + Twine(factor.arg) + " of " + Twine(artifact.args.size()));
-    StringRef kind = artifact.args[factor.arg].kind;
-    if (kind != "dim" && kind != "storage_dim")
-      return malformed("a size of argument " + Twine(factor.arg) + ", which is no dimension");
-  }
+/// `verifyNumber` says whether a number may stand for one.
+static Error verifySize(const Size &size, llvm::function_ref<Error(int64_t)> verifyNumber) {
+  if (size.kind == Size::Kind::Constant && size.number < 0)
+    return malformed("a size of " + Twine(size.number));
+  if (size.kind == Size::Kind::CeilDiv && size.number <= 0)
+    return malformed("a size divided by " + Twine(size.number));
+  if (size.kind == Size::Kind::Within && (size.number < -1 || size.upto < -1))
+    return malformed("a condition between " + Twine(size.number) + " and " + Twine(size.upto));
+  if (size.kind == Size::Kind::Argument)
+    return verifyNumber(size.number);
+  for (const Size &part : size.of)
+    if (Error error = verifySize(part, verifyNumber))
+      return error;
   return Error::success();
+}
+
+/// A size of the kernel's arguments.
+static Error verifySize(const Artifact &artifact, const Size &size) {
+  return verifySize(size, [&](int64_t number) {
+    if (number < 0 || number >= int64_t(artifact.args.size()))
+      return malformed("a size of argument " + Twine(number) + " of " + Twine(artifact.args.size()));
+    StringRef kind = artifact.args[number].kind;
+    bool isDimension = kind == "dim" || kind == "storage_dim";
+    return isDimension ? Error::success()
+                       : malformed("a size of argument " + Twine(number) + ", which is no dimension");
+  });
+}
+
+/// A size of numbers of shared sizes.
+static Error verifyDimension(const Artifact &artifact, const Size &size) {
+  return verifySize(size, [&](int64_t number) {
+    bool exists = number >= 0 && number < int64_t(artifact.sizes.size());
+    return exists ? Error::success()
+                  : malformed("a dimension of size " + Twine(number) + " of " + Twine(artifact.sizes.size()));
+  });
 }
 
 static Error verifySharedSize(const Artifact &artifact, const Artifact::SharedSize &size) {
@@ -92,12 +107,9 @@ static Error verifyTensor(const Artifact &artifact, const Artifact::Tensor &tens
   if (tensor.operand == -1 && tensor.shaped && tensor.dims.size() != artifact.output.shape.size())
     return malformed("an output of " + Twine(tensor.dims.size()) + " and of " + Twine(artifact.output.shape.size()) +
                      " dimensions");
-  for (const Artifact::Dimension &dim : tensor.dims)
-    for (const Artifact::Factor &factor : dim.size)
-      if (factor.div <= 0 || factor.mul < 0 || factor.arg < -1 || factor.arg >= int64_t(artifact.sizes.size()) ||
-          !factor.of.empty())
-        return malformed("a dimension of size " + Twine(factor.arg) + " of " + Twine(artifact.sizes.size()) +
-                         ", divided by " + Twine(factor.div) + " and multiplied by " + Twine(factor.mul));
+  for (const Size &dim : tensor.dims)
+    if (Error error = verifyDimension(artifact, dim))
+      return error;
   return Error::success();
 }
 
@@ -115,7 +127,7 @@ static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap
       return malformed("a tensor map with a box of " + Twine(extent));
   if (map.swizzle != 0 && map.swizzle != 32 && map.swizzle != 64 && map.swizzle != 128)
     return malformed("a tensor map with lines of " + Twine(map.swizzle) + " bytes");
-  for (const Artifact::Size &size : map.shape)
+  for (const Size &size : map.shape)
     if (Error error = verifySize(artifact, size))
       return error;
   return Error::success();
@@ -130,11 +142,11 @@ static Error verifyLaunch(const Artifact &artifact, const Artifact::Launch &laun
   if (launch.grid.empty()) {
     if (!launch.block.empty() || launch.shared != 0)
       return malformed("launch '" + launch.entry + "' has a block or shared memory, and no grid");
-    return verifySize(artifact, launch.units);
+    return launch.units ? verifySize(artifact, *launch.units) : Error::success();
   }
   if (launch.grid.size() != 3 || launch.block.size() != 3)
     return malformed("launch '" + launch.entry + "' needs three extents of grid and of block");
-  if (!launch.units.empty())
+  if (launch.units)
     return malformed("launch '" + launch.entry + "' has both a grid and units");
   int64_t threads = 1;
   for (int64_t extent : launch.block) {
@@ -146,7 +158,7 @@ static Error verifyLaunch(const Artifact &artifact, const Artifact::Launch &laun
     return malformed("a block of " + Twine(threads) + " threads");
   if (launch.shared < 0 || launch.shared > maxShared)
     return malformed(Twine(launch.shared) + " bytes of shared memory");
-  for (const Artifact::Size &size : launch.grid)
+  for (const Size &size : launch.grid)
     if (Error error = verifySize(artifact, size))
       return error;
   return Error::success();

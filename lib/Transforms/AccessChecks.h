@@ -38,7 +38,6 @@ private:
   mlir::Value extentOf(mlir::OpBuilder &b, mlir::Location loc, mlir::BlockArgument array, mlir::Type element);
   llvm::FailureOr<Place> placeOf(mlir::OpBuilder &b, mlir::Operation *access, mlir::Value address, mlir::Type element);
   llvm::LogicalResult guard(mlir::Operation *access);
-  mlir::Value sizeOf(mlir::OpBuilder &b, mlir::Location loc, mlir::ArrayAttr factors);
   mlir::Value within(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Value size);
   void guardTile(mlir::Operation *copy, mlir::Value array, mlir::Type element, mlir::Value first, mlir::Value inside);
   void guardTileAccess(mlir::Operation *op);

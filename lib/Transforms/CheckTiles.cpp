@@ -2,6 +2,7 @@
 /// \file
 /// The guards of what a checked kernel copies in tiles: places come from the pattern, so they may lie outside.
 #include "AccessChecks.h"
+#include "EmitSize.h"
 #include "Addressing.h"
 
 using namespace mlir;
@@ -9,26 +10,6 @@ using namespace lacis;
 
 /// Boxes that begin this little past an edge are what padding asks for; a copy engine leaves them out.
 static constexpr int64_t kSlack = 256;
-
-/// A number of the kernel's arguments, as the artifact says it.
-Value AccessChecks::sizeOf(OpBuilder &b, Location loc, ArrayAttr factors) {
-  Value product = constant(b, loc, 1);
-  for (auto factor : factors.getAsRange<DictionaryAttr>()) {
-    auto number = [&](StringRef key) {
-      auto value = factor.getAs<IntegerAttr>(key);
-      return value ? value.getInt() : 0;
-    };
-    auto of = factor.getAs<ArrayAttr>("of");
-    Value whole = number("arg") >= 0 ? Value(kernel.getArgument(number("arg"))) : constant(b, loc, 1);
-    if (of)
-      whole = sizeOf(b, loc, of);
-    whole = arith::AddIOp::create(b, loc, whole, constant(b, loc, number("add")));
-    whole = arith::CeilDivUIOp::create(b, loc, whole, constant(b, loc, number("div")));
-    product = arith::MulIOp::create(b, loc, product, whole);
-    product = arith::MulIOp::create(b, loc, product, constant(b, loc, number("mul")));
-  }
-  return product;
-}
 
 /// 0 <= value < size
 Value AccessChecks::within(OpBuilder &b, Location loc, Value value, Value size) {
@@ -57,7 +38,8 @@ void AccessChecks::guardLoadTile(LoadTileOp load) {
   Location loc = load.getLoc();
   TileType tile = load.getTile().getType();
   ArrayAttr shape = *load.getShape();
-  Value rows = sizeOf(b, loc, cast<ArrayAttr>(shape[0])), columns = sizeOf(b, loc, cast<ArrayAttr>(shape[1]));
+  Value rows = emitSize(b, loc, kernel, cast<SizeAttr>(shape[0]));
+  Value columns = emitSize(b, loc, kernel, cast<SizeAttr>(shape[1]));
   Value row = wide(b, load.getIndices()[0]), column = wide(b, load.getIndices()[1]);
   auto near = [&](Value value, Value size) {
     return within(b, loc, value, arith::AddIOp::create(b, loc, size, constant(b, loc, kSlack)));

@@ -201,70 +201,25 @@ Value KernelArguments::dim(const TensorSource &source, int64_t dim) {
   return source.lists == 1 ? lists : arith::DivUIOp::create(entry, kernel.getLoc(), lists, constant(source.lists));
 }
 
-/// One factor of a size: ceildiv(argument + add, div) * mul.
-static ArrayAttr factor(Builder &b, int64_t arg, int64_t div, int64_t mul, int64_t add = 0) {
-  SmallVector<NamedAttribute> fields{number(b, "arg", arg), number(b, "div", div), number(b, "mul", mul)};
-  if (add != 0)
-    fields.push_back(number(b, "add", add));
-  return b.getArrayAttr(b.getDictionaryAttr(fields));
-}
-
-ArrayAttr KernelArguments::sizeOfArray(const TensorSource &source, StringRef name, int64_t dim, int64_t mul) {
-  DictionaryAttr record = arrayDimRecord(source, name, dim);
+SizeAttr KernelArguments::sizeOf(DictionaryAttr record) {
   integer(record);
-  return factor(b, indexOf(record), 1, mul);
+  return SizeAttr::argument(b.getContext(), indexOf(record));
 }
 
-ArrayAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
-  if (source.lists) {
-    DictionaryAttr positions = arrayDimRecord(source, listPositions(source), 0);
-    integer(positions);
-    return factor(b, indexOf(positions), div * source.lists, 1, -1);
-  }
+SizeAttr KernelArguments::sizeOfArray(const TensorSource &source, StringRef name, int64_t dim) {
+  return sizeOf(arrayDimRecord(source, name, dim));
+}
+
+SizeAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
+  if (source.lists)
+    return sizeOfArray(source, listPositions(source), 0).plus(-1).ceilDiv(div * source.lists);
   if (std::optional<int64_t> known = constantDim(source, dim))
-    return factor(b, -1, 1, llvm::divideCeil(*known, div));
-  DictionaryAttr record = dimRecord(source, dim);
-  integer(record);
-  return factor(b, indexOf(record), div, 1);
+    return constantSize(llvm::divideCeil(*known, div));
+  return sizeOf(dimRecord(source, dim)).ceilDiv(div);
 }
 
-DictionaryAttr KernelArguments::condition(const TensorSource &source, int64_t dim, int64_t above, int64_t upto) {
-  NamedAttrList factor(cast<DictionaryAttr>(sizeOfDim(source, dim)[0]));
-  if (std::optional<int64_t> known = constantDim(source, dim)) {
-    factor.set("mul", b.getI64IntegerAttr(*known > above && (upto < 0 || *known <= upto)));
-    return factor.getDictionary(b.getContext());
-  }
-  for (auto [name, limit] : {std::pair("above", above), {"upto", upto}})
-    if (limit >= 0)
-      factor.set(name, b.getI64IntegerAttr(limit));
-  return factor.getDictionary(b.getContext());
-}
-
-/// ceildiv(product of the factors, div).
-static ArrayAttr dividedProduct(Builder &b, ArrayRef<Attribute> factors, int64_t div) {
-  if (div == 1)
-    return b.getArrayAttr(factors);
-  return b.getArrayAttr(b.getDictionaryAttr({number(b, "arg", -1), number(b, "div", div), number(b, "mul", 1),
-                                             b.getNamedAttr("of", b.getArrayAttr(factors))}));
-}
-
-ArrayAttr KernelArguments::sizeOfProduct(arith::MulIOp product, int64_t div, ArrayRef<WorkspaceOp> workspaces) {
-  ArrayAttr lhs = sizeOf(product.getLhs(), workspaces), rhs = sizeOf(product.getRhs(), workspaces);
-  if (!lhs || !rhs)
-    return {};
-  SmallVector<Attribute> factors(lhs.begin(), lhs.end());
-  llvm::append_range(factors, rhs);
-  return dividedProduct(b, factors, div);
-}
-
-SmallVector<Attribute> KernelArguments::roomFactors(PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
-  LevelAttr level = formatOf(op.getTensor()).getLevels()[op.getLevel()];
-  SmallVector<Attribute> factors;
-  for (DictionaryAttr record : roomOf(sourceOf(op.getTensor(), workspaces), level, op.getLevel())) {
-    integer(record);
-    llvm::append_range(factors, factor(b, indexOf(record), 1, 1));
-  }
-  return factors;
+SizeAttr KernelArguments::condition(const TensorSource &source, int64_t dim, int64_t above, int64_t upto) {
+  return sizeOfDim(source, dim).within(above, upto);
 }
 
 Value KernelArguments::positions(OpBuilder &at, PositionsOp op, ArrayRef<WorkspaceOp> workspaces) {
@@ -278,74 +233,56 @@ Value KernelArguments::positions(OpBuilder &at, PositionsOp op, ArrayRef<Workspa
   return product;
 }
 
-ArrayAttr KernelArguments::constantSize(int64_t size) { return factor(b, -1, 1, size); }
+SizeAttr KernelArguments::constantSize(int64_t size) { return SizeAttr::get(b.getContext(), size); }
 
-ArrayAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
-  SmallVector<Attribute> factors;
+SizeAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
+  SizeAttr slots = constantSize(1);
   bool isKnown = format.getBindings().empty();
-  auto add = [&](DictionaryAttr record, int64_t div) {
-    integer(record);
-    llvm::append_range(factors, factor(b, indexOf(record), div, 1));
-  };
   for (auto [number, level] : llvm::enumerate(format.getLevels().drop_back(format.getNumTileLevels()))) {
     ExtentInterface extent = level.getExtent();
     if (!level.getPositionsArray().empty()) {
-      factors.clear(); // its array has one element a position, under all parents together
+      slots = constantSize(1); // its array has one element a position, under all parents together
       isKnown = true;
       for (DictionaryAttr record : roomOf(source, level, number))
-        add(record, 1);
+        slots = slots.times(sizeOf(record));
       continue;
     }
     if (extent.hasCapacity() && extent.getTrip()) {
-      llvm::append_range(factors, factor(b, -1, 1, *extent.getTrip()));
+      slots = slots.times(*extent.getTrip());
       continue;
     }
     isKnown &= extent.coversDomain() || extent.followsParent() || extent.isLink();
     if (!isKnown || !extent.coversDomain())
       continue;
-    for (const Digit &digit : level.getDigits()) {
-      if (digit.mod)
-        llvm::append_range(factors, factor(b, -1, 1, digit.mod));
-      else
-        add(dimRecord(source, digit.axis), digit.div);
-    }
+    for (const Digit &digit : level.getDigits())
+      slots = slots.times(digit.mod ? constantSize(digit.mod)
+                                    : sizeOf(dimRecord(source, digit.axis)).ceilDiv(digit.div));
   }
-  if (!isKnown) { // by the arrays: whoever allocates the output knows the pattern
-    factors.clear();
-    add(dimRecord({TensorSource::Output, -1, "", ""}, 0), 1);
-  }
-  if (factors.empty())
-    llvm::append_range(factors, factor(b, -1, 1, 1));
-  return b.getArrayAttr(factors);
+  // By the arrays where that is all: whoever allocates the output knows the pattern.
+  return isKnown ? slots : sizeOf(dimRecord({TensorSource::Output, -1, "", ""}, 0));
 }
 
-ArrayAttr KernelArguments::tilesOf(Value size, int64_t tile, ArrayRef<WorkspaceOp> workspaces) {
-  ArrayAttr factors = sizeOf(size, workspaces);
-  if (!factors || factors.size() != 1)
-    return factors ? dividedProduct(b, llvm::to_vector(factors), tile) : ArrayAttr();
-  auto only = cast<DictionaryAttr>(factors[0]);
-  auto arg = only.getAs<IntegerAttr>("arg"); // not what is added up, divided or multiplied before
-  bool isPlain = only == factor(b, arg.getInt(), 1, 1)[0];
-  return isPlain ? factor(b, arg.getInt(), tile, 1) : dividedProduct(b, llvm::to_vector(factors), tile);
-}
-
-ArrayAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
-  int64_t div = 1;
-  while (auto op = size.getDefiningOp<arith::CeilDivUIOp>()) {
+SizeAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
+  if (auto op = size.getDefiningOp<arith::CeilDivUIOp>()) {
     auto by = getConstantIntValue(op.getRhs());
-    if (!by)
-      return {};
-    div *= *by;
-    size = op.getLhs();
+    SizeAttr whole = by ? sizeOf(op.getLhs(), workspaces) : SizeAttr();
+    return whole ? whole.ceilDiv(*by) : whole;
   }
   if (auto constant = getConstantIntValue(size))
-    return factor(b, -1, 1, llvm::divideCeil(*constant, div));
-  if (auto product = size.getDefiningOp<arith::MulIOp>())
-    return sizeOfProduct(product, div, workspaces);
-  if (auto room = size.getDefiningOp<PositionsOp>())
-    return dividedProduct(b, roomFactors(room, workspaces), div);
+    return constantSize(*constant);
+  if (auto product = size.getDefiningOp<arith::MulIOp>()) {
+    SizeAttr lhs = sizeOf(product.getLhs(), workspaces), rhs = sizeOf(product.getRhs(), workspaces);
+    return lhs && rhs ? lhs.times(rhs) : SizeAttr();
+  }
+  if (auto room = size.getDefiningOp<PositionsOp>()) {
+    LevelAttr level = formatOf(room.getTensor()).getLevels()[room.getLevel()];
+    SizeAttr positions = constantSize(1);
+    for (DictionaryAttr record : roomOf(sourceOf(room.getTensor(), workspaces), level, room.getLevel()))
+      positions = positions.times(sizeOf(record));
+    return positions;
+  }
   auto op = size.getDefiningOp<tensor::DimOp>();
   if (!op || !op.getConstantIndex())
     return {};
-  return sizeOfDim(sourceOf(op.getSource(), workspaces), *op.getConstantIndex(), div);
+  return sizeOfDim(sourceOf(op.getSource(), workspaces), *op.getConstantIndex());
 }

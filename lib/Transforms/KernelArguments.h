@@ -36,22 +36,19 @@ public:
   mlir::Value arrayDim(const TensorSource &source, llvm::StringRef name, int64_t dim);
   /// The size of a dimension of an operand (or of the output), as an index; of a work list, the number of workers.
   mlir::Value dim(const TensorSource &source, int64_t dim);
-  /// The size of a dimension as one factor.
-  mlir::ArrayAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
-  /// A factor that is 1 where above < size of a dimension <= upto (-1: no limit), else 0.
-  mlir::DictionaryAttr condition(const TensorSource &source, int64_t dim, int64_t above, int64_t upto);
+  /// ceildiv(size of a dimension, div).
+  SizeAttr sizeOfDim(const TensorSource &source, int64_t dim, int64_t div = 1);
+  /// 1 where above < size of a dimension <= upto (-1: no limit), else 0.
+  SizeAttr condition(const TensorSource &source, int64_t dim, int64_t above, int64_t upto);
   /// How many positions the arrays of a level have room for, as an index.
   mlir::Value positions(mlir::OpBuilder &at, PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
-  /// A constant as one factor.
-  mlir::ArrayAttr constantSize(int64_t size);
-  /// The number of stored blocks of a format, as the product of factors.
-  mlir::ArrayAttr slots(const TensorSource &source, FormatAttr format);
-  /// The size of dimension `dim` of the named array times `mul`, as one factor.
-  mlir::ArrayAttr sizeOfArray(const TensorSource &source, llvm::StringRef name, int64_t dim, int64_t mul);
-  /// A size as the product of `ceildiv(dim, div) * mul` factors, or null when it is not one.
-  mlir::ArrayAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
-  /// The same of `ceildiv(size, tile)`.
-  mlir::ArrayAttr tilesOf(mlir::Value size, int64_t tile, llvm::ArrayRef<WorkspaceOp> workspaces);
+  SizeAttr constantSize(int64_t size);
+  /// The number of stored blocks of a format.
+  SizeAttr slots(const TensorSource &source, FormatAttr format);
+  /// The size of dimension `dim` of the named array.
+  SizeAttr sizeOfArray(const TensorSource &source, llvm::StringRef name, int64_t dim);
+  /// A size of the loops, or null where it is no product of quotients of dimensions.
+  SizeAttr sizeOf(mlir::Value size, llvm::ArrayRef<WorkspaceOp> workspaces);
 
   /// The operation in whose symbol table the kernel stands.
   mlir::Operation *symbols() const { return mlir::func::FuncOp(kernel)->getParentOp(); }
@@ -61,9 +58,9 @@ public:
   mlir::ArrayAttr getRecord() const { return b.getArrayAttr(records); }
 
 private:
-  mlir::ArrayAttr sizeOfProduct(mlir::arith::MulIOp product, int64_t div, llvm::ArrayRef<WorkspaceOp> workspaces);
   llvm::SmallVector<mlir::DictionaryAttr> roomOf(const TensorSource &source, LevelAttr level, unsigned number);
-  llvm::SmallVector<mlir::Attribute> roomFactors(PositionsOp op, llvm::ArrayRef<WorkspaceOp> workspaces);
+  /// The argument that holds a size; made where there is none yet.
+  SizeAttr sizeOf(mlir::DictionaryAttr record);
   mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
   mlir::Value integer(mlir::DictionaryAttr record);
   unsigned indexOf(mlir::DictionaryAttr record) const;

@@ -59,15 +59,9 @@ SmallVector<scf::ForOp> lacis::boundLoops(func::FuncOp function, ArrayRef<String
   return loops;
 }
 
-ArrayAttr lacis::productOfSizes(Builder &b, ArrayRef<scf::ForOp> loops) {
-  SmallVector<Attribute> factors;
-  for (scf::ForOp loop : loops)
-    llvm::append_range(factors, loop->getAttrOfType<ArrayAttr>("lacis.size"));
-  if (factors.empty())
-    factors.push_back(b.getDictionaryAttr({b.getNamedAttr("arg", b.getI64IntegerAttr(-1)),
-                                           b.getNamedAttr("div", b.getI64IntegerAttr(1)),
-                                           b.getNamedAttr("mul", b.getI64IntegerAttr(1))}));
-  return b.getArrayAttr(factors);
+SizeAttr lacis::productOfSizes(Builder &b, ArrayRef<scf::ForOp> loops) {
+  auto sizes = llvm::map_to_vector(loops, [](scf::ForOp loop) { return loop->getAttrOfType<SizeAttr>("lacis.size"); });
+  return SizeAttr::product(b.getContext(), sizes);
 }
 
 SmallVector<Value> lacis::decodeUnit(OpBuilder &b, Location loc, Value unit, ArrayRef<scf::ForOp> loops) {
@@ -116,24 +110,20 @@ void lacis::changeLaunches(ModuleOp module, llvm::function_ref<void(NamedAttrLis
 }
 
 /// The factor of a launch's size that says when the nest runs; null where it always does.
-static Attribute conditionOf(func::FuncOp function) {
-  Attribute condition;
+static SizeAttr conditionOf(func::FuncOp function) {
+  SizeAttr condition;
   function.walk([&](scf::ForOp loop) {
-    if (Attribute own = loop->getAttr("lacis.when"))
+    if (auto own = loop->getAttrOfType<SizeAttr>("lacis.when"))
       condition = own;
   });
   return condition;
 }
 
 /// The launch, of no size where the condition does not hold.
-static Attribute launchWhere(DictionaryAttr launch, Attribute condition) {
+static Attribute launchWhere(DictionaryAttr launch, SizeAttr condition) {
   Builder b(launch.getContext());
   NamedAttrList fields(launch);
-  auto with = [&](Attribute size) -> Attribute {
-    SmallVector<Attribute> factors(cast<ArrayAttr>(size).getValue());
-    factors.push_back(condition);
-    return b.getArrayAttr(factors);
-  };
+  auto with = [&](Attribute size) { return cast<SizeAttr>(size).times(condition); };
   if (auto grid = launch.getAs<ArrayAttr>("grid")) {
     SmallVector<Attribute> axes(grid.getValue());
     axes[0] = with(axes[0]);
@@ -223,7 +213,7 @@ LogicalResult lacis::mapNests(ModuleOp module, llvm::function_ref<FailureOr<Attr
     return failure();
   SmallVector<Attribute> launches;
   for (func::FuncOp function : *functions) {
-    Attribute condition = conditionOf(function);
+    SizeAttr condition = conditionOf(function);
     FailureOr<Attribute> launch = map(function);
     if (failed(launch))
       return failure();

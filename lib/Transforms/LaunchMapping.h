@@ -47,7 +47,7 @@ void changeLaunches(mlir::ModuleOp module, llvm::function_ref<void(mlir::NamedAt
 llvm::SmallVector<mlir::scf::ForOp> boundLoops(mlir::func::FuncOp function, llvm::ArrayRef<llvm::StringRef> units);
 
 /// The product of the loops' sizes, as factors of the launch record.
-mlir::ArrayAttr productOfSizes(mlir::Builder &b, llvm::ArrayRef<mlir::scf::ForOp> loops);
+SizeAttr productOfSizes(mlir::Builder &b, llvm::ArrayRef<mlir::scf::ForOp> loops);
 
 /// Splits the flat `unit` into the coordinates of `loops` (the last runs fastest), in their index type.
 llvm::SmallVector<mlir::Value> decodeUnit(mlir::OpBuilder &b, mlir::Location loc, mlir::Value unit,

@@ -126,7 +126,7 @@ static void annotateRounds(Operation *loop, Operation *marked) {
 }
 
 /// The condition under which a nest is launched, as a factor of its size; null where there is none.
-DictionaryAttr LoopLowering::conditionOf(LoopOp outermost) {
+SizeAttr LoopLowering::conditionOf(LoopOp outermost) {
   std::optional<Case> found = isa<func::FuncOp>(outermost->getParentOp()) ? caseOf(outermost) : std::nullopt;
   if (!found)
     return {};
@@ -144,7 +144,7 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   made.getBody()->clear();
   if (auto unit = loop.getBindAttr()) {
     made->setAttr("lacis.bind", unit);
-    ArrayAttr size = arguments.sizeOf(loop.getUpper(), workspaces);
+    SizeAttr size = arguments.sizeOf(loop.getUpper(), workspaces);
     if (!size)
       return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
     made->setAttr("lacis.size", size);
@@ -152,7 +152,7 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   for (StringRef kept : {"lacis.adds", "lacis.scan"})
     if (Attribute fact = loop->getAttr(kept))
       made->setAttr(kept, fact);
-  if (DictionaryAttr condition = conditionOf(loop))
+  if (SizeAttr condition = conditionOf(loop))
     made->setAttr("lacis.when", condition);
   if (isApart(outermostLoop(loop))) // each loop says so: those that run once are left out
     made->setAttr("lacis.beside", b.getUnitAttr());

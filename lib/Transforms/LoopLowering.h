@@ -63,7 +63,7 @@ private:
   StorageLevel storageLevel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, unsigned level);
   llvm::SmallVector<mlir::Value> mapped(mlir::ValueRange values);
   llvm::SmallVector<mlir::Value> yielded(mlir::Block &block);
-  mlir::DictionaryAttr conditionOf(LoopOp outermost);
+  SizeAttr conditionOf(LoopOp outermost);
   mlir::Type convert(mlir::Type type) const {
     return mlir::isa<mlir::IndexType>(type) ? arguments.getIndexType() : type;
   }

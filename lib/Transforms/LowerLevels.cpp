@@ -91,7 +91,7 @@ int64_t packedArgument(func::FuncOp function) {
 }
 
 /// Where all that use a workspace is for some sizes of a letter, it is of no size for the others.
-DictionaryAttr conditionOf(WorkspaceOp workspace, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
+SizeAttr conditionOf(WorkspaceOp workspace, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
   auto function = workspace->getParentOfType<func::FuncOp>();
   std::optional<Case> found;
   for (Operation *user : workspace->getUsers()) {
@@ -124,24 +124,14 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   SmallVector<Attribute> bytes;
   for (WorkspaceOp workspace : workspaces) {
     auto laidOut = cast<RankedTensorType>(workspace.getResult().getType());
-    SmallVector<Attribute> factors;
-    auto constant = [&](int64_t value) {
-      factors.push_back(b.getDictionaryAttr({b.getNamedAttr("arg", b.getI64IntegerAttr(-1)),
-                                             b.getNamedAttr("div", b.getI64IntegerAttr(1)),
-                                             b.getNamedAttr("mul", b.getI64IntegerAttr(value))}));
-    };
-    constant(std::max(1u, laidOut.getElementTypeBitWidth() / 8));
-    if (DictionaryAttr condition = conditionOf(workspace, arguments, workspaces))
-      factors.push_back(condition);
+    SizeAttr size = arguments.constantSize(std::max(1u, laidOut.getElementTypeBitWidth() / 8));
+    if (SizeAttr condition = conditionOf(workspace, arguments, workspaces))
+      size = size.times(condition);
     for (LevelAttr level : cast<FormatAttr>(laidOut.getEncoding()).getLevels())
-      for (Digit digit : level.getDigits()) {
-        if (digit.mod) {
-          constant(digit.mod);
-          continue;
-        }
-        llvm::append_range(factors, arguments.tilesOf(workspace.getSizes()[digit.axis], digit.div, workspaces));
-      }
-    bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", b.getArrayAttr(factors))));
+      for (Digit digit : level.getDigits())
+        size = size.times(digit.mod ? arguments.constantSize(digit.mod)
+                                    : arguments.sizeOf(workspace.getSizes()[digit.axis], workspaces).ceilDiv(digit.div));
+    bytes.push_back(b.getDictionaryAttr(b.getNamedAttr("bytes", size)));
   }
   ArrayAttr shape = outputShape(before, arguments);
   // What no entry sets stays zero.

@@ -27,7 +27,7 @@ struct RangeMapping {
     for (unsigned n = 0; n < 2; ++n)
       (void)function.insertArgument(count + n, i64, DictionaryAttr(), function.getLoc());
     SmallVector<scf::ForOp> loops = boundLoops(function, {"parallel", "block.x"});
-    ArrayAttr units = productOfSizes(b, loops);
+    SizeAttr units = productOfSizes(b, loops);
     Attribute launch = b.getDictionaryAttr({b.getNamedAttr("entry", b.getStringAttr(function.getName())),
                                             b.getNamedAttr("units", units)});
     auto nest = llvm::find_if(function.getBody().front(), [](Operation &op) { return isa<scf::ForOp>(op); });

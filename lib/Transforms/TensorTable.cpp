@@ -34,9 +34,9 @@ TensorTable::TensorTable(func::FuncOp function, const KernelArguments &arguments
   });
 }
 
-TensorTable::Product TensorTable::unknown() {
+SizeAttr TensorTable::unknown() {
   sizes.emplace_back();
-  return {Factor{int(sizes.size()) - 1}};
+  return SizeAttr::argument(b.getContext(), int64_t(sizes.size()) - 1);
 }
 
 int TensorTable::letter(StringRef name) {
@@ -69,13 +69,13 @@ void TensorTable::addOperand(BlockArgument argument) {
       sizes[size].multiple = std::lcm(sizes[size].multiple, classes[dim]);
     if (!type.isDynamicDim(dim))
       sizes[size].value = type.getDimSize(dim);
-    tensor.dims.push_back({{Factor{size}}, 0});
+    tensor.dims.push_back(SizeAttr::argument(b.getContext(), size));
   }
   tensors.push_back(std::move(tensor));
 }
 
 void TensorTable::addArray(const TensorSource &source, StringRef name, Type element,
-                           std::optional<SmallVector<Dimension>> dims, bool optional) {
+                           std::optional<SmallVector<SizeAttr>> dims, bool optional) {
   std::optional<NamedAttrList> record = arguments.arrayTaken(source, name);
   if (!record)
     return;
@@ -92,50 +92,45 @@ void TensorTable::addArray(const TensorSource &source, StringRef name, Type elem
   tensors.push_back(std::move(tensor));
 }
 
-/// Words with a bit for each coordinate of the level, under `parents` positions; nothing where no product tells them.
-std::optional<TensorTable::Product> TensorTable::wordsOf(LevelAttr level, ArrayRef<int> axes, Product parents) {
+/// Words with a bit for each coordinate of the level, under `parents` positions; null where no product tells them.
+SizeAttr TensorTable::wordsOf(LevelAttr level, ArrayRef<SizeAttr> axes, SizeAttr parents) {
   constexpr int64_t kWord = 32;
   ArrayRef<Digit> digits = level.getDigits();
   int64_t coordinates = 1;
   for (const Digit &digit : digits)
     coordinates *= digit.mod;
-  if (int64_t words = llvm::divideCeil(coordinates, kWord); words > 1)
-    parents.push_back(Factor{-1, 1, words});
-  else if (coordinates == 0 && digits.size() == 1)
-    parents.push_back(Factor{axes[digits[0].axis], digits[0].div * kWord, 1});
-  else if (coordinates == 0)
-    return std::nullopt;
-  return parents;
+  if (coordinates != 0)
+    return parents.times(llvm::divideCeil(coordinates, kWord));
+  return digits.size() == 1 ? parents.times(axes[digits[0].axis].ceilDiv(digits[0].div * kWord)) : SizeAttr();
 }
 
 /// The arrays of one level under `parents` positions; answers the positions of the level.
-TensorTable::Product TensorTable::addLevel(const TensorSource &source, LevelAttr level, unsigned number,
-                                           ArrayRef<int> axes, Product parents) {
+SizeAttr TensorTable::addLevel(const TensorSource &source, LevelAttr level, unsigned number, ArrayRef<SizeAttr> axes,
+                               SizeAttr parents) {
   ExtentInterface extent = level.getExtent();
-  Product positions = parents;
-  Product width;
+  SizeAttr positions = parents, width;
   if (extent.coversDomain()) {
     for (const Digit &digit : level.getDigits())
-      positions.push_back(digit.mod ? Factor{-1, 1, digit.mod} : Factor{axes[digit.axis], digit.div, 1});
+      positions = positions.times(digit.mod ? constant(digit.mod) : axes[digit.axis].ceilDiv(digit.div));
   } else if (extent.hasCapacity()) {
-    width = extent.getTrip() ? Product{Factor{-1, 1, *extent.getTrip()}} : unknown();
-    llvm::append_range(positions, width);
-  } else if (extent.isLink() && parents.size() == 1) {
+    width = extent.getTrip() ? constant(*extent.getTrip()) : unknown();
+    positions = positions.times(width);
+  } else if (extent.isLink() && parents.getArgument()) {
     if (source.rule.empty()) // tiles of an execution layout link to parts of blocks: one slot has several
-      links.push_back({source, parents[0].size});
+      links.push_back({source, *parents.getArgument()});
   } else if (!extent.followsParent() && !extent.isLink()) {
     positions = unknown();
   }
   for (const BufferSpec &buffer : level.getBuffers()) {
-    std::optional<SmallVector<Dimension>> dims;
+    std::optional<SmallVector<SizeAttr>> dims;
     if (buffer.length == BufferSpec::Boundaries)
-      dims = SmallVector<Dimension>{{parents, 1}};
+      dims = {parents.plus(1)};
     if (buffer.length == BufferSpec::Positions)
-      dims = width.empty() ? SmallVector<Dimension>{{positions, 0}} : SmallVector<Dimension>{{parents, 0}, {width, 0}};
+      dims = width ? SmallVector<SizeAttr>{parents, width} : SmallVector<SizeAttr>{positions};
     if (buffer.length == BufferSpec::Parents)
-      dims = SmallVector<Dimension>{{parents, 0}};
-    if (std::optional<Product> words = wordsOf(level, axes, parents); words && buffer.length == BufferSpec::Bits)
-      dims = SmallVector<Dimension>{{*words, 0}};
+      dims = {parents};
+    if (SizeAttr words = wordsOf(level, axes, parents); words && buffer.length == BufferSpec::Bits)
+      dims = {words};
     addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType, std::move(dims));
   }
   return positions;
@@ -151,31 +146,31 @@ void TensorTable::addStorage(Value tensor) {
     return;
   if (!format.getBindings().empty()) // how many positions there are follows from more than its axes
     return addArray(sourceOf(tensor, {}), "values", cast<RankedTensorType>(tensor.getType()).getElementType(),
-                    SmallVector<Dimension>{{unknown(), 0}});
-  SmallVector<int> axes;
+                    SmallVector<SizeAttr>{unknown()});
+  SmallVector<SizeAttr> axes;
   for (Attribute name : names)
-    axes.push_back(letter(cast<StringAttr>(name).getValue()));
+    axes.push_back(SizeAttr::argument(b.getContext(), letter(cast<StringAttr>(name).getValue())));
   TensorSource source = sourceOf(tensor, {});
   if (source.kind == TensorSource::Output)
     return;
-  Product positions;
+  SizeAttr positions = constant(1);
   unsigned prefix = format.getLevels().size() - format.getNumTileLevels();
   for (unsigned n = 0; n < prefix; ++n)
-    positions = addLevel(source, format.getLevels()[n], n, axes, std::move(positions));
+    positions = addLevel(source, format.getLevels()[n], n, axes, positions);
   if (isa_and_nonnull<RegroupOp>(tensor.getDefiningOp()))
-    addArray(source, "origin", b.getI32Type(), SmallVector<Dimension>{{unknown(), 0}});
+    addArray(source, "origin", b.getI32Type(), SmallVector<SizeAttr>{unknown()});
   bool isLinked = llvm::any_of(format.getLevels(), [](LevelAttr level) { return level.getExtent().isLink(); });
-  if (isa_and_nonnull<WalkOp>(tensor.getDefiningOp()) && !isLinked && positions.size() == 1)
-    links.push_back({source, positions[0].size}); // its positions are slots themselves
+  if (isa_and_nonnull<WalkOp>(tensor.getDefiningOp()) && !isLinked && positions.getArgument())
+    links.push_back({source, *positions.getArgument()}); // its positions are slots themselves
   if (source.kind == TensorSource::Derived)
     return;
-  SmallVector<Dimension> values{{positions, 0}};
-  slots.push_back({source, values[0]});
+  SmallVector<SizeAttr> values{positions};
+  slots.push_back({source, positions});
   for (LevelAttr level : format.getLevels().drop_front(prefix)) {
     int64_t extent = 1;
     for (const Digit &digit : level.getDigits())
       extent *= digit.mod;
-    values.push_back({{Factor{-1, 1, extent}}, 0});
+    values.push_back(constant(extent));
   }
   addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values);
   addArray(source, "valid", b.getI1Type(), values, /*optional=*/true);
@@ -187,24 +182,28 @@ void TensorTable::addLists(BalanceOp lists) {
   for (auto [number, level] : llvm::enumerate(formatOf(lists.getResult()).getLevels()))
     for (const BufferSpec &buffer : level.getBuffers())
       addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType,
-               SmallVector<Dimension>{{unknown(), 0}});
+               SmallVector<SizeAttr>{unknown()});
+}
+
+bool TensorTable::isTold(SizeAttr dimension) const {
+  bool told = true;
+  dimension.walkArguments([&](int64_t size) { told &= sizes[size].told; });
+  return told;
 }
 
 /// A product with a factor that no tensor tells becomes a size of its own, the same wherever the product is; what
 /// does not tell it takes it from the one that does.
-void TensorTable::settle(Dimension &dimension, bool tells) {
-  auto isTold = [&](const Factor &factor) { return factor.size < 0 || sizes[factor.size].told; };
-  if (dimension.plus != 0 || llvm::all_of(dimension.factors, isTold))
+void TensorTable::settle(SizeAttr &dimension, bool tells) {
+  if (dimension.getKind() == SizeKind::Sum || isTold(dimension))
     return;
-  auto known = llvm::find_if(untold, [&](auto &entry) { return entry.first == dimension.factors; });
+  auto known = untold.find(dimension);
   if (known != untold.end()) {
-    dimension.factors = {Factor{known->second}};
+    dimension = known->second;
   } else if (tells) {
-    Product product = dimension.factors;
-    dimension.factors = unknown();
-    int size = dimension.factors[0].size;
-    sizes[size].told = true;
-    untold.push_back({std::move(product), size});
+    SizeAttr product = dimension;
+    dimension = unknown();
+    sizes.back().told = true;
+    untold[product] = dimension;
   }
 }
 
@@ -212,63 +211,50 @@ void TensorTable::settle(Dimension &dimension, bool tells) {
 void TensorTable::limitLinks() {
   for (auto [source, size] : links)
     for (auto &[owner, dimension] : slots)
-      if (size >= 0 && owner.number == source.number && owner.part == source.part && dimension.isPlain() &&
-          sizes[dimension.factors[0].size].told)
-        sizes[size].most = dimension.factors[0].size;
+      if (auto limit = dimension.getArgument(); owner.number == source.number && owner.part == source.part && limit &&
+                                                sizes[*limit].told)
+        sizes[size].most = int(*limit);
 }
 
 int TensorTable::number(int size) {
   if (size >= 0 && sizes[size].number < 0) {
-    sizes[size].number = int(numbered.size());
-    numbered.push_back(size);
+    sizes[size].number = int(mentioned.size());
+    mentioned.push_back(size);
   }
   return size < 0 ? -1 : sizes[size].number;
-}
-
-/// A record without the entries that a reader fills in.
-static DictionaryAttr compact(Builder &b, ArrayRef<std::tuple<StringRef, int64_t, int64_t>> entries,
-                              NamedAttrList record = {}) {
-  for (auto [name, value, absent] : entries)
-    if (value != absent)
-      record.set(name, b.getI64IntegerAttr(value));
-  return record.getDictionary(b.getContext());
 }
 
 DictionaryAttr TensorTable::toAttribute(const Size &size) {
   NamedAttrList record;
   record.set("name", b.getStringAttr(size.name));
-  return compact(b, {{"multiple", size.multiple, 1}, {"value", size.value, -1}, {"most", number(size.most), -1}},
-                 record);
+  for (auto [name, value, absent] : {std::tuple<StringRef, int64_t, int64_t>("multiple", size.multiple, 1),
+                                     {"value", size.value, -1},
+                                     {"most", number(size.most), -1}})
+    if (value != absent)
+      record.set(name, b.getI64IntegerAttr(value));
+  return record.getDictionary(b.getContext());
 }
 
-DictionaryAttr TensorTable::toAttribute(const Dimension &dimension) {
-  SmallVector<Attribute> factors;
-  for (const Factor &factor : dimension.factors) {
-    NamedAttrList record;
-    record.set("arg", b.getI64IntegerAttr(number(factor.size)));
-    factors.push_back(compact(b, {{"div", factor.div, 1}, {"mul", factor.mul, 1}}, record));
-  }
-  NamedAttrList record;
-  record.set("size", b.getArrayAttr(factors));
-  return compact(b, {{"plus", dimension.plus, 0}}, record);
+SizeAttr TensorTable::numbered(SizeAttr dimension) {
+  return dimension.replaceArguments(
+      [&](int64_t size) { return SizeAttr::argument(b.getContext(), number(int(size))); });
 }
 
 void TensorTable::addTo(NamedAttrList &artifact) {
   for (const Tensor &tensor : tensors)
-    for (const Dimension &dimension : tensor.dims)
-      if (dimension.isPlain() && !tensor.optional)
-        sizes[dimension.factors[0].size].told = true;
-  auto isTold = [&](const Factor &factor) { return factor.size < 0 || sizes[factor.size].told; };
+    for (SizeAttr dimension : tensor.dims)
+      if (auto size = dimension.getArgument(); size && !tensor.optional)
+        sizes[*size].told = true;
   for (Tensor &tensor : tensors)
-    for (Dimension &dimension : tensor.dims)
+    for (SizeAttr &dimension : tensor.dims)
       settle(dimension, !tensor.optional);
   for (auto &[source, dimension] : slots)
     settle(dimension, /*tells=*/false);
   for (Tensor &tensor : tensors)
-    for (Dimension &dimension : tensor.dims)
-      if (!llvm::all_of(dimension.factors, isTold)) { // no tensor tells what it should be
+    for (SizeAttr &dimension : tensor.dims)
+      if (!isTold(dimension)) { // no tensor tells what it should be
         tensor.shaped &= !tensor.optional;
-        dimension = {unknown(), 0};
+        dimension = unknown();
       }
   limitLinks();
   SmallVector<Attribute> list, sizeList;
@@ -277,11 +263,11 @@ void TensorTable::addTo(NamedAttrList &artifact) {
       tensor.record.set("optional", b.getBoolAttr(true));
     if (tensor.shaped)
       tensor.record.set("dims", b.getArrayAttr(llvm::map_to_vector(
-                                    tensor.dims, [&](Dimension &dim) -> Attribute { return toAttribute(dim); })));
+                                    tensor.dims, [&](SizeAttr dim) -> Attribute { return numbered(dim); })));
     list.push_back(tensor.record.getDictionary(b.getContext()));
   }
-  for (size_t n = 0; n < numbered.size(); ++n)
-    sizeList.push_back(toAttribute(sizes[numbered[n]]));
+  for (size_t n = 0; n < mentioned.size(); ++n)
+    sizeList.push_back(toAttribute(sizes[mentioned[n]]));
   artifact.set("sizes", b.getArrayAttr(sizeList));
   artifact.set("tensors", b.getArrayAttr(list));
 }

@@ -28,54 +28,40 @@ private:
     bool told = false; // some dimension is this size and nothing else
     int number = -1;   // in the artifact
   };
-  struct Factor {
-    int size = -1;
-    int64_t div = 1;
-    int64_t mul = 1;
-    bool operator==(const Factor &other) const {
-      return size == other.size && div == other.div && mul == other.mul;
-    }
-  };
-  struct Dimension {
-    llvm::SmallVector<Factor> factors;
-    int64_t plus = 0;
-    bool isPlain() const {
-      return factors.size() == 1 && factors[0].size >= 0 && factors[0].div == 1 && factors[0].mul == 1 && plus == 0;
-    }
-  };
   struct Tensor {
     mlir::NamedAttrList record;
     bool shaped = false;
     bool optional = false;
-    llvm::SmallVector<Dimension> dims;
+    llvm::SmallVector<SizeAttr> dims; // of numbers of `sizes`
   };
-  using Product = llvm::SmallVector<Factor>;
 
-  Product unknown();
+  SizeAttr unknown();
+  SizeAttr constant(int64_t number) { return SizeAttr::get(b.getContext(), number); }
   int letter(llvm::StringRef name);
   void addOperand(mlir::BlockArgument argument);
   void addStorage(mlir::Value tensor);
   void addLists(BalanceOp lists);
-  static std::optional<Product> wordsOf(LevelAttr level, llvm::ArrayRef<int> axes, Product parents);
-  Product addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<int> axes,
-                   Product parents);
+  static SizeAttr wordsOf(LevelAttr level, llvm::ArrayRef<SizeAttr> axes, SizeAttr parents);
+  SizeAttr addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<SizeAttr> axes,
+                    SizeAttr parents);
   void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,
-                std::optional<llvm::SmallVector<Dimension>> dims, bool optional = false);
-  void settle(Dimension &dimension, bool tells);
+                std::optional<llvm::SmallVector<SizeAttr>> dims, bool optional = false);
+  bool isTold(SizeAttr dimension) const;
+  void settle(SizeAttr &dimension, bool tells);
   void limitLinks();
   int number(int size);
   mlir::DictionaryAttr toAttribute(const Size &size);
-  mlir::DictionaryAttr toAttribute(const Dimension &dimension);
+  SizeAttr numbered(SizeAttr dimension);
 
   const KernelArguments &arguments;
   mlir::Builder b;
   llvm::StringMap<int> letters;
   llvm::SmallVector<Size> sizes;
   llvm::SmallVector<Tensor> tensors;
-  llvm::SmallVector<std::pair<TensorSource, int>> links;       // whose positions are slots of the values
-  llvm::SmallVector<std::pair<TensorSource, Dimension>> slots; // of the values of each part
-  llvm::SmallVector<std::pair<Product, int>> untold;           // products that stand for a size of their own
-  llvm::SmallVector<int> numbered;                       // the sizes that the artifact mentions
+  llvm::SmallVector<std::pair<TensorSource, int>> links;      // whose positions are slots of the values
+  llvm::SmallVector<std::pair<TensorSource, SizeAttr>> slots; // of the values of each part
+  llvm::DenseMap<SizeAttr, SizeAttr> untold;                  // products that stand for a size of their own
+  llvm::SmallVector<int> mentioned;                           // the sizes that the artifact mentions
 };
 
 } // namespace lacis

@@ -77,18 +77,16 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
   if (levels.size() < 2 || !levels.back().isStaticDense() || !levels[levels.size() - 2].isStaticDense())
     return {};
   int64_t rows = levels[levels.size() - 2].getDigits()[0].mod;
-  ArrayAttr columns = arguments.constantSize(levels.back().getDigits()[0].mod);
+  SizeAttr columns = arguments.constantSize(levels.back().getDigits()[0].mod);
   if (source.kind != TensorSource::Output) {
     Value pointer = arguments.array(source, "values");
-    return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0, rows), columns}), rows};
+    return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0).times(rows), columns}), rows};
   }
   Value pattern = patternOf(tensor);
   if (!pattern)
     return {};
-  SmallVector<Attribute> factors(
-      arguments.slots(sourceOf(pattern, workspaces), format).getValue());
-  llvm::append_range(factors, arguments.constantSize(rows));
-  return {arguments.pointer(source), b.getArrayAttr({b.getArrayAttr(factors), columns}), rows};
+  SizeAttr all = arguments.slots(sourceOf(pattern, workspaces), format).times(rows);
+  return {arguments.pointer(source), b.getArrayAttr({all, columns}), rows};
 }
 
 /// Position, row and column of a stored block become row and column; a matrix is one block.

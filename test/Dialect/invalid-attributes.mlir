@@ -89,13 +89,13 @@ func.func private @of_3() attributes {lacis.sums = 2 : i64, lacis.rounds = 3 : i
 
 // -----
 
-// expected-error @below {{'lacis.size' is a list of factors, each with arg, div and mul; got [{arg = -1 : i64}]}}
-func.func private @of_4() attributes {lacis.size = [{arg = -1 : i64}]}
+// expected-error @below {{'lacis.size' is a '#lacis.size'; got [1]}}
+func.func private @of_4() attributes {lacis.size = [1]}
 
 // -----
 
-// expected-error @below {{'lacis.when' is a factor with arg, div and mul; got}}
-func.func private @of_5() attributes {lacis.when = {arg = -1 : i64, div = 0 : i64, mul = 1 : i64}}
+// expected-error @below {{'lacis.when' is a '#lacis.size'; got 4 : i64}}
+func.func private @of_5() attributes {lacis.when = 4}
 
 // -----
 

@@ -3,7 +3,7 @@
 // Sums of bfloat16 hold the even lanes, then the odd ones; what leaves the loop is in order.
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}],
-  output = {dtype = "bf16", shape = []}, launches = [{entry = "sum", units = []}], index_bits = 64}} {
+  output = {dtype = "bf16", shape = []}, launches = [{entry = "sum", units = #lacis.size<1>}], index_bits = 64}} {
 
 // CHECK-LABEL: define {{.*}}@sum(
 // CHECK-NOT: zext <32 x i16>

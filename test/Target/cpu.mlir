@@ -7,8 +7,8 @@
 
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}, {kind = "dim", operand = 1, dim = 0}],
-  output = {dtype = "f32", shape = [[{arg = 2}]]},
-  launches = [{entry = "double", units = [{arg = 2}]}], index_bits = 32}} {
+  output = {dtype = "f32", shape = [#lacis.size<arg 2>]},
+  launches = [{entry = "double", units = #lacis.size<arg 2>}], index_bits = 32}} {
   // LLVM:       target triple = "x86_64
   // LLVM-LABEL: define void @double(ptr noalias readonly captures(none) %0, ptr noalias writeonly captures(none) %1, i64 %2
   // LLVM:       fmul <{{[0-9]+}} x float>

@@ -7,8 +7,8 @@
 
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}, {kind = "dim", operand = 1, dim = 0}],
-  output = {dtype = "f32", shape = [[{arg = 2}]]},
-  launches = [{entry = "sums", grid = [[{arg = 2, div = 128}], [], []], block = [128, 1, 1], shared = 0}],
+  output = {dtype = "f32", shape = [#lacis.size<arg 2>]},
+  launches = [{entry = "sums", grid = [#lacis.size<ceildiv(arg 2, 128)>, #lacis.size<1>, #lacis.size<1>], block = [128, 1, 1], shared = 0}],
   index_bits = 32}} {
   // LLVM-LABEL: define ptx_kernel void @sums(
   // LLVM:       llvm.nvvm.shfl.sync

@@ -5,7 +5,7 @@
 
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "bf16", shape = []},
-  launches = [{entry = "half", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+  launches = [{entry = "half", grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
   // CHECK: .entry half(
   // CHECK: cvt.f32.f16
   // CHECK: cvt.rn.bf16.f32

@@ -6,7 +6,7 @@
 
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}],
-  output = {dtype = "bf16", shape = []}, launches = [{entry = "half", units = []}], index_bits = 32}} {
+  output = {dtype = "bf16", shape = []}, launches = [{entry = "half", units = #lacis.size<1>}], index_bits = 32}} {
   // CPU-LABEL: half:
   // CPU:       vcvtph2ps
   // CPU:       $32767

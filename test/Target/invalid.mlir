@@ -45,7 +45,7 @@
 
 //--- good.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {args = [], output = {dtype = "f32", shape = []},
-    launches = [{entry = "f", units = []}], index_bits = 32}} {
+    launches = [{entry = "f", units = #lacis.size<1>}], index_bits = 32}} {
   func.func @f(%lo: i64, %hi: i64) { return }
 }
 //--- stage.mlir
@@ -55,20 +55,20 @@ func.func @f( {
 //--- record.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {
     args = [{kind = "operand", operand = 1, colour = "red"}], output = {dtype = "f32", shape = []},
-    launches = [{entry = "f", units = []}], index_bits = 32}} {}
+    launches = [{entry = "f", units = #lacis.size<1>}], index_bits = 32}} {}
 //--- entry.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {args = [], output = {dtype = "f32", shape = []},
-    launches = [{entry = "other", units = []}], index_bits = 32}} {
+    launches = [{entry = "other", units = #lacis.size<1>}], index_bits = 32}} {
   func.func @f(%lo: i64, %hi: i64) { return }
 }
 //--- arguments.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {args = [], output = {dtype = "f32", shape = []},
-    launches = [{entry = "f", units = []}], index_bits = 32}} {
+    launches = [{entry = "f", units = #lacis.size<1>}], index_bits = 32}} {
   func.func @f(%lo: i64) { return }
 }
 //--- block.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {args = [], output = {dtype = "f32", shape = []},
-    launches = [{entry = "f", grid = [[], [], []], block = [1, 1, 1]}], index_bits = 32}} {
+    launches = [{entry = "f", grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [1, 1, 1]}], index_bits = 32}} {
   func.func @f() attributes {lacis.gpu_kernel, lacis.block = array<i64: 1>} { return }
 }
 //--- order.ll
@@ -79,10 +79,10 @@ define void @f(i64 %lo, i64 %hi) {
   ret void
 }
 !lacis.artifact = !{!0}
-!0 = !{!"{\22format_version\22:3,\22target\22:\22cpu\22,\22kind\22:\22none\22,\22args\22:[],\22output\22:{\22dtype\22:\22f32\22,\22shape\22:[]},\22launches\22:[{\22entry\22:\22f\22,\22units\22:[]}],\22index_bits\22:32}"}
+!0 = !{!"{\22format_version\22:4,\22target\22:\22cpu\22,\22kind\22:\22none\22,\22args\22:[],\22output\22:{\22dtype\22:\22f32\22,\22shape\22:[]},\22launches\22:[{\22entry\22:\22f\22,\22units\22:1}],\22index_bits\22:32}"}
 //--- call.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {args = [], output = {dtype = "f32", shape = []},
-    launches = [{entry = "f", units = []}], index_bits = 32}} {
+    launches = [{entry = "f", units = #lacis.size<1>}], index_bits = 32}} {
   llvm.func @puts(!llvm.ptr) -> i32
   func.func @f(%lo: i64, %hi: i64) {
     %p = llvm.inttoptr %lo : i64 to !llvm.ptr

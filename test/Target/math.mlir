@@ -15,7 +15,7 @@
 //--- good.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
-  launches = [{entry = "all", units = []}], index_bits = 32}} {
+  launches = [{entry = "all", units = #lacis.size<1>}], index_bits = 32}} {
   func.func @all(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %y: !llvm.ptr {llvm.noalias}, %lo: i64, %hi: i64) {
     %v = llvm.load %x : !llvm.ptr -> vector<8xf32>
     %a = math.exp %v : vector<8xf32>
@@ -42,7 +42,7 @@ module attributes {lacis.stage = "target", lacis.artifact = {
 //--- approximate.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
-  launches = [{entry = "half", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+  launches = [{entry = "half", grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
   func.func @half(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %y: !llvm.ptr {llvm.noalias})
       attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} {
     %v = llvm.load %x : !llvm.ptr -> f32
@@ -56,7 +56,7 @@ module attributes {lacis.stage = "target", lacis.artifact = {
 //--- bad.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}], output = {dtype = "f32", shape = []},
-  launches = [{entry = "sine", units = []}], index_bits = 32}} {
+  launches = [{entry = "sine", units = #lacis.size<1>}], index_bits = 32}} {
   func.func @sine(%x: !llvm.ptr, %lo: i64, %hi: i64) {
     %v = llvm.load %x : !llvm.ptr -> f32
     %a = math.sin %v : f32 loc("train.py":7:2)

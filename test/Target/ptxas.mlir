@@ -15,7 +15,7 @@
 // NONE: error: {{.*}}.none failed
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
-  launches = [{entry = "gelu", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+  launches = [{entry = "gelu", grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
   func.func @gelu(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %y: !llvm.ptr {llvm.noalias})
       attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} {
     %v = llvm.load %x : !llvm.ptr -> f64

@@ -13,7 +13,7 @@
 
 module attributes {lacis.stage = "target", lacis.artifact = {
   args = [{kind = "operand", operand = 1}, {kind = "output"}], output = {dtype = "f32", shape = []},
-  launches = [{entry = "copy", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+  launches = [{entry = "copy", grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
   func.func @copy(%x: !llvm.ptr {llvm.noalias, llvm.readonly}, %y: !llvm.ptr {llvm.noalias})
       attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} {
     %v = llvm.load %x : !llvm.ptr -> f32

@@ -3,7 +3,7 @@
 
 // A nest that joins the launch of the next has the first blocks, by a sum of sizes that is known before; each block has one
 // nest.
-// CHECK:       launches = [{beside = {{\[\[}}{{.*}}]], block = [4, 1, 1], entry = "rows_1", grid = [
+// CHECK:       launches = [{beside = [{{.*}}], block = [4, 1, 1], entry = "rows_1", grid = [
 // CHECK-NOT:   func.func @rows_0
 // CHECK-LABEL: func.func @rows_1(
 // CHECK-SAME:    %[[LISTED:[^:]*]]: i32, %{{[^:]*}}: i32)
@@ -18,9 +18,9 @@
 // CHECK:         %[[REST:.*]] = arith.cmpi ult, %[[OWN]]
 // CHECK:         scf.if %[[REST]]
 // CHECK:           llvm.store
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#one = #lacis.size<1>
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @rows(%y: !llvm.ptr, %v: f32, %listed: i32, %all: i32) attributes {lacis.kernel} {
@@ -47,9 +47,9 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#one = #lacis.size<1>
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @rows(%y: !llvm.ptr, %v: f32, %listed: i32, %all: i32) attributes {lacis.kernel} {
@@ -76,9 +76,9 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#one = #lacis.size<1>
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   // expected-error @below {{bind: nests that share a launch have blocks of}}

@@ -69,7 +69,7 @@ func.func @groups() attributes {lacis.gpu_kernel} {
 
 // -----
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @unread(%y: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
   lacis.roles producer {

@@ -3,7 +3,7 @@
 
 // Boxes that sm_90a does not copy.
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @float32(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
   lacis.roles producer {
     lacis.yield
@@ -18,7 +18,7 @@ func.func @float32(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_ker
 
 // -----
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @computed(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
   lacis.roles producer {
@@ -35,7 +35,7 @@ func.func @computed(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
 
 // -----
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @box(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<2, <320x64xbf16>>
   lacis.roles producer {
@@ -51,7 +51,7 @@ func.func @box(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
 
 // -----
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @of_nothing(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
   lacis.roles producer {

@@ -10,7 +10,7 @@
 module {}
 
 //--- grid.mlir
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#one = #lacis.size<1>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @k() attributes {lacis.kernel} {
@@ -28,7 +28,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#one = #lacis.size<1>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @k(%n: i32) attributes {lacis.kernel} {
@@ -44,7 +44,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#one = #lacis.size<1>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @k() attributes {lacis.kernel} {
@@ -62,7 +62,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#one = #lacis.size<1>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @k(%x: f32) attributes {lacis.kernel} {
@@ -82,7 +82,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#one = #lacis.size<1>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @k(%x: f32) attributes {lacis.kernel} {

@@ -63,7 +63,7 @@ func.func @entries(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
 }
 
 //--- ampere.mlir
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @load(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
   %ring = lacis.ring : !lacis.ring<2, <64x64xf32>>
   lacis.roles producer {
@@ -94,7 +94,7 @@ func.func @read() attributes {lacis.gpu_kernel} {
 
 // -----
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @store(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
   lacis.roles producer {
     lacis.yield

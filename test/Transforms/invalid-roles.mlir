@@ -52,7 +52,7 @@ func.func @columns(%zero: f32) attributes {lacis.gpu_kernel} {
 
 // -----
 
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @groups(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
   lacis.roles producer {
     lacis.yield

@@ -2,7 +2,7 @@
 // RUN: lacis-opt %s -verify-diagnostics -lacis-map-to-grid
 
 // Each of two arrays fits into the shared memory of a block alone.
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
+#one = #lacis.size<1>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   llvm.mlir.global internal @tile() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<40000 x i8>

@@ -13,8 +13,8 @@
 // CHECK:         %[[LAST:.*]] = nvvm.shfl.sync up
 // CHECK:         %[[CARRIED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[START]]
 // CHECK:         arith.addf %[[CARRIED]], %[[OWN]]
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#one = #lacis.size<1>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @segments(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {
@@ -38,7 +38,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @sum(%x: f32, %y: !llvm.ptr) attributes {lacis.kernel} {

@@ -8,8 +8,8 @@
 // CHECK-COUNT-5: nvvm.shfl.sync bfly
 // CHECK:         arith.addf
 // CHECK:         llvm.store
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#one = #lacis.size<1>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @sum(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {
@@ -43,8 +43,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 // CHECK:         %[[MEMBERS:.*]] = arith.shli %{{.*}}, %[[FIRST]]
 // CHECK-COUNT-3: nvvm.shfl.sync bfly %[[MEMBERS]]
 // CHECK-NOT:     nvvm.shfl.sync
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#eight = [{arg = -1 : i64, div = 1 : i64, mul = 8 : i64}]
+#four = #lacis.size<4>
+#eight = #lacis.size<8>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @rows(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {
@@ -77,8 +77,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 // CHECK:         %[[MEMBERS:.*]] = arith.shli %[[APART]], %[[FIRST]]
 // CHECK-COUNT-4: nvvm.shfl.sync bfly %[[MEMBERS]]
 // CHECK-NOT:     nvvm.shfl.sync
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#eight = [{arg = -1 : i64, div = 1 : i64, mul = 8 : i64}]
+#four = #lacis.size<4>
+#eight = #lacis.size<8>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @vectors(%x: !llvm.ptr, %y: !llvm.ptr, %start: vector<2xf32>) attributes {lacis.kernel} {
@@ -101,7 +101,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 }
 // -----
 
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
+#four = #lacis.size<4>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @few(%y: !llvm.ptr, %v: f32) attributes {lacis.kernel} {

@@ -5,7 +5,7 @@
 // CPU:      lacis.artifact = {args = [
 // CPU-SAME:   kind = "dim", operand = 0
 // CPU-SAME:   kind = "storage", name = "pos1", operand = 0
-// CPU-SAME:   launches = [{entry = "sums_0", units = [{arg = [[N:[0-9]+]] : i64, div = 1 : i64, mul = 1 : i64}]}]
+// CPU-SAME:   launches = [{entry = "sums_0", units = #lacis.size<arg [[N:[0-9]+]]>}]
 // CPU:      func.func @sums_0(
 // CPU:        %[[UNIT:.*]] = arith.trunci
 // CPU:        llvm.getelementptr

@@ -19,8 +19,8 @@
 // CHECK:           arith.cmpi ult, %[[ROW]]
 // CHECK:           nvvm.shfl.sync
 // CHECK:           llvm.store {{.*}} : vector<4xi32>
-#rows = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
-#columns = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#rows = #lacis.size<arg 1>
+#columns = #lacis.size<32>
 !ring = !lacis.ring<2, <64x64xbf16>, <2x64x64xbf16>>
 !tile = !lacis.tile<64x64xbf16>
 !list = !lacis.tile<2x64x64xbf16>

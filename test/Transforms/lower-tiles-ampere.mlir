@@ -6,7 +6,7 @@
 // CHECK-LABEL: func @product(
 // CHECK-SAME:    %[[X:[^:]*]]: !llvm.ptr, %[[N:[^:]*]]: i64
 // CHECK-SAME:    lacis.block = array<i64: 256, 1, 1>, lacis.blocks_per_processor = 1
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i64}, {dim = 0 : i64, kind = "dim", operand = 0 : i64}],
                                      launches = [{block = [1], entry = "product", shared = 0 : i64}]}} {
   func.func @product(%x: !llvm.ptr, %n: i64, %rounds: i32) attributes {lacis.gpu_kernel, lacis.block = array<i64: 1, 1, 1>} {

@@ -20,7 +20,7 @@
 // CHECK-NEXT:    nvvm.barrier
 // CHECK:         scf.for %{{.*}} = %[[ROW]] to
 // CHECK-NOT:     lacis.roles
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 module attributes {lacis.artifact = {launches = [{entry = "product", block = [1, 1, 1], shared = 0 : i64}]}} {
   func.func @product(%x: !llvm.ptr, %n: i64, %rounds: i32) attributes {lacis.gpu_kernel} {
     %c0 = arith.constant 0 : i32

@@ -20,7 +20,7 @@
 // CHECK:         scf.if
 // CHECK:         arith.mulf
 // CHECK:         stmatrix
-#size = [{of = "dim", operand = 0 : i64, dim = 0 : i64}]
+#size = #lacis.size<64>
 !ring = !lacis.ring<2, <64x64xbf16>>
 !tile = !lacis.tile<64x64xbf16>
 !acc = !lacis.acc<64x64xf32>

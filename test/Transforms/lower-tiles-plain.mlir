@@ -39,7 +39,7 @@
 // CHECK:                 llvm.store
 // CHECK:           arith.truncf
 // CHECK-NOT:       lacis.
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 func.func @product(%x: !llvm.ptr, %n: i64, %rounds: i32) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32

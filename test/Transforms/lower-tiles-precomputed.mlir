@@ -27,7 +27,7 @@
 // WARPS:         mma.sync
 // PLAIN-LABEL: func.func @begin(
 // PLAIN:         llvm.load {{.*}} : !llvm.ptr -> f32
-#size = [{arg = 2 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 2>
 !ring = !lacis.ring<2, <64x64xbf16>>
 !tile = !lacis.tile<64x64xbf16>
 !acc = !lacis.acc<64x64xf32>

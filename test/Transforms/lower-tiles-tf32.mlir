@@ -4,7 +4,7 @@
 // In TF32 warps multiply what is transposed, on every architecture. Lines along the contraction are matrices of eight rows and four elements;
 // transposed ones are read element by element, because no instruction transposes 32 bits.
 // CHECK-LABEL: func @product(
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i64}, {dim = 0 : i64, kind = "dim", operand = 0 : i64}],
                                      launches = [{block = [1], entry = "product", shared = 0 : i64}]}} {
   func.func @product(%x: !llvm.ptr, %n: i64) attributes {lacis.gpu_kernel, lacis.block = array<i64: 1, 1, 1>} {
@@ -41,7 +41,7 @@ module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i6
 // Lines of 64 rows along the contraction are for a warpgroup: the copies round, and a result is stored as it is.
 // CHECK:       tensor_maps = [{box = [32, 64], dtype = "tf32"
 // CHECK-LABEL: func @upright(
-#size = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
+#size = #lacis.size<arg 1>
 module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i64}, {dim = 0 : i64, kind = "dim", operand = 0 : i64}],
                                      launches = [{block = [1], entry = "upright", shared = 0 : i64}]}} {
   func.func @upright(%x: !llvm.ptr, %n: i64) attributes {lacis.gpu_kernel, lacis.block = array<i64: 1, 1, 1>} {

@@ -7,13 +7,13 @@
 // CHECK: sizes = [{multiple = 8 : i64, name = "i"}, {name = "j"}, {name = "b", value = 3 : i64}, {name = ""}]
 // CHECK-SAME: tensors = [
 // The packed operand's logical sizes, the dense operand, the output:
-// CHECK-SAME: {dims = [{size = [{arg = 0 : i64}]}, {size = [{arg = 1 : i64}]}], operand = 0 : i64}
-// CHECK-SAME: {dims = [{size = [{arg = 2 : i64}]}, {size = [{arg = 1 : i64}]}], dtype = "f32", operand = 1 : i64}
-// CHECK-SAME: {dims = [{size = [{arg = 2 : i64}]}, {size = [{arg = 0 : i64}]}], dtype = "f32", operand = -1 : i64}
+// CHECK-SAME: {dims = [#lacis.size<arg 0>, #lacis.size<arg 1>], operand = 0 : i64}
+// CHECK-SAME: {dims = [#lacis.size<arg 2>, #lacis.size<arg 1>], dtype = "f32", operand = 1 : i64}
+// CHECK-SAME: {dims = [#lacis.size<arg 2>, #lacis.size<arg 0>], dtype = "f32", operand = -1 : i64}
 // The positions of ceildiv(i, 4) rows of blocks, and one more; a coordinate and a block of values for each entry:
-// CHECK-SAME: {dims = [{plus = 1 : i64, size = [{arg = 0 : i64, div = 4 : i64}]}], dtype = "i32", name = "pos1", operand = 0 : i64}
-// CHECK-SAME: {dims = [{size = [{arg = 3 : i64}]}], dtype = "i32", name = "crd1", operand = 0 : i64}
-// CHECK-SAME: {dims = [{size = [{arg = 3 : i64}]}, {size = [{arg = -1 : i64, mul = 4 : i64}]}, {size = [{arg = -1 : i64, mul = 4 : i64}]}], dtype = "f32", name = "values", operand = 0 : i64}
+// CHECK-SAME: {dims = [#lacis.size<ceildiv(arg 0, 4) + 1>], dtype = "i32", name = "pos1", operand = 0 : i64}
+// CHECK-SAME: {dims = [#lacis.size<arg 3>], dtype = "i32", name = "crd1", operand = 0 : i64}
+// CHECK-SAME: {dims = [#lacis.size<arg 3>, #lacis.size<4>, #lacis.size<4>], dtype = "f32", name = "values", operand = 0 : i64}
 func.func @linear(%w: tensor<?x?xf32, #w> {lacis.name = "w", lacis.divisible = array<i64: 8, 1>},
                   %x: tensor<3x?xf32> {lacis.name = "x"}) -> tensor<3x?xf32> attributes {lacis.kernel, lacis.steps = []} {
   %c0 = arith.constant 0 : index

@@ -10,7 +10,7 @@
 // CHECK:         %[[KEPT:.*]] = lacis.map %{{.*}}, %[[ENTRIES]] {
 // CHECK:           %[[IS:.*]] = arith.cmpf oeq
 // CHECK:           arith.select %[[IS]]
-// CHECK:         lacis.store_tile %[[KEPT]] to %{{.*}}[%[[ROW]], %{{.*}}] {shape = {{\[\[}}{{.*}}mul = 64 : i64}]], type = bf16}
+// CHECK:         lacis.store_tile %[[KEPT]] to %{{.*}}[%[[ROW]], %{{.*}}] {shape = [#lacis.size<arg {{[0-9]+}} * 64>, #lacis.size<64>], type = bf16}
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @padding(%w: tensor<?x?xi1, #bsr> {lacis.name = "w", lacis.axes = ["i", "j"]},
                    %bias: tensor<?xbf16> {lacis.name = "bias", lacis.axes = ["i"]},

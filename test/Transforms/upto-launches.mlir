@@ -2,9 +2,9 @@
 // RUN: lacis-opt %s -lacis-to-target=target=cpu | FileCheck %s
 
 // A nest for small sizes is a launch whose number of units is 0 unless the size is in its range.
-// CHECK:      launches = [{entry = "linear_0", units = [{{.*}}upto = 1 : i64}]
-// CHECK-SAME: entry = "linear_1", units = [{{.*}}above = 1 : i64{{.*}}upto = 4 : i64}]
-// CHECK-SAME: entry = "linear_2", units = [{{.*}}above = 4 : i64, arg = {{[0-9]+}} : i64, div = 1 : i64, mul = 1 : i64}]
+// CHECK:      launches = [{entry = "linear_0", units = #lacis.size<(arg [[B:[0-9]+]] in [0, 1])
+// CHECK-SAME: entry = "linear_1", units = #lacis.size<(arg [[B]] in [2, 4])
+// CHECK-SAME: entry = "linear_2", units = #lacis.size<(arg [[B]] in [5, ?])
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @linear(%w: tensor<?x?xf32, #csr>, %x: tensor<?x?xf32>, %init: tensor<?x?xf32>) -> tensor<?x?xf32>
     attributes {lacis.kernel, lacis.steps = [#lacis.upto<loop = "b", most = 1>, #lacis.upto<loop = "b", most = 4>]} {

@@ -12,8 +12,8 @@
 // CHECK-NEXT:    nvvm.barrier
 // CHECK:         scf.if %[[INSIDE]] {
 // CHECK:           llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @guarded(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32, %n: i32) attributes {lacis.kernel} {
@@ -49,7 +49,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 // CHECK:           scf.if
 // CHECK:             llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr{{$}}
 // CHECK:           nvvm.barrier
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
+#four = #lacis.size<4>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @again(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32, %n: i32) attributes {lacis.kernel} {
@@ -72,8 +72,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 
 // -----
 
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @rounds(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {

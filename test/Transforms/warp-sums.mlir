@@ -10,9 +10,9 @@
 // CHECK:         scf.if
 // CHECK-COUNT-4:   llvm.load %{{.*}} : !llvm.ptr<3> -> f32
 // CHECK:           llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr
-#one = [{arg = -1 : i64, div = 1 : i64, mul = 1 : i64}]
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#one = #lacis.size<1>
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @sum(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {
@@ -46,8 +46,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 // CHECK:         llvm.store %{{.*}}, %{{.*}} : vector<4xf32>, !llvm.ptr<3>
 // CHECK:         nvvm.barrier
 // CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xf32>
-#four = [{arg = -1 : i64, div = 1 : i64, mul = 4 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#four = #lacis.size<4>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @vectors(%x: !llvm.ptr, %y: !llvm.ptr, %start: vector<4xf32>) attributes {lacis.kernel} {
@@ -82,8 +82,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
 // CHECK-COUNT-4:   llvm.load %{{.*}} : !llvm.ptr<3> -> f32
 // CHECK-COUNT-2:   llvm.store %{{.*}}, %{{.*}} : f32, !llvm.ptr{{$}}
 // CHECK-NOT:     scf.if
-#two = [{arg = -1 : i64, div = 1 : i64, mul = 2 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#two = #lacis.size<2>
+#lanes = #lacis.size<32>
 module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_bits = 32 : i64,
     output = {dtype = "f32", shape = []}, workspace = []}} {
   func.func @shared(%x: !llvm.ptr, %y: !llvm.ptr, %start: f32) attributes {lacis.kernel} {

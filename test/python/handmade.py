@@ -48,18 +48,14 @@ def sealed(text: bytes, code: bytes) -> bytes:
     return content + hashlib.sha256(content).digest()
 
 
-def dim(arg: int, div: int = 1, mul: int = 1) -> list[dict]:
-    return [{"arg": arg, "div": div, "mul": mul}]
-
-
-def same(size: int) -> dict:
-    return {"size": dim(size)}
+def dim(arg: int) -> dict:
+    return {"arg": arg}
 
 
 def csr_header(**changes) -> dict:
     """The header of CSR_LINEAR: y[b, i] = sum over j of w[i, j] x[b, j]."""
     header = {
-        "format_version": 3,
+        "format_version": 4,
         "target": "cpu",
         "kind": "object",
         "args": [
@@ -75,12 +71,12 @@ def csr_header(**changes) -> dict:
         ],
         "sizes": [{"name": "b"}, {"name": "i"}, {"name": "j"}, {"name": ""}],
         "tensors": [
-            {"operand": 0, "dims": [same(1), same(2)]},
-            {"operand": 0, "name": "pos1", "dtype": "i32", "dims": [{"size": dim(1), "plus": 1}]},
-            {"operand": 0, "name": "crd1", "dtype": "i32", "dims": [same(3)]},
-            {"operand": 0, "name": "values", "dtype": "f32", "dims": [same(3)]},
-            {"operand": 1, "dtype": "f32", "dims": [same(0), same(2)]},
-            {"operand": -1, "dtype": "f32", "dims": [same(0), same(1)]},
+            {"operand": 0, "dims": [dim(1), dim(2)]},
+            {"operand": 0, "name": "pos1", "dtype": "i32", "dims": [{"sum": [dim(1), 1]}]},
+            {"operand": 0, "name": "crd1", "dtype": "i32", "dims": [dim(3)]},
+            {"operand": 0, "name": "values", "dtype": "f32", "dims": [dim(3)]},
+            {"operand": 1, "dtype": "f32", "dims": [dim(0), dim(2)]},
+            {"operand": -1, "dtype": "f32", "dims": [dim(0), dim(1)]},
         ],
         "output": {"dtype": "f32", "shape": [dim(5), dim(6)]},
         "workspace": [],

@@ -5,6 +5,7 @@
 #define LACIS_RUNTIME_LAUNCHPLAN_H
 
 #include "lacis-c/lacis_runtime.h"
+#include "lacis/Target/Artifact.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
@@ -12,10 +13,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace lacis {
-struct Artifact;
-}
 
 namespace lacis::runtime {
 
@@ -109,23 +106,10 @@ private:
     unsigned index;
     unsigned dim;
   };
-  struct Factor {
-    int64_t arg;
-    int64_t div;
-    int64_t mul;
-    int64_t add;
-    std::vector<Factor> of; // the product that is divided, in place of an argument
-    int64_t above = -1;     // a condition where one of these is not negative, see Artifact::Factor
-    int64_t upto = -1;
-
-    bool isCondition() const { return above >= 0 || upto >= 0; }
-  };
-  using Size = llvm::SmallVector<Factor, 2>;
-  /// What a dimension must be: one shared size as it is, or a product of factors of shared sizes and `plus` more.
+  /// What a dimension must be: one shared size as it is, or a size of shared sizes.
   struct Dimension {
     int64_t shared = -1;
     Size size;
-    int64_t plus = 0;
   };
   /// What is known of one tensor; the packed operand's own rule is about its logical sizes.
   struct Rule {
@@ -161,7 +145,6 @@ private:
   using SharedSizes = llvm::SmallVector<uint64_t, 16>;
   friend class PlanBuilder;
 
-  static int64_t evaluateSize(llvm::ArrayRef<Factor> size, llvm::ArrayRef<uint64_t> values);
   const Rule &ruleOf(Room room, unsigned index) const;
   static const lacis_tensor_view &viewOf(Room room, unsigned index, const lacis_launch_args &args);
   llvm::Error checkCounts(const lacis_launch_args &args) const;

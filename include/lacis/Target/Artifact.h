@@ -4,34 +4,20 @@
 #ifndef LACIS_TARGET_ARTIFACT_H
 #define LACIS_TARGET_ARTIFACT_H
 
+#include "lacis/Target/Size.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace lacis {
 
 struct Artifact {
-  static constexpr int64_t currentVersion = 3;
-
-  /// One factor of a size: ceildiv(value + add, div) * mul, of argument `arg`, of the product of `of` where that is not
-  /// empty, or the constant `mul` where `arg` is -1. With a limit it is a condition: 1 where above < value <= upto (-1:
-  /// no limit), else 0.
-  struct Factor {
-    int64_t arg = -1;
-    int64_t div = 1;
-    int64_t mul = 1;
-    int64_t add = 0;
-    std::vector<Factor> of = {};
-    int64_t above = -1;
-    int64_t upto = -1;
-
-    bool isCondition() const { return above >= 0 || upto >= 0; }
-  };
-  /// The product of its factors.
-  using Size = std::vector<Factor>;
+  static constexpr int64_t currentVersion = 4;
 
   /// Where the value of one kernel argument comes from.
   struct Argument {
@@ -54,12 +40,6 @@ struct Artifact {
     int64_t most = -1;    // the number of the size that it may not exceed; -1: none
   };
 
-  /// What a dimension must be: the product of `size`, whose factors are numbers of shared sizes, and `plus` more.
-  struct Dimension {
-    Size size;
-    int64_t plus = 0;
-  };
-
   /// What the launcher checks of a tensor: its dtype, and its dimensions where `shaped` says that they are known.
   struct Tensor {
     int64_t operand = 0; // -1 is the output
@@ -70,7 +50,7 @@ struct Artifact {
     std::string dtype; // empty: anything
     bool shaped = false;
     bool optional = false; // an empty list may stand for it
-    std::vector<Dimension> dims;
+    std::vector<Size> dims; // of numbers of shared sizes
   };
 
   /// A matrix as a copy engine sees it: rows of neighbours behind a pointer, read or written in boxes.
@@ -95,7 +75,7 @@ struct Artifact {
     std::vector<int64_t> block;
     int64_t shared = 0;
     bool waits = false; // for the kernel before it: it may be started while that one ends
-    Size units;
+    std::optional<Size> units;
     std::vector<Size> beside; // blocks, or units, of nests that run before the function's own, in the same launch
   };
 

@@ -2,6 +2,7 @@
 /// \file
 /// Loads into tiles: each thread of the producer copies chunks of 16 bytes, those outside of the matrix as zeros.
 #include "../Addressing.h"
+#include "../EmitSize.h"
 #include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
@@ -17,7 +18,8 @@ Matrix RoleLowering::matrixOf(Value pointer, ArrayAttr shape) {
   Matrix &matrix = matrices[pointer];
   if (!matrix.pointer) {
     OpBuilder b(kernel.getBody());
-    matrix = {pointer, sizeOf(b, kernel, cast<ArrayAttr>(shape[0])), sizeOf(b, kernel, cast<ArrayAttr>(shape[1]))};
+    auto size = [&](Attribute axis) { return emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>(axis)); };
+    matrix = {pointer, size(shape[0]), size(shape[1])};
   }
   return matrix;
 }

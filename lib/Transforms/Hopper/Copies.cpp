@@ -2,6 +2,7 @@
 /// \file
 /// Loads into tiles behind barriers, and stores of accumulators through shared memory.
 #include "../Addressing.h"
+#include "../EmitSize.h"
 #include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
@@ -119,14 +120,14 @@ void RoleLowering::storeSingles(OpBuilder &b, StoreTileOp op) {
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
   Value row = wide(i.add(mapping.lookupOrDefault(op.getIndices()[0]), pair));
   Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), i.add(i.multiply(group.warp, 16), eighth));
-  Value pitch = sizeOf(b, kernel, cast<ArrayAttr>((*op.getShape())[1]));
-  auto left = [&](ArrayAttr size,
+  Value pitch = emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>((*op.getShape())[1]));
+  auto left = [&](Attribute size,
                   Value from) -> Value { // how many lines there are from `from` on, as far as it matters
-    Value count = arith::SubIOp::create(b, loc, sizeOf(b, kernel, size), from);
+    Value count = arith::SubIOp::create(b, loc, emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>(size)), from);
     return castInteger(b, loc, arith::MinSIOp::create(b, loc, count, i.constant64(1 << 20)), b.getI32Type());
   };
-  Value rows = left(cast<ArrayAttr>((*op.getShape())[0]), row);
-  Value columns = left(cast<ArrayAttr>((*op.getShape())[1]), wide(column));
+  Value rows = left((*op.getShape())[0], row);
+  Value columns = left((*op.getShape())[1], wide(column));
   Value start = sum(b, mul(b, row, pitch), wide(column)), next = mul(b, pitch, i.constant64(8));
   Value matrix = mapping.lookupOrDefault(op.getTarget());
   for (int64_t eight = 0; eight < op.getValue().getType().getColumns() / 8; ++eight) {

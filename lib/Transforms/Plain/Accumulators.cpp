@@ -228,7 +228,7 @@ void TileLoops::loadEntries(LoadEntriesOp op) {
 
 void TileLoops::storeAt(OpBuilder &b, Location loc, Value target, ArrayAttr shape, Type element, Value row,
                         Value column, Value value) {
-  Value rows = size(cast<ArrayAttr>(shape[0])), columns = size(cast<ArrayAttr>(shape[1]));
+  Value rows = size(shape[0]), columns = size(shape[1]);
   Value inside = arith::AndIOp::create(b, loc, less(b, row, rows), less(b, column, columns));
   OpBuilder then = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
   if (!element.isF32())

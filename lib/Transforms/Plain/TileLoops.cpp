@@ -3,6 +3,7 @@
 /// Structure and loads of a role in plain loops: places of the ring vanish, loops and tests hand accumulators on in
 /// memory.
 #include "TileLoops.h"
+#include "../EmitSize.h"
 #include "../Addressing.h"
 #include "../Roles/Reads.h"
 
@@ -46,9 +47,9 @@ void TileLoops::loop(OpBuilder &b, Value begin, Value end, Value step, Body body
   body(in, made.getInductionVar());
 }
 
-Value TileLoops::size(ArrayAttr factors) {
-  Value &known = sizes[factors];
-  return known ? known : known = sizeOf(entry, kernel, factors);
+Value TileLoops::size(Attribute size) {
+  Value &known = sizes[size];
+  return known ? known : known = emitSize(entry, kernel.getLoc(), kernel, cast<SizeAttr>(size));
 }
 
 Value TileLoops::allocate(Type element, int64_t count) {
@@ -267,7 +268,7 @@ void TileLoops::loadTile(LoadTileOp op) {
   OpBuilder b(op);
   TileType tile = op.getTile().getType();
   Type element = tile.getElementType();
-  Value rows = size(cast<ArrayAttr>((*op.getShape())[0])), columns = size(cast<ArrayAttr>((*op.getShape())[1]));
+  Value rows = size((*op.getShape())[0]), columns = size((*op.getShape())[1]);
   Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]),
         to = tileAt(b, op.getTile(), op.getPlace());
   int64_t count = op.getPlace() ? 1 : tile.getCount();

@@ -115,7 +115,7 @@ private:
   mlir::Value less(mlir::OpBuilder &b, mlir::Value x, mlir::Value y);
   mlir::Value address(mlir::OpBuilder &b, mlir::Value base, mlir::Type element, mlir::Value index);
   void loop(mlir::OpBuilder &b, mlir::Value begin, mlir::Value end, mlir::Value step, Body body);
-  mlir::Value size(mlir::ArrayAttr factors);
+  mlir::Value size(mlir::Attribute size);
 
   mlir::func::FuncOp kernel;
   mlir::Location loc;

@@ -8,28 +8,6 @@
 using namespace mlir;
 using namespace lacis;
 
-Value lacis::sizeOf(OpBuilder &b, func::FuncOp kernel, ArrayAttr factors) {
-  Location loc = kernel.getLoc();
-  auto constant = [&](int64_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value)); };
-  Value product = constant(1);
-  for (auto factor : factors.getAsRange<DictionaryAttr>()) {
-    auto number = [&](StringRef key) {
-      auto value = factor.getAs<IntegerAttr>(key);
-      return value ? value.getInt() : 0;
-    };
-    auto of = factor.getAs<ArrayAttr>("of");
-    Value whole = of                   ? sizeOf(b, kernel, of)
-                  : number("arg") >= 0 ? castInteger(b, loc, kernel.getArgument(number("arg")), b.getI64Type())
-                                       : constant(1);
-    if (number("add") != 0)
-      whole = arith::AddIOp::create(b, loc, whole, constant(number("add")));
-    if (number("div") != 1)
-      whole = arith::CeilDivUIOp::create(b, loc, whole, constant(number("div")));
-    product = arith::MulIOp::create(b, loc, product, arith::MulIOp::create(b, loc, whole, constant(number("mul"))));
-  }
-  return product;
-}
-
 Value lacis::elementOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
   auto guard = scf::IfOp::create(b, loc, type, inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());

@@ -8,8 +8,6 @@
 
 namespace lacis {
 
-/// A number of the kernel's arguments, as the artifact says it; i64.
-mlir::Value sizeOf(mlir::OpBuilder &b, mlir::func::FuncOp kernel, mlir::ArrayAttr factors);
 /// The element at `index`, of `type`; 0 unless `inside`.
 mlir::Value elementOr0(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value index, mlir::Type type,
                        mlir::Value inside);

@@ -4,21 +4,21 @@
 # Rows are sets of steps, 32 in a word. Each unit of the range, or block of the grid, orders the rows of one matrix. It
 # keeps how many steps each row has (-1 once the row has its place), and those that the rows of a panel have so far.
 GROUP_ROWS = """
-#matrices = [{arg = 0 : i64, div = 1 : i64, mul = 1 : i64}]
-#rows = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
-#width = [{arg = 2 : i64}]
+#matrices = #lacis.size<arg 0>
+#rows = #lacis.size<arg 1>
+#width = #lacis.size<arg 2>
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 1 : i64},
             {kind = "dim", operand = 0 : i64, dim = 2 : i64}, {kind = "operand", operand = 0 : i64},
             {kind = "operand", operand = 1 : i64}, {kind = "workspace", index = 0 : i64},
             {kind = "workspace", index = 1 : i64}, {kind = "output"}],
     index_bits = 32 : i64, output = {dtype = "i32", shape = [#matrices, #rows], zero = false},
-    workspace = [{bytes = [{arg = 0 : i64, mul = 4 : i64}, {arg = 1 : i64}]},
-                 {bytes = [{arg = 0 : i64, mul = 4 : i64}, {arg = 2 : i64}]}],
+    workspace = [{bytes = #lacis.size<arg 0 * 4 * arg 1>},
+                 {bytes = #lacis.size<arg 0 * 4 * arg 2>}],
     sizes = [{name = "matrices"}, {name = "rows"}, {name = "width"}],
-    tensors = [{dims = [{size = #matrices}, {size = #rows}, {size = #width}], dtype = "i32", operand = 0 : i64},
-               {dims = [{size = #rows}], dtype = "i32", operand = 1 : i64},
-               {dims = [{size = #matrices}, {size = #rows}], dtype = "i32", operand = -1 : i64}]}} {
+    tensors = [{dims = [#matrices, #rows, #width], dtype = "i32", operand = 0 : i64},
+               {dims = [#rows], dtype = "i32", operand = 1 : i64},
+               {dims = [#matrices, #rows], dtype = "i32", operand = -1 : i64}]}} {
   func.func @group_rows(%matrices: i32, %rows: i32, %width: i32, %words: !llvm.ptr {llvm.noalias, llvm.readonly},
                         %begins: !llvm.ptr {llvm.noalias, llvm.readonly}, %sizes: !llvm.ptr {llvm.noalias},
                         %covered: !llvm.ptr {llvm.noalias}, %to: !llvm.ptr {llvm.noalias})

@@ -5,11 +5,11 @@
 # and worker w is node `workers + w`. Each unit of the range, or block of the grid, hands out the items of one row of
 # costs: it keeps a tree of all whole groups before (the second), and one in which the list of a group ends (the first).
 HAND_OUT = """
-#n = [{arg = 0 : i64}]
-#workers = [{arg = 1 : i64}]
-#groups = [{arg = 2 : i64}]
-#rows = [{arg = 3 : i64, div = 1 : i64, mul = 1 : i64}]
-#most = [{arg = 4 : i64}]
+#n = #lacis.size<arg 0>
+#workers = #lacis.size<arg 1>
+#groups = #lacis.size<arg 2>
+#rows = #lacis.size<arg 3>
+#most = #lacis.size<arg 4>
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 1 : i64}, {kind = "dim", operand = 1 : i64, dim = 0 : i64},
             {kind = "dim", operand = -1 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 0 : i64},
@@ -17,14 +17,14 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
             {kind = "operand", operand = 1 : i64}, {kind = "operand", operand = 2 : i64},
             {kind = "workspace", index = 0 : i64}, {kind = "workspace", index = 1 : i64}, {kind = "output"}],
     index_bits = 32 : i64, output = {dtype = "i32", shape = [#groups, #rows, #n, #most], zero = false},
-    workspace = [{bytes = [{arg = 1 : i64, mul = 32 : i64}, {arg = 3 : i64}]},
-                 {bytes = [{arg = 1 : i64, mul = 16 : i64}, {arg = 3 : i64}]}],
+    workspace = [{bytes = #lacis.size<arg 1 * 32 * arg 3>},
+                 {bytes = #lacis.size<arg 1 * 16 * arg 3>}],
     sizes = [{name = "n"}, {name = "workers"}, {name = "groups"}, {name = "rows"}, {name = "most"}],
-    tensors = [{dims = [{size = [{arg = 3 : i64}]}, {size = [{arg = 0 : i64}]}], dtype = "f64", operand = 0 : i64},
-               {dims = [{size = [{arg = 1 : i64}]}], dtype = "f64", operand = 1 : i64},
-               {dims = [{size = [{arg = 3 : i64}]}], dtype = "i32", operand = 2 : i64},
-               {dims = [{size = [{arg = 2 : i64}]}, {size = [{arg = 3 : i64}]}, {size = [{arg = 0 : i64}]},
-                        {size = [{arg = 4 : i64}]}], dtype = "i32", operand = -1 : i64}]}} {
+    tensors = [{dims = [#lacis.size<arg 3>, #lacis.size<arg 0>], dtype = "f64", operand = 0 : i64},
+               {dims = [#lacis.size<arg 1>], dtype = "f64", operand = 1 : i64},
+               {dims = [#lacis.size<arg 3>], dtype = "i32", operand = 2 : i64},
+               {dims = [#lacis.size<arg 2>, #lacis.size<arg 3>, #lacis.size<arg 0>,
+                        #lacis.size<arg 4>], dtype = "i32", operand = -1 : i64}]}} {
   func.func @hand_out(%n: i32, %workers: i32, %groups: i32, %rows: i32, %most: i32,
                       %cost: !llvm.ptr {llvm.noalias, llvm.readonly},
                       %start: !llvm.ptr {llvm.noalias, llvm.readonly},

@@ -4,19 +4,17 @@
 
 # A thread moves a unit of one or two words; 256 threads are a block, as many as leave each of them its registers.
 _TEXT = """
-#units = [{arg = 0 : i64, div = 1 : i64, mul = 1 : i64}]
-#room = [{arg = 1 : i64, div = 1 : i64, mul = 1 : i64}]
-#words = [{arg = -1 : i64, div = 1 : i64, mul = WORDS : i64}]
-#warps = [{arg = -1 : i64, div = 1 : i64, mul = 8 : i64}]
-#lanes = [{arg = -1 : i64, div = 1 : i64, mul = 32 : i64}]
+#units = #lacis.size<arg 0>
+#room = #lacis.size<arg 1>
+#words = #lacis.size<WORDS>
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 0 : i64}, {kind = "dim", operand = -1 : i64, dim = 0 : i64},
             {kind = "operand", operand = 0 : i64}, {kind = "operand", operand = 1 : i64}, {kind = "output"}],
     index_bits = 64 : i64, output = {dtype = "WORD", shape = [#room, #words], zero = false}, workspace = [],
     sizes = [{name = "units"}, {name = "room"}],
-    tensors = [{dims = [{size = #units}, {size = #words}], dtype = "WORD", operand = 0 : i64},
-               {dims = [{size = #units}], dtype = "i64", operand = 1 : i64},
-               {dims = [{size = #room}, {size = #words}], dtype = "WORD", operand = -1 : i64}]}} {
+    tensors = [{dims = [#units, #words], dtype = "WORD", operand = 0 : i64},
+               {dims = [#units], dtype = "i64", operand = 1 : i64},
+               {dims = [#room, #words], dtype = "WORD", operand = -1 : i64}]}} {
   func.func @scatter_units(%units: i64, %room: i64, %values: !llvm.ptr {llvm.noalias, llvm.readonly},
                            %places: !llvm.ptr {llvm.noalias, llvm.readonly}, %to: !llvm.ptr {llvm.noalias})
       attributes {lacis.kernel} {
@@ -45,9 +43,9 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
               llvm.store %value, %into {alignment = BYTES : i64} : UNIT, !llvm.ptr
             }
           }
-        } {lacis.bind = "lane", lacis.name = "u2", lacis.size = #lanes}
-      } {lacis.bind = "warp", lacis.name = "u1", lacis.size = #warps}
-    } {lacis.bind = "block.x", lacis.name = "u0", lacis.size = [{arg = 0 : i64, div = 256 : i64, mul = 1 : i64}]}
+        } {lacis.bind = "lane", lacis.name = "u2", lacis.size = #lacis.size<32>}
+      } {lacis.bind = "warp", lacis.name = "u1", lacis.size = #lacis.size<8>}
+    } {lacis.bind = "block.x", lacis.name = "u0", lacis.size = #lacis.size<ceildiv(arg 0, 256)>}
     return
   }
 }

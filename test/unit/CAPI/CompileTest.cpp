@@ -12,7 +12,7 @@
 static const char *const kernel = R"(
 module attributes {lacis.stage = "target", lacis.artifact = {args = [{kind = "operand", operand = 1}],
     output = {dtype = "f32", shape = []},
-    launches = [{entry = "f", grid = [[], [], []], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
+    launches = [{entry = "f", grid = [#lacis.size<1>, #lacis.size<1>, #lacis.size<1>], block = [32, 1, 1], shared = 0}], index_bits = 32}} {
   func.func @f(%x: !llvm.ptr) attributes {lacis.gpu_kernel, lacis.block = array<i64: 32, 1, 1>} { return }
 })";
 
@@ -50,7 +50,7 @@ static std::string twoFunctions(int value) {
   std::string function = "(%x: !llvm.ptr, %lo: i64, %hi: i64) { %c = arith.constant ";
   std::string store = " : i32  llvm.store %c, %x : i32, !llvm.ptr  return }\n";
   return R"(module attributes {lacis.stage = "target", lacis.artifact = {args = [{kind = "operand", operand = 1}],
-    output = {dtype = "i32", shape = []}, launches = [{entry = "f", units = []}, {entry = "g", units = []}],
+    output = {dtype = "i32", shape = []}, launches = [{entry = "f", units = #lacis.size<1>}, {entry = "g", units = #lacis.size<1>}],
     index_bits = 32}} {)" +
          ("func.func @f" + function + "1" + store + "func.func @g" + function + std::to_string(value) + store + "}");
 }

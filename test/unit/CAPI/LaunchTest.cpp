@@ -11,9 +11,9 @@
 /// A kernel of as many units as outputs, enough for several threads, that does nothing; its workspace has 64 bytes.
 static std::string compiled(const std::string &arguments, const std::string &types) {
   std::string text = "module attributes {lacis.stage = \"target\", lacis.artifact = {args = [" + arguments +
-                     "], output = {dtype = \"f32\", shape = [[{arg = -1, mul = 1048576}]]}, index_bits = 32, "
-                     "workspace = [{bytes = [{arg = -1, mul = 64}]}], "
-                     "launches = [{entry = \"f\", units = [{arg = -1, mul = 1048576}]}]}} {\n"
+                     "], output = {dtype = \"f32\", shape = [#lacis.size<1048576>]}, index_bits = 32, "
+                     "workspace = [{bytes = #lacis.size<64>}], "
+                     "launches = [{entry = \"f\", units = #lacis.size<1048576>}]}} {\n"
                      "func.func @f(" +
                      types + "%lo: i64, %hi: i64) { return } }";
   lacis_buffer *artifact, *stages, *diagnostics;

@@ -19,7 +19,7 @@ Artifact::Argument argument(const char *kind, int64_t operand, int64_t dim = 0, 
   return arg;
 }
 
-Artifact::Tensor tensor(int64_t operand, const char *name, std::vector<Artifact::Dimension> dims) {
+Artifact::Tensor tensor(int64_t operand, const char *name, std::vector<Size> dims) {
   Artifact::Tensor result;
   result.operand = operand;
   result.name = name;
@@ -38,14 +38,14 @@ Artifact linear() {
                    argument("dim", 0, 0),       argument("dim", 1, 0),               argument("stride", 0, 1),
                    argument("workspace", 0, 0), argument("operand", 2)};
   artifact.sizes = {{"b", 1, -1}, {"i", 2, -1}, {"j", 1, -1}, {"", 1, -1}};
-  artifact.tensors = {tensor(0, "", {{{{0, 1, 1}}, 0}, {{{2, 1, 1}}, 0}}), tensor(1, "", {{{{1, 1, 1}}, 0}, {{{2, 1, 1}}, 0}}),
-                      tensor(1, "values", {{{{3, 1, 1}}, 0}}), tensor(2, "", {{{{1, 1, 1}}, 0}}),
-                      tensor(-1, "", {{{{0, 1, 1}}, 0}, {{{1, 1, 1}}, 0}})};
-  artifact.output = {"f32", {{{3, 1, 1}}, {{4, 1, 1}}}};
-  artifact.workspace = {{{3, 32, 4}, {4, 1, 2}}};
+  auto size = Size::argument;
+  artifact.tensors = {tensor(0, "", {size(0), size(2)}), tensor(1, "", {size(1), size(2)}),
+                      tensor(1, "values", {size(3)}), tensor(2, "", {size(1)}), tensor(-1, "", {size(0), size(1)})};
+  artifact.output = {"f32", {size(3), size(4)}};
+  artifact.workspace = {Size::product({Size::ceilDiv(size(3), 32), size(4), Size::constant(8)})};
   Artifact::Launch launch;
   launch.entry = "k";
-  launch.units = {{4, 16, 1}};
+  launch.units = Size::ceilDiv(size(4), 16);
   artifact.launches = {launch};
   return artifact;
 }
@@ -96,7 +96,7 @@ TEST(LaunchPlan, EvaluatesEveryArgument) {
 
 TEST(LaunchPlan, WorkspacesShareOnePieceOfMemory) {
   Artifact artifact = linear();
-  artifact.workspace.push_back({{-1, 1, 100}});
+  artifact.workspace.push_back(Size::constant(100));
   artifact.args.push_back(argument("workspace", 0));
   artifact.args.back().index = 1;
   LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
@@ -147,9 +147,12 @@ TEST(LaunchPlan, EmptyProblemsLaunchNothing) {
 TEST(LaunchPlan, LaunchesForOtherSizesAreEmpty) {
   Artifact artifact = linear();
   artifact.launches.push_back(artifact.launches[0]);
-  artifact.launches[0].units.push_back({3, 1, 1, 0, {}, /*above=*/-1, /*upto=*/32});
-  artifact.launches[1].units.push_back({3, 1, 1, 0, {}, /*above=*/32, /*upto=*/-1});
-  artifact.workspace[0].push_back({3, 1, 1, 0, {}, /*above=*/-1, /*upto=*/32});
+  auto where = [](Size &size, int64_t above, int64_t upto) {
+    size = Size::product({Size::within(Size::argument(3), above, upto), size});
+  };
+  where(*artifact.launches[0].units, -1, 32);
+  where(*artifact.launches[1].units, 32, -1);
+  where(artifact.workspace[0], -1, 32);
   LaunchPlan plan = llvm::cantFail(LaunchPlan::create(artifact));
   Tensors tensors;
   lacis_launch_args &args = tensors.get();
@@ -168,13 +171,13 @@ Artifact boxed() {
   artifact.args.push_back(map);
   Artifact::TensorMap box;
   box.pointer = 0;
-  box.shape = {{{4, 1, 1}}, {{3, 1, 2}}};
+  box.shape = {Size::argument(4), Size::product({Size::argument(3), Size::constant(2)})};
   box.box = {64, 256};
   box.swizzle = 128;
   box.dtype = "bf16";
   artifact.tensorMaps = {box};
-  artifact.launches[0].units = {};
-  artifact.launches[0].grid = {{{3, 1, 1, -1}}, {}, {}};
+  artifact.launches[0].units.reset();
+  artifact.launches[0].grid = {Size::sum(Size::argument(3), -1), {}, {}};
   artifact.launches[0].block = {384, 1, 1};
   return artifact;
 }
@@ -219,7 +222,7 @@ TEST(LaunchPlan, RefusesRecordsThatContradictThemselves) {
             "bytes of argument 3, which is no array");
   EXPECT_EQ(objection([](Artifact &a) { a.tensors[2].name = "pos1"; }), "an array 'pos1' that no argument reads");
   EXPECT_EQ(objection([](Artifact &a) { a.tensors[0].dims.pop_back(); }), "operand 0 of rank 1");
-  EXPECT_EQ(objection([](Artifact &a) { a.tensors[2].dims = {{{{3, 2, 1}}, 0}}; }), "no dimension tells the size ''");
+  EXPECT_EQ(objection([](Artifact &a) { a.tensors[2].dims = {Size::ceilDiv(Size::argument(3), 2)}; }), "no dimension tells the size ''");
 }
 
 /// What a plan says of tensors that `change` has made wrong.
@@ -252,7 +255,7 @@ TEST(LaunchPlan, RefusesSizesOfAnotherClass) {
 /// An array with one element for each block of four rows, and one more.
 TEST(LaunchPlan, RefusesStorageOfAnotherLength) {
   Artifact artifact = linear();
-  artifact.tensors[2].dims = {{{{1, 4, 1}}, 1}};
+  artifact.tensors[2].dims = {Size::sum(Size::ceilDiv(Size::argument(1), 4), 1)};
   artifact.sizes.pop_back();
   EXPECT_EQ(refusal([](Tensors &t) { t.valueSizes[0] = 6; }, artifact), "");
   EXPECT_EQ(refusal([](Tensors &) {}, artifact), "values: expected size 6 in dimension 0, got 7");

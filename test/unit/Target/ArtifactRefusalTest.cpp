@@ -42,18 +42,15 @@ TEST(ArtifactRefusal, Arguments) {
 }
 
 TEST(ArtifactRefusal, Sizes) {
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid[0][0].div = 0; }),
-            "a size divided by 0 and multiplied by 1");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid[0][0].above = -2; }),
-            "a condition between -2 and -1");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid[0][0].of = {{-1, 1, 1}}; }),
-            "a size of argument 1 and of a product");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid[0][0].arg = 4; }),
-            "a size of argument 4 of 4");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid[0][0].arg = 0; }),
-            "a size of argument 0, which is no dimension");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid[0][0] = {-1, 1, 1, 0, {{0, 1, 1}}}; }),
-            "a size of argument 0, which is no dimension");
+  auto ofGrid = [](Size size) {
+    return problem(makeArtifact(), [&](Artifact &a) { a.launches[0].grid[0] = std::move(size); });
+  };
+  EXPECT_EQ(ofGrid(Size::constant(-1)), "a size of -1");
+  EXPECT_EQ(ofGrid(Size::ceilDiv(Size::argument(1), 0)), "a size divided by 0");
+  EXPECT_EQ(ofGrid(Size::within(Size::argument(1), -2, -1)), "a condition between -2 and -1");
+  EXPECT_EQ(ofGrid(Size::argument(4)), "a size of argument 4 of 4");
+  EXPECT_EQ(ofGrid(Size::argument(0)), "a size of argument 0, which is no dimension");
+  EXPECT_EQ(ofGrid(Size::product({Size::argument(0)})), "a size of argument 0, which is no dimension");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.sizes[0].multiple = 0; }), "size 'i' of -1, a multiple of 0");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.sizes[0].most = 1; }), "size 'i' below number 1 of 1");
 }
@@ -65,10 +62,10 @@ TEST(ArtifactRefusal, Tensors) {
   EXPECT_EQ(problem(makeArtifact(),
                     [](Artifact &a) { a.tensors[0].operand = -1, a.tensors[0].name = "", a.tensors[0].dims.clear(); }),
             "an output of 0 and of 1 dimensions");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].dims[0].size[0].arg = 1; }),
-            "a dimension of size 1 of 1, divided by 16 and multiplied by 1");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].dims[0].size[0].div = 0; }),
-            "a dimension of size 0 of 1, divided by 0 and multiplied by 1");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].dims[0] = Size::argument(1); }),
+            "a dimension of size 1 of 1");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].dims[0] = Size::ceilDiv(Size::argument(0), 0); }),
+            "a size divided by 0");
 }
 
 TEST(ArtifactRefusal, TensorMaps) {
@@ -90,7 +87,7 @@ TEST(ArtifactRefusal, Launches) {
             "launch 'linear_0' has a block or shared memory, and no grid");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].grid.pop_back(); }),
             "launch 'linear_0' needs three extents of grid and of block");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].units = {{-1, 1, 1}}; }),
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].units = Size(); }),
             "launch 'linear_0' has both a grid and units");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.launches[0].block = {2048, 1, 1}; }),
             "a block of 2048 threads");
@@ -111,8 +108,8 @@ static std::string reading(const std::string &from, const std::string &to) {
 TEST(ArtifactRefusal, Headers) {
   EXPECT_EQ(reading("ptx", "cubin"), "");
   EXPECT_NE(reading("{", "[").find("Expected , or ] after array element"), std::string::npos);
-  EXPECT_EQ(reading("\"format_version\":3", "\"format_version\":1"),
-            "artifact of format version 1; this build reads version 3");
+  EXPECT_EQ(reading("\"format_version\":4", "\"format_version\":1"),
+            "artifact of format version 1; this build reads version 4");
   EXPECT_EQ(reading("\"index_bits\":32,", ""), "artifact has no key 'index_bits'");
   EXPECT_EQ(reading("\"index_bits\":32", "\"index_bits\":\"32\""), "artifact.index_bits is no integer");
   EXPECT_EQ(reading("\"index_bits\":32", "\"index_bits\":32,\"more\":1"), "artifact has an unknown key 'more'");
@@ -124,8 +121,10 @@ TEST(ArtifactRefusal, Headers) {
   EXPECT_EQ(reading("\"steps\":[]", "\"steps\":{}"), "artifact.steps is no list");
   EXPECT_EQ(reading("\"steps\":[]", "\"steps\":[3]"), "artifact.steps[0] is no string");
   EXPECT_EQ(reading("\"box\":[64", "\"box\":[\"64\""), "artifact.tensor_maps[0].box[0] is no integer");
-  EXPECT_EQ(reading("\"workspace\":[{\"bytes\":[", "\"workspace\":[{\"bytes\":3},{\"bytes\":["),
-            "artifact.workspace[0].bytes is no list of factors");
+  EXPECT_EQ(reading("\"product\":[", "\"product\":[[],"), "artifact.output.shape[0].product[0] is no size");
+  EXPECT_EQ(reading("\"within\":[", "\"within\":[3,"), "artifact.workspace[0].bytes.within is no size");
+  EXPECT_EQ(reading("},0,64]", "},\"0\",64]"), "artifact.workspace[0].bytes.within[1] is no size");
+  EXPECT_EQ(reading("\"ceildiv\"", "\"floordiv\""), "artifact.launches[0].grid[0] is no size");
 }
 
 /// What the reader says of bytes whose digest is made anew.

@@ -23,10 +23,10 @@ TEST(Artifact, RoundTrip) {
   EXPECT_EQ(read->serialise(), bytes);
   EXPECT_EQ(read->code, artifact.code);
   EXPECT_EQ(read->args[0].part, "ell");
-  EXPECT_EQ(read->output.shape[0][0].div, 16);
+  EXPECT_EQ(read->output.shape[0].of[0].number, 16);
   EXPECT_EQ(read->sizes[0].multiple, 8);
   EXPECT_EQ(read->tensors[0].part, "ell");
-  EXPECT_EQ(read->tensors[0].dims[0].plus, 1);
+  EXPECT_EQ(read->tensors[0].dims[0].number, 1);
 }
 
 TEST(Artifact, TensorMapsRoundTrip) {
@@ -35,7 +35,7 @@ TEST(Artifact, TensorMapsRoundTrip) {
   ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
   EXPECT_EQ(read->serialise(), bytes);
   EXPECT_EQ(read->tensorMaps[0].box[1], 256);
-  EXPECT_EQ(read->tensorMaps[0].shape[1][0].add, -1);
+  EXPECT_EQ(read->tensorMaps[0].shape[1].number, -1);
 }
 
 TEST(Artifact, EveryTruncationIsRefused) {
@@ -51,4 +51,16 @@ TEST(Artifact, EveryFlippedBitIsRefused) {
     damaged[bit / 8] ^= char(1 << (bit % 8));
     EXPECT_TRUE(refuses(damaged)) << bit;
   }
+}
+
+TEST(Size, IsComputedFromNumbers) {
+  Size tiles = Size::ceilDiv(Size::sum(Size::argument(0), -1), 4), few = Size::within(Size::argument(1), 2, 5);
+  Size all = Size::product({few, tiles, Size::constant(3)});
+  EXPECT_EQ(tiles.evaluate({9, 0}), 2);
+  EXPECT_EQ(tiles.evaluate({10, 0}), 3);
+  EXPECT_EQ(all.evaluate({9, 5}), 6);
+  EXPECT_EQ(all.evaluate({9, 2}), 0);
+  EXPECT_EQ(all.evaluate({9, 6}), 0);
+  EXPECT_EQ(Size::within(Size::argument(0), 2, -1).evaluate({1000}), 1);
+  EXPECT_EQ(Size().evaluate({}), 1);
 }

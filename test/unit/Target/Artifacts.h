@@ -26,14 +26,15 @@ inline Artifact makeArtifact() {
   pos.name = "pos1";
   pos.dtype = "i32";
   pos.shaped = true;
-  pos.dims = {{{{0, 16, 1}}, 1}};
+  pos.dims = {Size::sum(Size::ceilDiv(Size::argument(0), 16), 1)};
   artifact.sizes = {{"i", 8, -1}};
   artifact.tensors = {pos};
-  artifact.output = {"f32", {{{1, 16, 2}, {-1, 1, 3}}}};
-  artifact.workspace = {{{-1, 1, 64}}};
+  Size tiles = Size::ceilDiv(Size::argument(1), 16);
+  artifact.output = {"f32", {Size::product({tiles, Size::constant(6)})}};
+  artifact.workspace = {Size::within(Size::argument(1), 0, 64)};
   Artifact::Launch launch;
   launch.entry = "linear_0";
-  launch.grid = {{{1, 32, 1}}, {}, {}};
+  launch.grid = {Size::ceilDiv(Size::argument(1), 32), {}, {}};
   launch.block = {128, 1, 1};
   launch.shared = 1024;
   launch.waits = true;
@@ -49,7 +50,7 @@ inline Artifact makeBoxed() {
   map.kind = "tensor_map";
   artifact.args.push_back(map);
   Artifact::TensorMap box;
-  box.shape = {{{-1, 1, 64}}, {{1, 1, 1, -1}}};
+  box.shape = {Size::constant(64), Size::sum(Size::argument(1), -1)};
   box.box = {64, 256};
   box.swizzle = 128;
   box.dtype = "bf16";

@@ -29,12 +29,7 @@ static bool isStages(Attribute attr) { return isInRange(attr, 2, kMostStages); }
 
 static bool isRounds(Attribute attr) { return isInRange(attr, 1, kMostRounds); }
 
-/// A dimension of an argument (-1: none), divided, times a number.
-static bool isFactor(Attribute attr) {
-  auto factor = dyn_cast_or_null<DictionaryAttr>(attr);
-  return factor && isInRange(factor.get("arg"), -1, std::numeric_limits<int64_t>::max()) &&
-         isPositive(factor.get("div")) && isNumber(factor.get("mul"));
-}
+static bool isSize(Attribute attr) { return isa<SizeAttr>(attr); }
 
 static bool isCase(Attribute attr) {
   auto entry = dyn_cast_or_null<DictionaryAttr>(attr);
@@ -104,13 +99,13 @@ static constexpr struct {
     {"lacis.remarks", "a list of sentences", isList<isText>},
     {"lacis.rounds", "a number of rounds, from 1 to 1024", isRounds},
     {"lacis.sample", "the number of an argument", isNumber},
-    {"lacis.size", "a list of factors, each with arg, div and mul", isList<isFactor>},
+    {"lacis.size", "a '#lacis.size'", isSize},
     {"lacis.staged", "text", isText},
     {"lacis.stage", "text", isText},
     {"lacis.steps", "a list of steps", isSteps},
     {"lacis.sums", "a number of sums, from 1 to 1024", isRounds},
     {"lacis.tensorize", "text", isText},
-    {"lacis.when", "a factor with arg, div and mul", isFactor},
+    {"lacis.when", "a '#lacis.size'", isSize},
 };
 
 static LogicalResult verifyKnown(Operation *op, NamedAttribute attr) {

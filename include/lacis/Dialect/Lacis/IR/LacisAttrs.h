@@ -9,6 +9,12 @@
 
 #include "mlir/IR/TensorEncoding.h"
 
+namespace lacis {
+
+enum class SizeKind { Constant, Argument, Product, Sum, CeilDiv, Within };
+
+} // namespace lacis
+
 #define GET_ATTRDEF_CLASSES
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.h.inc"
 

@@ -176,4 +176,42 @@ def Lacis_UserBinding : Lacis_Binding<"User", "binding", ["determines"]> {
                         ArrayRefParameter<"unsigned">:$names);
 }
 
+def Lacis_SizeAttr : Lacis_Attr<"Size", "size"> {
+  let summary = "A size that the launch computes: a number, or an expression over numbers that it is given.";
+  let description = [{
+    `arg n` is argument n of the kernel, and where `lacis.artifact` says what tensors share, shared size n. A condition
+    `x in [a, b]` is 1 where it holds and 0 elsewhere; `?` is no limit.
+    ```mlir
+    #panels = #lacis.size<ceildiv(arg 0, 64) * 2>
+    #bytes = #lacis.size<(arg 1 in [33, ?]) * 4 * (arg 1 + 1)>
+    func.func private @f() attributes {lacis.sizes = [#panels, #bytes]}
+    ```
+  }];
+  let parameters = (ins "::lacis::SizeKind":$kind, "int64_t":$number, "int64_t":$upto,
+                        ArrayRefParameter<"::lacis::SizeAttr">:$of);
+  let builders = [AttrBuilder<(ins "int64_t":$constant),
+                              [{ return $_get($_ctxt, ::lacis::SizeKind::Constant, constant, -1, ::llvm::ArrayRef<SizeAttr>{}); }]>];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static SizeAttr argument(::mlir::MLIRContext *context, int64_t number);
+    /// The product, without factors that are 1; conditions first, for where one is 0 the others are not computed.
+    static SizeAttr product(::mlir::MLIRContext *context, ::llvm::ArrayRef<SizeAttr> factors);
+    SizeAttr times(SizeAttr other) const { return product(getContext(), {*this, other}); }
+    SizeAttr times(int64_t number) const { return times(get(getContext(), number)); }
+    SizeAttr plus(int64_t more) const;
+    SizeAttr ceilDiv(int64_t by) const;
+    /// 1 where above < this <= upto (-1: no limit), else 0.
+    SizeAttr within(int64_t above, int64_t upto) const;
+    ::std::optional<int64_t> getConstant() const;
+    /// The number of the argument that this is, and nothing else.
+    ::std::optional<int64_t> getArgument() const;
+    /// The factors of a product; of anything else, itself.
+    ::llvm::SmallVector<SizeAttr, 4> getFactors() const;
+    void walkArguments(::llvm::function_ref<void(int64_t)> visit) const;
+    /// The size with `renumber(n)` in the place of argument n.
+    SizeAttr replaceArguments(::llvm::function_ref<SizeAttr(int64_t)> renumber) const;
+  }];
+}
+
 #endif // LACIS_ATTRS_TD

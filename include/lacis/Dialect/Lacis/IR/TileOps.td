@@ -4,10 +4,13 @@
 #ifndef LACIS_TILE_OPS_TD
 #define LACIS_TILE_OPS_TD
 
+include "lacis/Dialect/Lacis/IR/LacisAttrs.td"
 include "lacis/Dialect/Lacis/IR/LacisTypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Lacis_IndexLike : AnyTypeOf<[Index, I32, I64]>;
+
+def Lacis_Sizes : TypedArrayAttrBase<Lacis_SizeAttr, "sizes of rows and columns">;
 
 //===- Derived structures -------------------------------------------------===//
 
@@ -118,7 +121,7 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
     pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
   }];
   let arguments = (ins AnyType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
-                       Optional<Lacis_IndexLike>:$place, OptionalAttr<ArrayAttr>:$shape);
+                       Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
   let assemblyFormat = [{
     $source `[` $indices `]` `to` $tile (`[` $place^ `:` type($place) `]`)? attr-dict
     `:` type($source) `[` type($indices) `]` `to` qualified(type($tile))
@@ -324,8 +327,8 @@ def Lacis_StoreTileOp : Lacis_Op<"store_tile", [AttrSizedOperandSegments, Memory
     After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
   }];
   let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$indices,
-                       Optional<Lacis_TileType>:$through, Optional<Lacis_IndexLike>:$slot, UnitAttr:$transposed, OptionalAttr<ArrayAttr>:$shape,
-                       OptionalAttr<TypeAttr>:$type);
+                       Optional<Lacis_TileType>:$through, Optional<Lacis_IndexLike>:$slot, UnitAttr:$transposed,
+                       OptionalAttr<Lacis_Sizes>:$shape, OptionalAttr<TypeAttr>:$type);
   let assemblyFormat = [{
     $value `to` $target `[` $indices `]` (`transposed` $transposed^)? (`through` $through^ `:` qualified(type($through)))?
     (`from` $slot^ `:` type($slot))? attr-dict
@@ -342,7 +345,7 @@ def Lacis_StoreBlocksOp : Lacis_Op<"store_blocks", [MemoryEffects<[MemRead, MemW
     as in `lacis.load_tile`, `type` its elements.
   }];
   let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$slots,
-                       OptionalAttr<ArrayAttr>:$shape, OptionalAttr<TypeAttr>:$type);
+                       OptionalAttr<Lacis_Sizes>:$shape, OptionalAttr<TypeAttr>:$type);
   let assemblyFormat = [{
     $value `to` $target `[` $slots `]` attr-dict `:` qualified(type($value)) `to` type($target) `[` type($slots) `]`
   }];

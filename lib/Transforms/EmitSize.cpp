@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Sizes of a launch as code of the kernel.
+#include "EmitSize.h"
+#include "Addressing.h"
+
+using namespace mlir;
+using namespace lacis;
+
+Value lacis::emitSize(OpBuilder &b, Location loc, func::FuncOp kernel, SizeAttr size) {
+  auto constant = [&](int64_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(value)); };
+  auto parts = llvm::map_to_vector(size.getOf(), [&](SizeAttr part) { return emitSize(b, loc, kernel, part); });
+  switch (size.getKind()) {
+  case SizeKind::Constant:
+    return constant(size.getNumber());
+  case SizeKind::Argument:
+    return castInteger(b, loc, kernel.getArgument(size.getNumber()), b.getI64Type());
+  case SizeKind::Product: {
+    Value product = parts[0];
+    for (Value factor : ArrayRef(parts).drop_front())
+      product = arith::MulIOp::create(b, loc, product, factor);
+    return product;
+  }
+  case SizeKind::Sum:
+    return arith::AddIOp::create(b, loc, parts[0], constant(size.getNumber()));
+  case SizeKind::CeilDiv:
+    return arith::CeilDivUIOp::create(b, loc, parts[0], constant(size.getNumber()));
+  case SizeKind::Within: {
+    auto compare = [&](arith::CmpIPredicate predicate, int64_t limit) {
+      return arith::CmpIOp::create(b, loc, predicate, parts[0], constant(limit)).getResult();
+    };
+    Value holds = compare(arith::CmpIPredicate::sgt, size.getNumber());
+    if (size.getUpto() >= 0)
+      holds = arith::AndIOp::create(b, loc, holds, compare(arith::CmpIPredicate::sle, size.getUpto()));
+    return arith::ExtUIOp::create(b, loc, b.getI64Type(), holds);
+  }
+  }
+  llvm_unreachable("every kind is above");
+}
