@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sum whose last part lists its rows is one launch, with the numbers of the dense product, the same each time."""
+"""Sums whose parts run apart are one launch, with the numbers of the dense product, the same each time."""
 
 import lacis
 import pytest
@@ -10,8 +10,13 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 LENGTHS = (0, 700, 1, 0, 40, 256, 255, 0, 4000, 0, 7, 300, 1, 1, 1, 1, 9, 0, 0, 40, 257, 2, 5, 0)
 RULED = f"#lacis.sum<short = {lacis.Csr()} when nnz(i) lt 256, long = {lacis.Dcsr()}>"
+CLASSES = ("rows by length", "three classes", "buckets")  # each row lies in one part
 FORMATS = {
     "rows by length": lacis.Format.parse(RULED),
+    "three classes": lacis.formats.decompose(
+        short=(lacis.Csr, lacis.nnz("i") < 32), some=(lacis.Dcsr, lacis.nnz("i") < 256), long=lacis.Dcsr
+    ),
+    "buckets": lacis.Hyb(1, 5),
     "ell": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Dcsr),
     "ell and csr": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Csr),
     "ell and coo": lacis.formats.decompose(ell=lacis.Ell(8), rest=lacis.Coo),
@@ -43,7 +48,20 @@ def test_numbers(format, dtype, features):
     agree(first, dense, x)
     assert all(torch.equal(first, kernel(packed, x)) for _ in range(20))
     assert (len(kernel.loaded.info["launches"]) == 1) or features in (20, 1)
-    assert any(isinstance(step, steps.Apart) for step in kernel.steps) == (features in (32, 128))
+    assert any(isinstance(step, steps.Apart) for step in kernel.steps) == (features in (32, 128) or format in CLASSES)
+
+
+@pytest.mark.parametrize("format", CLASSES)
+@pytest.mark.parametrize("features", [None, 1, 3, 4, 5, 8, 33])
+def test_row_classes_with_few_features(format, features):
+    dense, packed, x = problem(FORMATS[format], torch.float32, features or 1, 1000)
+    x = x[:, 0].contiguous() if features is None else x
+    kernel = lacis.compile("ij,j->i" if features is None else "ij,jk->ik", packed, x)
+    first = kernel(packed, x)
+    agree(first.reshape(len(dense), -1), dense, x.reshape(4096, -1))
+    assert all(torch.equal(first, kernel(packed, x)) for _ in range(20))
+    if features is None and format != "buckets":  # the rows that no bucket has are written by a launch before
+        assert len(kernel.loaded.info["launches"]) == 1
 
 
 @pytest.mark.parametrize("features", [8, 16, 48])
