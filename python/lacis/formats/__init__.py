@@ -41,7 +41,7 @@ __all__ = [
     "Axis", "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf",
     "Csr", "CsrTensor", "Dcsr", "Dense", "Dia", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb",
     "Level", "LevelKind", "NMFormat", "Placed", "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "array",
-    "as_format", "binding", "companion", "compose", "ctz", "decompose", "diagonal", "digit", "fori", "fuse", "is_format",
-    "iter", "kind", "kind_texts", "load", "nnz", "popcount", "rank", "register", "slot", "split_part", "where", "whilei",
-    "words_of",
+    "as_format", "binding", "companion", "compose", "ctz", "decompose", "diagonal", "digit", "fori", "fuse",
+    "is_format", "iter", "kind", "kind_texts", "load", "nnz", "popcount", "rank", "register", "slot", "split_part",
+    "where", "whilei", "words_of",
 ]  # fmt: skip
