@@ -20,10 +20,10 @@ def listed(rows: int, columns: int, share: float, entries: int) -> torch.Tensor:
     return torch.sparse_coo_tensor(index, torch.randn(own.numel()), (rows, columns), check_invariants=True).coalesce()
 
 
-def case(name: str, matrix: torch.Tensor, format, form: str, expression: str, x: torch.Tensor, must: str = "") -> Case:
+def case(name: str, matrix, format, form: str, expression: str, x: torch.Tensor, must: str = "", asked=None) -> Case:
     contenders = {}
     for label, chosen, asked in (
-        ("lacis", format, [steps.Own("0", form)]),
+        ("lacis", format, [steps.Own("0", form)] if asked is None else asked),
         ("companion", format, [steps.Own("0", "companion")]),
         ("Csr", lacis.Csr, []),
     ):
@@ -48,9 +48,34 @@ def blocks(rows: int, columns: int, share: float) -> torch.Tensor:
     return torch.randn(rows, columns) * kept * (torch.rand(rows, columns) < 0.1)
 
 
+def band(rows: int, offsets) -> torch.Tensor:
+    """A square matrix whose diagonals at these offsets are full."""
+    row = torch.arange(rows)
+    at = [(row[(row + d >= 0) & (row + d < rows)], d) for d in offsets]
+    index = torch.cat([torch.stack([i, i + d]) for i, d in at], 1)
+    return torch.sparse_coo_tensor(index, torch.randn(index.shape[1]), (rows, rows), check_invariants=True).coalesce()
+
+
+def diagonals() -> list[Case]:
+    x = torch.randn(ROWS)
+    return [
+        case(
+            f"locate: Dia, {len(offsets)} diagonals of {ROWS} rows, 1 column",
+            band(ROWS, offsets),
+            lacis.Dia,
+            "companion",
+            "ij,j->i",
+            x,
+            "≥ 2 × Csr",
+            asked=[],
+        )
+        for offsets in ((-1000, -1, 0, 1, 1000), range(-8, 9))
+    ]
+
+
 def run() -> list[Case]:
     with torch.inference_mode():
-        return lists() + pushes() + shares()
+        return lists() + pushes() + shares() + diagonals()
 
 
 def pushes() -> list[Case]:

@@ -2,6 +2,7 @@
 /// \file
 /// Levels and dense tensors as loads and addresses.
 #include "Addressing.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -45,10 +46,20 @@ Value StorageLevel::load(StringRef buffer, Value index) {
   return castInteger(b, loc, loaded, indexType());
 }
 
+Value StorageLevel::nameSize(unsigned name) {
+  unsigned rank = format.getAxes().size();
+  if (name < rank)
+    return arguments.dim(shape, name);
+  SmallVector<Value> sizes;
+  for (unsigned before = 0; before < name; ++before)
+    sizes.push_back(nameSize(before));
+  return codeOf(format.getBindings()[name - rank])->emitSize(b, loc, sizes);
+}
+
 Value StorageLevel::digitSize(Digit digit) {
   if (digit.mod)
     return constant(digit.mod);
-  Value size = arguments.dim(shape, digit.axis);
+  Value size = nameSize(digit.axis);
   return digit.div == 1 ? size : arith::CeilDivUIOp::create(b, loc, size, constant(digit.div)).getResult();
 }
 

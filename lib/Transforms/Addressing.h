@@ -27,6 +27,8 @@ public:
   mlir::Value digitSize(Digit digit);
 
 private:
+  /// How many coordinates an axis or a binding has.
+  mlir::Value nameSize(unsigned name);
   std::string nameOf(llvm::StringRef buffer) const { return (buffer + llvm::Twine(level)).str(); }
 
   KernelArguments &arguments;

@@ -13,6 +13,7 @@
 #include "RequestedWalk.h"
 #include "RowClasses.h"
 #include "SharedRows.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -28,7 +29,7 @@ namespace {
 
 /// The forms that a step may ask for; of each the levels know whether they have it.
 constexpr StringLiteral kShare = "share", kClasses = "classes", kCompanion = "companion",
-                        kForms[] = {"list", "push", kShare, kClasses, kCompanion};
+                        kForms[] = {"list", "permute", "push", kShare, kClasses, kCompanion};
 
 /// The axes of the operand that the output has too.
 SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) {
@@ -62,8 +63,10 @@ bool walksEntries(FormatAttr format) {
   ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
   auto covers = [](LevelAttr level) { return level.getExtent().coversDomain(); };
   auto follows = [](LevelAttr level) { return level.getExtent().followsParent(); };
-  if (!format.hasCode())
+  if (!format.hasCode() || !isFoundOnce(format, {}))
     return false;
+  if (!format.getBindings().empty()) // a list of what the bindings need, and positions for the rest
+    return prefix[0].isRandomAccess() && llvm::all_of(prefix.drop_front(), covers);
   return llvm::all_of(prefix, covers) ||
          (prefix[0].isRandomAccess() && llvm::all_of(prefix.drop_front(), follows));
 }

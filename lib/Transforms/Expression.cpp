@@ -42,11 +42,11 @@ bool lacis::scatters(linalg::GenericOp generic, OpOperand &operand) {
 }
 
 bool lacis::mayPad(Value tensor) {
-  if (auto walk = tensor.getDefiningOp<WalkOp>())
-    tensor = walk.getSource();
-  FormatAttr format = formatOf(tensor); // a companion of bindings names entries alone
+  auto walk = tensor.getDefiningOp<WalkOp>();
+  FormatAttr format = formatOf(walk ? walk.getSource() : tensor);
   LevelAttr last = format.getLevels().back();
-  return format.getBindings().empty() && (last.getExtent().coversDomain() || last.getCoordinate().isImplicit());
+  bool namesEntries = walk && !format.getBindings().empty(); // a companion of bindings lists them alone
+  return !namesEntries && (last.getExtent().coversDomain() || last.getCoordinate().isImplicit());
 }
 
 /// What the names of loops begin with in a product with a part of a sum.
@@ -190,6 +190,9 @@ FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArray
     return {ok ? *next : values[0]};
   };
   LevelWalk levels(generic.getLoc(), tensor, axes);
+  for (const Bound &each : bound)
+    if (each.tensor == tensor)
+      levels.setBound(each.number, each.letter);
   LevelWalk::Values result = tensor == listed
                                  ? levels.emitBelow(b, listedLevel, listedPosition, carried, atEntry)
                                  : levels.emit(b, carried, atEntry);

@@ -40,6 +40,8 @@ public:
   void setListed(mlir::Value tensor, unsigned level, mlir::Value position);
   /// Of the parts of a sum this one alone has entries where the nest is.
   void setOnly(mlir::Value tensor) { only = tensor; }
+  /// The nest knows the coordinate of a binding of the format of `tensor`.
+  void setBound(mlir::Value tensor, unsigned number, const Letter &letter) { bound.push_back({tensor, number, letter}); }
   /// No encoded operand has an entry: sums over them are what they begin with.
   void setEmpty() { empty = true; }
   /// The element of `tensor` at the present point is known.
@@ -72,6 +74,12 @@ private:
   mlir::Value listed, listedPosition; // an operand whose rows the nest runs over
   unsigned listedLevel = 0;
   mlir::Value only;
+  struct Bound {
+    mlir::Value tensor;
+    unsigned number;
+    Letter letter;
+  };
+  llvm::SmallVector<Bound, 0> bound;
   bool empty = false;
   llvm::DenseMap<mlir::Value, mlir::Value> summed;
 };

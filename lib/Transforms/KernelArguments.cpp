@@ -252,6 +252,7 @@ SizeAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
       continue;
     }
     isKnown &= extent.coversDomain() || extent.followsParent() || extent.isLink();
+    isKnown &= llvm::none_of(level.getDigits(), [&](Digit d) { return d.axis >= format.getAxes().size() && d.mod == 0; });
     if (!isKnown || !extent.coversDomain())
       continue;
     for (const Digit &digit : level.getDigits())

@@ -3,6 +3,9 @@
 /// The loops that find coordinates in the levels of an operand.
 #include "LevelWalk.h"
 
+#include "Expression.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
+
 #include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
@@ -45,7 +48,30 @@ std::string lacis::prefixOf(Value tensor) {
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
     : loc(loc), tensor(tensor),
-      format(formatOf(tensor)), axes(axes), end(format.getLevels().size()) {}
+      format(formatOf(tensor)), axes(axes), bound(format.getBindings().size()), end(format.getLevels().size()) {
+  nameBindings();
+}
+
+/// A loop has the name of its binding, and a `_` behind it where the expression has such a letter.
+void LevelWalk::nameBindings() {
+  if (bound.empty())
+    return;
+  BlockArgument argument = argumentOf(tensor);
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto isLetter = [&](StringRef name) {
+    for (unsigned number = 0; number < function.getNumArguments(); ++number)
+      if (auto letters = function.getArgAttrOfType<ArrayAttr>(number, "lacis.axes"))
+        if (llvm::is_contained(letters.getAsValueRange<StringAttr>(), name))
+          return true;
+    return false;
+  };
+  for (auto [binding, letter] : llvm::zip(format.getBindings(), bound)) {
+    letter.name = cast<BindingInterface>(binding).getName().str();
+    while (isLetter(letter.name))
+      letter.name += "_";
+    axes.push_back(&letter);
+  }
+}
 
 unsigned LevelWalk::digitsOf(unsigned axis) const {
   unsigned count = 0;
@@ -71,7 +97,27 @@ std::string LevelWalk::nameOf(Digit digit) const {
   return digitName(axes[digit.axis]->name, rank, digitsOf(digit.axis));
 }
 
+/// What is known before a nest stands before it, so that its loops follow one another.
+static OpBuilder beforeNest(OpBuilder &b) {
+  OpBuilder before = b;
+  Operation *around = b.getInsertionBlock()->getParentOp();
+  LoopOp inner = dyn_cast<LoopOp>(around);
+  if (LoopOp loop = inner ? inner : around->getParentOfType<LoopOp>())
+    before.setInsertionPoint(outermostLoop(loop));
+  return before;
+}
+
+void LevelWalk::sizeBindings(OpBuilder &at) {
+  OpBuilder b = beforeNest(at);
+  for (auto [binding, letter] : llvm::zip(format.getBindings(), bound)) {
+    auto sizes = llvm::map_to_vector(axes, [](Letter *letter) { return letter->size; });
+    if (!letter.size)
+      letter.size = codeOf(binding)->emitSize(b, loc, sizes);
+  }
+}
+
 LevelWalk::Values LevelWalk::emit(OpBuilder &b, ValueRange carried, Body body) {
+  sizeBindings(b);
   return emitLevel(b, 0, zero(b), carried, body);
 }
 
@@ -123,7 +169,8 @@ static scf::IfOp guardedBy(OpBuilder &b, Location loc, Value condition) {
 
 /// for n in positions(w:0): if n is one of them and holds an entry: the body.
 void LevelWalk::emitRoot(OpBuilder &b, Body body) {
-  auto loop = LoopOp::create(b, loc, loopName(0), getRoom(b));
+  OpBuilder before = beforeNest(b);
+  auto loop = LoopOp::create(b, loc, loopName(0), getRoom(before));
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   emitListed(inner, loop.getCoordinate(), end, body);
   YieldOp::create(inner, loc);
@@ -196,11 +243,38 @@ Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
   return inside;
 }
 
+Value LevelWalk::solve(OpBuilder &b, SmallVectorImpl<std::pair<Letter *, Letter>> &before) {
+  Value inside;
+  unsigned rank = axes.size() - bound.size();
+  for (unsigned number = bound.size(); number-- > 0;) {
+    Attribute binding = format.getBindings()[number];
+    auto known = llvm::map_to_vector(axes, [](Letter *letter) { return letter->coordinate; });
+    auto isKnown = llvm::map_to_vector(known, [](Value coordinate) { return static_cast<bool>(coordinate); });
+    std::optional<unsigned> name = determinedName(binding, isKnown);
+    if (!bound[number].coordinate || !name || known[*name])
+      continue;
+    auto sizes = llvm::map_to_vector(axes, [](Letter *letter) { return letter->size; });
+    Letter *letter = axes[*name];
+    before.push_back({letter, *letter});
+    letter->coordinate = codeOf(binding)->emitSolve(b, loc, *name, bound[number].coordinate, known, sizes);
+    letter->digits.clear();
+    if (*name >= rank)
+      continue;
+    Value low = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, letter->coordinate, zero(b));
+    Value high = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
+    Value both = arith::AndIOp::create(b, loc, low, high);
+    inside = inside ? arith::AndIOp::create(b, loc, inside, both).getResult() : both;
+  }
+  return inside;
+}
+
 /// The levels below, with the digits that a loop found; past the end of an axis the carried values pass on.
 LevelWalk::Values LevelWalk::emitFound(OpBuilder &b, unsigned number, ValueRange digits, Value position,
                                        ValueRange carried, Body body) {
   SmallVector<std::pair<Letter *, Letter>> before;
   Value inside = noteDigits(b, number, digits, before);
+  if (Value follows = solve(b, before))
+    inside = inside ? arith::AndIOp::create(b, loc, inside, follows).getResult() : follows;
   Values result;
   if (inside && carried.empty()) {
     OpBuilder then = guardedBy(b, loc, inside).getThenBodyBuilder();

@@ -33,6 +33,8 @@ public:
   /// Emits the loops and returns the carried values after them. A walk that carries nothing runs the
   /// positions of the first level in a loop of known size, which can be bound to parallel units.
   Values emit(mlir::OpBuilder &b, mlir::ValueRange carried, Body body);
+  /// The nest knows the coordinate of binding `number`.
+  void setBound(unsigned number, const Letter &letter) { bound[number] = letter; }
   /// The same from `level` on, under `parent`, where a nest has found that position.
   Values emitBelow(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   /// What a nest finds at position `number` of the first level, of which there are `getRoom`, if there is such a one; of
@@ -48,6 +50,10 @@ private:
   Values emitLevelLoop(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   void emitRoot(mlir::OpBuilder &b, Body body);
   mlir::Value zero(mlir::OpBuilder &b);
+  /// The letters that follow from bindings with what is known now; the condition that they lie in their axes.
+  mlir::Value solve(mlir::OpBuilder &b, llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);
+  void nameBindings();
+  void sizeBindings(mlir::OpBuilder &b);
   Values emitDense(mlir::OpBuilder &b, unsigned level, unsigned digit, mlir::Value parent, Values &known,
                    mlir::ValueRange carried, Body body);
   Values emitFound(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits, mlir::Value position,
@@ -60,7 +66,8 @@ private:
   mlir::Location loc;
   mlir::Value tensor;
   FormatAttr format;
-  llvm::SmallVector<Letter *> axes;
+  llvm::SmallVector<Letter *> axes;  // and those of the bindings
+  llvm::SmallVector<Letter, 0> bound; // of the bindings
   unsigned end; // the level that the body is under
 };
 

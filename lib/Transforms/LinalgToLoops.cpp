@@ -7,9 +7,11 @@
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
 #include "Expression.h"
 #include "ListedRows.h"
+#include "PermutedRows.h"
 #include "PushedTile.h"
 #include "RowClasses.h"
 #include "SharedRows.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -37,6 +39,7 @@ private:
   BlockArgument addOutput(Value returned);
   void describe(BlockArgument output, ArrayRef<Letter> letters);
   void openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops);
+  OpBuilder openLocated(Value tensor, ArrayRef<Letter *> axes, SmallVectorImpl<LoopOp> &loops);
   LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
   OpOperand *owner(StringRef form);
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
@@ -161,6 +164,36 @@ LogicalResult NestBuilder::outputLetters(linalg::GenericOp root, SmallVectorImpl
   return success();
 }
 
+static void closeLoops(Location loc, ArrayRef<LoopOp> loops) {
+  for (LoopOp loop : loops) {
+    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
+    YieldOp::create(end, loc, ValueRange());
+  }
+}
+
+/// Loops over the axes that levels below a list have positions for, where the others follow from a binding: all rows of a
+/// list of diagonals are far more parallel than the list.
+OpBuilder NestBuilder::openLocated(Value tensor, ArrayRef<Letter *> axes, SmallVectorImpl<LoopOp> &loops) {
+  FormatAttr format = formatOf(tensor);
+  OpBuilder inner = b;
+  for (unsigned axis = 0; axis < axes.size() && !format.getBindings().empty(); ++axis) {
+    auto has = [&](LevelAttr level) {
+      return llvm::any_of(level.getDigits(), [&](Digit digit) { return digit.axis == axis; });
+    };
+    if (has(format.getLevels()[0]) || llvm::none_of(format.getLevels(), has) || !isFoundOnce(format, {axis}))
+      continue;
+    openLoops(*axes[axis], loops);
+    inner = OpBuilder::atBlockEnd(loops.back().getBlock());
+    axes[axis]->compose(inner, tensor.getLoc());
+    if (!needsGuard(axes[axis]->size, axes[axis]->digits.front().first.div, axes[axis]->digits.size()))
+      continue;
+    Value inside = arith::CmpIOp::create(inner, tensor.getLoc(), arith::CmpIPredicate::slt, axes[axis]->coordinate,
+                                         axes[axis]->size);
+    inner = scf::IfOp::create(inner, tensor.getLoc(), inside, /*withElseRegion=*/false).getThenBodyBuilder();
+  }
+  return inner;
+}
+
 /// Loops over the elements of a dense output.
 LogicalResult NestBuilder::buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output) {
   Location loc = root.getLoc();
@@ -185,10 +218,7 @@ LogicalResult NestBuilder::buildDense(linalg::GenericOp root, MutableArrayRef<Le
   if (failed(value))
     return failure();
   WriteOp::create(inner, loc, *value, output, coordinates, Value(), IntegerAttr());
-  for (LoopOp loop : loops) {
-    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
-    YieldOp::create(end, loc, ValueRange());
-  }
+  closeLoops(loc, loops);
   return success();
 }
 
@@ -220,7 +250,10 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
     SetOp::create(b, loc, *value, output, position, Value());
     return {};
   };
-  LevelWalk(loc, pattern, axes).emit(b, {}, atEntry);
+  SmallVector<LoopOp> loops;
+  OpBuilder inner = openLocated(pattern, axes, loops);
+  LevelWalk(loc, pattern, axes).emit(inner, {}, atEntry);
+  closeLoops(loc, loops);
   return success(ok);
 }
 
@@ -293,13 +326,13 @@ LogicalResult NestBuilder::buildScattered(linalg::GenericOp root, MutableArrayRe
       *value = arith::SelectOp::create(inner, loc, entry, *value, zero).getResult();
     }
     WriteOp::create(inner, loc, *value, output, coordinates, Value(), IntegerAttr());
-    for (LoopOp loop : loops) {
-      OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
-      YieldOp::create(end, loc, ValueRange());
-    }
+    closeLoops(loc, loops);
     return {};
   };
-  LevelWalk(loc, tensor, axes).emit(b, {}, atEntry);
+  SmallVector<LoopOp> outer;
+  OpBuilder located = openLocated(tensor, axes, outer);
+  LevelWalk(loc, tensor, axes).emit(located, {}, atEntry);
+  closeLoops(loc, outer);
   return success(ok);
 }
 
@@ -329,6 +362,7 @@ LogicalResult NestBuilder::run() {
                         : *operand ? buildScattered(root, letters, output, **operand)
                         : classes.find(generics.getArrayRef()) ? classes.build(b)
                         : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
+                        : owner("permute") ? PermutedRows(root, *owner("permute"), letters, output, sizes).build(b)
                         : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
                         : owner("share") ? SharedRows(root, *owner("share"), letters, output, sizes).build(b)
                                    : buildDense(root, letters, output);

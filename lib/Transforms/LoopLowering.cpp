@@ -36,6 +36,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LevelLoopOp loop) { return lowerLevelLoop(b, loop); })
       .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })
       .Case([&](LocateOp locate) { return lowerLocate(b, locate), success(); })
+      .Case([&](LookupOp lookup) { return lowerLookup(b, lookup), success(); })
       .Case([&](PositionsOp positions) {
         mapping.map(positions.getResult(), arguments.positions(b, positions, workspaces));
         return success();

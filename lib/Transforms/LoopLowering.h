@@ -5,6 +5,7 @@
 #define LACIS_LIB_TRANSFORMS_LOOPLOWERING_H
 
 #include "Addressing.h"
+#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 #include "lacis/Dialect/Lacis/IR/Guards.h"
 
 namespace lacis {
@@ -32,6 +33,7 @@ private:
   void lowerWorkspace(mlir::OpBuilder &b, WorkspaceOp op);
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
   void lowerOwner(mlir::OpBuilder &b, OwnerOp op);
+  void lowerLookup(mlir::OpBuilder &b, LookupOp op);
   void lowerBounds(mlir::OpBuilder &b, BoundsOp op);
   void lowerFind(mlir::OpBuilder &b, FindOp op);
   void lowerSeek(mlir::OpBuilder &b, SeekOp op);

@@ -27,6 +27,17 @@ SmallVector<Digit> OwnedNest::digitsOf(const Letter &letter) const {
   SmallVector<Digit> digits;
   for (LevelAttr level : format.getLevels())
     llvm::copy_if(level.getDigits(), std::back_inserter(digits), [&](Digit digit) { return isOf(digit, letter); });
+  return sorted(digits);
+}
+
+SmallVector<Digit> OwnedNest::digitsOf(unsigned name) const {
+  SmallVector<Digit> digits;
+  for (LevelAttr level : format.getLevels())
+    llvm::copy_if(level.getDigits(), std::back_inserter(digits), [&](Digit digit) { return digit.axis == name; });
+  return sorted(digits);
+}
+
+SmallVector<Digit> OwnedNest::sorted(SmallVector<Digit> digits) const {
   llvm::sort(digits, [](Digit a, Digit b) { return a.div > b.div; });
   if (digits.empty())
     digits.push_back(Digit{static_cast<unsigned>(axes.size()), 1, 0});
@@ -56,19 +67,21 @@ void OwnedNest::closeLoops() {
   loops.clear();
 }
 
+OpBuilder OwnedNest::compose(OpBuilder inner, Letter &letter) {
+  letter.compose(inner, loc);
+  int64_t largest = 1;
+  for (auto &[digit, value] : letter.digits)
+    largest = std::max(largest, digit.div);
+  if (!needsGuard(letter.size, largest, letter.digits.size()))
+    return inner;
+  Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
+  return scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+}
+
 OpBuilder OwnedNest::compose(OpBuilder inner, llvm::function_ref<bool(const Letter &)> isKnown) {
-  for (Letter &letter : letters) {
-    if (letter.coordinate || !isKnown(letter))
-      continue;
-    letter.compose(inner, loc);
-    int64_t largest = 1;
-    for (auto &[digit, value] : letter.digits)
-      largest = std::max(largest, digit.div);
-    if (!needsGuard(letter.size, largest, letter.digits.size()))
-      continue;
-    Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
-    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-  }
+  for (Letter &letter : letters)
+    if (!letter.coordinate && isKnown(letter))
+      inner = compose(inner, letter);
   return inner;
 }
 

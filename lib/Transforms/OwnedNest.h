@@ -21,13 +21,16 @@ public:
 protected:
   /// The digits of a letter that the operand's levels have, most significant first; the letter itself where they have none.
   llvm::SmallVector<Digit> digitsOf(const Letter &letter) const;
-  bool isOf(Digit digit, const Letter &letter) const { return axes[digit.axis] == &letter; }
+  /// The same of a name of the format.
+  llvm::SmallVector<Digit> digitsOf(unsigned name) const;
+  bool isOf(Digit digit, const Letter &letter) const { return digit.axis < axes.size() && axes[digit.axis] == &letter; }
   mlir::Value sizeOf(mlir::OpBuilder &b, Digit digit, const Letter &letter);
   /// One loop more, inside of the others.
   LoopOp openLoop(mlir::OpBuilder &b, llvm::StringRef name, mlir::Value size);
   void closeLoops();
   /// Where the coordinates of the letters are known whose digits all are, inside of their guards.
   mlir::OpBuilder compose(mlir::OpBuilder inner, llvm::function_ref<bool(const Letter &)> isKnown);
+  mlir::OpBuilder compose(mlir::OpBuilder inner, Letter &letter);
   /// Writes the element at the letters' coordinates; answers its value.
   llvm::FailureOr<mlir::Value> write(mlir::OpBuilder &b, Expression &expression);
   /// for i: y[i] = finish(init), which rows with entries write over; an output of zeros needs no nest for that.
@@ -35,6 +38,10 @@ protected:
   /// The letters' coordinates, of which the expression knows the digits.
   llvm::SmallVector<mlir::Value> coordinates(Expression &expression);
 
+private:
+  llvm::SmallVector<Digit> sorted(llvm::SmallVector<Digit> digits) const;
+
+protected:
   mlir::Location loc;
   mlir::linalg::GenericOp root, product;
   mlir::OpOperand &operand;

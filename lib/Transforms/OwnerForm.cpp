@@ -3,12 +3,14 @@
 /// Ranks the forms in which the levels of an operand own the elements of an output.
 ///
 /// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
-/// each coordinate once *list* their rows: one position, one owner. Where the leading levels are located and levels below
-/// find bounded digits of the output, these are *pushed* to a tile that the owner has to itself. Levels that name a row for
-/// each of their positions *share*: units take equal shares of these. What is left is walked by
+/// each coordinate once *list* their rows: one position, one owner. A binding that stores an order of the output's rows
+/// *permutes* them: each is there once. Where the leading levels are located and levels below find bounded digits of the
+/// output, these are *pushed* to a tile that the owner has to itself. Levels that name a row for each of their positions
+/// *share*: units take equal shares of these. What is left is walked by
 /// the companion index, whose leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two;
 /// see docs/steps/own.md.)
 #include "OwnerForm.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -27,7 +29,7 @@ static bool isLocated(LevelAttr level, ArrayRef<unsigned> axes) {
 }
 
 bool lacis::isLocated(FormatAttr format, ArrayRef<unsigned> axes) {
-  return format.hasCode() &&
+  return format.hasCode() && isFoundOnce(format, axes) &&
          llvm::all_of(format.getLevels(), [&](LevelAttr level) { return ::isLocated(level, axes); });
 }
 
@@ -55,16 +57,17 @@ unsigned lacis::listedLevels(FormatAttr format, ArrayRef<unsigned> axes) {
 /// The names of the level's digits' axes: `(i, j)`, or `i`.
 static std::string namesOf(FormatAttr format, LevelAttr level) {
   std::string names;
+  SmallVector<StringAttr> all = format.getNames();
   for (Digit digit : level.getDigits())
-    names += (names.empty() ? "" : ", ") + format.getNames()[digit.axis].str();
+    names += (names.empty() ? "" : ", ") + all[digit.axis].str();
   return level.getDigits().size() == 1 ? names : "(" + names + ")";
 }
 
-/// What follows from a binding, or from levels without loops, is found by the companion alone.
+/// What follows from bindings in another order, or from levels without loops, is found by the companion alone.
 static constexpr StringLiteral kNoLoops = "its levels have no loops of their own";
 
 static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
-  if (!format.hasCode())
+  if (!format.hasCode() || !format.getBindings().empty())
     return kNoLoops.str();
   LevelAttr first = format.getLevels()[0];
   std::string names = namesOf(format, first);
@@ -133,7 +136,7 @@ unsigned lacis::ownerLevels(FormatAttr format, ArrayRef<unsigned> axes) {
 static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
   if (isLocated(format, axes))
     return "its levels are located, and push nothing";
-  if (!format.hasCode())
+  if (!format.hasCode() || !format.getBindings().empty())
     return kNoLoops.str();
   int64_t elements = 1;
   for (LevelAttr level : format.getLevels().drop_front(ownerLevels(format, axes)))
@@ -149,11 +152,41 @@ static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
   return "";
 }
 
+std::optional<unsigned> lacis::permutedAxis(FormatAttr format, ArrayRef<unsigned> axes, unsigned binding) {
+  std::unique_ptr<BindingCode> code = codeOf(format.getBindings()[binding]);
+  std::optional<unsigned> axis = determinedName(format.getBindings()[binding], SmallVector<bool>(format.getNames().size()));
+  return !code || code->getArray().empty() || !axis || !llvm::is_contained(axes, *axis) ? std::nullopt : axis;
+}
+
+/// The bindings that store an order of an axis of the output stand for it among what an owner has.
+static std::string objectionToPermute(FormatAttr format, ArrayRef<unsigned> axes) {
+  SmallVector<unsigned> names(axes);
+  bool permutes = false;
+  for (unsigned number = 0; number < format.getBindings().size(); ++number) {
+    if (!permutedAxis(format, axes, number)) {
+      if (auto code = codeOf(format.getBindings()[number]); !code || !code->isPosition())
+        return kNoLoops.str();
+      continue;
+    }
+    names.push_back(format.getAxes().size() + number);
+    permutes = true;
+  }
+  if (!permutes)
+    return "it stores no order of an axis of the output";
+  if (!format.hasCode())
+    return kNoLoops.str();
+  for (LevelAttr level : format.getLevels())
+    if (!::isLocated(level, names))
+      return "a level finds " + namesOf(format, level) + " of the output";
+  return "";
+}
+
 std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
-  return form == "list"    ? objectionToList(format, axes)
-         : form == "push"  ? objectionToPush(format, axes)
-         : form == "share" ? objectionToShare(format, axes)
-                           : "";
+  return form == "list"      ? objectionToList(format, axes)
+         : form == "permute" ? objectionToPermute(format, axes)
+         : form == "push"    ? objectionToPush(format, axes)
+         : form == "share"   ? objectionToShare(format, axes)
+                             : "";
 }
 
 /// A list, or why not.
@@ -182,6 +215,8 @@ static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
 OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   if (isLocated(format, axes))
     return {"locate", ""};
+  if (objectionToPermute(format, axes).empty())
+    return {"permute", "a binding stores an order of its rows"};
   std::string toList = objectionToList(format, axes);
   if (toList.empty())
     return listOr(format, rows);

@@ -2,6 +2,7 @@
 /// \file
 /// Positions of levels and the values stored there: bounds, coordinates, validity, loads and stores.
 #include "LoopLowering.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -65,6 +66,13 @@ void LoopLowering::lowerFind(OpBuilder &b, FindOp op) {
     found = emitSearch(level, attr, parent, crd);
   mapping.map(op.getPosition(), found.first);
   mapping.map(op.getFound(), found.second);
+}
+
+void LoopLowering::lowerLookup(OpBuilder &b, LookupOp op) {
+  FormatAttr format = formatOf(op.getTensor());
+  Value array = arguments.array(sourceOf(op.getTensor(), workspaces), bindingArray(format, op.getBinding()));
+  Value found = loadAt(b, op.getLoc(), array, mapping.lookup(op.getCoordinate()), format.getIndexType());
+  mapping.map(op.getResult(), castInteger(b, op.getLoc(), found, arguments.getIndexType()));
 }
 
 void LoopLowering::lowerBounds(OpBuilder &b, BoundsOp op) {

@@ -2,6 +2,7 @@
 /// \file
 /// What a launch must be given: the dtype of every tensor, and the sizes that tensors share.
 #include "TensorTable.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -144,15 +145,20 @@ void TensorTable::addStorage(Value tensor) {
   auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
   if (!format || !names)
     return;
-  if (!format.getBindings().empty()) // how many positions there are follows from more than its axes
-    return addArray(sourceOf(tensor, {}), "values", cast<RankedTensorType>(tensor.getType()).getElementType(),
-                    SmallVector<SizeAttr>{unknown()});
   SmallVector<SizeAttr> axes;
   for (Attribute name : names)
     axes.push_back(SizeAttr::argument(b.getContext(), letter(cast<StringAttr>(name).getValue())));
+  for (Attribute binding : format.getBindings()) {
+    std::unique_ptr<BindingCode> code = codeOf(binding);
+    std::optional<unsigned> same = code ? code->getSizeName() : std::nullopt;
+    axes.push_back(same ? axes[*same] : unknown()); // else no product of axes
+  }
   TensorSource source = sourceOf(tensor, {});
   if (source.kind == TensorSource::Output)
     return;
+  for (auto [number, size] : llvm::enumerate(ArrayRef(axes).drop_front(format.getAxes().size())))
+    if (std::string array = bindingArray(format, number); !array.empty())
+      addArray(source, array, format.getIndexType(), SmallVector<SizeAttr>{size});
   SizeAttr positions = constant(1);
   unsigned prefix = format.getLevels().size() - format.getNumTileLevels();
   for (unsigned n = 0; n < prefix; ++n)

@@ -26,3 +26,10 @@
 // -----
 // expected-error @below {{a binding is written inside '#lacis.format'}}
 #a = #lacis.affine<d0 - d1>
+// -----
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+func.func @f(%w: tensor<?x?xf32, #csr>, %r: index) -> index {
+  // expected-error @below {{needs a tensor with a format whose binding 0 stores an array}}
+  %i = lacis.lookup %w[0] at %r : tensor<?x?xf32, #csr>
+  return %i : index
+}

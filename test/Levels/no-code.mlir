@@ -3,9 +3,6 @@
 
 // Kinds that parse but have no code yet say so by name.
 
-// expected-error @below {{level kind 'range' has no code yet}}
-func.func @f() attributes {lacis.level = #lacis.level<d0 : range>} { return }
-// -----
 // expected-error @below {{level kind 'fixed*fn' has no code yet}}
 func.func @f() attributes {lacis.level = #lacis.level<d0 : fixed*fn<3>>} { return }
 // -----

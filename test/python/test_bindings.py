@@ -58,10 +58,32 @@ def test_kernels(name, expression):
     expressions.run(expression, Format.parse(FORMATS[name]), torch.float32, sizes=expressions.SIZES[:5])
 
 
-@pytest.mark.parametrize("name", mostly_long(FORMATS, "sell"))
+OWN = ["dia", "dia of rows", "antidiagonals", "shifted", "sell", "sell of all", "sorted rows"]
+
+
+@pytest.mark.parametrize("name", mostly_long(FORMATS, "dia", "sell"))
 def test_kernels_for_a_gpu(name):
     kernel = lacis.compile("ij,bj->bi", pack(torch.eye(8, 40), FORMATS[name]), torch.ones(64, 40), target="cuda:sm_90a")
     assert ".visible .entry" in kernel.asm["ptx"]
+    assert ("lacis.walk" in kernel.asm["loops"]) == (name not in OWN)
+    assert ('own("0", "permute")' in str(kernel.steps)) == (name in ("sell", "sell of all", "sorted rows"))
+
+
+@pytest.mark.parametrize("rows, columns", [(100, 100), (33, 200), (200, 33), (1, 40), (40, 1), (64, 64)])
+def test_diagonals_of_any_shape(rows, columns):
+    """Vectors of rows: whole ones, and those that a diagonal enters or leaves."""
+    offsets = torch.arange(columns)[None] - torch.arange(rows)[:, None]
+    mask = torch.isin(offsets, torch.tensor([-rows + 1, -35, -3, 0, 1, 2, 31, 64, columns - 1]))
+    w = torch.randn(rows, columns, dtype=torch.float64) * mask
+    x = torch.randn(columns, dtype=torch.float64).requires_grad_()
+    packed = pack(w, lacis.Dia)
+    values = packed.values.clone().requires_grad_()
+    y = lacis.einsum("ij,j->i", packed.with_values(values), x)
+    torch.testing.assert_close(y, w @ x)
+    dvalues, dx = torch.autograd.grad(y.square().sum(), (values, x))
+    torch.testing.assert_close(dx, 2 * w.T @ y.detach())
+    expected = packed.with_values(dvalues).validate().to_dense()
+    torch.testing.assert_close(expected, 2 * torch.outer(y, x).detach() * mask)
 
 
 def test_diagonals_lie_as_scipy_has_them():

@@ -239,6 +239,7 @@ REFUSED = {
     "bound": (lacis.Dia, [steps.Own("0", "list")], "its levels have no loops of their own"),
     "unbounded": (lacis.Csc, [steps.Own("0", "push")], "no level above owns i, which has no bound"),
     "large": (NEST.replace("16", "512"), [steps.Own("0", "push")], "a tile of 512 elements is more than 256"),
+    "no order": (lacis.Csr, [steps.Own("0", "permute")], "it stores no order of an axis of the output"),
     "walk": (lacis.Dcsr, [steps.Walk("0", "i"), steps.Own("0", "list")], "walk says already how operand '0' is walked"),
     "relayout": (lacis.Dcsr, [steps.Relayout("out")], RELAYOUT),
 }
@@ -255,3 +256,10 @@ def test_entries_own_an_output_that_has_all_letters():
     packed = lacis.pack(sparse(17, 23)[0], lacis.Dcsr)
     with pytest.raises(lacis.CompileError, match="own: the output has every letter of operand '0'"):
         lacis.compile("ij,k->ijk", packed, torch.randn(5), steps=[steps.Own("0", "list")])
+
+
+def test_an_order_of_rows_owns_no_other_axis():
+    format = lacis.Format.parse("(i, j, k) let r = rank(i by nnz) -> (r : dense, k : compressed, j : dense)")
+    packed = lacis.pack(torch.ones(3, 4, 5), format)
+    with pytest.raises(lacis.CompileError, match="has no form 'permute': a level finds k of the output"):
+        lacis.compile("ijk,j->ik", packed, torch.ones(4), steps=[steps.Own("0", "permute")])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What a format answers: its names, its stored block, its companion.
-#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+#include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -16,7 +16,16 @@ SmallVector<StringAttr> FormatAttr::getNames() const {
 }
 
 bool FormatAttr::hasCode() const {
-  return getBindings().empty() && llvm::all_of(getLevels(), [](LevelAttr level) { return level.hasCode(); });
+  auto isSized = [&](Digit d) { // a launch knows the sizes of axes, before it
+    size_t rank = getAxes().size();
+    return d.mod || d.axis < rank || codeOf(getBindings()[d.axis - rank])->getSizeName();
+  };
+  if (!llvm::all_of(getBindings(), codeOf))
+    return false;
+  auto isLoop = [&](LevelAttr level) {
+    return level.hasCode() && (!level.getExtent().coversDomain() || llvm::all_of(level.getDigits(), isSized));
+  };
+  return llvm::all_of(getLevels(), isLoop);
 }
 
 /// What a binding says of an axis counts single coordinates, so that nothing is stored in blocks.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The dialect: what it holds, and how its attributes find their parser by mnemonic.
+#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,6 +30,10 @@ void LacisDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "lacis/Dialect/Lacis/IR/TileOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lacis/Dialect/Lacis/IR/BindingOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST

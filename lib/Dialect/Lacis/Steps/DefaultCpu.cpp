@@ -217,6 +217,12 @@ static bool scheduleClassesOfCpu(ScheduleBuilder &schedule) {
 /// The whole default of a main nest that no step has changed.
 static void scheduleMain(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
+  if (LoopOp rows = neighbourLoop(nest); rows && laneLetter(nest).empty()) {
+    std::string name = rows.getName().str();
+    int64_t lanes = kPanelBytes / outputBytes(nest);
+    schedule.split(name, lanes);
+    return schedule.vectorize(name + "1", lanes);
+  }
   if (isSampled(nest))
     return scheduleSampled(schedule);
   if (scheduleClassesOfCpu(schedule))

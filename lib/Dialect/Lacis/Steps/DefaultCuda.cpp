@@ -269,6 +269,11 @@ void lacis::schedulePrecomputed(ScheduleBuilder &schedule, StringRef part) {
 /// entries at once than elsewhere leave room for more warps.
 static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
   Nest &nest = schedule.getNest();
+  if (LoopOp rows = neighbourLoop(nest); rows && laneLetter(nest).empty()) {
+    std::string name = rows.getName().str();
+    schedule.split(name, kThreads);
+    return schedule.bind(name + "1", "thread.x");
+  }
   if (isSampled(nest)) {
     if (LoopOp block = blockLoop(nest))
       return scheduleBlock(schedule, block);

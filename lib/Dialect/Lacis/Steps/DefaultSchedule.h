@@ -75,6 +75,9 @@ void scheduleCopies(ScheduleBuilder &schedule, llvm::StringRef lane, const CopyR
 std::string openCase(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t most);
 /// Does the main nest run over the rows that an operand lists? It writes to the output itself.
 bool runsOverList(Nest &nest);
+/// A loop of the main nest whose rounds walk the same positions and read and write neighbours of everything, as rows do on
+/// diagonals; or null.
+LoopOp neighbourLoop(Nest &nest);
 /// Schedules the nest that writes the rows which an operand does not list, for a CPU: runs of neighbours, in vectors.
 void scheduleUnlisted(ScheduleBuilder &schedule);
 /// What the loops over the rows that several shares of an operand meet begin with (`i_j.`), or nothing (see own).

@@ -13,7 +13,7 @@ from ..level import Extent, Placed, Positions, register
 class Range(Extent):
     """`range`: a position for every coordinate, as in `dense`; those that lead outside of an axis are padding.
 
-    Kernels walk a companion of its format.
+    Where the other axis follows from a binding, kernels locate a coordinate, and test what follows from it.
     """
 
     name = "range"

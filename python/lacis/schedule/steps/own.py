@@ -15,8 +15,8 @@ class Own(Step):
 
     for i in all rows:  s   -->   for i in the rows that the operand lists:  s
 
-    `form` is `"list"`, `"push"`, `"share"`, `"classes"` (of a sum each of whose rows lies in one part) or `"companion"`.
-    `why` is the reason that a compiled kernel tells; it changes nothing.
+    `form` is `"list"`, `"permute"`, `"push"`, `"share"`, `"classes"` (of a sum each of whose rows lies in one part) or
+    `"companion"`. `why` is the reason that a compiled kernel tells; it changes nothing.
     """
 
     mnemonic = "own"

@@ -67,7 +67,8 @@ def Lacis_OneExtent : Lacis_Extent<"One", "one",
   }];
 }
 
-def Lacis_RangeExtent : Lacis_Extent<"Range", "range", ["verifyCoordinate", "hasCompanion"]> {
+def Lacis_RangeExtent : Lacis_Extent<"Range", "range",
+    ["verifyCoordinate", "hasCode", "coversDomain", "emitBounds", "emitSlots", "emitLocate"]> {
   let summary = "A contiguous range of coordinates that follows from the parent's coordinates (DIA).";
   let description = [{
     ```mlir
