@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on stored blocks, written by hand (test/Tiles) on the GPU: 8192 tokens, 32 heads of 128, bf16, beside SDPA."""
+"""Attention on stored blocks, written by hand (test/Tiles), on the GPU: 8192 tokens, 32 heads, bf16, beside SDPA."""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ func.func @chain(%y: tensor<?x?xbf16>, %k: !tiles, %v: !tiles, %i: index, %befor
     } : !lacis.acc<64x64xf32> -> !lacis.acc<64x64xbf16>
     // CHECK: lacis.mma %{{.*}}, %{{.*}}[%{{.*}} : index] transposed : !lacis.acc<64x64xbf16>, !lacis.tile<2x64x64xbf16> into !lacis.acc<64x128xf32>
     %o = lacis.mma %b, %v[%i : index] transposed : !lacis.acc<64x64xbf16>, !tiles into !lacis.acc<64x128xf32>
+    // CHECK: lacis.read_tile %{{.*}}[%{{.*}} : index] : !lacis.tile<2x64x64xbf16> to !lacis.acc<64x128xbf16>
+    %q = lacis.read_tile %k[%i : index] : !tiles to !lacis.acc<64x128xbf16>
     // CHECK: lacis.store_tile %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] through %{{.*}} : !lacis.tile<2x64x64xbf16> from %{{.*}} : index : !lacis.acc<64x128xf32> to
     lacis.store_tile %o to %y[%i, %i] through %k : !tiles from %i : index : !lacis.acc<64x128xf32> to tensor<?x?xbf16>[index, index]
     lacis.yield

@@ -131,7 +131,7 @@ void TileLoops::readTile(ReadTileOp op) {
   Acc to = made(op.getAcc(), type);
   Value base = tileAt(b, op.getTile(), op.getPlace());
   TileType tile = op.getTile().getType();
-  bool isWhole = tile.isList() && !op.getPlace();
+  bool isWhole = !op.getTransposed() && type.getColumns() > tile.getColumns();
   eachElement(b, type, [&](OpBuilder &in, Value row, Value number, Value column) {
     bool turned = op.getTransposed();
     Value from = base, within = column;

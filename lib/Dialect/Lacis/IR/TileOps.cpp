@@ -301,6 +301,8 @@ LogicalResult ReadTileOp::verify() {
     return emitOpError("gives float32, or what the tile holds");
   int64_t rows = getTransposed() ? tile.getColumns() : tile.getRows();
   int64_t columns = getTransposed() ? tile.getRows() : tile.getColumns() * (isWhole ? tile.getCount() : 1);
+  if (getPlace() && !getTransposed()) // as many tiles side by side as the accumulator has columns for
+    columns *= std::clamp<int64_t>(acc.getColumns() / tile.getColumns(), 1, tile.getCount());
   return rows == acc.getRows() && columns == acc.getColumns()
              ? success()
              : emitOpError("the accumulator has the rows and columns of the tile");

@@ -250,7 +250,9 @@ def Lacis_ColumnsOp : Lacis_Op<"columns", [Pure]> {
 def Lacis_ReadTileOp : Lacis_Op<"read_tile", [MemoryEffects<[MemRead]>]> {
   let summary = "The elements of a tile, as an accumulator.";
   let description = [{
-    `%list[%n]` reads one tile of a list. `transposed`: acc[m, n] is the tile's [n, m].
+    `%list[%n]` reads one tile of a list, or as many side by side as the accumulator has columns for; without a place all of
+    them. `transposed`: acc[m, n] is the tile's [n, m]. An accumulator of the tile's own half type holds it as it is: the
+    left side of products.
   }];
   let arguments = (ins Lacis_TileType:$tile, Optional<Lacis_IndexLike>:$place, UnitAttr:$transposed);
   let results = (outs Lacis_AccType:$acc);
