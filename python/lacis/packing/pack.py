@@ -17,9 +17,9 @@ def pack(tensor, format, mask: torch.Tensor | None = None) -> PackedTensor:
     """Store a tensor in a format.
 
     `tensor` is dense, COO, CSR, CSC, BSR, BSC, a sparse matrix of SciPy, nested and jagged, or packed already, of any
-    dtype; `mask`, bool of the same shape and device, names the entries. Without one they are what a sparse tensor stores, or the elements
-    that are not zero.
-    A jagged tensor that is packed ragged shares its values and offsets. Duplicates are kept by formats that keep them (COO), and summed for the others. Gradients do not flow back.
+    dtype; `mask`, bool of the same shape and device, names the entries. Without one they are what a sparse tensor
+    stores, or the elements that are not zero. A jagged tensor that is packed ragged shares its values and offsets.
+    Duplicates are kept by formats that keep them (COO), and summed for the others. Gradients do not flow back.
 
     >>> import torch
     >>> packed = pack(torch.tensor([[0.0, 2.0], [3.0, 0.0]]), "(i, j) -> (i : dense, j : compressed)")

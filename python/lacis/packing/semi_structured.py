@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's semi-structured arrays: the kept values of n:m groups, and metadata as sparse tensor cores (CUTLASS) read it."""
+"""torch's semi-structured arrays: the values that n:m groups keep, and metadata as CUTLASS reads it."""
 
 from __future__ import annotations
 
