@@ -60,6 +60,8 @@ OTHERS = [
         "companion",
         "a level below finds i of the output too",
     ),
+    (str(lacis.Dia()), "locate", ""),
+    (str(lacis.Sell(4, 8)), "permute", "a binding stores an order of its rows"),
     (CSB, "companion", "a sum in registers is faster than a tile in memory"),
 ]
 
