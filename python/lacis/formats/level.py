@@ -54,16 +54,13 @@ class Fibre:
     @functools.cached_property
     def first(self) -> torch.Tensor:
         """int64 [positions]: the first entry of each position."""
-        if self.is_each:
-            return torch.arange(self.crd.numel(), device=self.crd.device)
-        return self.begins.nonzero().reshape(-1)
+        return self.begins.cumsum(0) - 1 if self.is_each else self.begins.nonzero().reshape(-1)  # all begin, then
 
     @functools.cached_property
     def ends(self) -> torch.Tensor:
         """int64 [n]: how many positions lie before the end of each entry's."""
-        taken = self.begins.long()
         extra = self.level.coordinate.extra(self)
-        return torch.cumsum(taken if extra is None else taken * (1 + extra), 0)
+        return torch.cumsum(self.begins.long() if extra is None else self.begins * (1 + extra), 0)
 
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""

@@ -177,8 +177,8 @@ def _keep_gradient(captured: Captured, weight) -> None:
     if captured.site.master is not None or len(weight._parts()) > 1:
         which = "a dense weight that stays (master=)" if captured.site.master is not None else "a sum"
         raise ScheduleError(
-            f"'{captured.name}': the gradient of {which} has no code for a sparsifier; leave it out, or give the weight "
-            "one format",
+            f"'{captured.name}': the gradient of {which} has no code for a sparsifier; leave it out, or give the "
+            "weight one format",
             location=captured.site.location,
         )
     for part in weight._parts():

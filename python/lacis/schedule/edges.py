@@ -149,14 +149,14 @@ def _check_stage(site: Site) -> None:
     format.require_code("pack")
     if site.sparsifier is not None and not site.sparsifier.is_settled:
         raise ScheduleError(
-            f"'{site.name}': {type(site.sparsifier).__name__} has not seen what passes; call s.calibrate(batches) before "
-            "build()",
+            f"'{site.name}': {type(site.sparsifier).__name__} has not seen what passes; call s.calibrate(batches) "
+            "before build()",
             location=site.location,
         )
     if isinstance(format, Sum):
         raise FormatError(
-            f"'{site.name}': parts of a sum share entries by their values, which has no code for an activation; give it "
-            "one format",
+            f"'{site.name}': parts of a sum share entries by their values, which has no code for an activation; give "
+            "it one format",
             location=site.location,
         )
 

@@ -241,8 +241,8 @@ def check_gradient_sparsifier(name: str, step) -> None:
     alone = step.master is None and not step.of_modules and sparsifier.due() is None and sparsifier.is_settled
     if not alone or isinstance(sparsifier, Calibrated):
         raise ScheduleError(
-            f"{step.mnemonic}: '{name}' is chosen anew in each backward pass, by its own values; take Magnitude, Random, "
-            "Threshold or NM, and no master=",
+            f"{step.mnemonic}: '{name}' is chosen anew in each backward pass, by its own values; take Magnitude, "
+            "Random, Threshold or NM, and no master=",
             location=step.location,
         )
 

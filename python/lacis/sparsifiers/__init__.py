@@ -37,6 +37,6 @@ __all__ = [
     "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule", "TopKBlocks",
     "Variable",
     "BlockMagnitude", "BlockRandom", "BlockSparsifier", "Calibrated", "Candidates", "Given", "Inputs", "Keep",
-    "Magnitude", "Movement", "NM", "Policy", "Quantile", "Ramp", "Random", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "View",
-    "Wanda", "as_sparsifier",
+    "Magnitude", "Movement", "NM", "Policy", "Quantile", "Ramp", "Random", "Regrow", "SparseGPT", "Sparsifier",
+    "Threshold", "View", "Wanda", "as_sparsifier",
 ]  # fmt: skip

@@ -22,8 +22,8 @@ class Calibration:
         sites = [site for site in schedule.sites if isinstance(site.sparsifier, Calibrated)]
         if not sites and not edges:
             raise ScheduleError(
-                "calibrate: no sparsifier of the schedule reads inputs, as Wanda and SparseGPT do, or sees what passes, "
-                "as Quantile does"
+                "calibrate: no sparsifier of the schedule reads inputs, as Wanda and SparseGPT do, or sees what "
+                "passes, as Quantile does"
             )
         self.captured = [capture_site(self.model, site) for site in sites]
         for each in self.captured:

@@ -78,7 +78,8 @@ class MasterLook:
             of = f"blocks of {list(block)}" if block else "entries"
             stored = f"blocks of {list(self._block)}" if self._block else "entries"
             raise DataError(
-                f"'{layer.name}': {type(sparsifier).__name__} chooses {of}, the weight stores {stored}; take blocks that divide it"
+                f"'{layer.name}': {type(sparsifier).__name__} chooses {of}, the weight stores "
+                f"{stored}; take blocks that divide it"
             )
         values = self.rows(layer.dense)
         positions = torch.arange(len(values), device=values.device)
