@@ -105,6 +105,7 @@ def test_a_step_that_needs_a_missing_method_is_refused():
         lacis.compile("ij,j->i", packed, torch.ones(8), steps=[lacis.steps.Split("j", 4)], target="cpu")
 
 
+@pytest.mark.long
 def test_kinds_that_lie_are_found_out():
     def place(self, fibre):
         count = fibre.first.numel()
