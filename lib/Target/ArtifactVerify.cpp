@@ -136,7 +136,7 @@ static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap
 static Error verifyLaunch(const Artifact &artifact, const Artifact::Launch &launch) {
   if (!isSymbol(launch.entry))
     return malformed("entry '" + launch.entry + "'");
-  for (const Artifact::Size &size : launch.beside)
+  for (const Size &size : launch.beside)
     if (Error error = verifySize(artifact, size))
       return error;
   if (launch.grid.empty()) {

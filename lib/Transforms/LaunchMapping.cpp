@@ -123,7 +123,7 @@ static SizeAttr conditionOf(func::FuncOp function) {
 static Attribute launchWhere(DictionaryAttr launch, SizeAttr condition) {
   Builder b(launch.getContext());
   NamedAttrList fields(launch);
-  auto with = [&](Attribute size) { return cast<SizeAttr>(size).times(condition); };
+  auto with = [&](Attribute size) -> Attribute { return cast<SizeAttr>(size).times(condition); };
   if (auto grid = launch.getAs<ArrayAttr>("grid")) {
     SmallVector<Attribute> axes(grid.getValue());
     axes[0] = with(axes[0]);
