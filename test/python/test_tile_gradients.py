@@ -124,9 +124,7 @@ def test_each_pattern_has_the_gradients_for_its_density(monkeypatch):
 
     def family(eighths):
         own = dataclasses.replace(spec, eighths=eighths)
-        loaded = types.SimpleNamespace(
-            key=Request(emit(own), TARGET).key, target="cpu", load=lambda device, key: names.append(key)
-        )
+        loaded = types.SimpleNamespace(key=Request(emit(own), TARGET).key, target="cpu", name_also=names.append)
         return gradients.family(Kernel(own, loaded, torch.device("cpu")), None)
 
     most, half, few = map(family, (5, 4, 1))

@@ -149,8 +149,7 @@ EMPTY = torch.sparse_coo_tensor(torch.zeros(1, 0, dtype=torch.long), torch.zeros
         (lambda: build(Csr(), {**arrays(Csr()), "crd1": HUGE[:1].int().expand(2**40)}), "'crd1' is expanded"),
         (lambda: build(Dense(), {"values": HUGE[:1]}, (2**40, 8)), "'values' must have 8796093022208 slots, not 1"),
         (lambda: pack(torch.quantize_per_tensor(DENSE, 0.1, 0, torch.qint8), Csr), "the tensor is quantized"),
-        (lambda: pack(torch.nested.nested_tensor([DENSE[0], DENSE[0]]), Csr), "the tensor is nested"),
-        (lambda: pack(torch.nested.nested_tensor([DENSE], layout=torch.jagged), Csr), "the tensor is nested"),
+        (lambda: pack(torch.nested.nested_tensor([DENSE[0], DENSE[0]]), Csr), "is packed in the layout torch.jagged"),
         (
             lambda: build(
                 Csr(), {**arrays(Csr()), "values": torch.quantize_per_tensor(torch.ones(5), 0.1, 0, torch.qint8)}

@@ -82,8 +82,8 @@ class TileKernel(Kernel):
         rule, layout, self.line = LAYOUTS[spec.operands[spec.packed].indices[0] in spec.output.indices]
         derived = [] if spec.sampled else [Derived(0, part, layout, "values", rule) for part in self.parts]
         key = hashlib.sha256(repr(spec).encode()).hexdigest()
-        load = lambda device, key: _kernels.setdefault(key, self)
-        loaded = types.SimpleNamespace(key=key, target=target, storage=storage, derived=derived, load=load)
+        also = lambda key: _kernels.setdefault(key, self)
+        loaded = types.SimpleNamespace(key=key, target=target, storage=storage, derived=derived, name_also=also)
         super().__init__(spec, loaded, device)
         _kernels[key] = self
 

@@ -27,7 +27,7 @@ class UpdatesCallback(TrainerCallback):
     >>> s = lacis.create_schedule(model, target="eager")
     >>> ramp = lacis.Ramp(0.0, 0.9, range(0, 1001, 100))
     >>> _ = s.match(r".*dense.weight").sparsify(lacis.Magnitude(ramp)).set_format(lacis.Csr)
-    >>> trainer = transformers.Trainer(s.build(), callbacks=[UpdatesCallback(s)])
+    >>> arguments = dict(model=s.build(), callbacks=[UpdatesCallback(s)])  # of transformers.Trainer, with accelerate
 
     Raises `DataError` where a checkpoint to go on from has no state of updates, and what `Schedule.attach` raises.
     """
