@@ -45,7 +45,7 @@ def captured(model, optimizer, x):
 def content(model, optimizer):
     weight = model[0].weight.packed()
     state = optimizer.state[model[0].weight.values]
-    dense = [type(weight)(weight.pattern, t.clone()).to_dense() for t in (weight.values.detach(), state["exp_avg"])]
+    dense = [weight.with_values(t.clone()).to_dense() for t in (weight.values.detach(), state["exp_avg"])]
     return [*dense, model[0].bias.detach().clone()]
 
 

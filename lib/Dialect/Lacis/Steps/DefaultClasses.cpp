@@ -82,7 +82,8 @@ static void scheduleColumns(ScheduleBuilder &schedule, const RowClass &part, Str
   std::string column = part.prefix + lane.str();
   int64_t known = knownDivisor(nest.find(column).getUpper()), vector = 16 / outputBytes(nest), panel = kLanes * vector;
   int64_t columns = known & -known, most = isLong || summedHas(nest, "lacis.large") ? kColumns : panel;
-  columns = columns < kFewest ? kColumns : std::min(columns, most);
+  bool guards = columns < kFewest && !(isLong && columns >= vector); // warps share no sum that lanes have guards around
+  columns = guards ? kColumns : std::min(columns, most);
   int64_t share = panel / std::min(columns, panel);
   schedule.split(column, columns);
   schedule.reorder({column + "0", part.row, column + "1"});
