@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
-import pathlib
 
 import torch
 from lacis.runtime import kernels
 
 from .measure import Case, measure
+from .tiles import FOLDER, processors
 
 TITLE = "Block-sparse attention on tensor cores, 32 heads of 128, 8192 tokens, bf16"
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "test" / "Tiles"
 HEAD = 128
 ITEM = 1.5  # what beginning and ending a row of blocks costs, in blocks
 
@@ -25,16 +24,10 @@ class Form:
     file: str
     block: int
     groups: int
-    edits: tuple[tuple[str, str], ...] = ()
 
     @property
     def text(self) -> str:
-        text = (FOLDER / f"{self.file}.mlir").read_text()
-        for before, after in self.edits:
-            if before not in text:
-                raise ValueError(f"{self.file}: no '{before}' to edit")
-            text = text.replace(before, after)
-        return text
+        return (FOLDER / f"{self.file}.mlir").read_text()
 
 
 SERIAL64, SKEW64 = Form("attention64", 64, 2), Form("attention64-skew", 64, 2)
@@ -49,7 +42,7 @@ class Attention:
         self.kernel = kernels.compile_kernel(form.text, target)
         counts = mask.sum(1)
         own = {"pos1": torch.cat([torch.zeros(1), counts.cumsum(0)]), "crd1": mask.nonzero()[:, 1]}
-        lists = work_lists(counts.tolist(), heads, form.groups, _processors(device))
+        lists = work_lists(counts.tolist(), heads, form.groups, processors(torch.device(device)))
         arrays = [own[name] for name in self.kernel.storage] + [lists[array.name] for array in self.kernel.derived]
         self.storage = [array.int().to(device) for array in arrays]
 
@@ -76,11 +69,6 @@ def work_lists(counts: list[int], heads: int, groups: int, processors: int) -> d
     items = torch.tensor([item for own in given for item in own], dtype=torch.int32).reshape(-1, 2)
     ends = torch.tensor([0] + [len(own) for own in given]).cumsum(0)
     return {"pos1": ends, "crd1": items[:, 0].contiguous(), "crd2": items[:, 1].contiguous()}
-
-
-def _processors(device) -> int:
-    device = torch.device(device)
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
 
 
 def expected(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor, block: int) -> torch.Tensor:

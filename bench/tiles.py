@@ -101,7 +101,7 @@ class Layer:
                     cost,
                     -(-tokens // options["by"]),
                     raster=options["raster"],
-                    workers=_processors(packed.device),
+                    workers=processors(packed.device),
                 )
         return made
 
@@ -110,7 +110,7 @@ class Layer:
         counts = structure.buffers["pos1"].diff()
         n = torch.arange(by + 1, dtype=torch.float64)
         cost = torch.maximum(torch.full_like(n, 0.35), (n + 1) * layout.block * 128 / 70e3)
-        return share_lists(counts, cost, by=by, workers=_processors(structure.device), most=structure.slots)
+        return share_lists(counts, cost, by=by, workers=processors(structure.device), most=structure.slots)
 
     def __call__(self, *operands: torch.Tensor) -> torch.Tensor:
         """y of x, dx of dy, or the gradient of the values of dy and x."""
@@ -124,7 +124,7 @@ def _bare(format: str) -> str:
     return format.removeprefix("#lacis.format<").removesuffix(">")
 
 
-def _processors(device: torch.device) -> int:
+def processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 3
 
 

@@ -188,7 +188,7 @@ def test_gathered_shares_cover_every_position(steps, workers):
 @pytest.mark.parametrize("density", [0.0, 0.5])
 def test_arrays_that_a_kernel_asks_for(layout, density, monkeypatch):
     """Each is made from the pattern, and the work lists name every panel that has work."""
-    monkeypatch.setattr(tiles, "_processors", lambda device: 5)
+    monkeypatch.setattr(tiles, "processors", lambda device: 5)
     weight, _ = blocks(1000, 712, layout.block, density)
     layer = tiles.Layer(layout, weight.bfloat16(), 333)
     assert len(layer.storage) == len(layer.kernel.storage) + len(layer.kernel.derived)
