@@ -44,6 +44,8 @@ public:
   /// The same at a position of the first level, which is there and no padding, below `lo`, with carried values.
   Values emitAt(mlir::OpBuilder &b, mlir::Value lo, mlir::Value position, mlir::ValueRange carried, Body body);
   std::string loopName(unsigned level) const;
+  /// What a loop over the digit alone is called, without the prefix of a part.
+  std::string nameOf(Digit digit) const;
 
 private:
   Values emitLevel(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
@@ -60,7 +62,6 @@ private:
                    mlir::ValueRange carried, Body body);
   mlir::Value noteDigits(mlir::OpBuilder &b, unsigned level, mlir::ValueRange digits,
                          llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);
-  std::string nameOf(Digit digit) const;
   unsigned digitsOf(unsigned axis) const;
 
   mlir::Location loc;

@@ -35,19 +35,10 @@ SharedRows::SharedRows(linalg::GenericOp root, OpOperand &operand, Letters lette
                        const llvm::StringMap<Value> &sizes)
     : OwnedNest(root, operand, letters, output, sizes), digits(sharedDigits(format, owned)),
       combiner(combinerOfProduct(product)) {
+  LevelWalk walk(loc, tensor, axes);
   for (LevelAttr level : format.getLevels().drop_back(format.getNumTileLevels()))
     for (Digit digit : level.getDigits())
-      name += (name.empty() ? "" : "_") + nameOf(digit);
-}
-
-std::string SharedRows::nameOf(Digit digit) const {
-  unsigned rank = 0, all = 0; // how many digits of the axis are more significant
-  for (LevelAttr level : format.getLevels())
-    for (Digit other : level.getDigits()) {
-      all += other.axis == digit.axis;
-      rank += other.axis == digit.axis && other.div > digit.div;
-    }
-  return digitName(axes[digit.axis]->name, rank, all);
+      name += (name.empty() ? "" : "_") + walk.nameOf(digit);
 }
 
 Value SharedRows::compare(Builder &b, CmpIPredicate predicate, Value lhs, Value rhs) {
@@ -271,7 +262,7 @@ LogicalResult SharedRows::makeShares(Builder &b) {
 /// for share: where a row begins in it that goes on: y[row] = finish(its parts)
 LogicalResult SharedRows::makeEdges(Builder &b) {
   std::string prefix = name + ".";
-  OpBuilder inner = openNest(b, prefix, nameOf(digits[0]), /*sharesFirst=*/true);
+  OpBuilder inner = openNest(b, prefix, LevelWalk(loc, tensor, axes).nameOf(digits[0]), /*sharesFirst=*/true);
   Share share = shareAt(inner);
   Value isHead = both(inner, share.goesBack, isSame(inner, share.head, share.last));
   Value begins = both(inner, share.goesOn, negate(inner, isHead));

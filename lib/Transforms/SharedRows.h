@@ -37,7 +37,6 @@ private:
     Value size;
   };
 
-  std::string nameOf(Digit digit) const;
   bool isShared(Digit digit) const { return llvm::is_contained(digits, digit); }
   Value constant(Builder &b, int64_t value) { return mlir::arith::ConstantIndexOp::create(b, loc, value); }
   Value compare(Builder &b, mlir::arith::CmpIPredicate predicate, Value lhs, Value rhs);
