@@ -132,8 +132,15 @@ def test_packing_finds_uneven_axes_and_a_captured_graph_refuses_what_waits(monke
     assert pack(dense, decompose(ell=Ell(width=3), rest=Coo)).pattern.uneven == (True, False)
     with pytest.raises(DataError, match="while a CUDA graph is captured.*once before the capture"):
         Pattern(pattern.format, pattern.parts).uneven  # noqa: B018
+    padded = Pattern.from_mask(dense != 0, Ell)
     with pytest.raises(DataError, match="link.*while a CUDA graph is captured"):
-        pattern.derived(str(companion(Csr(), [1])))
+        padded.derived(str(companion(Ell(width=500), [1])))
+    columns = str(companion(Csr(), [1]))
+    made = pattern.derived(columns)  # without a wait, and not kept: it holds nothing before the graph runs
+    assert pattern.derived(columns) is not made
+    capturing(False)
+    kept = pattern.derived(columns)
+    assert kept is not made and pattern.derived(columns) is kept
 
 
 def test_refusals():

@@ -47,6 +47,11 @@ def companion_arrays(structure: Structure, format: Format | str) -> dict[str, to
     return {name: t.to(torch.int64 if wide else torch.int32) for name, t in placed.buffers.items()}
 
 
+def companion_waits(structure: Structure, text: str) -> bool:
+    """Does the host wait for the device while `companion_arrays` are made?"""
+    return not _lists_every_block(structure, Format.parse(text))
+
+
 def _is_linked(format: Format) -> bool:
     return format.levels[len(format.prefix) - 1].extent.stands_alone
 

@@ -14,14 +14,15 @@ from ..errors import DataError, FormatError
 from ..formats import Format, Sum
 from .capturing import refuse_capture
 from .check import check_parts
-from .derived import companion_arrays
+from .derived import companion_arrays, companion_waits
 from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
 from .gather import gather
+from .kept import Kept
 from .mask import check_bool
 from .regroup import Regrouped
 from .seen import changes
 from .structure import Structure
-from .transforms import is_wrapped, outside_transforms
+from .transforms import is_wrapped
 from .uneven import most_are_listed, uneven_axes_of
 
 
@@ -39,7 +40,7 @@ class Pattern:
     def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
         self.format = format
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
-        self._kept: dict[tuple, Any] = {}  # what was made from the arrays, by what it is
+        self._kept = Kept()
         self._kept_at = self.changes
 
     @property
@@ -61,18 +62,12 @@ class Pattern:
         self.parts = {
             name: dataclasses.replace(part, entries=None, distinct=False) for name, part in self.parts.items()
         }
-        self._kept = {}
+        self._kept = Kept()
         self.__dict__.pop("uneven", None)
 
-    def _keep(self, key: tuple, what: str, make: Callable[[], Any], waits: bool = True):
-        """What `make` makes of the arrays, once; `what` names it where it cannot be made now, for it `waits`."""
+    def _keep(self, key: tuple, what: str, make: Callable[[], Any], waits: Callable[[], bool] = lambda: True):
         self._forget_changed()
-        if key not in self._kept:
-            if waits:
-                refuse_capture(self.device, f"{what} of a pattern")
-            with outside_transforms(self.storage.values(), what):
-                self._kept[key] = make()
-        return self._kept[key]
+        return self._kept.found(key, self, what, make, waits)
 
     @staticmethod
     def from_mask(mask: torch.Tensor, format) -> "Pattern":
@@ -173,7 +168,8 @@ class Pattern:
     def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
         """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
         key = ("derived", str(format_text), part)
-        return self._keep(key, f"'{format_text}'", lambda: self._derive(*key[1:]))
+        waits = lambda: is_rule(key[1]) or companion_waits(self.part(part), key[1])
+        return self._keep(key, f"'{format_text}'", lambda: self._derive(*key[1:]), waits)
 
     def _derive(self, text: str, part: str) -> dict[str, torch.Tensor]:
         if not is_rule(text):
@@ -274,7 +270,7 @@ class Pattern:
                 made.uneven = (*(False for _ in letters), *self.uneven)
             return made
 
-        return self._keep(("repeated", tuple(sizes), letters), "copies under batch letters", make, waits=False)
+        return self._keep(("repeated", tuple(sizes), letters), "copies under batch letters", make, waits=lambda: False)
 
     def to(self, device) -> "Pattern":
         """The pattern on another device."""
@@ -289,7 +285,7 @@ class Pattern:
         return self
 
     def __getstate__(self):
-        return {**self.__dict__, "_kept": {}, "_kept_at": -1}  # copies and files make theirs
+        return {**self.__dict__, "_kept": Kept(), "_kept_at": -1}  # copies and files make theirs
 
     def __repr__(self) -> str:
         return f"Pattern({list(self.shape)}, {self.format}, nnz={self.nnz}, device={self.device})"

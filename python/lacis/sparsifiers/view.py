@@ -95,7 +95,7 @@ class View:
     def complement(self, positions: torch.Tensor) -> torch.Tensor:
         """int64: all places but these, which are distinct."""
         left = torch.ones(self.total, dtype=torch.bool, device=positions.device)
-        left[positions] = False
+        left.index_fill_(0, positions, False)  # a number that is assigned would be sent, and the host would wait
         if positions.device.type == "cpu":
             return left.nonzero().reshape(-1)
         return left.nonzero_static(size=self.total - positions.numel()).reshape(-1)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was made of a pattern's arrays, kept for the next who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .capturing import is_captured, refuse_capture
+from .transforms import outside_transforms
+
+
+class Kept(dict):
+    """What was made of the arrays of a pattern, by what it is.
+
+    >>> import torch
+    >>> from lacis.patterns import Pattern
+    >>> pattern = Pattern.from_mask(torch.eye(2).bool(), "(i, j) -> (i : dense, j : compressed)")
+    >>> kept, made = Kept(), []
+    >>> [kept.found("rows", pattern, "a list of rows", lambda: made.append(1) or len(made)) for _ in range(2)]
+    [1, 1]
+    """
+
+    def found(self, key, pattern, what: str, make: Callable[[], Any], waits: Callable[[], bool] = lambda: True):
+        """What `make` makes of the arrays, once; `what` names it where it cannot be made now, for it `waits`.
+
+        What a CUDA graph makes is not kept: it holds nothing before the graph runs.
+        """
+        if key in self:
+            return self[key]
+        captured = is_captured(pattern.device)
+        if captured and waits():
+            refuse_capture(pattern.device, f"{what} of a pattern")
+        with outside_transforms(pattern.storage.values(), what):
+            made = make()
+        if not captured:
+            self[key] = made
+        return made
