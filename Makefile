@@ -17,7 +17,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # What a new build must notice. Python files need none: the installation reads them where they lie.
-SOURCES := $(shell find include lib tools cmake python/bindings python/ops -type f) CMakeLists.txt \
+SOURCES := $(shell find include lib tools cmake python/bindings python/ops python/node -type f) CMakeLists.txt \
            $(wildcard test/CMakeLists.txt) $(shell find test/unit -type f 2>/dev/null)
 
 # Neither an environment nor a build can be moved: where they were made, if that is not here.

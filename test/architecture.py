@@ -42,6 +42,7 @@ CPP_FOREIGN = {
     "include/lacis/Target/Artifact.h": r"(mlir|torch)/",
     "python/bindings": r"(mlir|llvm|torch|ATen|c10|lacis)/",
     "python/ops": r"(mlir|llvm|ATen|c10|lacis|pybind11)/",
+    "python/node": r"(mlir|llvm|lacis|lacis-c|pybind11)/",
     "lib": r"(torch|ATen|c10|pybind11)/",
 }
 
@@ -168,6 +169,7 @@ PLANTED = {
     "lib/Runtime/B.cpp": ('#include "lacis/Target/Target.h"', cpp_violations),
     "python/bindings/a.cpp": ("#include <llvm/ADT/StringRef.h>", cpp_violations),
     "python/ops/a.cpp": ("#include <ATen/ATen.h>", cpp_violations),
+    "python/node/a.cpp": ('#include "lacis-c/lacis.h"', cpp_violations),
     "lib/Transforms/B.cpp": ("auto kind = dyn_cast<VarAttr>(level);", name_violations),
     "python/lacis/schedule/a.py": ("from lacis.emit import module", python_violations),
     "python/lacis/formats/a.py": ("def f():\n    from lacis import packing", python_violations),

@@ -21,12 +21,12 @@ def kernels_in_torch(monkeypatch):
 @pytest.fixture
 def captured(monkeypatch):
     """A list of one: is a CUDA graph captured? What the calls of such a test launch does run, on the CPU."""
-    from lacis.nn import copied, step, weight
+    from lacis.nn import bound_step, copied, step, weight
     from lacis.packing import packed
     from lacis.patterns import seen
 
     now = [False]
-    for module in (seen, weight, step, copied, packed):
+    for module in (seen, weight, step, bound_step, copied, packed):
         monkeypatch.setattr(module, "is_captured", lambda device: now[0])
     return now
 

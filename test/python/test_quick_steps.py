@@ -7,8 +7,9 @@ import weakref
 import lacis
 import pytest
 import torch
-from lacis.nn import recorded, step
-from lacis.runtime import library
+from lacis.nn import bound_step, recorded
+from lacis.runtime import bound, library
+from lacis.runtime.compile import Kernel
 from strategies import mostly_long
 from training import FORMATS, SHAPE, build, masked, values
 
@@ -19,6 +20,20 @@ INPUTS = {
     "no rows": lambda: torch.randn(2, 0, SHAPE[0]),
     "strided": lambda: torch.randn(SHAPE[0], 16).t(),
 }
+
+
+@pytest.fixture(params=["node", "python"], autouse=True)
+def way(request, monkeypatch):
+    """By a node of autograd in C++, or in Python, as where none was built for the torch that is installed."""
+    library.register()
+    if request.param == "python":
+        monkeypatch.setattr(Kernel, "bind_layer", staticmethod(lambda *call: None))
+    elif not bound._has_node():
+        pytest.skip("no node was built for this torch")
+    return request.param
+
+
+python_alone = pytest.mark.parametrize("way", ["python"], indirect=True)
 
 
 def gradients(layer, x, general=False):
@@ -144,17 +159,45 @@ def test_a_model_may_be_gone_before_its_backward():
     torch.testing.assert_close(x.grad, expected.expand(3, -1))
 
 
+@python_alone
 def test_a_backward_pass_runs_the_kernels_that_it_asks_for(monkeypatch):
     model, _ = build("csr")
     ran = []
     for name in ("_input_gradient", "_values_gradient"):
-        run = getattr(step.Bound, name)
-        monkeypatch.setattr(step.Bound, name, lambda *a, run=run, name=name: ran.append(name) or run(*a))
+        run = getattr(bound_step.Bound, name)
+        monkeypatch.setattr(bound_step.Bound, name, lambda *a, run=run, name=name: ran.append(name) or run(*a))
     x = torch.randn(3, SHAPE[0], requires_grad=True)
     y = model[0](x).sum()
     torch.autograd.grad(y, x, retain_graph=True)
     y.backward(inputs=[model[0].weight.values])
     assert ran == ["_input_gradient", "_values_gradient"]
+
+
+@pytest.mark.parametrize("way", ["node"], indirect=True)
+def test_a_node_runs_the_kernels_that_it_is_asked_for():
+    model, _ = build("csr")
+    layer, x = model[0], torch.randn(3, SHAPE[0], requires_grad=True)
+    every = [x, layer.weight.values, layer.bias]
+    for wanted, kernels in ((every, 2), (every[:1], 1), (every[1:2], 1), (every[2:], 0)):
+        y = layer(x).sum()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            torch.autograd.grad(y, wanted)
+        assert sum(event.name == "lacis::einsum" for event in profile.events()) == kernels
+
+
+def test_autograd_has_the_node_of_the_way(way):
+    model, _ = build("csr")
+    y = model[0](torch.randn(3, SHAPE[0], requires_grad=True))
+    assert ("LayerCall" in y.grad_fn.name()) == (way == "node")
+
+
+@pytest.mark.parametrize("way", ["node"], indirect=True)
+def test_what_a_node_is_told_is_checked():
+    values = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="two numbers for the values of each part"):
+        torch.ops.lacis.record([values], [], 0, [1], [], 1, False)
+    with pytest.raises(RuntimeError, match="layer 7 is not bound in this process"):
+        torch.ops.lacis.recorded(values, values, 7, 7, 0)
 
 
 @pytest.mark.parametrize("format", ["csr", "sum"])
@@ -169,6 +212,7 @@ def test_a_step_hands_over_no_lists_of_tensors(format, monkeypatch):
     assert torch.equal(x.grad, expected)
 
 
+@python_alone
 def test_torch_is_seldom_asked_which_gradients_it_wants(monkeypatch, captured):
     model, _ = build("csr")
     layer, x, asked = model[0], torch.randn(3, SHAPE[0], requires_grad=True), []

@@ -44,6 +44,8 @@ class PackedPart(torch.nn.Module):
         self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
         self._copies: dict[str, CopiedValues] = {}  # by buffer of tiles
         self.revision = 0  # counts the patterns that it had
+        with torch.inference_mode(False):
+            self.counted = torch.empty(0)  # its version counts them too, for who has no Python
         self.is_captured = False  # a CUDA graph was captured that walks these arrays
         self._known = Known()
         self._known.note(self)
@@ -91,6 +93,7 @@ class PackedPart(torch.nn.Module):
     def note_pattern(self, pattern: Pattern) -> None:
         """The arrays are those of another pattern, with all that is derived."""
         self.revision += 1
+        torch.autograd.graph.increment_version(self.counted)
         for key in self.derived:
             if _IN in key:
                 self._note_copy(key, pattern)

@@ -51,6 +51,26 @@ class BoundFill:
         self._run(self.number)
 
 
+class BoundLayer:
+    """A layer's calls as a node of torch's autograd that runs without Python, see python/node/node.cpp.
+
+    `trained` are the values of its parts and the vectors that are added to the product, `counted` tensors whose
+    versions grow with the pattern. `of_input` is the call that gives the input's gradient (None: it has none), and
+    `of_values` those of the values', each with whether it takes the input before the product's gradient. The last
+    `tail` dimensions of the product are not the input's. `has_copies` says that the gradients' calls read copies of
+    values, which each call must have filled. `run(x, owner, layer.number, call.number, revision)` is one, and calls
+    `owner.bound.otherwise(...)` where a backward pass is not served.
+    """
+
+    def __init__(self, trained, counted, of_input, of_values, tail: int, has_copies: bool):
+        _refuse_at_exit()
+        of_input = 0 if of_input is None else of_input.number
+        numbers, first = [call.number for call, _ in of_values], [int(first) for _, first in of_values]
+        self.number = torch.ops.lacis.record(trained, counted, of_input, numbers, first, tail, has_copies)
+        self.run = _direct(torch.ops.lacis.recorded.default)
+        weakref.finalize(self, torch.ops.lacis.record.forget, self.number).atexit = False
+
+
 def _note(call: BoundCall | BoundPair | BoundFill) -> None:
     """Have the call found by its number as long as it lives, and its tensors given back then."""
     weakref.finalize(call, torch.ops.lacis.unbind, call.number).atexit = False
@@ -102,7 +122,23 @@ def register() -> None:
     for name, fake in (("einsum.bound", _fake), ("einsum.bound_pair", _fake_pair)):
         library.impl(name, torch.library.fallthrough_kernel, "Autograd")
         torch.library.register_fake(f"lacis::{name}", fake)
+    if _has_node():
+        library.impl("recorded.otherwise", _otherwise, "CompositeImplicitAutograd")
     _libraries.append(library)
+
+
+def bind_layer(*arguments) -> BoundLayer | None:
+    """`BoundLayer(*arguments)`, or None where no node of autograd was built for this torch."""
+    return BoundLayer(*arguments) if _has_node() else None
+
+
+@functools.cache
+def _has_node() -> bool:
+    return hasattr(torch.ops.lacis, "record")
+
+
+def _otherwise(owner, *arguments):
+    return owner.bound.otherwise(*arguments)
 
 
 _libraries: list[torch.library.Library] = []  # each takes its kernels along when it dies

@@ -20,7 +20,7 @@ from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, parse
 from . import library
-from .bound import BoundCall, BoundPair, run_pair
+from .bound import BoundCall, BoundPair, bind_layer, run_pair
 from .bound import run as run_bound
 from .call import Call, run
 from .gradients import Family, family
@@ -41,6 +41,7 @@ class Kernel:
     bind = BoundCall
     bound = staticmethod(run_bound)
     bind_pair = BoundPair
+    bind_layer = staticmethod(bind_layer)
     bound_pair = staticmethod(run_pair)
 
     def __init__(self, spec: KernelSpec, loaded, device: torch.device):

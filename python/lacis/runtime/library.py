@@ -15,12 +15,20 @@ from lacis.errors import CompileError, DataError, Error
 from lacis.nn.recorded import is_transformed, may_record
 
 
-def _library_path() -> str:
-    for folder in lacis.__path__:
-        path = os.path.join(folder, "_ops.so")
-        if os.path.exists(path):
-            return path
-    raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
+def _library_path(name: str) -> str | None:
+    paths = [os.path.join(folder, name) for folder in lacis.__path__]
+    return next(filter(os.path.exists, paths), None)
+
+
+def _load() -> None:
+    """The operators; and a node of autograd, where one was built for exactly this torch, see python/node/node.cpp."""
+    path = _library_path("_ops.so")
+    if path is None:
+        raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
+    torch.ops.load_library(path)
+    node = _library_path(f"_node-{torch.__version__.split('+')[0]}.so")
+    if node is not None:
+        torch.ops.load_library(node)
 
 
 def refuse_meta(tensors) -> None:
@@ -72,7 +80,7 @@ def register() -> None:
 
 @functools.cache
 def _register() -> None:
-    torch.ops.load_library(_library_path())
+    _load()
     torch.library.register_fake("lacis::einsum", _fake)
     torch.library.register_fake("lacis::einsum.exported", _fake_exported)
     torch.library.register_fake("lacis::einsum.inference", _fake_inference)

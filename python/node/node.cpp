@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A layer's recorded call as a node of torch's autograd: its backward pass runs without Python.
+///
+/// LibTorch's stable ABI has no autograd, so this library is built for one torch, whose version its name ends with.
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <map>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+namespace lacis::ops {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+/// What a layer's calls have in common.
+struct Layer {
+  std::vector<at::Tensor> trained; // the values of each part, then the vectors that are added to the product
+  std::vector<at::Tensor> counted; // of each part an empty tensor, whose version grows with each new pattern
+  int64_t numValues = 0;
+  int64_t ofInput = 0;                            // the bound call of the input's gradient, 0 where it needs none
+  std::vector<std::pair<int64_t, bool>> ofValues; // of each part's; does that call take the input first?
+  int64_t tail = 0;                               // how many dimensions of the product are not the input's
+  bool hasCopies = false;                         // do the gradients read copies that the forward call filled?
+};
+
+class Layers {
+public:
+  int64_t add(std::shared_ptr<const Layer> layer) {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    layers.emplace(++last, std::move(layer));
+    return last;
+  }
+
+  std::shared_ptr<const Layer> find(int64_t number) {
+    std::shared_lock<std::shared_mutex> lock(mutex);
+    auto found = layers.find(number);
+    TORCH_CHECK(found != layers.end(), "lacis data: layer ", number, " is not bound in this process");
+    return found->second;
+  }
+
+  std::shared_ptr<const Layer> remove(int64_t number) {
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    auto node = layers.extract(number);
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
+
+private:
+  std::shared_mutex mutex;
+  std::map<int64_t, std::shared_ptr<const Layer>> layers;
+  int64_t last = int64_t(std::random_device{}()) << 24; // a number of another process means nothing here
+};
+
+static Layers &layers() {
+  static Layers *all = new Layers; // outlives every static of the process
+  return *all;
+}
+
+template <typename Signature> static auto find(const char *name, const char *overload) {
+  return c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).typed<Signature>();
+}
+
+static at::Tensor runBound(const at::Tensor &operand, int64_t call) {
+  static const auto run = find<at::Tensor(const at::Tensor &, int64_t)>("lacis::einsum", "bound");
+  return run.call(operand, call);
+}
+
+static at::Tensor runPair(const at::Tensor &first, const at::Tensor &second, int64_t call) {
+  static const auto run =
+      find<at::Tensor(const at::Tensor &, const at::Tensor &, int64_t)>("lacis::einsum", "bound_pair");
+  return run.call(first, second, call);
+}
+
+/// What must be now as it was in the forward pass, so that the bound calls give this graph's gradients.
+static std::vector<int64_t> stateOf(const Layer &layer) {
+  std::vector<int64_t> state;
+  for (const at::Tensor &tensor : layer.counted)
+    state.push_back(tensor._version());
+  for (int64_t n = 0; layer.hasCopies && n < layer.numValues; ++n) {
+    state.push_back(layer.trained[n]._version());
+    state.push_back(reinterpret_cast<int64_t>(layer.trained[n].data_ptr()));
+  }
+  return state;
+}
+
+static bool isCaptured(const at::Device &device) {
+  if (!device.is_cuda())
+    return false;
+  c10::impl::VirtualGuardImpl guard(device.type());
+  return guard.isStreamCapturing(guard.getStream(device));
+}
+
+/// `lacis::recorded`. It saves the input, where values need a gradient, and the values, where the input needs one. The
+/// graph keeps `owner` alive, an empty tensor whose Python object holds what is bound.
+struct LayerCall : torch::autograd::Function<LayerCall> {
+  static at::Tensor forward(AutogradContext *ctx, const at::Tensor &input, at::TensorList trained,
+                            const at::Tensor &owner, int64_t number, int64_t call, int64_t revision);
+  static variable_list backward(AutogradContext *ctx, variable_list gradients);
+};
+
+at::Tensor LayerCall::forward(AutogradContext *ctx, const at::Tensor &input, at::TensorList trained,
+                              const at::Tensor &owner, int64_t number, int64_t call, int64_t revision) {
+  std::shared_ptr<const Layer> layer = layers().find(number);
+  at::Tensor output = runBound(input, call);
+  bool ofValues = false;
+  for (int64_t n = 0; n < layer->numValues; ++n)
+    ofValues |= trained[n].requires_grad();
+  variable_list saved = {ofValues ? input : at::Tensor()};
+  if (input.requires_grad())
+    saved.insert(saved.end(), trained.begin(), trained.begin() + layer->numValues);
+  ctx->save_for_backward(std::move(saved));
+  ctx->saved_data["owner"] = owner; // not saved as a tensor is: hooks would put another in its place
+  ctx->saved_data["layer"] = number;
+  ctx->saved_data["revision"] = revision;
+  ctx->saved_data["sizes"] = input.sizes();
+  ctx->saved_data["state"] = stateOf(*layer);
+  return output;
+}
+
+/// A product's gradient with all dimensions but the last `tail` taken as one.
+static at::Tensor rowsOf(const at::Tensor &grad, int64_t tail) {
+  std::vector<int64_t> sizes = {1};
+  for (int64_t d = 0; d < grad.dim(); ++d) {
+    if (d < grad.dim() - tail)
+      sizes[0] *= grad.size(d);
+    else
+      sizes.push_back(grad.size(d));
+  }
+  return grad.reshape(sizes);
+}
+
+/// The gradients by bound calls, undefined where nobody asks.
+static variable_list gradientsOf(const Layer &layer, AutogradContext *ctx, const at::Tensor &input, at::Tensor grad) {
+  grad = grad.contiguous(); // once for all that read it
+  variable_list found = {ctx->needs_input_grad(0) ? runBound(grad, layer.ofInput) : at::Tensor()};
+  at::Tensor rows;
+  for (int64_t n = 0; n < int64_t(layer.trained.size()); ++n) {
+    if (!ctx->needs_input_grad(n + 1)) {
+      found.emplace_back();
+    } else if (n < layer.numValues) {
+      auto [call, inputFirst] = layer.ofValues[n];
+      found.push_back(inputFirst ? runPair(input, grad, call) : runPair(grad, input, call));
+    } else {
+      if (!rows.defined())
+        rows = rowsOf(grad, layer.tail);
+      found.push_back(rows.sum(0));
+    }
+  }
+  return found;
+}
+
+/// The gradients by the way that may be differentiated again, and says what is wrong.
+static variable_list otherwise(AutogradContext *ctx, const variable_list &saved, const at::Tensor &grad, size_t count) {
+  static const auto run = find<std::vector<at::Tensor>(const at::Tensor &, const std::optional<at::Tensor> &,
+                                                       at::TensorList, const at::Tensor &, at::IntArrayRef,
+                                                       at::IntArrayRef, int64_t)>("lacis::recorded", "otherwise");
+  std::vector<int64_t> asked;
+  for (size_t n = 0; n < count; ++n)
+    if (ctx->needs_input_grad(n))
+      asked.push_back(int64_t(n));
+  std::optional<at::Tensor> input;
+  if (saved[0].defined())
+    input = saved[0];
+  std::vector<int64_t> sizes = ctx->saved_data["sizes"].toIntVector();
+  at::TensorList values(saved.data() + 1, saved.size() - 1);
+  std::vector<at::Tensor> made =
+      run.call(ctx->saved_data["owner"].toTensor(), input, values, grad, sizes, asked, ctx->saved_data["revision"].toInt());
+  variable_list found(count);
+  for (size_t n = 0; n < asked.size(); ++n)
+    found[size_t(asked[n])] = made[n];
+  return found;
+}
+
+variable_list LayerCall::backward(AutogradContext *ctx, variable_list gradients) {
+  std::shared_ptr<const Layer> layer = layers().find(ctx->saved_data["layer"].toInt());
+  variable_list saved = ctx->get_saved_variables();
+  const at::Tensor &grad = gradients[0];
+  bool quick = !at::GradMode::is_enabled() && stateOf(*layer) == ctx->saved_data["state"].toIntVector() &&
+               !(layer->hasCopies && isCaptured(grad.device()));
+  for (size_t n = 1; n < saved.size(); ++n)
+    quick &= saved[n].data_ptr() == layer->trained[n - 1].data_ptr();
+  variable_list found;
+  if (quick) {
+    try {
+      found = gradientsOf(*layer, ctx, saved[0], grad);
+    } catch (const std::exception &) {
+      quick = false;
+    }
+  }
+  if (!quick)
+    found = otherwise(ctx, saved, grad, 1 + layer->trained.size());
+  found.resize(found.size() + 4); // of the owner and three numbers
+  return found;
+}
+
+static at::Tensor recorded(const at::Tensor &input, const at::Tensor &owner, int64_t number, int64_t call,
+                           int64_t revision) {
+  std::shared_ptr<const Layer> layer = layers().find(number);
+  return LayerCall::apply(input, at::TensorList(layer->trained), owner, number, call, revision);
+}
+
+static int64_t record(at::TensorList trained, at::TensorList counted, int64_t ofInput, at::IntArrayRef ofValues,
+                      at::IntArrayRef inputFirst, int64_t tail, bool hasCopies) {
+  TORCH_CHECK(ofValues.size() == inputFirst.size() && ofValues.size() <= trained.size() && tail >= 0,
+              "lacis data: a recorded layer has two numbers for the values of each part");
+  auto layer = std::make_shared<Layer>();
+  layer->trained = trained.vec();
+  layer->counted = counted.vec();
+  layer->numValues = int64_t(ofValues.size());
+  layer->ofInput = ofInput;
+  for (size_t n = 0; n < ofValues.size(); ++n)
+    layer->ofValues.emplace_back(ofValues[n], inputFirst[n] != 0);
+  layer->tail = tail;
+  layer->hasCopies = hasCopies;
+  return layers().add(std::move(layer));
+}
+
+static void forget(int64_t number) { layers().remove(number); }
+
+} // namespace lacis::ops
+
+TORCH_LIBRARY_FRAGMENT(lacis, library) {
+  using namespace lacis::ops;
+  library.def("record(Tensor[] trained, Tensor[] counted, int of_input, int[] of_values, int[] input_first, "
+              "int tail, bool has_copies) -> int",
+              record);
+  library.def("record.forget(int layer) -> ()", forget);
+  library.def("recorded(Tensor input, Tensor owner, int layer, int call, int revision) -> Tensor", recorded);
+  library.def("recorded.otherwise(Tensor owner, Tensor? input, Tensor[] values, Tensor grad, int[] sizes, int[] asked, "
+              "int revision) -> Tensor[]");
+}
