@@ -32,6 +32,7 @@ def rows() -> list[tuple[str, str]]:
     return [
         ("lacis", f"{lacis.__version__}, {os.path.dirname(os.path.abspath(lacis.__file__))}"),
         *_compiler(),
+        ("autograd", _autograd()),
         ("torch", f"{torch.__version__}, CUDA {torch.version.cuda or 'none'}, {torch.get_num_threads()} threads"),
         ("python", f"{platform.python_version()}, {platform.platform()}"),
         ("cache", _cache(knobs.cache_dir)),
@@ -51,6 +52,13 @@ def _compiler() -> list[tuple[str, str]]:
         return [("compiler", version), ("LLVM", llvm), ("targets", targets)]
     except ImportError as error:
         return [("compiler", f"not loaded: {error}")]
+
+
+def _autograd() -> str:
+    from lacis.runtime import library
+
+    name = library.node_name()
+    return name if library.has_node() else f"Python, for want of {name}: build lacis from source beside this torch"
 
 
 def _cache(folder: str) -> str:

@@ -4,7 +4,7 @@
 ///
 /// LibTorch's stable ABI has no autograd, so this library is built for one torch, whose version its name ends with.
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
 #include <map>
 #include <mutex>
 #include <random>
@@ -87,11 +87,21 @@ static std::vector<int64_t> stateOf(const Layer &layer) {
   return state;
 }
 
+template <typename Function> static Function findIn(const char *library, const char *name) {
+  void *loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  return reinterpret_cast<Function>(loaded ? dlsym(loaded, name) : nullptr);
+}
+
+/// Does the present stream of the device capture a graph? The driver is asked: c10 of torch 2.11 cannot say it.
 static bool isCaptured(const at::Device &device) {
   if (!device.is_cuda())
     return false;
-  c10::impl::VirtualGuardImpl guard(device.type());
-  return guard.isStreamCapturing(guard.getStream(device));
+  static const auto present =
+      findIn<int32_t (*)(int32_t, void **)>("libtorch_cuda.so", "aoti_torch_get_current_cuda_stream");
+  static const auto ask = findIn<int (*)(void *, int *)>("libcuda.so.1", "cuStreamIsCapturing");
+  void *stream = nullptr;
+  int answer = 0;
+  return !present || !ask || present(device.index(), &stream) || ask(stream, &answer) || answer;
 }
 
 /// `lacis::recorded`. It saves the input, where values need a gradient, and the values, where the input needs one. The

@@ -249,3 +249,18 @@ def test_it_is_saved_with_the_schedule(tmp_path):
     s.save(tmp_path / "schedule.json")
     loaded = lacis.load_schedule(tmp_path / "schedule.json", dense_twin.make())
     assert repr(loaded[NAME]) == repr(s[NAME]) and "master" in repr(s[NAME]) and "search='best'" in repr(s[NAME])
+
+
+def test_what_a_captured_graph_trains_is_looked_at_in_each_call(monkeypatch):
+    """Torch counts none of its changes."""
+    model, _ = build("csr", "ste")
+    x, now = torch.randn(4, model[0].in_features, dtype=torch.float64), [True]
+    monkeypatch.setattr("lacis.nn.master.is_captured", lambda device: now[0])
+    model(x)
+    now[0] = False
+    weight = model[0].weight
+    with torch.no_grad():
+        for _ in range(2):
+            weight.data.copy_(torch.randn_like(weight))  # as a replay does
+            expected = F.linear(x, weight * FORMATS["csr"][1](weight), model[0].bias)
+            torch.testing.assert_close(model[0](x), expected)

@@ -28,7 +28,7 @@ def way(request, monkeypatch):
     library.register()
     if request.param == "python":
         monkeypatch.setattr(Kernel, "bind_layer", staticmethod(lambda *call: None))
-    elif not bound._has_node():
+    elif not bound.has_node():
         pytest.skip("no node was built for this torch")
     return request.param
 

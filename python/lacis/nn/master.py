@@ -13,7 +13,7 @@ from ..operators import OPERATORS
 from ..packing import PackedTensor
 from ..patterns.capturing import is_captured
 from ..patterns.places import Places, place_pattern, places_of
-from ..patterns.seen import Seen
+from ..patterns.seen import Seen, trained_by_graph
 from ..sparsifiers.choose import blocked, spread
 from .probe import Join, Probe
 from .sharded import whole
@@ -44,7 +44,10 @@ class Master:
 
     def refresh(self, dense: torch.Tensor) -> None:
         """Have the packed weight hold the entries of a dense one, as it is now."""
-        if self._seen is not None and self._seen.still(dense) and not is_captured(dense.device):
+        captured = is_captured(dense.device)
+        if captured and dense.requires_grad:
+            trained_by_graph(dense)
+        if self._seen is not None and self._seen.still(dense) and not captured:
             return
         values = whole(dense.detach()).reshape(self.places.shape)
         with torch.no_grad():

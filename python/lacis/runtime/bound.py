@@ -122,18 +122,19 @@ def register() -> None:
     for name, fake in (("einsum.bound", _fake), ("einsum.bound_pair", _fake_pair)):
         library.impl(name, torch.library.fallthrough_kernel, "Autograd")
         torch.library.register_fake(f"lacis::{name}", fake)
-    if _has_node():
+    if has_node():
         library.impl("recorded.otherwise", _otherwise, "CompositeImplicitAutograd")
     _libraries.append(library)
 
 
 def bind_layer(*arguments) -> BoundLayer | None:
     """`BoundLayer(*arguments)`, or None where no node of autograd was built for this torch."""
-    return BoundLayer(*arguments) if _has_node() else None
+    return BoundLayer(*arguments) if has_node() else None
 
 
 @functools.cache
-def _has_node() -> bool:
+def has_node() -> bool:
+    """Is a node of autograd loaded?"""
     return hasattr(torch.ops.lacis, "record")
 
 

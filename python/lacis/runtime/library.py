@@ -20,15 +20,23 @@ def _library_path(name: str) -> str | None:
     return next(filter(os.path.exists, paths), None)
 
 
+def node_name() -> str:
+    """The library with a node of autograd for exactly this torch, see python/node/node.cpp."""
+    return f"_node-{torch.__version__.split('+')[0]}.so"
+
+
+def has_node() -> bool:
+    """Was such a library built?"""
+    return _library_path(node_name()) is not None
+
+
 def _load() -> None:
-    """The operators; and a node of autograd, where one was built for exactly this torch, see python/node/node.cpp."""
     path = _library_path("_ops.so")
     if path is None:
         raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
     torch.ops.load_library(path)
-    node = _library_path(f"_node-{torch.__version__.split('+')[0]}.so")
-    if node is not None:
-        torch.ops.load_library(node)
+    if has_node():
+        torch.ops.load_library(_library_path(node_name()))
 
 
 def refuse_meta(tensors) -> None:
