@@ -177,8 +177,8 @@ static variable_list otherwise(AutogradContext *ctx, const variable_list &saved,
     input = saved[0];
   std::vector<int64_t> sizes = ctx->saved_data["sizes"].toIntVector();
   at::TensorList values(saved.data() + 1, saved.size() - 1);
-  std::vector<at::Tensor> made =
-      run.call(ctx->saved_data["owner"].toTensor(), input, values, grad, sizes, asked, ctx->saved_data["revision"].toInt());
+  std::vector<at::Tensor> made = run.call(ctx->saved_data["owner"].toTensor(), input, values, grad, sizes, asked,
+                                          ctx->saved_data["revision"].toInt());
   variable_list found(count);
   for (size_t n = 0; n < asked.size(); ++n)
     found[size_t(asked[n])] = made[n];
