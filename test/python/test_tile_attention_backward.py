@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of attention on stored blocks, written by hand as tiles, are on a CPU those of float64."""
+
+import pathlib
+import sys
+
+import pytest
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from bench import tile_attention_backward as backward  # noqa: E402
+
+
+@pytest.mark.parametrize("form", backward.FORMS, ids=lambda form: form.file)
+def test_gradient(form):
+    """With rows of blocks that are empty, full, and of one block; more workers than some heads have rows."""
+    torch.manual_seed(0)
+    backward.check(form, tokens=5 * form.block, heads=2, kept=0.4, device="cpu", target="cpu", repeats=1)
+
+
+def test_statistics_are_those_of_autograd():
+    """The oracle itself, on a full pattern, beside torch's derivative of its own attention."""
+    torch.manual_seed(0)
+    q, k, v, dy = (torch.randn(2, 64, backward.HEAD, dtype=torch.float64) for _ in range(4))
+    q.requires_grad_()
+    y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    lse, delta, gradient = backward.statistics(q.detach(), k, v, dy, torch.ones(2, 2, dtype=torch.bool), 32)
+    torch.testing.assert_close(gradient, torch.autograd.grad(y, q, dy)[0])
+    torch.testing.assert_close(delta, (dy * y).sum(2).detach().float())
+    torch.testing.assert_close(lse, (q @ k.mT / backward.HEAD**0.5).logsumexp(2).detach().float())
