@@ -10,6 +10,9 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from bench import tile_attention_backward as backward  # noqa: E402
 
+from lacis import _core  # noqa: E402
+from lacis.runtime import ptxas  # noqa: E402
+
 
 @pytest.mark.parametrize("form", backward.FORMS, ids=lambda form: form.file)
 def test_gradient(form):
@@ -28,3 +31,10 @@ def test_statistics_are_those_of_autograd():
     torch.testing.assert_close(gradient, torch.autograd.grad(y, q, dy)[0])
     torch.testing.assert_close(delta, (dy * y).sum(2).detach().float())
     torch.testing.assert_close(lse, (q @ k.mT / backward.HEAD**0.5).logsumexp(2).detach().float())
+
+
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("form", backward.FORMS, ids=lambda form: form.file)
+def test_hopper_code_is_assembled(form):
+    """No C75xx and no spill."""
+    _core.compile(form.text, "cuda:sm_90a", {"ptxas": ptxas.find(), "check_ptxas": True})
