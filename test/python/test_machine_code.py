@@ -5,6 +5,7 @@ Nothing else makes a load complete before an arrive, and a producer may fill the
 """
 
 import dataclasses
+import pathlib
 
 import machine_code
 import pytest
@@ -43,15 +44,21 @@ def plain(block, slot) -> str:
     return gradient(slot, *known)[-1] if slot else problem(*known)[-1]
 
 
+def by_hand(file) -> str:
+    return (pathlib.Path(__file__).parents[1] / "Tiles" / f"{file}.mlir").read_text()
+
+
 FAMILIES = {f"gathered {block}": (lambda block: few(block)[-1], block) for block in ("16", "32")}
 FAMILIES |= {f"residual {block}": (with_residual, block) for block in (128, 64)}
 FAMILIES |= {f"tf32 {slot} {n}": (in_tf32, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
+FAMILIES |= {"by hand: grad-query64": (by_hand, "grad-query64")}
 BY_WARPS = {f"{slot} {n}": (plain, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
 TURNS = [(name, target) for name in FAMILIES for target in ("cuda:sm_90a", "cuda:sm_80")]
-TURNS = [turn for turn in TURNS if turn[0].partition(" ")[0] != "gathered" or turn[1] == "cuda:sm_90a"]
+TURNS = [turn for turn in TURNS if not turn[0].startswith(("gathered", "by hand")) or turn[1] == "cuda:sm_90a"]
 TURNS += [(name, "cuda:sm_80") for name in BY_WARPS]
 BY_WARPGROUPS = ("tf32  128", "tf32  64")  # from shared memory, on sm_90a
 HERE = [("gathered 32", "cuda:sm_90a"), ("residual 128", "cuda:sm_90a"), ("tf32 values 64", "cuda:sm_90a")]
+HERE += [("by hand: grad-query64", "cuda:sm_90a")]
 
 
 @needs_tools
