@@ -76,7 +76,7 @@ def case(form: Form, zeros: float, tokens: int = 8192, heads: int = 32) -> Case:
     return Case(f"{form.file}, {zeros:.0%} zeros", times)
 
 
-FORMS = (Form("grad-query64", 64, 2),)
+FORMS = (Form("grad-query64", 64, 2), Form("grad-query128", 128, 1))
 
 
 def run() -> list[Case]:

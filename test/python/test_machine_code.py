@@ -51,7 +51,7 @@ def by_hand(file) -> str:
 FAMILIES = {f"gathered {block}": (lambda block: few(block)[-1], block) for block in ("16", "32")}
 FAMILIES |= {f"residual {block}": (with_residual, block) for block in (128, 64)}
 FAMILIES |= {f"tf32 {slot} {n}": (in_tf32, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
-FAMILIES |= {"by hand: grad-query64": (by_hand, "grad-query64")}
+FAMILIES |= {f"by hand: {file}": (by_hand, file) for file in ("grad-query64", "grad-query128")}
 BY_WARPS = {f"{slot} {n}": (plain, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
 TURNS = [(name, target) for name in FAMILIES for target in ("cuda:sm_90a", "cuda:sm_80")]
 TURNS = [turn for turn in TURNS if not turn[0].startswith(("gathered", "by hand")) or turn[1] == "cuda:sm_90a"]
