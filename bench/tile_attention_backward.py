@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of attention on stored blocks, written by hand (test/Tiles), on the GPU, beside the whole backward of SDPA."""
+"""The gradient of attention on stored blocks by hand (test/Tiles), on the GPU, beside the whole backward of SDPA."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check(
 
 
 def case(form: Form, zeros: float, tokens: int = 8192, heads: int = 32) -> Case:
-    """The peer computes the gradients of k and v as well: five products of a dense pattern for three of a sparse one."""
+    """The peer computes the gradients of k and v, too: five products of a dense pattern beside three of a sparse one."""
     q, k, v, dy = (torch.randn(heads, tokens, HEAD, device="cuda").bfloat16() for _ in range(4))
     mask = random_mask(tokens // form.block, tokens // form.block, 1 - zeros)
     gradient = GradQuery(form, mask, heads)
