@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of attention on stored blocks, written by hand as tiles, on a Hopper GPU: right, and bit by bit the same."""
+"""Gradients of attention on stored blocks, by hand as tiles, on a Hopper GPU: right, and bit by bit the same."""
 
 import pathlib
 import sys
