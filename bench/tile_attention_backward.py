@@ -55,7 +55,7 @@ def check(
 
 
 def case(form: Form, zeros: float, tokens: int = 8192, heads: int = 32) -> Case:
-    """The peer computes the gradients of k and v, too: five products of a dense pattern beside three of a sparse one."""
+    """The peer computes the gradients of k and v, too: five products, all dense, beside three on a pattern."""
     q, k, v, dy = (torch.randn(heads, tokens, HEAD, device="cuda").bfloat16() for _ in range(4))
     mask = random_mask(tokens // form.block, tokens // form.block, 1 - zeros)
     gradient = GradQuery(form, mask, heads)
