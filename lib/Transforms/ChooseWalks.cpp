@@ -60,7 +60,7 @@ LogicalResult requireCode(FormatAttr format, Location loc) {
 
 /// Its positions are its entries (or stored blocks), or all its levels are dense: nothing would be gained.
 bool walksEntries(FormatAttr format) {
-  ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
+  ArrayRef<LevelAttr> prefix = format.getPatternLevels().drop_back(format.getNumTileLevels());
   auto covers = [](LevelAttr level) { return level.getExtent().coversDomain(); };
   auto follows = [](LevelAttr level) { return level.getExtent().followsParent(); };
   if (!format.hasCode() || !isFoundOnce(format, {}))
@@ -134,7 +134,7 @@ bool firstLevelHas(StringRef fact, OpOperand &operand) {
   BlockArgument argument = argumentOf(operand.get());
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(argument.getArgNumber(), fact);
-  return flags && llvm::any_of(formatOf(operand.get()).getLevels()[0].getDigits(),
+  return flags && llvm::any_of(formatOf(operand.get()).getPatternLevels()[0].getDigits(),
                                [&](Digit digit) { return digit.axis < flags.size() && flags[digit.axis]; });
 }
 

@@ -49,6 +49,17 @@ bool lacis::mayPad(Value tensor) {
   return !namesEntries && (last.getExtent().coversDomain() || last.getCoordinate().isImplicit());
 }
 
+Value lacis::copyOf(OpBuilder &b, Location loc, Value tensor, ArrayRef<Value> coordinates) {
+  FormatAttr format = formatOf(tensor);
+  Value copy;
+  for (auto [number, level] : llvm::enumerate(format.getLevels().take_front(format.getNumBatchLevels()))) {
+    auto digits = llvm::map_to_vector(level.getDigits(), [&](Digit digit) { return coordinates[digit.axis]; });
+    Value parent = copy ? copy : arith::ConstantIndexOp::create(b, loc, 0).getResult();
+    copy = LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits);
+  }
+  return copy;
+}
+
 /// What the names of loops begin with in a product with a part of a sum.
 static std::string prefixIn(linalg::GenericOp generic) {
   std::string found;
@@ -100,6 +111,16 @@ FailureOr<SmallVector<Letter>> Expression::lettersOf(linalg::GenericOp generic) 
   return letters;
 }
 
+Value Expression::valueAt(OpBuilder &b, OpOperand &operand, Value position, ArrayRef<Letter> letters) {
+  auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  AffineMap map = generic.getMatchingIndexingMap(&operand);
+  SmallVector<Value> coordinates;
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    coordinates.push_back(letters[map.getDimPosition(axis)].coordinate);
+  Value tensor = operand.get(), copy = copyOf(b, generic.getLoc(), tensor, coordinates);
+  return ValueOp::create(b, generic.getLoc(), elementOf(tensor), tensor, position, copy);
+}
+
 FailureOr<Value> Expression::update(OpBuilder &b, OpOperand &operand, Value position, ArrayRef<Letter *> known,
                                     Value carried) {
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
@@ -129,8 +150,7 @@ FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, A
   Stored stored;
   for (OpOperand *operand : generic.getDpsInputOperands())
     if (formatOf(operand->get()) && sampled && argumentOf(operand->get()) == sampled)
-      stored[operand->getOperandNumber()] =
-          ValueOp::create(b, generic.getLoc(), elementOf(operand->get()), operand->get(), samplePosition);
+      stored[operand->getOperandNumber()] = valueAt(b, *operand, samplePosition, letters);
   if (generic.getRegionOutputArgs()[0].use_empty())
     return body(b, generic, letters, stored, {});
   FailureOr<Value> first = element(b, generic.getOutputs()[0], coordinates);
@@ -166,7 +186,7 @@ FailureOr<Value> Expression::addEntry(OpBuilder &b, OpOperand &operand, Value po
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   Value tensor = operand.get();
   Location loc = generic.getLoc();
-  stored[operand.getOperandNumber()] = ValueOp::create(b, loc, elementOf(tensor), tensor, position);
+  stored[operand.getOperandNumber()] = valueAt(b, operand, position, letters);
   FailureOr<Value> next = accumulate(b, generic, letters, stored, carried);
   if (failed(next) || !mayPad(tensor))
     return next;

@@ -248,7 +248,8 @@ FailureOr<SmallVector<Value>> WarpForm::multiply(OpBuilder &b, Accumulators accs
     known.map(depth.getCoordinate(), first);
     Value position = eval(b, stored.getPosition(), known);
     Value tensor = shared.lookupOrDefault(stored.getTensor());
-    w.push_back(registersOf(b, loc, ValueOp::create(b, loc, type, tensor, position, /*streamed=*/true)));
+    Value copy = stored.getBatch() ? eval(b, stored.getBatch(), known) : Value();
+    w.push_back(registersOf(b, loc, ValueOp::create(b, loc, type, tensor, position, copy, /*streamed=*/true)));
   }
   for (int64_t tile = 0; tile < n; ++tile) {
     IRMapping known;

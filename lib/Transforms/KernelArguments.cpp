@@ -233,12 +233,23 @@ Value KernelArguments::positions(OpBuilder &at, PositionsOp op, ArrayRef<Workspa
   return product;
 }
 
+Value KernelArguments::slots(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
+  TensorSource source = sourceOf(tensor, workspaces);
+  unsigned axis = formatOf(tensor).getNumBatchLevels();
+  if (source.kind == TensorSource::Output)
+    return integer(dimRecord(source, axis));
+  source.kind = TensorSource::Storage; // the values of a walk are those of its source
+  return arrayDim(source, "values", axis);
+}
+
 SizeAttr KernelArguments::constantSize(int64_t size) { return SizeAttr::get(b.getContext(), size); }
 
 SizeAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
   SizeAttr slots = constantSize(1);
   bool isKnown = format.getBindings().empty();
-  for (auto [number, level] : llvm::enumerate(format.getLevels().drop_back(format.getNumTileLevels()))) {
+  unsigned batch = format.getNumBatchLevels();
+  for (auto [below, level] : llvm::enumerate(format.getPatternLevels().drop_back(format.getNumTileLevels()))) {
+    unsigned number = batch + below;
     ExtentInterface extent = level.getExtent();
     if (!level.getPositionsArray().empty()) {
       slots = constantSize(1); // its array has one element a position, under all parents together
@@ -260,7 +271,7 @@ SizeAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
                                     : sizeOf(dimRecord(source, digit.axis)).ceilDiv(digit.div));
   }
   // By the arrays where that is all: whoever allocates the output knows the pattern.
-  return isKnown ? slots : sizeOf(dimRecord({TensorSource::Output, -1, "", ""}, 0));
+  return isKnown ? slots : sizeOf(dimRecord({TensorSource::Output, -1, "", ""}, batch));
 }
 
 SizeAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {

@@ -45,6 +45,8 @@ public:
   SizeAttr constantSize(int64_t size);
   /// The number of stored blocks of a format.
   SizeAttr slots(const TensorSource &source, FormatAttr format);
+  /// The same in the kernel, by the values of a tensor.
+  mlir::Value slots(mlir::Value tensor, llvm::ArrayRef<WorkspaceOp> workspaces);
   /// The size of dimension `dim` of the named array.
   SizeAttr sizeOfArray(const TensorSource &source, llvm::StringRef name, int64_t dim);
   /// A size of the loops, or null where it is no product of quotients of dimensions.

@@ -48,7 +48,8 @@ std::string lacis::prefixOf(Value tensor) {
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
     : loc(loc), tensor(tensor),
-      format(formatOf(tensor)), axes(axes), bound(format.getBindings().size()), end(format.getLevels().size()) {
+      format(formatOf(tensor)), axes(axes), bound(format.getBindings().size()), first(format.getNumBatchLevels()),
+      end(format.getLevels().size()) {
   nameBindings();
 }
 
@@ -134,8 +135,7 @@ LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value pare
     Values digits;
     for (Digit d : level.getDigits())
       digits.push_back(axes[d.axis]->digit(b, loc, d.div, d.mod));
-    Value position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits);
-    return emitLevel(b, number + 1, position, carried, body);
+    return emitLevel(b, number + 1, locate(b, number, parent, digits), carried, body);
   }
   if (level.getExtent().coversDomain()) {
     Values digits;
@@ -146,11 +146,16 @@ LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value pare
     auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, number, parent, parent);
     return emitFound(b, number, Values(found.getDigits()), parent, carried, body);
   }
-  if (number == 0 && carried.empty()) {
+  if (number == first && carried.empty()) {
     emitRoot(b, body);
     return {};
   }
   return emitLevelLoop(b, number, parent, carried, body);
+}
+
+/// The pattern does not see the levels that share it: below them it begins where it does without them.
+Value LevelWalk::locate(OpBuilder &b, unsigned number, Value parent, ValueRange digits) {
+  return number < first ? parent : LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits).getResult();
 }
 
 LevelWalk::Values LevelWalk::emitLevelLoop(OpBuilder &b, unsigned number, Value parent, ValueRange carried,
@@ -170,7 +175,7 @@ static scf::IfOp guardedBy(OpBuilder &b, Location loc, Value condition) {
 /// for n in positions(w:0): if n is one of them and holds an entry: the body.
 void LevelWalk::emitRoot(OpBuilder &b, Body body) {
   OpBuilder before = beforeNest(b);
-  auto loop = LoopOp::create(b, loc, loopName(0), getRoom(before));
+  auto loop = LoopOp::create(b, loc, loopName(first), getRoom(before));
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   emitListed(inner, loop.getCoordinate(), end, body);
   YieldOp::create(inner, loc);
@@ -178,27 +183,27 @@ void LevelWalk::emitRoot(OpBuilder &b, Body body) {
 
 Value LevelWalk::zero(OpBuilder &b) { return constant(b, loc, 0); }
 
-Value LevelWalk::getRoom(OpBuilder &b) { return PositionsOp::create(b, loc, b.getIndexType(), tensor, 0); }
+Value LevelWalk::getRoom(OpBuilder &b) { return PositionsOp::create(b, loc, b.getIndexType(), tensor, first); }
 
 void LevelWalk::emitListed(OpBuilder &b, Value number, unsigned last, Body body) {
-  LevelAttr level = format.getLevels()[0];
-  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), tensor, 0, zero(b));
+  LevelAttr level = format.getLevels()[first];
+  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), tensor, first, zero(b));
   Value position = arith::AddIOp::create(b, loc, bounds.getLo(), number);
   Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
   OpBuilder then = guardedBy(b, loc, exists).getThenBodyBuilder();
   SmallVector<Type> types(level.getDigits().size(), b.getIndexType());
-  auto found = CoordinateOp::create(then, loc, types, b.getI1Type(), tensor, 0, bounds.getLo(), position);
+  auto found = CoordinateOp::create(then, loc, types, b.getI1Type(), tensor, first, bounds.getLo(), position);
   if (level.getCoordinate().isPadded())
     then = guardedBy(then, loc, found.getValid()).getThenBodyBuilder();
   unsigned all = std::exchange(end, last);
-  emitFound(then, 0, Values(found.getDigits()), position, {}, body);
+  emitFound(then, first, Values(found.getDigits()), position, {}, body);
   end = all;
 }
 
 LevelWalk::Values LevelWalk::emitAt(OpBuilder &b, Value lo, Value position, ValueRange carried, Body body) {
-  SmallVector<Type> types(format.getLevels()[0].getDigits().size(), b.getIndexType());
-  auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, 0, lo, position);
-  return emitFound(b, 0, Values(found.getDigits()), position, carried, body);
+  SmallVector<Type> types(format.getLevels()[first].getDigits().size(), b.getIndexType());
+  auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, first, lo, position);
+  return emitFound(b, first, Values(found.getDigits()), position, carried, body);
 }
 
 /// A loop for each digit of a dense level, then its position by arithmetic.
@@ -206,8 +211,7 @@ LevelWalk::Values LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned w
                                        ValueRange carried, Body body) {
   LevelAttr level = format.getLevels()[number];
   if (which == level.getDigits().size()) {
-    Value position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, ValueRange(known));
-    return emitFound(b, number, Values(known), position, carried, body);
+    return emitFound(b, number, Values(known), locate(b, number, parent, known), carried, body);
   }
   Digit digit = level.getDigits()[which];
   Value upper = digit.mod ? constant(b, loc, digit.mod) : axes[digit.axis]->size;

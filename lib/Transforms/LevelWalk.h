@@ -37,7 +37,7 @@ public:
   void setBound(unsigned number, const Letter &letter) { bound[number] = letter; }
   /// The same from `level` on, under `parent`, where a nest has found that position.
   Values emitBelow(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
-  /// What a nest finds at position `number` of the first level, of which there are `getRoom`, if there is such a one; of
+  /// What a nest finds at position `number` of the first level (of the pattern), of which there are `getRoom`, if there is such a one; of
   /// the levels before `end` the body gets the position.
   void emitListed(mlir::OpBuilder &b, mlir::Value number, unsigned end, Body body);
   mlir::Value getRoom(mlir::OpBuilder &b);
@@ -51,6 +51,7 @@ private:
   Values emitLevel(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   Values emitLevelLoop(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   void emitRoot(mlir::OpBuilder &b, Body body);
+  mlir::Value locate(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange digits);
   mlir::Value zero(mlir::OpBuilder &b);
   /// The letters that follow from bindings with what is known now; the condition that they lie in their axes.
   mlir::Value solve(mlir::OpBuilder &b, llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);
@@ -69,7 +70,8 @@ private:
   FormatAttr format;
   llvm::SmallVector<Letter *> axes;  // and those of the bindings
   llvm::SmallVector<Letter, 0> bound; // of the bindings
-  unsigned end; // the level that the body is under
+  unsigned first; // level of the pattern
+  unsigned end;   // the level that the body is under
 };
 
 /// `ell.` where the tensor is, or walks, the part `ell` of a sum; else nothing.

@@ -180,7 +180,7 @@ OpBuilder NestBuilder::openLocated(Value tensor, ArrayRef<Letter *> axes, SmallV
     auto has = [&](LevelAttr level) {
       return llvm::any_of(level.getDigits(), [&](Digit digit) { return digit.axis == axis; });
     };
-    if (has(format.getLevels()[0]) || llvm::none_of(format.getLevels(), has) || !isFoundOnce(format, {axis}))
+    if (has(format.getPatternLevels()[0]) || llvm::none_of(format.getLevels(), has) || !isFoundOnce(format, {axis}))
       continue;
     openLoops(*axes[axis], loops);
     inner = OpBuilder::atBlockEnd(loops.back().getBlock());
@@ -247,7 +247,7 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
       Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(value->getType()));
       *value = arith::SelectOp::create(b, loc, entry, *value, zero).getResult();
     }
-    SetOp::create(b, loc, *value, output, position, Value());
+    SetOp::create(b, loc, *value, output, position, copyOf(b, loc, pattern, coordinates), Value());
     return {};
   };
   SmallVector<LoopOp> loops;

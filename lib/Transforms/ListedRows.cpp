@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace lacis;
 
 bool ListedRows::isListed(Digit digit) const {
-  return llvm::any_of(format.getLevels().take_front(count),
+  return llvm::any_of(format.getPatternLevels().take_front(count),
                       [&](LevelAttr level) { return llvm::is_contained(level.getDigits(), digit); });
 }
 
@@ -20,7 +20,7 @@ void ListedRows::openLoops(OpBuilder &b, Letter &letter) {
     bool lists = isListed(digit);
     if (lists && !rows) {
       LevelWalk walk(loc, tensor, axes);
-      rows = openLoop(b, isPart ? prefix + letter.name : walk.loopName(0), walk.getRoom(b));
+      rows = openLoop(b, isPart ? prefix + letter.name : walk.loopName(format.getNumBatchLevels()), walk.getRoom(b));
     }
     if (lists)
       continue;
@@ -50,15 +50,16 @@ LogicalResult ListedRows::buildRows(OpBuilder &b) {
   };
   OpBuilder inner = compose(OpBuilder::atBlockEnd(loops.back().getBlock()), isKnown);
   bool ok = true;
+  unsigned end = format.getNumBatchLevels() + count;
   auto atRow = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
     Expression expression(sizes);
-    expression.setListed(tensor, count, position);
+    expression.setListed(tensor, end, position);
     if (isPart)
       expression.setOnly(tensor);
     ok &= succeeded(write(b, expression));
     return {};
   };
-  LevelWalk(loc, tensor, axes).emitListed(inner, rows.getCoordinate(), count, atRow);
+  LevelWalk(loc, tensor, axes).emitListed(inner, rows.getCoordinate(), end, atRow);
   closeLoops();
   return success(ok);
 }

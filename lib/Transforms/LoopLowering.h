@@ -60,8 +60,11 @@ private:
   llvm::LogicalResult cloneConverted(mlir::OpBuilder &b, mlir::Operation &op);
 
   TensorSource valuesOf(mlir::Value tensor);
-  mlir::Value loadAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value position,
-                     mlir::Type type);
+  /// `multiple` is known to divide the number of elements before `array`, 0 where it begins there.
+  mlir::Value loadAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value position, mlir::Type type,
+                     int64_t multiple = 0);
+  mlir::Value copyAddress(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::Value array,
+                          mlir::Value copy);
   StorageLevel storageLevel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, unsigned level);
   llvm::SmallVector<mlir::Value> mapped(mlir::ValueRange values);
   llvm::SmallVector<mlir::Value> yielded(mlir::Block &block);

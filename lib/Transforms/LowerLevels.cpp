@@ -45,11 +45,19 @@ unsigned indexBits(func::FuncOp function) {
   return bits;
 }
 
-/// The sizes of the values of a sampled output: the slots of its pattern, and the levels of a stored block.
+/// The sizes of the values of a sampled output: the copies that share a pattern, the slots of that, and the levels of a stored block.
 ArrayAttr sampledShape(func::FuncOp function, KernelArguments &arguments, unsigned pattern) {
   Builder b(function.getContext());
   auto format = cast<FormatAttr>(cast<RankedTensorType>(function.getArgumentTypes().back()).getEncoding());
-  SmallVector<Attribute> shape{arguments.slots(sourceOf(function.getArgument(pattern), {}), format)};
+  TensorSource source = sourceOf(function.getArgument(pattern), {});
+  SmallVector<Attribute> shape;
+  for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels())) {
+    SizeAttr copies = arguments.constantSize(1);
+    for (const Digit &digit : level.getDigits())
+      copies = copies.times(arguments.sizeOfDim(source, digit.axis));
+    shape.push_back(copies);
+  }
+  shape.push_back(arguments.slots(source, format));
   for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels())) {
     int64_t size = 1;
     for (const Digit &digit : level.getDigits())

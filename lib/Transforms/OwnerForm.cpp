@@ -50,7 +50,7 @@ static bool listsOnce(LevelAttr level) {
 }
 
 unsigned lacis::listedLevels(FormatAttr format, ArrayRef<unsigned> axes) {
-  ArrayRef<LevelAttr> levels = format.getLevels();
+  ArrayRef<LevelAttr> levels = format.getPatternLevels();
   return levels.take_while([&](LevelAttr level) { return hasOnly(level, axes) && listsOnce(level); }).size();
 }
 
@@ -63,21 +63,24 @@ static std::string namesOf(FormatAttr format, LevelAttr level) {
   return level.getDigits().size() == 1 ? names : "(" + names + ")";
 }
 
+/// The first level of the pattern, in words.
+static std::string firstLevel(FormatAttr format) { return "level " + std::to_string(format.getNumBatchLevels()); }
+
 /// What follows from bindings in another order, or from levels without loops, is found by the companion alone.
 static constexpr StringLiteral kNoLoops = "its levels have no loops of their own";
 
 static std::string objectionToList(FormatAttr format, ArrayRef<unsigned> axes) {
   if (!format.hasCode() || !format.getBindings().empty())
     return kNoLoops.str();
-  LevelAttr first = format.getLevels()[0];
-  std::string names = namesOf(format, first);
+  LevelAttr first = format.getPatternLevels()[0];
+  std::string names = namesOf(format, first), level0 = firstLevel(format);
   if (digitsOf(first, axes) != first.getDigits().size())
-    return "level 0 is of " + names + ", and the output does not have all of that";
+    return level0 + " is of " + names + ", and the output does not have all of that";
   if (!first.getCoordinate().isStored() || !first.isRandomAccess())
-    return "level 0 stores no list of " + names;
+    return level0 + " stores no list of " + names;
   if (!first.getCoordinate().isUnique())
-    return "level 0 may list one " + names + " more than once";
-  for (LevelAttr level : format.getLevels().drop_front(listedLevels(format, axes)))
+    return level0 + " may list one " + names + " more than once";
+  for (LevelAttr level : format.getPatternLevels().drop_front(listedLevels(format, axes)))
     if (!::isLocated(level, axes))
       return "a level below finds " + namesOf(format, level) + " of the output too";
   return "";
@@ -91,7 +94,7 @@ static bool namesInOrder(LevelAttr level) {
 
 SmallVector<Digit> lacis::sharedDigits(FormatAttr format, ArrayRef<unsigned> axes) {
   SmallVector<Digit> row;
-  for (auto [number, level] : llvm::enumerate(format.getLevels())) {
+  for (auto [number, level] : llvm::enumerate(format.getPatternLevels())) {
     bool isListed = number == 0 ? level.isRandomAccess() : level.getExtent().followsParent();
     if (!isListed || !namesInOrder(level))
       return row;
@@ -109,15 +112,15 @@ static std::string objectionToShare(FormatAttr format, ArrayRef<unsigned> axes) 
     return "its levels are located, and no position is shared";
   if (!format.hasCode())
     return kNoLoops.str();
-  LevelAttr first = format.getLevels()[0];
-  std::string names = namesOf(format, first);
+  LevelAttr first = format.getPatternLevels()[0];
+  std::string names = namesOf(format, first), level0 = firstLevel(format);
   if (!namesInOrder(first) || !first.isRandomAccess())
-    return "level 0 does not name " + names + " for each position, in ascending order";
+    return level0 + " does not name " + names + " for each position, in ascending order";
   SmallVector<Digit> row = sharedDigits(format, axes);
   if (row.empty())
-    return "level 0 is of " + names + ", and the output does not have the first of that";
+    return level0 + " is of " + names + ", and the output does not have the first of that";
   if (hasOnly(first, axes) && first.getCoordinate().isUnique())
-    return "level 0 lists each " + names + " once";
+    return level0 + " lists each " + names + " once";
   for (LevelAttr level : format.getLevels())
     for (Digit digit : level.getDigits())
       if (llvm::is_contained(axes, digit.axis) && !llvm::is_contained(row, digit) && !::isLocated(level, axes))
@@ -181,7 +184,17 @@ static std::string objectionToPermute(FormatAttr format, ArrayRef<unsigned> axes
   return "";
 }
 
+/// An owner of an element has it from one copy of the values.
+static std::string objectionToBatch(FormatAttr format, ArrayRef<unsigned> axes) {
+  for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
+    if (!hasOnly(level, axes))
+      return "its values are added up over " + namesOf(format, level) + ", around the positions of the pattern";
+  return "";
+}
+
 std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
+  if (std::string objection = form == "companion" ? "" : objectionToBatch(format, axes); !objection.empty())
+    return objection;
   return form == "list"      ? objectionToList(format, axes)
          : form == "permute" ? objectionToPermute(format, axes)
          : form == "push"    ? objectionToPush(format, axes)
@@ -191,20 +204,20 @@ std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsig
 
 /// A list, or why not.
 static OwnerForm listOr(FormatAttr format, RowFacts rows) {
-  std::string names = namesOf(format, format.getLevels()[0]);
+  std::string names = namesOf(format, format.getPatternLevels()[0]), level0 = firstLevel(format);
   if (format.getNumTileLevels() != 0)
     return {"companion", "tiles are made of blocks in the order of all " + names};
   if (rows.uneven)
     return {"companion", "some " + names + " have far more entries than most, and it has equal shares"};
   if (rows.filled)
-    return {"companion", "level 0 lists most " + names};
-  return {"list", "level 0 lists each " + names + " once"};
+    return {"companion", level0 + " lists most " + names};
+  return {"list", level0 + " lists each " + names + " once"};
 }
 
 /// Equal shares, or why not. Where rows have entries, an index tells how many: their sums run on in registers, several at
 /// once (bench/owner_forms.py).
 static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
-  std::string names = namesOf(format, format.getLevels()[0]);
+  std::string names = namesOf(format, format.getPatternLevels()[0]);
   if (format.getNumTileLevels() != 0)
     return {"companion", "tiles are made of blocks in the order of all " + names};
   if (!rows.hypersparse)
@@ -215,6 +228,8 @@ static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
 OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   if (isLocated(format, axes))
     return {"locate", ""};
+  if (std::string objection = objectionToBatch(format, axes); !objection.empty())
+    return {"companion", objection};
   if (objectionToPermute(format, axes).empty())
     return {"permute", "a binding stores an order of its rows"};
   std::string toList = objectionToList(format, axes);

@@ -146,14 +146,41 @@ static unsigned runAlignment(Type type, int64_t multiple = 1) {
   return std::min<unsigned>(16, bytes * std::gcd<int64_t>(multiple, vector.getDimSize(0)));
 }
 
-Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value position, Type type) {
+Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value position, Type type, int64_t multiple) {
   Value address = elementAddress(b, loc, array, position, getElementTypeOrSelf(type));
-  return LLVM::LoadOp::create(b, loc, type, address, runAlignment(type, knownMultiple(position)));
+  return LLVM::LoadOp::create(b, loc, type, address, runAlignment(type, std::gcd(multiple, knownMultiple(position))));
+}
+
+/// The elements of a stored block.
+static int64_t blockSize(FormatAttr format) {
+  int64_t size = 1;
+  for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels()))
+    for (const Digit &digit : level.getDigits())
+      size *= digit.mod;
+  return size;
+}
+
+/// What the elements before each copy of the values are a multiple of; 0 where there is but one copy.
+static int64_t copyMultiple(Value tensor) {
+  FormatAttr format = formatOf(tensor);
+  return format.getNumBatchLevels() == 0 ? 0 : blockSize(format);
+}
+
+/// Where a copy of the values begins. Positions are those of the pattern, so that the copies are addressed in 64 bits.
+Value LoopLowering::copyAddress(OpBuilder &b, Location loc, Value tensor, Value array, Value copy) {
+  Type i64 = b.getI64Type();
+  Value slots = castInteger(b, loc, arguments.slots(tensor, workspaces), i64);
+  Value block = arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(blockSize(formatOf(tensor))));
+  Value elements = arith::MulIOp::create(b, loc, slots, block);
+  elements = arith::MulIOp::create(b, loc, castInteger(b, loc, copy, i64), elements);
+  return elementAddress(b, loc, array, elements, cast<RankedTensorType>(tensor.getType()).getElementType());
 }
 
 void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
   Value array = arguments.array(valuesOf(op.getTensor()), "values");
-  Value value = loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType());
+  if (op.getBatch())
+    array = copyAddress(b, op.getLoc(), op.getTensor(), array, mapping.lookup(op.getBatch()));
+  Value value = loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType(), copyMultiple(op.getTensor()));
   value.getDefiningOp<LLVM::LoadOp>().setNontemporal(op.getStreamed());
   mapping.map(op.getResult(), value);
 }
@@ -185,6 +212,8 @@ void LoopLowering::lowerSet(OpBuilder &b, SetOp op) {
   Value value = mapping.lookup(op.getValue());
   Type element = getElementTypeOrSelf(value.getType());
   Value array = arguments.pointer(sourceOf(op.getTensor(), workspaces));
+  if (op.getBatch())
+    array = copyAddress(b, loc, op.getTensor(), array, mapping.lookup(op.getBatch()));
   Value address = elementAddress(b, loc, array, mapping.lookup(op.getPosition()), element);
   if (!op.getCount()) {
     LLVM::StoreOp::create(b, loc, value, address, runAlignment(value.getType()));

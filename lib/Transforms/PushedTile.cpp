@@ -92,7 +92,8 @@ LogicalResult PushedTile::push(OpBuilder &b) {
   for (auto [number, level] : llvm::enumerate(format.getLevels().take_front(owners))) {
     auto digits = llvm::map_to_vector(
         level.getDigits(), [&](Digit digit) { return axes[digit.axis]->digit(b, loc, digit.div, digit.mod); });
-    position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, position, digits);
+    if (!level.getExtent().sharesPattern())
+      position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, position, digits);
   }
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
     Expression expression(sizes);

@@ -49,6 +49,8 @@ std::string lacis::objectionToClasses(OpOperand &operand, ArrayRef<unsigned> axe
   if (axes.size() != 1)
     return "the output has " + std::to_string(axes.size()) + " of its axes, and a row one";
   SumAttr sum = sumOf(part);
+  if (sum.getFormats()[0].getNumBatchLevels() != 0)
+    return "its values are those of a batch, added up around the rows";
   unsigned axis = axes[0];
   if (!keepsRowsWhole(sum, axis))
     return "a rule of it looks at more than " + sum.getFormats()[0].getNames()[axis].str() +

@@ -33,10 +33,10 @@ std::string lacis::objectionToParts(linalg::GenericOp product) {
 
 SharedRows::SharedRows(linalg::GenericOp root, OpOperand &operand, Letters letters, BlockArgument output,
                        const llvm::StringMap<Value> &sizes)
-    : OwnedNest(root, operand, letters, output, sizes), digits(sharedDigits(format, owned)),
-      combiner(combinerOfProduct(product)) {
+    : OwnedNest(root, operand, letters, output, sizes), firstLevel(format.getNumBatchLevels()),
+      digits(sharedDigits(format, owned)), combiner(combinerOfProduct(product)) {
   LevelWalk walk(loc, tensor, axes);
-  for (LevelAttr level : format.getLevels().drop_back(format.getNumTileLevels()))
+  for (LevelAttr level : format.getPatternLevels().drop_back(format.getNumTileLevels()))
     for (Digit digit : level.getDigits())
       name += (name.empty() ? "" : "_") + walk.nameOf(digit);
 }
@@ -111,7 +111,8 @@ OpBuilder SharedRows::openNest(Builder b, StringRef prefix, StringRef shares, bo
     return llvm::none_of(digitsOf(letter), [&](Digit digit) { return isShared(digit); });
   };
   OpBuilder inner = compose(OpBuilder::atBlockEnd(loops.back().getBlock()), isKnown);
-  auto bounds = BoundsOp::create(inner, loc, b.getIndexType(), b.getIndexType(), tensor, 0, constant(inner, 0));
+  auto bounds = BoundsOp::create(inner, loc, b.getIndexType(), b.getIndexType(), tensor, firstLevel,
+                                 constant(inner, 0));
   lo = bounds.getLo(), hi = bounds.getHi();
   Value first = arith::AddIOp::create(inner, loc, lo, arith::MulIOp::create(inner, loc, number, size));
   Value some = compare(inner, CmpIPredicate::slt, first, hi); // the arrays may have room for more
@@ -120,12 +121,12 @@ OpBuilder SharedRows::openNest(Builder b, StringRef prefix, StringRef shares, bo
 
 SharedRows::Row SharedRows::rowAt(Builder &b, Value position) {
   Row row;
-  for (auto [number, level] : llvm::enumerate(format.getLevels())) {
+  for (auto [number, level] : llvm::enumerate(format.getPatternLevels())) {
     if (row.size() == digits.size())
       break;
     SmallVector<Type> types(level.getDigits().size(), b.getIndexType());
     Value from = number == 0 ? lo : position;
-    auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, number, from, position);
+    auto found = CoordinateOp::create(b, loc, types, b.getI1Type(), tensor, firstLevel + number, from, position);
     llvm::append_range(row, found.getDigits().take_front(digits.size() - row.size()));
   }
   return row;
@@ -159,7 +160,7 @@ SharedRows::Share SharedRows::shareAt(Builder &b) {
 Value SharedRows::endOfRow(Builder &b, const Row &row, Value from) {
   Value end = hi;
   size_t known = 0;
-  for (auto [number, level] : llvm::enumerate(format.getLevels())) {
+  for (auto [number, level] : llvm::enumerate(format.getPatternLevels())) {
     if (known == row.size())
       break;
     Value next; // the coordinate that the first row after this one has at least
@@ -175,7 +176,7 @@ Value SharedRows::endOfRow(Builder &b, const Row &row, Value from) {
         isAfter = true;
       }
     }
-    end = SeekOp::create(b, loc, b.getIndexType(), tensor, number, from, end, next);
+    end = SeekOp::create(b, loc, b.getIndexType(), tensor, firstLevel + number, from, end, next);
   }
   return end;
 }

@@ -160,8 +160,14 @@ void TensorTable::addStorage(Value tensor) {
     if (std::string array = bindingArray(format, number); !array.empty())
       addArray(source, array, format.getIndexType(), SmallVector<SizeAttr>{size});
   SizeAttr positions = constant(1);
-  unsigned prefix = format.getLevels().size() - format.getNumTileLevels();
-  for (unsigned n = 0; n < prefix; ++n)
+  SmallVector<SizeAttr> values, block;
+  unsigned batch = format.getNumBatchLevels(), prefix = format.getLevels().size() - format.getNumTileLevels();
+  for (LevelAttr level : format.getLevels().take_front(batch)) {
+    values.push_back(constant(1));
+    for (const Digit &digit : level.getDigits())
+      values.back() = values.back().times(axes[digit.axis]);
+  }
+  for (unsigned n = batch; n < prefix; ++n)
     positions = addLevel(source, format.getLevels()[n], n, axes, positions);
   if (isa_and_nonnull<RegroupOp>(tensor.getDefiningOp()))
     addArray(source, "origin", b.getI32Type(), SmallVector<SizeAttr>{unknown()});
@@ -170,16 +176,18 @@ void TensorTable::addStorage(Value tensor) {
     links.push_back({source, *positions.getArgument()}); // its positions are slots themselves
   if (source.kind == TensorSource::Derived)
     return;
-  SmallVector<SizeAttr> values{positions};
   slots.push_back({source, positions});
   for (LevelAttr level : format.getLevels().drop_front(prefix)) {
     int64_t extent = 1;
     for (const Digit &digit : level.getDigits())
       extent *= digit.mod;
-    values.push_back(constant(extent));
+    block.push_back(constant(extent));
   }
+  SmallVector<SizeAttr> valid{positions};
+  llvm::append_range(valid, block);
+  llvm::append_range(values, valid);
   addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values);
-  addArray(source, "valid", b.getI1Type(), values, /*optional=*/true);
+  addArray(source, "valid", b.getI1Type(), valid, /*optional=*/true);
 }
 
 /// The arrays of work lists: how long they are, the pattern alone knows.

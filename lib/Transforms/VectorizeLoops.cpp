@@ -217,11 +217,14 @@ LogicalResult Vectorizer::position(Operation &op, Value count) {
   }
   auto set = dyn_cast<SetOp>(op);
   Value place = set ? set.getPosition() : op.getOperand(1);
-  if (!isConsecutive(place))
+  auto value = dyn_cast<ValueOp>(op);
+  Value copy = set ? set.getBatch() : value ? value.getBatch() : Value();
+  if (!isConsecutive(place) || (copy && varies(copy)))
     return apart();
   Value first = scalars.lookupOrDefault(place);
   if (set) {
-    SetOp::create(b, op.getLoc(), asVector(set.getValue()), set.getTensor(), first, count);
+    copy = copy ? scalars.lookupOrDefault(copy) : copy;
+    SetOp::create(b, op.getLoc(), asVector(set.getValue()), set.getTensor(), first, copy, count);
     return success();
   }
   auto type = VectorType::get({width}, op.getResult(0).getType());
@@ -232,6 +235,8 @@ LogicalResult Vectorizer::position(Operation &op, Value count) {
 /// What is stored at a position, or from there on where `type` is a vector.
 Value Vectorizer::stored(OpBuilder &at, Operation &op, Value position, Type type) {
   OperationState state(op.getLoc(), op.getName(), {scalars.lookupOrDefault(op.getOperand(0)), position}, {type});
+  for (Value copy : op.getOperands().drop_front(2))
+    state.addOperands(scalars.lookupOrDefault(copy));
   return at.create(state)->getResult(0);
 }
 

@@ -87,12 +87,26 @@ static LogicalResult verifyValue(Operation *op) {
                                      << "or side by side in one vector";
 }
 
+/// Which copy of the values is meant is said where there are several, and nowhere else.
+static LogicalResult verifyCopy(Operation *op) {
+  auto value = dyn_cast<ValueOp>(op);
+  auto set = dyn_cast<SetOp>(op);
+  if (!value && !set)
+    return success();
+  bool names = static_cast<bool>(value ? value.getBatch() : set.getBatch());
+  FormatAttr format = formatOf(value ? value.getTensor() : set.getTensor());
+  if (names == (format.getNumBatchLevels() != 0))
+    return success();
+  return op->emitError("'") << op->getName() << "' says which copy of the values it means, by 'batch', where levels of kind "
+                            << "'batch' make several, and nowhere else";
+}
+
 LogicalResult lacis::verifyAccesses(func::FuncOp function) {
   auto found = function.walk([&](Operation *op) -> WalkResult {
     for (Value operand : op->getOperands())
       if (isa<RankedTensorType>(operand.getType()) && failed(verifyTensor(op, operand, function)))
         return WalkResult::interrupt();
-    return failure(failed(verifyLevelOf(op)) || failed(verifyValue(op)));
+    return failure(failed(verifyLevelOf(op)) || failed(verifyValue(op)) || failed(verifyCopy(op)));
   });
   return failure(found.wasInterrupted());
 }

@@ -6,8 +6,5 @@
 // expected-error @below {{level kind 'fixed*fn' has no code yet}}
 func.func @f() attributes {lacis.level = #lacis.level<d0 : fixed*fn<3>>} { return }
 // -----
-// expected-error @below {{level kind 'batch' has no code yet}}
-func.func @f() attributes {lacis.level = #lacis.level<d0 : batch>} { return }
-// -----
 // expected-error @below {{level kind '@mine' has no code yet}}
 func.func @f() attributes {lacis.level = #lacis.level<d0 : @mine>} { return }

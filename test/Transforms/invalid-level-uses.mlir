@@ -89,3 +89,13 @@ func.func @coordinate(%w: tensor<?x?xf32, #steps> {lacis.axes = ["i", "j"]}, %y:
   %j, %valid = lacis.coordinate %w[1] at %c0 from %c0 : tensor<?x?xf32, #steps> -> index
   return
 }
+
+// -----
+
+#heads = #lacis.format<(h, i) -> (h : batch, i : compressed)>
+func.func @copy(%w: tensor<?x?xf32, #heads> {lacis.axes = ["h", "i"]}, %y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'lacis.value' says which copy of the values it means, by 'batch', where levels of kind 'batch' make several, and nowhere else}}
+  %v = lacis.value %w at %c0 : tensor<?x?xf32, #heads> -> f32
+  return
+}

@@ -250,7 +250,6 @@ def test_values_can_be_replaced_and_take_gradients():
 def test_kinds_without_code_are_refused_by_name():
     for text, name in [
         ("(i, j) -> (i : dense, j : var*fn)", "var.fn"),
-        ("(i, j) -> (i : batch, j : compressed)", "batch"),
         ("(i, j) -> (i : dense, j : @mine)", "@mine"),
     ]:
         with pytest.raises(FormatError, match=name):

@@ -89,8 +89,7 @@ def test_what_a_class_lacks_is_refused_where_it_is_needed():
     storage = {"crd1": torch.zeros(6, dtype=torch.int32)}
     packed = PackedTensor.from_storage(text, (3, 2), storage, torch.arange(6.0))
     assert packed.to_dense().tolist() == [[0, 1], [2, 3], [4, 5]]
-    with pytest.raises(FormatError, match="has no copies under batch letters"):
-        packed.pattern.repeated([2], "h")
+    assert packed.pattern.batched([2], "h").to_mask().all()
     kind.place = lambda self, fibre: lacis.Placed(fibre.ends - 1, 1, (1,))
     with pytest.raises(FormatError, match="'place': answers lacis.Placed with its arrays, crd"):
         pack(torch.eye(2), text)

@@ -78,9 +78,9 @@ def _of_pattern(pattern: Pattern, q, k) -> Pattern:
     if pattern.device != q.device:
         raise DataError(f"attention: the pattern is on {pattern.device}, q on {q.device}; move one of them")
     if shape == (rows, columns):
-        return pattern.repeated([batch * heads], "h")
+        return pattern.batched([batch * heads], "h")
     if shape == (heads, rows, columns):
-        return pattern if batch == 1 else pattern.repeated([batch], "b")
+        return pattern if batch == 1 else pattern.batched([batch], "b")
     if shape == (batch, heads, rows, columns):
         return pattern
     raise DataError(
@@ -127,7 +127,7 @@ def _of_layout(layout, q, k, block=None, name: str = "layout") -> Pattern:
     shared = by_batch.shape[:2] == (1, 1)
     mine = by_batch[0] if shared else by_batch.expand(batch, heads, *grid).reshape(-1, *grid)
     made = _blocks(Pattern.from_mask(mine.to(q.device), _GRID), rows, columns, block, shared)
-    return made.repeated([batch * heads], "h") if shared else made
+    return made.batched([batch * heads], "h") if shared else made
 
 
 def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Pattern:

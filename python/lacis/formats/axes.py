@@ -9,6 +9,7 @@ import dataclasses
 from ..errors import FormatError
 from .digit import Digit
 from .bindings import Affine, Rank, Slot
+from .kinds.batch import Batch
 from .kinds.bitmap import Bitmap
 from .kinds.code import Code
 from .kinds.delta import Delta
@@ -105,6 +106,16 @@ class Axis:
     def range(self) -> "Axis":
         """A position for each coordinate that is left where an axis follows from a diagonal: `dense -> range`."""
         self.extent, self.coordinate = Range(), Implicit()
+        return self
+
+    def batch(self) -> "Axis":
+        """Values only: what comes after it is one pattern for all its coordinates, such as the heads of attention.
+
+        >>> with iter(dim=3) as (H, I, J):
+        ...     H.batch().level().text(("h", "i", "j"))
+        'h : batch'
+        """
+        self.extent, self.coordinate = Batch(), Implicit()
         return self
 
     def kind(self, kind) -> "Axis":

@@ -20,13 +20,14 @@ def companion(format: Format, leading_axes) -> Format | None:
     """The format to walk `format` by `leading_axes`: dense levels over them, the rest as coordinates, then a link.
 
     Each axis takes one digit, as fine as its finest digit above the stored blocks; the levels of a stored block
-    stay. None when nothing is left to compress.
+    and those of a batch stay. None when nothing is left to compress.
 
     >>> from lacis.formats import Csc
     >>> print(companion(Csc(), [0]))
     #lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>
     """
     finest: dict[int, int] = {}
+    shared = {digit.axis for level in format.batch for digit in level.digits}
     for level in format.prefix:
         for digit in level.digits:
             if digit.axis >= format.rank:
@@ -34,11 +35,12 @@ def companion(format: Format, leading_axes) -> Format | None:
             finest[digit.axis] = min(digit.div, finest.get(digit.axis, digit.div))
     if format.bindings:  # an axis without levels follows from them
         finest = {axis: finest.get(axis, 1) for axis in range(format.rank)}
+    finest = {axis: div for axis, div in finest.items() if axis not in shared}
     lead = [axis for axis in dict.fromkeys(leading_axes) if axis in finest]
     rest = [axis for axis in range(format.rank) if axis in finest and axis not in lead]
     if not rest:
         return None
-    levels = [Level((Digit(axis, finest[axis]),), Full(), Implicit()) for axis in lead]
+    levels = [*format.batch, *(Level((Digit(axis, finest[axis]),), Full(), Implicit()) for axis in lead)]
     pos, crd = _widths(format)
     digits = [Digit(axis, finest[axis]) for axis in rest]
     levels.append(Level((digits[0],), Var(pos=pos), Stored(unique=False, crd=crd)))

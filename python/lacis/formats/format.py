@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 from ..errors import FormatError
-from .axes import Axis, fuse
+from .axes import fuse
+from .batch import under, verify_batch
 from .bindings import sizes_of
 from .digit import Digit
 from .level import Level
@@ -130,6 +133,11 @@ class Format:
         return count
 
     @property
+    def batch(self) -> tuple[Level, ...]:
+        """The first levels, where values alone have their coordinates."""
+        return tuple(itertools.takewhile(lambda level: level.extent.shares, self.levels))
+
+    @property
     def prefix(self) -> tuple[Level, ...]:
         """The levels above the stored blocks: those that have slots."""
         return self.levels[: len(self.levels) - self.tile_levels]
@@ -161,7 +169,7 @@ class Format:
     @property
     def keeps_duplicates(self) -> bool:
         """Entries with equal coordinates each keep a slot: COO, and what says `multiset`."""
-        first, *rest = self.levels
+        first, *rest = self.levels[len(self.batch) :]
         return self.multiset or (not first.coordinate.unique and all(level.extent.follows for level in rest))
 
     @property
@@ -200,14 +208,15 @@ class Format:
         >>> print(Format.parse("(i, j) -> (i : dense, j : compressed)").under("h"))
         #lacis.format<(h, i, j) -> (h : dense, i : dense, j : compressed)>
         """
-        if self.bindings:
-            raise FormatError(f"a format with bindings has no copies under batch letters, as '{self}'")
-        added, shift = Format.of([Axis(1, (Digit(n),)).level() for n in range(len(letters))]).levels, len(letters)
-        moved = lambda level: tuple(Digit(d.axis + shift, d.div, d.mod) for d in level.digits)
-        levels = [*added, *(_with_digits(level, moved(level)) for level in self.levels)]
-        axes = (*letters, *self.axes)
-        axes = axes if len(set(axes)) == len(axes) else tuple(AXIS_NAMES[: len(axes)])
-        return Format.of(levels, axes=axes, multiset=self.keeps_duplicates, layout=self.layout)
+        return under(self, letters, shared=False)
+
+    def batched(self, letters) -> "Format":
+        """This format below one level of a batch for each letter: values alone have the new axes, the pattern is one.
+
+        >>> print(Format.parse("(i, j) -> (i : dense, j : compressed)").batched("h"))
+        #lacis.format<(h, i, j) -> (h : batch, i : dense, j : compressed)>
+        """
+        return under(self, letters, shared=True)
 
     def permuted(self, permutation) -> "Format":
         """The format whose axis `permutation[a]` is this one's axis `a`: the same arrays, read as a transpose."""
@@ -235,6 +244,7 @@ def _verify(axes, levels, bindings) -> None:
                 raise FormatError(f"a level names axis {digit.axis}, the format has {len(axes)}")
             used[digit.axis].append(digit)
     names = [*axes, *(binding.name for binding in bindings)]
+    verify_batch(axes, levels, names)
     for axis, name in enumerate(names):
         if used[axis]:
             _verify_axis(name, names, used[axis])

@@ -111,10 +111,6 @@ class _Kind:
         value = getattr(self, buffer, None)
         return value if isinstance(value, str) and value != "i32" else None
 
-    def repeated(self, buffers: "Buffers", times: int) -> "Buffers":
-        """The arrays of `times` equal copies of the tensor, one after the other."""
-        return {name: t.repeat(times, *[1] * (t.ndim - 1)) for name, t in buffers.items()}
-
     def with_width(self, buffer: str, width: str):
         """The same kind with this integer type for an array; itself where the array is not its own to type."""
         named = buffer in {field.name for field in dataclasses.fields(self)}
@@ -128,6 +124,7 @@ class Extent(_Kind):
     """How many positions lie under one parent."""
 
     covers: ClassVar[bool] = False  # a position for every coordinate
+    shares: ClassVar[bool] = False  # values alone have its coordinates, the levels below are one pattern
     follows: ClassVar[bool] = False  # one position under each parent
     pads: ClassVar[bool] = False  # positions without an entry are normal
     stands_alone: ClassVar[bool] = False  # written without digits
@@ -149,9 +146,6 @@ class Extent(_Kind):
     def index(self, fibre: Fibre) -> torch.Tensor:
         """int64 [n]: the place of each entry's position within its fibre."""
         return fibre.ends - 1 - fibre.starts()[fibre.parent]
-
-    def repeated(self, buffers: Buffers, times: int) -> Buffers:
-        return self._refuse("copies under batch letters") if buffers else {}
 
     def read(self, buffers: Buffers, parents: int, size: int, device: torch.device) -> Positions:
         """All positions, from the arrays."""
@@ -267,7 +261,11 @@ class Level:
         return listed and not self.extent.covers and not self.coordinate.fills
 
     def size(self, shape) -> int:
-        """The number of coordinates on axes of lengths `shape`."""
+        """The number of coordinates on axes of lengths `shape`; of a batch one, as its pattern sees it."""
+        return 1 if self.extent.shares else self.copies(shape)
+
+    def copies(self, shape) -> int:
+        """The number of coordinates, those of a batch too."""
         return math.prod(d.extent(shape) for d in self.digits)
 
     def buffers(self) -> tuple[str, ...]:

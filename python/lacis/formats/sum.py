@@ -7,6 +7,7 @@ import dataclasses
 from typing import Mapping
 
 from ..errors import FormatError
+from .batch import verify_parts
 from .digit import Digit
 from .format import Format
 from .predefined import as_format
@@ -124,6 +125,7 @@ class Sum:
         for name, tests in self.predicates.items():
             if name in self.parts and Fits() in tests and self.parts[name].capacity is None:
                 raise FormatError(f"part '{name}' has room for every entry, so 'fits' says nothing; give it a width")
+        verify_parts(self.parts, self.predicates)
 
     @property
     def rank(self) -> int:
@@ -186,10 +188,21 @@ class Sum:
         counted = all(isinstance(test, Compare) and test.function != "slot" for test in tests)
         return counted and all(digit.axis in axes for test in tests for digit in test.digits)
 
+    @property
+    def batch(self):
+        """The first levels of each part, where values alone have their coordinates."""
+        return next(iter(self.parts.values())).batch
+
     def under(self, letters) -> "Sum":
         """This sum below one dense level for each letter."""
+        return self._below(letters, {name: part.under(letters) for name, part in self.parts.items()})
+
+    def batched(self, letters) -> "Sum":
+        """This sum below one level of a batch for each letter."""
+        return self._below(letters, {name: part.batched(letters) for name, part in self.parts.items()})
+
+    def _below(self, letters, parts) -> "Sum":
         place = [axis + len(letters) for axis in range(self.rank)]
-        parts = {name: part.under(letters) for name, part in self.parts.items()}
         return Sum(parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()})
 
     def permuted(self, permutation) -> "Sum":

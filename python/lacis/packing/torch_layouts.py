@@ -18,6 +18,11 @@ def to_torch(packed) -> torch.Tensor:
     for matches, build in _LAYOUTS:
         if matches(packed.format, packed.shape):
             return build(packed, tuple(packed.shape))
+    if packed.format.batch:
+        raise FormatError(
+            f"torch's batched layouts have coordinates for each matrix, and those of '{packed.format}' are shared; "
+            f"to(lacis.Coo({packed.ndim})) has a layout, as has each matrix by itself"
+        )
     raise FormatError(
         f"torch has no layout for '{packed.format}'; it has Csr, Csc, Coo, Bsr and Bcsc with blocks that divide "
         "the shape, Dense, and nested tensors of jagged layout for '(i, j, k) -> (i : dense, j : ragged, k : dense)'"

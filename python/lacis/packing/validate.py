@@ -103,14 +103,16 @@ def _asked(format: Format, name: str) -> str | None:
 
 def _part(name, format, shape, given, device):
     values = given[part_name(name, "values")]
-    tile = format.tile
-    if values.ndim != 1 + len(tile) or tuple(values.shape[1:]) != tile:
-        raise DataError(f"'{part_name(name, 'values')}' must have shape {['slots', *tile]}, not {list(values.shape)}")
+    batch, tile = tuple(level.copies(shape) for level in format.batch), format.tile
+    first = len(batch)
+    if values.ndim != first + 1 + len(tile) or (*values.shape[:first], *values.shape[first + 1 :]) != (*batch, *tile):
+        want = [*batch, "slots", *tile]
+        raise DataError(f"'{part_name(name, 'values')}' must have shape {want}, not {list(values.shape)}")
     buffers = {key: given[part_name(name, key)].contiguous() for key in format.buffers}
     valid = given.get(part_name(name, "valid"))
     if valid is not None and valid.numel() == 0:
         valid = None  # as kernels take it: every stored value is an entry
-    structure = Structure(format, shape, buffers, values.shape[0], device, valid)
+    structure = Structure(format, shape, buffers, values.shape[first], device, valid)
     return structure, values.contiguous()
 
 

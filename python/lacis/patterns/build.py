@@ -8,6 +8,7 @@ import dataclasses
 import torch
 
 from ..formats import Sum, as_format
+from .batch import shared_places
 from .pattern import Pattern
 from .split import accepted
 from .structure import Structure, build_structure
@@ -38,6 +39,18 @@ def build_pattern(
     each entry stands for a stored block that is full, and what it fills is the block's slot. `counts` finds what is
     uneven in it, for which the host waits.
     """
+    if format.batch:
+        shared = shared_places(format.batch, shape, axes, distinct)
+        pattern, own = _build(format, shape, shared.axes, shared.distinct, whole)
+        filled = {name: Filled(*shared.filled(pattern.part(name), each.at, each.source)) for name, each in own.items()}
+    else:
+        pattern, filled = _build(format, shape, axes, distinct, whole)
+    if counts and pattern.device.type != "cpu":
+        pattern.uneven = uneven_axes(shape, axes, blocks=any(part.format.tile for part in pattern.parts.values()))
+    return pattern, filled
+
+
+def _build(format, shape, axes, distinct: bool, whole: bool) -> tuple[Pattern, dict[str, Filled]]:
     parts = format.parts if isinstance(format, Sum) else {"": format}
     structures: dict[str, Structure] = {}
     filled: dict[str, Filled] = {}
@@ -49,10 +62,7 @@ def build_pattern(
             mine, left = _among(left, accept), _among(left, ~accept)
         structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct, whole)
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
-    pattern = Pattern(format, one_width(structures))
-    if counts and pattern.device.type != "cpu":
-        pattern.uneven = uneven_axes(shape, axes, blocks=any(part.tile for part in parts.values()))
-    return pattern, filled
+    return Pattern(format, one_width(structures)), filled
 
 
 def _at(axes, index):

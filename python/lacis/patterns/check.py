@@ -32,10 +32,10 @@ def check_structure(structure, prefix: str) -> None:
             binding.check(Checker(prefix, number), structure.buffers[name], sizes)
     if parents != structure.slots:
         raise DataError(f"'{prefix}values' must have {parents} slots, not {structure.slots}")
-    if structure.valid is None and structure.needs_valid and not bool(structure.coordinates()[1].all()):
+    if structure.valid is None and structure.needs_valid and not bool(structure.pattern_coordinates()[1].all()):
         raise DataError(f"'{prefix}valid' is missing: where all coordinates have a slot it says which are entries")
-    if structure.valid is not None and tuple(structure.valid.shape) != structure.values_shape:
-        want, got = list(structure.values_shape), list(structure.valid.shape)
+    if structure.valid is not None and tuple(structure.valid.shape) != structure.block_shape:
+        want, got = list(structure.block_shape), list(structure.valid.shape)
         raise DataError(f"'{prefix}valid' must have shape {want}, not {got}")
 
 

@@ -12,20 +12,20 @@ from ..formats import Format
 
 def bitmap(structure, at: torch.Tensor) -> torch.Tensor | None:
     """True at entries; None when there is no padding that the coordinates do not show."""
-    if at.numel() == math.prod(structure.values_shape):
+    if at.numel() == math.prod(structure.block_shape):
         return None
     if not structure.needs_valid and at.numel() == _named(structure):
         return None
-    valid = torch.zeros(math.prod(structure.values_shape), dtype=torch.bool, device=at.device)
+    valid = torch.zeros(math.prod(structure.block_shape), dtype=torch.bool, device=at.device)
     valid[at] = True
-    return valid.reshape(structure.values_shape)
+    return valid.reshape(structure.block_shape)
 
 
 def _named(structure) -> int:
     """How many places of the values have coordinates inside of the shape."""
     format = structure.format
     if format.bindings or not _divides(format, structure.shape):  # a block reaches over the end
-        return int(structure.coordinates()[1].sum())
+        return int(structure.pattern_coordinates()[1].sum())
     padded = any((level.padded and not level.extent.covers) or level.extent.gaps for level in format.prefix)
     slots = int(structure.slot_axes()[1].sum()) if padded else structure.slots
     return slots * math.prod(format.tile)

@@ -12,6 +12,7 @@ import torch
 
 from ..errors import DataError, FormatError
 from ..formats import Format, Sum
+from .batch import below_batch, derived_below
 from .capturing import refuse_capture
 from .check import check_parts
 from .derived import companion_arrays, companion_waits
@@ -40,6 +41,7 @@ class Pattern:
     def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
         self.format = format
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
+        self._shared: tuple[Pattern, int] | None = None  # the pattern below a batch, and how many levels that has
         self._kept = Kept()
         self._kept_at = self.changes
 
@@ -173,6 +175,8 @@ class Pattern:
 
     def _derive(self, text: str, part: str) -> dict[str, torch.Tensor]:
         if not is_rule(text):
+            if self._shared is not None:
+                return derived_below(*self._shared, text, part)
             return companion_arrays(self.part(part), text)
         if text.startswith("regroup"):
             return self.layout(text, part).arrays
@@ -252,25 +256,15 @@ class Pattern:
             pattern.uneven = tuple(self.uneven[axis] for axis in order)
         return pattern
 
-    def repeated(self, sizes, letters: str) -> "Pattern":
-        """The same entries for each of `sizes` batches or heads, new first axes with these letters; made once and kept.
-
-        Each copy has arrays of its own. Nothing waits for the device.
+    def batched(self, sizes, letters: str) -> "Pattern":
+        """The same entries for each of `sizes` batches or heads, new first axes with these letters, over the same arrays.
 
         >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
-        >>> p.repeated([2], "h").storage["pos2"].tolist()
-        [0, 1, 3, 4, 6]
+        >>> p.batched([2], "h").storage["pos2"].tolist(), p.batched([2], "h").part().values_shape
+        ([0, 1, 3], (2, 3))
         """
-        from .build import one_width
-
-        def make():
-            parts = {name: part.repeated(tuple(sizes), letters) for name, part in self.parts.items()}
-            made = Pattern(self.format.under(letters), one_width(parts))
-            if self.device.type != "cpu":
-                made.uneven = (*(False for _ in letters), *self.uneven)
-            return made
-
-        return self._keep(("repeated", tuple(sizes), letters), "copies under batch letters", make, waits=lambda: False)
+        make = lambda: below_batch(self, tuple(sizes), letters)
+        return self._keep(("batched", tuple(sizes), letters), "a batch", make, waits=False)
 
     def to(self, device) -> "Pattern":
         """The pattern on another device."""

@@ -180,11 +180,11 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
 
 def _describe(format: Format, entries: Sorted, number: int, parent: torch.Tensor, which: int) -> str:
     """A parent position in words: `row 5`, or the coordinates of the levels above it."""
-    if number == 0:
+    if number == len(format.batch):
         return "the whole tensor"
     first = int((parent == which).to(torch.uint8).argmax()) if parent.numel() else 0
     words = []
-    for level, crd in zip(entries.levels[:number], entries.crds):
+    for level, crd in list(zip(entries.levels[:number], entries.crds))[len(format.batch) :]:
         crd = int(crd[first]) if bool((parent == which).any()) else which
         digit = level.digits[0]
         if len(level.digits) == 1 and number == 1 and format.rank == 2 and not digit.mod and digit.axis < 2:

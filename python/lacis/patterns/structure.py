@@ -13,6 +13,7 @@ from ..errors import FormatError
 from ..formats import Format, Level
 from ..formats.bindings import solve, with_bindings
 from ..formats.level import Buffers
+from .batch import count_copies, in_all_copies, of_all_copies, renumbered
 from .check import check_structure
 from .padding import bitmap
 from .place import place, same_place, sort_entries
@@ -27,7 +28,8 @@ class Structure:
     """One format's arrays for one shape.
 
     `buffers` maps names (`pos1`, `crd1`) to integer tensors, `slots` is the number of stored blocks, `valid` is
-    bool [slots, *tile], True at entries, or None when every slot that the coordinates name is an entry.
+    bool [slots, *tile], True at entries, or None when every slot that the coordinates name is an entry. All copies of
+    the values in a batch share them; `entries` is the number of entries of one copy.
     """
 
     format: Format
@@ -41,6 +43,11 @@ class Structure:
 
     @property
     def values_shape(self) -> tuple[int, ...]:
+        return (*(level.copies(self.shape) for level in self.format.batch), *self.block_shape)
+
+    @property
+    def block_shape(self) -> tuple[int, ...]:
+        """Of the values of one copy: the slots, then the sizes of a stored block."""
         return (self.slots, *self.format.tile)
 
     @property
@@ -64,7 +71,10 @@ class Structure:
         return Buffers(arrays, per_position=level.coordinate.per_position)
 
     def slot_axes(self) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The first axis coordinates of each stored block, int64 [slots] per axis, and bool [slots]: not padding."""
+        """The first axis coordinates of each stored block, int64 [slots] per axis, and bool [slots]: not padding.
+
+        They are 0 along the axes of a batch.
+        """
         sizes = self.format.name_sizes(self.shape)
         axes = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in sizes]
         valid = torch.ones(1, dtype=torch.bool, device=self.device)
@@ -99,7 +109,12 @@ class Structure:
         return axes
 
     def coordinates(self) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """Axis coordinates of every stored value, int64 [slots * prod(tile)] per axis, and bool: is an entry."""
+        """Axis coordinates of every stored value, int64 [prod(values_shape)] per axis, and bool: is an entry."""
+        found = self.pattern_coordinates()
+        return of_all_copies(self, *found) if self.format.batch else found
+
+    def pattern_coordinates(self) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The same of one copy of the values."""
         axes, valid = self.slot_axes()
         if self.format.tile:
             tile = self.tile_axes()
@@ -111,10 +126,16 @@ class Structure:
 
     def entry_axes(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The places of the entries in the flat values, int64 [n], and their axis coordinates, int64 [n] per axis."""
+        index, axes = self._pattern_entries()
+        if not self.format.batch:
+            return index, axes
+        return in_all_copies(self, index), of_all_copies(self, axes, index)[0]
+
+    def _pattern_entries(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
         if self.valid is None or not self.format.tile:
-            axes, valid = self.coordinates()
-            if self.nnz == valid.numel():
-                return torch.arange(self.nnz, device=self.device), axes
+            axes, valid = self.pattern_coordinates()
+            if self.entries == valid.numel() or (self.entries is None and bool(valid.all())):
+                return torch.arange(valid.numel(), device=self.device), axes
             index = valid.nonzero().reshape(-1)
             return index, [axis[index] for axis in axes]
         index = self.valid.reshape(-1).nonzero().reshape(-1)
@@ -129,7 +150,8 @@ class Structure:
 
     @functools.cached_property
     def nnz(self) -> int:
-        return int(self.coordinates()[1].sum()) if self.entries is None else self.entries
+        own = int(self.pattern_coordinates()[1].sum()) if self.entries is None else self.entries
+        return own * count_copies(self.format, self.shape)
 
     @functools.cached_property
     def repeats(self) -> bool:
@@ -144,28 +166,12 @@ class Structure:
         """The format with the integer types that its arrays have."""
         return with_widths(self.format, {name: _WIDTHS[t.dtype] for name, t in self.buffers.items()})
 
-    def repeated(self, sizes: tuple[int, ...], letters: str) -> "Structure":
-        """The same entries under each coordinate of new first axes, with copies of the arrays."""
+    def batched(self, sizes: tuple[int, ...], letters: str) -> "Structure":
+        """The same arrays below a batch: new first axes that values alone have."""
         self.format.require_code("batch letters")
-        times, buffers = math.prod(sizes), {}
-        wide = times * math.prod(self.values_shape) >= 2**31
-        for number, level in enumerate(self.format.levels):
-            own = self.of_level(number)
-            own = {name: t.long() if wide and t.dtype == torch.int32 else t for name, t in own.items()}
-            for kind in {id(kind): kind for kind in (level.extent, level.coordinate)}.values():
-                mine = {name: own[name] for name in kind.buffers()}
-                copies = kind.repeated(mine, times).items()
-                buffers.update({f"{name}{number + len(sizes)}": tensor for name, tensor in copies})
-        return Structure(
-            self.format.under(letters),
-            (*sizes, *self.shape),
-            buffers,
-            times * self.slots,
-            self.device,
-            valid=None if self.valid is None else self.valid.repeat(times, *[1] * len(self.format.tile)),
-            entries=None if self.entries is None else times * self.entries,
-            distinct=self.distinct,
-        )
+        buffers = renumbered(self.buffers, len(sizes))
+        format, shape = self.format.batched(letters), (*sizes, *self.shape)
+        return dataclasses.replace(self, format=format, shape=shape, buffers=buffers)
 
     def check(self, prefix: str = "") -> None:
         """Raise `DataError`, with the array and the place, unless the arrays are well formed."""

@@ -44,7 +44,8 @@ def most_are_listed(parts, shape) -> tuple[bool, ...]:
     Then a loop over the list saves nothing. From the arrays' sizes alone; False for the parts of a sum.
     """
     flags, (first, *others) = [False] * len(shape), parts
-    level, listed = first.format.levels[0], first.buffers.get("crd0")
+    number = len(first.format.batch)
+    level, listed = first.format.levels[number], first.buffers.get(f"crd{number}")
     has_axes = not others and not first.format.bindings  # a binding's coordinates are none of an axis
     if has_axes and listed is not None and getattr(level.coordinate, "unique", False):
         for digit in level.digits:
@@ -58,10 +59,11 @@ def most_are_empty(parts, shape) -> tuple[bool, ...]:
     Then shares of the entries are fewer than the rows. From the arrays' sizes alone; False for the parts of a sum.
     """
     flags, (first, *others) = [False] * len(shape), parts
-    named = first.buffers.get("crd0")
+    number = len(first.format.batch)
+    named = first.buffers.get(f"crd{number}")
     if others or first.format.bindings or named is None:
         return tuple(flags)
-    for digit in first.format.levels[0].digits:
+    for digit in first.format.levels[number].digits:
         size = digit.extent(shape)
         flags[digit.axis] = size >= 1024 and 2 * named.numel() <= size
     return tuple(flags)

@@ -11,7 +11,7 @@ from ..patterns import Pattern
 
 
 def under_batch_letters(expression: str, operands) -> tuple[str, tuple]:
-    """An einsum whose output has letters that its pattern has not, on the pattern repeated under these letters.
+    """An einsum whose output has letters that its pattern has not, on the pattern below a batch with these letters.
 
     >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
     >>> q, k = torch.ones(3, 2, 5), torch.ones(3, 2, 5)
@@ -47,5 +47,5 @@ def under_batch_letters(expression: str, operands) -> tuple[str, tuple]:
     words = ["".join(term) for term in terms]
     words[packed] = "".join(wanted)
     mine = list(operands)
-    mine[packed] = pattern.repeated([sizes[letter] for letter in batch], "".join(batch))
+    mine[packed] = pattern.batched([sizes[letter] for letter in batch], "".join(batch))
     return f"{','.join(words)}->{''.join(wanted)}", tuple(mine)

@@ -28,6 +28,10 @@ bool FormatAttr::hasCode() const {
   return llvm::all_of(getLevels(), isLoop);
 }
 
+unsigned FormatAttr::getNumBatchLevels() const {
+  return getLevels().take_while([](LevelAttr level) { return level.getExtent().sharesPattern(); }).size();
+}
+
 /// What a binding says of an axis counts single coordinates, so that nothing is stored in blocks.
 unsigned FormatAttr::getNumTileLevels() const {
   if (!getBindings().empty())
@@ -61,12 +65,15 @@ static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numA
 }
 
 FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
-  ArrayRef<LevelAttr> prefix = getLevels().drop_back(getNumTileLevels());
-  SmallVector<Digit> finest = finestDigits(prefix, getAxes().size());
+  ArrayRef<LevelAttr> batch = getLevels().take_front(getNumBatchLevels());
+  SmallVector<Digit> finest = finestDigits(getPatternLevels().drop_back(getNumTileLevels()), getAxes().size());
   if (!getBindings().empty())
     for (Digit &digit : finest)
       digit.div = std::max<int64_t>(digit.div, 1); // an axis without levels follows from a binding
-  SmallVector<LevelAttr> levels;
+  for (LevelAttr level : batch)
+    for (Digit digit : level.getDigits())
+      finest[digit.axis].div = 0; // an axis of values alone
+  SmallVector<LevelAttr> levels(batch);
   SmallVector<Digit> rest;
   llvm::SmallBitVector leads(getAxes().size());
   for (unsigned axis : leadingAxes) {

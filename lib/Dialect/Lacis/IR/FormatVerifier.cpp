@@ -20,6 +20,7 @@ struct Verifier {
   LogicalResult verifyCover();
   LogicalResult verifyFollower(unsigned level);
   LogicalResult verifyLink(unsigned level);
+  LogicalResult verifyBatch(unsigned level);
   std::string text(unsigned level) {
     return toString(levels[level].getDigits(), names) + " : " + levels[level].getKindName();
   }
@@ -130,6 +131,18 @@ LogicalResult Verifier::verifyLink(unsigned level) {
   return success();
 }
 
+/// A batch is of values alone: whole axes, above all levels that have positions.
+LogicalResult Verifier::verifyBatch(unsigned level) {
+  auto isWhole = [&](Digit digit) { return digit.axis < axes.size() && digit.div == 1 && digit.mod == 0; };
+  if (level > 0 && !levels[level - 1].getExtent().sharesPattern())
+    return emitError() << "'" << text(level) << "' must come first: the levels below it are the pattern that its values share";
+  if (!llvm::all_of(levels[level].getDigits(), isWhole))
+    return emitError() << "'" << text(level) << "' is of whole axes, neither of their blocks nor of what is bound to them";
+  if (level + 1 == levels.size())
+    return emitError() << "'" << text(level) << "' has no level below it, so its values share no pattern";
+  return success();
+}
+
 LogicalResult FormatAttr::verify(EmitError emitError, ArrayRef<StringAttr> axes, ArrayRef<Attribute> bindings,
                                  ArrayRef<LevelAttr> levels, bool multiset, Attribute layout) {
   Verifier verifier{emitError, axes, bindings, levels, {}};
@@ -138,6 +151,8 @@ LogicalResult FormatAttr::verify(EmitError emitError, ArrayRef<StringAttr> axes,
   for (unsigned n = 0; n < levels.size(); ++n) {
     ExtentInterface extent = levels[n].getExtent();
     if (extent.isLink() && failed(verifier.verifyLink(n)))
+      return failure();
+    if (extent.sharesPattern() && failed(verifier.verifyBatch(n)))
       return failure();
     if (extent.followsParent() && failed(verifier.verifyFollower(n)))
       return failure();

@@ -20,6 +20,8 @@ bool lacis::listsRows(FormatAttr format) {
 }
 
 FormatAttr lacis::listOf(FormatAttr format, unsigned axis) {
+  if (format.getNumBatchLevels() != 0)
+    return {}; // the rows lie below levels that are walked first
   FormatAttr rows = format.companion({axis});
   if (!rows || !rows.getLevels()[0].getExtent().coversDomain())
     return {};

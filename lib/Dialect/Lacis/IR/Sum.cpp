@@ -147,6 +147,20 @@ static LogicalResult verifyRule(EmitError emitError, StringRef name, FormatAttr 
   return success();
 }
 
+/// Entries that share one pattern go to one part, whatever their coordinates in the batch.
+static LogicalResult verifyBatch(EmitError emitError, StringRef name, FormatAttr format, Attribute predicate) {
+  auto rule = dyn_cast_or_null<ArrayAttr>(predicate);
+  if (!rule)
+    return success();
+  for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
+    for (const Digit &shared : level.getDigits())
+      for (CompareAttr test : rule.getAsRange<CompareAttr>())
+        if (llvm::any_of(test.getDigits(), [&](Digit digit) { return digit.axis == shared.axis; }))
+          return emitError() << "the rule of part '" << name << "' looks at '" << format.getAxes()[shared.axis].getValue()
+                             << "', whose coordinates share one pattern";
+  return success();
+}
+
 LogicalResult SumAttr::verify(EmitError emitError, ArrayRef<StringAttr> names, ArrayRef<FormatAttr> formats,
                               ArrayRef<Attribute> predicates) {
   if (names.empty() || names.size() != formats.size() || names.size() != predicates.size())
@@ -162,7 +176,11 @@ LogicalResult SumAttr::verify(EmitError emitError, ArrayRef<StringAttr> names, A
     if (format.getAxes() != first.getAxes())
       return emitError() << "part '" << name << "' names its axes otherwise than part '" << names.front().getValue()
                          << "': use the same names in the same order";
-    if (failed(verifyRule(emitError, name, format, predicates[n], n + 1 == names.size())))
+    if (format.getLevels().take_front(format.getNumBatchLevels()) != first.getLevels().take_front(first.getNumBatchLevels()))
+      return emitError() << "part '" << name << "' has values for another batch than part '" << names.front().getValue()
+                         << "': begin all parts with the same levels of kind 'batch'";
+    if (failed(verifyRule(emitError, name, format, predicates[n], n + 1 == names.size())) ||
+        failed(verifyBatch(emitError, name, format, predicates[n])))
       return failure();
   }
   return success();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Batch extent: values only, under one shared pattern. It has no code yet.
+/// Batch extent: values only, in copies that share the pattern below. A position is the number of a copy, by arithmetic.
 #include "lacis/Dialect/Lacis/Levels/Levels.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -15,4 +17,24 @@ LogicalResult BatchExtentAttr::verifyCoordinate(CoordinateInterface coordinate, 
     return success();
   return emitError() << "extent 'batch' stores values only, so it takes no coordinate '" << coordinate.getMnemonic()
                      << "': leave it out";
+}
+
+bool BatchExtentAttr::hasCode() const { return true; }
+
+bool BatchExtentAttr::coversDomain() const { return true; }
+
+bool BatchExtentAttr::sharesPattern() const { return true; }
+
+std::pair<Value, Value> BatchExtentAttr::emitBounds(LevelBuilder &level, Value parent) const {
+  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
+  return {lo, arith::AddIOp::create(level.b, level.loc, lo, level.size())};
+}
+
+Value BatchExtentAttr::emitSlots(LevelBuilder &level, Value parents) const {
+  return arith::MulIOp::create(level.b, level.loc, parents, level.size());
+}
+
+Value BatchExtentAttr::emitLocate(LevelBuilder &level, Value parent, Value crd) const {
+  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
+  return arith::AddIOp::create(level.b, level.loc, lo, crd);
 }

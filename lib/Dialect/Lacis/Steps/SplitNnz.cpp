@@ -40,11 +40,13 @@ std::string lacis::objectionToShares(LoopOp rows, LevelLoopOp entries) {
   std::string outer = rows.getName().str(), inner = entries.getName().str();
   SmallVector<LoopOp> chain = perfectChain(outermostLoop(rows));
   auto row = entries.getParent().getDefiningOp<LocateOp>();
-  bool ordered = entries.getLevel() == 1 && row && row.getLevel() == 0 && row.getDigits().size() == 1 &&
+  FormatAttr format = formatOf(entries.getTensor());
+  unsigned first = format.getNumBatchLevels();
+  bool ordered = entries.getLevel() == first + 1 && row && row.getLevel() == first && row.getDigits().size() == 1 &&
                  row.getDigits()[0] == rows.getCoordinate() && rows.getNumResults() == 0;
   if (!ordered || !llvm::is_contained(chain, rows))
     return "the entries of '" + inner + "' do not lie in the order of loop '" + outer + "'; see walk";
-  LevelAttr level = formatOf(entries.getTensor()).getLevels()[1];
+  LevelAttr level = format.getPatternLevels()[1];
   auto extent = level.getExtent();
   if (!extent.hasOwner())
     return "level kind '" + extent.getMnemonic() + "' does not tell the row of a position";

@@ -34,11 +34,6 @@ class Var(Extent):
         parent = torch.searchsorted(pos[1:].contiguous(), position, right=True)
         return Positions(parent, position - pos[parent] if slots else position, slots)
 
-    def repeated(self, buffers, times):
-        pos = buffers["pos"]
-        first = torch.arange(times, device=pos.device, dtype=pos.dtype)[:, None] * pos[-1]
-        return {"pos": torch.cat([(pos[:-1] + first).reshape(-1), times * pos[-1:]])}
-
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
         if tuple(pos.shape) != (parents + 1,):

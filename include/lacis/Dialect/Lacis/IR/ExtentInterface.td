@@ -35,6 +35,8 @@ def Lacis_ExtentInterface : AttrInterface<"ExtentInterface"> {
     InterfaceMethod<"A limit of positions under a parent exists, so that entries may not fit.", "bool", "hasCapacity",
       (ins), "", [{ return false; }]>,
     InterfaceMethod<"Every coordinate has a position.", "bool", "coversDomain", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Values alone have its coordinates: the levels below are one pattern, whose positions do not see it.",
+      "bool", "sharesPattern", (ins), "", [{ return false; }]>,
     InterfaceMethod<"One position under each parent, at the parent's own position.", "bool", "followsParent", (ins),
       "", [{ return false; }]>,
     InterfaceMethod<"Positions are slots of another order of the same values.", "bool", "isLink", (ins),

@@ -76,6 +76,10 @@ def Lacis_FormatAttr : Lacis_Attr<"Format", "format",
     ::llvm::SmallVector<::mlir::StringAttr> getNames() const;
     /// The length of the longest suffix of levels that are dense with a static size: the stored block.
     unsigned getNumTileLevels() const;
+    /// How many levels, the first ones, are of values alone: copies that share the pattern of the others.
+    unsigned getNumBatchLevels() const;
+    /// The levels below those.
+    ::llvm::ArrayRef<::lacis::LevelAttr> getPatternLevels() const { return getLevels().drop_front(getNumBatchLevels()); }
     /// The index to walk this format by `leadingAxes`: dense levels over them, the others compressed, a link to
     /// this format's slots, and the stored block. Null when there is nothing left to compress.
     ::lacis::FormatAttr companion(::llvm::ArrayRef<unsigned> leadingAxes) const;

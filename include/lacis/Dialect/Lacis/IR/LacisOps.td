@@ -173,10 +173,16 @@ def Lacis_EntryOp : Lacis_Op<"entry", [Pure]> {
   let assemblyFormat = "$tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
 }
 
-def Lacis_SetOp : Lacis_Op<"set", [MemoryEffects<[MemWrite]>]> {
+def Lacis_SetOp : Lacis_Op<"set", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Stores a value, or a vector of neighbours (the first `count` lanes), at a position of the last level.";
-  let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$count);
-  let assemblyFormat = "$value `to` $tensor `at` $position (`count` $count^)? attr-dict `:` type($value) `to` type($tensor)";
+  let description = [{
+    Of values in copies that share a pattern, `batch` is the number of the copy.
+  }];
+  let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$batch,
+                       Optional<Index>:$count);
+  let assemblyFormat = [{
+    $value `to` $tensor `at` $position (`batch` $batch^)? (`count` $count^)? attr-dict `:` type($value) `to` type($tensor)
+  }];
 }
 
 def Lacis_LanesOp : Lacis_Op<"lanes", [Pure]> {
@@ -196,9 +202,22 @@ def Lacis_PresenceOp : Lacis_Op<"presence", [Pure]> {
 
 def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {
   let summary = "The value stored at a position of the last level; a `streamed` one is read once, so that no cache need keep it.";
-  let arguments = (ins AnyRankedTensor:$tensor, Index:$position, UnitAttr:$streamed);
+  let description = [{
+    Of values in copies that share a pattern, `batch` is the number of the copy:
+    ```mlir
+    #heads = #lacis.format<(h, i, j) -> (h : batch, i : dense, j : compressed)>
+    func.func @third(%w: tensor<?x?x?xf32, #heads>, %position: index) -> f32 {
+      %two = arith.constant 2 : index
+      %value = lacis.value %w at %position batch %two : tensor<?x?x?xf32, #heads> -> f32
+      return %value : f32
+    }
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$batch, UnitAttr:$streamed);
   let results = (outs AnyType:$result);
-  let assemblyFormat = "(`streamed` $streamed^)? $tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
+  let assemblyFormat = [{
+    (`streamed` $streamed^)? $tensor `at` $position (`batch` $batch^)? attr-dict `:` type($tensor) `->` type($result)
+  }];
 }
 
 def Lacis_ReadOp : Lacis_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {

@@ -77,9 +77,11 @@ def Lacis_RangeExtent : Lacis_Extent<"Range", "range",
   }];
 }
 
-def Lacis_BatchExtent : Lacis_Extent<"Batch", "batch", ["verifyCoordinate"]> {
+def Lacis_BatchExtent : Lacis_Extent<"Batch", "batch",
+    ["verifyCoordinate", "hasCode", "coversDomain", "sharesPattern", "emitBounds", "emitSlots", "emitLocate"]> {
   let summary = "Values only: copies that share the pattern below, such as the heads of a layer.";
   let description = [{
+    It comes first. `values` has an axis for it before the slots, and its positions are the numbers of the copies.
     ```mlir
     #heads = #lacis.format<(h, i, j) -> (h : batch, i : dense, j : compressed)>
     ```
