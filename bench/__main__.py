@@ -17,6 +17,7 @@ from .measure import Case
 NAMES = [
     "cpu_csr",
     "owner_forms",
+    "batch",
     "build",
     "pack",
     "updates",

@@ -86,7 +86,7 @@ MEMBERS = {
     Kernels: "compiled",
     lacis.PackedTensor: "format shape dtype device values with_values from_storage storage nnz slots nbytes to "
     "transpose map to_dense to_torch to_scipy to_blocked_ell T validate plot",
-    lacis.Pattern: "from_mask of_places shape device nnz storage to_mask gather transpose repeated to validate",
+    lacis.Pattern: "from_mask of_places shape device nnz storage to_mask gather transpose batched to validate",
     lacis.Kernel: "key target asm stages steps remarks text",
     lacis.Format: "parse text rank tile buffers capacity",
     lacis.Sparsifier: "mask",

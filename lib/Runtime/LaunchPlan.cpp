@@ -71,9 +71,9 @@ static bool isContiguous(const lacis_tensor_view &view) {
   return true;
 }
 
-static int64_t numElements(const lacis_tensor_view &view) {
+static int64_t numElements(const lacis_tensor_view &view, int32_t first = 0) {
   int64_t count = 1;
-  for (int32_t d = 0; d < view.ndim; ++d)
+  for (int32_t d = first; d < view.ndim; ++d)
     count *= view.sizes[d];
   return count;
 }
@@ -247,7 +247,7 @@ Error LaunchPlan::checkIndexWidth(const lacis_launch_args &args, ArrayRef<uint64
       return refuse("a dimension of " + Twine(values[i]) + " needs a kernel with 64-bit indices");
   for (size_t i = 0; i < storage.size(); ++i) {
     const lacis_tensor_view &view = args.storage[i];
-    int64_t slots = numElements(view); // positions run through stored blocks too
+    int64_t slots = numElements(view, storage[i].copies); // positions run through stored blocks too
     if (slots > limit)
       return refuse(storage[i].name + ": " + Twine(slots) + " slots need a kernel with 64-bit indices");
   }

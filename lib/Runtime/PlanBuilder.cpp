@@ -178,6 +178,7 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
   if (rule->dtype == LACIS_DTYPE_OTHER)
     return malformed("dtype '" + tensor.dtype + "'");
   rule->optional = tensor.optional;
+  rule->copies = int32_t(tensor.copies);
   if (!tensor.shaped)
     return Error::success();
   rule->ndim = int32_t(tensor.dims.size());

@@ -56,6 +56,7 @@ struct HeaderReader {
     tensor.optional = reader.boolean("optional", false);
     tensor.shaped = reader.find("dims", false) != nullptr;
     tensor.dims = sizes(reader, "dims", false);
+    tensor.copies = reader.integer("copies", 0);
     return tensor;
   }
 

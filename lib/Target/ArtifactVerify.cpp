@@ -107,6 +107,8 @@ static Error verifyTensor(const Artifact &artifact, const Artifact::Tensor &tens
   if (tensor.operand == -1 && tensor.shaped && tensor.dims.size() != artifact.output.shape.size())
     return malformed("an output of " + Twine(tensor.dims.size()) + " and of " + Twine(artifact.output.shape.size()) +
                      " dimensions");
+  if (tensor.copies < 0 || tensor.copies > int64_t(tensor.dims.size()))
+    return malformed(Twine(tensor.copies) + " dimensions of copies in a tensor of rank " + Twine(tensor.dims.size()));
   for (const Size &dim : tensor.dims)
     if (Error error = verifyDimension(artifact, dim))
       return error;

@@ -58,6 +58,8 @@ static json::Value toJson(const Artifact::Tensor &tensor) {
     object["optional"] = true;
   if (tensor.shaped)
     object["dims"] = toJson(tensor.dims);
+  if (tensor.copies != 0)
+    object["copies"] = tensor.copies;
   return object;
 }
 

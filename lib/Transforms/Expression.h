@@ -22,8 +22,8 @@ bool scatters(mlir::linalg::GenericOp generic, mlir::OpOperand &operand);
 /// Slots of a dense last level may hold no entry; a walk meets the same slots in another order.
 bool mayPad(mlir::Value tensor);
 
-/// Which of the copies of the values that share a pattern is at these coordinates, one for each axis; null where there is
-/// but one.
+/// Which of the copies of the values that share a pattern is at these coordinates, one for each axis; null where there
+/// is but one.
 mlir::Value copyOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, llvm::ArrayRef<mlir::Value> coordinates);
 
 /// Follows the producers of a tensor: epilogues are inlined, a product accumulates over the walk of its encoded
@@ -69,7 +69,8 @@ private:
                                         llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
   llvm::FailureOr<llvm::SmallVector<Letter>> lettersOf(mlir::linalg::GenericOp generic);
   /// What is stored of the operand at `position`, with these letters.
-  mlir::Value valueAt(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position, llvm::ArrayRef<Letter> letters);
+  mlir::Value valueAt(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
+                      llvm::ArrayRef<Letter> letters);
   llvm::FailureOr<mlir::Value> body(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
                                     llvm::ArrayRef<Letter> letters, const Stored &stored, mlir::Value carried);
 

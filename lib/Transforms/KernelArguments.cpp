@@ -15,6 +15,16 @@ static TensorSource derived(TensorSource source, Type type, std::string rule) {
   return source;
 }
 
+SmallVector<int64_t> lacis::blockOf(FormatAttr format) {
+  SmallVector<int64_t> sizes;
+  for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels())) {
+    sizes.push_back(1);
+    for (const Digit &digit : level.getDigits())
+      sizes.back() *= digit.mod;
+  }
+  return sizes;
+}
+
 TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());

@@ -8,6 +8,9 @@
 
 namespace lacis {
 
+/// The sizes of a stored block of a format, none where it stores single elements.
+llvm::SmallVector<int64_t> blockOf(FormatAttr format);
+
 /// Where a tensor of the loops stage lives at run time.
 struct TensorSource {
   enum Kind { Operand, Output, Workspace, Storage, Derived } kind;

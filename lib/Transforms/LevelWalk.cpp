@@ -47,9 +47,8 @@ std::string lacis::prefixOf(Value tensor) {
 }
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
-    : loc(loc), tensor(tensor),
-      format(formatOf(tensor)), axes(axes), bound(format.getBindings().size()), first(format.getNumBatchLevels()),
-      end(format.getLevels().size()) {
+    : loc(loc), tensor(tensor), format(formatOf(tensor)), axes(axes), bound(format.getBindings().size()),
+      first(format.getNumBatchLevels()), end(format.getLevels().size()) {
   nameBindings();
 }
 
@@ -155,7 +154,8 @@ LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value pare
 
 /// The pattern does not see the levels that share it: below them it begins where it does without them.
 Value LevelWalk::locate(OpBuilder &b, unsigned number, Value parent, ValueRange digits) {
-  return number < first ? parent : LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits).getResult();
+  return number < first ? parent
+                        : LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits).getResult();
 }
 
 LevelWalk::Values LevelWalk::emitLevelLoop(OpBuilder &b, unsigned number, Value parent, ValueRange carried,

@@ -37,8 +37,8 @@ public:
   void setBound(unsigned number, const Letter &letter) { bound[number] = letter; }
   /// The same from `level` on, under `parent`, where a nest has found that position.
   Values emitBelow(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
-  /// What a nest finds at position `number` of the first level (of the pattern), of which there are `getRoom`, if there is such a one; of
-  /// the levels before `end` the body gets the position.
+  /// What a nest finds at position `number` of the first level (of the pattern), of which there are `getRoom`, if there
+  /// is such a one; of the levels before `end` the body gets the position.
   void emitListed(mlir::OpBuilder &b, mlir::Value number, unsigned end, Body body);
   mlir::Value getRoom(mlir::OpBuilder &b);
   /// The same at a position of the first level, which is there and no padding, below `lo`, with carried values.
@@ -70,8 +70,8 @@ private:
   FormatAttr format;
   llvm::SmallVector<Letter *> axes;  // and those of the bindings
   llvm::SmallVector<Letter, 0> bound; // of the bindings
-  unsigned first; // level of the pattern
-  unsigned end;   // the level that the body is under
+  unsigned first;                     // level of the pattern
+  unsigned end;                       // the level that the body is under
 };
 
 /// `ell.` where the tensor is, or walks, the part `ell` of a sum; else nothing.

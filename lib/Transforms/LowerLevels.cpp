@@ -45,7 +45,8 @@ unsigned indexBits(func::FuncOp function) {
   return bits;
 }
 
-/// The sizes of the values of a sampled output: the copies that share a pattern, the slots of that, and the levels of a stored block.
+/// The sizes of the values of a sampled output: the copies that share a pattern, the slots of that, and the levels of a
+/// stored block.
 ArrayAttr sampledShape(func::FuncOp function, KernelArguments &arguments, unsigned pattern) {
   Builder b(function.getContext());
   auto format = cast<FormatAttr>(cast<RankedTensorType>(function.getArgumentTypes().back()).getEncoding());
@@ -58,12 +59,8 @@ ArrayAttr sampledShape(func::FuncOp function, KernelArguments &arguments, unsign
     shape.push_back(copies);
   }
   shape.push_back(arguments.slots(source, format));
-  for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels())) {
-    int64_t size = 1;
-    for (const Digit &digit : level.getDigits())
-      size *= digit.mod;
+  for (int64_t size : blockOf(format))
     shape.push_back(arguments.constantSize(size));
-  }
   return b.getArrayAttr(shape);
 }
 

@@ -152,13 +152,7 @@ Value LoopLowering::loadAt(OpBuilder &b, Location loc, Value array, Value positi
 }
 
 /// The elements of a stored block.
-static int64_t blockSize(FormatAttr format) {
-  int64_t size = 1;
-  for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels()))
-    for (const Digit &digit : level.getDigits())
-      size *= digit.mod;
-  return size;
-}
+static int64_t blockSize(FormatAttr format) { return llvm::product_of(blockOf(format)); }
 
 /// What the elements before each copy of the values are a multiple of; 0 where there is but one copy.
 static int64_t copyMultiple(Value tensor) {
@@ -180,7 +174,8 @@ void LoopLowering::lowerValue(OpBuilder &b, ValueOp op) {
   Value array = arguments.array(valuesOf(op.getTensor()), "values");
   if (op.getBatch())
     array = copyAddress(b, op.getLoc(), op.getTensor(), array, mapping.lookup(op.getBatch()));
-  Value value = loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType(), copyMultiple(op.getTensor()));
+  Value value =
+      loadAt(b, op.getLoc(), array, mapping.lookup(op.getPosition()), op.getType(), copyMultiple(op.getTensor()));
   value.getDefiningOp<LLVM::LoadOp>().setNontemporal(op.getStreamed());
   mapping.map(op.getResult(), value);
 }

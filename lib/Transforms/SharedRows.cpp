@@ -111,8 +111,8 @@ OpBuilder SharedRows::openNest(Builder b, StringRef prefix, StringRef shares, bo
     return llvm::none_of(digitsOf(letter), [&](Digit digit) { return isShared(digit); });
   };
   OpBuilder inner = compose(OpBuilder::atBlockEnd(loops.back().getBlock()), isKnown);
-  auto bounds = BoundsOp::create(inner, loc, b.getIndexType(), b.getIndexType(), tensor, firstLevel,
-                                 constant(inner, 0));
+  auto bounds =
+      BoundsOp::create(inner, loc, b.getIndexType(), b.getIndexType(), tensor, firstLevel, constant(inner, 0));
   lo = bounds.getLo(), hi = bounds.getHi();
   Value first = arith::AddIOp::create(inner, loc, lo, arith::MulIOp::create(inner, loc, number, size));
   Value some = compare(inner, CmpIPredicate::slt, first, hi); // the arrays may have room for more

@@ -60,7 +60,7 @@ private:
   llvm::LogicalResult endRow(Builder &b, const Share &share, const Row &row, Value isLast, Value sum);
   llvm::LogicalResult makeEdges(Builder &b);
 
-  unsigned firstLevel; // of the pattern
+  unsigned firstLevel;             // of the pattern
   llvm::SmallVector<Digit> digits; // of a row
   std::string name;
   llvm::SmallVector<Other> others;

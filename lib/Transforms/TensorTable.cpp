@@ -76,7 +76,7 @@ void TensorTable::addOperand(BlockArgument argument) {
 }
 
 void TensorTable::addArray(const TensorSource &source, StringRef name, Type element,
-                           std::optional<SmallVector<SizeAttr>> dims, bool optional) {
+                           std::optional<SmallVector<SizeAttr>> dims, bool optional, int64_t copies) {
   std::optional<NamedAttrList> record = arguments.arrayTaken(source, name);
   if (!record)
     return;
@@ -88,6 +88,7 @@ void TensorTable::addArray(const TensorSource &source, StringRef name, Type elem
   tensor.record = *record;
   tensor.shaped = dims.has_value();
   tensor.optional = optional;
+  tensor.copies = copies;
   if (dims)
     tensor.dims = std::move(*dims);
   tensors.push_back(std::move(tensor));
@@ -160,7 +161,7 @@ void TensorTable::addStorage(Value tensor) {
     if (std::string array = bindingArray(format, number); !array.empty())
       addArray(source, array, format.getIndexType(), SmallVector<SizeAttr>{size});
   SizeAttr positions = constant(1);
-  SmallVector<SizeAttr> values, block;
+  SmallVector<SizeAttr> values;
   unsigned batch = format.getNumBatchLevels(), prefix = format.getLevels().size() - format.getNumTileLevels();
   for (LevelAttr level : format.getLevels().take_front(batch)) {
     values.push_back(constant(1));
@@ -177,16 +178,11 @@ void TensorTable::addStorage(Value tensor) {
   if (source.kind == TensorSource::Derived)
     return;
   slots.push_back({source, positions});
-  for (LevelAttr level : format.getLevels().drop_front(prefix)) {
-    int64_t extent = 1;
-    for (const Digit &digit : level.getDigits())
-      extent *= digit.mod;
-    block.push_back(constant(extent));
-  }
   SmallVector<SizeAttr> valid{positions};
-  llvm::append_range(valid, block);
+  for (int64_t size : blockOf(format))
+    valid.push_back(constant(size));
   llvm::append_range(values, valid);
-  addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values);
+  addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values, /*optional=*/false, batch);
   addArray(source, "valid", b.getI1Type(), valid, /*optional=*/true);
 }
 
@@ -278,6 +274,8 @@ void TensorTable::addTo(NamedAttrList &artifact) {
     if (tensor.shaped)
       tensor.record.set("dims", b.getArrayAttr(llvm::map_to_vector(
                                     tensor.dims, [&](SizeAttr dim) -> Attribute { return numbered(dim); })));
+    if (tensor.copies)
+      tensor.record.set("copies", b.getI64IntegerAttr(tensor.copies));
     list.push_back(tensor.record.getDictionary(b.getContext()));
   }
   for (size_t n = 0; n < mentioned.size(); ++n)

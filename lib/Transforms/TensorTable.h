@@ -33,6 +33,7 @@ private:
     bool shaped = false;
     bool optional = false;
     llvm::SmallVector<SizeAttr> dims; // of numbers of `sizes`
+    int64_t copies = 0;               // the first of them, which positions do not run through
   };
 
   SizeAttr unknown();
@@ -45,7 +46,7 @@ private:
   SizeAttr addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<SizeAttr> axes,
                     SizeAttr parents);
   void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,
-                std::optional<llvm::SmallVector<SizeAttr>> dims, bool optional = false);
+                std::optional<llvm::SmallVector<SizeAttr>> dims, bool optional = false, int64_t copies = 0);
   bool isTold(SizeAttr dimension) const;
   void settle(SizeAttr &dimension, bool tells);
   void limitLinks();

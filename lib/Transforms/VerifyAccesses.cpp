@@ -97,7 +97,8 @@ static LogicalResult verifyCopy(Operation *op) {
   FormatAttr format = formatOf(value ? value.getTensor() : set.getTensor());
   if (names == (format.getNumBatchLevels() != 0))
     return success();
-  return op->emitError("'") << op->getName() << "' says which copy of the values it means, by 'batch', where levels of kind "
+  return op->emitError("'") << op->getName()
+                            << "' says which copy of the values it means, by 'batch', where levels of kind "
                             << "'batch' make several, and nowhere else";
 }
 

@@ -117,6 +117,7 @@ private:
     int32_t dtype = LACIS_DTYPE_NONE;
     int32_t ndim = -1;
     int32_t minimumRank = 0;
+    int32_t copies = 0; // the first dimensions, which positions do not run through
     bool optional = false;
     llvm::SmallVector<Dimension, 2> dims;
   };

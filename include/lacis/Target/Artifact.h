@@ -51,6 +51,7 @@ struct Artifact {
     bool shaped = false;
     bool optional = false; // an empty list may stand for it
     std::vector<Size> dims; // of numbers of shared sizes
+    int64_t copies = 0;     // the first dimensions, which positions do not run through
   };
 
   /// A matrix as a copy engine sees it: rows of neighbours behind a pointer, read or written in boxes.

@@ -78,8 +78,10 @@ class SharedPlaces:
     distinct: bool  # no two places have the same coordinates
 
     def filled(self, structure, at: torch.Tensor, source: torch.Tensor | None):
-        """Where the entries are in the flat values of a part, and which they are (None for all), from `at` and `source`,
-        which say that of the places."""
+        """Where entries are in the flat values of a part, and which they are (None for all).
+
+        `at` and `source` say that of the places.
+        """
         where = torch.full((self.axes[0].numel(),), -1, dtype=torch.int64, device=at.device)
         where[slice(None) if source is None else source] = at
         own = where[self.place]

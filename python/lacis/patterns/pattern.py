@@ -257,7 +257,7 @@ class Pattern:
         return pattern
 
     def batched(self, sizes, letters: str) -> "Pattern":
-        """The same entries for each of `sizes` batches or heads, new first axes with these letters, over the same arrays.
+        """The same entries for each of `sizes` batches or heads, new first axes with these letters; arrays are shared.
 
         >>> p = Pattern.from_mask(torch.tensor([[True, False], [True, True]]), "(i, j) -> (i : dense, j : compressed)")
         >>> p.batched([2], "h").storage["pos2"].tolist(), p.batched([2], "h").part().values_shape

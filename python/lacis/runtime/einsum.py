@@ -43,7 +43,7 @@ def einsum(
             [6., 0.]])
 
     Letters that the output has before those of a pattern are batch letters, heads that share it: the result is packed
-    on the pattern repeated under them.
+    on the pattern below a batch, its values [heads, slots].
 
     >>> heads = einsum("ij,hi,hj->hij", w.pattern, torch.ones(2, 2), torch.ones(2, 2), target="eager")
     >>> heads.shape, heads.nnz

@@ -323,6 +323,14 @@ TEST(LaunchPlan, RefusesSizesThatItCannotCount) {
   EXPECT_EQ(refusal([](Tensors &t) { t.storage[0].ndim = 3, t.storage[0].sizes = blocks; }),
             "values: 2147483648 slots need a kernel with 64-bit indices")
       << "the elements of stored blocks are counted";
+  Artifact heads = shapeless();
+  heads.tensors = {tensor(1, "values", {Size::argument(0), Size::argument(1)})};
+  heads.tensors[0].copies = 1;
+  heads.sizes = {{"h", 1, -1}, {"", 1, -1}};
+  plan = llvm::cantFail(LaunchPlan::create(heads));
+  static const int64_t copies[] = {8, many / 4};
+  EXPECT_EQ(refusal([](Tensors &t) { t.storage[0].ndim = 2, t.storage[0].sizes = copies; }), "")
+      << "positions run through one copy of the values";
 }
 
 } // namespace

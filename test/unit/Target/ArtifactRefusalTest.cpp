@@ -58,6 +58,8 @@ TEST(ArtifactRefusal, Sizes) {
 TEST(ArtifactRefusal, Tensors) {
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].operand = 64; }),
             "a tensor of operand 64 and rank 1");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].copies = 2; }),
+            "2 dimensions of copies in a tensor of rank 1");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].operand = -1; }), "an array 'pos1' of the output");
   EXPECT_EQ(problem(makeArtifact(),
                     [](Artifact &a) { a.tensors[0].operand = -1, a.tensors[0].name = "", a.tensors[0].dims.clear(); }),

@@ -135,9 +135,11 @@ LogicalResult Verifier::verifyLink(unsigned level) {
 LogicalResult Verifier::verifyBatch(unsigned level) {
   auto isWhole = [&](Digit digit) { return digit.axis < axes.size() && digit.div == 1 && digit.mod == 0; };
   if (level > 0 && !levels[level - 1].getExtent().sharesPattern())
-    return emitError() << "'" << text(level) << "' must come first: the levels below it are the pattern that its values share";
+    return emitError() << "'" << text(level)
+                       << "' must come first: the levels below it are the pattern that its values share";
   if (!llvm::all_of(levels[level].getDigits(), isWhole))
-    return emitError() << "'" << text(level) << "' is of whole axes, neither of their blocks nor of what is bound to them";
+    return emitError() << "'" << text(level)
+                       << "' is of whole axes, neither of their blocks nor of what is bound to them";
   if (level + 1 == levels.size())
     return emitError() << "'" << text(level) << "' has no level below it, so its values share no pattern";
   return success();

@@ -156,8 +156,8 @@ static LogicalResult verifyBatch(EmitError emitError, StringRef name, FormatAttr
     for (const Digit &shared : level.getDigits())
       for (CompareAttr test : rule.getAsRange<CompareAttr>())
         if (llvm::any_of(test.getDigits(), [&](Digit digit) { return digit.axis == shared.axis; }))
-          return emitError() << "the rule of part '" << name << "' looks at '" << format.getAxes()[shared.axis].getValue()
-                             << "', whose coordinates share one pattern";
+          return emitError() << "the rule of part '" << name << "' looks at '"
+                             << format.getAxes()[shared.axis].getValue() << "', whose coordinates share one pattern";
   return success();
 }
 
@@ -176,7 +176,8 @@ LogicalResult SumAttr::verify(EmitError emitError, ArrayRef<StringAttr> names, A
     if (format.getAxes() != first.getAxes())
       return emitError() << "part '" << name << "' names its axes otherwise than part '" << names.front().getValue()
                          << "': use the same names in the same order";
-    if (format.getLevels().take_front(format.getNumBatchLevels()) != first.getLevels().take_front(first.getNumBatchLevels()))
+    if (format.getLevels().take_front(format.getNumBatchLevels()) !=
+        first.getLevels().take_front(first.getNumBatchLevels()))
       return emitError() << "part '" << name << "' has values for another batch than part '" << names.front().getValue()
                          << "': begin all parts with the same levels of kind 'batch'";
     if (failed(verifyRule(emitError, name, format, predicates[n], n + 1 == names.size())) ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Batch extent: values only, in copies that share the pattern below. A position is the number of a copy, by arithmetic.
+/// Batch extent: values only, in copies that share the pattern below. A position is the number of a copy, by
+/// arithmetic.
 #include "lacis/Dialect/Lacis/Levels/Levels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
