@@ -23,8 +23,8 @@ from .products import dense_times, require_matrix, times_dense
 class PackedTensor:
     """Made by `lacis.pack` or `from_storage`.
 
-    `values` is [slots, trailing dense extents...], row-major inside blocks, after the sizes of a batch; of a sum, a dict
-    of part name to tensor. It can be assigned, and takes part in autograd where it requires a gradient.
+    `values` is [slots, trailing dense extents...], row-major inside blocks, after the sizes of a batch; of a sum, a
+    dict of part name to tensor. It can be assigned, and takes part in autograd where it requires a gradient.
 
     >>> import torch
     >>> from lacis.packing import pack
