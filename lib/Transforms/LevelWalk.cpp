@@ -48,7 +48,7 @@ std::string lacis::prefixOf(Value tensor) {
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
     : loc(loc), tensor(tensor), format(formatOf(tensor)), axes(axes), bound(format.getBindings().size()),
-      first(format.getNumBatchLevels()), end(format.getLevels().size()) {
+      first(format.getNumBatchLevels()), below(first), end(format.getLevels().size()) {
   nameBindings();
 }
 
@@ -122,10 +122,13 @@ LevelWalk::Values LevelWalk::emit(OpBuilder &b, ValueRange carried, Body body) {
 }
 
 LevelWalk::Values LevelWalk::emitBelow(OpBuilder &b, unsigned level, Value parent, ValueRange carried, Body body) {
-  return emitLevel(b, level, parent, carried, body);
+  below = level;
+  return emitLevel(b, 0, parent, carried, body);
 }
 
 LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value parent, ValueRange carried, Body body) {
+  if (number == first)
+    number = below;
   if (number == end)
     return body(b, parent, carried);
   LevelAttr level = format.getLevels()[number];

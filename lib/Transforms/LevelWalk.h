@@ -35,7 +35,7 @@ public:
   Values emit(mlir::OpBuilder &b, mlir::ValueRange carried, Body body);
   /// The nest knows the coordinate of binding `number`.
   void setBound(unsigned number, const Letter &letter) { bound[number] = letter; }
-  /// The same from `level` on, under `parent`, where a nest has found that position.
+  /// The same from `level` on, under `parent`, where a nest has found that position; and over a batch that it does not know.
   Values emitBelow(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   /// What a nest finds at position `number` of the first level (of the pattern), of which there are `getRoom`, if there
   /// is such a one; of the levels before `end` the body gets the position.
@@ -71,6 +71,7 @@ private:
   llvm::SmallVector<Letter *> axes;  // and those of the bindings
   llvm::SmallVector<Letter, 0> bound; // of the bindings
   unsigned first;                     // level of the pattern
+  unsigned below;                     // the level of the pattern that the walk begins at
   unsigned end;                       // the level that the body is under
 };
 

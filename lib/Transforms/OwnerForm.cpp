@@ -107,11 +107,21 @@ SmallVector<Digit> lacis::sharedDigits(FormatAttr format, ArrayRef<unsigned> axe
   return row;
 }
 
+/// Where a nest goes from position to position, an owner has an element from one copy of the values.
+static std::string objectionToBatch(FormatAttr format, ArrayRef<unsigned> axes) {
+  for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
+    if (!hasOnly(level, axes))
+      return "its values are added up over " + namesOf(format, level) + ", around the positions of the pattern";
+  return "";
+}
+
 static std::string objectionToShare(FormatAttr format, ArrayRef<unsigned> axes) {
   if (isLocated(format, axes))
     return "its levels are located, and no position is shared";
   if (!format.hasCode())
     return kNoLoops.str();
+  if (std::string objection = objectionToBatch(format, axes); !objection.empty())
+    return objection;
   LevelAttr first = format.getPatternLevels()[0];
   std::string names = namesOf(format, first), level0 = firstLevel(format);
   if (!namesInOrder(first) || !first.isRandomAccess())
@@ -141,6 +151,8 @@ static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
     return "its levels are located, and push nothing";
   if (!format.hasCode() || !format.getBindings().empty())
     return kNoLoops.str();
+  if (std::string objection = objectionToBatch(format, axes); !objection.empty())
+    return objection;
   int64_t elements = 1;
   for (LevelAttr level : format.getLevels().drop_front(ownerLevels(format, axes)))
     for (Digit digit : level.getDigits()) {
@@ -184,17 +196,7 @@ static std::string objectionToPermute(FormatAttr format, ArrayRef<unsigned> axes
   return "";
 }
 
-/// An owner of an element has it from one copy of the values.
-static std::string objectionToBatch(FormatAttr format, ArrayRef<unsigned> axes) {
-  for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
-    if (!hasOnly(level, axes))
-      return "its values are added up over " + namesOf(format, level) + ", around the positions of the pattern";
-  return "";
-}
-
 std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsigned> axes) {
-  if (std::string objection = form == "companion" ? "" : objectionToBatch(format, axes); !objection.empty())
-    return objection;
   return form == "list"      ? objectionToList(format, axes)
          : form == "permute" ? objectionToPermute(format, axes)
          : form == "push"    ? objectionToPush(format, axes)
@@ -203,15 +205,18 @@ std::string lacis::objectionTo(StringRef form, FormatAttr format, ArrayRef<unsig
 }
 
 /// A list, or why not.
-static OwnerForm listOr(FormatAttr format, RowFacts rows) {
+static OwnerForm listOr(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   std::string names = namesOf(format, format.getPatternLevels()[0]), level0 = firstLevel(format);
+  OwnerForm list{"list", level0 + " lists each " + names + " once"};
+  if (!format.companion(axes)) // all that the pattern has is in the list
+    return list;
   if (format.getNumTileLevels() != 0)
     return {"companion", "tiles are made of blocks in the order of all " + names};
   if (rows.uneven)
     return {"companion", "some " + names + " have far more entries than most, and it has equal shares"};
   if (rows.filled)
     return {"companion", level0 + " lists most " + names};
-  return {"list", level0 + " lists each " + names + " once"};
+  return list;
 }
 
 /// Equal shares, or why not. Where rows have entries, an index tells how many: their sums run on in registers, several at
@@ -228,13 +233,11 @@ static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
 OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   if (isLocated(format, axes))
     return {"locate", ""};
-  if (std::string objection = objectionToBatch(format, axes); !objection.empty())
-    return {"companion", objection};
   if (objectionToPermute(format, axes).empty())
     return {"permute", "a binding stores an order of its rows"};
   std::string toList = objectionToList(format, axes);
   if (toList.empty())
-    return listOr(format, rows);
+    return listOr(format, axes, rows);
   if (objectionToShare(format, axes).empty())
     return shareOr(format, rows);
   if (!objectionToPush(format, axes).empty())

@@ -125,8 +125,7 @@ def _layer(model, path: str, fields: dict, target: str) -> SparseModule:
         arrays = {key: _empty(named, part_name(name, key)) for key in part.buffers}
         valid = _empty(named, part_name(name, "valid")) if part_name(name, "valid") in named else None
         values[name] = _empty(named, part_name(name, "values"))
-        device = values[name].device
-        structures[name] = Structure(part, shape, arrays, values[name].shape[0], device, valid)
+        structures[name] = Structure.of_values(part, shape, arrays, values[name], valid)
     if named:
         raise DataError(f"the format stores no {', '.join(map(repr, named))}")
     weight = weight_module(PackedTensor(Pattern(format, structures), values), fields["trains"])

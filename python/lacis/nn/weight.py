@@ -59,8 +59,7 @@ class PackedPart(torch.nn.Module):
     @property
     def structure(self) -> Structure:
         buffers = {name: getattr(self, name) for name in self.format.buffers}
-        device = self.values.device
-        return Structure(self.format, tuple(self.packed_shape), buffers, self.values.shape[0], device, self.valid)
+        return Structure.of_values(self.format, self.packed_shape, buffers, self.values, self.valid)
 
     def packed(self) -> PackedTensor:
         """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers.

@@ -36,10 +36,10 @@ def from_storage(format, shape, storage, values=None) -> PackedTensor:
         named = values if isinstance(format, Sum) else {"": values}
         given.update({part_name(name, "values"): tensor for name, tensor in named.items()})
     _check_names(formats, given)
-    device = _check_kinds(formats, given)
+    _check_kinds(formats, given)
     parts, tensors = {}, {}
     for name, part in formats.items():
-        parts[name], tensors[name] = _part(name, part, shape, given, device)
+        parts[name], tensors[name] = _part(name, part, shape, given)
     packed = PackedTensor(Pattern(format, parts), tensors)
     validate(packed)
     return packed
@@ -72,7 +72,7 @@ def _check_names(formats, given) -> None:
         check_plain(f"'{name}'", tensor)
 
 
-def _check_kinds(formats, given) -> torch.device:
+def _check_kinds(formats, given) -> None:
     """One device; the integer types that the format gives, else int32 throughout or int64 throughout."""
     device = given[next(part_name(p, "values") for p in formats)].device
     free = set()
@@ -92,7 +92,6 @@ def _check_kinds(formats, given) -> torch.device:
         free |= set() if asked else {tensor.dtype}
     if len(free) > 1:
         raise DataError("the integer arrays must be all int32 or all int64")
-    return device
 
 
 def _asked(format: Format, name: str) -> str | None:
@@ -101,7 +100,7 @@ def _asked(format: Format, name: str) -> str | None:
     return level.extent.width_of(stem) or level.coordinate.width_of(stem)
 
 
-def _part(name, format, shape, given, device):
+def _part(name, format, shape, given):
     values = given[part_name(name, "values")]
     batch, tile = tuple(level.copies(shape) for level in format.batch), format.tile
     first = len(batch)
@@ -112,8 +111,7 @@ def _part(name, format, shape, given, device):
     valid = given.get(part_name(name, "valid"))
     if valid is not None and valid.numel() == 0:
         valid = None  # as kernels take it: every stored value is an entry
-    structure = Structure(format, shape, buffers, values.shape[first], device, valid)
-    return structure, values.contiguous()
+    return Structure.of_values(format, shape, buffers, values, valid), values.contiguous()
 
 
 def validate(packed: PackedTensor) -> None:

@@ -41,6 +41,11 @@ class Structure:
     entries: int | None = None
     distinct: bool = False  # known to have no two entries at one place
 
+    @staticmethod
+    def of_values(format: Format, shape, buffers, values: torch.Tensor, valid=None) -> "Structure":
+        """The structure that arrays say of `values`, whose sizes are those of a batch, the slots, and a stored block."""
+        return Structure(format, tuple(shape), buffers, values.shape[len(format.batch)], values.device, valid)
+
     @property
     def values_shape(self) -> tuple[int, ...]:
         return (*(level.copies(self.shape) for level in self.format.batch), *self.block_shape)
