@@ -43,7 +43,7 @@ class Structure:
 
     @staticmethod
     def of_values(format: Format, shape, buffers, values: torch.Tensor, valid=None) -> "Structure":
-        """The structure that arrays say of `values`, whose sizes are those of a batch, the slots, and a stored block."""
+        """The structure that arrays say of `values`, whose sizes are those of a batch, slots, and a stored block."""
         return Structure(format, tuple(shape), buffers, values.shape[len(format.batch)], values.device, valid)
 
     @property
