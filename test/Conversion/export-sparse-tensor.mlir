@@ -33,3 +33,8 @@ func.func private @two_of_four(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dens
 // BACK-LABEL: @loose
 // BACK-SAME: (i : dense, j : var2*crd<unique=false, ordered=false>)>
 func.func private @loose(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense, j : var2*crd<unique=false, ordered=false>)>>)
+// -----
+// CHECK: map = (d0, d1, d2) -> (d0 : batch, d1 : dense, d2 : compressed), posWidth = 32, crdWidth = 32
+// BACK-LABEL: @heads
+// BACK-SAME: (i : batch, j : dense, k : compressed)>
+func.func private @heads(tensor<?x?x?xf32, #lacis.format<(h, i, j) -> (h : batch, i : dense, j : compressed)>>)

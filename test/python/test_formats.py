@@ -234,3 +234,13 @@ def test_the_page_about_formats_runs():
     page = pathlib.Path(__file__).parents[2] / "docs" / "formats.md"
     result = doctest.testfile(str(page), module_relative=False)
     assert result.attempted > 10 and not result.failed
+
+
+def test_formats_below_other_axes():
+    below = Format.parse("(i, j) let h = j - i -> (h : compressed, i : range)").batched("h")
+    assert below == Format.parse("(b, i, j) let h = j - i -> (b : batch, h : compressed, i : range)")
+    assert str(Format.parse("(i, j) -> ((i, j) : compressed)").under("h")).startswith(
+        "#lacis.format<(h, i, j) -> (h : dense"
+    )
+    with pytest.raises(FormatError, match="a format with bindings has no arrays for each head"):
+        Format.parse("(i, j) let d = j - i -> (d : compressed, i : range)").under("h")

@@ -14,7 +14,7 @@ from .level import Level
 def under(format, letters, shared: bool):
     """The format below one level for each letter: those of a batch where the letters share its pattern, else dense."""
     if format.bindings and not shared:
-        raise FormatError(f"a format with bindings has no copies under dense levels, as '{format}'; take batched()")
+        raise FormatError(f"a format with bindings has no arrays for each head, as '{format}'; let heads share one")
     more, extent = len(letters), Batch() if shared else Full()
     added = [Level((Digit(axis),), extent, Implicit()) for axis in range(more)]
     names = (*letters, *format.names)
