@@ -34,3 +34,16 @@ def check(format, rows: int, columns: int, seed: int) -> None:
     close(gradient.to_dense(), torch.einsum("hjk,hik->hij", x.detach(), arrived) * packed.pattern.to_mask())
     summed = lacis.einsum("hij,hjk->ik", packed, x.detach())
     close(summed, torch.einsum("hij,hjk->ik", a, x.detach()))
+
+
+def test_features_of_edges():
+    """A batch letter behind those of the pattern: the same values, with the axes in another order."""
+    pattern = lacis.Pattern.from_mask(sparse(I, J) != 0, lacis.Csr)
+    a, b = (dense(n, H, seed=n, dtype=torch.float64).requires_grad_() for n in (I, J))
+    s = lacis.einsum("ij,ih,jh->ijh", pattern, a, b)
+    assert s.shape == (I, J, H) and s.values.shape == (H, pattern.nnz)
+    expected = torch.einsum("ij,ih,jh->ijh", pattern.to_mask().double(), a, b)
+    close(s.to_dense().detach(), expected.detach())
+    arrived = dense(I, J, H, seed=9, dtype=torch.float64)
+    for mine, theirs in zip(*(torch.autograd.grad(y, [a, b], arrived) for y in (s.to_dense(), expected))):
+        close(mine, theirs)

@@ -92,10 +92,14 @@ def test_duplicates_are_kept_under_heads():
     assert s.nnz == 6 and s.to_dense()[1].tolist() == [[0.0, 2.0], [1.0, 0.0]]
 
 
-def test_batch_letters_come_first():
+def test_batch_letters_stand_anywhere():
     pattern = lacis.Pattern.from_mask(mask(I, J), lacis.Csr)
-    with pytest.raises(lacis.DataError, match="gives 'hij', not 'ihj'"):
-        lacis.einsum("ij,hid,hjd->ihj", pattern, *operands("hid", "hjd"))
+    q, k = operands("hid", "hjd")
+    for output in ("hij", "ihj", "ijh", "jih"):
+        s = lacis.einsum(f"ij,hid,hjd->{output}", pattern, q, k, target="eager").validate()
+        dense = torch.einsum(f"hid,hjd,ij->{output}", q, k, mask(I, J).to(q.dtype))
+        assert s.values.shape == (H, pattern.nnz)
+        torch.testing.assert_close(s.to_dense(), dense)
     with pytest.raises(lacis.DataError, match="'d' is 5 long, but 6 in operand 2"):
         lacis.einsum("ij,hid,hjd->hij", pattern, torch.ones(H, I, D), torch.ones(H, J, 6))
 

@@ -266,7 +266,7 @@ class Level:
 
     def copies(self, shape) -> int:
         """The number of coordinates, those of a batch too."""
-        return math.prod(d.extent(shape) for d in self.digits)
+        return math.prod([d.extent(shape) for d in self.digits])
 
     def buffers(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.extent.buffers() + self.coordinate.buffers()))

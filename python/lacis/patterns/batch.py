@@ -16,7 +16,7 @@ from .place import same_place
 
 def count_copies(format, shape) -> int:
     """How many copies of its values a format has for a tensor of `shape`."""
-    return math.prod(level.copies(shape) for level in format.batch)
+    return math.prod([level.copies(shape) for level in format.batch])
 
 
 def of_all_copies(structure, axes, valid) -> tuple[list[torch.Tensor], torch.Tensor]:

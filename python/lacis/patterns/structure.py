@@ -48,7 +48,7 @@ class Structure:
 
     @property
     def values_shape(self) -> tuple[int, ...]:
-        return (*(level.copies(self.shape) for level in self.format.batch), *self.block_shape)
+        return (*[level.copies(self.shape) for level in self.format.batch], *self.block_shape)  # torch.compile reads it
 
     @property
     def block_shape(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ def under_batch_letters(expression: str, operands) -> tuple[str, tuple]:
     >>> said, list(pattern.shape)
     ('hij,hid,hjd->hij', [3, 2, 2])
 
-    Other einsums come back as they are. Raises `DataError` where the letters do not come first.
+    Other einsums come back as they are.
     """
     terms, output = parse_statement(expression)
     if len(terms) != len(operands):
@@ -29,12 +29,6 @@ def under_batch_letters(expression: str, operands) -> tuple[str, tuple]:
     batch = tuple(letter for letter in output if letter not in own)
     if not isinstance(pattern, Pattern) or not batch or not set(own) <= set(output):
         return expression, operands
-    wanted = (*batch, *own)
-    if output != wanted:
-        raise DataError(
-            f"einsum: a pattern '{''.join(own)}' under batch letters gives '{''.join(wanted)}', not "
-            f"'{''.join(output)}'; write so, and transpose the result"
-        )
     sizes = {
         letter: size
         for term, operand in zip(terms, operands)
@@ -45,7 +39,7 @@ def under_batch_letters(expression: str, operands) -> tuple[str, tuple]:
     if missing:  # the check of the operands says what is wrong
         return expression, operands
     words = ["".join(term) for term in terms]
-    words[packed] = "".join(wanted)
+    words[packed] = "".join((*batch, *own))
     mine = list(operands)
     mine[packed] = pattern.batched([sizes[letter] for letter in batch], "".join(batch))
-    return f"{','.join(words)}->{''.join(wanted)}", tuple(mine)
+    return f"{','.join(words)}->{''.join(output)}", tuple(mine)

@@ -42,8 +42,8 @@ def einsum(
     tensor([[0., 5.],
             [6., 0.]])
 
-    Letters that the output has before those of a pattern are batch letters, heads that share it: the result is packed
-    on the pattern below a batch, its values [heads, slots].
+    Letters that the output has besides those of a pattern are batch letters, heads that share it: the result is packed
+    on the pattern below a batch, its values [heads, slots] wherever the letter stands.
 
     >>> heads = einsum("ij,hi,hj->hij", w.pattern, torch.ones(2, 2), torch.ones(2, 2), target="eager")
     >>> heads.shape, heads.nnz
