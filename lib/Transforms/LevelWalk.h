@@ -35,7 +35,8 @@ public:
   Values emit(mlir::OpBuilder &b, mlir::ValueRange carried, Body body);
   /// The nest knows the coordinate of binding `number`.
   void setBound(unsigned number, const Letter &letter) { bound[number] = letter; }
-  /// The same from `level` on, under `parent`, where a nest has found that position; and over a batch that it does not know.
+  /// The same from `level` on, under `parent`, where a nest has found that position; and over a batch that it does not
+  /// know.
   Values emitBelow(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   /// What a nest finds at position `number` of the first level (of the pattern), of which there are `getRoom`, if there
   /// is such a one; of the levels before `end` the body gets the position.

@@ -182,7 +182,8 @@ void TensorTable::addStorage(Value tensor) {
   for (int64_t size : blockOf(format))
     valid.push_back(constant(size));
   llvm::append_range(values, valid);
-  addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values, /*optional=*/false, batch);
+  addArray(source, "values", cast<RankedTensorType>(tensor.getType()).getElementType(), values, /*optional=*/false,
+           batch);
   addArray(source, "valid", b.getI1Type(), valid, /*optional=*/true);
 }
 
