@@ -264,7 +264,7 @@ class Pattern:
         ([0, 1, 3], (2, 3))
         """
         make = lambda: below_batch(self, tuple(sizes), letters)
-        return self._keep(("batched", tuple(sizes), letters), "a batch", make, waits=False)
+        return self._keep(("batched", tuple(sizes), letters), "a batch", make, waits=lambda: False)
 
     def to(self, device) -> "Pattern":
         """The pattern on another device."""
