@@ -142,7 +142,8 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   // What no entry sets stays zero.
   auto format = dyn_cast_or_null<FormatAttr>(type.getEncoding());
   bool startsAsZeros = (type.getEncoding() && !(format && storesEverySlot(before, format))) ||
-                       before.getArgAttr(output.getArgNumber(), "lacis.scatter");
+                       before.getArgAttr(output.getArgNumber(), "lacis.scatter") ||
+                       before->hasAttr("lacis.room"); // no loop comes to slots behind the last position
   if (auto zeros = before.getArgAttrOfType<BoolAttr>(output.getArgNumber(), "lacis.listed"))
     startsAsZeros |= zeros.getValue(); // what no level lists
   NamedAttrList record;

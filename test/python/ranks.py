@@ -74,7 +74,7 @@ def refuses(rank: int):
     with pytest.raises(lacis.DataError, match="the ranks hold different patterns of '0.weight'"):
         s.attach(optimizer, group=torch.distributed.group.WORLD)
     assert not s.attach(optimizer, group="self").step()
-    model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9))))
+    model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9))), "ell")
     parallel = DistributedDataParallel(model)
     updates = s.attach(OPTIMIZERS["sgd"](model.parameters()), group=torch.distributed.group.WORLD)
     parallel(torch.ones(2, 40, dtype=torch.float64)).sum().backward()
@@ -105,10 +105,27 @@ def trains_as_one_where_values_are_cut(rank: int, folder: pathlib.Path):
     for name, tensor in model.state_dict().items():
         tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
         torch.testing.assert_close(tensor, expected[name], rtol=1e-9, atol=1e-12)
-    model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9))))
+    model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9))), "ell")
     optimizer = OPTIMIZERS["sgd"](sharded(model).parameters())
     with pytest.raises(lacis.DataError, match="'0.weight' would have .* stored places|cannot become"):
         s.attach(optimizer, group=torch.distributed.group.WORLD).step()
+
+
+def counts_fall_in_place(rank: int):
+    """With room for what was there: under DDP, and cut by FSDP2, as in one process."""
+    for wrap in (DistributedDataParallel, sharded):
+        found = []
+        for share in (lambda x: x, lambda x: x.chunk(2)[rank]):
+            alone = not found
+            model, s = build(lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 9, 2))))
+            trained = model if alone else wrap(model)
+            optimizer = OPTIMIZERS["adamw"](model.parameters())
+            updates = s.attach(optimizer, group="self" if alone else torch.distributed.group.WORLD, resize=not alone)
+            train(trained, optimizer, updates, share)
+            assert len(model[0].weight.values) == 960 and s["0.weight"].packed.nnz == 96
+            found.append([s[name].packed.to_dense().detach() for name in NAMES])
+        for mine, expected in zip(*found):
+            torch.testing.assert_close(mine, expected, rtol=1e-9, atol=1e-12)
 
 
 def masters_train_as_one(rank: int):
@@ -138,6 +155,7 @@ def main(folder: pathlib.Path, rank: int):
     the_first_rank_decides(rank)
     refuses(rank)
     trains_as_one_where_values_are_cut(rank, folder)
+    counts_fall_in_place(rank)
     masters_train_as_one(rank)
     torch.distributed.barrier()
     gc.collect()  # gloo's threads end with the last that holds them

@@ -199,9 +199,9 @@ def test_a_pattern_that_somebody_set_is_noticed():
 
 
 def test_storage_that_may_not_grow():
-    model, s, optimizer, _ = build("csr", lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 10))))
+    model, s, optimizer, _ = build("sum", lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(0, 10))))
     updates = s.attach(optimizer, resize=False)
-    with pytest.raises(lacis.DataError, match="instead of 960, and attach.*resize=False"):
+    with pytest.raises(lacis.DataError, match="instead of .*, and attach.*resize=False"):
         updates.step()
     assert s["0.weight"].packed.nnz == 960
 

@@ -43,7 +43,7 @@ BROKEN = [
     (Csr(), put("crd1", 2, 3), r"'crd1' at \[3\]: coordinates must ascend"),
     (Csr(), put("pos1", 0, 1), r"'pos1' at \[0\]: the first position must be 0"),
     (Csr(), put("pos1", 2, 1), r"'pos1' at \[1\]: positions must not decrease"),
-    (Csr(), put("pos1", 3, 4), r"'crd1' must have shape \[4\]"),
+    (Csr(), put("pos1", 3, 4), r"'crd1' at \[4\]: behind the last of 'pos1' it must be -1, not"),
     (Csr(), put("pos1", 3, 2**31 - 1), r"'crd1' must have shape"),
     (Csr(), replace("pos1", lambda t: t[:-1]), r"'pos1' must have shape \[4\], not \[3\]"),
     (Csr(), replace("pos1", lambda t: t[:0]), r"'pos1' must have shape \[4\], not \[0\]"),

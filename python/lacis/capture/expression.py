@@ -163,7 +163,8 @@ def hints(letters, operand: PackedTensor | Pattern, kind: str | None = None) -> 
     flags = most_are_empty(pattern.parts.values(), pattern.shape) if on_cpu else ()
     empty = tuple(letter for letter, flag in zip(letters, flags) if flag)
     known = {"uneven": uneven, "large": large, "filled": filled, "hypersparse": empty, "eighths": eighths, "tf32": tf32}
-    return {**known, "slabs": None if on_cpu else _slabs(operand)}
+    room = any(part.has_room for part in pattern.parts.values())
+    return {**known, "slabs": None if on_cpu else _slabs(operand), "room": room}
 
 
 def _slabs(operand: PackedTensor | Pattern) -> int | None:

@@ -37,6 +37,7 @@ class KernelSpec:
     default schedules choose.
     `scale` is a number, or an operand without letters or with those of the bias.
     A `checked` kernel guards every access, see `LACIS_DEBUG`. A `deterministic` one has no sum that depends on timing.
+    `room`: the packed operand's arrays may be longer than its positions count, and what is sampled is 0 there.
     A `plain` one leaves tensor cores, and the structures that they walk, aside.
     Sizes are no part of it, so layers share kernels; nor is the user's line.
     """
@@ -62,6 +63,7 @@ class KernelSpec:
     deterministic: bool = True
     checked: bool = dataclasses.field(default_factory=lambda: knobs.debug)
     plain: bool = False
+    room: bool = False
 
     @property
     def loops(self) -> tuple[str, ...]:

@@ -35,11 +35,12 @@ def emit(spec: KernelSpec) -> str:
 
 
 def density(spec: KernelSpec) -> dict[str, list[str]]:
-    """What default schedules are told of how much is stored, in the dialect's words: those of products sampled on a
-    pattern `eighths`, others `slabs`."""
+    """What is told of how much is stored, in the dialect's words: default schedules of products sampled on a pattern
+    `eighths`, of others `slabs`; `room` concerns products sampled on a pattern alone."""
     return {
         "eighths": [f"lacis.eighths = {_FEW_EIGHTHS} : i64"] if spec.eighths <= _FEW_EIGHTHS else [],
         "slabs": [] if spec.slabs is None else [f"lacis.slabs = {spec.slabs} : i64"],
+        "room": ["lacis.room"] if spec.room else [],
     }
 
 
@@ -72,6 +73,7 @@ class _Writer:
         words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}"]
         words += ["lacis.checked"] * spec.checked + ["lacis.nondeterministic"] * (not spec.deterministic)
         words += ["lacis.plain"] * spec.plain
+        words += density(spec)["room"] if spec.sampled else []
         words += ["lacis.tf32"] * (spec.tf32 and self.is_single())
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         self.sizes()

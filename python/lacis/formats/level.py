@@ -129,6 +129,7 @@ class Extent(_Kind):
     pads: ClassVar[bool] = False  # positions without an entry are normal
     stands_alone: ClassVar[bool] = False  # written without digits
     gaps: ClassVar[bool] = False  # positions may lie under no parent
+    counts: ClassVar[bool] = False  # its arrays alone say how many positions there are
 
     @property
     def capacity(self) -> int | None:
@@ -197,6 +198,7 @@ class Checker:
     number: int
     parents: int = 1  # positions of the level above
     slots: int | None = None  # positions that there are values for, of the last level above the stored blocks
+    room: bool = False  # arrays with an element for each position may be longer
 
     def name(self, buffer: str) -> str:
         return f"{self.prefix}{buffer}{self.number}"

@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..patterns.capturing import refuse_capture
 from ..patterns.fingerprint import fingerprint
+from ..patterns.room import is_longer
 from ..patterns.seen import changes
 
 _VALUES = "values"
@@ -52,7 +53,8 @@ class Known:
         if self._print is not None and torch.equal(self._print, fingerprint(part.own_arrays)):
             self._checked = _counted(part.own_arrays)  # the same numbers, as DDP sends them before each forward pass
             return
-        part.packed().validate()
+        packed = part.packed().validate()
+        part.keep_room(part.has_room or is_longer(part.format, packed.storage, len(packed.values)))
         part.refresh()
         self._print = fingerprint(part.own_arrays)
 

@@ -68,6 +68,7 @@ class Replacement:
             self._assign() if self._assigned else self._copy()
             for name, tensor in self._derived.items():
                 put(self._part, name, tensor)
+        self._part.has_room |= self._pattern.part().has_room  # captured graphs have kernels for it
         self._part.note_pattern(self._pattern)
 
     def _assign(self) -> None:

@@ -31,6 +31,7 @@ class PackedPart(torch.nn.Module):
     """
 
     kept_gradient = None  # what drops entries of the gradient of its values
+    has_room = False  # there may be slots behind the last position; see `lacis.patterns.room`
 
     def __init__(self, structure: Structure, values: torch.Tensor, requires_grad: bool = True):
         super().__init__()
@@ -43,6 +44,7 @@ class PackedPart(torch.nn.Module):
         self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
         self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
         self._copies: dict[str, CopiedValues] = {}  # by buffer of tiles
+        self.has_room = structure.has_room
         self.revision = 0  # counts the patterns that it had
         with torch.inference_mode(False):
             self.counted = torch.empty(0)  # its version counts them too, for who has no Python
@@ -59,7 +61,9 @@ class PackedPart(torch.nn.Module):
     @property
     def structure(self) -> Structure:
         buffers = {name: getattr(self, name) for name in self.format.buffers}
-        return Structure.of_values(self.format, self.packed_shape, buffers, self.values, self.valid)
+        return Structure.of_values(
+            self.format, self.packed_shape, buffers, self.values, self.valid, has_room=self.has_room
+        )
 
     def packed(self) -> PackedTensor:
         """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers.
@@ -171,6 +175,12 @@ class PackedPart(torch.nn.Module):
         """A copy of `values`, which are this part's, for calls that are bound to its buffer."""
         copied, buffers = self._copies[name], self._buffers
         return BoundCopy(copied, buffers[name], buffers[copied.places], values)
+
+    def keep_room(self, keeps: bool) -> None:
+        """From now on its kernels take it that there may be slots behind the last position, or that there are none."""
+        if self.has_room != keeps:
+            self.has_room = keeps
+            self.revision += 1
 
     def make_room(self, name: str) -> None:
         """Have a copy of the values lie where it can be filled again: a module that was moved or cast moves it."""

@@ -12,6 +12,7 @@ from ..formats import Format, Sum
 from ..patterns.build import for_tensor
 from ..patterns.plain import check_plain
 from ..patterns.pattern import Pattern, part_name
+from ..patterns.room import is_longer
 from ..patterns.structure import _INTEGERS, Structure
 from .check_values import check_values
 from .packed import PackedTensor
@@ -111,7 +112,9 @@ def _part(name, format, shape, given):
     valid = given.get(part_name(name, "valid"))
     if valid is not None and valid.numel() == 0:
         valid = None  # as kernels take it: every stored value is an entry
-    return Structure.of_values(format, shape, buffers, values, valid), values.contiguous()
+    longer = is_longer(format, buffers, values.shape[len(format.batch)])
+    structure = Structure.of_values(format, shape, buffers, values, valid, has_room=longer)
+    return structure, values.contiguous()
 
 
 def validate(packed: PackedTensor) -> None:

@@ -8,19 +8,23 @@ import torch
 from ..errors import DataError
 from ..formats.level import Checker
 from .place import same_place
+from .room import may_have_room
 
 
 def check_structure(structure, prefix: str) -> None:
     """Raise `DataError` with the array (`prefix` before its name) and the place; return when all is well."""
     format, shape = structure.format, structure.shape
-    parents, tie, sizes = 1, None, format.name_sizes(shape)
+    parents, tie, sizes, above, room = 1, None, format.name_sizes(shape), None, may_have_room(format)
     for number, level in enumerate(format.prefix):
         slots = structure.slots if number + 1 == len(format.prefix) else None
-        check, buffers = Checker(prefix, number, parents, slots), structure.of_level(number)
+        check, buffers = Checker(prefix, number, parents, slots, room), structure.of_level(number)
         size = level.size(sizes)
         slots = level.extent.check(check, buffers, parents, size)
         if not level.coordinate.implicit:  # else there is nothing to look at, and as many positions as a shape says
             positions = level.extent.read(buffers, parents, size, structure.device)
+            if level.extent.follows and positions.valid is None:  # as the one above
+                positions.valid = above
+            above = positions.valid
             level.coordinate.check(check, buffers, level, positions, size)
             tie = _check_chain(structure, check, number, positions, tie)
         else:

@@ -85,7 +85,7 @@ def _lists_every_block(structure: Structure, format: Format) -> bool:
 def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     """The arrays of a companion that lists every stored block."""
     shape, levels = structure.shape, _walked(format)
-    axes, _ = structure.slot_axes()
+    axes, sound = structure.slot_axes()
     crds, sizes = [level.coordinate_of(axes, shape) for level in levels], [level.size(shape) for level in levels]
     own = _same_order(structure.format, format)
     order = torch.arange(structure.slots, device=structure.device)
@@ -95,6 +95,10 @@ def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     parents, parent = math.prod(sizes[:lead]), torch.zeros_like(order)
     for crd, size in zip(crds[:lead], sizes):
         parent = parent * size + crd
+    if structure.has_room:  # it comes last, under no parent
+        order = order[torch.sort(~sound[order], stable=True).indices]
+        parent = torch.where(sound, parent, parents)
+        crds = [torch.where(sound, crd, -1) for crd in crds]
     announce(parents + 1, levels[lead].kind, str(format))
     bounds = torch.arange(parents + 1, device=structure.device)
     buffers = {f"pos{lead}": torch.searchsorted(parent[order], bounds)}

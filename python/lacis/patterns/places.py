@@ -69,7 +69,14 @@ def _has_no_padding(part: Structure, block) -> bool:
     """Is every stored place sound, as the format and the shape say?"""
     is_even = block is not None or all(size % b == 0 for size, b in zip(part.shape, part.format.tile))
     last = [level.extent for level in part.format.prefix if not level.extent.follows][-1:]  # it says how many there are
-    return part.valid is None and is_even and bool(last) and not last[0].pads and last[0].capacity is None
+    return (
+        part.valid is None
+        and not part.has_room
+        and is_even
+        and bool(last)
+        and not last[0].pads
+        and last[0].capacity is None
+    )
 
 
 def checked_places(format, shape, positions, distinct: bool, block) -> tuple[Format | Sum, torch.Tensor]:

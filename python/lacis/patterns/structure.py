@@ -17,6 +17,7 @@ from .batch import count_copies, in_all_copies, of_all_copies, renumbered
 from .check import check_structure
 from .padding import bitmap
 from .place import place, same_place, sort_entries
+from .room import without_room
 from .transforms import outside_transforms
 
 _INTEGERS = {"i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
@@ -40,11 +41,13 @@ class Structure:
     valid: torch.Tensor | None = None
     entries: int | None = None
     distinct: bool = False  # known to have no two entries at one place
+    has_room: bool = False  # there may be slots behind the last position: coordinates -1, values 0
 
     @staticmethod
-    def of_values(format: Format, shape, buffers, values: torch.Tensor, valid=None) -> "Structure":
+    def of_values(format: Format, shape, buffers, values, valid=None, has_room: bool = False) -> "Structure":
         """The structure that arrays say of `values`, whose sizes are those of a batch, slots, and a stored block."""
-        return Structure(format, tuple(shape), buffers, values.shape[len(format.batch)], values.device, valid)
+        slots = values.shape[len(format.batch)]
+        return Structure(format, tuple(shape), buffers, slots, values.device, valid, has_room=has_room)
 
     @property
     def values_shape(self) -> tuple[int, ...]:
@@ -173,6 +176,8 @@ class Structure:
 
     def batched(self, sizes: tuple[int, ...], letters: str) -> "Structure":
         """The same arrays below a batch: new first axes that values alone have."""
+        if self.has_room:
+            return without_room(self).batched(sizes, letters)
         self.format.require_code("batch letters")
         buffers = renumbered(self.buffers, len(sizes))
         format, shape = self.format.batched(letters), (*sizes, *self.shape)

@@ -8,8 +8,9 @@ import dataclasses
 from ..errors import FormatError, ScheduleError
 from ..formats import Sum
 from ..sparsifiers import Calibrated
-from .handle import GradientHandle, SiteVerbs
+from .handle import GradientHandle
 from .site import Site
+from .verbs import SiteVerbs
 
 
 class Activation(SiteVerbs):

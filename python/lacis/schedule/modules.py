@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..errors import ScheduleError
 from ..sparsifiers import PatternRule
-from .handle import SiteVerbs
+from .verbs import SiteVerbs
 from .site import Site
 
 _VERBS = ("sparsify", "block", "set_format", "score")

@@ -50,6 +50,8 @@ class Engine(Protocol):
 
     def resparsify(self, site: Site, sparsifier) -> None: ...
 
+    def fit(self, site: Site) -> None: ...
+
     def calibrate(self, schedule: Schedule, batches, blocks: str | None) -> None: ...
 
 
@@ -243,8 +245,10 @@ class Schedule:
         their state; `restore` gives it the dense ones back.
 
         `group` must be said where `torch.distributed` has several ranks: the group that trains one model, whose first
-        rank decides for all, or `"self"` where each trains its own. `resize=False` refuses updates that change how many
-        values are stored. Raises `DataError` for what cannot follow by entry, with its name, and for ranks that hold
+        rank decides for all, or `"self"` where each trains its own. `resize=False` keeps storage at its length: where
+        fewer values are stored, the slots behind them are room (coordinate -1, value and gradient 0), in formats whose
+        `pos` counts (`Csr`, `Csc`, `Coo`, `Bsr`); others, and more values than there is storage for, are refused by
+        the update. A group does so of itself. Raises `DataError` for what cannot follow by entry, with its name, and for ranks that hold
         different patterns; nothing has changed then.
 
         >>> import lacis, torch

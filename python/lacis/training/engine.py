@@ -42,6 +42,9 @@ class Engine(ModelEngine):
         updates.require_equal()
         for layer in layers:
             layer.attached([each.weights[layer.name] for each in given if isinstance(each, ModuleFollower)])
+        for layer in layers if not resize or group is not None else ():
+            if layer.policy is not None:
+                layer.keep_room()
         for exchange in filter(None, exchanges):
             exchange()
         if self._updates is not None:
@@ -53,12 +56,20 @@ class Engine(ModelEngine):
         calibrate(schedule, batches, blocks)
 
     def resparsify(self, site: Site, sparsifier) -> None:
+        updates, layer = self._updates_of(site)
+        updates.change([(layer, layer.bound(as_sparsifier(sparsifier)))], updates.count)
+
+    def fit(self, site: Site) -> None:
+        updates, layer = self._updates_of(site)
+        updates.fit(layer)
+
+    def _updates_of(self, site: Site) -> tuple[Updates, Layer]:
+        """The updates that change a weight, those of `attach` where it is attached."""
         built = self._of(site)
         updates = self._updates
         if updates is None:
             updates = Updates(self.model, [_layer(built)], [], None, True)
-        layer = next(each for each in updates._layers if each.built is built)
-        updates.change([(layer, layer.bound(as_sparsifier(sparsifier)))], updates.count)
+        return updates, next(each for each in updates._layers if each.built is built)
 
     def restore(self):
         updates = self._updates

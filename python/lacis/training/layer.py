@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..nn.sharded import whole
 from ..patterns.places import Places, places_of
+from ..patterns.room import may_have_room
 from ..sparsifiers import Sparsifier, View
 from .blocks import Blocks
 from .collector import Collector
@@ -27,6 +28,7 @@ class Layer:
         self.policy = None if sparsifier is None or sparsifier.due() is None else self.bound(sparsifier)
         self.state: dict[str, torch.Tensor] = {}
         self.sets_by_hand = self.weight.sets_by_hand
+        self.keeps_room = False
         reads = getattr(self.policy, "reads", ())
         self.collector = Collector(self, self.policy) if "candidates" in reads else None
 
@@ -63,6 +65,13 @@ class Layer:
         """Make the arrays of the policy, where there are none yet."""
         if self.observes and not self.state:
             self.state = dict(self.policy.state(self._glance().view))
+
+    def keep_room(self) -> None:
+        """From now on its storage stays as long as it is where fewer values are stored, in formats that can."""
+        self.keeps_room = True
+        for part in self.weight._parts():
+            if may_have_room(part.format):
+                part.keep_room(True)
 
     def attached(self, copies) -> None:
         """From now on updates change it, and these counterparts in copies of the model."""
@@ -149,4 +158,12 @@ class Look:
         """What writes a decision and takes followers along, made and ready; None where it changes nothing."""
         if len(decision[0]) == self.view.count and not len(decision[1]):
             return None
-        return Move(self, *decision, resize)
+        return Move(self, *decision, resize, self.layer.keeps_room)
+
+    def fitted(self):
+        """What writes the pattern that it has into storage as long as it needs; None where that is so."""
+        if not any(part.has_room for part in self.layer.weight._parts()):
+            return None
+        device = self.places.positions.device
+        none = torch.empty(0, dtype=torch.int64, device=device)
+        return Move(self, torch.arange(self.view.count, device=device), none, self.view.values[:0], True, False)

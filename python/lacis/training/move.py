@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
 from ..errors import DataError
 from ..nn.ranks import is_under_ddp
 from ..packing import PackedTensor
+from ..patterns import Pattern
 from ..patterns.places import place_pattern
+from ..patterns.room import may_have_room, with_room
 
 
 class Move:
@@ -18,7 +22,7 @@ class Move:
     them, those that come have `fresh` ones.
     """
 
-    def __init__(self, look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool = True):
+    def __init__(self, look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool, room: bool):
         self.layer, self._before = look.layer, look.places
         self._places_grown = len(grow)
         if look.blocks is not None:
@@ -31,11 +35,23 @@ class Move:
         self._grown, self._initial = len(grow), initial.reshape(len(grow), before.width)
         self.pattern, self.places = place_pattern(weight.format, before.shape, positions, before.block)
         self.pattern.uneven = weight.described().pattern.uneven  # what schedules are told stays, without a wait
+        if room:
+            self._keep_room()
         if self.places.sizes != before.sizes:
             self._require_resize(resize)
         values = self.along(look.packed.values_by_part, self._initial)
         self._replacements = weight.replacements(PackedTensor(self.pattern, values))
         self._arrays = {name: self._state_of(array) for name, array in self.layer.state.items()}
+
+    def _keep_room(self) -> None:
+        """The pattern in storage as long as before, where it fits there and the format may have room."""
+        slots = next(iter(self._before.sizes.values()))[0]
+        if not may_have_room(self.pattern.format) or self.pattern.part().slots > slots:
+            return
+        uneven, longer = self.pattern.uneven, with_room(self.pattern.part(), slots)
+        self.pattern = Pattern(self.pattern.format, {"": longer})
+        self.pattern.uneven = uneven
+        self.places = dataclasses.replace(self.places, sizes={"": longer.values_shape})
 
     def _require_resize(self, resize: bool) -> None:
         """Raise `DataError` where the number of stored values may not change."""
@@ -43,12 +59,13 @@ class Move:
         said = f"'{self.layer.name}' would have {now} stored places instead of {was}"
         if not resize:
             raise DataError(
-                f"{said}, and attach(..., resize=False) does not let it; take a policy that keeps the count, as Regrow"
+                f"{said}, and attach(..., resize=False) does not let it: a format whose 'pos' counts (Csr, Csc, Coo, "
+                "Bsr) keeps room for fewer than it began with, others take a policy that keeps the count, as Regrow"
             )
         if any(is_under_ddp(module) for module in self.layer.modules):
             raise DataError(
                 f"{said}, which DistributedDataParallel does not see: its buckets keep the old size; take a policy "
-                "that keeps the count, as Regrow, or wrap the model anew after the update"
+                "that keeps the count, as Regrow, attach(..., resize=False), or wrap the model anew after the update"
             )
 
     def along(self, values: dict[str, torch.Tensor], fresh: torch.Tensor | None = None) -> dict[str, torch.Tensor]:

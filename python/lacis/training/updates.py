@@ -95,8 +95,21 @@ class Updates:
                 follower.check(layer)
             look = layer.look(sparsifier, step, self._group)
             decision = decide(look, sparsifier, self._group)
-            move = look.moved(decision, self._resize)
-            moves += [] if move is None else [move]
+            moves.append(look.moved(decision, self._resize))
+        return self._write([move for move in moves if move is not None])
+
+    def fit(self, layer: Layer) -> None:
+        """Give the room of a weight back, and that of what follows it."""
+        for follower in self.followers:
+            follower.check(layer)
+        move = layer.look(layer.policy, self._count).fitted()
+        if move is not None:
+            self._write([move])
+            for part in layer.weight._parts():
+                part.keep_room(False)
+
+    def _write(self, moves: list) -> bool:
+        """Put in what was made and checked, with all that follows; is there any?"""
         writes = [write for follower in self.followers for move in moves for write in follower.moved(move)]
         with torch.no_grad():
             for write in [*(move.write for move in moves), *writes]:

@@ -17,6 +17,7 @@ class Var(Extent):
 
     name = "var"
     has_code = True
+    counts = True
 
     def buffers(self):
         return ("pos",)
@@ -32,7 +33,9 @@ class Var(Extent):
         slots = int(pos[-1]) if buffers.positions is None else buffers.positions.numel()
         position = torch.arange(slots, device=device)
         parent = torch.searchsorted(pos[1:].contiguous(), position, right=True)
-        return Positions(parent, position - pos[parent] if slots else position, slots)
+        valid = None if buffers.positions is None else position < pos[-1]  # the rest is room
+        parent = parent.clamp(max=max(parents - 1, 0))
+        return Positions(parent, position - pos[parent] if slots else position, slots, valid)
 
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
@@ -48,10 +51,13 @@ class Var(Extent):
         slots, own = int(pos[-1]), buffers.positions
         if own is None:
             check.none("pos", pos.diff() > size, f"more than the {size} coordinates of the level follow {{value}}", pos)
-        elif tuple(own.shape) != (slots,):
-            name = buffers.per_position
+            return slots
+        name, room = buffers.per_position, own[slots:]
+        if own.ndim != 1 or own.numel() < slots or (own.numel() > slots and not (check.room and parents)):
             check.fail(name, f"must have shape [{slots}], the last of '{check.name('pos')}', not {list(own.shape)}")
-        return slots
+        is_filled = torch.cat([torch.zeros_like(own[:slots], dtype=torch.bool), room != -1])
+        check.none(name, is_filled, f"behind the last of '{check.name('pos')}' it must be -1, not {{value}}", own)
+        return own.numel()
 
 
 def segments(fibre) -> tuple[torch.Tensor, torch.Tensor]:
