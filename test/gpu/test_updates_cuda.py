@@ -79,6 +79,40 @@ def test_a_captured_step_goes_on_through_updates(name):
 
 
 @pytest.mark.parametrize("name", BLOCKS)
+def test_a_captured_step_goes_on_while_counts_fall(name):
+    """With room for all entries: each replay sees those that are left, as eager steps do, and the room stays 0."""
+    rule = lacis.Magnitude if BLOCKS[name] is None else lacis.BlockMagnitude
+    x, found = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16), []
+    for is_captured in (True, False):
+        model, s, optimizer = build(name, rule(lacis.Ramp(0.0, 0.9, range(1, 9))))
+        updates = s.attach(optimizer, resize=False)
+        values = model[0].weight.values
+        if is_captured:
+            run = captured(model, optimizer, x).replay
+        else:
+            run = lambda m=model, o=optimizer: step(m, o, x)
+            for _ in range(3):
+                run()
+        for _ in range(8):
+            run()
+            updates.step()
+            poison = [torch.full((1 << 22,), -1, dtype=torch.int32, device="cuda") for _ in range(8)]
+            del poison
+        run()
+        torch.cuda.synchronize()
+        packed = s["0.weight"].packed
+        assert packed.nnz <= 0.11 * 384 * 512 and packed.slots == 384 * 512
+        _, entries = packed.pattern.part().coordinates()
+        assert not values.detach().reshape(-1)[~entries].any()
+        assert not optimizer.state[values]["exp_avg"].reshape(-1)[~entries].any()
+        found.append((packed.pattern.to_mask(), content(model, optimizer)))
+    (mask, mine), (other, theirs) = found
+    assert torch.equal(mask, other)
+    for a, b in zip(mine, theirs):
+        torch.testing.assert_close(a.float(), b.float(), rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
 def test_an_update_makes_nobody_wait(name):
     """`Regrow` at random: counts are known, so nothing is asked of the device."""
     model, s, optimizer = build(name, lacis.Regrow(0.75, range(1, 100)))

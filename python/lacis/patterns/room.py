@@ -35,10 +35,20 @@ def may_have_room(format) -> bool:
 
 def is_longer(format, buffers: dict[str, torch.Tensor], slots: int) -> bool:
     """Do arrays have room? The host waits for the device."""
-    if not may_have_room(format):
-        return False
-    last = [tensor for name, tensor in buffers.items() if name.startswith("pos")][-1]
-    return bool(last.numel()) and int(last[-1]) < slots
+    return may_have_room(format) and all(t.numel() and int(t[-1]) < slots for t in _positions(buffers))
+
+
+def _positions(buffers: dict[str, torch.Tensor]) -> list[torch.Tensor]:
+    """The array that counts."""
+    return [tensor for name, tensor in buffers.items() if name.startswith("pos")]
+
+
+def room_bytes(structure, values: torch.Tensor) -> int:
+    """Bytes of what lies behind the last position: values, coordinates and validity."""
+    exact = without_room(structure)
+    held = [tensor for name, tensor in structure.buffers.items() if name.startswith("crd")]
+    held += [values] if structure.valid is None else [values, structure.valid]
+    return sum(t.nbytes // max(len(t), 1) for t in held) * (structure.slots - exact.slots) if structure.has_room else 0
 
 
 def with_room(structure, slots: int):
@@ -55,8 +65,7 @@ def without_room(structure):
     """The structure with as many slots as positions; the host waits for the device where there may be fewer."""
     if not structure.has_room:
         return structure
-    last = [tensor for name, tensor in structure.buffers.items() if name.startswith("pos")][-1]
-    slots = int(last[-1])
+    slots = int(_positions(structure.buffers)[0][-1])
     buffers = {name: t[:slots] if name.startswith("crd") else t for name, t in structure.buffers.items()}
     valid = None if structure.valid is None else structure.valid[:slots]
     return dataclasses.replace(structure, buffers=buffers, slots=slots, valid=valid, has_room=False)

@@ -12,6 +12,7 @@ import torch
 
 from ..notebook import html
 from ..operators import OPERATORS
+from ..patterns.room import room_bytes
 from .choice import path_of, predictions, why_of
 
 
@@ -56,7 +57,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Rows and totals; prints as a table. `notes` are sentences on packed activations that no kernel ran on."""
+    """Rows and totals; prints as a table. `notes` are sentences on packed activations that no kernel ran on, and room."""
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
@@ -154,7 +155,15 @@ def measure(model, built, edges, args: tuple, kwargs: dict) -> Report:
             layers = sparse, *each.weight._products.layers(each.weight)  # the latter as in `x @ layer.weight.T`
             sparse = next((layer for layer in layers if id(layer) in inputs), sparse)
             rows.append(_row(owner.name, each.captured.site.label, sparse, inputs.get(id(sparse))))
-    return Report(tuple(rows), tuple(note for edge in edges for note in edge.notes()))
+    notes = [note for edge in edges for note in edge.notes()]
+    return Report(tuple(rows), (*notes, *(note for each in built for note in _room(each))))
+
+
+def _room(each) -> list[str]:
+    """What a weight with room says of it."""
+    packed = each.weight.packed()
+    count = sum(room_bytes(part, packed.values_by_part[name]) for name, part in packed.pattern.parts.items())
+    return [f"'{each.name}' has {_size(count)} of room, which s[\"{each.name}\"].fit() gives back"] if count else []
 
 
 def _record(model, built, args, kwargs) -> dict[int, tuple]:
