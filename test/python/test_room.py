@@ -237,3 +237,15 @@ def test_code_is_the_same(format, own):
     (forward, sampled), (other, roomy) = found
     assert forward.key == other.key and sampled.asm["ptx"] == roomy.asm["ptx"]
     assert f"zero = {own}" in sampled.asm["buffers"] and "zero = true" in roomy.asm["buffers"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("factor", [8, 64])
+def test_shares_of_entries_end_with_the_entries(factor):
+    """Equal shares are of the storage; those of room alone add nothing, whatever lies there."""
+    packed = roomy()[0][0].weight.packed()
+    dense, x = packed.to_dense().detach(), torch.randn(5, 40)
+    values = packed.values.detach().clone()
+    values[packed.nnz :] = torch.nan
+    y = lacis.einsum("ij,bj->bi", packed.with_values(values), x, steps=[lacis.steps.SplitNnz("i_j", factor)])
+    torch.testing.assert_close(y, x @ dense.T)
