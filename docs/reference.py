@@ -76,7 +76,7 @@ MEMBERS = {
     lacis.Schedule: "match build compile_only calibrate attach restore report save",
     lacis.Updates: "count step state_dict load_state_dict",
     Report: "total to_dict plot",
-    Handle: "name shape grad part format steps kernel kernels packed resparsify",
+    Handle: "name shape grad part format steps kernel kernels packed resparsify fit",
     Part: "steps",
     Group: "where",
     GradientHandle: "steps kernel",

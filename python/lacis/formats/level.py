@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The promise of a level kind: what an extent and a coordinate must answer to be packed and read.
 
-A level is `digits : extent * coordinate`. The *extent* says how many positions lie under each parent,
-the *coordinate* how a position's coordinate is known. Both are small frozen records in `kinds/`, one file
-each; the packer asks them and knows none of them by name. A method that a kind does not have raises
-`FormatError` with the kind's name.
-
-Entries reach a level sorted in level order, so the entries of one position are neighbours.
+A level is `digits : extent * coordinate`. The *extent* says how many positions lie under each parent, the *coordinate*
+how a position's coordinate is known. Both are frozen records in `kinds/`, one file each; the packer asks them and knows
+none by name. A method that a kind does not have raises `FormatError` with the kind's name. Entries reach a level sorted
+in level order, so the entries of one position are neighbours.
 """
 
 from __future__ import annotations
