@@ -57,7 +57,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Rows and totals; prints as a table. `notes` are sentences on packed activations that no kernel ran on, and room."""
+    """Rows and totals; prints as a table. `notes` are sentences on activations that no kernel ran on, and on room."""
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
