@@ -248,7 +248,7 @@ class Schedule:
         rank decides for all, or `"self"` where each trains its own. `resize=False` keeps storage at its length: where
         fewer values are stored, the slots behind them are room (coordinate -1, value and gradient 0), in formats whose
         `pos` counts (`Csr`, `Csc`, `Coo`, `Bsr`); others, and more values than there is storage for, are refused by
-        the update. A group does so of itself. Raises `DataError` for what cannot follow by entry and for ranks that hold
+        the update. So does a group. Raises `DataError` for what cannot follow by entry, and for ranks that hold
         different patterns; nothing has changed then.
 
         >>> import lacis, torch
