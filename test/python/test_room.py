@@ -122,7 +122,7 @@ def test_packed_tensors_with_room(format):
         torch.testing.assert_close(packed.to(other).to_dense(), dense)
     torch.testing.assert_close(lacis.einsum("ij,bj->bi", packed, x, target="eager"), x @ dense.T)
     torch.testing.assert_close(packed.T.to_dense(), dense.T)
-    twice = packed.pattern.repeated([2], "h")
+    twice = packed.pattern.batched([2], "h")
     assert torch.equal(twice.to_mask(), packed.pattern.to_mask().expand(2, -1, -1))
     again = lacis.packing.PackedTensor.from_storage(packed.format, packed.shape, packed.storage, packed.values.detach())
     assert again.pattern.part().has_room and torch.equal(again.to_dense(), dense)
