@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns that change while a GPU trains: captured steps see them, and no update makes the host wait."""
 
+import copy
+
 import lacis
 import pytest
 import torch
+from lacis.training.replay import Replays
 from test_tile_schedules_cuda import check
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -113,19 +116,21 @@ def test_a_captured_step_goes_on_while_counts_fall(name):
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_an_update_makes_nobody_wait(name):
-    """`Regrow` at random: counts are known, so nothing is asked of the device."""
-    model, s, optimizer = build(name, lacis.Regrow(0.75, range(1, 100)))
+@pytest.mark.parametrize("grow", ["random", "gradient"])
+def test_an_update_makes_nobody_wait(name, grow):
+    """`Regrow`: counts are known, so nothing is asked of the device, by steps or captured in a graph."""
+    model, s, optimizer = build(name, lacis.Regrow(0.75, range(1, 100), grow=grow))
     updates = s.attach(optimizer)
     x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
-    for _ in range(2):
+    for _ in range(3):
         step(model, optimizer, x)
         assert updates.step()
     step(model, optimizer, x)
     torch.cuda.set_sync_debug_mode("error")
     try:
-        assert updates.step()
-        step(model, optimizer, x)
+        for _ in range(2):
+            assert updates.step()
+            step(model, optimizer, x)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     dense = s["0.weight"].packed.to_dense().detach().double()
@@ -145,3 +150,41 @@ def test_entries_follow_a_dense_weight(mode):
         with torch.no_grad():
             check(model(x), x.double() @ (weight * masks[-1]).double().T + model[0].bias.double())
     assert mode == "masked" or not torch.equal(masks[0], masks[-1])
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("arguments", [{}, {"grow": "gradient"}, {"grow": "gradient", "candidates": 0.5}], ids=str)
+def test_captured_updates_equal_those_by_steps(name, arguments, monkeypatch):
+    """Bit by bit: the pattern, the values and the state, through seven updates, the last five of them one launch."""
+    x, found = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16), []
+    for is_captured in (True, False):
+        if not is_captured:
+            monkeypatch.setattr(Replays, "ready", lambda *_: None)
+        policy = lacis.Regrow(0.75, range(1, 100), initial=("uniform", 0.1), seed=3, **arguments)
+        model, s, optimizer = build(name, policy)
+        updates, seen = s.attach(optimizer), []
+        for _ in range(7):
+            step(model, optimizer, x)
+            assert updates.step()
+            seen += [model[0].weight.packed().pattern.to_mask(), *content(model, optimizer)]
+        assert not is_captured or updates._replays._found["0.weight"].graph is not None
+        model[0].weight.validate()
+        found.append(seen)
+    for mine, theirs in zip(*found):
+        assert torch.equal(mine, theirs)
+    assert not torch.equal(found[0][0], found[0][-4])
+
+
+def test_a_moved_state_ends_a_captured_update():
+    """An optimizer whose state was loaded lies elsewhere: its next update goes by steps, and follows entries."""
+    model, s, optimizer = build("Bsr 16", lacis.Regrow(0.75, range(1, 100)))
+    updates, x = s.attach(optimizer), torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    for n in range(6):
+        step(model, optimizer, x)
+        if n == 4:
+            optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+        assert updates.step()
+        state = optimizer.state[model[0].weight.values]
+        mask = model[0].weight.packed().pattern.to_mask()
+        assert not model[0].weight.packed().with_values(state["exp_avg"].clone()).to_dense()[~mask].any()
+    model[0].weight.validate()

@@ -152,6 +152,12 @@ class Answers(NoTensor, Used):
             each.write()
         self._uneven = revision(self._parts()), pattern.uneven
 
+    def follow_graph(self, uneven: tuple[bool, ...]) -> None:
+        """All tensors hold another pattern of the same sizes, with what is derived from it: a CUDA graph wrote it."""
+        for part in self._parts():
+            part.note_written()
+        self._uneven = revision(self._parts()), uneven
+
     def dense_state(self, dense: torch.Tensor) -> dict[str, torch.Tensor]:
         """The values that a dense weight has at this pattern's entries, by name of the Parameter."""
         if tuple(dense.shape) != tuple(self.shape):

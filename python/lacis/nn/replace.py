@@ -112,5 +112,6 @@ def _fits(held: torch.Tensor | None, tensor: torch.Tensor | None) -> bool:
 
 
 def _graphs_live() -> bool:
-    """Does this process hold a CUDA graph? Which tensors it walks, torch does not say."""
-    return any(issubclass(type(found), torch.cuda.CUDAGraph) for found in gc.get_objects())
+    """Does this process hold a CUDA graph, beside those of updates? Which tensors it walks, torch does not say."""
+    graphs = (found for found in gc.get_objects() if issubclass(type(found), torch.cuda.CUDAGraph))
+    return any(not getattr(graph, "is_update", False) for graph in graphs)

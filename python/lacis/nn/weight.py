@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 
 from ..errors import ScheduleError
@@ -100,6 +102,13 @@ class PackedPart(torch.nn.Module):
         for key in self.derived:
             if _IN in key:
                 self._note_copy(key, pattern)
+        self._known.note(self)
+
+    def note_written(self) -> None:
+        """As `note_pattern`, of arrays as long as those before, which torch did not see written."""
+        torch.autograd.graph.increment_version([self.values, *self.buffers(), self.counted])
+        self.revision += 1
+        self._copies = {name: copy.copy(copied) for name, copied in self._copies.items()}  # none is filled
         self._known.note(self)
 
     def derived_of(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -3,9 +3,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import torch
 
 from ..errors import DataError
+
+
+class _Own(threading.local):
+    is_on = False
+
+
+_own = _Own()
+
+
+@contextlib.contextmanager
+def made_in_graphs():
+    """What is made of patterns meanwhile, on this thread, is made by the graph that is captured, again in each run."""
+    before, _own.is_on = _own.is_on, True
+    try:
+        yield
+    finally:
+        _own.is_on = before
 
 
 def is_captured(device: torch.device) -> bool:
@@ -15,7 +35,7 @@ def is_captured(device: torch.device) -> bool:
 
 def refuse_capture(device: torch.device, what: str) -> None:
     """Raise `DataError` where the present stream of a CUDA device captures a graph; `what` needs the host."""
-    if is_captured(device):
+    if is_captured(device) and not _own.is_on:
         raise DataError(
             f"{what} cannot be made while a CUDA graph is captured, for the host waits for it; make the same call "
             "once before the capture"

@@ -49,7 +49,7 @@ class Keys:
     def ordered(self) -> torch.Tensor:
         """All keys as integers with a sign, in the same order: what torch sorts."""
         numbers = self.at(slice(0, self.numel))
-        return numbers ^ _signed(1 << 63) if self.bits == 64 else numbers
+        return numbers ^ signed(1 << 63) if self.bits == 64 else numbers
 
 
 def magnitudes(tensor: torch.Tensor) -> Keys:
@@ -65,20 +65,24 @@ def magnitudes(tensor: torch.Tensor) -> Keys:
     return Keys(flat.numel(), torch.iinfo(dtype).bits - 1, flat.device, keys)
 
 
+_GOLDEN = 0x9E3779B97F4A7C15  # odd, with its bits spread evenly: 2^64 divided by the golden ratio
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def hashed(numel: int, seed: int, device) -> Keys:
-    """64 bits for each position that look random and are the same on every device."""
-    start = _signed(seed * 0x9E3779B97F4A7C15)
+def hashed(numel: int, seed: int | torch.Tensor, device) -> Keys:
+    """64 bits for each position that look random and are the same on every device.
+
+    The seed may be an int64 scalar on the device: the seed modulo 2^64, with a sign.
+    """
+    start = seed * signed(_GOLDEN) if isinstance(seed, torch.Tensor) else signed(seed * _GOLDEN)
 
     def keys(at):
         word = torch.arange(at.start, at.stop, device=device) if isinstance(at, slice) else at.clone()
         word += start
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
             word ^= (word >> shift).bitwise_and_((1 << (64 - shift)) - 1)
-            word *= _signed(factor)
-        return word.bitwise_xor_(_signed(1 << 63))
+            word *= signed(factor)
+        return word.bitwise_xor_(signed(1 << 63))
 
     return Keys(numel, 64, torch.device(device), keys)
 
@@ -183,7 +187,8 @@ def magnitude(tensor: torch.Tensor) -> torch.Tensor:
     return wide.abs()
 
 
-def _signed(value: int) -> int:
+def signed(value: int) -> int:
+    """The int64 that equals it modulo 2^64."""
     value &= 2**64 - 1
     return value - 2**64 if value >= 2**63 else value
 
@@ -199,7 +204,7 @@ def blocked(tensor: torch.Tensor, block) -> torch.Tensor:
     return tensor.reshape(*grid, math.prod(block))
 
 
-def slabs(shape, height: int, elements: int = 2**22):
+def slabs(shape, height: int, elements: int = 2**20):
     """Slices of the first axis, of whole `height`s and about so many elements: what is made of each stays small."""
     step = max(elements // max(math.prod(shape[1:]) * height, 1), 1) * height
     return [slice(start, min(start + step, shape[0])) for start in range(0, shape[0], step)]

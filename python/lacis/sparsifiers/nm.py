@@ -58,7 +58,7 @@ class NM(Sparsifier):
         height = self.m if self.both else 1
         if torch.compiler.is_compiling():
             return self._mask(tensor)
-        return torch.cat([self._mask(tensor[part]) for part in slabs(tensor.shape, height, 2**20)])
+        return torch.cat([self._mask(tensor[part]) for part in slabs(tensor.shape, height)])
 
     def _mask(self, tensor):
         scores = magnitude(tensor) if self.rank == "abs" else _signed(tensor)

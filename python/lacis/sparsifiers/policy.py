@@ -75,6 +75,27 @@ class Policy(Sparsifier):
         """
         raise NotImplementedError(f"'{type(self).__name__}' has no change(self, view)")
 
+    def select(self, view) -> tuple[torch.Tensor, int] | None:
+        """All that `change` says in one mask: bool [view.total] of the places afterwards, and how many they are.
+
+        That number follows from counts alone, so no GPU is waited for where `keep` and `grow` have lengths that only
+        the device knows. None where `change` is to be asked.
+        """
+        return None
+
+    def repeats(self, step: int):
+        """What the operations of an update depend on beside the `View`: updates with equal answers do the same ones.
+
+        They are captured in a CUDA graph then, so they may read `view.seed` by `view.hashed` and `view.keys` alone,
+        not `view.step`, and the device is not waited for. None where that is not so.
+        """
+        return None
+
+    def knows(self, method: str) -> bool:
+        """Does `method` speak for all that says what changes? Not where a subclass has another of them, but not it."""
+        said = ("change", "select", "initial", method)
+        return method in vars(next(each for each in type(self).__mro__ if any(name in vars(each) for name in said)))
+
     def initial(self, view, grow: torch.Tensor) -> torch.Tensor:
         """The values of the places that come, a row for each: 0."""
         return view.values.new_zeros(len(grow), *view.values.shape[1:])

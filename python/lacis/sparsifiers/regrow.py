@@ -95,13 +95,26 @@ class Regrow(Policy):
         missing = wanted - count
         if self.grow == "random":
             empty = view.empty()
-            best = keep_largest(among(hashed(view.total, view.seed, empty.device), empty), missing)
+            best = keep_largest(among(view.keys(view.total), empty), missing)
             return indices(kept, count), empty[indices(best, min(missing, len(empty)))]
-        gone = indices(~kept, view.count - count)
-        best = keep_largest(_free_keys(view, gone), min(missing, len(gone) + view.candidates.count))
-        again = best[view.positions[gone]]
-        kept = kept.index_fill(0, gone[again], True)
+        best, _ = _freely(view, kept, count, missing)
+        kept = kept | best[view.positions]
         return kept.nonzero().reshape(-1), best.index_fill(0, view.positions, False).nonzero().reshape(-1)
+
+    def select(self, view):
+        if self.grow == "random" or self.per == "row":
+            return None
+        wanted = keep_count(view.total, self.sparsity)
+        count = min(view.count, wanted - round(self._share_at(view.step) * wanted))
+        kept = keep_largest(_sizes(view), count)
+        best, grown = _freely(view, kept, count, wanted - count)
+        return best.index_put((view.positions,), best[view.positions] | kept), count + grown
+
+    def repeats(self, step):
+        if self.per == "row":
+            return None
+        now = self.at(step)
+        return now.sparsity, self._share_at(step), self.grow, self.candidates, self.values
 
     def _change_of_rows(self, view, rows, wanted, exchanged):
         quota = view.rows.new_full((rows,), wanted - exchanged)
@@ -133,7 +146,7 @@ class Regrow(Policy):
             return view.values.new_full((len(grow), *view.values.shape[1:]), value)
         size = math.prod(view.values.shape[1:])
         at = grow[:, None] * size + torch.arange(size, device=grow.device)
-        keys = hashed(view.total * size, view.seed + 1, grow.device).at(at.reshape(-1))
+        keys = view.keys(view.total * size, 1).at(at.reshape(-1))
         uniform = keys.double() / 2**63 * value[1]  # keys go from -2**63 to 2**63
         return uniform.to(view.values.dtype).reshape(len(grow), *view.values.shape[1:])
 
@@ -153,6 +166,13 @@ def _norms(view) -> torch.Tensor:
 
 def _sizes(view):
     return magnitudes(view.values if view.block is None else _norms(view))
+
+
+def _freely(view, kept: torch.Tensor, count: int, missing: int) -> tuple[torch.Tensor, int]:
+    """Which places come, of those that are gone and of candidates, bool [view.total]; and how many."""
+    gone = indices(~kept, view.count - count)
+    grown = min(missing, len(gone) + view.candidates.count)
+    return keep_largest(_free_keys(view, gone), grown), grown
 
 
 def _free_keys(view, gone: torch.Tensor) -> Keys:

@@ -10,7 +10,7 @@ import math
 
 import torch
 
-from .choose import hashed, unblocked
+from .choose import Keys, hashed, unblocked
 
 
 class Candidates:
@@ -57,6 +57,7 @@ class View:
     candidates: Candidates | None = None
     state: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)  # a row for each place; they follow it
     policy_seed: int = 0
+    seed_on_device: torch.Tensor | None = None  # int64 scalar, `seed` modulo 2^64: of an update that is done again
 
     @property
     def count(self) -> int:
@@ -81,12 +82,16 @@ class View:
     @functools.cached_property
     def seed(self) -> int:
         """A number that follows from the policy's seed, the name and the step: the same on every rank and run."""
-        text = f"{self.policy_seed}:{self.name}:{self.step}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+        return seed_of(self.policy_seed, self.name, self.step)
 
     def hashed(self, positions: torch.Tensor, salt: int = 0) -> torch.Tensor:
         """int64 for each of `positions`: look random, follow from `seed`, and are the same on every device."""
-        return hashed(self.total, self.seed + salt, positions.device).at(positions)
+        return self.keys(self.total, salt).at(positions)
+
+    def keys(self, count: int, salt: int = 0) -> Keys:
+        """`hashed` of positions below `count`."""
+        seed = self.seed if self.seed_on_device is None else self.seed_on_device
+        return hashed(count, seed + salt, self.positions.device)
 
     def empty(self) -> torch.Tensor:
         """int64: the places that are not stored, ascending."""
@@ -105,3 +110,9 @@ class View:
         rows = self.values.new_zeros(self.total, *self.values.shape[1:])
         rows[self.positions] = self.values
         return rows.reshape(self.shape) if self.block is None else unblocked(rows, self.block, self.shape)
+
+
+def seed_of(policy_seed: int, name: str, step: int) -> int:
+    """The seed of an update: a number below 2^64 for each policy's seed, weight and step."""
+    text = f"{policy_seed}:{name}:{step}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")

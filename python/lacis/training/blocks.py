@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import torch
 
 from ..patterns.places import Places, axes_of, flat_numbers
+from .decision import Decision
 
 
 class Blocks:
@@ -24,12 +26,14 @@ class Blocks:
         found = rows.new_zeros(len(self.positions), math.prod(self.block))
         return found.index_put((self.owner, self.inside), rows.reshape(-1))
 
-    def entries(self, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor):
-        """What is kept, grows, and begins the grown, of entries: kept blocks have those they had, others all."""
+    def entries(self, decision: Decision) -> Decision:
+        """The decision of entries: kept blocks have those they had, others all."""
+        keep, grow, initial = decision.keep, decision.grow, decision.initial
         is_kept = torch.zeros(len(self.positions), dtype=torch.bool, device=keep.device).index_fill(0, keep, True)
         shape, elements = self.places.shape, torch.arange(math.prod(self.block), device=grow.device)
         first, within = axes_of(grow, shape, self.block), axes_of(elements, self.block, None)
         axes = [(a[:, None] + b[None, :]).reshape(-1) for a, b in zip(first, within)]
         sound = torch.stack([axis < size for axis, size in zip(axes, shape)]).all(0)
         numbers, order = flat_numbers([axis[sound] for axis in axes], shape, None).sort()
-        return is_kept[self.owner].nonzero().reshape(-1), numbers, initial.reshape(-1)[sound][order]
+        kept = is_kept[self.owner].nonzero().reshape(-1)
+        return dataclasses.replace(decision, keep=kept, grow=numbers, initial=initial.reshape(-1)[sound][order])

@@ -9,7 +9,7 @@ from ..errors import DataError
 from ..nn import Probe
 from ..operators import OPERATORS
 from ..sparsifiers import Candidates
-from ..sparsifiers.choose import among, blocked, hashed, keep_largest
+from ..sparsifiers.choose import among, blocked, keep_largest
 from ..sparsifiers.entries_first import indices
 
 
@@ -53,8 +53,8 @@ class Collector:
         )
         return y + operator.output(zeros.to(y.dtype), *args)
 
-    def found(self, view, group=None) -> Candidates:
-        """The gradient at the candidates, the mean over the ranks of `group`. Raises `DataError` where none arrived."""
+    def arrived(self, group=None) -> torch.Tensor:
+        """The gradient at all places, the mean over the ranks of `group`. Raises `DataError` where none arrived."""
         if self._leaf is None or self._leaf.grad is None:
             raise DataError(
                 f"'{self.layer.name}': no gradient of its empty places has arrived; between the step before an update "
@@ -65,6 +65,10 @@ class Collector:
             grad = grad.clone()
             torch.distributed.all_reduce(grad, group=group)
             grad /= torch.distributed.get_world_size(group)
+        return grad
+
+    def candidates(self, grad: torch.Tensor, view) -> Candidates:
+        """What may grow, by the gradient at all places."""
         rows = grad.reshape(-1) if view.block is None else blocked(grad, view.block).reshape(view.total, -1)
         return Candidates(rows, view, None if self.share is None else lambda: self._some(view))
 
@@ -72,5 +76,4 @@ class Collector:
         """The share of the empty places that the seed chooses for this update."""
         positions = view.empty()
         count = round(self.share * len(positions))
-        keys = hashed(view.total, view.seed + 2, positions.device)
-        return positions[indices(keep_largest(among(keys, positions), count), count)]
+        return positions[indices(keep_largest(among(view.keys(view.total, 2), positions), count), count)]

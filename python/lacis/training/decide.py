@@ -7,27 +7,44 @@ import torch
 
 from ..errors import DataError, Error
 from ..sparsifiers import Policy, View
+from ..sparsifiers.entries_first import indices
+from .decision import Decision, Next
 from .layer import Look
 
-Decision = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
-
-def decide(look: Look, sparsifier, group=None) -> Decision:
+def decide(look: Look, sparsifier, group=None) -> Decision | Next:
     """Which places stay and which come, ascending, and the values that come; in a group what its first rank says.
 
     Raises what the sparsifier does, with the weight's name.
     """
     try:
-        decision = _chosen(look.view, sparsifier)
+        is_alone = group is None or torch.distributed.get_world_size(group) < 2
+        if is_alone and look.takes_next and (selected := _selected(look.view, sparsifier.at(look.view.step))):
+            return selected
+        keep, grow, initial = _chosen(look.view, sparsifier)
     except Error as error:
         raise type(error)(f"'{look.layer.name}': {type(sparsifier).__name__}: {error.message}") from error
-    if group is None or torch.distributed.get_world_size(group) < 2:
-        return decision
-    source = torch.distributed.get_global_rank(group, 0)
-    return tuple(_sent(tensor, source, group) for tensor in decision)
+    if not is_alone:
+        source = torch.distributed.get_global_rank(group, 0)
+        keep, grow, initial = (_sent(tensor, source, group) for tensor in (keep, grow, initial))
+    return Decision(keep, grow, initial, len(keep) < look.view.count or len(grow) > 0)
 
 
-def _chosen(view: View, sparsifier) -> Decision:
+def _selected(view: View, sparsifier) -> Next | None:
+    """What the mask of a policy says, where lengths are known to the device alone; None where it has none."""
+    if _on_host(view.positions) or not isinstance(sparsifier, Policy) or not sparsifier.knows("select"):
+        return None
+    if (selected := sparsifier.select(view)) is None:
+        return None
+    mask, count = selected
+    positions = indices(mask, count)
+    places = torch.arange(view.count, device=mask.device)
+    stored = places.new_full((view.total,), -1).index_copy_(0, view.positions, places)[positions]
+    source = torch.where(stored < 0, view.count + torch.arange(count, device=mask.device), stored)
+    return Next(positions, source, sparsifier.initial(view, positions).to(view.values.dtype))
+
+
+def _chosen(view: View, sparsifier) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     keep, grow = sparsifier.at(view.step).change(view)
     _check("keep", keep, view.count, view)
     _check("grow", grow, view.total, view)

@@ -14,7 +14,11 @@ from ..patterns.room import may_have_room
 from ..sparsifiers import Sparsifier, View
 from .blocks import Blocks
 from .collector import Collector
+from .decision import Decision
 from .move import Move
+
+
+EVERYWHERE = None  # beside the names of parts: the gradient at all places
 
 
 class Layer:
@@ -73,6 +77,16 @@ class Layer:
             if may_have_room(part.format):
                 part.keep_room(True)
 
+    def held(self) -> list[torch.Tensor] | None:
+        """The tensors that an update writes where they lie; None where it does more than write into tensors."""
+        return None if self.state or self.keeps_room else [*self.weight.parameters(), *self.weight.buffers()]
+
+    def note_written(self, uneven: tuple[bool, ...]) -> None:
+        """Something else than torch wrote another pattern of the same sizes, and its values, into `held()`."""
+        for values in self.values.values():
+            values.grad = None
+        self.weight.follow_graph(uneven)
+
     def attached(self, copies) -> None:
         """From now on updates change it, and these counterparts in copies of the model."""
 
@@ -88,19 +102,31 @@ class Layer:
         """What its policy sees, without gradients."""
         return Look(self, self.policy, 0)
 
-    def look(self, sparsifier: Sparsifier, step: int, group=None) -> Look:
-        """What a sparsifier sees of the weight; a gradient it reads must be there. Raises `DataError`."""
+    def arrived(self, sparsifier: Sparsifier, group=None) -> dict[str | None, torch.Tensor]:
+        """The gradients that a sparsifier reads: by part, and `EVERYWHERE`. Raises `DataError` where one is missing."""
         reads = getattr(sparsifier, "reads", frozenset())
-        look = Look(self, sparsifier, step)
-        if "grad" in reads:
-            look.view.grad = look.rows(self._gradients(sparsifier))
+        found = self._gradients(sparsifier) if "grad" in reads else {}
         if "candidates" in reads:
             if self.collector is None or sparsifier is not self.policy:
                 raise DataError(
                     f"'{self.name}': {type(sparsifier).__name__} reads the gradient of empty places, which the passes "
                     "before an update collect for the policy of the schedule alone; give it to sparsify()"
                 )
-            look.view.candidates = self.collector.found(look.view, group)
+            found = {**found, EVERYWHERE: self.collector.arrived(group)}
+        return found
+
+    def look(self, sparsifier: Sparsifier, step: int, group=None) -> Look:
+        """What a sparsifier sees of the weight; a gradient it reads must be there. Raises `DataError`."""
+        return self.look_with(sparsifier, step, self.arrived(sparsifier, group))
+
+    def look_with(self, sparsifier: Sparsifier, step: int, arrived: dict[str | None, torch.Tensor]) -> Look:
+        """`look` with the gradients that `arrived` answers, or others of the same sizes."""
+        look, of_parts = Look(self, sparsifier, step), dict(arrived)
+        everywhere = of_parts.pop(EVERYWHERE, None)
+        if of_parts:
+            look.view.grad = look.rows(of_parts)
+        if everywhere is not None:
+            look.view.candidates = self.collector.candidates(everywhere, look.view)
         for name, array in self.state.items():
             if len(array) != look.view.count:
                 raise DataError(
@@ -124,6 +150,11 @@ class Layer:
 
 class Look:
     """A weight at one moment: its pattern, its places as they are stored, and the view of a sparsifier."""
+
+    @property
+    def takes_next(self) -> bool:
+        """Can it be told all places that come next, of which only the device knows which are new?"""
+        return self.blocks is None
 
     def __init__(self, layer: Layer, sparsifier: Sparsifier, step: int):
         self.layer, self.packed = layer, layer.weight.packed()
@@ -156,9 +187,7 @@ class Look:
 
     def moved(self, decision, resize: bool):
         """What writes a decision and takes followers along, made and ready; None where it changes nothing."""
-        if len(decision[0]) == self.view.count and not len(decision[1]):
-            return None
-        return Move(self, *decision, resize, self.layer.keeps_room)
+        return Move(self, decision, resize, self.layer.keeps_room) if decision.changes else None
 
     def fitted(self):
         """What writes the pattern that it has into storage as long as it needs; None where that is so."""
@@ -166,4 +195,5 @@ class Look:
             return None
         device = self.places.positions.device
         none = torch.empty(0, dtype=torch.int64, device=device)
-        return Move(self, torch.arange(self.view.count, device=device), none, self.view.values[:0], True, False)
+        stays = Decision(torch.arange(self.view.count, device=device), none, self.view.values[:0], False)
+        return Move(self, stays, resize=True, room=False)

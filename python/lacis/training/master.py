@@ -30,6 +30,9 @@ class MasterLayer(Layer):
     def dense(self) -> torch.nn.Parameter:
         return self.built.forwards[0].weight
 
+    def held(self) -> None:
+        return None
+
     def attached(self, copies) -> None:
         for master in (self.master, *copies):
             master.is_chosen_anew = self.policy is None
@@ -70,6 +73,8 @@ class MasterLayer(Layer):
 class MasterLook:
     """A dense weight at one moment, as a policy sees it."""
 
+    takes_next = False  # it keeps places of its own: see `kept`
+
     def __init__(self, layer: MasterLayer, sparsifier: Sparsifier, step: int):
         self.layer, places = layer, layer.master.places
         self._shape, self._block = places.shape, places.block
@@ -95,7 +100,7 @@ class MasterLook:
 
     def moved(self, decision, resize: bool) -> MasterMove | None:
         """What writes a decision, made and ready; None where it keeps the places that are kept."""
-        keep, before = decision[0], self.layer.master.positions
+        keep, before = decision.keep, self.layer.master.positions
         if len(keep) == len(before) and keep.device.type == "cpu" and torch.equal(keep, before):
             return None
         if len(keep) != len(before) and not resize:

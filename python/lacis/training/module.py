@@ -40,6 +40,9 @@ class ModuleFollower:
                 "entries; copy the model, or load its state dict, before attach()"
             )
 
+    def held_for(self, layer) -> None:
+        """None: `check` waits for the device."""
+
     def moved(self, move) -> list:
         """The call that writes the next pattern of a weight, made and ready."""
         return [move.follow(self.weights[move.layer.name])]

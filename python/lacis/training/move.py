@@ -16,24 +16,22 @@ from ..patterns.room import may_have_room, with_room
 
 
 class Move:
-    """The next pattern of a weight: `keep` of its places stay, `grow` come with the values `initial`.
+    """The next pattern of a weight, as a decision says.
 
     Nothing has changed until `write`. `rows` takes any numbers of entries along: those of entries that stay go with
     them, those that come have `fresh` ones.
     """
 
-    def __init__(self, look, keep: torch.Tensor, grow: torch.Tensor, initial: torch.Tensor, resize: bool, room: bool):
+    def __init__(self, look, decision, resize: bool, room: bool):
         self.layer, self._before = look.layer, look.places
-        self._places_grown = len(grow)
-        if look.blocks is not None:
-            self._state = _merged(look.view.positions, keep, grow)[1]
-            keep, grow, initial = look.blocks.entries(keep, grow, initial)
         before, weight = look.places, self.layer.weight
-        positions, self._source = _merged(before.positions, keep, grow)
-        if look.blocks is None:
-            self._state = self._source
-        self._grown, self._initial = len(grow), initial.reshape(len(grow), before.width)
-        self.pattern, self.places = place_pattern(weight.format, before.shape, positions, before.block)
+        chosen = decision.after(look.view.positions)
+        self._state = _first_of(chosen.source, look.view.count)
+        if look.blocks is not None:
+            chosen = look.blocks.entries(decision).after(before.positions)
+        self._source, self._fresh = chosen.source, _first_of(chosen.source, len(before.positions))
+        self._initial = chosen.initial.reshape(-1, before.width)
+        self.pattern, self.places = place_pattern(weight.format, before.shape, chosen.positions, before.block)
         self.pattern.uneven = weight.described().pattern.uneven  # what schedules are told stays, without a wait
         if room:
             self._keep_room()
@@ -71,8 +69,9 @@ class Move:
     def along(self, values: dict[str, torch.Tensor], fresh: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
         """Numbers of the stored places before, by part, at the stored places afterwards; `fresh` where they grow."""
         rows = self._before.gather(values)
-        fresh = rows.new_zeros(self._grown, rows.shape[1]) if fresh is None else fresh.to(rows.dtype)
-        return self.places.scatter(torch.cat([rows, fresh])[self._source])
+        if fresh is None:
+            return self.places.scatter(torch.cat([rows, rows.new_zeros(1, rows.shape[1])])[self._fresh])
+        return self.places.scatter(torch.cat([rows, fresh.to(rows.dtype)])[self._source])
 
     def along_new(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """`along`, where what grows begins as the values do."""
@@ -84,8 +83,7 @@ class Move:
         return lambda: weight.take(replacements, self.pattern)
 
     def _state_of(self, array: torch.Tensor) -> torch.Tensor:
-        grown = array.new_zeros(self._places_grown, *array.shape[1:])
-        return torch.cat([array, grown])[self._state]
+        return torch.cat([array, array.new_zeros(1, *array.shape[1:])])[self._state]
 
     def write(self) -> None:
         """Put the pattern and its values into the weight."""
@@ -93,15 +91,6 @@ class Move:
         self.layer.state.update(self._arrays)
 
 
-def _merged(positions: torch.Tensor, keep: torch.Tensor, grow: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """The next positions, ascending, and where each comes from: an old index, or the old count + an index of `grow`.
-
-    All three are ascending.
-    """
-    old = positions[keep]
-    old_at = torch.searchsorted(grow, old) + torch.arange(len(old), device=old.device)
-    grown_at = torch.searchsorted(old, grow) + torch.arange(len(grow), device=old.device)
-    joined, source = (positions.new_empty(len(keep) + len(grow)) for _ in range(2))
-    joined[old_at], joined[grown_at] = old, grow
-    source[old_at], source[grown_at] = keep, len(positions) + torch.arange(len(grow), device=old.device)
-    return joined, source
+def _first_of(source: torch.Tensor, count: int) -> torch.Tensor:
+    """`source` where all that comes has one row: that behind the `count` places before."""
+    return source.clamp(max=count)

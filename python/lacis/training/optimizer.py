@@ -88,6 +88,11 @@ class OptimizerFollower:
             return {}
         return trial.state[like]
 
+    def held_for(self, layer) -> list[torch.Tensor]:
+        """What `moved` has written for a weight, each where it lies."""
+        states = [(values, self.optimizer.state.get(values, {})) for values in layer.values.values()]
+        return [held for values, state in states for held in state.values() if follows(held, values.shape)]
+
     def moved(self, move) -> list:
         """Calls that write the next state of a weight, each made and ready."""
         states = {name: self.optimizer.state.get(values, {}) for name, values in move.layer.values.items()}

@@ -10,6 +10,7 @@ from ..nn import require_equal_patterns
 from ..sparsifiers import Sparsifier
 from .decide import decide
 from .layer import Layer
+from .replay import Replays
 
 _NEVER = float("inf")
 
@@ -46,6 +47,7 @@ class Updates:
         self._count = 0
         self._model, self._layers, self.followers = model, layers, list(followers)
         self._group, self._resize = group, resize
+        self._replays = Replays()
         self._ended: str | None = None
         self._policies = [layer for layer in layers if layer.policy is not None]
         self._observing = [layer for layer in layers if layer.observes]
@@ -89,14 +91,20 @@ class Updates:
         """Have each weight take what a sparsifier says, as a whole or not at all; is any pattern another one now?"""
         if not asked:
             return False
-        moves = []
+        moves, replays = [], []
         for layer, sparsifier in asked:
             for follower in self.followers:
                 follower.check(layer)
+            replay = None
+            if self._group is None:
+                replay = self._replays.ready(layer, sparsifier, step, self.followers, self._resize)
+            if replay is not None:
+                replays.append(replay)
+                continue
             look = layer.look(sparsifier, step, self._group)
             decision = decide(look, sparsifier, self._group)
             moves.append(look.moved(decision, self._resize))
-        return self._write([move for move in moves if move is not None])
+        return self._write([move for move in moves if move is not None], replays)
 
     def fit(self, layer: Layer) -> None:
         """Give the room of a weight back, and that of what follows it."""
@@ -108,13 +116,14 @@ class Updates:
             for part in layer.weight._parts():
                 part.keep_room(False)
 
-    def _write(self, moves: list) -> bool:
-        """Put in what was made and checked, with all that follows; is there any?"""
+    def _write(self, moves: list, replays: list = ()) -> bool:
+        """Put in what was made and checked, with all that follows, and run what was captured; is there any?"""
         writes = [write for follower in self.followers for move in moves for write in follower.moved(move)]
         with torch.no_grad():
             for write in [*(move.write for move in moves), *writes]:
                 write()
-        return bool(moves)
+            self._replays.run(replays)
+        return bool(moves or replays)
 
     def state_dict(self) -> dict:
         """The number of steps, and the arrays of the policies by name of the weight: plain tensors.

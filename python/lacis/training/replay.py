@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Updates that do the same operations again, on other numbers: captured in a CUDA graph, later ones are one launch.
+
+An update is some thousand small operations, which the host takes longer to launch than a GPU to do. None of them waits
+for the device where a policy keeps its counts (`Policy.repeats`), and all that is written lies where it lay.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..nn.sharded import is_sharded
+from ..patterns.capturing import is_captured
+from ..sparsifiers import Policy
+from ..sparsifiers.choose import signed
+from ..sparsifiers.view import seed_of
+from .decide import decide
+from .graph import Lane
+
+_LANES = 4  # graphs that run at a time, for some of their steps have one thread block; each keeps memory of its own
+_PLACES = 2**20  # temporaries take about 200 bytes for each place of a weight: 0.2 GB for so many, kept by each lane
+_BYTES = 2**26  # and about eight times the bytes of the values
+
+
+class Replays:
+    """The captured updates of the weights of a model: for each weight those of the last kind that was seen."""
+
+    def __init__(self):
+        self._found: dict[str, Replay] = {}
+        self._lanes: list[Lane] = []
+        self._inputs: dict[tuple, torch.Tensor] = {}
+
+    def ready(self, layer, sparsifier, step: int, followers, resize: bool) -> Replay | None:
+        """The update, which cannot fail; None where it is to be done step by step. Raises as `Layer.arrived`."""
+        kind = _kind_of(layer, sparsifier, step, followers)
+        if kind is None:
+            return None
+        arrived = layer.arrived(sparsifier)
+        if not all(_is_on_gpu(grad) for grad in arrived.values()):
+            return None
+        kind += (resize, *((name, grad.shape, grad.dtype) for name, grad in arrived.items()))
+        known = self._found.get(layer.name)
+        if known is None or known.kind != kind:  # the first of a kind makes what later ones find
+            self._found[layer.name] = Replay(layer, kind)
+            return None
+        if not known.is_tried:
+            lane = self._lane(layer.weight.device)
+            inputs = {name: self._input(lane, name, grad) for name, grad in arrived.items()}
+            known.capture(lane, inputs, sparsifier, step, followers, resize)
+        if known.graph is None:
+            return None
+        known.prepare(arrived, sparsifier, step, followers)
+        return known
+
+    def run(self, replays: list[Replay]) -> None:
+        """Do these updates, several at a time."""
+        lanes = [lane for lane in self._lanes if any(each.lane is lane for each in replays)]
+        for lane in lanes:
+            with lane.follows():
+                for each in replays:
+                    if each.lane is lane:
+                        each.run()
+        for lane in lanes:
+            lane.join()
+        for each in replays:
+            each.note()
+
+    def _lane(self, device: torch.device) -> Lane:
+        """The lane on which the fewest weights are."""
+        mine = [lane for lane in self._lanes if lane.device == device]
+        if len(mine) < _LANES:
+            self._lanes.append(Lane(device))
+            return self._lanes[-1]
+        return min(mine, key=lambda lane: sum(each.lane is lane for each in self._found.values()))
+
+    def _input(self, lane: Lane, name: str | None, grad: torch.Tensor) -> torch.Tensor:
+        """Where the graphs of a lane, one after another, find a gradient of this size."""
+        key = id(lane), name, grad.shape, grad.dtype
+        if key not in self._inputs:
+            self._inputs[key] = torch.empty_like(grad, memory_format=torch.contiguous_format)
+        return self._inputs[key]
+
+
+class Replay:
+    """A kind of update of a weight. Its graph reads gradients from `inputs`, and all else from where it lies."""
+
+    def __init__(self, layer, kind: tuple):
+        self.layer, self.kind, self.is_tried = layer, kind, False
+        self.lane: Lane | None = None
+        self.graph = None
+
+    def capture(self, lane: Lane, inputs, sparsifier, step: int, followers, resize: bool) -> None:
+        """Make the graph, which does not run, or find that there can be none."""
+        layer, self.is_tried = self.layer, True
+        self.lane, self._inputs = lane, inputs
+        self._seed = torch.zeros((), dtype=torch.int64, device=lane.device)
+        self._uneven = layer.weight.described().pattern.uneven
+
+        def work():
+            look = layer.look_with(sparsifier, step, inputs)
+            look.view.seed_on_device = self._seed
+            move = look.moved(decide(look, sparsifier), resize)
+            for write in [move.write, *(write for each in followers for write in each.moved(move))]:
+                write()
+
+        gradients = [(values, values.grad) for values in layer.values.values()]
+        with torch.no_grad():
+            self.graph = lane.captured(work)
+        for values, grad in gradients:
+            values.grad = grad
+
+    def prepare(self, arrived, sparsifier, step: int, followers) -> None:
+        """What the next `run` takes."""
+        self._arrived, self._next_seed = arrived, signed(seed_of(sparsifier.seed, self.layer.name, step))
+        self._followed = [held for each in followers for held in each.held_for(self.layer)]
+
+    def run(self) -> None:
+        """Launch it on the present stream."""
+        for name, held in self._inputs.items():
+            held.copy_(self._arrived[name])
+        self._seed.fill_(self._next_seed)
+        self.graph.replay()
+
+    def note(self) -> None:
+        """Have everybody know of it who looks at a tensor's count of changes."""
+        torch.autograd.graph.increment_version(self._followed)
+        self.layer.note_written(self._uneven)
+        del self._arrived, self._followed
+
+
+def _kind_of(layer, sparsifier, step: int, followers) -> tuple | None:
+    """What must be the same for two updates of a weight to be alike; None where they cannot be captured."""
+    if not isinstance(sparsifier, Policy) or not sparsifier.knows("repeats"):
+        return None
+    repeats = sparsifier.repeats(step)
+    held = [layer.held(), *(each.held_for(layer) for each in followers)]
+    if repeats is None or any(each is None for each in held):
+        return None
+    tensors, device = [tensor for each in held for tensor in each], layer.weight.device
+    if not all(_is_plain(tensor, device) for tensor in tensors) or is_captured(device):
+        return None
+    places = math.prod(layer.weight.packed_shape) // math.prod(sparsifier.block or ())
+    if places > _PLACES or sum(values.nbytes for values in layer.values.values()) > _BYTES:
+        return None
+    lie = tuple((tensor.data_ptr(), tensor.shape, tensor.dtype) for tensor in tensors)
+    return type(sparsifier), repeats, sparsifier.block, lie
+
+
+def _is_on_gpu(tensor: torch.Tensor) -> bool:
+    return tensor.is_cuda and not is_sharded(tensor)
+
+
+def _is_plain(tensor: torch.Tensor, device: torch.device) -> bool:
+    own = type(tensor) in (torch.Tensor, torch.nn.Parameter) and type(tensor.data) is torch.Tensor
+    return own and _is_on_gpu(tensor) and tensor.device == device and not tensor.is_inference()
