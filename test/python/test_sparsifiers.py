@@ -146,7 +146,7 @@ def test_n_of_m_both_ways(shape, rank):
         mine = best[i : i + 4, j : j + 4]
         assert mine.sum(0).max() <= 2 and mine.sum(1).max() <= 2
         assert mine.sum() == min(2 * min(tile.shape), *(min(n, 2) * m for n, m in (tile.shape, tile.shape[::-1])))
-        if rank == "abs" and tile.shape == (4, 4):
+        if rank == "abs" and want.sum() == 8:  # greedy may get stuck at seven, which no mask of eight holds
             assert (tile * mine).sum() >= tile[want[: tile.shape[0], : tile.shape[1]].bool()].sum() - 1e-12
 
 
