@@ -14,6 +14,7 @@ import itertools
 import torch
 
 from .balance import by_list, group_items, spread
+from .constants import on_device
 from .hand_out import hand_out
 
 SHORTEST = 8
@@ -76,7 +77,7 @@ def _ways(steps: torch.Tensor, cost: torch.Tensor, workers: int, cut: int) -> to
 
     The first way cuts nothing, nor does one whose parts would be more than twice as many as workers.
     """
-    ways = torch.tensor(list(itertools.product(LENGTHS, LONG))).to(cost, non_blocking=True)
+    ways = on_device(tuple(itertools.product(LENGTHS, LONG)), cost.dtype, cost.device)
     length, long = ways[:, :, None, None].unbind(1)
     tiles = torch.arange(1, cut + 1, device=steps.device)[:, None]
     share = (tiles * cost.sum() / workers).clamp(min=torch.finfo(torch.float32).tiny)

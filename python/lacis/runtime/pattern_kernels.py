@@ -14,6 +14,7 @@ from ..emit.scatter_units import scatter_units
 from ..patterns import copies
 from ..patterns import group_rows as grouping
 from ..patterns import hand_out as handing
+from ..patterns.constants import on_device
 from . import library
 from .bound import BoundFill
 from .targets import resolve_target
@@ -34,7 +35,7 @@ def _run(text: str, operands: list[torch.Tensor], shape: tuple[int, ...]) -> tor
 def hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: int) -> torch.Tensor:
     """As `lacis.patterns.hand_out.hand_out`, on the device of `cost`."""
     start = torch.zeros(workers, dtype=torch.float64, device=cost.device)
-    counts = torch.tensor(tiles, dtype=torch.int32).to(cost.device, non_blocking=True)
+    counts = on_device(tuple(tiles), torch.int32, cost.device)
     return _run(HAND_OUT, [cost, start, counts], (groups, *cost.shape, max(tiles)))
 
 
