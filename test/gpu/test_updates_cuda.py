@@ -6,6 +6,7 @@ import copy
 import lacis
 import pytest
 import torch
+from lacis.training.graph import Lane
 from lacis.training.replay import Replays
 from test_tile_schedules_cuda import check
 
@@ -188,3 +189,15 @@ def test_a_moved_state_ends_a_captured_update():
         mask = model[0].weight.packed().pattern.to_mask()
         assert not model[0].weight.packed().with_values(state["exp_avg"].clone()).to_dense()[~mask].any()
     model[0].weight.validate()
+
+
+def test_a_capture_that_fails_leaves_torch_as_it_was():
+    x = torch.ones(4, device="cuda")
+    lane = Lane(x.device)
+    assert lane.captured(lambda: x.add_(x.sum().item())) is None
+    assert torch.randn(8, device="cuda").isfinite().all() and x.tolist() == [1.0] * 4
+    graph = lane.captured(lambda: x.add_(1))
+    with lane.follows():
+        graph.replay()
+    lane.join()
+    assert x.tolist() == [2.0] * 4

@@ -34,7 +34,7 @@ class Lane:
 
     def captured(self, work) -> UpdateGraph | None:
         """The graph of `work`, which has not run; None where something in it cannot be captured."""
-        graph, collects = UpdateGraph(), gc.isenabled()
+        graph, collects, is_whole = UpdateGraph(), gc.isenabled(), False
         gc.disable()  # what it frees may be another graph, which cannot be freed meanwhile
         try:
             with self.follows(), made_in_graphs():
@@ -43,10 +43,19 @@ class Lane:
                     work()
                 finally:
                     graph.capture_end()
+                    is_whole = True
         except Exception:  # eager steps say what is wrong, if anything is
+            if not is_whole:
+                self._recover()
             return None
         finally:
             self.join()
             if collects:
                 gc.enable()
         return graph
+
+    def _recover(self) -> None:
+        """A capture that the driver ended leaves torch's generator and memory pool captured: take others."""
+        self._pool = torch.cuda.graph_pool_handle()
+        generator = torch.cuda.default_generators[self.device.index]
+        generator.graphsafe_set_state(generator.clone_state())

@@ -19,9 +19,9 @@ from ..sparsifiers.view import seed_of
 from .decide import decide
 from .graph import Lane
 
-_LANES = 4  # graphs that run at a time, for some of their steps have one thread block; each keeps memory of its own
-_PLACES = 2**20  # temporaries take about 200 bytes for each place of a weight: 0.2 GB for so many, kept by each lane
-_BYTES = 2**26  # and about eight times the bytes of the values
+_LANES = 16  # graphs that run at a time: some of their steps have one thread block, a GPU room for many
+_ALL = 2**30  # bytes of temporaries that all lanes may keep, each those of its largest graph
+_LARGEST = 2**29  # and one graph: a weight that needs more is large enough to be updated by steps
 
 
 class Replays:
@@ -30,6 +30,7 @@ class Replays:
     def __init__(self):
         self._found: dict[str, Replay] = {}
         self._lanes: list[Lane] = []
+        self._largest = 1  # bytes
         self._inputs: dict[tuple, torch.Tensor] = {}
 
     def ready(self, layer, sparsifier, step: int, followers, resize: bool) -> Replay | None:
@@ -46,7 +47,7 @@ class Replays:
             self._found[layer.name] = Replay(layer, kind)
             return None
         if not known.is_tried:
-            lane = self._lane(layer.weight.device)
+            lane = self._lane(layer.weight.device, _temporaries(layer, sparsifier))
             inputs = {name: self._input(lane, name, grad) for name, grad in arrived.items()}
             known.capture(lane, inputs, sparsifier, step, followers, resize)
         if known.graph is None:
@@ -67,10 +68,11 @@ class Replays:
         for each in replays:
             each.note()
 
-    def _lane(self, device: torch.device) -> Lane:
-        """The lane on which the fewest weights are."""
+    def _lane(self, device: torch.device, size: int) -> Lane:
+        """A lane for a graph that keeps so many bytes: that on which the fewest weights are."""
         mine = [lane for lane in self._lanes if lane.device == device]
-        if len(mine) < _LANES:
+        self._largest = max(self._largest, size)
+        if len(mine) < min(_LANES, _ALL // self._largest):
             self._lanes.append(Lane(device))
             return self._lanes[-1]
         return min(mine, key=lambda lane: sum(each.lane is lane for each in self._found.values()))
@@ -141,11 +143,16 @@ def _kind_of(layer, sparsifier, step: int, followers) -> tuple | None:
     tensors, device = [tensor for each in held for tensor in each], layer.weight.device
     if not all(_is_plain(tensor, device) for tensor in tensors) or is_captured(device):
         return None
-    places = math.prod(layer.weight.packed_shape) // math.prod(sparsifier.block or ())
-    if places > _PLACES or sum(values.nbytes for values in layer.values.values()) > _BYTES:
+    if _temporaries(layer, sparsifier) > _LARGEST:
         return None
     lie = tuple((tensor.data_ptr(), tensor.shape, tensor.dtype) for tensor in tensors)
     return type(sparsifier), repeats, sparsifier.block, lie
+
+
+def _temporaries(layer, sparsifier) -> int:
+    """Bytes: as measured, 200 for each place of the weight, and eight times its values."""
+    places = math.prod(layer.weight.packed_shape) // math.prod(sparsifier.block or ())
+    return 200 * places + 8 * sum(values.nbytes for values in layer.values.values())
 
 
 def _is_on_gpu(tensor: torch.Tensor) -> bool:
