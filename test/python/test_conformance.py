@@ -31,7 +31,7 @@ NAMED = {
     "bsr": lacis.Bsr(16, 16),
     "bcsc": lacis.Bcsc(8, 16),
     "blocked_ell": lacis.BlockedEll(3, 5),
-    "ellpack": Ellpack(),  # four places after Ell: the same kernels in the same dtypes
+    "ellpack": Ellpack(),
     "dense": lacis.Dense(),
     "nest": compose(2, [(16, 16)], [(Ellpack(), (0, 1)), (lacis.Coo(), (2, 3))]),
     "sum": decompose(ell=lacis.Ell(width=4), rest=lacis.Coo()),
@@ -42,27 +42,25 @@ NAMED = {
 LONG = strategies.LONG
 
 
-def has_bias(name, dtype) -> tuple[bool, ...]:
-    """Without a bias or with one, in turns over formats and dtypes; both for each in the long run."""
-    turn = list(NAMED).index(name) + conformance.DTYPES.index(dtype)
-    return (False, True) if LONG else (turn % 2 == 1,)
+def dtype_here(name) -> torch.dtype:
+    """One dtype for each format, in turns; all of them in the long run."""
+    return conformance.DTYPES[list(NAMED).index(name) % len(conformance.DTYPES)]
 
 
-def dtypes_here(name) -> tuple:
-    """Two dtypes in turns over the formats, neighbours, so that one goes with a bias; one for the longest kernels."""
+def has_bias(name) -> tuple[bool, ...]:
+    """Without a bias or with one, in turns, so that each dtype meets both; both for each format in the long run."""
     turn = list(NAMED).index(name)
-    pair = [conformance.DTYPES[n % len(conformance.DTYPES)] for n in (turn - 1, turn)]
-    return tuple(pair[: 1 if name == "three_parts" else 2])
+    return (False, True) if LONG else ((turn + turn // len(conformance.DTYPES)) % 2 == 1,)
 
 
 CASES = list(itertools.product(NAMED, conformance.DTYPES))
-CASES = strategies.mostly_long(CASES, *(case for case in CASES if case[1] in dtypes_here(case[0])))
+CASES = strategies.mostly_long(CASES, *((name, dtype_here(name)) for name in NAMED))
 
 
 @pytest.mark.parametrize("name, dtype", CASES, ids=lambda each: str(each).removeprefix("torch."))
 def test_named_format(name, dtype):
-    conformance.run(NAMED[name], dtype, biases=has_bias(name, dtype))
-    if LONG or (name == "bsr" and dtype == torch.float32):
+    conformance.run(NAMED[name], dtype, biases=has_bias(name))
+    if LONG or name == "bsr":
         conformance.run(NAMED[name], dtype, shapes=[conformance.ALIGNED], biases=[True])
 
 

@@ -43,7 +43,7 @@ def layer(format, dtype, bias: bool, target: str, steps=(), shape=(17, 23)):
 
 @pytest.mark.parametrize("name, dtype", CASES, ids=lambda each: str(each).removeprefix("torch."))
 def test_named_format(name, dtype):
-    for bias in has_bias(name, dtype):
+    for bias in has_bias(name):
         text = assemble(NAMED[name], dtype, bias, "cuda:sm_90a", strict=True)
         assert ".target sm_90a" in text and ".visible .entry" in text
         if dtype == torch.float16:

@@ -229,8 +229,12 @@ class PackedTensor:
             linear = torch.zeros_like(axes[0])
             for axis, length in zip(axes, self.shape):
                 linear = linear * length + axis
-            values = self._values[name].reshape(-1)[valid]
-            dense = dense.index_put((linear[valid],), values, accumulate=part.repeats)
+            values = self._values[name].reshape(-1)
+            if part.has_room:  # whose entries the host does not count
+                beside = torch.cat([dense, dense.new_zeros(1)])
+                linear = torch.where(valid, linear, len(dense))
+                return beside.index_put((linear,), values, accumulate=part.repeats)[:-1].reshape(self.shape)
+            dense = dense.index_put((linear[valid],), values[valid], accumulate=part.repeats)
         return dense.reshape(self.shape)
 
     def to_torch(self) -> torch.Tensor:

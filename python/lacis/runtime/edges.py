@@ -12,6 +12,9 @@ import torch
 from ..capture import Epilogue
 from ..errors import DataError, ScheduleError
 from ..packing import PackedTensor, pack
+from ..patterns.build import for_tensor
+from ..patterns.capturing import is_captured
+from ..patterns.scan import may_be_scanned, scan_pattern, scanned_values
 from ..schedule.edges import check_edge
 from .activation import PackedActivation
 from .call import Call, run
@@ -20,6 +23,7 @@ from .example import run_example
 from .reference import reference
 
 
+_DEVICE = "cuda"  # whose host would wait for the number of entries
 _MATRICES = "products with one matrix run on the entries, as 'linear', 'matmul' and 'addmm'"
 
 
@@ -38,6 +42,7 @@ class Edge:
         self.target = target
         self.strict = strict
         self.kernels: dict[str, Kernel] = {}
+        self._counts: dict[torch.Size, int] = {}  # of stored blocks, where the shape says how many there are
         self.passed = False  # the module was called
         self.products = 0  # how many ran on the entries
         self.ran_dense: list[str] = []  # names of torch's products that ran on the dense tensor
@@ -102,13 +107,32 @@ class Edge:
     def pack(self, x: torch.Tensor) -> torch.Tensor:
         """The entries of a tensor, packed; differentiable in it."""
         rows = _rows(x.dense() if isinstance(x, PackedActivation) else x)
+        recorded = rows if torch.is_grad_enabled() and x.requires_grad else rows.detach()
+        mask = self.mask(rows)
         try:
-            packed = pack(rows.detach(), self.format, self.mask(rows))
+            packed = self._packed(recorded, mask)
         except DataError as error:
             raise DataError(f"'{self.name}': {error.message}", location=self.location) from None
-        if torch.is_grad_enabled() and x.requires_grad:
-            packed = packed.with_values(packed.pattern.gather(rows))
-        return _Pack.apply(x, packed, self)
+        return _Pack.apply(x, packed, mask, self)
+
+    def _packed(self, rows: torch.Tensor, mask: torch.Tensor) -> PackedTensor:
+        """The entries of a matrix; on a GPU with room for as many as there may be, so that the host need not wait."""
+        format = for_tensor(self.format, rows.shape)
+        if rows.device.type == _DEVICE and may_be_scanned(format):
+            pattern, at = scan_pattern(mask, format, self._slots(mask, format))
+            return PackedTensor(pattern, {"": scanned_values(rows, pattern, at)})
+        packed = pack(rows.detach(), format, mask)
+        return packed.with_values(packed.pattern.gather(rows)) if rows.requires_grad else packed
+
+    def _slots(self, mask: torch.Tensor, format) -> int | None:
+        """How many blocks are stored of all matrices of this shape, asked of the first; None where the values say it."""
+        only = self.sparsifiers[0] if len(self.sparsifiers) == 1 else None
+        if only is None or not only.counts or (getattr(only, "block", None) or ()) != format.tile:
+            return None
+        if mask.shape not in self._counts and not is_captured(mask.device):
+            positions = next(iter(scan_pattern(mask, format)[0].storage.values()))
+            self._counts[mask.shape] = int(positions[-1])
+        return self._counts.get(mask.shape)
 
     def product(self, expression: str, packed: PackedTensor, *dense, bias=None) -> torch.Tensor:
         """An einsum with the packed tensor first; the kernels that ran are kept by expression."""
@@ -159,16 +183,16 @@ class _Pack(torch.autograd.Function):
     """From a tensor to its packed form. What no product reads takes its gradient this way."""
 
     @staticmethod
-    def forward(ctx, x, packed, edge):
-        ctx.pattern = packed.pattern
+    def forward(ctx, x, packed, mask, edge):
+        ctx.mask = mask
         ctx.set_materialize_grads(False)
         return PackedActivation(packed, x.shape, edge)
 
     @staticmethod
     def backward(ctx, grad):
         if grad is None:
-            return None, None, None
-        return torch.where(ctx.pattern.to_mask().reshape(grad.shape), grad, 0), None, None
+            return None, None, None, None
+        return torch.where(ctx.mask.reshape(grad.shape), grad, 0), None, None, None
 
 
 class _MaskGradient(torch.autograd.Function):
