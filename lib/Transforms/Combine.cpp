@@ -3,6 +3,8 @@
 /// Brings the partial results of a sum together: the lanes of a warp by exchanges of halves.
 #include "Combine.h"
 
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -19,25 +21,6 @@ std::optional<vector::CombiningKind> lacis::kindOf(Operation *combiner) {
       .Case([](arith::AndIOp) { return vector::CombiningKind::AND; })
       .Case([](vector::ReductionOp reduction) { return reduction.getKind(); })
       .Default([](Operation *) { return std::nullopt; });
-}
-
-/// The operation that adds to sum `number` of those which `loop` carries, behind inner loops, guards and selections.
-static Operation *combinerOf(scf::ForOp loop, unsigned number) {
-  Value value = loop.getBody()->getTerminator()->getOperand(number), carried = loop.getRegionIterArg(number);
-  while (Operation *op = value.getDefiningOp()) {
-    unsigned result = cast<OpResult>(value).getResultNumber();
-    if (auto inner = dyn_cast<scf::ForOp>(op)) {
-      carried = inner.getRegionIterArg(result);
-      value = inner.getBody()->getTerminator()->getOperand(result);
-    } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
-      value = guard.thenBlock()->getTerminator()->getOperand(result);
-    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      value = select.getTrueValue();
-    } else {
-      return llvm::is_contained(op->getOperands(), carried) ? op : nullptr;
-    }
-  }
-  return nullptr;
 }
 
 /// The value that changes no sum, in all lanes of a vector.
@@ -122,7 +105,7 @@ static FailureOr<OwnSums> inlineSum(scf::ForOp loop, Value coordinate) {
   OpBuilder b(loop);
   OwnSums sums;
   for (unsigned number = 0; number < loop.getNumResults(); ++number) {
-    Operation *combiner = combinerOf(loop, number);
+    Operation *combiner = combinerOf(loop.getYieldedValues()[number], loop.getRegionIterArg(number));
     std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
     if (loop->hasAttr("lacis.adds"))
       kind = vector::CombiningKind::ADD;

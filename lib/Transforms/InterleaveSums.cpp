@@ -4,6 +4,7 @@
 ///
 /// A sum waits for its last addition in every round; sums of their own do not wait for one another. The order in which
 /// they are added up depends on the number of rounds alone.
+#include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -34,22 +35,11 @@ bool addsUp(Value value, Value carried, OperationName name) {
 
 /// The operation that adds a round to the value that a loop carries, inside loops and guards too; or null.
 Operation *combinerOf(scf::ForOp loop, unsigned number) {
-  Value value = loop.getYieldedValues()[number], carried = loop.getRegionIterArg(number);
-  while (Operation *op = value.getDefiningOp()) {
-    unsigned result = cast<OpResult>(value).getResultNumber();
-    if (auto inner = dyn_cast<scf::ForOp>(op)) {
-      carried = inner.getRegionIterArg(result);
-      value = inner.getYieldedValues()[result];
-    } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
-      value = guard.thenYield().getOperand(result);
-    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      value = select.getTrueValue();
-    } else {
-      bool adds = llvm::any_of(op->getOperands(), [&](Value v) { return addsUp(v, carried, op->getName()); });
-      return op->getNumOperands() == 2 && adds ? op : nullptr;
-    }
-  }
-  return nullptr;
+  auto adds = [](Operation *op, Value carried) {
+    bool isSum = llvm::any_of(op->getOperands(), [&](Value v) { return addsUp(v, carried, op->getName()); });
+    return op->getNumOperands() == 2 && isSum;
+  };
+  return lacis::combinerOf(loop.getYieldedValues()[number], loop.getRegionIterArg(number), adds);
 }
 
 /// What changes nothing where `combiner` adds it, in all lanes.

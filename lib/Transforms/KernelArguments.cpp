@@ -39,8 +39,10 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     source.part = part.getName().str();
     return source;
   }
-  if (auto walk = tensor.getDefiningOp<WalkOp>())
-    return derived(sourceOf(walk.getSource(), workspaces), walk.getType(), "");
+  if (auto walk = tensor.getDefiningOp<WalkOp>()) {
+    std::string rule = walk.getLeast() ? "least " + std::to_string(*walk.getLeast()) : "";
+    return derived(sourceOf(walk.getSource(), workspaces), walk.getType(), rule);
+  }
   if (auto regroup = tensor.getDefiningOp<RegroupOp>()) {
     std::string capacity = regroup.getCapacity() ? " capacity " + std::to_string(*regroup.getCapacity()) : "";
     return derived(sourceOf(regroup.getSource(), workspaces), regroup.getType(), "regroup" + capacity);

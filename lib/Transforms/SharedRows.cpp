@@ -19,22 +19,20 @@ using arith::CmpIPredicate;
 /// Entries of a share where no step says: a few rows of a weight, and parts of 1 / 128 of what the entries read.
 static constexpr int64_t kShare = 512;
 
-/// The operation that adds to the sum of a product, or null.
-static Operation *combinerOfProduct(linalg::GenericOp product) {
-  Operation *op = product.getBody()->getTerminator()->getOperand(0).getDefiningOp();
-  bool combines = op && op->getNumOperands() == 2 && op->getNumResults() == 1 &&
-                  llvm::is_contained(op->getOperands(), product.getRegionOutputArgs()[0]);
-  return combines && arith::getNeutralElement(op) ? op : nullptr;
+/// The operation that adds to the sum of a product, where shares can begin with its neutral element; or null.
+static Operation *sharedCombiner(linalg::GenericOp product) {
+  Operation *op = combinerOf(product.getBody()->getTerminator()->getOperand(0), product.getRegionOutputArgs()[0]);
+  return op && arith::getNeutralElement(op) ? op : nullptr;
 }
 
 std::string lacis::objectionToParts(linalg::GenericOp product) {
-  return combinerOfProduct(product) ? "" : "its sum is not made by one operation that has a neutral element";
+  return sharedCombiner(product) ? "" : "its sum is not made by one operation that has a neutral element";
 }
 
 SharedRows::SharedRows(linalg::GenericOp root, OpOperand &operand, Letters letters, BlockArgument output,
                        const llvm::StringMap<Value> &sizes)
     : OwnedNest(root, operand, letters, output, sizes), firstLevel(format.getNumBatchLevels()),
-      digits(sharedDigits(format, owned)), combiner(combinerOfProduct(product)) {
+      digits(sharedDigits(format, owned)), combiner(sharedCombiner(product)) {
   LevelWalk walk(loc, tensor, axes);
   for (LevelAttr level : format.getPatternLevels().drop_back(format.getNumTileLevels()))
     for (Digit digit : level.getDigits())

@@ -118,7 +118,7 @@ SizeAttr TensorTable::addLevel(const TensorSource &source, LevelAttr level, unsi
     width = extent.getTrip() ? constant(*extent.getTrip()) : unknown();
     positions = positions.times(width);
   } else if (extent.isLink() && parents.getArgument()) {
-    if (source.rule.empty()) // tiles of an execution layout link to parts of blocks: one slot has several
+    if (source.rule.empty()) // tiles of an execution layout link to parts of blocks, a list of long rows has few entries
       links.push_back({source, *parents.getArgument()});
   } else if (!extent.followsParent() && !extent.isLink()) {
     positions = unknown();

@@ -79,10 +79,11 @@ def test_gradients():
     torch.autograd.gradcheck(lambda x: lacis.einsum("ij,jk->ik", packed, x), [x])
 
 
-def test_the_classes_share_one_launch_on_a_gpu():
+def test_the_classes_share_one_launch_on_a_gpu_and_parts_of_long_rows_have_another():
     packed, x = lacis.pack(rows(), FORMATS["short and long"]), torch.randn(64, 32)
     kernel = lacis.compile("ij,jk->ik", packed, x, target="cuda:sm_90a")
-    assert kernel.asm["ptx"].count(".entry") == 1
+    assert steps.SplitNnz("long.i_long.j", 256) in kernel.steps
+    assert kernel.asm["ptx"].count(".entry") == 2
 
 
 def test_a_row_of_two_parts_is_refused():

@@ -146,6 +146,8 @@ def check_epilogue(epilogue: Epilogue, output, own, sizes, semiring: str, dtype,
 
 # With this many coordinates, 512 bytes for each are more than the second-level cache of a GPU holds.
 _LARGE = 1 << 16
+# With so many entries for each coordinate on the mean, at most a quarter of the coordinates have 256.
+_FEW = 64
 
 
 def hints(letters, operand: PackedTensor | Pattern, kind: str | None = None) -> dict:
@@ -157,12 +159,15 @@ def hints(letters, operand: PackedTensor | Pattern, kind: str | None = None) -> 
     uneven = tuple(letter for letter, flag in zip(letters, flags) if flag)
     large = () if on_cpu else tuple(letter for letter, size in zip(letters, pattern.shape) if size >= _LARGE)
     slots, size = sum(math.prod(part.values_shape) for part in pattern.parts.values()), math.prod(pattern.shape)
+    sizes = dict(zip(letters, pattern.shape))
+    skewed = tuple(letter for letter in uneven if letter in large and slots <= _FEW * sizes[letter])
     eighths = 8 if on_cpu or size == 0 else min(8, max(1, round(8 * slots / size)))
     tf32 = not on_cpu and torch.backends.cuda.matmul.fp32_precision == "tf32"
     filled = tuple(letter for letter, flag in zip(letters, pattern.filled) if flag)
     flags = most_are_empty(pattern.parts.values(), pattern.shape) if on_cpu else ()
     empty = tuple(letter for letter, flag in zip(letters, flags) if flag)
-    known = {"uneven": uneven, "large": large, "filled": filled, "hypersparse": empty, "eighths": eighths, "tf32": tf32}
+    known = {"uneven": uneven, "large": large, "skewed": skewed, "filled": filled, "hypersparse": empty}
+    known |= {"eighths": eighths, "tf32": tf32}
     room = any(part.has_room for part in pattern.parts.values())
     return {**known, "slabs": None if on_cpu else _slabs(operand), "room": room}
 

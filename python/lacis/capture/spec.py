@@ -31,10 +31,10 @@ class KernelSpec:
     letters of the packed operand, in its order, and is computed at the entries of its pattern only.
     `divisible` gives each letter the largest power of two (at most 128) that its size is known to be a multiple of.
     `uneven` has the letters of the packed operand some of whose coordinates have far more entries than most, `large`
-    those with many coordinates, `filled` those most of whose coordinates a level lists, `hypersparse` those most of
-    whose coordinates have no entry; `eighths` of it are stored, rounded, 1 at least; `slabs` is the room of a
-    stage for small stored blocks on tensor cores; `tf32`, that torch lets float32 products take TF32: hints, from which
-    default schedules choose.
+    those with many coordinates, `skewed` those that are both and have few entries on the mean, `filled` those most of
+    whose coordinates a level lists, `hypersparse` those most of whose coordinates have no entry; `eighths` of it are
+    stored, rounded, 1 at least; `slabs` is the room of a stage for small stored blocks on tensor cores; `tf32`, that
+    torch lets float32 products take TF32: hints, from which default schedules choose.
     `scale` is a number, or an operand without letters or with those of the bias.
     A `checked` kernel guards every access, see `LACIS_DEBUG`. A `deterministic` one has no sum that depends on timing.
     `room`: the packed operand's arrays may be longer than its positions count, and what is sampled is 0 there.
@@ -57,6 +57,7 @@ class KernelSpec:
     large: tuple[str, ...] = ()
     filled: tuple[str, ...] = ()
     hypersparse: tuple[str, ...] = ()
+    skewed: tuple[str, ...] = ()
     eighths: int = 8
     slabs: int | None = None
     tf32: bool = False

@@ -108,7 +108,7 @@ class _Writer:
         words = [f'lacis.name = "{operand.name}"']
         if any(c > 1 for c in classes):
             words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
-        for name in ("uneven", "large", "filled", "hypersparse") if operand.format is not None else ():
+        for name in ("uneven", "large", "filled", "hypersparse", "skewed") if operand.format is not None else ():
             flags = [letter in getattr(self.spec, name) for letter in operand.indices]
             if any(flags):
                 words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")

@@ -14,14 +14,21 @@ from .place import fused_keys, place, sort_entries
 from .structure import Structure
 
 
-def companion_arrays(structure: Structure, format: Format | str) -> dict[str, torch.Tensor]:
+def companion_arrays(structure: Structure, format: Format | str, least: int = 0) -> dict[str, torch.Tensor]:
     """The arrays of a companion `format` of a structure, by name: `pos1`, `crd1`, `link2`.
 
     Entries are the stored blocks that are not padding, sorted by the companion's coordinates and then by slot.
     `format` ends, above its stored blocks, with a `link` level, which holds the slot of each position; without one it
     has the order of the structure's own format, which stores entries alone. An array that would be one of the
     structure's is that. The host waits for the device only where levels are padded or an axis of `structure` has
-    several digits: then it must know how many blocks are no padding.
+    several digits: then it must know how many blocks are no padding; and with `least`, of whose first axis coordinates
+    with at least so many entries are there alone.
+
+    >>> from lacis.patterns import Pattern
+    >>> mask = torch.tensor([[True, True], [False, True], [True, True]])
+    >>> pattern = Pattern.from_mask(mask, "(i, j) -> (i : dense, j : compressed)")
+    >>> companion_arrays(pattern.part(), "(i, j) -> (i : compressed, j : compressed, link)", least=2)["crd0"].tolist()
+    [0, 2]
     """
     if isinstance(format, str):
         format = Format.parse(format)
@@ -35,13 +42,17 @@ def companion_arrays(structure: Structure, format: Format | str) -> dict[str, to
             f"a companion has the stored blocks of its format, {structure.format.tile}, not {format.tile}"
         )
     format.require_code("derive")
-    if listed:
+    if listed and not least:
         return _listed(structure, format)
     axes, valid = structure.slot_axes()
     if structure.format.bindings and structure.valid is not None:
         valid = valid & structure.valid  # it lists entries alone
     link = valid.nonzero().reshape(-1)
     axes = [axis[link] for axis in axes]
+    if least:
+        row = axes[format.levels[0].digits[0].axis]
+        kept = (torch.bincount(row) >= least)[row]
+        link, axes = link[kept], [axis[kept] for axis in axes]
     placed = place(format, structure.shape, sort_entries(format, structure.shape, axes, link))
     wide = any(t.dtype == torch.int64 for t in structure.buffers.values()) or placed.largest >= 2**31
     return {name: t.to(torch.int64 if wide else torch.int32) for name, t in placed.buffers.items()}

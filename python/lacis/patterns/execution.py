@@ -4,6 +4,7 @@
 `regroup capacity 12 lines 32 #lacis.format<...>` is an execution layout, `balance by 256 raster 4 groups 16 of regroup
 #lacis.format<...> #lacis.format<...>` are work lists over the panels of one, `balance positions 8 of regroup ...` over
 shares of 8 steps, `balance positions 32 within 640 of regroup ...` over shares of up to 32 steps within 640 columns.
+`least 256 #lacis.format<...>` is a companion index of the rows with at least 256 entries.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .copies import Refill, copy_units, copy_units_again, have_room
+from .derived import companion_arrays
 from .parts import gathered_part_lists, part_lists
 from .pieces import cut_lists
 from .regroup import Regrouped, regroup
@@ -30,7 +32,7 @@ _ROUND = 64  # elements of the dense axis that a round sums over
 
 def is_rule(text: str) -> bool:
     """Is this the text of a rule, and not of a companion's format?"""
-    return text.startswith(("regroup", "balance"))
+    return text.startswith(("regroup", "balance", "least"))
 
 
 def _options(words: list[str]) -> dict[str, int]:
@@ -86,6 +88,12 @@ def execution_layout(structure: Structure, text: str) -> Regrouped:
 def _tile_size(format: Format, axis: int) -> int:
     """How many coordinates of an axis a stored block or a tile has; 0 of a matrix without blocks."""
     return next((level.digits[0].mod for level in format.levels[-2:] if level.digits[0].axis == axis), 1)
+
+
+def long_rows(structure: Structure, text: str) -> dict[str, torch.Tensor]:
+    """The arrays of the companion that a text beginning with `least` names: of the rows with so many entries."""
+    head, mark, format = text.partition("#lacis.format<")
+    return companion_arrays(structure, mark + format, least=_options(head.split())["least"])
 
 
 def line_bytes(text: str) -> int:

@@ -16,7 +16,7 @@ from .batch import below_batch, derived_below
 from .capturing import refuse_capture
 from .check import check_parts
 from .derived import companion_arrays, companion_waits
-from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, without_lines
+from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, long_rows, without_lines
 from .gather import gather
 from .kept import Kept
 from .mask import check_bool
@@ -180,6 +180,8 @@ class Pattern:
             return companion_arrays(self.part(part), text)
         if text.startswith("regroup"):
             return self.layout(text, part).arrays
+        if text.startswith("least"):
+            return long_rows(self.part(part), text)
         return execution_lists(self.part(part), text, self.layout(layout_of_lists(text), part))
 
     def layout(self, text: str, part: str = "") -> Regrouped:

@@ -220,7 +220,7 @@ class EinsumKernel(Kernel):
 
 
 # What a kernel was told that other operands need not share with those that it was compiled for.
-_HINTS = ("divisible", "uneven", "large", "filled", "hypersparse", "eighths", "slabs", "tf32", "checked", "room")
+_HINTS = "divisible uneven large filled hypersparse skewed eighths slabs tf32 checked room".split()
 _lock = threading.Lock()
 _kernels: dict[tuple, Kernel] = {}
 

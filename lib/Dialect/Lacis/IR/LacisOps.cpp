@@ -4,6 +4,7 @@
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Dialect/Lacis/IR/LacisOps.h"
 #include "lacis/Dialect/Lacis/IR/Limits.h"
+#include "lacis/Dialect/Lacis/IR/RowLists.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -297,6 +298,10 @@ LogicalResult PartOp::verify() {
 LogicalResult WalkOp::verify() {
   if (!formatOf(getSource()) || !formatOf(getResult()))
     return emitOpError("needs tensors with a '#lacis.format' encoding");
+  if (!getLeast())
+    return success();
+  if (*getLeast() < 1 || !listsRows(formatOf(getResult())))
+    return emitOpError("'least' is a positive number, of a companion that lists its rows");
   return success();
 }
 

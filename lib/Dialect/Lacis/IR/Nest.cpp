@@ -122,7 +122,7 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
 static bool isOfPart(LoopOp loop, StringRef list) {
   auto function = dyn_cast<func::FuncOp>(loop->getParentOp());
   auto parts = function ? function->getAttrOfType<ArrayAttr>(list) : ArrayAttr();
-  if (!parts)
+  if (!parts || loop->hasAttr("lacis.follows")) // it brings together what shares of the rows have left
     return false;
   std::optional<Case> own = caseOf(loop);
   StringRef name = loop.getName().drop_front(own && !own->name.empty() ? own->name.size() + 1 : 0);
@@ -137,14 +137,30 @@ SmallVector<StringRef> lacis::rowClasses(func::FuncOp function) {
   return parts ? llvm::to_vector(parts.getAsValueRange<StringAttr>()) : SmallVector<StringRef>();
 }
 
+static StringRef caseName(LoopOp loop) {
+  std::optional<Case> own = caseOf(loop);
+  return own ? own->name : StringRef();
+}
+
+/// The nest is no copy of an operand, none of a part, and follows none: its loops have the letters' names.
+static bool hasPlainNames(LoopOp nest) {
+  StringRef prefix = caseName(nest), name = nest.getName().drop_front(prefix.empty() ? 0 : prefix.size() + 1);
+  return !nest->hasAttr("lacis.follows") && !name.split('_').first.contains('.');
+}
+
+LoopOp lacis::lastBeside(LoopOp nest) {
+  if (!isOfPart(nest, "lacis.classes"))
+    return nest;
+  LoopOp last = nest;
+  for (LoopOp loop : nest->getParentRegion()->getOps<LoopOp>())
+    if (caseName(loop) == caseName(nest) && (isOfPart(loop, "lacis.classes") || hasPlainNames(loop)))
+      last = loop;
+  return last;
+}
+
 SmallVector<LoopOp> lacis::classNests(LoopOp last) {
-  auto function = cast<func::FuncOp>(last->getParentOp());
-  auto caseName = [](LoopOp loop) {
-    std::optional<Case> own = caseOf(loop);
-    return own ? own->name : StringRef();
-  };
   SmallVector<LoopOp> found;
-  for (LoopOp loop : function.getBody().getOps<LoopOp>())
+  for (LoopOp loop : last->getParentRegion()->getOps<LoopOp>())
     if (loop == last || (isOfPart(loop, "lacis.classes") && caseName(loop) == caseName(last)))
       found.push_back(loop);
   return found;
@@ -177,26 +193,33 @@ bool lacis::isStateless(LevelLoopOp loop) {
   return formatOf(loop.getTensor()).getLevels()[loop.getLevel()].getCoordinate().isStateless();
 }
 
-Operation *lacis::combinerOf(Operation *loop) {
-  if (loop->getNumResults() != 1)
-    return nullptr;
-  auto yielded = [](Operation *op) { return op->getRegion(0).front().getTerminator()->getOperand(0); };
-  auto carriedBy = [](Operation *op) { return op->getRegion(0).front().getArguments().back(); };
-  Value value = yielded(loop), carried = carriedBy(loop);
-  while (Operation *op = value.getDefiningOp()) {
-    if (isa<LoopOp, LevelLoopOp>(op)) {
-      carried = carriedBy(op);
-      value = yielded(op);
+bool lacis::addsTo(Operation *op, Value carried) {
+  return op->getNumOperands() == 2 && llvm::is_contained(op->getOperands(), carried);
+}
+
+Operation *lacis::combinerOf(Value next, Value carried, llvm::function_ref<bool(Operation *, Value)> adds) {
+  while (Operation *op = next.getDefiningOp()) {
+    unsigned result = cast<OpResult>(next).getResultNumber();
+    if (isa<LoopOp, LevelLoopOp, scf::ForOp>(op)) {
+      Block &body = op->getRegion(0).front();
+      carried = body.getArguments().take_back(op->getNumResults())[result];
+      next = body.getTerminator()->getOperand(result);
     } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
-      value = guard.thenBlock()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
+      next = guard.thenBlock()->getTerminator()->getOperand(result);
     } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      value = select.getTrueValue();
+      next = select.getTrueValue();
     } else {
-      bool combines = op->getNumOperands() == 2 && llvm::is_contained(op->getOperands(), carried);
-      return combines ? op : nullptr;
+      return adds(op, carried) ? op : nullptr;
     }
   }
   return nullptr;
+}
+
+Operation *lacis::combinerOf(Operation *loop) {
+  if (loop->getNumResults() != 1)
+    return nullptr;
+  Block &body = loop->getRegion(0).front();
+  return combinerOf(body.getTerminator()->getOperand(0), body.getArguments().back());
 }
 
 LoopOp lacis::outermostLoop(LoopOp loop) {
@@ -212,7 +235,7 @@ Operation *lacis::placeForSizes(LoopOp loop) {
 }
 
 void lacis::passOnRaces(LoopOp from, LoopOp to) {
-  for (StringRef name : {"lacis.meets", "lacis.race", "lacis.unlisted"})
+  for (StringRef name : {"lacis.meets", "lacis.race", "lacis.unlisted", "lacis.follows"})
     if (Attribute fact = from->getAttr(name))
       to->setAttr(name, fact);
 }

@@ -5,6 +5,9 @@
 /// The rows of which a part has entries get a nest of their own, which shares the launch of the other: each row has one
 /// owner, and the few long ones are run otherwise than the many short ones. A part that does not list its rows, each
 /// once, has a companion index that does.
+///
+/// Of an operand that is no sum the companion lists the rows with at least so many entries, which walk it; the nest itself
+/// keeps shorter rows, by their bounds.
 #include "DefaultSchedule.h"
 
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
@@ -21,10 +24,10 @@ namespace {
 
 /// What the step finds in the nest.
 struct Rows {
-  PartOp part;
+  Value source;        // the part, or the operand
   LoopOp top, rows;    // the nest, and its loop over all rows
-  LevelLoopOp entries; // of the part, in one row
-  FormatAttr list;     // the part's, or that of its companion: its first level lists the rows, each once
+  LevelLoopOp entries; // of the source, in one row
+  FormatAttr list;     // the source's, or that of its companion: its first level lists the rows, each once
 };
 
 } // namespace
@@ -44,33 +47,72 @@ static LevelLoopOp entriesOf(LoopOp top, StringRef part) {
   return last ? found : LevelLoopOp();
 }
 
+/// Why no step before leaves the nest to this one, or nothing.
+static std::string findNest(Nest &nest, Rows &found) {
+  found.top = nest.mainChain().front();
+  WalkResult marked =
+      found.top->walk([](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); });
+  return marked.wasInterrupted() ? "loops of the nest are marked already; say it before other steps" : "";
+}
+
+/// The loop over all rows whose entries are found; or null.
+static LoopOp loopOverRows(Nest &nest, LevelLoopOp entries) {
+  auto row = entries ? entries.getParent().getDefiningOp<LocateOp>() : LocateOp();
+  LoopOp found;
+  for (LoopOp loop : nest.mainChain())
+    if (row && row.getLevel() == 0 && row.getDigits().size() == 1 && row.getDigits()[0] == loop.getCoordinate())
+      found = loop;
+  return found;
+}
+
 /// Fills in what the nest has of a part; answers why the step cannot apply, or nothing.
 static std::string findRows(Nest &nest, StringRef name, Rows &found) {
   for (PartOp part : nest.getFunction().getBody().getOps<PartOp>())
     if (part.getName() == name)
-      found.part = part;
+      found.source = part;
   std::string part = ("part '" + name + "'").str();
-  if (!found.part)
+  if (!found.source)
     return "no " + part + " of a sum, see decompose";
-  found.top = nest.mainChain().front();
-  WalkResult marked =
-      found.top->walk([](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (marked.wasInterrupted())
-    return "loops of the nest are marked already; say it before other steps";
+  if (std::string objection = findNest(nest, found); !objection.empty())
+    return objection;
   found.entries = entriesOf(found.top, name);
-  auto row = found.entries ? found.entries.getParent().getDefiningOp<LocateOp>() : LocateOp();
-  for (LoopOp loop : nest.mainChain())
-    if (row && row.getLevel() == 0 && row.getDigits().size() == 1 && row.getDigits()[0] == loop.getCoordinate())
-      found.rows = loop;
+  found.rows = loopOverRows(nest, found.entries);
   if (!found.rows)
     return part + " is not the last of the sum, with one loop over the entries of a row";
-  FormatAttr own = formatOf(found.part), walked = formatOf(found.entries.getTensor());
+  FormatAttr own = formatOf(found.source), walked = formatOf(found.entries.getTensor());
   if (!isStateless(found.entries))
     return part + " walks coordinates that follow from those before them";
   if (walked.getLevels()[1].getCoordinate().isPadded())
     return part + " pads its rows, so those without entries are not known by their length";
   found.list = listsRows(own) ? own : listOf(own, walked.getLevels()[0].getDigits()[0].axis);
   return found.list ? "" : part + " has rows of blocks, of which no list is made";
+}
+
+/// Fills in what the nest has of its one operand; answers why its long rows have no nest of their own, or nothing.
+static std::string findLongRows(Nest &nest, Rows &found) {
+  if (!nest.parts().empty())
+    return "the rules of a sum say which rows its parts have; leave 'least' out";
+  if (nest.getFunction()->hasAttr("lacis.classes"))
+    return "long rows are apart already";
+  if (std::string objection = findNest(nest, found); !objection.empty())
+    return objection;
+  found.entries = entryLoop(found.top);
+  found.rows = loopOverRows(nest, found.entries);
+  if (!found.rows)
+    return "no operand has one loop over the entries of a row, which ends the sum";
+  Value tensor = found.entries.getTensor();
+  auto walk = tensor.getDefiningOp<WalkOp>();
+  found.source = walk ? walk.getSource() : tensor;
+  LevelAttr row = formatOf(tensor).getLevels()[0], entries = formatOf(tensor).getLevels()[1];
+  if (entries.getCoordinate().isPadded() || !entries.getExtent().hasOwner())
+    return "the bounds of a row do not say how many entries it has";
+  found.list = listOf(formatOf(found.source), row.getDigits()[0].axis);
+  return found.list ? "" : "the operand has rows of blocks, of which no list is made";
+}
+
+bool lacis::tellsLongRows(Nest &nest) {
+  Rows found;
+  return findLongRows(nest, found).empty();
 }
 
 StringRef lacis::listedPart(Nest &nest) {
@@ -96,15 +138,35 @@ static scf::IfOp guardRest(Operation *after, Value condition, Location loc) {
   return guard;
 }
 
-/// A copy of the nest, before it, that runs over the rows of the list.
-static void makeListed(const Rows &found, StringRef name, Location loc) {
+/// The entries of a row are walked below its position in the list, whose links say where their values are.
+static void walkList(LevelLoopOp entries, Value list, Value position) {
+  Value before = entries.getTensor();
+  bool isLinked = formatOf(before).getLevels().back().getExtent().isLink();
+  entries.getTensorMutable().assign(list);
+  entries.getParentMutable().assign(position);
+  entries->walk([&](Operation *op) {
+    if (auto link = dyn_cast<LocateOp>(op); link && link.getTensor() == before)
+      link.getTensorMutable().assign(list);
+    auto value = dyn_cast<ValueOp>(op);
+    if (!value || value.getTensor() != before)
+      return;
+    value.getTensorMutable().assign(list);
+    OpBuilder b(value);
+    if (!isLinked)
+      value.getPositionMutable().assign(LocateOp::create(b, value.getLoc(), b.getIndexType(), list, entries.getLevel() + 1,
+                                                         value.getPosition(), ValueRange()));
+  });
+}
+
+/// A copy of the nest, before it, that runs over the rows of the list: those with at least `least` entries, if that is said.
+static void makeListed(const Rows &found, StringRef name, std::optional<int64_t> least, Location loc) {
   LoopOp from = found.top;
   OpBuilder b(from);
-  PartOp own = found.part;
-  Value part = own;
+  Value part = found.source;
   auto type = cast<RankedTensorType>(part.getType());
-  if (found.list != formatOf(part))
-    part = WalkOp::create(b, loc, RankedTensorType::get(type.getShape(), type.getElementType(), found.list), part);
+  if (least || found.list != formatOf(part))
+    part = WalkOp::create(b, loc, RankedTensorType::get(type.getShape(), type.getElementType(), found.list), part,
+                          least ? b.getI64IntegerAttr(*least) : IntegerAttr());
   Type index = b.getIndexType();
   Value room = PositionsOp::create(b, loc, index, part, 0);
   Value root = arith::ConstantIndexOp::create(b, loc, 0);
@@ -128,10 +190,12 @@ static void makeListed(const Rows &found, StringRef name, Location loc) {
   OpBuilder inside = OpBuilder::atBlockBegin(guard.thenBlock());
   auto row = CoordinateOp::create(inside, loc, TypeRange{index}, inside.getI1Type(), part, 0, bounds.getLo(), position);
   rows.getCoordinate().replaceAllUsesExcept(row.getDigits()[0], position);
+  if (least)
+    walkList(entryLoop(top), part, position);
 }
 
-/// The nest itself keeps the rows of which the part has nothing.
-static void keepOthers(const Rows &found, Location loc) {
+/// The nest itself keeps the rows of which the part has nothing, or those with fewer entries than `least`.
+static void keepOthers(const Rows &found, std::optional<int64_t> least, Location loc) {
   LevelLoopOp entries = found.entries;
   LoopOp top = found.top, rows = found.rows;
   Block *innermost = perfectChain(top).back().getBlock();
@@ -141,6 +205,13 @@ static void keepOthers(const Rows &found, Location loc) {
   Value tensor = entries.getTensor();
   auto row = LocateOp::create(b, loc, index, tensor, 0, root, ValueRange{rows.getCoordinate()});
   auto bounds = BoundsOp::create(b, loc, index, index, tensor, 1, row);
+  if (least) {
+    Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
+    Value limit = arith::ConstantIndexOp::create(b, loc, *least);
+    auto few = arith::CmpIOp::create(b, loc, CmpIPredicate::slt, count, limit);
+    guardRest(few, few, loc);
+    return;
+  }
   auto none = arith::CmpIOp::create(b, loc, CmpIPredicate::sge, bounds.getLo(), bounds.getHi());
   guardRest(none, none, loc);
   entries.getResult(0).replaceAllUsesWith(entries.getInits()[0]);
@@ -170,7 +241,26 @@ static LogicalResult joinClasses(Nest &nest, ArrayRef<StringRef> names, Location
   return success();
 }
 
+/// The rows with at least `least` entries become a class of that name, which joins the launch of the others.
+static LogicalResult partLongRows(Nest &nest, StringRef name, int64_t least, Location loc) {
+  Rows found;
+  if (least < 1)
+    return emitError(loc) << "apart: least " << least << " must be positive";
+  if (std::string objection = findLongRows(nest, found); !objection.empty())
+    return emitError(loc) << "apart: " << objection;
+  makeListed(found, name, least, loc);
+  keepOthers(found, least, loc);
+  ArrayAttr names = Builder(nest.getFunction()).getStrArrayAttr({name});
+  nest.getFunction()->setAttr("lacis.classes", names);
+  nest.getFunction()->setAttr("lacis.apart", names);
+  return success();
+}
+
 LogicalResult ApartStepAttr::apply(Nest &nest, Location loc) const {
+  if (getLeast() && !getOthers())
+    return partLongRows(nest, getPart(), *getLeast(), loc);
+  if (getLeast())
+    return emitError(loc) << "apart: 'least' names one nest, for the long rows of an operand that is no sum";
   SmallVector<StringRef> parts{getPart()};
   if (getOthers())
     llvm::append_range(parts, getOthers().getAsValueRange<StringAttr>());
@@ -182,8 +272,8 @@ LogicalResult ApartStepAttr::apply(Nest &nest, Location loc) const {
   Rows found;
   if (std::string objection = findRows(nest, getPart(), found); !objection.empty())
     return emitError(loc) << "apart: " << objection;
-  makeListed(found, getPart(), loc);
-  keepOthers(found, loc);
+  makeListed(found, getPart(), std::nullopt, loc);
+  keepOthers(found, std::nullopt, loc);
   SmallVector<Attribute> names;
   if (auto known = nest.getFunction()->getAttrOfType<ArrayAttr>("lacis.apart"))
     llvm::append_range(names, known);

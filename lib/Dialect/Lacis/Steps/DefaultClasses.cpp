@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The default schedule of GPUs for row classes: short rows by warps or parts of a warp, long ones by blocks; one launch.
+/// The default schedule of GPUs for row classes: short rows by warps or parts of a warp, long ones in equal shares of their
+/// entries; one launch, and one that adds up the parts of rows that several shares meet.
 ///
-/// The nests have blocks of equal size, as one launch has. (The buckets of SparseTIR, and the row classes of DASP.)
+/// The nests have blocks of equal size, as one launch has. (The buckets of SparseTIR, and the row classes of DASP.) Were a
+/// long row a block's, the longest would decide: 2 % of 4 million entries took 1.4 times as long as the rest.
 #include "DefaultSchedule.h"
 
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
@@ -10,8 +12,13 @@
 using namespace mlir;
 using namespace lacis;
 
-/// A row of a class without a limit, or with a higher one, has a block to itself.
+/// A class without a limit, or with a higher one, has its entries shared out.
 static constexpr int64_t kLongest = 512;
+/// Entries of a share for a warp: of one vector, and of a tile of columns, which lanes hold too.
+static constexpr int64_t kShare = 512, kShareOfColumns = 256;
+/// Rows of so many entries are long where those of an operand that is no sum are told apart: the 8 lanes of a shorter one
+/// take 32 rounds.
+static constexpr int64_t kLeast = 256;
 /// Warps of a block: whose lanes hold columns, and whose lanes hold entries.
 static constexpr int64_t kWarps = 16, kEntryWarps = 8, kLanes = 32;
 /// Columns of a tile: of long rows, where a wide dense operand exceeds the cache, and at the least.
@@ -59,13 +66,37 @@ SmallVector<RowClass> lacis::classesOf(Nest &nest, StringRef prefix) {
   return classes;
 }
 
-/// The entries of a row on the threads of a block, or on lanes: no more than half of its entries.
+static bool isLong(const RowClass &part) { return !part.longest || *part.longest > kLongest; }
+
+/// Rounds of a loop that carries a sum, innermost in units of `lanes`.
+static void shareSum(ScheduleBuilder &schedule, const std::string &loop, int64_t lanes) {
+  if (lanes == 1)
+    return;
+  schedule.split(loop, lanes);
+  schedule.reorder({loop + "1", loop + "0"});
+  schedule.bind(loop + "1", "lane");
+}
+
+/// A warp for each equal share of the entries, whose lanes (or so many parts of it) take turns; and for each row that
+/// several shares meet. Returns what the names of the nest that adds up their parts begin with.
+static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &part, int64_t share, int64_t warps,
+                                  int64_t lanes) {
+  std::string shares = part.row + "_" + part.entries, after = shares + ".";
+  schedule.splitNnz(shares, share);
+  schedule.split(shares + "0", warps);
+  schedule.bind(shares + "01", "warp");
+  shareSum(schedule, part.entries, lanes);
+  shareSum(schedule, after + shares + "0", lanes);
+  schedule.split(after + part.row, warps);
+  schedule.bind(after + part.row + "1", "warp");
+  return after;
+}
+
+/// The entries of a row on lanes, no more than half of its entries; those of long rows in shares.
 static void scheduleEntries(ScheduleBuilder &schedule, const RowClass &part) {
-  if (!part.longest || *part.longest > kLongest) {
-    schedule.splitNnz(part.entries, kEntryWarps * kLanes);
-    schedule.reorder({part.entries + "1", part.entries + "0"});
-    bindWarps(schedule, part.entries + "1", kLanes);
-    return schedule.bind(part.row, "block.x");
+  if (isLong(part)) {
+    scheduleShares(schedule, part, kShare, kEntryWarps, kLanes);
+    return;
   }
   int64_t half = llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*part.longest / 2, 1)));
   int64_t lanes = std::min(half, lanesFor(schedule.getNest(), part.row));
@@ -78,26 +109,26 @@ static void scheduleEntries(ScheduleBuilder &schedule, const RowClass &part) {
 /// Tiles of columns on lanes, a vector each; several rows, or parts of one, share a warp.
 static void scheduleColumns(ScheduleBuilder &schedule, const RowClass &part, StringRef lane) {
   Nest &nest = schedule.getNest();
-  bool isLong = !part.longest || *part.longest > kLongest;
   std::string column = part.prefix + lane.str();
   int64_t known = knownDivisor(nest.find(column).getUpper()), vector = 16 / outputBytes(nest), panel = kLanes * vector;
-  int64_t columns = known & -known, most = isLong || summedHas(nest, "lacis.large") ? kColumns : panel;
-  bool guards = columns < kFewest && !(isLong && columns >= vector); // warps share no sum that lanes have guards around
+  int64_t columns = known & -known, most = isLong(part) || summedHas(nest, "lacis.large") ? kColumns : panel;
+  bool guards = columns < kFewest && !(isLong(part) && columns >= vector); // warps share no sum that lanes have guards around
   columns = guards ? kColumns : std::min(columns, most);
   int64_t share = panel / std::min(columns, panel);
   schedule.split(column, columns);
   schedule.reorder({column + "0", part.row, column + "1"});
-  schedule.split(column + "1", vector);
-  schedule.vectorize(column + "11", vector);
-  schedule.bind(column + "10", "lane");
-  if (!isLong) {
-    schedule.split(part.row, kWarps * share);
-    return bindWarps(schedule, part.row + "1", share);
+  auto scheduleTile = [&](const std::string &tile) {
+    schedule.split(tile, vector);
+    schedule.vectorize(tile + "1", vector);
+    schedule.bind(tile + "0", "lane");
+  };
+  if (isLong(part)) {
+    scheduleTile(scheduleShares(schedule, part, kShareOfColumns, kWarps, share) + column + "1");
+    return scheduleTile(column + "1");
   }
-  schedule.bind(part.row, "block.x");
-  schedule.splitNnz(part.entries, kWarps * share);
-  schedule.reorder({part.entries + "1", part.entries + "0"});
-  bindWarps(schedule, part.entries + "1", share);
+  scheduleTile(column + "1");
+  schedule.split(part.row, kWarps * share);
+  bindWarps(schedule, part.row + "1", share);
 }
 
 /// The nests for up to `most` vectors.
@@ -110,6 +141,15 @@ static void scheduleFewOf(ScheduleBuilder &schedule, StringRef lane, int64_t mos
       schedule.reorder({vectors + "0", part.row, vectors + "1"});
       schedule.jam(vectors + "1");
     }
+    scheduleEntries(schedule, part);
+  }
+}
+
+void lacis::scheduleSkewed(ScheduleBuilder &schedule) {
+  schedule.apart({"long"}, kLeast);
+  for (RowClass part : classesOf(schedule.getNest())) {
+    if (part.prefix.empty())
+      part.longest = kLeast - 1;
     scheduleEntries(schedule, part);
   }
 }

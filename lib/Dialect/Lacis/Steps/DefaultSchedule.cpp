@@ -31,10 +31,10 @@ void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
   add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
-void ScheduleBuilder::apart(ArrayRef<StringRef> parts) {
+void ScheduleBuilder::apart(ArrayRef<StringRef> parts, std::optional<int64_t> least) {
   MLIRContext *context = nest.getFunction().getContext();
   ArrayAttr others = parts.size() > 1 ? Builder(context).getStrArrayAttr(parts.drop_front()) : ArrayAttr();
-  add(ApartStepAttr::get(context, parts.front(), others));
+  add(ApartStepAttr::get(context, parts.front(), others, least));
 }
 
 void ScheduleBuilder::precompute(StringRef part, FormatAttr layout) {

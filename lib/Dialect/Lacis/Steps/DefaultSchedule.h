@@ -17,7 +17,7 @@ public:
   void split(llvm::StringRef loop, int64_t factor);
   void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
-  void apart(llvm::ArrayRef<llvm::StringRef> parts);
+  void apart(llvm::ArrayRef<llvm::StringRef> parts, std::optional<int64_t> least = std::nullopt);
   void precompute(llvm::StringRef part, FormatAttr layout);
   void reorder(llvm::ArrayRef<std::string> loops);
   /// Binds the loop to `unit` of a GPU, or makes it parallel where `unit` is `parallel`. Iterations that add to the same
@@ -97,6 +97,10 @@ struct RowClass {
 /// The nests of the main case, or of that whose names begin with `prefix`; none unless each sums the entries of a row in
 /// one loop.
 llvm::SmallVector<RowClass> classesOf(Nest &nest, llvm::StringRef prefix = "");
+/// Can `apart` give the long rows of the one operand a nest of their own?
+bool tellsLongRows(Nest &nest);
+/// Gives the few long rows of many a nest of their own on a GPU, for outputs without a dense axis.
+void scheduleSkewed(ScheduleBuilder &schedule);
 /// Schedules row classes for a GPU, in one launch; false where there are none.
 bool scheduleClasses(ScheduleBuilder &schedule);
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.

@@ -66,9 +66,13 @@ void EntryShares::makeWorkspace() {
 /// A copy of the nest: rows without entries, and rows that several shares meet, whose parts it adds in their order.
 void EntryShares::makeFinish() {
   OpBuilder after(chain.front());
-  after.setInsertionPointAfter(chain.front());
+  LoopOp before = lastBeside(chain.front());
+  after.setInsertionPointAfter(before);
   IRMapping mapping;
   auto top = cast<LoopOp>(after.clone(*chain.front(), mapping));
+  for (LoopOp loop : perfectChain(top))
+    if (before != chain.front()) // a launch that others share is over before
+      loop->setAttr("lacis.follows", after.getUnitAttr());
   auto parts = mapping.lookup(entries.getResult(0)).getDefiningOp<LevelLoopOp>();
   auto ownRows = cast<LoopOp>(mapping.lookup(rows.getCoordinate()).getParentBlock()->getParentOp());
   SmallVector<LoopOp> others = without(perfectChain(top), ownRows);

@@ -36,14 +36,24 @@ static bool isWholeSum(LevelLoopOp entries, Block *body) {
   return parent == body->getParentOp() || parent->getBlock() == body;
 }
 
+/// Position n of the level above the entries is round n of the loop: a coordinate of a dense level, or row n of a list.
+static bool isRowOf(LevelLoopOp entries, LoopOp rows, unsigned first) {
+  if (entries.getLevel() != first + 1)
+    return false;
+  if (auto row = entries.getParent().getDefiningOp<LocateOp>())
+    return row.getLevel() == first && row.getDigits().size() == 1 && row.getDigits()[0] == rows.getCoordinate();
+  auto row = entries.getParent().getDefiningOp<arith::AddIOp>();
+  auto list = row ? row.getLhs().getDefiningOp<BoundsOp>() : BoundsOp(); // of the root: they begin at 0
+  return first == 0 && list && list.getLevel() == 0 && list.getTensor() == entries.getTensor() &&
+         row.getLhs() == list.getLo() && row.getRhs() == rows.getCoordinate();
+}
+
 std::string lacis::objectionToShares(LoopOp rows, LevelLoopOp entries) {
   std::string outer = rows.getName().str(), inner = entries.getName().str();
   SmallVector<LoopOp> chain = perfectChain(outermostLoop(rows));
-  auto row = entries.getParent().getDefiningOp<LocateOp>();
   FormatAttr format = formatOf(entries.getTensor());
   unsigned first = format.getNumBatchLevels();
-  bool ordered = entries.getLevel() == first + 1 && row && row.getLevel() == first && row.getDigits().size() == 1 &&
-                 row.getDigits()[0] == rows.getCoordinate() && rows.getNumResults() == 0;
+  bool ordered = isRowOf(entries, rows, first) && rows.getNumResults() == 0;
   if (!ordered || !llvm::is_contained(chain, rows))
     return "the entries of '" + inner + "' do not lie in the order of loop '" + outer + "'; see walk";
   LevelAttr level = format.getPatternLevels()[1];

@@ -17,10 +17,15 @@ class Apart(Variadic):
     name before theirs. Where the rules of a sum leave each row to one part, parts have nests already (`own` with
     `"classes"`), and all that are named share the launch of the last.
 
+    Of an operand that is no sum the rows with at least `least` entries have a nest that `part` names: a companion index
+    lists them.
+
     for i:  s += ell;  s += rest   -->   for rest.i in rows(rest):  s += ell;  s += rest   for other i:  s += ell
+    for i:  s += w                 -->   for long.i in rows of least entries:  s += w      for other i:  s += w
     """
 
     mnemonic = "apart"
     part: str
     others: tuple = ()
+    least: int | None = dataclasses.field(default=None, kw_only=True)
     ready = True

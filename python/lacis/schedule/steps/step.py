@@ -124,20 +124,24 @@ def primitive(cls):
 
 
 class Variadic(Step):
-    """A step whose verb takes any number of values, kept in its last field; the fields before it come first."""
+    """A step whose verb takes any number of values, kept in its last field; the fields before it come first.
+
+    What is `kw_only` is given by name.
+    """
 
     def __init__(self, *values, location=HERE, **named):
-        *first, rest = (f.name for f in dataclasses.fields(self) if f.name != "location")
+        *first, rest = (f.name for f in dataclasses.fields(self) if not f.kw_only)
+        defaults = {f.name: f.default for f in dataclasses.fields(self) if f.kw_only and f.name != "location"}
         given = dict(zip(first, values))
         if len(values) > len(first):
             given[rest] = values[len(first) :]
         given.setdefault(rest, ())
-        twice, unknown = set(given) & set(named) - {rest}, set(named) - {*first, rest}
+        twice, unknown = set(given) & set(named) - {rest}, set(named) - {*first, rest, *defaults}
         missing = set(first) - set(given) - set(named)
         for names, what in ((twice, "given twice"), (unknown, "unknown"), (missing, "missing")):
             if names:
                 raise TypeError(f"{self.mnemonic}: argument '{min(names)}' is {what}")
-        for name, value in (given | named).items():
+        for name, value in (defaults | given | named).items():
             object.__setattr__(self, name, tuple(value) if name == rest else value)
         object.__setattr__(self, "location", user_location() if location is HERE else location)
         check_fields(self)

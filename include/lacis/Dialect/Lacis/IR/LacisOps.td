@@ -22,11 +22,14 @@ def Lacis_WalkOp : Lacis_Op<"walk", [Pure]> {
   let description = [{
     The result has the companion's format: an ordinary format with a `link` level, whose
     positions point at the slots of the source. Values are not copied; the index arrays are
-    a derived array of the pattern.
+    a derived array of the pattern. With `least` a list of rows has those with at least so many
+    entries alone.
   }];
-  let arguments = (ins AnyRankedTensor:$source);
+  let arguments = (ins AnyRankedTensor:$source, OptionalAttr<I64Attr>:$least);
+  let builders = [OpBuilder<(ins "mlir::Type":$result, "mlir::Value":$source),
+                            [{ build($_builder, $_state, result, source, mlir::IntegerAttr()); }]>];
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let assemblyFormat = "$source (`least` $least^)? attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
 }
 

@@ -60,6 +60,9 @@ bool isApart(LoopOp outermost);
 /// The names of the parts of a sum whose rows have a nest of their own from the start: each row lies in one part (`own`).
 llvm::SmallVector<llvm::StringRef> rowClasses(mlir::func::FuncOp function);
 
+/// The last of the nests that may share the launch of `nest`: what follows it in time stands behind that.
+LoopOp lastBeside(LoopOp nest);
+
 /// The nests for rows that lie in one part, of the case that `last` is for; `last` is the one that the others may join.
 llvm::SmallVector<LoopOp> classNests(LoopOp last);
 
@@ -76,6 +79,12 @@ bool isStateless(LevelLoopOp loop);
 /// The operation that brings a new value and the carried one of a loop together, behind guards and inner loops;
 /// null where there is no such single operation.
 mlir::Operation *combinerOf(mlir::Operation *loop);
+/// The operation has two operands, of which one is `carried`.
+bool addsTo(mlir::Operation *op, mlir::Value carried);
+/// The operation that makes `next` of `carried`, behind inner loops, guards and selections; null where it does not add to
+/// what it is carried, as `adds` says.
+mlir::Operation *combinerOf(mlir::Value next, mlir::Value carried,
+                            llvm::function_ref<bool(mlir::Operation *, mlir::Value)> adds = addsTo);
 
 /// The loop at the top of the nest that `loop` is in.
 LoopOp outermostLoop(LoopOp loop);

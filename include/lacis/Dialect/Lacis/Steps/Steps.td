@@ -60,9 +60,10 @@ def Lacis_ApartStep : Lacis_Step<"Apart", "apart"> {
   let summary = "for i: s  -->  for rest.i in the rows that part `rest` lists: s; for i in the others: s without it";
   let description = [{
     Where each row lies in one part (`own` with `classes`), parts have nests already: those named join the launch of the
-    last nest.
+    last nest. Of an operand that is no sum, the rows with at least `least` entries have a nest that `part` names.
   }];
-  let parameters = (ins StringRefParameter<>:$part, OptionalParameter<"::mlir::ArrayAttr">:$others);
+  let parameters = (ins StringRefParameter<>:$part, OptionalParameter<"::mlir::ArrayAttr">:$others,
+                        OptionalParameter<"std::optional<int64_t>">:$least);
 }
 
 def Lacis_PrecomputeStep : Lacis_Step<"Precompute", "precompute"> {
