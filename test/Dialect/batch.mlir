@@ -18,6 +18,9 @@ func.func private @heads(tensor<?x?x?xf32, #lacis.format<(h, i, j) -> (h : batch
 // expected-error @below {{'d : batch' is of whole axes, neither of their blocks nor of what is bound to them}}
 #a = #lacis.format<(i, j) let d = j - i -> (d : batch, i : range)>
 // -----
+// expected-error @below {{'(h, i) : batch' is of several axes: write a level 'batch' for each of them}}
+#a = #lacis.format<(h, i, j) -> ((h, i) : batch, j : compressed)>
+// -----
 // expected-error @below {{'h : batch' has no level below it, so its values share no pattern}}
 #a = #lacis.format<(h) -> (h : batch)>
 // -----

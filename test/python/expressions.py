@@ -63,10 +63,11 @@ def answer(result) -> torch.Tensor:
     return result.cpu()
 
 
-def check(expression: str, w: torch.Tensor, mask, dense, sizes, format) -> None:
+def check(expression: str, w: torch.Tensor, mask, dense, sizes, format, target: str = "auto") -> None:
     packed = lacis.pack(w.to(conformance.DEVICE), format, mask.to(conformance.DEVICE))
     with torch.no_grad():
-        result = answer(lacis.einsum(expression, packed, *(d.to(conformance.DEVICE) for d in dense)))
+        dense_there = [d.to(conformance.DEVICE) for d in dense]
+        result = answer(lacis.einsum(expression, packed, *dense_there, target=target))
     terms, output = split(expression)
     assert result.shape == tuple(sizes[letter] for letter in output) and result.dtype == w.dtype
     operands = [w, *dense]
@@ -76,8 +77,11 @@ def check(expression: str, w: torch.Tensor, mask, dense, sizes, format) -> None:
     assert bool((error <= bound).all()), f"{expression} {format}: {sizes} {w.dtype}: error {error.max():.3g}"
 
 
-def check_special(expression: str, sizes, dtype, format, value: float) -> None:
-    """NaN and infinity in a dense operand reach the outputs of kept entries, and no others."""
+def check_special(expression: str, sizes, dtype, format, value: float, target: str = "auto") -> None:
+    """NaN and infinity in a dense operand reach the outputs of kept entries, and no others.
+
+    Below a batch each matrix has the entries of all.
+    """
     terms, output = split(expression)
     mask = torch.rand([sizes[x] for x in terms[0]], generator=torch.Generator().manual_seed(1)) < 0.2
     w, dense = mask.to(dtype), [torch.ones([sizes[x] for x in term], dtype=dtype) for term in terms[1:]]
@@ -88,13 +92,14 @@ def check_special(expression: str, sizes, dtype, format, value: float) -> None:
     dense[0][place], marked[0][place] = value, 1
     packed = lacis.pack(w.to(conformance.DEVICE), format, mask.to(conformance.DEVICE))
     with torch.no_grad():
-        result = answer(lacis.einsum(expression, packed, *(d.to(conformance.DEVICE) for d in dense)))
+        result = answer(lacis.einsum(expression, packed, *(d.to(conformance.DEVICE) for d in dense), target=target))
     others = [torch.ones_like(d, dtype=torch.float64) for d in dense[1:]]
-    touched = torch.einsum(expression, mask.double(), *marked, *others) > 0
+    kept = packed.pattern.to_mask().cpu().double()
+    touched = torch.einsum(expression, kept, *marked, *others) > 0
     assert bool((~torch.isfinite(result) == touched).all()), f"{expression} {format}: {value} spread"
 
 
-def run(expression: str, format, dtype, seed: int = 0, sizes=SIZES) -> int:
+def run(expression: str, format, dtype, seed: int = 0, sizes=SIZES, target: str = "auto") -> int:
     """All sizes and densities of one kernel; the number of cases."""
     generator = torch.Generator().manual_seed(seed)
     cases = 0
@@ -102,8 +107,8 @@ def run(expression: str, format, dtype, seed: int = 0, sizes=SIZES) -> int:
         shape = [each[letter] for letter in split(expression)[0][0]]
         for density in (0.3, 0.0, 1.0) if n == 0 else (0.3,):
             w = conformance.sparse(shape, density, dtype, generator)
-            check(expression, w, w != 0, dense_operands(expression, each, dtype, generator), each, format)
+            check(expression, w, w != 0, dense_operands(expression, each, dtype, generator), each, format, target)
             cases += 1
-    check_special(expression, sizes[0], dtype, format, math.nan)
-    check_special(expression, sizes[0], dtype, format, math.inf)
+    check_special(expression, sizes[0], dtype, format, math.nan, target)
+    check_special(expression, sizes[0], dtype, format, math.inf, target)
     return cases + 2

@@ -45,7 +45,7 @@ def _other_names(format, more: int) -> tuple[str, ...]:
 
 
 def verify_batch(axes, levels, names) -> None:
-    """A batch is of values alone: whole axes, above all levels that have positions. Raises `FormatError`."""
+    """A batch is of values alone: whole axes, one a level, above all levels that have positions. Raises `FormatError`."""
     for number, level in enumerate(levels):
         if not level.extent.shares:
             continue
@@ -54,6 +54,8 @@ def verify_batch(axes, levels, names) -> None:
             raise FormatError(f"'{text}' must come first: the levels below it are the pattern that its values share")
         if any(digit.axis >= len(axes) or digit.div != 1 or digit.mod for digit in level.digits):
             raise FormatError(f"'{text}' is of whole axes, neither of their blocks nor of what is bound to them")
+        if len(level.digits) != 1:
+            raise FormatError(f"'{text}' is of several axes: write a level 'batch' for each of them")
         if number + 1 == len(levels):
             raise FormatError(f"'{text}' has no level below it, so its values share no pattern")
 

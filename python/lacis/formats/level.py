@@ -227,8 +227,10 @@ class Level:
     def __post_init__(self):
         if bool(self.digits) == self.extent.stands_alone:
             raise FormatError("a level needs at least one digit of an axis; only 'link' has none")
-        reason = self.extent.refuses(self.coordinate) or self.coordinate.refuses_under(self.extent, self.digits)
-        if reason:
+        if isinstance(self.extent, Coordinate) != isinstance(self.coordinate, Extent):
+            both = f"'{self.extent.name}' and '{self.coordinate.name}'"
+            raise FormatError(f"{both} do not combine: one of them is an extent and a coordinate, and stands alone")
+        if reason := self.extent.refuses(self.coordinate) or self.coordinate.refuses_under(self.extent, self.digits):
             raise FormatError(reason)
         if self.coordinate.pad is not None and self.coordinate.pad == self.extent.pads:
             object.__setattr__(self, "coordinate", dataclasses.replace(self.coordinate, pad=None))

@@ -191,6 +191,8 @@ def _kind_classes(scan: Scanner) -> tuple[type[Extent], type[Coordinate]]:
         name, other = ALIASES[name]
     else:
         other = name if name in COORDINATES and name in EXTENTS else "implicit"
+    if "kind" in (name, other):
+        scan.fail("level kind 'kind' needs a symbol: write '@name'")
     if name not in EXTENTS:
         known = sorted({*ALIASES, *EXTENTS})
         scan.fail(f"no level kind '{name}', the kinds are {', '.join(known)}")

@@ -162,9 +162,13 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
     """
     n = entries.crds[0].numel()
     parents, parent = 1, torch.zeros(n, dtype=torch.int64, device=entries.device)
+    moved: torch.Tensor | None = None  # int64 [n]: where each entry stood before those of positions above were sorted
     buffers: dict[str, torch.Tensor] = {}
     largest = max([*shape, *entries.sizes, 1])
     for number, level in enumerate(entries.levels):
+        if number and not entries.levels[number - 1].coordinate.ordered:
+            parent, order = torch.sort(parent, stable=True)
+            entries, moved = _reordered(entries, order), order if moved is None else moved[order]
         fibre = Fibre(level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number])
         fibre.is_each = is_each and all(below.extent.follows for below in entries.levels[number + 1 :])
         fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
@@ -175,7 +179,14 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
         buffers.update({f"{name}{number}": made[name] for name in level.buffers()})
         parents, parent = placed.slots, placed.pos
         largest = max(largest, parents)
+    parent = parent if moved is None else torch.empty_like(parent).index_copy(0, moved, parent)
     return Placement(buffers, parent, parents, max(largest, parents * math.prod(format.tile)))
+
+
+def _reordered(entries: Sorted, order: torch.Tensor) -> Sorted:
+    """The entries by the position of a level whose coordinates have no order; those of one position stay together."""
+    take = lambda each: [tensor[order] for tensor in each]
+    return dataclasses.replace(entries, crds=take(entries.crds), begins=take(entries.begins))
 
 
 def _describe(format: Format, entries: Sorted, number: int, parent: torch.Tensor, which: int) -> str:

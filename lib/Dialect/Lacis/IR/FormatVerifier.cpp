@@ -131,7 +131,7 @@ LogicalResult Verifier::verifyLink(unsigned level) {
   return success();
 }
 
-/// A batch is of values alone: whole axes, above all levels that have positions.
+/// A batch is of values alone: whole axes, one a level, above all levels that have positions.
 LogicalResult Verifier::verifyBatch(unsigned level) {
   auto isWhole = [&](Digit digit) { return digit.axis < axes.size() && digit.div == 1 && digit.mod == 0; };
   if (level > 0 && !levels[level - 1].getExtent().sharesPattern())
@@ -140,6 +140,8 @@ LogicalResult Verifier::verifyBatch(unsigned level) {
   if (!llvm::all_of(levels[level].getDigits(), isWhole))
     return emitError() << "'" << text(level)
                        << "' is of whole axes, neither of their blocks nor of what is bound to them";
+  if (levels[level].getDigits().size() != 1)
+    return emitError() << "'" << text(level) << "' is of several axes: write a level 'batch' for each of them";
   if (level + 1 == levels.size())
     return emitError() << "'" << text(level) << "' has no level below it, so its values share no pattern";
   return success();

@@ -28,7 +28,7 @@ class Fixed(Extent):
     def refuses(self, coordinate):
         if coordinate.implicit:
             return "'fixed' needs a coordinate: without one it is 'dense'; call compress() before pack()"
-        if self.width is None and coordinate.per_position is None:
+        if self.width is None and coordinate.has_code and coordinate.per_position is None:
             return f"'fixed' with '{coordinate.name}' needs a width: no array shows how long a fibre is"
         return None
 
