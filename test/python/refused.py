@@ -19,12 +19,6 @@ PARSE = "parse"  # the grammar takes the text
 PACK = "pack"  # a full tensor is packed
 # Other operations are an expression behind the target that computes it: "cpu ij,j->i".
 
-# Sums along an axis of the packed operand: the output lacks one of its letters. torch computes them all ("eager").
-SUMS = [
-    (r"\(i, j\) ->", r"(cpu|cuda|ptx) (?!.*>b$)(?!.*>(?=\w*i)(?=\w*j)\w*$).*"),
-    (r"\(i, j, k\) ->", r"(cpu|cuda|ptx) (?!.*>(?=\w*i)(?=\w*j)(?=\w*k)\w*$).*"),
-]
-
 GRAMMAR = [
     (r"\bkind\b", "level kind 'kind' needs a symbol: write '@name'"),
     (r": link\*", "a level needs at least one digit of an axis; only 'link' has none"),
@@ -73,13 +67,6 @@ REFUSED = [
     Refusal(r"\*fn\b", PACK, r"pack: level kind '.*fn' has no code yet"),
     Refusal("@my_window", PACK, "an entry lies outside of the window"),
     Refusal(r"\((i, j, k|k, j, i)\) : \w+\*bitmap", PACK, "bits for 1024 coordinates at the most: block the axis"),
-    # A dimension of the stored block is that of several axes: no unit owns what it adds up to.
-    *(
-        Refusal(
-            axes + r".*\(. mod [^)]*\) : (full|range)\*implicit", operation, "no walk of '.*' gives each output element"
-        )
-        for axes, operation in SUMS
-    ),
 ]
 
 

@@ -89,10 +89,13 @@ def test_a_pattern_below_a_batch_shares_its_arrays(name):
 
 def test_verbs_axes_and_widths():
     with lacis.iter(dim=4) as (B, G, R, C):
-        fused = lacis.Format.of([lacis.fuse(B, G).batch().level(), R.level(), C.compress().level()])
+        levels = [lacis.fuse(B, G).batch().level(), R.level(), C.compress().level()]
+        with pytest.raises(lacis.FormatError, match="is of several axes: write a level 'batch' for each of them"):
+            lacis.Format.of(levels)
+        ordered = lacis.Format.of([each.batch().level() for each in (B, G)] + levels[1:])
     a = sparse(2, 3, 4, 5)
-    packed = lacis.pack(a, fused)
-    assert packed.values.shape[0] == 6 and torch.equal(packed.to_dense(), a)
+    packed = lacis.pack(a, ordered)
+    assert packed.values.shape[:2] == (2, 3) and torch.equal(packed.to_dense(), a)
     two = lacis.pack(a, "(b, g, r, c) -> (g : batch, b : batch, r : dense, c : compressed)")
     assert two.values.shape[:2] == (3, 2) and torch.equal(two.to_dense(), a)
     assert lacis.pack(torch.zeros(0, 4, 5), Csr().batched("h")).values.shape == (0, 0)

@@ -248,8 +248,8 @@ class Level:
 
     @property
     def is_static(self) -> bool:
-        """A dense level whose size the format's text gives: a dimension of a stored block."""
-        return self.extent.covers and self.coordinate.implicit and all(d.mod for d in self.digits)
+        """A dense level of one digit whose size the format's text gives: a dimension of a stored block."""
+        return self.extent.covers and self.coordinate.implicit and len(self.digits) == 1 and self.digits[0].mod != 0
 
     @property
     def padded(self) -> bool:

@@ -29,8 +29,8 @@ LogicalResult LevelAttr::verify(EmitError emitError, ArrayRef<Digit> digits, Ext
 }
 
 bool LevelAttr::isStaticDense() const {
-  return getExtent().coversDomain() && getCoordinate().isImplicit() && !getDigits().empty() &&
-         llvm::all_of(getDigits(), [](const Digit &digit) { return digit.mod != 0; });
+  return getExtent().coversDomain() && getCoordinate().isImplicit() && getDigits().size() == 1 &&
+         getDigits()[0].mod != 0;
 }
 
 bool LevelAttr::isPadded() const { return getExtent().isPadded() || getCoordinate().isPadded(); }
