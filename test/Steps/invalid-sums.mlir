@@ -5,6 +5,7 @@
 // RUN: sed 's/#lacis.race/#lacis.unroll<loop = "k", factor = 2>, &/' %s | %{steps} --check-prefix=MARKED
 // RUN: sed 's/#lacis.race<loop = "k"/#lacis.split<loop = "k", factor = 4>, #lacis.race<loop = "k1"/' %s | %{steps} --check-prefix=INNER
 // RUN: sed 's/"k" %k to %m/"k" %k to %units/' %s | %{steps} --check-prefix=UNITS
+// RUN: sed 's/"b" %b to %n/"b" %b to %units/' %s | %{steps} --check-prefix=COPIES
 // RUN: sed 's/private/atomic/' %s | %{steps} --check-prefix=ATOMIC
 // RUN: sed 's/private/segment/' %s | %{steps} --check-prefix=SEGMENT
 // RUN: sed 's/#lacis.race<loop = "k", strategy = "private">/#lacis.bind<loop = "k", unit = "block.x">/' %s | %{steps} --check-prefix=BIND
@@ -15,7 +16,8 @@
 // MARKED: error: race: loop 'k' is marked already; none would do
 // INNER: error: race: loop 'k1' is not the outermost that carries its sum; none would do
 // UNITS: error: race: how many units loop 'k' has is not known before the launch; none would do
-// ATOMIC: error: race: 'atomic' adds the parts of rows that shares of entries leave; there are none here; 'private' would do
+// COPIES: error: race: how large a copy for each unit of loop 'k' is, is not known before the launch; none would do
+// ATOMIC: error: race: with 'atomic' the sum depends on which part arrives first, and only deterministic=False allows that; 'private' would do
 // SEGMENT: error: race: 'segment' is for a group of shares of entries, which hold parts of rows; there are none here; 'private' would do
 // BIND: error: bind: loop 'k' carries a sum; two units would race for it; only the lanes of a warp and the warps of a block bring one sum together; race with a strategy makes its iterations units: 'private' would do
 

@@ -78,3 +78,14 @@ func.func @kept(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", st
   } {lacis.meets}
   return
 }
+
+// -----
+
+// expected-error @+2 {{race: 'atomic' adds the parts of rows that shares of entries leave; there are none here; 'order' would do}}
+// expected-note @+1 {{asked for}}
+func.func @atomic_kept(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "atomic">]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  } {lacis.meets}
+  return
+}

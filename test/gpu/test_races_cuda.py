@@ -30,6 +30,21 @@ def test_lanes_that_share_a_sum_add_it_once():
     torch.testing.assert_close(kernel(w, vector), a @ vector)
 
 
+@pytest.mark.parametrize("unit, parts", [("lane", 32), ("lane", 8), ("warp", 8)])
+def test_units_of_a_row_bring_its_sum_together(unit, parts):
+    a, w, x = test_races.problem()
+    own = [
+        steps.SplitNnz("j", parts=parts),
+        steps.Bind("j0", unit),
+        steps.Bind("i", "block.x"),
+        steps.Bind("b", "block.y"),
+    ]
+    kernel = lacis.compile("ij,bj->bi", w, x, steps=own)
+    first = kernel(w, x)
+    torch.testing.assert_close(first.double(), x.double() @ a.double().T, rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(first, kernel(w, x)) for _ in range(20))
+
+
 COLUMNS = [steps.Split("b", 4), steps.Reorder("b0", "i", "b1")]
 EIGHT = [
     *COLUMNS,

@@ -57,6 +57,31 @@ def test_units_of_a_sum_keep_it_in_private_copies():
         lacis.compile("ij,ik,jk->ij", w.pattern, left, right, steps=[own[0], steps.Race("k0", "order")])
 
 
+@pytest.mark.parametrize("strategy", ["private", pytest.param("atomic", marks=pytest.mark.long)])
+def test_units_that_share_each_row(strategy):
+    """Five units take a fifth of each row: of one with fewer entries some take none."""
+    a, w, x = problem()
+    unit = "block.y" if DEVICE == "cuda" else "parallel"
+    own = [steps.SplitNnz("j", parts=5), steps.Race("j0", strategy), *bound("j0", unit)]
+    kernel = lacis.compile("ij,bj->bi", w, x, steps=own, deterministic=strategy != "atomic")
+    exact, first = x.double() @ a.double().T, kernel(w, x)
+    for _ in range(20):
+        y = kernel(w, x)
+        torch.testing.assert_close(y.double(), exact, rtol=1e-5, atol=1e-5)
+        assert torch.equal(y, first) or strategy == "atomic"
+    empty = lacis.pack(torch.zeros_like(a), lacis.Csr)
+    assert not kernel(empty, x).any()
+    assert kernel(w, torch.full_like(x, float("nan")))[:, 1].isnan().all()
+
+
+def test_positions_are_no_units_of_their_own():
+    _, w, x = problem()
+    why = "loop 'j' carries the sum of 'out' over the positions of a level; split_nnz with 'parts' makes units.*'private' would do"
+    for asked in (bound("j", "parallel" if DEVICE == "cpu" else "block.y"), [steps.Race("j", "private")]):
+        with pytest.raises(lacis.CompileError, match=why):
+            lacis.compile("ij,bj->bi", w, x, steps=asked)
+
+
 @pytest.mark.long
 def test_atomic_parts_of_blocks_in_float64():
     a, w, x = problem(lacis.Bsr(4, 4), torch.float64)

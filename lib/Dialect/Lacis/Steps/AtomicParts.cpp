@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// share: part[share] = s; after: y[i] = the parts  -->  before: y[i] = 0; share: y[i] += s, atomically
+///
+/// Of a loop that carries a sum each iteration becomes a unit, which adds to the output too.
+#include "CarriedUnits.h"
 #include "ShareParts.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -18,15 +21,12 @@ static StringRef instructionOf(Operation *combiner) {
       .Default([](Operation *) { return ""; });
 }
 
-static std::string objection(LoopOp shares, Nest &nest) {
-  std::optional<ShareParts> parts = partsOf(outermostLoop(shares));
-  if (!parts)
-    return "'atomic' adds the parts of rows that shares of entries leave; there are none here";
-  auto *last = parts->choice.thenBlock()->getTerminator()->getPrevNode();
-  auto whole = dyn_cast_or_null<WriteOp>(last);
-  if (!whole || whole.getValue() != parts->part.getValue())
+/// Why `combiner` cannot add to the output the sum that `write` stores, or nothing. `write` is null where the sum is
+/// changed before it is stored.
+static std::string objectionToAdding(Operation *combiner, WriteOp write, Nest &nest) {
+  if (!write)
     return "'atomic' adds to the output itself, so nothing can follow the sum (a bias, an activation, a rounding)";
-  StringRef instruction = instructionOf(combinerOf(parts->sum));
+  StringRef instruction = instructionOf(combiner);
   if (instruction.empty())
     return "no instruction brings these parts together atomically";
   if (instruction == "fadd" && !nest.getFunction()->hasAttr("lacis.nondeterministic"))
@@ -34,7 +34,42 @@ static std::string objection(LoopOp shares, Nest &nest) {
   return "";
 }
 
-static void addAtomically(LoopOp shares, Nest &, Location) {
+/// The last operation before the terminator, where it stores `sum`; else null.
+static WriteOp storeOf(Value sum, Block *block) {
+  auto write = dyn_cast_or_null<WriteOp>(block->getTerminator()->getPrevNode());
+  return write && write.getValue() == sum ? write : WriteOp();
+}
+
+static std::string objection(LoopOp loop, Nest &nest) {
+  if (loop.getNumResults() != 0) {
+    std::string why = objectionToUnits(loop);
+    return why.empty() ? objectionToAdding(combinerOf(loop), storeOf(loop.getResult(0), loop->getBlock()), nest) : why;
+  }
+  std::optional<ShareParts> parts = partsOf(outermostLoop(loop));
+  if (!parts)
+    return "'atomic' adds the parts of rows that shares of entries leave; there are none here";
+  WriteOp whole = storeOf(parts->part.getValue(), parts->choice.thenBlock());
+  return objectionToAdding(combinerOf(parts->sum), whole, nest);
+}
+
+/// Before the nest, each element begins as what the sum begins with; each unit adds its sum.
+static void addUnits(LoopOp loop, Location loc) {
+  LoopOp top = outermostLoop(loop);
+  OpBuilder b(top);
+  LoopOp begin = copyNest(b, loop);
+  outermostLoop(begin)->setAttr("lacis.begins", b.getUnitAttr());
+  begin.getResult(0).replaceAllUsesWith(begin.getInits()[0]);
+  begin.erase();
+  WriteOp store = storeOf(loop.getResult(0), loop->getBlock());
+  store->setAttr("lacis.atomic", b.getStringAttr(instructionOf(combinerOf(loop))));
+  std::optional<int64_t> known = loop.getTrip(); // it may stand inside the nest
+  Value count = known ? arith::ConstantIndexOp::create(b, loc, *known).getResult() : loop.getUpper();
+  makeUnits(loop, count, [](OpBuilder &, Value, Value) {});
+}
+
+static void addAtomically(LoopOp shares, Nest &, Location loc) {
+  if (shares.getNumResults() != 0)
+    return addUnits(shares, loc);
   ShareParts parts = *partsOf(outermostLoop(shares));
   // A part is finished as a whole row is, and added.
   IRMapping mapping;

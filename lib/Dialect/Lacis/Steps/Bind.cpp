@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i: s[i]  -->  s[blockIdx.x]: the loop runs on a unit of a GPU.
+#include "PositionUnits.h"
+
 #include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
@@ -53,6 +55,8 @@ static bool fitsLanes(LoopOp loop, std::optional<int64_t> trip) {
 }
 
 LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
+  if (std::string why = objectionToPositions(nest, getLoop()); !why.empty())
+    return emitError(loc) << "bind: " << why;
   StringRef unit = getUnit();
   LoopOp scan = nest.find(getLoop());
   bool scans = scan && scan->hasAttr("lacis.scan") && !scan.getBind() && unit == "lane"; // the one mark it can have

@@ -28,7 +28,7 @@ void ScheduleBuilder::upto(StringRef loop, int64_t most) {
 }
 
 void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
-  add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor));
+  add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor, std::nullopt));
 }
 
 void ScheduleBuilder::apart(ArrayRef<StringRef> parts, std::optional<int64_t> least) {

@@ -2,6 +2,7 @@
 /// \file
 /// The rewriting of a nest over rows to one over equal shares of all entries.
 #include "EntryShares.h"
+#include "PositionUnits.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -9,9 +10,10 @@ using namespace mlir;
 using namespace lacis;
 using arith::CmpIPredicate;
 
-EntryShares::EntryShares(LoopOp rows, LevelLoopOp entries, Operation *combiner, int64_t factor, Location loc)
-    : rows(rows), entries(entries), combiner(combiner), factor(factor), loc(loc),
-      chain(perfectChain(outermostLoop(rows))), name((rows.getName() + "_" + entries.getName()).str()) {}
+EntryShares::EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, StringRef shares, Location loc)
+    : rows(rows), entries(entries), combiner(combinerOf(entries)), factor(factor), loc(loc),
+      chain(perfectChain(outermostLoop(rows))), name((rows.getName() + "_" + entries.getName()).str()),
+      sharesName(shares) {}
 
 Value EntryShares::constant(OpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
@@ -91,7 +93,7 @@ void EntryShares::makeFinish() {
   auto guard = scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, none, several), /*withElseRegion=*/false);
   moveRest(guard, guard.thenBlock()); // the loop over entries, and what finishes the row
   OpBuilder inside = OpBuilder::atBlockBegin(guard.thenBlock());
-  auto sum = LoopOp::create(inside, loc, name + "." + name + "0", shares, parts.getInits());
+  auto sum = LoopOp::create(inside, loc, name + "." + sharesName, shares, parts.getInits());
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   Value share = arith::AddIOp::create(body, loc, first, sum.getCoordinate());
   Value begins = arith::SelectOp::create(body, loc, compare(body, CmpIPredicate::eq, sum.getCoordinate(), zero), one, zero);
@@ -108,41 +110,16 @@ void EntryShares::makeFinish() {
 Value EntryShares::shareOfRow(OpBuilder &b, const Row &row, Value first, Value end) {
   Value from = arith::MaxSIOp::create(b, loc, row.lo, first), to = arith::MinSIOp::create(b, loc, row.hi, end);
   Value length = arith::SubIOp::create(b, loc, to, from);
-  auto loop = LoopOp::create(b, entries.getLoc(), entries.getName(), length, entries.getInits());
+  LoopOp loop = walkRun(b, entries, entries.getName(), row.lo, from, length, entries.getInits());
   if (auto unroll = entries.getUnrollAttr())
     loop.setUnrollAttr(unroll);
-  OpBuilder body = OpBuilder::atBlockEnd(loop.getBlock());
-  Value position = arith::AddIOp::create(body, loc, from, loop.getCoordinate());
-  SmallVector<Type> digits(entries.getNumDigits(), indexType());
-  auto found = CoordinateOp::create(body, loc, digits, body.getI1Type(), entries.getTensor(), entries.getLevel(), row.lo,
-                                    position);
-  FormatAttr format = formatOf(entries.getTensor());
-  Block *source = entries.getBlock();
-  source->getArgument(0).replaceAllUsesWith(position);
-  for (auto [argument, digit] : llvm::zip(entries.getCoordinates(), found.getDigits()))
-    argument.replaceAllUsesWith(digit);
-  entries.getIterArgs()[0].replaceAllUsesWith(loop.getIterArgs()[0]);
-  Value next = source->getTerminator()->getOperand(0);
-  source->getTerminator()->erase();
-  if (!format.getLevels()[entries.getLevel()].getCoordinate().isPadded()) {
-    loop.getBlock()->getOperations().splice(loop.getBlock()->end(), source->getOperations());
-    body.setInsertionPointToEnd(loop.getBlock());
-    YieldOp::create(body, loc, next);
-    return loop.getResult(0);
-  }
-  auto guard = scf::IfOp::create(body, loc, next.getType(), found.getValid(), /*withElseRegion=*/true);
-  guard.thenBlock()->getOperations().splice(guard.thenBlock()->end(), source->getOperations());
-  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  scf::YieldOp::create(then, loc, next);
-  scf::YieldOp::create(otherwise, loc, loop.getIterArgs()[0]);
-  YieldOp::create(body, loc, guard.getResult(0));
   return loop.getResult(0);
 }
 
 /// The nest over shares: in each the rows it meets, which it finishes where they lie in it whole.
 void EntryShares::makeShares() {
   OpBuilder at(rows);
-  auto shares = LoopOp::create(at, rows.getLoc(), name + "0", count);
+  auto shares = LoopOp::create(at, rows.getLoc(), sharesName, count);
   shares->setAttr("lacis.meets", at.getUnitAttr());
   SmallVector<LoopOp> others = without(chain, rows);
   bool isLast = rows == chain.back();
@@ -155,7 +132,7 @@ void EntryShares::makeShares() {
     return OwnerOp::create(b, loc, indexType(), entries.getTensor(), entries.getLevel(), position, rows.getUpper());
   };
   Value one = constant(b, 1), top = owner(first);
-  Value bottom = owner(arith::SubIOp::create(b, loc, end, one));
+  Value bottom = factor == 1 ? top : owner(arith::SubIOp::create(b, loc, end, one));
   Value met = arith::AddIOp::create(b, loc, arith::SubIOp::create(b, loc, bottom, top), one);
   auto own = LoopOp::create(b, rows.getLoc(), rows.getName(), met);
   moveRest(own, own.getBlock());

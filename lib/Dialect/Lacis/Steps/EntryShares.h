@@ -14,10 +14,11 @@ namespace lacis {
 /// Why the entries below `rows` have no equal shares, or nothing.
 std::string objectionToShares(LoopOp rows, LevelLoopOp entries);
 
-/// A nest whose rows are walked share by share, and the nest after it for rows that several shares meet.
+/// A nest whose rows are walked share by share, and the nest after it for rows that several shares meet. Its loop over
+/// shares is called `shares`.
 class EntryShares {
 public:
-  EntryShares(LoopOp rows, LevelLoopOp entries, mlir::Operation *combiner, int64_t factor, mlir::Location loc);
+  EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, llvm::StringRef shares, mlir::Location loc);
   void run();
 
 private:
@@ -46,7 +47,7 @@ private:
   int64_t factor;
   mlir::Location loc;
   llvm::SmallVector<LoopOp> chain;
-  std::string name;
+  std::string name, sharesName;
   Value count;     // of the shares
   Value size;      // of a share
   Value workspace; // the parts of rows

@@ -4,10 +4,10 @@
 ///
 /// Of a loop that carries a sum each iteration becomes a unit of its own. A share of entries keeps its parts of rows at
 /// the rows' own places in its copy.
+#include "CarriedUnits.h"
 #include "ShareParts.h"
 
 #include "mlir/AsmParser/AsmParser.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -55,22 +55,12 @@ static SmallVector<Value> sizesOfCopies(LoopOp loop) {
 }
 
 static std::string objectionToSum(LoopOp loop) {
-  std::string quoted = "'" + loop.getName().str() + "'";
+  if (std::string why = objectionToUnits(loop); !why.empty())
+    return why;
   LoopOp top = outermostLoop(loop);
-  Operation *combiner = combinerOf(loop);
-  if (!combiner || !arith::getNeutralElement(combiner))
-    return "the rounds of loop " + quoted + " are not added up by one operation that has a neutral element";
-  if (isMarked(loop))
-    return "loop " + quoted + " is marked already";
-  Operation *around = loop->getParentOp();
-  while (isa<scf::IfOp>(around) && around->getNumResults() == 0)
-    around = around->getParentOp();
-  SmallVector<LoopOp> chain = perfectChain(top);
-  if (around != chain.back() || llvm::any_of(loop->getUsers(), [](Operation *user) { return isa<YieldOp>(user); }))
-    return "loop " + quoted + " is not the outermost that carries its sum";
   for (Value size : sizesOfCopies(loop))
     if (Operation *made = size.getDefiningOp(); !made || (top->isAncestor(made) && !getConstantIntValue(size)))
-      return "how many units loop " + quoted + " has is not known before the launch";
+      return "how large a copy for each unit of loop '" + loop.getName().str() + "' is, is not known before the launch";
   return objectionToSize(loop.getResultTypes()[0], sizesOfCopies(loop));
 }
 
@@ -83,24 +73,15 @@ static SmallVector<Value> placeOf(Value unit, LoopOp top) {
 
 /// A copy of the nest, after it, in which the loop adds up the copies.
 static void addCopies(LoopOp loop, WorkspaceOp copies) {
-  LoopOp top = outermostLoop(loop);
   Location loc = loop.getLoc();
-  OpBuilder after(top->getContext());
-  after.setInsertionPointAfter(top);
-  IRMapping mapping;
-  auto nest = cast<LoopOp>(after.clone(*top, mapping));
-  auto own = cast<LoopOp>(mapping.lookup(loop.getResult(0)).getDefiningOp());
-  std::optional<Case> sizes = caseOf(top); // whose name comes first in both
-  std::string prefix = sizes && !sizes->name.empty() ? (sizes->name + ".").str() : "";
-  nest->walk([&](Operation *op) {
-    if (auto name = op->getAttrOfType<StringAttr>("name"); name && isa<LoopOp, LevelLoopOp>(op))
-      op->setAttr("name", after.getStringAttr(loop.getName() + "." + name.getValue().drop_front(prefix.size())));
-  });
+  OpBuilder after(loop.getContext());
+  after.setInsertionPointAfter(outermostLoop(loop));
+  LoopOp own = copyNest(after, loop);
   OpBuilder b(own);
   auto sum = LoopOp::create(b, loc, own.getName(), own.getUpper(), own.getInits());
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
-  Value part = ReadOp::create(body, loc, loop.getResultTypes()[0], copies, placeOf(sum.getCoordinate(), nest), Value(),
-                              IntegerAttr());
+  SmallVector<Value> place = placeOf(sum.getCoordinate(), outermostLoop(own));
+  Value part = ReadOp::create(body, loc, loop.getResultTypes()[0], copies, place, Value(), IntegerAttr());
   Operation *added = body.clone(*combinerOf(loop));
   added->setOperands({sum.getIterArgs()[0], part});
   YieldOp::create(body, loc, added->getResults());
@@ -108,33 +89,15 @@ static void addCopies(LoopOp loop, WorkspaceOp copies) {
   own.erase();
 }
 
-/// Each iteration sums from the neutral element and keeps its sum in its copy; what follows the sum is for the nest
-/// after. The units are the innermost loop of the nest.
+/// Each unit keeps its sum in its copy; what follows the sum is for the nest after.
 static void keepInCopies(LoopOp loop, WorkspaceOp copies) {
-  Location loc = loop.getLoc();
-  LoopOp top = outermostLoop(loop);
-  Block *around = perfectChain(top).back().getBlock();
-  SmallVector<Value> place = placeOf(Value(), top);
+  SmallVector<Value> place = placeOf(Value(), outermostLoop(loop));
   while (loop->getNextNode() != loop->getBlock()->getTerminator())
     loop->getBlock()->getTerminator()->getPrevNode()->erase();
-  OpBuilder b = OpBuilder::atBlockEnd(around);
-  b.setInsertionPoint(around->getTerminator());
-  auto units = LoopOp::create(b, loc, loop.getName(), copies.getSizes()[0]);
-  units->setAttr("lacis.meets", b.getUnitAttr());
-  Block::OpListType &own = units.getBlock()->getOperations();
-  own.splice(own.end(), around->getOperations(), around->begin(), units->getIterator());
-  YieldOp::create(b = OpBuilder::atBlockEnd(units.getBlock()), loc);
-  b.setInsertionPoint(loop);
-  Value neutral = arith::ConstantOp::create(b, loc, *arith::getNeutralElement(combinerOf(loop)));
-  loop.getCoordinate().replaceAllUsesWith(units.getCoordinate());
-  loop.getIterArgs()[0].replaceAllUsesWith(neutral);
-  Operation *end = loop.getBlock()->getTerminator();
-  place[0] = units.getCoordinate();
-  b.setInsertionPointAfter(loop);
-  WriteOp::create(b, loc, end->getOperand(0), copies, place, Value(), IntegerAttr());
-  end->erase();
-  loop->getBlock()->getOperations().splice(loop->getIterator(), loop.getBlock()->getOperations());
-  loop.erase();
+  makeUnits(loop, copies.getSizes()[0], [&](OpBuilder &b, Value unit, Value sum) {
+    place[0] = unit;
+    WriteOp::create(b, copies.getLoc(), sum, copies, place, Value(), IntegerAttr());
+  });
 }
 
 //===- Shares of entries --------------------------------------------------===//

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// parallel for i: y[f(i)] += s  -->  parts of a sum, brought together by a strategy.
+#include "PositionUnits.h"
+
 #include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
@@ -20,6 +22,8 @@ static LoopOp decidedBy(LoopOp loop) {
 SmallVector<StringRef> RaceStepAttr::namedLoops() const { return {getLoop()}; }
 
 LogicalResult RaceStepAttr::apply(Nest &nest, Location loc) const {
+  if (std::string why = objectionToPositions(nest, getLoop()); !why.empty())
+    return emitError(loc) << "race: " << why;
   FailureOr<LoopOp> loop = nest.require(getLoop(), "race", loc);
   if (failed(loop))
     return failure();

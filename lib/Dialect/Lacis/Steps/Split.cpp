@@ -3,6 +3,8 @@
 /// for i in n  -->  for i0 in ceil(n / factor): for i1 in factor: if i0 * factor + i1 < n
 /// A loop that carries a sum carries it through both.
 /// for j in row  -->  for j0 in ceil(n / factor): for j1 in the positions of row with coordinates of strip j0, found by seek
+#include "PositionUnits.h"
+
 #include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
@@ -110,17 +112,8 @@ static void splitBySeek(LevelLoopOp loop, int64_t factor, Location loc) {
   };
   Value from = seek(bounds.getLo(), first);
   Value count = arith::SubIOp::create(inOuter, loc, seek(from, end), from);
-  auto inner = LoopOp::create(inOuter, loop.getLoc(), name + "1", count, SmallVector<Value>(outer.getIterArgs()));
+  auto inner = walkRun(inOuter, loop, name + "1", bounds.getLo(), from, count, SmallVector<Value>(outer.getIterArgs()));
   YieldOp::create(inOuter, loc, inner.getResults());
-  OpBuilder body = OpBuilder::atBlockEnd(inner.getBlock());
-  Value position = arith::AddIOp::create(body, loc, from, inner.getCoordinate());
-  auto found = CoordinateOp::create(body, loc, TypeRange{index}, body.getI1Type(), loop.getTensor(), loop.getLevel(),
-                                    bounds.getLo(), position);
-  loop.getPosition().replaceAllUsesWith(position);
-  loop.getCoordinates()[0].replaceAllUsesWith(found.getDigits()[0]);
-  for (auto [before, after] : llvm::zip(loop.getIterArgs(), inner.getIterArgs()))
-    before.replaceAllUsesWith(after);
-  inner.getBlock()->getOperations().splice(inner.getBlock()->end(), loop.getBlock()->getOperations());
   loop.replaceAllUsesWith(outer);
   loop.erase();
 }

@@ -5,8 +5,10 @@
 /// A row inside one share is finished there. Of a row that several shares meet, each leaves its part in a workspace, and a
 /// nest after the first adds the parts in their order and finishes the row; so it does with rows without entries.
 ///
-/// Of the positions under one parent: for j in row(i)  -->  for j0 in ceil(entries / factor): for j1 in factor.
+/// Of the positions under one parent: for j in row(i)  -->  for j0 in ceil(entries / factor): for j1 in factor, or
+/// for j0 in parts: for j1 in its part of row(i).
 #include "EntryShares.h"
+#include "PositionUnits.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -68,64 +70,14 @@ std::string lacis::objectionToShares(LoopOp rows, LevelLoopOp entries) {
   return "";
 }
 
-/// The body of a loop over positions under a guard: past the end, and where there is padding, the carried values pass on.
-static void guardBody(OpBuilder &b, LevelLoopOp loop, Value inside, Value lo, Value position, ValueRange carried) {
-  Location loc = loop.getLoc();
-  auto guard = scf::IfOp::create(b, loc, loop.getResultTypes(), inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  scf::YieldOp::create(otherwise, loc, carried);
-  SmallVector<Type> digits(loop.getNumDigits(), then.getIndexType());
-  auto found = CoordinateOp::create(then, loc, digits, then.getI1Type(), loop.getTensor(), loop.getLevel(), lo, position);
-  loop.getPosition().replaceAllUsesWith(position);
-  for (auto [before, after] : llvm::zip(loop.getCoordinates(), found.getDigits()))
-    before.replaceAllUsesWith(after);
-  for (auto [before, after] : llvm::zip(loop.getIterArgs(), carried))
-    before.replaceAllUsesWith(after);
-  Block *source = loop.getBlock(), *to = guard.thenBlock();
-  SmallVector<Value> yielded(source->getTerminator()->getOperands());
-  source->getTerminator()->erase();
-  if (formatOf(loop.getTensor()).getLevels()[loop.getLevel()].getCoordinate().isPadded()) {
-    auto valid = scf::IfOp::create(then, loc, loop.getResultTypes(), found.getValid(), /*addThenBlock=*/true,
-                                   /*addElseBlock=*/true);
-    OpBuilder padding = OpBuilder::atBlockEnd(valid.elseBlock());
-    scf::YieldOp::create(padding, loc, carried);
-    scf::YieldOp::create(then, loc, valid.getResults());
-    to = valid.thenBlock();
-  }
-  to->getOperations().splice(to->end(), source->getOperations());
-  OpBuilder end = OpBuilder::atBlockEnd(to);
-  scf::YieldOp::create(end, loc, yielded);
-  YieldOp::create(b, loc, guard.getResults());
-}
-
-/// The positions under one parent in strips.
-static LogicalResult splitPositions(LevelLoopOp loop, int64_t factor, Location loc) {
-  if (loop.getNumResults() == 0)
-    return emitError(loc) << "split_nnz: loop '" << loop.getName() << "' carries no sum";
-  if (!isStateless(loop))
-    return emitError(loc) << "split_nnz: loop '" << loop.getName()
-                          << "' walks coordinates that follow from those before them; they have no strips";
-  if (loop.getUnroll() || loop->hasAttr("lacis.pipeline"))
-    return emitError(loc) << "split_nnz: loop '" << loop.getName() << "' is marked already";
-  OpBuilder b(loop);
-  Type index = b.getIndexType();
-  auto bounds = BoundsOp::create(b, loc, index, index, loop.getTensor(), loop.getLevel(), loop.getParent());
-  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
-  Value size = arith::ConstantIndexOp::create(b, loc, factor);
-  Value strips = arith::CeilDivUIOp::create(b, loc, count, size);
-  auto outer = LoopOp::create(b, loop.getLoc(), (loop.getName() + "0").str(), strips, loop.getInits());
-  OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
-  auto inner = LoopOp::create(inOuter, loop.getLoc(), (loop.getName() + "1").str(), size,
-                              SmallVector<Value>(outer.getIterArgs()));
-  YieldOp::create(inOuter, loc, inner.getResults());
-  OpBuilder body = OpBuilder::atBlockEnd(inner.getBlock());
-  Value first = arith::MulIOp::create(body, loc, outer.getCoordinate(), size);
-  Value number = arith::AddIOp::create(body, loc, first, inner.getCoordinate());
-  Value inside = arith::CmpIOp::create(body, loc, CmpIPredicate::slt, number, count);
-  Value position = arith::AddIOp::create(body, loc, bounds.getLo(), number);
-  guardBody(body, loop, inside, bounds.getLo(), position, SmallVector<Value>(inner.getIterArgs()));
-  loop.replaceAllUsesWith(outer);
-  loop.erase();
+/// The positions under one parent, in strips or in parts.
+static LogicalResult cutPositions(LevelLoopOp entries, SplitNnzStepAttr step, Location loc) {
+  if (std::string why = objectionToCuts(entries); !why.empty())
+    return emitError(loc) << "split_nnz: " << why;
+  if (step.getParts())
+    cutParts(entries, *step.getParts(), loc);
+  else
+    cutStrips(entries, *step.getFactor(), loc);
   return success();
 }
 
@@ -138,15 +90,24 @@ static arith::ConstantIndexOp sizeOfShares(Nest &nest, StringRef loop) {
 }
 
 LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
-  if (getFactor() <= 0)
-    return emitError(loc) << "split_nnz: factor " << getFactor() << " of loop '" << getLoop() << "' must be positive";
-  if (arith::ConstantIndexOp shares = sizeOfShares(nest, getLoop())) {
-    shares.setValueAttr(IntegerAttr::get(IndexType::get(getContext()), getFactor()));
+  if (getFactor().has_value() == getParts().has_value())
+    return emitError(loc) << "split_nnz: loop '" << getLoop() << "' is cut into shares of 'factor' entries, or into 'parts' of "
+                          << "each row: say one of the two";
+  int64_t number = getFactor() ? *getFactor() : *getParts();
+  if (number <= 0)
+    return emitError(loc) << "split_nnz: " << (getFactor() ? "factor " : "parts ") << number << " of loop '" << getLoop()
+                          << "' must be positive";
+  arith::ConstantIndexOp shares = sizeOfShares(nest, getLoop());
+  SmallVector<Operation *> whole = nest.findAll(getLoop());
+  if (!shares && whole.size() == 1 && isa<LevelLoopOp>(whole[0]))
+    return cutPositions(cast<LevelLoopOp>(whole[0]), *this, loc);
+  if (getParts())
+    return emitError(loc) << "split_nnz: 'parts' are of the positions under one parent, and '" << getLoop()
+                          << "' names no loop over such; 'factor' says how many entries a share of all has";
+  if (shares) {
+    shares.setValueAttr(IntegerAttr::get(IndexType::get(getContext()), number));
     return success();
   }
-  SmallVector<Operation *> whole = nest.findAll(getLoop());
-  if (whole.size() == 1 && isa<LevelLoopOp>(whole[0]))
-    return splitPositions(cast<LevelLoopOp>(whole[0]), getFactor(), loc);
   auto [rowName, entryName] = getLoop().rsplit('_');
   if (entryName.empty())
     return emitError(loc) << "split_nnz: '" << getLoop() << "' names no loop over positions; one is meant, 'j', or the loops of rows "
@@ -163,6 +124,6 @@ LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
                           << entries.getName() << "', are cut below it";
   if (std::string why = objectionToShares(*rows, entries); !why.empty())
     return emitError(loc) << "split_nnz: " << why;
-  EntryShares(*rows, entries, combinerOf(entries), getFactor(), loc).run();
+  EntryShares(*rows, entries, number, (rows->getName() + "_" + entries.getName() + "0").str(), loc).run();
   return success();
 }

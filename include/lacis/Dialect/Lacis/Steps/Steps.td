@@ -27,7 +27,9 @@ def Lacis_UptoStep : Lacis_Step<"Upto", "upto"> {
 
 def Lacis_SplitNnzStep : Lacis_Step<"SplitNnz", "split_nnz"> {
   let summary = "for i: for j in row(i)  -->  for i_j0 in ceil(entries / factor): for i: for j in its share of row(i)";
-  let parameters = (ins StringRefParameter<>:$loop, "int64_t":$factor);
+  let description = "Of one row, in strips of `factor` entries or in so many `parts`: for j  -->  for j0: for j1.";
+  let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$factor,
+                        OptionalParameter<"std::optional<int64_t>">:$parts);
 }
 
 def Lacis_FuseStep : Lacis_Step<"Fuse", "fuse"> {
