@@ -52,3 +52,51 @@ func.func @sizes(%n: index) attributes {lacis.steps = [#lacis.fuse<outer = "i", 
   }
   return
 }
+
+// -----
+
+// for i: for j in row i  -->  for i_j over all positions: the row owns the position; what it adds is a part of the row.
+// CHECK-LABEL: func.func @entries(
+// CHECK-SAME:    %[[W:[^:]*]]: tensor<?x?xf32, {{.*}}>, %[[Y:[^:]*]]: tensor<?xf32>
+// CHECK:         %[[ALL:.*]] = lacis.positions %[[W]][1]
+// CHECK:         lacis.loop "i_j" %[[IJ:.*]] to %{{[^ ]*}} {
+// CHECK:           %[[ROW:.*]] = lacis.owner %[[W]][1]
+// CHECK-NOT:       lacis.owner
+// CHECK:           lacis.loop "j"
+// CHECK:         } {bind = "parallel", lacis.meets, lacis.race = "order"}
+// CHECK:         lacis.loop "i_j.i" %[[I:.*]] to
+// CHECK:           %[[SUM:.*]] = lacis.loop "i_j.i_j"
+// CHECK:           lacis.write %[[SUM]] to %[[Y]][%[[I]]]
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+func.func @entries(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
+    attributes {lacis.steps = [#lacis.fuse<outer = "i", inner = "j">]} {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  lacis.loop "i" %i to %n {
+    %row = lacis.locate %w[0] at %c0(%i) : tensor<?x?xf32, #csr>
+    %s = lacis.level_loop "j" %w[1] at %row (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+      %v = lacis.value %w at %p : tensor<?x?xf32, #csr> -> f32
+      %r = arith.addf %acc, %v : f32
+      lacis.yield %r : f32
+    }
+    lacis.write %s to %y[%i] : f32 to tensor<?xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error @+2 {{fuse: the entries of 'j' do not lie in the order of loop 'k'; see walk}}
+// expected-note @+1 {{asked for}}
+func.func @other_rows(%w: tensor<?x?xf32, #csr>, %n: index) attributes {lacis.steps = [#lacis.fuse<outer = "k", inner = "j">]} {
+  %c0 = arith.constant 0 : index
+  lacis.loop "k" %k to %n {
+    lacis.level_loop "j" %w[1] at %c0 (%p, %j) : tensor<?x?xf32, #csr> {
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

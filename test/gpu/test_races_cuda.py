@@ -45,6 +45,13 @@ def test_units_of_a_row_bring_its_sum_together(unit, parts):
     assert all(torch.equal(first, kernel(w, x)) for _ in range(20))
 
 
+def test_a_lane_takes_an_entry_of_the_fused_loop():
+    a, w, x = test_races.problem()
+    group = [steps.Fuse("i", "j"), steps.Split("i_j", 32), steps.Race("i_j1", "segment"), steps.Bind("i_j1", "lane")]
+    kernel = lacis.compile("ij,j->i", w, x[0].contiguous(), steps=group)
+    torch.testing.assert_close(kernel(w, x[0].contiguous()), a @ x[0])
+
+
 COLUMNS = [steps.Split("b", 4), steps.Reorder("b0", "i", "b1")]
 EIGHT = [
     *COLUMNS,

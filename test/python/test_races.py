@@ -74,6 +74,19 @@ def test_units_that_share_each_row(strategy):
     assert kernel(w, torch.full_like(x, float("nan")))[:, 1].isnan().all()
 
 
+@pytest.mark.parametrize("cut", [64, pytest.param(8, marks=pytest.mark.long)])
+def test_rows_and_their_entries_are_one_loop(cut):
+    a, w, x = problem()
+    unit = "block.y" if DEVICE == "cuda" else "parallel"
+    own = [steps.Fuse("i", "j"), steps.Split("i_j", cut), steps.Race("i_j0", "order"), *bound("i_j0", unit)]
+    kernel = lacis.compile("ij,bj->bi", w, x, steps=own)
+    first = kernel(w, x)
+    torch.testing.assert_close(first.double(), x.double() @ a.double().T, rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(first, kernel(w, x)) for _ in range(20))
+    assert not kernel(lacis.pack(torch.zeros_like(a), lacis.Csr), x).any()
+    assert kernel(w, torch.full_like(x, float("nan")))[:, 1].isnan().all()
+
+
 def test_positions_are_no_units_of_their_own():
     _, w, x = problem()
     why = "loop 'j' carries the sum of 'out' over the positions of a level; split_nnz with 'parts' makes units.*'private' would do"

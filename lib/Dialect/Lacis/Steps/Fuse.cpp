@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i in n: for j in m  -->  for i_j in n * m: i = i_j / m, j = i_j mod m
+/// for i in n: for j in row(i)  -->  for i_j in all positions: i = the owner of position i_j
+#include "EntryShares.h"
+
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,9 +13,23 @@ using namespace lacis;
 
 SmallVector<StringRef> FuseStepAttr::namedLoops() const { return {getOuter(), getInner()}; }
 
+/// Rows and their entries: shares of one entry, which leave their parts of a row for `race`.
+static LogicalResult fuseEntries(LoopOp rows, LevelLoopOp entries, Location loc) {
+  if (std::string why = objectionToShares(rows, entries); !why.empty())
+    return emitError(loc) << "fuse: " << why;
+  EntryShares(rows, entries, 1, (rows.getName() + "_" + entries.getName()).str(), loc).run();
+  return success();
+}
+
 LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
-  FailureOr<LoopOp> outer = nest.requireFree(getOuter(), "fuse", loc), inner = nest.requireFree(getInner(), "fuse", loc);
-  if (failed(outer) || failed(inner))
+  FailureOr<LoopOp> outer = nest.requireFree(getOuter(), "fuse", loc);
+  if (failed(outer))
+    return failure();
+  SmallVector<Operation *> found = nest.findAll(getInner());
+  if (auto entries = found.size() == 1 ? dyn_cast<LevelLoopOp>(found[0]) : LevelLoopOp())
+    return fuseEntries(*outer, entries, loc);
+  FailureOr<LoopOp> inner = nest.requireFree(getInner(), "fuse", loc);
+  if (failed(inner))
     return failure();
   SmallVector<LoopOp> chain = perfectChain(*outer);
   if (outer->getNumResults() != 0 || chain.size() < 2 || chain[1] != *inner)

@@ -11,9 +11,10 @@ from .step import Step, primitive
 @primitive
 @dataclasses.dataclass(frozen=True)
 class Fuse(Step):
-    """One loop `outer_inner` over the pairs of two that are perfectly nested.
+    """One loop `outer_inner` over the pairs of two that are perfectly nested, or over all entries of rows.
 
-    for i: for j:  s[i, j]   -->   for i_j:  s[i_j / J, i_j % J]
+    for i: for j:  s[i, j]              -->   for i_j:  s[i_j / J, i_j % J]
+    for i: for j in row(i):  y[i] += s  -->   for i_j in all entries:  i = the row of i_j;  y[i] += s
     """
 
     mnemonic = "fuse"
