@@ -19,7 +19,7 @@ from ..sparsifiers.view import seed_of
 from .decide import decide
 from .graph import Lane
 
-_LANES = 16  # graphs that run at a time: some of their steps have one thread block, a GPU room for many
+_LANES = 4  # graphs that run at a time, for some of their steps have one thread block
 _ALL = 2**30  # bytes of temporaries that all lanes may keep, each those of its largest graph
 _LARGEST = 2**29  # and one graph: a weight that needs more is large enough to be updated by steps
 
