@@ -7,7 +7,7 @@ import weakref
 import lacis
 import pytest
 import torch
-from lacis.runtime.ready import ReadyCalls
+from lacis.runtime.ready import ReadyCalls, ReadySamples
 from test_epilogue import W, X
 from test_plain_tiles import check, tiled, weight
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -23,10 +23,10 @@ def kernel(packed):
     return lacis.compile("ij,bj->bi", packed, torch.randn(16, 40))
 
 
-def counted(monkeypatch) -> list:
+def counted(monkeypatch, kind=ReadyCalls) -> list:
     """What the quick way answered, call by call."""
-    answers, run = [], ReadyCalls.run
-    monkeypatch.setattr(ReadyCalls, "run", lambda *given: answers.append(run(*given)) or answers[-1])
+    answers, run = [], kind.run
+    monkeypatch.setattr(kind, "run", lambda *given: answers.append(run(*given)) or answers[-1])
     return answers
 
 
@@ -63,6 +63,28 @@ def test_an_epilogue_is_ready_too(monkeypatch):
         bias.data = torch.randn(10)
         with pytest.raises(lacis.DataError, match=r"bias must have shape \[11\], not \[10\]"):
             kernel(packed, X)
+
+
+def test_what_is_sampled_is_ready_too(packed, monkeypatch):
+    answers, pattern = counted(monkeypatch, ReadySamples), packed.pattern
+    kernel = lacis.compile("ij,ik,jk->ij", pattern, torch.randn(24, 8), torch.randn(40, 8))
+
+    def look(a, b, ready):
+        found = kernel(pattern, a, b)
+        assert found.pattern is pattern and (answers[-1] is not None) == ready
+        torch.testing.assert_close(found.to_dense(), (a @ b.T) * pattern.to_mask())
+
+    with torch.no_grad():
+        for features, ready in ((8, False), (8, True), (16, False), (8, True)):
+            look(torch.randn(24, features), torch.randn(40, features), ready)
+        look(torch.randn(8, 24).T, torch.randn(40, 16)[:, ::2], True)
+        with pytest.raises(lacis.DataError, match="k"):
+            kernel(pattern, torch.randn(24, 8), torch.randn(40, 16))
+        with pytest.raises(lacis.ScheduleError, match="the operands differ from those it was compiled for"):
+            kernel(pattern, torch.randn(24, 8).double(), torch.randn(40, 8).double())
+    a = torch.randn(24, 8, requires_grad=True)
+    kernel(pattern, a, torch.randn(40, 8)).values.sum().backward()
+    assert answers[-1] is None and a.grad is not None
 
 
 def test_copies_of_values_are_never_older_than_they_are(monkeypatch):

@@ -24,7 +24,7 @@ from .bound import BoundCall, BoundPair, bind_layer, run_pair
 from .bound import run as run_bound
 from .call import Call, run
 from .gradients import Family, family
-from .ready import ReadyCalls
+from .ready import ready_calls
 from .targets import require_devices, resolve_target, target_anywhere
 from .transformed import of_entries
 
@@ -169,7 +169,7 @@ class EinsumKernel(Kernel):
         self._kernels = kernels
         first = next(iter(kernels.values()))
         super().__init__(first.spec, first.loaded, first.device)
-        self._ready = ReadyCalls(call, kernels)
+        self._ready = ready_calls(call, kernels)
 
     @property
     def parts(self) -> dict[str, Kernel]:

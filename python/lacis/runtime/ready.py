@@ -11,11 +11,29 @@ from .. import knobs
 from ..capture.gradient import VALUES
 from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
-from .bound import BoundCall, ended
+from ..patterns import Pattern
+from .bound import BoundCall, BoundPair, ended, run_pair
 from .bound import run as run_bound
 
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _MOST = 16  # shapes of the dense operand that are kept for one packed operand
+
+
+def ready_calls(call, kernels) -> ReadyCalls | ReadySamples:
+    """Where calls of the kernels of one einsum are kept ready."""
+    return (ReadySamples if call.sampled else ReadyCalls)(call, kernels)
+
+
+def _infers() -> bool:
+    """Is this inference that nobody but torch's own dispatcher looks at?"""
+    return (
+        not torch.is_grad_enabled()
+        and not _dispatch_modes()
+        and not is_transformed()
+        and not torch._C._is_any_autocast_enabled()
+        and not torch.compiler.is_compiling()
+        and not (knobs.is_given("debug") and knobs.debug)
+    )
 
 
 class ReadyCalls:
@@ -69,18 +87,60 @@ class ReadyCalls:
         self._known[packed] = packed._values, now, calls
 
     def _is_plain(self, operands) -> bool:
-        """Are these tensors in inference that nobody but torch's own dispatcher looks at?"""
+        """Are these tensors in inference alone?"""
         return (
             len(operands) == 2
-            and not torch.is_grad_enabled()
             and type(operands[1 - self._packed]) is torch.Tensor
             and type(operands[self._packed]) is PackedTensor
-            and not _dispatch_modes()
-            and not is_transformed()
-            and not torch._C._is_any_autocast_enabled()
-            and not torch.compiler.is_compiling()
-            and not (knobs.is_given("debug") and knobs.debug)
+            and _infers()
         )
+
+
+class ReadySamples:
+    """The calls of one einsum's kernel on a pattern, at whose entries it is sampled, and two dense operands, by pattern
+    and shapes of the dense ones. What is not like before is left to the way that looks at all of it.
+    """
+
+    def __init__(self, call, kernels):
+        self._known: weakref.WeakKeyDictionary[Pattern, tuple] = weakref.WeakKeyDictionary()
+        self._packed, self._run = call.packed, run_pair()
+        self._dense = [number for number in range(len(call.operands)) if number != call.packed]
+        in_order = call.output == call.terms[call.packed]  # else the result is transposed
+        self._able = len(self._dense) == 2 and call.epilogue is None and in_order and set(call.pieces) == {""}
+        self._able = self._able and call.dtype != torch.bool
+
+    def run(self, operands) -> PackedTensor | None:
+        """The result, or None where nothing is ready for these operands."""
+        if not self._able or not self._is_plain(operands):
+            return None
+        pattern, (x, y) = operands[self._packed], [operands[number] for number in self._dense]
+        changes, calls = self._known.get(pattern, (None, None))
+        call = calls.get((x.shape, y.shape)) if changes == pattern.changes else None
+        if call is None:
+            return None
+        try:
+            return PackedTensor(pattern, {"": self._run(x, y, call.number)})
+        except RuntimeError:  # the other way says what is wrong
+            return None
+
+    def keep(self, operands, kernel, result) -> None:
+        """Make the call that just ran ready to run again."""
+        if not self._able or not self._is_plain(operands) or ended():
+            return
+        pattern, shapes = operands[self._packed], tuple(operands[number].shape for number in self._dense)
+        if result.pattern is not pattern:  # it was batched
+            return
+        changes, calls = self._known.get(pattern, (None, {}))
+        if changes != pattern.changes or len(calls) >= _MOST:
+            calls = {}
+        arrays = kernel.arrays(pattern)
+        calls[shapes] = BoundPair(arrays, kernel.family.key, pattern.shape, result.values.shape)
+        self._known[pattern] = pattern.changes, calls
+
+    def _is_plain(self, operands) -> bool:
+        """Are these tensors in inference alone?"""
+        dense = len(operands) == 3 and all(type(operands[number]) is torch.Tensor for number in self._dense)
+        return dense and type(operands[self._packed]) is Pattern and _infers()
 
 
 class ReadyEinsums:
