@@ -74,16 +74,20 @@ def test_an_epilogue_follows_the_parts():
     torch.testing.assert_close(y.double(), (w.double() @ x.double() + bias).relu(), rtol=1e-4, atol=1e-4)
 
 
-def default_steps(**facts) -> list:
+def default_steps(features=None, **facts) -> list:
     packed = lacis.pack(strategies.sparse(24, 40), lacis.Csr)
-    spec = dataclasses.replace(capture_einsum("ij,j->i", [packed, torch.zeros(40)])[0], eighths=1, **facts)
+    x = torch.zeros(40) if features is None else torch.zeros(40, features)
+    spec = capture_einsum("ij,j->i" if features is None else "ij,jk->ik", [packed, x])[0]
+    spec = dataclasses.replace(spec, eighths=1, **facts)
     return [steps.parse(text) for text in compile_kernel(emit(spec), "cuda:sm_90a").info["steps"]]
 
 
 def test_a_gpu_parts_few_long_rows_of_many():
     """Where they may be most of the entries, shares of all rows stay."""
     skewed = default_steps(uneven=("i",), large=("i", "j"), skewed=("i",))
-    assert skewed[0] == steps.Apart("long", least=256) and steps.SplitNnz("long.i_long.j", 512) in skewed
+    assert skewed[0] == steps.Apart("long", least=128) and steps.SplitNnz("long.i_long.j", 256) in skewed
+    columns = default_steps(32, uneven=("i",), large=("i", "j"), skewed=("i",))
+    assert columns[0] == skewed[0] and steps.SplitNnz("long.i_long.j", 256) in columns
     uneven = default_steps(uneven=("i",))
     assert uneven[0] == steps.SplitNnz("i_j", 512) and not any(isinstance(step, steps.Apart) for step in uneven)
 

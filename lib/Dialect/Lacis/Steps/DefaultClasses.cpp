@@ -14,13 +14,13 @@ using namespace lacis;
 
 /// A class without a limit, or with a higher one, has its entries shared out.
 static constexpr int64_t kLongest = 512;
-/// Entries of a share for a warp: of one vector, and of a tile of columns, which lanes hold too.
-static constexpr int64_t kShare = 512, kShareOfColumns = 256;
+/// Entries of a share for a warp: with 512 a vector took 8 % longer where most long rows have fewer.
+static constexpr int64_t kShare = 256;
 /// Rows of so many entries are long where those of an operand that is no sum are told apart: the 8 lanes of a shorter one
-/// take 32 rounds.
-static constexpr int64_t kLeast = 256;
+/// take 16 rounds. With 256, a power law in any order and 32 features took 15 % longer.
+static constexpr int64_t kLeast = 128;
 /// Warps of a block: whose lanes hold columns, and whose lanes hold entries.
-static constexpr int64_t kWarps = 16, kEntryWarps = 8, kLanes = 32;
+static constexpr int64_t kWarps = 8, kEntryWarps = 8, kLanes = 32;
 /// Columns of a tile: of long rows, where a wide dense operand exceeds the cache, and at the least.
 static constexpr int64_t kColumns = 32, kFewest = 8;
 /// Up to so many vectors have nests in which lanes share the entries of a row.
@@ -79,10 +79,9 @@ static void shareSum(ScheduleBuilder &schedule, const std::string &loop, int64_t
 
 /// A warp for each equal share of the entries, whose lanes (or so many parts of it) take turns; and for each row that
 /// several shares meet. Returns what the names of the nest that adds up their parts begin with.
-static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &part, int64_t share, int64_t warps,
-                                  int64_t lanes) {
+static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &part, int64_t warps, int64_t lanes) {
   std::string shares = part.row + "_" + part.entries, after = shares + ".";
-  schedule.splitNnz(shares, share);
+  schedule.splitNnz(shares, kShare);
   schedule.split(shares + "0", warps);
   schedule.bind(shares + "01", "warp");
   shareSum(schedule, part.entries, lanes);
@@ -95,7 +94,7 @@ static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &par
 /// The entries of a row on lanes, no more than half of its entries; those of long rows in shares.
 static void scheduleEntries(ScheduleBuilder &schedule, const RowClass &part) {
   if (isLong(part)) {
-    scheduleShares(schedule, part, kShare, kEntryWarps, kLanes);
+    scheduleShares(schedule, part, kEntryWarps, kLanes);
     return;
   }
   int64_t half = llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*part.longest / 2, 1)));
@@ -123,7 +122,7 @@ static void scheduleColumns(ScheduleBuilder &schedule, const RowClass &part, Str
     schedule.bind(tile + "0", "lane");
   };
   if (isLong(part)) {
-    scheduleTile(scheduleShares(schedule, part, kShareOfColumns, kWarps, share) + column + "1");
+    scheduleTile(scheduleShares(schedule, part, kWarps, share) + column + "1");
     return scheduleTile(column + "1");
   }
   scheduleTile(column + "1");
@@ -145,12 +144,27 @@ static void scheduleFewOf(ScheduleBuilder &schedule, StringRef lane, int64_t mos
   }
 }
 
+bool lacis::isSkewed(Nest &nest) {
+  std::string lane = laneLetter(nest);
+  LoopOp columns = lane.empty() ? LoopOp() : nest.find(lane);
+  bool isMeasured = lane.empty() || (columns && knownDivisor(columns.getUpper()) == kColumns);
+  SmallVector<LoopOp> chain = nest.mainChain();
+  bool hasFew = chain.size() <= 2 && llvm::any_of(chain, [&](LoopOp loop) { // rows, and columns
+    return letterHas(nest, letterOf(loop.getName()), "lacis.skewed");
+  });
+  return isMeasured && hasFew && (lane.empty() || operandsAcross(nest, lane).empty()) && tellsLongRows(nest);
+}
+
 void lacis::scheduleSkewed(ScheduleBuilder &schedule) {
+  std::string lane = laneLetter(schedule.getNest());
   schedule.apart({"long"}, kLeast);
   for (RowClass part : classesOf(schedule.getNest())) {
     if (part.prefix.empty())
       part.longest = kLeast - 1;
-    scheduleEntries(schedule, part);
+    if (lane.empty())
+      scheduleEntries(schedule, part);
+    else
+      scheduleColumns(schedule, part, lane);
   }
 }
 

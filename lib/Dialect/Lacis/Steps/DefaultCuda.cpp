@@ -282,6 +282,8 @@ static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
   }
   if (scheduleClasses(schedule))
     return;
+  if (!isSampled(nest) && isSkewed(nest))
+    return scheduleSkewed(schedule);
   std::string lane = laneLetter(nest);
   if (!lane.empty()) {
     int64_t rounds = !operandsAcross(nest, lane).empty() ? 3 : listedPart(nest).empty() ? 2 : 4;

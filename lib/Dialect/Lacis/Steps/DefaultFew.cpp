@@ -90,10 +90,7 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
   if (!entries || rows.getTrip())
     return false;
   std::string row = rows.getName().str(), entry = entries.getName().str();
-  bool isShared = letterHas(nest, letterOf(row), "lacis.uneven") && sharedEntries(rows) == entries;
-  if (isShared && letterHas(nest, letterOf(row), "lacis.skewed") && tellsLongRows(nest))
-    scheduleSkewed(schedule);
-  else if (isShared)
+  if (letterHas(nest, letterOf(row), "lacis.uneven") && sharedEntries(rows) == entries)
     scheduleShares(schedule, row, entry);
   else
     scheduleLanes(schedule, row, entry, lanesFor(nest, row));

@@ -99,7 +99,10 @@ struct RowClass {
 llvm::SmallVector<RowClass> classesOf(Nest &nest, llvm::StringRef prefix = "");
 /// Can `apart` give the long rows of the one operand a nest of their own?
 bool tellsLongRows(Nest &nest);
-/// Gives the few long rows of many a nest of their own on a GPU, for outputs without a dense axis.
+/// Few of many rows are long (`lacis.skewed`), and a nest of their own pays: for a vector, and for columns that 32 is the
+/// largest known divisor of, those that were measured.
+bool isSkewed(Nest &nest);
+/// Gives the long rows of such an operand a nest of their own on a GPU, in shares of their entries.
 void scheduleSkewed(ScheduleBuilder &schedule);
 /// Schedules row classes for a GPU, in one launch; false where there are none.
 bool scheduleClasses(ScheduleBuilder &schedule);
