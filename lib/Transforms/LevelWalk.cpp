@@ -5,6 +5,7 @@
 
 #include "Expression.h"
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
+#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 
 #include "lacis/Dialect/Lacis/IR/Guards.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
@@ -250,6 +251,13 @@ Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
   return inside;
 }
 
+/// What the binding stores of `own`; past the end, where nothing is taken for inside, of the last one.
+Value LevelWalk::storedCoordinate(OpBuilder &b, unsigned number, Value own) {
+  Value last = arith::SubIOp::create(b, loc, bound[number].size, constant(b, loc, 1));
+  Value place = arith::MinSIOp::create(b, loc, own, last);
+  return LookupOp::create(b, loc, b.getIndexType(), tensor, number, place);
+}
+
 Value LevelWalk::solve(OpBuilder &b, SmallVectorImpl<std::pair<Letter *, Letter>> &before) {
   Value inside;
   unsigned rank = axes.size() - bound.size();
@@ -263,7 +271,10 @@ Value LevelWalk::solve(OpBuilder &b, SmallVectorImpl<std::pair<Letter *, Letter>
     auto sizes = llvm::map_to_vector(axes, [](Letter *letter) { return letter->size; });
     Letter *letter = axes[*name];
     before.push_back({letter, *letter});
-    letter->coordinate = codeOf(binding)->emitSolve(b, loc, *name, bound[number].coordinate, known, sizes);
+    Value own = bound[number].coordinate;
+    letter->coordinate = bindingArray(format, number).empty()
+                             ? codeOf(binding)->emitSolve(b, loc, *name, own, known, sizes)
+                             : storedCoordinate(b, number, own);
     letter->digits.clear();
     if (*name >= rank)
       continue;

@@ -170,18 +170,21 @@ def formats_and_sums(rank: int = 2) -> st.SearchStrategy:
     return st.one_of(formats(rank), formats(rank), sums(rank))
 
 
+# Examples that are drawn and no more: none is kept, and none is made smaller.
+DRAWN = hypothesis.settings(
+    deadline=None,
+    database=None,
+    phases=[hypothesis.Phase.generate],
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+
+
 @functools.lru_cache
 def pool(count: int, rank: int = 2) -> list[Format | Sum]:
     """`count` formats and sums drawn at random, all different, the same ones in every test that asks."""
     found: dict[str, Format | Sum] = {}
 
-    @hypothesis.settings(
-        max_examples=3 * count,
-        deadline=None,
-        database=None,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
+    @hypothesis.settings(DRAWN, max_examples=3 * count)
     @hypothesis.seed(tally.SEED)
     @hypothesis.given(formats_and_sums(rank))
     def draw(format):

@@ -50,7 +50,8 @@ def test_products_and_gradients_of_the_reference(name):
 
 
 HERE = [("dia", "ij,bj->bi"), ("sell", "ij,bi,bj->ij")]
-OTHERS = [(name, e) for name in FORMATS for e in ("ij,bj->bi", "ij,bi->bj", "ij,bi,bj->ij", "ij->i")]
+ALL = ("ij,bj->bi", "ij,bi->bj", "ij,bi,bj->ij", "ij->i", "ij,j->", "ij,bi,bj->b")
+OTHERS = [(name, e) for name in FORMATS for e in ALL]
 
 
 @pytest.mark.parametrize("name, expression", mostly_long(list(dict.fromkeys(HERE + OTHERS)), *HERE))

@@ -22,6 +22,7 @@ KINDS = {
     "bitmap with room": "(i, j) -> (i : dense, j : fixed*bitmap<40>)",
     "bitmap of all": "(i, j) -> (i : dense, j : full*bitmap)",
     "bitmap of rows": "(i, j) -> (i : full*bitmap, j : dense)",
+    "bitmap of rows, packed": "(i, j) -> (i : full*bitmap, j : packed<?>)",
     "bitmap of both": "(i, j) -> ((i floordiv 3, j floordiv 3) : compressed, (i mod 3, j mod 3) : bitmap)",
     "delta": "(i, j) -> (i : dense, j : var*delta<8>)",
     "delta of both": "(i, j) -> ((i, j) : var*delta<8>)",

@@ -145,6 +145,15 @@ def test_hyb_has_the_buckets_of_its_paper(c, k):
         assert packed.storage[f"{name}.crd1"].tolist() == [columns for _, columns in rows]
 
 
+def test_rows_of_a_padded_list_are_of_one_part():
+    """Padding of a list is no row that two parts have."""
+    parts = ("(i, j) -> (i : packed<?>, j : compressed)", "(i, j) -> (i : packed<40>, j : packed<?>)")
+    few, rest = (f"#lacis.format<{part}>" for part in parts)
+    format = Format.parse(f"#lacis.sum<few = {few} when i mod 3 lt 2, rest = {rest}>")
+    for dense in (sparse(17, 23, seed=4), torch.zeros(0, 5)):
+        assert lacis.pack(dense, format).validate().to_dense().equal(dense)
+
+
 class Narrow(Format):
     def __init__(self, pos=None, crd="i16", dense=False):
         with lacis.iter(dim=2) as (I, J):

@@ -24,6 +24,7 @@ TEXTS = {
     "runs above": "(i, j) -> (i : @my_runs, j : compressed)",
     "runs in blocks": "(i, j) -> (i floordiv 4 : dense, j floordiv 3 : @my_runs, i mod 4 : dense, j mod 3 : dense)",
     "hashed": "(i, j) -> (i : dense, j : @my_hash)",
+    "hashed above": "(i, j) -> (i : @my_hash, j : compressed)",
     "hashed twice": "(i, j) -> (i : @my_hash, j : @my_hash)",
     "compressed": "(i, j) -> (i : dense, j : @my_csr)",
     "delta": "(i, j) -> (i : dense, j : @my_delta)",

@@ -64,8 +64,8 @@ def check_rows(parts, axis: int) -> None:
         found = part.entry_axes()[1][axis]
         first, listed = part.format.prefix[0], part.buffers.get("crd0")
         if listed is not None and [(d.axis, d.div, d.mod) for d in first.digits] == [(axis, 1, 0)]:
-            found = torch.cat([found, listed.to(torch.int64)])
-        mine = torch.zeros_like(owner, dtype=torch.bool).index_fill_(0, found.clamp(min=0).cpu(), True)
+            found = torch.cat([found, listed[listed >= 0].to(torch.int64)])  # the others are padding or room
+        mine = torch.zeros_like(owner, dtype=torch.bool).index_fill_(0, found.cpu(), True)
         both = mine & (owner >= 0)
         if bool(both.any()):
             at = int(both.to(torch.uint8).argmax())

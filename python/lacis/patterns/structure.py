@@ -62,7 +62,7 @@ class Structure:
     def needs_valid(self) -> bool:
         """Must padding be in `valid`, too, for kernels that locate coordinates without a look at the arrays?"""
         located = [level for level in self.format.prefix if level.extent.covers]
-        return any(not level.coordinate.implicit for level in located)
+        return not self.format.levels[-1].shows_entries and any(not level.coordinate.implicit for level in located)
 
     @functools.cached_property
     def kernel_arrays(self) -> dict[str, torch.Tensor]:

@@ -116,9 +116,10 @@ class Call:
         return isinstance(self.pattern.format, Sum) and any(map(takes_part, found))
 
     def _first_axis(self) -> int:
-        """The axis of the packed operand that its levels run over first."""
+        """The axis of the packed operand that its levels run over first; the first where that follows from a binding."""
         format = next(iter(self.pattern.parts.values())).format
-        return format.levels[0].digits[0].axis
+        first = format.levels[0].digits[0].axis
+        return first if first < format.rank else 0
 
     def _parts(self) -> dict[str, list]:
         whole = not (self.by_entry or self.scattered) or not isinstance(self.pattern.format, Sum)
