@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import conformance
 import expressions
 import lacis
@@ -101,6 +103,16 @@ def test_the_compiler_writes_the_same_text():
     test_text_agrees.agree([format for format in whole_grammar.pool(POOL) if "@" not in str(format)])
 
 
+@contextlib.contextmanager
+def refused_below_a_batch(format):
+    """A batch of vectors has no loops that add it up along the vector: its pattern has no companion."""
+    try:
+        yield
+    except lacis.CompileError as error:
+        if not format.batch or "no walk of" not in str(error):
+            raise
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_kernels(shard):
@@ -109,7 +121,8 @@ def test_kernels(shard):
         if packed(torch.ones(33, 23), format) is None or packed(torch.ones(17, 23), format) is None:
             continue
         expression = expressions.MATRIX[(n + shard) % len(expressions.MATRIX)]
-        expressions.run(expression, format, conformance.dtype_of(n), n)
-        if n % 3 == 0:
-            gradients(format, "cpu")
+        with refused_below_a_batch(format):
+            expressions.run(expression, format, conformance.dtype_of(n), n)
+            if n % 3 == 0:
+                gradients(format, "cpu")
         tally.counts["products in the whole grammar"] += 1

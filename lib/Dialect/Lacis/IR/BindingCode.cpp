@@ -84,14 +84,18 @@ bool lacis::isFoundOnce(FormatAttr format, ArrayRef<unsigned> axes) {
     for (Digit digit : level.getDigits())
       ++left[digit.axis];
   SmallVector<bool> used(format.getBindings().size());
+  SmallVector<bool> followed(known.size()); // levels below must have a position for a coordinate that is known
   for (LevelAttr level : format.getLevels()) {
+    if (!level.getExtent().coversDomain() &&
+        llvm::any_of(level.getDigits(), [&](Digit digit) { return followed[digit.axis]; }))
+      return false;
     for (Digit digit : level.getDigits())
       known[digit.axis] = --left[digit.axis] == 0 || known[digit.axis];
     for (unsigned number = used.size(); number-- > 0;) {
       std::optional<unsigned> name = determinedName(format.getBindings()[number], known);
       if (!known[format.getAxes().size() + number] || used[number] || !name || known[*name])
         continue;
-      known[*name] = used[number] = true;
+      known[*name] = used[number] = followed[*name] = true;
     }
   }
   return llvm::all_of(llvm::zip(used, format.getBindings()), [](auto each) {
