@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats and sums drawn from the whole grammar: every registered kind and binding, arguments, rules, nests, batches."""
+"""Formats and sums drawn from the whole grammar: every kind and binding, arguments, rules, nests, batches."""
 
 from __future__ import annotations
 

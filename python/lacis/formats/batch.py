@@ -45,7 +45,7 @@ def _other_names(format, more: int) -> tuple[str, ...]:
 
 
 def verify_batch(axes, levels, names) -> None:
-    """A batch is of values alone: whole axes, one a level, above all levels that have positions. Raises `FormatError`."""
+    """A batch is of values alone: whole axes, one a level, above all positions. Raises `FormatError`."""
     for number, level in enumerate(levels):
         if not level.extent.shares:
             continue

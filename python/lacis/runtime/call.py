@@ -116,7 +116,7 @@ class Call:
         return isinstance(self.pattern.format, Sum) and any(map(takes_part, found))
 
     def _first_axis(self) -> int:
-        """The axis of the packed operand that its levels run over first; the first where that follows from a binding."""
+        """The axis of the packed operand that its levels run over first; of a binding the first axis."""
         format = next(iter(self.pattern.parts.values())).format
         first = format.levels[0].digits[0].axis
         return first if first < format.rank else 0
