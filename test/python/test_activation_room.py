@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activations on a GPU are packed with room: as they are elsewhere, and nobody asks the device how many entries it has."""
+"""Activations on a GPU are packed with room: as they are elsewhere, and nobody asks how many entries there are."""
 
 import pytest
 import torch

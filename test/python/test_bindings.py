@@ -59,6 +59,7 @@ def test_kernels(name, expression):
     expressions.run(expression, Format.parse(FORMATS[name]), torch.float32, sizes=expressions.SIZES[:5])
 
 
+SHAPES = [(101, 101), (33, 201), (201, 33), (1, 41), (41, 1), (64, 64)]  # of two classes
 OWN = ["dia", "dia of rows", "antidiagonals", "shifted", "sell", "sell of all", "sorted rows"]
 
 
@@ -70,7 +71,7 @@ def test_kernels_for_a_gpu(name):
     assert ('own("0", "permute")' in str(kernel.steps)) == (name in ("sell", "sell of all", "sorted rows"))
 
 
-@pytest.mark.parametrize("rows, columns", [(101, 101), (33, 201), (201, 33), (1, 41), (41, 1), (64, 64)])  # two classes
+@pytest.mark.parametrize("rows, columns", mostly_long(SHAPES, *SHAPES[:-1]))
 def test_diagonals_of_any_shape(rows, columns):
     """Vectors of rows: whole ones, and those that a diagonal enters or leaves."""
     offsets = torch.arange(columns)[None] - torch.arange(rows)[:, None]

@@ -89,7 +89,10 @@ def test_rows_and_their_entries_are_one_loop(cut):
 
 def test_positions_are_no_units_of_their_own():
     _, w, x = problem()
-    why = "loop 'j' carries the sum of 'out' over the positions of a level; split_nnz with 'parts' makes units.*'private' would do"
+    why = (
+        "loop 'j' carries the sum of 'out' over the positions of a level; "
+        "split_nnz with 'parts' makes units.*'private' would do"
+    )
     for asked in (bound("j", "parallel" if DEVICE == "cpu" else "block.y"), [steps.Race("j", "private")]):
         with pytest.raises(lacis.CompileError, match=why):
             lacis.compile("ij,bj->bi", w, x, steps=asked)

@@ -16,12 +16,12 @@ from lacis.schedule.steps import parse
 HYBRID = f"#lacis.sum<short = {lacis.Csr()} when nnz(i) lt 20, long = {lacis.Dcsr()}>"
 
 
-def test_a_sum_that_lists_its_long_rows_is_one_launch_on_a_gpu():
+def test_a_sum_that_lists_its_long_rows_runs_both_classes_in_one_launch_on_a_gpu():
+    """And adds up the parts of long rows in another."""
     packed = lacis.pack(strategies.sparse(32, 48, density=0.4), lacis.Format.parse(HYBRID))
     spec, _ = capture_einsum("ij,jk->ik", [packed, torch.randn(48, 32)], None, [])
     kernel = compile_kernel(emit(spec), "cuda:sm_90a")
-    (launch,) = kernel.info["launches"]
-    assert launch["block"] == [512, 1, 1]
+    assert [launch["block"] for launch in kernel.info["launches"]] == [[256, 1, 1]] * 2
     assert steps.Apart("long") in [parse(text) for text in kernel.info["steps"]]
 
 

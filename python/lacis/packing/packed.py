@@ -13,6 +13,7 @@ from ..notebook import html
 from ..patterns.build import for_tensor
 from ..patterns.capturing import is_captured
 from ..patterns.execution import line_bytes
+from ..patterns.gather import scatter
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.seen import Seen, runs_again
 from .check_values import check_values
@@ -223,19 +224,7 @@ class PackedTensor:
 
     def to_dense(self) -> torch.Tensor:
         """The strided tensor; entries at one place are summed. Differentiable in `values`."""
-        dense = torch.zeros(math.prod(self.shape), dtype=self.dtype, device=self.device)
-        for name, part in self.pattern.parts.items():
-            axes, valid = part.coordinates()
-            linear = torch.zeros_like(axes[0])
-            for axis, length in zip(axes, self.shape):
-                linear = linear * length + axis
-            values = self._values[name].reshape(-1)
-            if part.has_room:  # whose entries the host does not count
-                beside = torch.cat([dense, dense.new_zeros(1)])
-                linear = torch.where(valid, linear, len(dense))
-                return beside.index_put((linear,), values, accumulate=part.repeats)[:-1].reshape(self.shape)
-            dense = dense.index_put((linear[valid],), values[valid], accumulate=part.repeats)
-        return dense.reshape(self.shape)
+        return scatter(self.pattern, self._values)
 
     def to_torch(self) -> torch.Tensor:
         """The torch tensor of the same layout; raises `FormatError` where torch has none."""

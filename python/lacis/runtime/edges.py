@@ -125,7 +125,7 @@ class Edge:
         return packed.with_values(packed.pattern.gather(rows)) if rows.requires_grad else packed
 
     def _slots(self, mask: torch.Tensor, format) -> int | None:
-        """How many blocks are stored of all matrices of this shape, asked of the first; None where the values say it."""
+        """How many blocks any matrix of this shape has, asked of the first; None where the values say it."""
         only = self.sparsifiers[0] if len(self.sparsifiers) == 1 else None
         if only is None or not only.counts or (getattr(only, "block", None) or ()) != format.tile:
             return None
