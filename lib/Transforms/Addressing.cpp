@@ -53,7 +53,7 @@ Value StorageLevel::nameSize(unsigned name) {
   SmallVector<Value> sizes;
   for (unsigned before = 0; before < name; ++before)
     sizes.push_back(nameSize(before));
-  return codeOf(format.getBindings()[name - rank])->emitSize(b, loc, sizes);
+  return cast<BindingInterface>(format.getBindings()[name - rank]).emitSize(b, loc, sizes);
 }
 
 Value StorageLevel::digitSize(Digit digit) {

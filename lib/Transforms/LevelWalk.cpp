@@ -113,7 +113,7 @@ void LevelWalk::sizeBindings(OpBuilder &at) {
   for (auto [binding, letter] : llvm::zip(format.getBindings(), bound)) {
     auto sizes = llvm::map_to_vector(axes, [](Letter *letter) { return letter->size; });
     if (!letter.size)
-      letter.size = codeOf(binding)->emitSize(b, loc, sizes);
+      letter.size = cast<BindingInterface>(binding).emitSize(b, loc, sizes);
   }
 }
 
@@ -243,7 +243,7 @@ Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
     int64_t largest = 1;
     for (auto &[known, unused] : letter->digits)
       largest = std::max(largest, known.div);
-    if (!needsGuard(letter->size, largest, letter->digits.size()))
+    if (!letter->size || !needsGuard(letter->size, largest, letter->digits.size()))
       continue;
     Value ok = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
     inside = inside ? arith::AndIOp::create(b, loc, inside, ok) : ok;
@@ -251,37 +251,36 @@ Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
   return inside;
 }
 
-/// What the binding stores of `own`; past the end, where nothing is taken for inside, of the last one.
-Value LevelWalk::storedCoordinate(OpBuilder &b, unsigned number, Value own) {
+/// Where the array of a binding is read; past the end, where nothing is taken for inside, that is its last element.
+Value LevelWalk::storedCoordinate(OpBuilder &b, unsigned number) {
   Value last = arith::SubIOp::create(b, loc, bound[number].size, constant(b, loc, 1));
-  Value place = arith::MinSIOp::create(b, loc, own, last);
-  return LookupOp::create(b, loc, b.getIndexType(), tensor, number, place);
+  return arith::MinSIOp::create(b, loc, bound[number].coordinate, last);
 }
 
 Value LevelWalk::solve(OpBuilder &b, SmallVectorImpl<std::pair<Letter *, Letter>> &before) {
   Value inside;
   unsigned rank = axes.size() - bound.size();
   for (unsigned number = bound.size(); number-- > 0;) {
-    Attribute binding = format.getBindings()[number];
+    auto binding = cast<BindingInterface>(format.getBindings()[number]);
     auto known = llvm::map_to_vector(axes, [](Letter *letter) { return letter->coordinate; });
     auto isKnown = llvm::map_to_vector(known, [](Value coordinate) { return static_cast<bool>(coordinate); });
-    std::optional<unsigned> name = determinedName(binding, isKnown);
-    if (!bound[number].coordinate || !name || known[*name])
+    SmallVector<unsigned> names = followingNames(binding, isKnown);
+    if (!bound[number].coordinate || names.empty())
       continue;
     auto sizes = llvm::map_to_vector(axes, [](Letter *letter) { return letter->size; });
-    Letter *letter = axes[*name];
-    before.push_back({letter, *letter});
-    Value own = bound[number].coordinate;
-    letter->coordinate = bindingArray(format, number).empty()
-                             ? codeOf(binding)->emitSolve(b, loc, *name, own, known, sizes)
-                             : storedCoordinate(b, number, own);
-    letter->digits.clear();
-    if (*name >= rank)
-      continue;
-    Value low = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, letter->coordinate, zero(b));
-    Value high = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
-    Value both = arith::AndIOp::create(b, loc, low, high);
-    inside = inside ? arith::AndIOp::create(b, loc, inside, both).getResult() : both;
+    Value own = binding.getArray().empty() ? bound[number].coordinate : storedCoordinate(b, number);
+    for (unsigned name : names) {
+      Letter *letter = axes[name];
+      before.push_back({letter, *letter});
+      letter->coordinate = binding.emitSolve(b, loc, {tensor, number, name, own}, known, sizes);
+      letter->digits.clear();
+      if (name >= rank)
+        continue;
+      Value low = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, letter->coordinate, zero(b));
+      Value high = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
+      Value both = arith::AndIOp::create(b, loc, low, high);
+      inside = inside ? arith::AndIOp::create(b, loc, inside, both).getResult() : both;
+    }
   }
   return inside;
 }

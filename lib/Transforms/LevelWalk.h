@@ -56,7 +56,7 @@ private:
   mlir::Value zero(mlir::OpBuilder &b);
   /// The letters that follow from bindings with what is known now; the condition that they lie in their axes.
   mlir::Value solve(mlir::OpBuilder &b, llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);
-  mlir::Value storedCoordinate(mlir::OpBuilder &b, unsigned number, mlir::Value own);
+  mlir::Value storedCoordinate(mlir::OpBuilder &b, unsigned number);
   void nameBindings();
   void sizeBindings(mlir::OpBuilder &b);
   Values emitDense(mlir::OpBuilder &b, unsigned level, unsigned digit, mlir::Value parent, Values &known,

@@ -37,6 +37,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](scf::IfOp guard) { return lowerIf(b, guard); })
       .Case([&](LocateOp locate) { return lowerLocate(b, locate), success(); })
       .Case([&](LookupOp lookup) { return lowerLookup(b, lookup), success(); })
+      .Case([&](SolveOp solve) { return lowerSolve(b, solve), success(); })
       .Case([&](PositionsOp positions) {
         mapping.map(positions.getResult(), arguments.positions(b, positions, workspaces));
         return success();

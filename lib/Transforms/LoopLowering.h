@@ -34,6 +34,7 @@ private:
   void lowerLocate(mlir::OpBuilder &b, LocateOp op);
   void lowerOwner(mlir::OpBuilder &b, OwnerOp op);
   void lowerLookup(mlir::OpBuilder &b, LookupOp op);
+  void lowerSolve(mlir::OpBuilder &b, SolveOp op);
   void lowerBounds(mlir::OpBuilder &b, BoundsOp op);
   void lowerFind(mlir::OpBuilder &b, FindOp op);
   void lowerSeek(mlir::OpBuilder &b, SeekOp op);

@@ -201,8 +201,9 @@ struct LowerLevels : lacis::impl::LacisLowerLevelsBase<LowerLevels> {
     }
     if (failed(lowerKernel(functions.front(), outline)))
       return signalPassFailure();
-    for (KindOp kind : llvm::make_early_inc_range(getOperation().getOps<KindOp>()))
-      kind.erase(); // its code is where it is needed
+    for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
+      if (isa<KindOp, BindingOp>(op))
+        op.erase(); // its code is where it is needed
   }
 };
 

@@ -3,7 +3,7 @@
 /// Ranks the forms in which the levels of an operand own the elements of an output.
 ///
 /// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
-/// each coordinate once *list* their rows: one position, one owner. A binding that stores an order of the output's rows
+/// each coordinate once *list* their rows: one position, one owner. A binding that has the output's rows in another order
 /// *permutes* them: each is there once. Where the leading levels are located and levels below find bounded digits of the
 /// output, these are *pushed* to a tile that the owner has to itself. Levels that name a row for each of their positions
 /// *share*: units take equal shares of these. What is left is walked by
@@ -168,18 +168,17 @@ static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
 }
 
 std::optional<unsigned> lacis::permutedAxis(FormatAttr format, ArrayRef<unsigned> axes, unsigned binding) {
-  std::unique_ptr<BindingCode> code = codeOf(format.getBindings()[binding]);
-  std::optional<unsigned> axis = determinedName(format.getBindings()[binding], SmallVector<bool>(format.getNames().size()));
-  return !code || code->getArray().empty() || !axis || !llvm::is_contained(axes, *axis) ? std::nullopt : axis;
+  std::optional<unsigned> axis = cast<BindingInterface>(format.getBindings()[binding]).getPermuted();
+  return axis && llvm::is_contained(axes, *axis) ? axis : std::nullopt;
 }
 
-/// The bindings that store an order of an axis of the output stand for it among what an owner has.
+/// The bindings that have an axis of the output in another order stand for it among what an owner has.
 static std::string objectionToPermute(FormatAttr format, ArrayRef<unsigned> axes) {
   SmallVector<unsigned> names(axes);
   bool permutes = false;
   for (unsigned number = 0; number < format.getBindings().size(); ++number) {
     if (!permutedAxis(format, axes, number)) {
-      if (auto code = codeOf(format.getBindings()[number]); !code || !code->isPosition())
+      if (!cast<BindingInterface>(format.getBindings()[number]).isPosition())
         return kNoLoops.str();
       continue;
     }
@@ -187,7 +186,7 @@ static std::string objectionToPermute(FormatAttr format, ArrayRef<unsigned> axes
     permutes = true;
   }
   if (!permutes)
-    return "it stores no order of an axis of the output";
+    return "no binding has an axis of the output in another order";
   if (!format.hasCode())
     return kNoLoops.str();
   for (LevelAttr level : format.getLevels())
@@ -234,7 +233,7 @@ OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts r
   if (isLocated(format, axes))
     return {"locate", ""};
   if (objectionToPermute(format, axes).empty())
-    return {"permute", "a binding stores an order of its rows"};
+    return {"permute", "a binding has its rows in another order"};
   std::string toList = objectionToList(format, axes);
   if (toList.empty())
     return listOr(format, axes, rows);

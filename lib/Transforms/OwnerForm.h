@@ -28,7 +28,7 @@ unsigned ownerLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 /// The digits of such an output that the first levels name for each of their positions, in ascending order: a row, which
 /// several neighbours may name. None where the levels begin with another digit.
 llvm::SmallVector<Digit> sharedDigits(FormatAttr format, llvm::ArrayRef<unsigned> axes);
-/// The axis of such an output that binding `number` stores an order of, or nothing.
+/// The axis of such an output that binding `number` has in another order, or nothing.
 std::optional<unsigned> permutedAxis(FormatAttr format, llvm::ArrayRef<unsigned> axes, unsigned number);
 
 /// Why the levels of `format` cannot own an output with these axes in that form, or nothing.

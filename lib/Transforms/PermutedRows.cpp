@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A nest over the coordinates of bindings that store an order of an output's axis: each coordinate of the axis once.
+/// A nest over the coordinates of bindings that have the coordinates of an output's axis in another order: each once.
 #include "PermutedRows.h"
 
 #include "OwnerForm.h"
-#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -39,7 +38,9 @@ LogicalResult PermutedRows::build(OpBuilder &b) {
   Expression expression(sizes);
   for (Order &order : orders) {
     inner = compose(inner, order.own);
-    order.of->coordinate = LookupOp::create(inner, loc, b.getIndexType(), tensor, order.number, order.own.coordinate);
+    unsigned axis = std::distance(axes.begin(), llvm::find(axes, order.of));
+    BoundName bound{tensor, order.number, axis, order.own.coordinate};
+    order.of->coordinate = cast<BindingInterface>(format.getBindings()[order.number]).emitSolve(inner, loc, bound, {}, {});
     order.of->digits = {{Digit{0, 1, 0}, order.of->coordinate}};
     expression.setBound(tensor, order.number, order.own);
   }

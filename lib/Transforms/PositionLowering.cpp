@@ -75,6 +75,17 @@ void LoopLowering::lowerLookup(OpBuilder &b, LookupOp op) {
   mapping.map(op.getResult(), castInteger(b, op.getLoc(), found, arguments.getIndexType()));
 }
 
+void LoopLowering::lowerSolve(OpBuilder &b, SolveOp op) {
+  Location loc = op.getLoc();
+  auto binding = cast<BindingInterface>(formatOf(op.getTensor()).getBindings()[op.getBinding()]);
+  auto definition = SymbolTable::lookupNearestSymbolFrom<BindingOp>(arguments.symbols(), binding.getDefinition());
+  Value own = castInteger(b, loc, mapping.lookup(op.getCoordinate()), b.getI64Type());
+  SmallVector<unsigned> names = binding.getOperands();
+  unsigned which = std::distance(names.begin(), llvm::find(names, op.getName()));
+  Value found = putInverse(b, loc, definition, own)[which];
+  mapping.map(op.getResult(), castInteger(b, loc, found, arguments.getIndexType()));
+}
+
 void LoopLowering::lowerBounds(OpBuilder &b, BoundsOp op) {
   StorageLevel level = storageLevel(b, op.getLoc(), op.getTensor(), op.getLevel());
   auto [lo, hi] =

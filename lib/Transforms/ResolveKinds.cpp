@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Formats name the kinds of users; here each learns what the operation of that name says.
+/// Formats name the kinds and bindings of users; here each learns what the operation of that name says.
 #include "lacis/Transforms/Passes.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -54,20 +54,40 @@ struct ResolveKinds : lacis::impl::LacisResolveKindsBase<ResolveKinds> {
                           cast<CoordinateInterface>(known));
   }
 
+  /// The binding that has its facts, or has no code where no operation defines it; null after an error.
+  Attribute resolve(BindingInterface binding, Location location) {
+    FlatSymbolRefAttr name = binding.getDefinition();
+    auto definition = name ? getOperation().lookupSymbol<BindingOp>(name.getAttr()) : BindingOp();
+    if (!definition)
+      return binding;
+    if (size_t axes = binding.getOperands().size(); definition.getNumAxes() != axes) {
+      emitError(location) << "binding '" << name << "' computes " << definition.getNumAxes() << " axes; the format has it of "
+                          << axes;
+      return {};
+    }
+    return binding.withFacts(definition.getFacts());
+  }
+
   FormatAttr resolve(FormatAttr format, Location location) {
+    SmallVector<Attribute> bindings;
+    for (Attribute binding : format.getBindings()) {
+      bindings.push_back(resolve(cast<BindingInterface>(binding), location));
+      if (!bindings.back())
+        return {};
+    }
     SmallVector<LevelAttr> levels;
     for (LevelAttr level : format.getLevels()) {
       levels.push_back(resolve(level, location));
       if (!levels.back())
         return {};
     }
-    if (ArrayRef(levels) == format.getLevels())
+    if (ArrayRef(levels) == format.getLevels() && ArrayRef(bindings) == format.getBindings())
       return format;
     auto refuse = [&] { return emitError(location); };
-    if (failed(FormatAttr::verify(refuse, format.getAxes(), format.getBindings(), levels, format.getMultiset(),
+    if (failed(FormatAttr::verify(refuse, format.getAxes(), bindings, levels, format.getMultiset(),
                                   format.getLayout())))
       return {};
-    return FormatAttr::get(format.getContext(), format.getAxes(), format.getBindings(), levels, format.getMultiset(),
+    return FormatAttr::get(format.getContext(), format.getAxes(), bindings, levels, format.getMultiset(),
                            format.getLayout());
   }
 };

@@ -150,8 +150,7 @@ void TensorTable::addStorage(Value tensor) {
   for (Attribute name : names)
     axes.push_back(SizeAttr::argument(b.getContext(), letter(cast<StringAttr>(name).getValue())));
   for (Attribute binding : format.getBindings()) {
-    std::unique_ptr<BindingCode> code = codeOf(binding);
-    std::optional<unsigned> same = code ? code->getSizeName() : std::nullopt;
+    std::optional<unsigned> same = cast<BindingInterface>(binding).getSizeName();
     axes.push_back(same ? axes[*same] : unknown()); // else no product of axes
   }
   TensorSource source = sourceOf(tensor, {});

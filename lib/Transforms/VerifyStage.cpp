@@ -23,8 +23,10 @@ bool isEncoded(Type type) {
 
 bool isLacis(Operation *op) { return isa_and_nonnull<LacisDialect>(op->getDialect()); }
 
-/// Until the levels are lowered a module has the kinds that users define, each verified by itself.
-bool isOfKind(Operation *op) { return isa<KindOp>(op) || op->getParentOfType<KindOp>(); }
+/// Until the levels are lowered a module has the kinds and bindings that users define, each verified by itself.
+bool isOfKind(Operation *op) {
+  return isa<KindOp, BindingOp>(op) || op->getParentOfType<KindOp>() || op->getParentOfType<BindingOp>();
+}
 
 /// Algebra: no positions; encodings stay what they are.
 LogicalResult verifyAlgebra(Operation *op) {

@@ -61,7 +61,7 @@ OTHERS = [
         "a level below finds i of the output too",
     ),
     (str(lacis.Dia()), "locate", ""),
-    (str(lacis.Sell(4, 8)), "permute", "a binding stores an order of its rows"),
+    (str(lacis.Sell(4, 8)), "permute", "a binding has its rows in another order"),
     (CSB, "companion", "a sum in registers is faster than a tile in memory"),
 ]
 
@@ -241,7 +241,7 @@ REFUSED = {
     "bound": (lacis.Dia, [steps.Own("0", "list")], "its levels have no loops of their own"),
     "unbounded": (lacis.Csc, [steps.Own("0", "push")], "no level above owns i, which has no bound"),
     "large": (NEST.replace("16", "512"), [steps.Own("0", "push")], "a tile of 512 elements is more than 256"),
-    "no order": (lacis.Csr, [steps.Own("0", "permute")], "it stores no order of an axis of the output"),
+    "no order": (lacis.Csr, [steps.Own("0", "permute")], "no binding has an axis of the output in another order"),
     "walk": (lacis.Dcsr, [steps.Walk("0", "i"), steps.Own("0", "list")], "walk says already how operand '0' is walked"),
     "relayout": (lacis.Dcsr, [steps.Relayout("out")], RELAYOUT),
 }

@@ -163,6 +163,20 @@ class MyDelta(lacis.LevelKind):
 
 
 @lacis.binding
+class MyPairs:
+    """Neighbours change places."""
+
+    def forward(self, i):
+        return i ^ 1
+
+    def inverse(self, r):
+        return r ^ 1
+
+    def size(self, rows):
+        return rows
+
+
+@lacis.binding
 class MyMorton:
     """Z-order."""
 

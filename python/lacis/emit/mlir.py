@@ -11,7 +11,7 @@ import torch
 from ..activations import find_activation
 from ..capture.semirings import SEMIRINGS
 from ..capture.spec import KernelSpec, Operand
-from ..formats import kind_texts
+from ..formats import binding_texts, kind_texts
 from .arithmetic import Arithmetic, number
 from .steps import function_location, steps_attribute
 
@@ -64,7 +64,8 @@ class _Writer:
     def text(self) -> str:
         spec = self.spec
         head = [f"#{_identifier(o.name)} = {o.format}" for o in spec.operands if o.format]
-        head += dict.fromkeys(text for o in spec.operands if o.format for text in kind_texts(o.format))
+        formats = [str(o.format) for o in spec.operands if o.format]
+        head += dict.fromkeys(text for format in formats for text in (*kind_texts(format), *binding_texts(format)))
         arguments = ", ".join(
             f"{self.names[id(o)]}: {self.type(o)} {self.attributes(o)}{self.loc}" for o in spec.arguments
         )

@@ -13,7 +13,7 @@ from .format import Format
 from .grouped import Csb, GroupCoo, SrBcrs
 from .hyb import Hyb
 from .level import Coordinate, Extent, Level, Placed, register
-from .own import LevelKind, array, binding, ctz, fori, kind, kind_texts, load, popcount, where, whilei
+from .own import LevelKind, array, binding, binding_texts, ctz, fori, kind, kind_texts, load, popcount, where, whilei
 from .predefined import (
     Bcsc,
     BlockedEll,
@@ -41,7 +41,7 @@ __all__ = [
     "Axis", "Bcsc", "Bitmap", "BlockedEll", "Bsr", "Coo", "CooTensor", "Coordinate", "Csb", "Csc", "CscTensor", "Csf",
     "Csr", "CsrTensor", "Dcsr", "Dense", "Dia", "Digit", "Ell", "EllpackTensor", "Extent", "Format", "GroupCoo", "Hyb",
     "Level", "LevelKind", "NMFormat", "Placed", "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "array",
-    "as_format", "binding", "companion", "compose", "ctz", "decompose", "diagonal", "digit", "fori", "fuse",
-    "is_format", "iter", "kind", "kind_texts", "load", "nnz", "popcount", "rank", "register", "slot", "split_part",
-    "where", "whilei", "words_of",
+    "as_format", "binding", "binding_texts", "companion", "compose", "ctz", "decompose", "diagonal", "digit", "fori",
+    "fuse", "is_format", "iter", "kind", "kind_texts", "load", "nnz", "popcount", "rank", "register", "slot",
+    "split_part", "where", "whilei", "words_of",
 ]  # fmt: skip

@@ -25,6 +25,9 @@ class Binding:
         """How many coordinates it has, for names of these sizes."""
         raise NotImplementedError
 
+    def check_sizes(self, sizes) -> None:
+        """Raise `FormatError` where names of these sizes have coordinates that it cannot tell apart."""
+
     def of(self, coordinates, sizes) -> torch.Tensor:
         """Its coordinate for each entry, where int64 [n] `coordinates` are those of the names before it."""
         raise NotImplementedError

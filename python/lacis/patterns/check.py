@@ -31,6 +31,7 @@ def check_structure(structure, prefix: str) -> None:
             tie = None
         parents = slots
     for binding, name in zip(format.bindings, format.binding_arrays):
+        binding.check_sizes(sizes)
         if name is not None:
             number = int(name.removeprefix(binding.array))
             binding.check(Checker(prefix, number), structure.buffers[name], sizes)

@@ -3,14 +3,14 @@
 /// The arithmetic of bindings, and what of a format follows from them.
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 
-#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace lacis;
 
-BindingCode::~BindingCode() = default;
+//===- Sums and differences -----------------------------------------------===//
 
 /// size - 1, the largest coordinate of a name.
 static Value lastOf(OpBuilder &b, Location loc, Value size) {
@@ -18,61 +18,73 @@ static Value lastOf(OpBuilder &b, Location loc, Value size) {
   return arith::SubIOp::create(b, loc, size, one);
 }
 
-namespace {
-/// Of a difference `own` is `left - right + last of right`. What follows is, but in a sum, the known axis plus something
-/// that does not depend on it.
-struct AffineCode : BindingCode {
-  explicit AffineCode(AffineBindingAttr binding) : binding(binding) {}
-
-  Value emitSize(OpBuilder &b, Location loc, Values sizes) const override {
-    return arith::AddIOp::create(b, loc, sizes[binding.getLeft()], lastOf(b, loc, sizes[binding.getRight()]));
-  }
-
-  Value emitSolve(OpBuilder &b, Location loc, unsigned name, Value own, Values known, Values sizes) const override {
-    bool isLeft = name == binding.getLeft();
-    Value other = known[isLeft ? binding.getRight() : binding.getLeft()];
-    if (!binding.getMinus())
-      return arith::SubIOp::create(b, loc, own, other);
-    Value last = lastOf(b, loc, sizes[binding.getRight()]);
-    Value distance = isLeft ? arith::SubIOp::create(b, loc, own, last) : arith::SubIOp::create(b, loc, last, own);
-    return arith::AddIOp::create(b, loc, other, distance);
-  }
-
-  AffineBindingAttr binding;
-};
-
-/// As many coordinates as an axis has.
-struct AxisCode : BindingCode {
-  explicit AxisCode(unsigned axis) : axis(axis) {}
-  std::optional<unsigned> getSizeName() const override { return axis; }
-  Value emitSize(OpBuilder &, Location, Values sizes) const override { return sizes[axis]; }
-
-  unsigned axis;
-};
-
-struct SlotCode : AxisCode {
-  using AxisCode::AxisCode;
-  bool isPosition() const override { return true; }
-};
-
-struct RankCode : AxisCode {
-  using AxisCode::AxisCode;
-  StringRef getArray() const override { return "perm"; }
-};
-} // namespace
-
-std::unique_ptr<BindingCode> lacis::codeOf(Attribute binding) {
-  using Code = std::unique_ptr<BindingCode>;
-  return llvm::TypeSwitch<Attribute, Code>(binding)
-      .Case([](AffineBindingAttr affine) { return std::make_unique<AffineCode>(affine); })
-      .Case([](SlotBindingAttr slot) { return std::make_unique<SlotCode>(slot.getAxis()); })
-      .Case([](RankBindingAttr rank) { return std::make_unique<RankCode>(rank.getAxis()); })
-      .Default([](Attribute) { return Code(); });
+Value AffineBindingAttr::emitSize(OpBuilder &b, Location loc, ArrayRef<Value> sizes) const {
+  return arith::AddIOp::create(b, loc, sizes[getLeft()], lastOf(b, loc, sizes[getRight()]));
 }
 
-std::optional<unsigned> lacis::determinedName(Attribute binding, ArrayRef<bool> known) {
+/// Of a difference `own` is `left - right + last of right`. What follows is, but in a sum, the known axis plus something
+/// that does not depend on it.
+Value AffineBindingAttr::emitSolve(OpBuilder &b, Location loc, const BoundName &bound, ArrayRef<Value> known,
+                                   ArrayRef<Value> sizes) const {
+  bool isLeft = bound.name == getLeft();
+  Value other = known[isLeft ? getRight() : getLeft()];
+  if (!getMinus())
+    return arith::SubIOp::create(b, loc, bound.own, other);
+  Value last = lastOf(b, loc, sizes[getRight()]);
+  Value distance =
+      isLeft ? arith::SubIOp::create(b, loc, bound.own, last) : arith::SubIOp::create(b, loc, last, bound.own);
+  return arith::AddIOp::create(b, loc, other, distance);
+}
+
+//===- Places among others ------------------------------------------------===//
+
+bool SlotBindingAttr::isPosition() const { return true; }
+
+std::optional<unsigned> SlotBindingAttr::getSizeName() const { return getAxis(); }
+
+//===- A stored order -----------------------------------------------------===//
+
+StringRef RankBindingAttr::getArray() const { return "perm"; }
+
+std::optional<unsigned> RankBindingAttr::getPermuted() const { return getAxis(); }
+
+std::optional<unsigned> RankBindingAttr::getSizeName() const { return getAxis(); }
+
+Value RankBindingAttr::emitSolve(OpBuilder &b, Location loc, const BoundName &bound, ArrayRef<Value>,
+                                 ArrayRef<Value>) const {
+  return LookupOp::create(b, loc, b.getIndexType(), bound.tensor, bound.number, bound.own);
+}
+
+//===- A user's own -------------------------------------------------------===//
+
+FlatSymbolRefAttr UserBindingAttr::getDefinition() const { return getSymbol(); }
+
+Attribute UserBindingAttr::withFacts(DictionaryAttr facts) const {
+  return get(getContext(), getName(), getSymbol(), getNames(), facts);
+}
+
+bool UserBindingAttr::hasCode() const { return static_cast<bool>(getFacts()); }
+
+std::optional<unsigned> UserBindingAttr::getSizeName() const {
+  auto same = getFacts() ? getFacts().getAs<IntegerAttr>("same") : IntegerAttr();
+  return same ? std::optional(getNames()[same.getInt()]) : std::nullopt;
+}
+
+/// As many coordinates as its one axis has, each of which has one of its own.
+std::optional<unsigned> UserBindingAttr::getPermuted() const {
+  return getNames().size() == 1 ? getSizeName() : std::nullopt;
+}
+
+Value UserBindingAttr::emitSolve(OpBuilder &b, Location loc, const BoundName &bound, ArrayRef<Value>,
+                                 ArrayRef<Value>) const {
+  return SolveOp::create(b, loc, b.getIndexType(), bound.tensor, bound.number, bound.name, bound.own);
+}
+
+//===- Formats ------------------------------------------------------------===//
+
+SmallVector<unsigned> lacis::followingNames(Attribute binding, ArrayRef<bool> known) {
   SmallVector<unsigned> names = cast<BindingInterface>(binding).determines(known);
-  return names.size() == 1 ? std::optional(names[0]) : std::nullopt;
+  return llvm::any_of(names, [&](unsigned name) { return known[name]; }) ? SmallVector<unsigned>() : names;
 }
 
 bool lacis::isFoundOnce(FormatAttr format, ArrayRef<unsigned> axes) {
@@ -92,20 +104,21 @@ bool lacis::isFoundOnce(FormatAttr format, ArrayRef<unsigned> axes) {
     for (Digit digit : level.getDigits())
       known[digit.axis] = --left[digit.axis] == 0 || known[digit.axis];
     for (unsigned number = used.size(); number-- > 0;) {
-      std::optional<unsigned> name = determinedName(format.getBindings()[number], known);
-      if (!known[format.getAxes().size() + number] || used[number] || !name || known[*name])
+      SmallVector<unsigned> names = followingNames(format.getBindings()[number], known);
+      if (!known[format.getAxes().size() + number] || used[number] || names.empty())
         continue;
-      known[*name] = used[number] = followed[*name] = true;
+      for (unsigned name : names)
+        known[name] = followed[name] = true;
+      used[number] = true;
     }
   }
   return llvm::all_of(llvm::zip(used, format.getBindings()), [](auto each) {
-    return std::get<0>(each) || codeOf(std::get<1>(each))->isPosition();
+    return std::get<0>(each) || cast<BindingInterface>(std::get<1>(each)).isPosition();
   });
 }
 
 std::string lacis::bindingArray(FormatAttr format, unsigned number) {
-  std::unique_ptr<BindingCode> code = codeOf(format.getBindings()[number]);
-  StringRef array = code ? code->getArray() : "";
+  StringRef array = cast<BindingInterface>(format.getBindings()[number]).getArray();
   unsigned name = format.getAxes().size() + number, first = 0;
   auto has = [&](LevelAttr level) { return llvm::any_of(level.getDigits(), [&](Digit d) { return d.axis == name; }); };
   while (first < format.getLevels().size() && !has(format.getLevels()[first]))

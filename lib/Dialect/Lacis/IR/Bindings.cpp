@@ -47,7 +47,7 @@ static Attribute parseUser(AsmParser &parser, StringAttr name, StringAttr symbol
     parser.emitError(location) << "'@" << symbol.getValue() << "' needs an axis";
     return {};
   }
-  return UserBindingAttr::get(parser.getContext(), name, FlatSymbolRefAttr::get(symbol), operands);
+  return UserBindingAttr::get(parser.getContext(), name, FlatSymbolRefAttr::get(symbol), operands, DictionaryAttr());
 }
 
 static Attribute parseAffine(AsmParser &parser, StringAttr name, Names names) {
@@ -90,6 +90,8 @@ void AffineBindingAttr::printValue(AsmPrinter &printer, Names names) const {
   printer << names[getLeft()].getValue() << (getMinus() ? " - " : " + ") << names[getRight()].getValue();
 }
 
+SmallVector<unsigned> AffineBindingAttr::getOperands() const { return {getLeft(), getRight()}; }
+
 SmallVector<unsigned> AffineBindingAttr::determines(ArrayRef<bool> known) const {
   if (known[getLeft()] == known[getRight()])
     return {};
@@ -102,12 +104,16 @@ void SlotBindingAttr::printValue(AsmPrinter &printer, Names names) const {
   printer << ')';
 }
 
+SmallVector<unsigned> SlotBindingAttr::getOperands() const { return {getAxis()}; }
+
 void RankBindingAttr::printValue(AsmPrinter &printer, Names names) const {
   printer << "rank(" << names[getAxis()].getValue() << " by nnz";
   if (getWithin())
     printer << " within " << getWithin();
   printer << ')';
 }
+
+SmallVector<unsigned> RankBindingAttr::getOperands() const { return {getAxis()}; }
 
 SmallVector<unsigned> RankBindingAttr::determines(ArrayRef<bool> known) const { return {getAxis()}; }
 
@@ -117,6 +123,6 @@ void UserBindingAttr::printValue(AsmPrinter &printer, Names names) const {
   printer << ')';
 }
 
-SmallVector<unsigned> UserBindingAttr::determines(ArrayRef<bool> known) const {
-  return SmallVector<unsigned>(getNames());
-}
+SmallVector<unsigned> UserBindingAttr::getOperands() const { return SmallVector<unsigned>(getNames()); }
+
+SmallVector<unsigned> UserBindingAttr::determines(ArrayRef<bool> known) const { return getOperands(); }

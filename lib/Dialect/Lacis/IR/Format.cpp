@@ -16,14 +16,22 @@ SmallVector<StringAttr> FormatAttr::getNames() const {
 }
 
 bool FormatAttr::hasCode() const {
-  auto isSized = [&](Digit d) { // a launch knows the sizes of axes, before it
-    size_t rank = getAxes().size();
-    return d.mod || d.axis < rank || codeOf(getBindings()[d.axis - rank])->getSizeName();
+  size_t rank = getAxes().size();
+  auto bindingOf = [&](unsigned name) { return cast<BindingInterface>(getBindings()[name - rank]); };
+  auto isOfData = [&](unsigned name) { // only who computes it from data knows how many coordinates it has
+    return name >= rank && bindingOf(name).getDefinition() && !bindingOf(name).getSizeName();
   };
-  if (!llvm::all_of(getBindings(), codeOf))
-    return false;
+  auto isSized = [&](Digit d) { // a launch knows the sizes of axes, before it
+    return d.mod || d.axis < rank || bindingOf(d.axis).getSizeName();
+  };
+  for (Attribute attr : getBindings())
+    if (auto binding = cast<BindingInterface>(attr); !binding.hasCode() || llvm::any_of(binding.getOperands(), isOfData))
+      return false;
   auto isLoop = [&](LevelAttr level) {
-    return level.hasCode() && (!level.getExtent().coversDomain() || llvm::all_of(level.getDigits(), isSized));
+    bool isListed = !level.getExtent().coversDomain() &&
+                    (level.getCoordinate().isStored() ||
+                     llvm::none_of(level.getDigits(), [&](Digit d) { return !d.mod && isOfData(d.axis); }));
+    return level.hasCode() && (isListed || llvm::all_of(level.getDigits(), isSized));
   };
   return llvm::all_of(getLevels(), isLoop);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Puts the code of a method of a user's kind where a level is lowered: indices get the kernel's width, elements of
+/// Puts the code of a method of a user's kind, or of a user's binding, where a level is lowered: indices get the kernel's width, elements of
 /// arrays become loads.
+#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -88,6 +89,29 @@ void KindCode::cloneRegion(Region &from, Region &to) {
     mapping.map(argument, block->addArgument(typeOf(argument), level.loc));
   for (Operation &op : from.front())
     put(op);
+}
+
+namespace {
+/// What the code of a binding sees: no level, and 64 bits.
+struct BindingBuilder : LevelBuilder {
+  using LevelBuilder::LevelBuilder;
+  LevelAttr getLevel() override { return {}; }
+  Type indexType() override { return b.getI64Type(); }
+  Value constant(int64_t value) override { return arith::ConstantIntOp::create(b, loc, value, 64); }
+  Value load(StringRef, Value) override { return {}; }
+  Value size() override { return {}; }
+  Value width() override { return {}; }
+  Operation *symbols() override { return nullptr; }
+};
+} // namespace
+
+SmallVector<Value> lacis::putInverse(OpBuilder &b, Location loc, BindingOp binding, Value own) {
+  BindingBuilder builder(b, loc);
+  KindCode code(builder);
+  Block &body = binding.getInverse().front();
+  code.set(body.getArguments(), own);
+  code.put(body);
+  return code.valuesOf(body.getTerminator());
 }
 
 SmallVector<Value> LevelBuilder::call(FlatSymbolRefAttr kind, StringRef method, ValueRange arguments) {

@@ -12,6 +12,8 @@ from ...errors import FormatError, format_location, user_location
 from ..bindings import Binding
 from .eager import Eager
 from .language import as_tuple, running
+from .symbol import INDEX
+from .traced import Code, trace
 
 BINDINGS: dict[str, type] = {}
 
@@ -55,7 +57,18 @@ class Mapped(Binding):
         if bool(bad.any()):
             value = int(own[bad][0])
             raise FormatError(f"binding '{self.symbol}', 'forward': {value} is outside of its {size} coordinates")
+        self.check_sizes(sizes)
         return own
+
+    def check_sizes(self, sizes) -> None:
+        """Of one axis in another order kernels write each row once, at the coordinate that `inverse` gives."""
+        size = self.size(sizes)
+        if len(self.operands) != 1 or size != sizes[self.operands[0]]:
+            return
+        (rows,) = self._run("inverse", torch.arange(size))
+        if not torch.equal(rows.sort().values, torch.arange(size)):
+            what = f"its {size} coordinates do not give each of 0 to {size - 1} once"
+            raise FormatError(f"binding '{self.symbol}', 'inverse': {what}, as those of one axis in another order must")
 
     def determines(self, known):
         return self.operands
@@ -77,8 +90,9 @@ def binding(cls=None, *, name: str | None = None):
     """Class decorator: `let z = @name(i, j)` becomes known to formats, by default the class's name in small letters.
 
     `forward(*axes)` gives the coordinate of tensors int64 [n], `inverse(z)` the axes again, and `size(*sizes)` how many
-    coordinates there are. The class gets `of(*axes)`, the axis of a format. Kernels walk the companion index of such a
-    format. Raises `FormatError` for a class without these methods, and for a name that another one has.
+    coordinates there are. The class gets `of(*axes)`, the axis of a format. Where `inverse` runs on symbols too, as methods
+    of level kinds do, kernels find the axes by its code; else they walk the companion index. Raises `FormatError` for a
+    class without these methods, and for a name that another one has.
 
     >>> @binding(name="swapped")
     ... class Swapped:
@@ -100,6 +114,45 @@ def binding(cls=None, *, name: str | None = None):
     cls.of = staticmethod(lambda *axes: _axis_of(symbol, axes))
     BINDINGS[symbol] = cls
     return cls
+
+
+def binding_texts(format: str) -> list[str]:
+    """The operations that define the bindings that the text of a format names, of those that have code."""
+    names = dict.fromkeys(re.findall(r"@[A-Za-z_][\w$.]*(?=\()", format))
+    return [text for name in names if name in BINDINGS and (text := _text(name))]
+
+
+def _text(symbol: str) -> str:
+    """The operation `lacis.binding`, made once."""
+    cls = BINDINGS[symbol]
+    if "_code" not in vars(cls):
+        cls._code = _traced(symbol, cls())
+    return cls._code
+
+
+def _traced(symbol: str, own) -> str:
+    """The text of the operation; empty where `inverse` is for tensors alone."""
+    try:
+        lines, taken, answers = trace(f"binding '{symbol}', 'inverse'", 1, lambda code, z: own.inverse(z))
+    except (FormatError, TypeError, AttributeError):
+        return ""
+    if any(answer.type != INDEX for answer in answers):
+        return ""
+    same = _same_axis(own, len(answers))
+    head = f"lacis.binding {symbol}{'' if same is None else f' same {same}'} inverse({taken[0].name}) {{"
+    values, types = ", ".join(answer.name for answer in answers), ", ".join([INDEX] * len(answers))
+    return "\n".join([head, *lines, f"  lacis.answer {values} : {types}", "}"])
+
+
+def _same_axis(own, axes: int) -> int | None:
+    """The axis whose size `size` answers as it is, or none."""
+    code = Code("size")
+    sizes = [code.fresh() for _ in range(axes)]
+    try:
+        answer = own.size(*sizes)
+    except (FormatError, TypeError, AttributeError):
+        return None
+    return next((number for number, size in enumerate(sizes) if size is answer), None)
 
 
 def _axis_of(symbol: str, axes):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level kinds that a user defines: their arrays, what is true of them, and their methods as code.
+// Level kinds that a user defines: their arrays, what is true of them, and their methods as code; and bindings.
 
 #ifndef LACIS_KIND_OPS_TD
 #define LACIS_KIND_OPS_TD
@@ -61,8 +61,34 @@ def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
   }];
 }
 
-def Lacis_AnswerOp : Lacis_Op<"answer", [Pure, ReturnLike, Terminator, HasParent<"KindOp">]> {
-  let summary = "Ends a method of a level kind with what it answers.";
+def Lacis_BindingOp : Lacis_Op<"binding", [Symbol, IsolatedFromAbove]> {
+  let summary = "A binding of a user's, written `@name(i, j)` in formats: the axes from its coordinate.";
+  let description = [{
+    `inverse` is code without effects on integers, which count in 64 bits as data do, and ends with `lacis.answer`: a coordinate
+    for each axis. `same n` says that the binding has as many coordinates as its axis `n`.
+    ```mlir
+    lacis.binding @z_order inverse(%z) {
+      %two = arith.constant 2 : index
+      %i = arith.divsi %z, %two : index
+      %j = arith.remsi %z, %two : index
+      lacis.answer %i, %j : index, index
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<I64Attr>:$same);
+  let regions = (region SizedRegion<1>:$inverse);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// What attributes that name the binding answer.
+    ::mlir::DictionaryAttr getFacts();
+    /// How many axes its code answers.
+    unsigned getNumAxes() { return getInverse().front().back().getNumOperands(); }
+  }];
+}
+
+def Lacis_AnswerOp : Lacis_Op<"answer", [Pure, ReturnLike, Terminator, ParentOneOf<["KindOp", "BindingOp"]>]> {
+  let summary = "Ends a method of a level kind, or of a binding, with what it answers.";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "$values `:` type($values) attr-dict";
 }

@@ -139,7 +139,7 @@ class Lacis_Binding<string name, string mnemonic, list<string> methods = []>
   }];
 }
 
-def Lacis_AffineBinding : Lacis_Binding<"Affine", "affine", ["determines"]> {
+def Lacis_AffineBinding : Lacis_Binding<"Affine", "affine", ["determines", "emitSize", "emitSolve"]> {
   let summary = "The sum or difference of two axes.";
   let description = [{
     ```mlir
@@ -149,7 +149,7 @@ def Lacis_AffineBinding : Lacis_Binding<"Affine", "affine", ["determines"]> {
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$left, "bool":$minus, "unsigned":$right);
 }
 
-def Lacis_SlotBinding : Lacis_Binding<"Slot", "slot"> {
+def Lacis_SlotBinding : Lacis_Binding<"Slot", "slot", ["isPosition", "getSizeName"]> {
   let summary = "The place of an entry among those of its fibre.";
   let description = [{
     ```mlir
@@ -159,7 +159,7 @@ def Lacis_SlotBinding : Lacis_Binding<"Slot", "slot"> {
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, ArrayRefParameter<"::lacis::Digit">:$within);
 }
 
-def Lacis_RankBinding : Lacis_Binding<"Rank", "rank", ["determines"]> {
+def Lacis_RankBinding : Lacis_Binding<"Rank", "rank", ["determines", "getArray", "getPermuted", "getSizeName", "emitSolve"]> {
   let summary = "The place of a row when rows are sorted by their number of entries, in windows of `within` rows.";
   let description = [{
     ```mlir
@@ -169,15 +169,18 @@ def Lacis_RankBinding : Lacis_Binding<"Rank", "rank", ["determines"]> {
   let parameters = (ins "::mlir::StringAttr":$name, "unsigned":$axis, "int64_t":$within);
 }
 
-def Lacis_UserBinding : Lacis_Binding<"User", "binding", ["determines"]> {
+def Lacis_UserBinding : Lacis_Binding<"User", "binding", ["determines", "getDefinition", "withFacts", "hasCode", "getPermuted",
+                                                         "getSizeName", "emitSolve"]> {
   let summary = "A coordinate that the user computes from axes, which follow from it in turn.";
   let description = [{
+    Loops find the axes by the operation `lacis.binding` of its name, of which `facts` are what `-lacis-resolve-kinds` looks up.
+    Without that operation they walk the companion index. The text does not have the facts.
     ```mlir
     #z_order = #lacis.format<(i, j) let z = @morton(i, j) -> (z : compressed)>
     ```
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::mlir::FlatSymbolRefAttr":$symbol,
-                        ArrayRefParameter<"unsigned">:$names);
+                        ArrayRefParameter<"unsigned">:$names, "::mlir::DictionaryAttr":$facts);
 }
 
 def Lacis_SizeAttr : Lacis_Attr<"Size", "size"> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The interfaces behind which level kinds stand.
+/// The interfaces behind which level kinds and bindings stand.
 #ifndef LACIS_DIALECT_LACIS_IR_LACISINTERFACES_H
 #define LACIS_DIALECT_LACIS_IR_LACISINTERFACES_H
 
@@ -11,6 +11,17 @@
 #include "lacis/Dialect/Lacis/IR/CoordinateInterface.h.inc"
 
 #include "lacis/Dialect/Lacis/IR/ExtentInterface.h.inc"
+
+namespace lacis {
+
+/// Binding `number` of the format of `tensor` at its coordinate `own`, and a name that follows from it.
+struct BoundName {
+  mlir::Value tensor;
+  unsigned number, name;
+  mlir::Value own;
+};
+
+} // namespace lacis
 
 #include "lacis/Dialect/Lacis/IR/BindingInterface.h.inc"
 
