@@ -64,6 +64,16 @@ def test_a_scan_packs_as_packing_does(format, shape):
         assert torch.equal(packed.values, want.values)
 
 
+@pytest.mark.parametrize("format", FORMATS.values(), ids=FORMATS)
+def test_no_more_is_stored_than_there_are_slots(format):
+    """What a rule keeps beyond the count that it promised is left out, the first are whole."""
+    x, format = torch.randn(8, 10), for_tensor(format, (8, 10))
+    pattern, at = scan_pattern(torch.ones(8, 10, dtype=torch.bool), format, 2)
+    packed = PackedTensor(pattern, {"": scanned_values(x, pattern, at)}).validate()
+    assert packed.slots == packed.nnz == 2 * torch.Size(format.tile).numel()
+    assert torch.equal(packed.to_dense(), x.where(pattern.to_mask(), 0))
+
+
 @pytest.mark.parametrize("format", OTHERS)
 def test_others_are_packed_as_before(format):
     assert not may_be_scanned(for_tensor(format, (4, 8)))

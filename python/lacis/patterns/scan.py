@@ -36,8 +36,9 @@ def may_be_scanned(format: Format | Sum) -> bool:
 def scan_pattern(mask: torch.Tensor, format: Format, slots: int | None = None) -> tuple[Pattern, torch.Tensor]:
     """The pattern of the True elements in a format that may be scanned, and the place of each element in flat values.
 
-    `slots` is how many blocks are stored at the most, by default as many as the mask has; those that nothing needs are
-    room. The place is int64 of the mask's shape, the number of flat values where the mask is False.
+    `slots` is how many blocks are stored at the most, the first ones in the order of the format, by default as many as
+    the mask has; those that nothing needs are room. The place is int64 of the mask's shape, the number of flat values
+    where nothing is stored.
 
     >>> from lacis.formats import Csr
     >>> pattern, at = scan_pattern(torch.tensor([[False, True], [True, True]]), Csr().for_rank(2))
@@ -53,13 +54,14 @@ def scan_pattern(mask: torch.Tensor, format: Format, slots: int | None = None) -
     there = torch.zeros(count + 1, dtype=torch.bool, device=mask.device)
     there = there.scatter_(0, torch.where(mask, place, count).reshape(-1), True)[:count]
     slot = torch.cumsum(there, 0) - 1
+    there = there & (slot < slots)
     buffers = _buffers(format, sizes, there, torch.where(there, slot, slots), slots)
-    at = slot[place] if count else place
+    kept, at = (mask & there[place], slot[place]) if count else (mask, place)
     inside = _number(format.levels[len(format.prefix) :], axes, shape)
     if inside is not None:
         at = at * math.prod(format.tile) + inside
     end = slots * math.prod(format.tile)
-    at = torch.where(mask, at, end)
+    at = torch.where(kept, at, end)
     valid = None
     if inside is not None:
         valid = torch.zeros(end + 1, dtype=torch.bool, device=mask.device).scatter_(0, at.reshape(-1), True)
