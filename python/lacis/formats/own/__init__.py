@@ -6,6 +6,6 @@ from .language import ctz, fori, load, popcount, where, whilei
 from .level_kind import KINDS, LevelKind, array, kind, kind_texts
 
 __all__ = [
-    "BINDINGS", "KINDS", "LevelKind", "Mapped", "array", "binding", "binding_texts", "ctz", "fori", "kind", "kind_texts",
-    "load", "popcount", "where", "whilei",
+    "BINDINGS", "KINDS", "LevelKind", "Mapped", "array", "binding", "binding_texts", "ctz", "fori", "kind",
+    "kind_texts", "load", "popcount", "where", "whilei",
 ]  # fmt: skip

@@ -90,9 +90,9 @@ def binding(cls=None, *, name: str | None = None):
     """Class decorator: `let z = @name(i, j)` becomes known to formats, by default the class's name in small letters.
 
     `forward(*axes)` gives the coordinate of tensors int64 [n], `inverse(z)` the axes again, and `size(*sizes)` how many
-    coordinates there are. The class gets `of(*axes)`, the axis of a format. Where `inverse` runs on symbols too, as methods
-    of level kinds do, kernels find the axes by its code; else they walk the companion index. Raises `FormatError` for a
-    class without these methods, and for a name that another one has.
+    coordinates there are. The class gets `of(*axes)`, the axis of a format. Where `inverse` runs on symbols too, as
+    methods of level kinds do, kernels find the axes by its code; else they walk the companion index. Raises
+    `FormatError` for a class without these methods, and for a name that another one has.
 
     >>> @binding(name="swapped")
     ... class Swapped:
