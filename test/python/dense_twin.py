@@ -36,7 +36,7 @@ def make():
 class Lion(torch.optim.Optimizer):
     """One that no library has: a momentum, and a count that is a tensor."""
 
-    def __init__(self, params, lr=1e-2, betas=(0.9, 0.99)):
+    def __init__(self, params, lr=0.1, betas=(0.9, 0.99)):
         super().__init__(params, {"lr": lr, "betas": betas})
 
     @torch.no_grad()
