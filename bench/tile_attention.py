@@ -86,6 +86,18 @@ def random_mask(rows: int, columns: int, kept: float) -> torch.Tensor:
     return (torch.rand(rows, columns) < kept) | torch.eye(rows, columns, dtype=torch.bool)
 
 
+def compared(run, want: torch.Tensor, what: str, repeats: int) -> tuple[torch.Tensor, float]:
+    """What `run` answers, in each of so many more calls bit by bit, and its relative error."""
+    first = run()
+    for _ in range(repeats):
+        if not torch.equal(run(), first):
+            raise AssertionError(f"{what}: two runs differ")
+    error = ((first.double() - want).norm() / want.norm()).item()
+    if not error < 6e-3:
+        raise AssertionError(f"{what}: error {error}")
+    return first, error
+
+
 def check(
     form: Form, tokens: int, heads: int, kept: float, device="cuda", target="cuda:sm_90a", repeats: int = 3
 ) -> float:
@@ -94,14 +106,8 @@ def check(
     mask = random_mask(tokens // form.block, tokens // form.block, kept)
     mask[-1] = False
     attention, want = Attention(form, mask, heads, device, target), expected(3 * q, k, v, mask, form.block)
-    first = attention(3 * q, k, v)
-    for _ in range(repeats):
-        if not torch.equal(attention(3 * q, k, v), first):
-            raise AssertionError(f"{form.file}: two runs differ")
-    error = ((first.double() - want).norm() / want.norm()).item()
-    if not error < 6e-3:
-        raise AssertionError(f"{form.file}, {tokens} tokens, {heads} heads, {kept}: error {error}")
-    return error
+    what = f"{form.file}, {tokens} tokens, {heads} heads, {kept}"
+    return compared(lambda: attention(3 * q, k, v), want, what, repeats)[1]
 
 
 def case(form: Form, zeros: float, tokens: int = 8192, heads: int = 32) -> Case:

@@ -13,7 +13,7 @@ from ..patterns.build import for_tensor
 from ..patterns.plain import check_plain
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.room import is_longer
-from ..patterns.structure import _INTEGERS, Structure
+from ..patterns.structure import _INTEGERS, Structure, asked_width
 from .check_values import check_values
 from .packed import PackedTensor
 
@@ -87,18 +87,12 @@ def _check_kinds(formats, given) -> None:
             if tensor.dtype != torch.bool:
                 raise DataError(f"'{name}' must be bool, not {tensor.dtype}")
             continue
-        asked = _asked(formats[part], short)
+        asked = asked_width(formats[part], short)
         if tensor.dtype not in ((_INTEGERS[asked],) if asked else (torch.int32, torch.int64)):
             raise DataError(f"'{name}' must be {asked or 'int32 or int64'}, not {tensor.dtype}")
         free |= set() if asked else {tensor.dtype}
     if len(free) > 1:
         raise DataError("the integer arrays must be all int32 or all int64")
-
-
-def _asked(format: Format, name: str) -> str | None:
-    stem = name.rstrip("0123456789")
-    level = format.levels[int(name[len(stem) :])]
-    return level.extent.width_of(stem) or level.coordinate.width_of(stem)
 
 
 def _part(name, format, shape, given):

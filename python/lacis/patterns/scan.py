@@ -14,7 +14,7 @@ import torch
 from ..formats import Format, Sum
 from .pattern import Pattern
 from .room import may_have_room
-from .structure import Structure
+from .structure import Structure, asked_width
 
 
 def may_be_scanned(format: Format | Sum) -> bool:
@@ -29,7 +29,7 @@ def may_be_scanned(format: Format | Sum) -> bool:
     if not may_have_room(format) or format.batch:
         return False
     levels = _stored(format)
-    asked = any(level.extent.width_of(n) or level.coordinate.width_of(n) for level in levels for n in level.buffers())
+    asked = any(asked_width(format, name) for name in format.buffers)
     return not asked and (len(levels) == 1 or not levels[0].coordinate.unique)
 
 

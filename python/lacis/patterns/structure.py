@@ -189,7 +189,7 @@ class Structure:
 
     def widened(self) -> "Structure":
         """The same structure with int64 arrays, but for those whose type the format gives."""
-        free = {name for name in self.buffers if _asked(self.format, name) is None}
+        free = {name for name in self.buffers if asked_width(self.format, name) is None}
         buffers = {name: t.long() if name in free else t for name, t in self.buffers.items()}
         return dataclasses.replace(self, buffers=buffers)
 
@@ -264,7 +264,7 @@ def _count(format: Format, shape, axes, whole: bool) -> int | None:
 
 def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> torch.Tensor:
     """The array in the integer type that the format gives, else the smaller of int32 and int64 that holds all."""
-    asked = _asked(format, name)
+    asked = asked_width(format, name)
     if asked is None:
         return tensor.to(torch.int32 if largest < 2**31 else torch.int64)
     dtype = _INTEGERS[asked]
@@ -273,7 +273,7 @@ def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> to
     return tensor.to(dtype)
 
 
-def _asked(format: Format, name: str) -> str | None:
+def asked_width(format: Format, name: str) -> str | None:
     """The integer type that the format gives an array, or None."""
     stem = name.rstrip("0123456789")
     level = format.levels[int(name[len(stem) :])]

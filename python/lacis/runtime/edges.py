@@ -14,6 +14,7 @@ from ..errors import DataError, ScheduleError
 from ..packing import PackedTensor, pack
 from ..patterns.build import for_tensor
 from ..patterns.capturing import is_captured
+from ..patterns.room import without_room
 from ..patterns.scan import may_be_scanned, scan_pattern, scanned_values
 from ..schedule.edges import check_edge
 from .activation import PackedActivation
@@ -130,8 +131,7 @@ class Edge:
         if only is None or not only.counts or (getattr(only, "block", None) or ()) != format.tile:
             return None
         if mask.shape not in self._counts and not is_captured(mask.device):
-            positions = next(iter(scan_pattern(mask, format)[0].storage.values()))
-            self._counts[mask.shape] = int(positions[-1])
+            self._counts[mask.shape] = without_room(scan_pattern(mask, format)[0].part()).slots
         return self._counts.get(mask.shape)
 
     def product(self, expression: str, packed: PackedTensor, *dense, bias=None) -> torch.Tensor:

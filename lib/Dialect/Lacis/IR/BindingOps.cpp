@@ -29,6 +29,11 @@ LogicalResult SolveOp::verify() {
   return success();
 }
 
+bool lacis::isArithmetic(Operation *op) {
+  return isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+         isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp>(op);
+}
+
 DictionaryAttr BindingOp::getFacts() {
   Builder b(getContext());
   SmallVector<NamedAttribute> facts;
@@ -69,9 +74,7 @@ LogicalResult BindingOp::verifyRegions() {
   if (getSame() && *getSame() >= getNumAxes())
     return emitOpError("has as many coordinates as axis ") << *getSame() << ", of " << getNumAxes();
   WalkResult pure = getInverse().walk([&](Operation *op) -> WalkResult {
-    bool isCode = isa<AnswerOp>(op) || isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-                  isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp>(op);
-    if (isCode && llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+    if ((isa<AnswerOp>(op) || isArithmetic(op)) && llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
       return success();
     return op->emitError("'") << op->getName() << "' has no place in a binding: it is integer arithmetic and 'scf' loops";
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Puts the code of a method of a user's kind, or of a user's binding, where a level is lowered: indices get the kernel's width, elements of
-/// arrays become loads.
+/// Puts the code of a method of a user's kind, or of a user's binding, where a level is lowered: indices get the
+/// kernel's width, elements of arrays become loads.
 #include "lacis/Dialect/Lacis/IR/BindingOps.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 

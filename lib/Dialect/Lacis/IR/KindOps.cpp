@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Text form and verifier of the operation that defines a level kind.
+#include "lacis/Dialect/Lacis/IR/BindingOps.h"
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -214,9 +211,7 @@ LogicalResult KindOp::verify() {
 
 /// Code of indices and integers that neither reads nor writes anything but the level's own arrays.
 static LogicalResult verifyPure(KindOp kind, Operation *op) {
-  bool isCode = isa<FieldOp, LevelSizeOp, AnswerOp>(op) || isa_and_nonnull<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
-                isa<scf::IfOp, scf::ForOp, scf::WhileOp, scf::YieldOp, scf::ConditionOp>(op);
-  if (!isCode)
+  if (!isa<FieldOp, LevelSizeOp, AnswerOp>(op) && !isArithmetic(op))
     return op->emitError("'") << op->getName() << "' has no place in a level kind: its methods are arithmetic, 'scf' loops, "
                               << "'lacis.field' and 'lacis.level_size'";
   if (!llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))

@@ -2,9 +2,7 @@
 /// \file
 /// Batch extent: values only, in copies that share the pattern below. A position is the number of a copy, by
 /// arithmetic.
-#include "lacis/Dialect/Lacis/Levels/Levels.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "EveryCoordinate.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -27,15 +25,13 @@ bool BatchExtentAttr::coversDomain() const { return true; }
 bool BatchExtentAttr::sharesPattern() const { return true; }
 
 std::pair<Value, Value> BatchExtentAttr::emitBounds(LevelBuilder &level, Value parent) const {
-  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
-  return {lo, arith::AddIOp::create(level.b, level.loc, lo, level.size())};
+  return every_coordinate::bounds(level, parent);
 }
 
 Value BatchExtentAttr::emitSlots(LevelBuilder &level, Value parents) const {
-  return arith::MulIOp::create(level.b, level.loc, parents, level.size());
+  return every_coordinate::slots(level, parents);
 }
 
 Value BatchExtentAttr::emitLocate(LevelBuilder &level, Value parent, Value crd) const {
-  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
-  return arith::AddIOp::create(level.b, level.loc, lo, crd);
+  return every_coordinate::locate(level, parent, crd);
 }

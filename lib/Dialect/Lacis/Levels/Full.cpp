@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Full extent: a position for every coordinate, found by arithmetic.
-#include "lacis/Dialect/Lacis/Levels/Levels.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "EveryCoordinate.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -24,16 +22,13 @@ bool FullExtentAttr::hasCode() const { return true; }
 bool FullExtentAttr::coversDomain() const { return true; }
 
 std::pair<Value, Value> FullExtentAttr::emitBounds(LevelBuilder &level, Value parent) const {
-  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
-  Value hi = arith::AddIOp::create(level.b, level.loc, lo, level.size());
-  return {lo, hi};
+  return every_coordinate::bounds(level, parent);
 }
 
 Value FullExtentAttr::emitSlots(LevelBuilder &level, Value parents) const {
-  return arith::MulIOp::create(level.b, level.loc, parents, level.size());
+  return every_coordinate::slots(level, parents);
 }
 
 Value FullExtentAttr::emitLocate(LevelBuilder &level, Value parent, Value crd) const {
-  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
-  return arith::AddIOp::create(level.b, level.loc, lo, crd);
+  return every_coordinate::locate(level, parent, crd);
 }

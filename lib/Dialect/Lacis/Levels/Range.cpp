@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Range extent: the coordinates that a binding leaves inside the axes; positions for the others are padding.
-#include "lacis/Dialect/Lacis/Levels/Levels.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "EveryCoordinate.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -24,16 +22,14 @@ bool RangeExtentAttr::hasCode() const { return true; }
 bool RangeExtentAttr::coversDomain() const { return true; }
 
 std::pair<Value, Value> RangeExtentAttr::emitBounds(LevelBuilder &level, Value parent) const {
-  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
-  return {lo, arith::AddIOp::create(level.b, level.loc, lo, level.size())};
+  return every_coordinate::bounds(level, parent);
 }
 
 Value RangeExtentAttr::emitSlots(LevelBuilder &level, Value parents) const {
-  return arith::MulIOp::create(level.b, level.loc, parents, level.size());
+  return every_coordinate::slots(level, parents);
 }
 
 /// Whoever knows the coordinate has tested what follows from it.
 Value RangeExtentAttr::emitLocate(LevelBuilder &level, Value parent, Value crd) const {
-  Value lo = arith::MulIOp::create(level.b, level.loc, parent, level.size());
-  return arith::AddIOp::create(level.b, level.loc, lo, crd);
+  return every_coordinate::locate(level, parent, crd);
 }

@@ -20,7 +20,7 @@ static constexpr int64_t kShare = 256;
 /// take 16 rounds. With 256, a power law in any order and 32 features took 15 % longer.
 static constexpr int64_t kLeast = 128;
 /// Warps of a block: whose lanes hold columns, and whose lanes hold entries.
-static constexpr int64_t kWarps = 8, kEntryWarps = 8, kLanes = 32;
+static constexpr int64_t kWarps = 8, kLanes = 32;
 /// Columns of a tile: of long rows, where a wide dense operand exceeds the cache, and at the least.
 static constexpr int64_t kColumns = 32, kFewest = 8;
 /// Up to so many vectors have nests in which lanes share the entries of a row.
@@ -79,14 +79,14 @@ static void shareSum(ScheduleBuilder &schedule, const std::string &loop, int64_t
 
 /// A warp for each equal share of the entries, whose lanes (or so many parts of it) take turns; and for each row that
 /// several shares meet. Returns what the names of the nest that adds up their parts begin with.
-static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &part, int64_t warps, int64_t lanes) {
+static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &part, int64_t lanes) {
   std::string shares = part.row + "_" + part.entries, after = shares + ".";
   schedule.splitNnz(shares, kShare);
-  schedule.split(shares + "0", warps);
+  schedule.split(shares + "0", kWarps);
   schedule.bind(shares + "01", "warp");
   shareSum(schedule, part.entries, lanes);
   shareSum(schedule, after + shares + "0", lanes);
-  schedule.split(after + part.row, warps);
+  schedule.split(after + part.row, kWarps);
   schedule.bind(after + part.row + "1", "warp");
   return after;
 }
@@ -94,14 +94,14 @@ static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &par
 /// The entries of a row on lanes, no more than half of its entries; those of long rows in shares.
 static void scheduleEntries(ScheduleBuilder &schedule, const RowClass &part) {
   if (isLong(part)) {
-    scheduleShares(schedule, part, kEntryWarps, kLanes);
+    scheduleShares(schedule, part, kLanes);
     return;
   }
   int64_t half = llvm::bit_floor(static_cast<uint64_t>(std::max<int64_t>(*part.longest / 2, 1)));
   int64_t lanes = std::min(half, lanesFor(schedule.getNest(), part.row));
   if (lanes > 1)
-    return scheduleLanes(schedule, part.row, part.entries, lanes, 1, kEntryWarps);
-  schedule.split(part.row, kEntryWarps * kLanes);
+    return scheduleLanes(schedule, part.row, part.entries, lanes, 1, kWarps);
+  schedule.split(part.row, kWarps * kLanes);
   bindWarps(schedule, part.row + "1", kLanes);
 }
 
@@ -122,7 +122,7 @@ static void scheduleColumns(ScheduleBuilder &schedule, const RowClass &part, Str
     schedule.bind(tile + "0", "lane");
   };
   if (isLong(part)) {
-    scheduleTile(scheduleShares(schedule, part, kWarps, share) + column + "1");
+    scheduleTile(scheduleShares(schedule, part, share) + column + "1");
     return scheduleTile(column + "1");
   }
   scheduleTile(column + "1");

@@ -77,13 +77,29 @@ static LoopOp replaceBy(LevelLoopOp entries, LoopOp made) {
   return made;
 }
 
+namespace {
+/// The entries of a row, how many there are, and that number divided by another, rounded up.
+struct Division {
+  Division(OpBuilder &b, LevelLoopOp entries, int64_t number, Location loc) : bounds(boundsOf(b, entries)) {
+    count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
+    by = arith::ConstantIndexOp::create(b, loc, number);
+    quotient = arith::CeilDivUIOp::create(b, loc, count, by);
+  }
+
+  BoundsOp bounds;
+  Value count, by, quotient;
+};
+} // namespace
+
+/// The loop over the parts of a row, which carries what the loop over its entries does.
+static LoopOp loopOverParts(OpBuilder &b, LevelLoopOp entries, Value parts) {
+  return LoopOp::create(b, entries.getLoc(), (entries.getName() + "0").str(), parts, entries.getInits());
+}
+
 LoopOp lacis::cutStrips(LevelLoopOp entries, int64_t factor, Location loc) {
   OpBuilder b(entries);
-  auto bounds = boundsOf(b, entries);
-  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
-  Value size = arith::ConstantIndexOp::create(b, loc, factor);
-  Value strips = arith::CeilDivUIOp::create(b, loc, count, size);
-  auto outer = LoopOp::create(b, entries.getLoc(), (entries.getName() + "0").str(), strips, entries.getInits());
+  auto [bounds, count, size, strips] = Division(b, entries, factor, loc);
+  LoopOp outer = loopOverParts(b, entries, strips);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
   auto inner = LoopOp::create(inOuter, entries.getLoc(), (entries.getName() + "1").str(), size,
                               SmallVector<Value>(outer.getIterArgs()));
@@ -105,11 +121,8 @@ LoopOp lacis::cutStrips(LevelLoopOp entries, int64_t factor, Location loc) {
 
 LoopOp lacis::cutParts(LevelLoopOp entries, int64_t parts, Location loc) {
   OpBuilder b(entries);
-  auto bounds = boundsOf(b, entries);
-  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
-  Value units = arith::ConstantIndexOp::create(b, loc, parts);
-  Value size = arith::CeilDivUIOp::create(b, loc, count, units);
-  auto outer = LoopOp::create(b, entries.getLoc(), (entries.getName() + "0").str(), units, entries.getInits());
+  auto [bounds, count, units, size] = Division(b, entries, parts, loc);
+  LoopOp outer = loopOverParts(b, entries, units);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
   auto upToEnd = [&](Value position) -> Value { return arith::MinSIOp::create(inOuter, loc, position, bounds.getHi()); };
   Value skipped = arith::MulIOp::create(inOuter, loc, outer.getCoordinate(), size);

@@ -12,6 +12,9 @@
 
 namespace lacis {
 
+/// Arithmetic and 'scf' loops, which read and write nothing: what users' code is made of.
+bool isArithmetic(mlir::Operation *op);
+
 /// The coordinates of the axes that `binding` computes from `own`, in 64 bits: its code is put here.
 llvm::SmallVector<mlir::Value> putInverse(mlir::OpBuilder &b, mlir::Location loc, BindingOp binding, mlir::Value own);
 
