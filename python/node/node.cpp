@@ -21,6 +21,7 @@ using torch::autograd::variable_list;
 struct Layer {
   std::vector<at::Tensor> trained; // the values of each part, then the vectors that are added to the product
   std::vector<at::Tensor> counted; // of each part an empty tensor, whose version grows with each new pattern
+  at::Tensor graphs;               // another, whose version grows with the weights that CUDA graphs train
   int64_t numValues = 0;
   int64_t ofInput = 0;                            // the bound call of the input's gradient, 0 where it needs none
   std::vector<std::pair<int64_t, bool>> ofValues; // of each part's; does that call take the input first?
@@ -75,12 +76,19 @@ static at::Tensor runPair(const at::Tensor &first, const at::Tensor &second, int
   return run.call(first, second, call);
 }
 
-/// What must be now as it was in the forward pass, so that the bound calls give this graph's gradients.
-static std::vector<int64_t> stateOf(const Layer &layer) {
+static std::vector<int64_t> patternOf(const Layer &layer) {
   std::vector<int64_t> state;
   for (const at::Tensor &tensor : layer.counted)
     state.push_back(tensor._version());
-  for (int64_t n = 0; layer.hasCopies && n < layer.numValues; ++n) {
+  return state;
+}
+
+/// What must be now as it was in the forward pass, so that copies that this filled are those of the values.
+static std::vector<int64_t> copiesOf(const Layer &layer) {
+  if (!layer.hasCopies)
+    return {};
+  std::vector<int64_t> state = {layer.graphs._version()};
+  for (int64_t n = 0; n < layer.numValues; ++n) {
     state.push_back(layer.trained[n]._version());
     state.push_back(reinterpret_cast<int64_t>(layer.trained[n].data_ptr()));
   }
@@ -127,7 +135,8 @@ at::Tensor LayerCall::forward(AutogradContext *ctx, const at::Tensor &input, at:
   ctx->saved_data["layer"] = number;
   ctx->saved_data["revision"] = revision;
   ctx->saved_data["sizes"] = input.sizes();
-  ctx->saved_data["state"] = stateOf(*layer);
+  ctx->saved_data["pattern"] = patternOf(*layer);
+  ctx->saved_data["copies"] = copiesOf(*layer);
   return output;
 }
 
@@ -163,7 +172,7 @@ static variable_list gradientsOf(const Layer &layer, AutogradContext *ctx, const
   return found;
 }
 
-/// The gradients by the way that may be differentiated again, and says what is wrong.
+/// The first `count` gradients by the way that may be differentiated again, and says what is wrong.
 static variable_list otherwise(AutogradContext *ctx, const variable_list &saved, const at::Tensor &grad, size_t count) {
   static const auto run = find<std::vector<at::Tensor>(const at::Tensor &, const std::optional<at::Tensor> &,
                                                        at::TensorList, const at::Tensor &, at::IntArrayRef,
@@ -187,10 +196,14 @@ static variable_list otherwise(AutogradContext *ctx, const variable_list &saved,
 
 variable_list LayerCall::backward(AutogradContext *ctx, variable_list gradients) {
   std::shared_ptr<const Layer> layer = layers().find(ctx->saved_data["layer"].toInt());
-  variable_list saved = ctx->get_saved_variables();
   const at::Tensor &grad = gradients[0];
-  bool quick = !at::GradMode::is_enabled() && stateOf(*layer) == ctx->saved_data["state"].toIntVector() &&
-               !(layer->hasCopies && isCaptured(grad.device()));
+  bool quick = !at::GradMode::is_enabled() && !(layer->hasCopies && isCaptured(grad.device())) &&
+               copiesOf(*layer) == ctx->saved_data["copies"].toIntVector();
+  if (patternOf(*layer) != ctx->saved_data["pattern"].toIntVector()) {
+    otherwise(ctx, {at::Tensor()}, grad, 0); // refuses another pattern, before torch finds its values written in place
+    quick = false;
+  }
+  variable_list saved = ctx->get_saved_variables();
   for (size_t n = 1; n < saved.size(); ++n)
     quick &= saved[n].data_ptr() == layer->trained[n - 1].data_ptr();
   variable_list found;
@@ -213,13 +226,14 @@ static at::Tensor recorded(const at::Tensor &input, const at::Tensor &owner, int
   return LayerCall::apply(input, at::TensorList(layer->trained), owner, number, call, revision);
 }
 
-static int64_t record(at::TensorList trained, at::TensorList counted, int64_t ofInput, at::IntArrayRef ofValues,
-                      at::IntArrayRef inputFirst, int64_t tail, bool hasCopies) {
+static int64_t record(at::TensorList trained, at::TensorList counted, const at::Tensor &graphs, int64_t ofInput,
+                      at::IntArrayRef ofValues, at::IntArrayRef inputFirst, int64_t tail, bool hasCopies) {
   TORCH_CHECK(ofValues.size() == inputFirst.size() && ofValues.size() <= trained.size() && tail >= 0,
               "lacis data: a recorded layer has two numbers for the values of each part");
   auto layer = std::make_shared<Layer>();
   layer->trained = trained.vec();
   layer->counted = counted.vec();
+  layer->graphs = graphs;
   layer->numValues = int64_t(ofValues.size());
   layer->ofInput = ofInput;
   for (size_t n = 0; n < ofValues.size(); ++n)
@@ -235,8 +249,8 @@ static void forget(int64_t number) { layers().remove(number); }
 
 TORCH_LIBRARY_FRAGMENT(lacis, library) {
   using namespace lacis::ops;
-  library.def("record(Tensor[] trained, Tensor[] counted, int of_input, int[] of_values, int[] input_first, "
-              "int tail, bool has_copies) -> int",
+  library.def("record(Tensor[] trained, Tensor[] counted, Tensor graphs, int of_input, int[] of_values, "
+              "int[] input_first, int tail, bool has_copies) -> int",
               record);
   library.def("record.forget(int layer) -> ()", forget);
   library.def("recorded(Tensor input, Tensor owner, int layer, int call, int revision) -> Tensor", recorded);

@@ -114,6 +114,19 @@ def test_values_that_change_before_the_backward_are_noticed():
         y.sum().backward()
 
 
+def test_a_pattern_as_long_as_the_one_before_is_refused_by_name():
+    """Its values are written in place: the layer speaks before torch does."""
+    model, _ = build("csr")
+    layer, x = model[0], torch.randn(3, SHAPE[0], requires_grad=True)
+    for _ in range(2):  # a call binds what the second one runs
+        y = layer(x)
+        values = layer.weight.values
+        layer.weight.set_packed(lacis.pack(layer.weight.to_dense().detach().roll(1, 0), layer.weight.format))
+        assert layer.weight.values is values
+        with pytest.raises(lacis.DataError, match="given another pattern between the forward and the backward pass"):
+            y.sum().backward()
+
+
 def test_a_gradient_of_the_wrong_dtype_is_no_crash():
     model, _ = build("csr")
     y = model[0](torch.randn(3, SHAPE[0], requires_grad=True))
@@ -195,7 +208,7 @@ def test_autograd_has_the_node_of_the_way(way):
 def test_what_a_node_is_told_is_checked():
     values = torch.zeros(3)
     with pytest.raises(RuntimeError, match="two numbers for the values of each part"):
-        torch.ops.lacis.record([values], [], 0, [1], [], 1, False)
+        torch.ops.lacis.record([values], [], values, 0, [1], [], 1, False)
     with pytest.raises(RuntimeError, match="layer 7 is not bound in this process"):
         torch.ops.lacis.recorded(values, values, 7, 7, 0)
 

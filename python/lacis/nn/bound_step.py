@@ -11,7 +11,7 @@ import weakref
 import torch
 
 from ..patterns.capturing import is_captured
-from ..patterns.seen import trained_by_graph
+from ..patterns.seen import is_trained_by_graph, trained_by_graph
 from ..capture.gradient import VALUES
 from .copied import BoundCopy, moment
 from .recorded import Asked, require_pattern, revision
@@ -64,9 +64,12 @@ class Bound:
         return True
 
     def recorded(self, x):
-        """The product, which autograd records: by a node that runs without Python, if there is one for this torch."""
+        """The product, which autograd records: by a node that runs without Python, if there is one for this torch.
+
+        Copies of values that a CUDA graph trains may be old by the backward pass, which the node cannot know.
+        """
         layer = self._layer if self._looked_for_layer else self._find_layer(x)
-        if layer is None:
+        if layer is None or (self.has_copies and any(map(is_trained_by_graph, self.values))):
             return _recorded(self, x, *self.trained)
         filling = self._fill()
         y = layer.run(x, self._owner(), layer.number, self._forward.number, revision(self.parts))
@@ -170,6 +173,8 @@ class Bound:
     def otherwise(self, x, values, grad, shape, asked, then: int) -> list:
         """The gradients `asked` for, by number, where a node in C++ cannot make them by bound calls."""
         self.require_pattern(then)
+        if not asked:
+            return []
         if is_captured(grad.device):
             self.holds_copies()
         needs = [n in asked for n in range(1 + len(self.trained))]

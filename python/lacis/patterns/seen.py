@@ -12,6 +12,9 @@ from .capturing import is_captured
 
 _trained_by_graphs: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()  # by id
 
+graphs = torch.empty(0, device="cpu")
+"""Its version grows with each weight that a CUDA graph begins to train, for who has no Python."""
+
 
 def changes(tensor: torch.Tensor) -> int:
     """How many changes of a tensor torch has counted; of one that was made in inference mode it counts none."""
@@ -52,7 +55,7 @@ class Seen:
             and tensor._version == self._version
             and tensor.data_ptr() == self._address
             and tensor.untyped_storage()._cdata == self._storage.cdata
-            and _trained_by_graphs.get(id(tensor)) is not tensor
+            and not is_trained_by_graph(tensor)
         )
 
 
@@ -71,4 +74,11 @@ def runs_again(values: torch.Tensor) -> bool:
 
 def trained_by_graph(values: torch.Tensor) -> None:
     """A CUDA graph that is captured changes these values, of which torch counts nothing from now on."""
-    _trained_by_graphs[id(values)] = values
+    if not is_trained_by_graph(values):
+        _trained_by_graphs[id(values)] = values
+        torch.autograd.graph.increment_version(graphs)
+
+
+def is_trained_by_graph(values: torch.Tensor) -> bool:
+    """Was a CUDA graph captured that changes these values?"""
+    return _trained_by_graphs.get(id(values)) is values

@@ -9,6 +9,8 @@ import weakref
 
 import torch
 
+from ..patterns.seen import graphs
+
 _calls: weakref.WeakValueDictionary[int, BoundCall | BoundPair | BoundFill] = weakref.WeakValueDictionary()
 
 
@@ -66,7 +68,7 @@ class BoundLayer:
         _refuse_at_exit()
         of_input = 0 if of_input is None else of_input.number
         numbers, first = [call.number for call, _ in of_values], [int(first) for _, first in of_values]
-        self.number = torch.ops.lacis.record(trained, counted, of_input, numbers, first, tail, has_copies)
+        self.number = torch.ops.lacis.record(trained, counted, graphs, of_input, numbers, first, tail, has_copies)
         self.run = _direct(torch.ops.lacis.recorded.default)
         weakref.finalize(self, torch.ops.lacis.record.forget, self.number).atexit = False
 
