@@ -8,7 +8,7 @@ import operator
 import torch
 
 from ..errors import DataError
-from ..formats import Format, Sum
+from ..formats import Sum
 from ..patterns.build import for_tensor
 from ..patterns.plain import check_plain
 from ..patterns.pattern import Pattern, part_name
