@@ -20,8 +20,8 @@ END = 0.8
 
 
 def prune(model, steps):
-    """More and more zeros over the first three fifths of the steps; the rest trains what is left."""
-    last, every = max(steps * 3 // 5, 1), max(steps // 60, 1)
+    """More and more zeros over the first three tenths of the steps; the rest trains what is left."""
+    last, every = max(steps * 3 // 10, 1), max(steps // 120, 1)
     s = lacis.create_schedule(model)
     weights = s.match(r"encoder\.layer\.\d\.(intermediate|output)\.dense\.weight")
     ramp = lacis.Ramp(0.0, END, range(0, last + 1, every)) if steps else END
