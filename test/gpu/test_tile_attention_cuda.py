@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on stored blocks and its gradients, by hand as tiles, on a Hopper GPU: right, and the same bits each time."""
+"""Attention on stored blocks and its gradients, by hand as tiles, on a Hopper GPU: right, the same bits each time."""
 
 import pathlib
 import sys
