@@ -206,3 +206,25 @@ def test_a_capture_that_fails_leaves_torch_as_it_was():
         graph.replay()
     lane.join()
     assert x.tolist() == [2.0] * 4
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_compiled_layer_with_graphs_of_its_own_sees_updates(name):
+    """`mode="reduce-overhead"`: torch captures graphs; updates in between, freed memory poisoned."""
+    found, x = [], torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    for mode in ("reduce-overhead", None):
+        torch._dynamo.reset()
+        model, s, optimizer = build(name, lacis.Regrow(0.9, range(1, 6), share=0.3))
+        updates = s.attach(optimizer)
+        run = model if mode is None else torch.compile(model, mode=mode)
+        for _ in range(3):
+            step(run, optimizer, x)
+        for _ in range(5):
+            step(run, optimizer, x)
+            assert updates.step()
+            poison_freed()
+        step(run, optimizer, x)
+        with torch.no_grad():
+            check(run(x), x.double() @ model[0].weight.to_dense().double().T + model[0].bias.double())
+        found.append((s["0.weight"].packed.pattern.to_mask(), content(model, optimizer)))
+    require_alike(*found)

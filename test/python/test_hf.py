@@ -154,6 +154,10 @@ def test_what_cannot_be_packed_while_it_is_loaded_is_refused(tmp_path):
     s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(2, 2)))
     with pytest.raises(lacis.DataError, match="the schedule says nothing"):
         hf.LacisConfig.of(s)
+    rows = lacis.create_schedule(torch.nn.Sequential(torch.nn.Embedding(4, 2)))
+    rows["0.weight"].grad.set_format(lacis.Format.parse("(i, j) -> (i : compressed, j : dense)"))
+    with pytest.raises(lacis.DataError, match="'0.weight.grad' is a gradient; what a checkpoint holds are parameters"):
+        hf.LacisConfig.of(rows)
     s["0.weight"].set_format(lacis.Csr)
     with pytest.raises(lacis.ScheduleError, match="'0.weight' is no parameter of the model any more"):
         load(hf.LacisConfig.of(s))

@@ -41,6 +41,24 @@ def test_entries_change_when_a_policy_says(case, mode):
     assert [n for n, changed in enumerate(changes, 1) if changed] == list(ramp.when)
 
 
+def test_a_supermask_learns_while_its_weights_stay():
+    """Edge-popup (Ramanujan et al., 2020): scores go down by the gradient of the weight times the weight."""
+    model, s = build("csr", "ste", sparsifier=lacis.Movement(lacis.Ramp(0.5, 0.5, range(1, 40))))
+    before, rest = model[0].weight.detach().clone(), list(model.parameters())[1:]
+    assert model.get_parameter(NAME) is model[0].weight
+    optimizer = torch.optim.SGD([{"params": [model[0].weight], "lr": 0.0}, {"params": rest}], lr=0.05)
+    updates, losses, scores = s.attach(optimizer), [], 0
+    for step in range(40):
+        losses.append(train(model, optimizer, batch(0)))
+        scores = scores - (before * model[0].weight.grad).reshape(-1)
+        updates.step()
+        mask = s[NAME].packed.pattern.to_mask()
+        if step + 1 in range(1, 40):
+            kept = top(scores, mask.sum(), torch.ones_like(scores, dtype=torch.bool))
+            assert torch.equal(mask.reshape(-1), kept)
+    assert torch.equal(model[0].weight, before) and losses[-1] < losses[0]
+
+
 def test_training_goes_on_bit_by_bit():
     """From each step on, whatever is loaded first."""
     policy = lambda: lacis.Movement(lacis.Ramp(0.1, 0.8, range(1, 8, 2)))

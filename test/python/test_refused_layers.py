@@ -72,14 +72,6 @@ def test_formats_that_do_not_fit():
         s["1.weight"].set_format(lacis.Csf(3))
 
 
-def test_a_gradient_in_rows_has_a_way_out():
-    s = lacis.create_schedule(nn.Sequential(nn.Embedding(6, 4), nn.Linear(4, 4)), target="eager")
-    with pytest.raises(lacis.ScheduleError, match="'0.weight.grad' is no operand.*a dense nn.Embedding.sparse=True."):
-        s["0.weight"].grad.set_format(lacis.Csr)
-    with pytest.raises(lacis.ScheduleError, match=r"is s\['path:out'\].grad$"):
-        s["1.weight"].grad.set_format(lacis.Csr)
-
-
 def test_what_is_wrong_with_a_call():
     model, *_ = build("conv1x1")
     with pytest.raises(RuntimeError, match=r"conv2d '0': the input has shape \[2, 5, 9, 8\], it must be \[n, 6, size"):

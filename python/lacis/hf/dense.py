@@ -23,6 +23,9 @@ class DenseSites:
             raise DataError(f"'{schedule.edges[0].name}' is an activation; what a checkpoint holds are parameters")
         if not schedule.sites:
             raise DataError("the schedule says nothing of any parameter")
+        for site in schedule.sites:
+            if not site.is_packed:
+                raise DataError(f"'{site.name}.grad' is a gradient; what a checkpoint holds are parameters")
         self._sites = schedule.sites
         said = {name: getattr(schedule, name) for name in ("target", "deterministic", "strict")}
         self._options = types.SimpleNamespace(**said)

@@ -56,7 +56,7 @@ def build_model(model, schedule, progress: Progress) -> list[Built]:
 
 
 def _build_sites(model, schedule, progress: Progress, load=load_kernel) -> list[Built]:
-    captured = [capture_site(model, site) for site in schedule.sites]
+    captured = [capture_site(model, site) for site in schedule.sites if site.is_packed]
     built = []
     for n, each in enumerate(captured):
         progress.show("packing", n, len(captured))

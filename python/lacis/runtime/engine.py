@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ..errors import ScheduleError
 from ..nn.attention import Door, close_doors, make_doors, open_doors
+from ..nn.row_gradient import RowGradient, make_row_gradients
 from ..schedule import Schedule, Site
 from .build import Built, build_model, compile_model
 from .choice import choose_dense, tokens_seen
@@ -20,7 +21,7 @@ from .report import Report, measure
 from .swap import Undo, as_a_whole, register_edges, swap_in, swap_out
 
 
-_STATE = ("_built", "_edges", "_hooks", "_doors")  # what an engine knows of its model
+_STATE = ("_built", "_edges", "_hooks", "_doors", "_rows")  # what an engine knows of its model
 
 
 class Kernels(Mapping):
@@ -63,6 +64,7 @@ class ModelEngine:
         self._edges: dict[str, Edge] = {}
         self._hooks: list = []
         self._doors: list[Door] = []
+        self._rows: list[RowGradient] = []
 
     @property
     def built(self) -> bool:
@@ -72,15 +74,18 @@ class ModelEngine:
         with Progress("lacis build") as progress:
             edges = make_edges(self.model, schedule)
             doors = make_doors(self.model, schedule)
+            rows = make_row_gradients(self.model, schedule)
             built = build_model(self.model, schedule, progress)
         require_called(self.model, edges.values(), args, kwargs)
         if schedule.allow_dense:
             choose_dense(built, tokens_seen(self.model, built, args, kwargs))
         warn_of_optimizers(built)
-        return as_a_whole(lambda undo: self._put_in(built, edges, doors, undo, args, kwargs))
+        return as_a_whole(lambda undo: self._put_in(built, edges, doors, rows, undo, args, kwargs))
 
-    def _put_in(self, built: list[Built], edges: dict[str, Edge], doors: list[Door], undo: Undo, args, kwargs):
+    def _put_in(self, built: list[Built], edges: dict[str, Edge], doors, rows, undo: Undo, args, kwargs):
         swap_in(self.model, built, undo)
+        for each in rows:
+            each.put_in(undo)
         open_doors(self.model, doors, undo)
         if doors and (args or kwargs):
             run_example(self.model, {}, args, kwargs)
@@ -88,7 +93,7 @@ class ModelEngine:
                 door.require_called()
         undo.will_set(self.__dict__, *_STATE)
         self._hooks = register_edges(self.model, edges.values(), undo)
-        self._edges, self._built, self._doors = edges, built, doors
+        self._edges, self._built, self._doors, self._rows = edges, built, doors, rows
         return self.model
 
     def compile_only(self, schedule: Schedule) -> dict[str, Kernels]:
@@ -107,7 +112,9 @@ class ModelEngine:
         undo.will_set(self.__dict__, *_STATE)
         hooks, self._hooks = self._hooks, []
         close_doors(self.model, self._doors, undo)
-        self._built, self._edges, self._doors = None, {}, []
+        for each in self._rows:
+            each.take_out(undo)
+        self._built, self._edges, self._doors, self._rows = None, {}, [], []
         for hook in hooks:
             if (held := hook.hooks_dict_ref()) is not None:  # the module lives
                 undo.will_fill(held)
@@ -116,7 +123,7 @@ class ModelEngine:
 
     def report(self, args: tuple, kwargs: dict) -> Report:
         self._require("report")
-        return measure(self.model, self._built, [*self._edges.values(), *self._doors], args, kwargs)
+        return measure(self.model, self._built, [*self._edges.values(), *self._doors, *self._rows], args, kwargs)
 
     def kernels(self, site: Site) -> dict:
         each = self._of(site)

@@ -137,7 +137,16 @@ class GradientHandle(Verbs):
     for i: for j: dx[b, j] += dy[b, i] * w[i, j]   -->   its own order, units and copies
 
     The gradient of values takes `sparsify` besides: entries that it drops get gradient 0, and storage stays. The
-    sparsifier sees the gradient as a tensor of the weight's shape, 0 where nothing is stored.
+    sparsifier sees the gradient as a tensor of the weight's shape, 0 where nothing is stored. That of a table that stays
+    dense, as of `nn.Embedding`, takes `set_format` of rows: torch makes it as with `sparse=True`.
+
+    >>> import lacis, torch
+    >>> s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Embedding(9, 4)), target="eager")
+    >>> _ = s["0.weight"].grad.set_format(lacis.Format.parse("(i, j) -> (i : compressed, j : dense)"))
+    >>> model = s.build()
+    >>> model(torch.tensor([2, 5, 2])).sum().backward()
+    >>> model[0].weight.grad.coalesce().indices().tolist()
+    [[2, 5]]
     """
 
     def __init__(self, schedule, site: Site, key: str, name: str):
@@ -163,19 +172,18 @@ class GradientHandle(Verbs):
         self._schedule.require_open(step)
         if step.mnemonic == "sparsify" and self._key == "values":
             check_gradient_sparsifier(self.name, step)
-        elif not step.of_loops:
+        elif not step.of_loops and not (step.mnemonic == "set_format" and self._of_table()):
             raise ScheduleError(
                 f"{step.mnemonic}: '{self.name}' is no operand of a product, and has the entries of its weight; the "
-                f"gradient that arrives at a layer is s['path:out'].grad{self._rows()}",
+                f"gradient that arrives at a layer is s['path:out'].grad",
                 location=step.location,
             )
         step.check(self._site.gradients.get(self._key, []))
 
-    def _rows(self) -> str:
-        """The way out where rows of a table are meant."""
-        kinds = [self._schedule.names.modules[name.rpartition(".")[0]] for name in self._site.names]
-        rows = "; rows alone has the gradient of a dense nn.Embedding(sparse=True), which torch.optim.SparseAdam takes"
-        return rows if "Embedding" in kinds else ""
+    def _of_table(self) -> bool:
+        """Does an embedding read the parameter, whose gradient may be a list of rows?"""
+        modules = [self._schedule.model.get_submodule(name.rpartition(".")[0]) for name in self._site.names]
+        return self._key == "values" and any(hasattr(module, "embedding_dim") for module in modules)
 
     def _take(self, step) -> None:
         self._trial(step)

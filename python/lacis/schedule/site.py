@@ -91,6 +91,17 @@ class Site:
         return steps[0].sparsifier if steps else None
 
     @property
+    def gradient_format(self) -> Format | Sum | None:
+        """How the gradient of a tensor that stays dense is stored; None where nothing was said."""
+        steps = self.gradients.get("values", ())
+        return next((step.format for step in steps if step.mnemonic == "set_format"), None)
+
+    @property
+    def is_packed(self) -> bool:
+        """Is the tensor itself stored, and not its gradient alone?"""
+        return bool(self.steps) or self.gradient_format is None
+
+    @property
     def gradient_sparsifier(self):
         """What chooses among the entries of the gradient; None where all are kept."""
         steps = self.gradients.get("values", ())

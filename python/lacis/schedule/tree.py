@@ -59,6 +59,8 @@ def _site(name, site) -> list[str]:
     for key, steps in site.gradients.items():
         what = "grad" if key == "values" else f"{key}.grad"
         lines += [f"  {what}.{step.describe()}  {format_location(step.location)}" for step in steps]
+    if not site.is_packed:
+        return lines
     try:
         lines.append(f"  = {site.format()}")
     except (FormatError, ScheduleError) as error:
