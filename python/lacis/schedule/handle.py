@@ -137,8 +137,8 @@ class GradientHandle(Verbs):
     for i: for j: dx[b, j] += dy[b, i] * w[i, j]   -->   its own order, units and copies
 
     The gradient of values takes `sparsify` besides: entries that it drops get gradient 0, and storage stays. The
-    sparsifier sees the gradient as a tensor of the weight's shape, 0 where nothing is stored. That of a table that stays
-    dense, as of `nn.Embedding`, takes `set_format` of rows: torch makes it as with `sparse=True`.
+    sparsifier sees the gradient as a tensor of the weight's shape, 0 where nothing is stored. That of a table that
+    stays dense, as of `nn.Embedding`, takes `set_format` of rows: torch makes it as with `sparse=True`.
 
     >>> import lacis, torch
     >>> s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Embedding(9, 4)), target="eager")
