@@ -74,15 +74,18 @@ def test_long_rows_apart(least):
     assert all(torch.equal(first, kernel(packed, x[:, 0])) for _ in range(20))
 
 
-def test_the_default_of_a_skewed_graph():
+@pytest.mark.parametrize("features", [None, 16, 32])
+def test_the_default_of_a_skewed_graph(features):
     rows, columns = torch.arange(70_000, device="cuda").repeat(3), torch.randint(5000, (210_000,), device="cuda")
     rows = torch.cat([rows, torch.full((30_000,), 41, device="cuda"), torch.full((700,), 69_999, device="cuda")])
     columns = torch.cat([columns, torch.randint(5000, (30_700,), device="cuda")])
     keys = torch.unique(rows * 5000 + columns)
     index = torch.stack([keys // 5000, keys % 5000])
     csr = torch.sparse_coo_tensor(index, torch.randn(len(keys), device="cuda"), (70_000, 5000)).to_sparse_csr()
-    packed, x = lacis.pack(csr, lacis.Csr), torch.randn(5000, device="cuda")
-    kernel = lacis.compile("ij,j->i", packed, x)
+    sizes = (5000,) if features is None else (5000, features)
+    packed, x = lacis.pack(csr, lacis.Csr), torch.randn(sizes, device="cuda")
+    known = [] if features is None else [steps.Specialize(k=features)]
+    kernel = lacis.compile("ij,j->i" if features is None else "ij,jk->ik", packed, x, steps=known)
     assert steps.Apart("long", least=128) in kernel.steps
     first = kernel(packed, x)
     torch.testing.assert_close(first.double(), csr.double() @ x.double(), rtol=1e-4, atol=1e-3)
