@@ -86,9 +86,9 @@ def test_a_gpu_parts_few_long_rows_of_many():
     """Where they may be most of the entries, shares of all rows stay."""
     skewed = default_steps(uneven=("i",), large=("i", "j"), skewed=("i",))
     assert skewed[0] == steps.Apart("long", least=128) and steps.SplitNnz("long.i_long.j", 256) in skewed
-    for features in (16, 32):
-        columns = default_steps(features, uneven=("i",), large=("i", "j"), skewed=("i",))
-        assert columns[0] == skewed[0] and steps.SplitNnz("long.i_long.j", 256) in columns
+    for features, known in ((32, ()), (16, (steps.Specialize(k=16),))):
+        columns = default_steps(features, uneven=("i",), large=("i", "j"), skewed=("i",), steps=known)
+        assert columns[len(known)] == skewed[0] and steps.SplitNnz("long.i_long.j", 256) in columns
     uneven = default_steps(uneven=("i",))
     assert uneven[0] == steps.SplitNnz("i_j", 512) and not any(isinstance(step, steps.Apart) for step in uneven)
 
