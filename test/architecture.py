@@ -46,6 +46,10 @@ CPP_FOREIGN = {
     "lib": r"(torch|ATen|c10|pybind11)/",
 }
 
+# The folders of Transforms in the order of the stages; each includes only what is left of it, and the last alone names
+# NVVM.
+STAGES = ["Algebra", "Loops", "Tiles", "Buffers", "Machine"]
+
 # The Python rooms in the order of the data; each imports only what is left of it.
 PYTHON_ORDER = [
     "errors",
@@ -104,6 +108,21 @@ def cpp_violations(root):
     return found
 
 
+def stage_violations(root):
+    """No stage knows of a later one, and one alone of a machine's instructions."""
+    found, base = [], root / "lib/Transforms"
+    for path in sources(root, "lib/Transforms"):
+        stage = path.relative_to(base).parts[0]
+        if stage not in STAGES:
+            continue
+        for header in includes(path):
+            target = (path.parent / header).resolve()
+            other = target.relative_to(base.resolve()).parts[0] if target.is_relative_to(base.resolve()) else stage
+            if other in STAGES[STAGES.index(stage) + 1 :] or ("NVVM" in header and stage != STAGES[-1]):
+                found.append(f"{path.relative_to(root)}: {stage} includes {header}")
+    return found
+
+
 def name_violations(root):
     """Passes ask the object: they name no level kind and no step."""
     found = []
@@ -156,7 +175,7 @@ def python_violations(root):
     return found
 
 
-@pytest.mark.parametrize("check", [cpp_violations, name_violations, python_violations])
+@pytest.mark.parametrize("check", [cpp_violations, stage_violations, name_violations, python_violations])
 def test_direction_rules(check):
     assert check(ROOT) == []
 
@@ -165,6 +184,8 @@ PLANTED = {
     "lib/Dialect/Lacis/IR/A.cpp": ('#include "lacis/Transforms/Passes.h"', cpp_violations),
     "lib/Dialect/Lacis/Levels/A.cpp": ('#include "lacis/Dialect/Lacis/Steps/Steps.h"', cpp_violations),
     "lib/Transforms/A.cpp": ('#include "lacis/Dialect/Lacis/Levels/Var.h"', cpp_violations),
+    "lib/Transforms/Loops/A.cpp": ('#include "../Buffers/Addressing.h"', stage_violations),
+    "lib/Transforms/Buffers/A.cpp": ('#include "mlir/Dialect/LLVMIR/NVVMDialect.h"', stage_violations),
     "lib/Runtime/A.cpp": ('#include "mlir/IR/Builders.h"', cpp_violations),
     "lib/Runtime/B.cpp": ('#include "lacis/Target/Target.h"', cpp_violations),
     "python/bindings/a.cpp": ("#include <llvm/ADT/StringRef.h>", cpp_violations),

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The value of one element of an expression, as operations inside a nest.
+#ifndef LACIS_LIB_TRANSFORMS_LOOPS_EXPRESSION_H
+#define LACIS_LIB_TRANSFORMS_LOOPS_EXPRESSION_H
+
+#include "LevelWalk.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace lacis {
+
+/// The name of a loop of a generic: its letter in `lacis.loops`, else a, b, c, …
+std::string letterName(mlir::linalg::GenericOp generic, unsigned dim);
+/// The function's argument behind parts and walks, or null.
+mlir::BlockArgument argumentOf(mlir::Value tensor);
+/// The zeros that an output with a format begins as, behind a fill with another value; or null.
+ZerosOp zerosOf(mlir::Value initial);
+/// Does a dense output have every letter of this operand? Unless the operand is dense too, the nest runs over its
+/// entries, and the output is zero elsewhere.
+bool scatters(mlir::linalg::GenericOp generic, mlir::OpOperand &operand);
+/// Slots of a dense last level may hold no entry; a walk meets the same slots in another order.
+bool mayPad(mlir::Value tensor);
+
+/// Which of the copies of the values that share a pattern is at these coordinates, one for each axis; null where there
+/// is but one.
+mlir::Value copyOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, llvm::ArrayRef<mlir::Value> coordinates);
+
+/// Follows the producers of a tensor: epilogues are inlined, a product accumulates over the walk of its encoded
+/// operand and over the letters that only dense operands have, a chain of products one after another.
+class Expression {
+public:
+  /// `sizes` are the sizes of the letters by name.
+  explicit Expression(const llvm::StringMap<mlir::Value> &sizes) : sizes(sizes) {}
+
+  /// The element of `tensor` at `coordinates`.
+  llvm::FailureOr<mlir::Value> element(mlir::OpBuilder &b, mlir::Value tensor,
+                                       llvm::ArrayRef<mlir::Value> coordinates);
+  /// Records the loops behind an output coordinate, so that levels find their digits.
+  void noteDigits(const Letter &letter) { digitsOf[letter.coordinate] = letter.digits; }
+  /// The nest is at `position` of `pattern`: tensors with that pattern have a value there.
+  void setSample(mlir::Value pattern, mlir::Value position);
+  /// The nest is at `position` of what the levels of `tensor` before `level` hold; its walk goes on from there.
+  void setListed(mlir::Value tensor, unsigned level, mlir::Value position);
+  /// Of the parts of a sum this one alone has entries where the nest is.
+  void setOnly(mlir::Value tensor) { only = tensor; }
+  /// The nest knows the coordinate of a binding of the format of `tensor`.
+  void setBound(mlir::Value tensor, unsigned number, const Letter &letter) { bound.push_back({tensor, number, letter}); }
+  /// No encoded operand has an entry: sums over them are what they begin with.
+  void setEmpty() { empty = true; }
+  /// The element of `tensor` at the present point is known.
+  void setSummed(mlir::Value tensor, mlir::Value value) { summed[tensor] = value; }
+  /// `carried` and what the product adds to it at `position` of its operand; `known` are the letters with a coordinate.
+  llvm::FailureOr<mlir::Value> update(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
+                                      llvm::ArrayRef<Letter *> known, mlir::Value carried);
+
+private:
+  /// The value of each encoded input at the present point, by operand number.
+  using Stored = llvm::SmallDenseMap<unsigned, mlir::Value>;
+
+  llvm::FailureOr<mlir::Value> evaluate(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                        llvm::ArrayRef<mlir::Value> coordinates);
+  llvm::FailureOr<mlir::Value> accumulate(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                          llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  llvm::FailureOr<mlir::Value> walk(mlir::OpBuilder &b, mlir::OpOperand &operand,
+                                    llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  /// `carried` and what one entry adds to it; nothing where it is padding of a stored block.
+  llvm::FailureOr<mlir::Value> addEntry(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
+                                        llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  llvm::FailureOr<llvm::SmallVector<Letter>> lettersOf(mlir::linalg::GenericOp generic);
+  /// What is stored of the operand at `position`, with these letters.
+  mlir::Value valueAt(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
+                      llvm::ArrayRef<Letter> letters);
+  llvm::FailureOr<mlir::Value> body(mlir::OpBuilder &b, mlir::linalg::GenericOp generic,
+                                    llvm::ArrayRef<Letter> letters, const Stored &stored, mlir::Value carried);
+
+  const llvm::StringMap<mlir::Value> &sizes;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Digit, mlir::Value>>> digitsOf;
+  mlir::BlockArgument sampled; // the argument whose pattern the output has
+  mlir::Value samplePosition;
+  mlir::Value listed, listedPosition; // an operand whose rows the nest runs over
+  unsigned listedLevel = 0;
+  mlir::Value only;
+  struct Bound {
+    mlir::Value tensor;
+    unsigned number;
+    Letter letter;
+  };
+  llvm::SmallVector<Bound, 0> bound;
+  bool empty = false;
+  llvm::DenseMap<mlir::Value, mlir::Value> summed;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_LOOPS_EXPRESSION_H

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Loads into tiles: each thread of the producer copies chunks of 16 bytes, those outside of the matrix as zeros.
+#include "../../Buffers/Addressing.h"
+#include "../../Buffers/EmitSize.h"
+#include "../Roles/Reads.h"
+#include "RoleLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::ampere;
+
+Value RoleLowering::wide(OpBuilder &b, Value value) {
+  return castInteger(b, value.getLoc(), mapping.lookupOrDefault(value), b.getI64Type());
+}
+
+Matrix RoleLowering::matrixOf(Value pointer, ArrayAttr shape) {
+  Matrix &matrix = matrices[pointer];
+  if (!matrix.pointer) {
+    OpBuilder b(kernel.getBody());
+    auto size = [&](Attribute axis) { return emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>(axis)); };
+    matrix = {pointer, size(shape[0]), size(shape[1])};
+  }
+  return matrix;
+}
+
+/// The box of the matrix from a row and a column on: chunk (r, c) goes to the place that is exchanged by the number of
+/// its row. The threads take neighbouring rows, a multiple of eight, so that one of them has the same place in each.
+void RoleLowering::copyTile(OpBuilder &b, Location loc, TileType tile, Value to, const Matrix &matrix, Value row,
+                            Value column) {
+  Instructions i(b, loc);
+  int64_t line = lineBytes(tile), chunks = line / kChunk, rows = kCopyThreads / chunks;
+  int64_t elements = tile.getColumns() / chunks, bytes = line / tile.getColumns();
+  auto mul = [&](Value x, Value y) -> Value { return arith::MulIOp::create(b, loc, x, y); };
+  auto sum = [&](Value x, Value y) -> Value { return arith::AddIOp::create(b, loc, x, y); };
+  auto extended = [&](Value x) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), x); };
+  Value ownRow = arith::DivUIOp::create(b, loc, group.lane, i.constant(chunks));
+  Value chunk = arith::RemUIOp::create(b, loc, group.lane, i.constant(chunks));
+  Value offset = i.multiply(group.lane, kChunk);
+  Value exchanged =
+      arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, offset, i.constant(3)), i.constant(line - kChunk));
+  Value place = i.add(to, arith::XOrIOp::create(b, loc, offset, exchanged));
+  Value first = sum(row, extended(ownRow)), from = sum(column, extended(i.multiply(chunk, elements)));
+  Value hasColumn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, from, matrix.columns);
+  Value limit = arith::SelectOp::create(b, loc, hasColumn, matrix.rows, i.constant64(0));
+  Value start = mul(sum(mul(first, matrix.columns), from), i.constant64(bytes));
+  Value pitch = mul(matrix.columns, i.constant64(rows * bytes));
+  OpBuilder in = b;
+  if (tile.getRows() < rows) { // some threads have no row
+    Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, ownRow, i.constant(tile.getRows()));
+    in = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+  }
+  Instructions copy(in, loc);
+  for (int64_t n = 0; n * rows < tile.getRows(); ++n) {
+    if (n != 0) {
+      first = arith::AddIOp::create(in, loc, first, copy.constant64(rows));
+      start = arith::AddIOp::create(in, loc, start, pitch);
+    }
+    Value inside = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::ult, first, limit);
+    Value size = arith::SelectOp::create(in, loc, inside, copy.constant(kChunk), copy.constant(0));
+    Value source = LLVM::GEPOp::create(in, loc, matrix.pointer.getType(), in.getI8Type(), matrix.pointer,
+                                       ArrayRef<LLVM::GEPArg>{start});
+    copy.copyChunk(copy.add(place, n * kCopyThreads * kChunk), source, size);
+  }
+}
+
+/// Rows of tiles have 32, 64 or 128 bytes, of elements of 16 or 32 bits; the last of several rounds of copies is a
+/// whole one.
+static LogicalResult checkTile(Operation *op, TileType tile) {
+  int64_t line = lineBytes(tile), rows = line ? kCopyThreads * kChunk / line : 0;
+  unsigned bits = tile.getElementType().getIntOrFloatBitWidth();
+  if (line && (bits == 16 || bits == 32) && (tile.getRows() % rows == 0 || tile.getRows() < rows))
+    return success();
+  return op->emitError(
+             "tiles: rows of bf16, f16 or f32 tiles have 32, 64 or 128 bytes, and there are 8, 16 or 32 of such "
+             "rows, or a multiple; got ")
+         << tile;
+}
+
+LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getTile().getType();
+  if (failed(checkTile(op, tile)))
+    return failure();
+  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getSource()), *op.getShape());
+  Value to = tileAddress(i, op.getTile(), op.getPlace());
+  Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]);
+  for (int64_t n = 0, count = op.getPlace() ? 1 : tile.getCount(); n < count; ++n) {
+    Value next = n == 0 ? column : arith::AddIOp::create(b, loc, column, i.constant64(n * tile.getColumns())).getResult();
+    copyTile(b, loc, tile, i.add(to, n * bytesPerTile(tile)), matrix, row, next);
+  }
+  return success();
+}
+
+/// Tiles that lie one after another, row by row.
+LogicalResult RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getTile().getType();
+  if (failed(checkTile(op, tile)))
+    return failure();
+  Value rows = i.constant64(tile.getRows());
+  Value first = arith::MulIOp::create(b, loc, wide(b, op.getPosition()), rows);
+  Value count = castInteger(b, loc, mapping.lookupOrDefault(op.getCount()), b.getI32Type());
+  auto loop = scf::ForOp::create(b, loc, i.constant(0), count, i.constant(1));
+  OpBuilder in = OpBuilder::atBlockBegin(loop.getBody());
+  Instructions inner(in, loc);
+  Value number = loop.getInductionVar();
+  Value row = arith::MulIOp::create(in, loc, castInteger(in, loc, number, in.getI64Type()), rows);
+  row = arith::AddIOp::create(in, loc, row, first);
+  Value end = arith::AddIOp::create(in, loc, row, rows);
+  Matrix matrix{mapping.lookupOrDefault(op.getSource()), end, inner.constant64(tile.getColumns())};
+  copyTile(in, loc, tile, inner.add(pieces(op.getTile())[0], inner.multiply(number, bytesPerTile(tile))), matrix, row,
+           inner.constant64(0));
+  return success();
+}

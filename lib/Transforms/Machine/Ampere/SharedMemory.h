@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where rings and barriers of one kernel lie in shared memory.
+#ifndef LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_SHAREDMEMORY_H
+#define LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_SHAREDMEMORY_H
+
+#include "../Roles/Rings.h"
+
+namespace lacis::ampere {
+
+constexpr int64_t kWarps = 4, kLanes = 32;         // of a consumer, of a warp
+constexpr int64_t kCopyThreads = 128;              // of the producer: registers go to four warps at a time
+constexpr int64_t kGroupThreads = kWarps * kLanes; // of a consumer
+
+/// Bytes from the start of dynamic shared memory.
+struct SharedMemory {
+  Rings rings;
+  int64_t bytes = 0;
+
+  /// Fails, with the sizes, where it is more than `limit`.
+  static llvm::FailureOr<SharedMemory> plan(RolesOp roles, int64_t limit);
+};
+
+} // namespace lacis::ampere
+
+#endif // LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_SHAREDMEMORY_H

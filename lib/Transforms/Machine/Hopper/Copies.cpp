@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Loads into tiles behind barriers, and stores of accumulators through shared memory.
+#include "../../Buffers/Addressing.h"
+#include "../../Buffers/EmitSize.h"
+#include "../Roles/Reads.h"
+#include "RoleLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
+  Instructions i(b, op.getLoc());
+  TileType tile = op.getTile().getType();
+  FailureOr<Value> map =
+      maps.get(op, op.getSource(), *op.getShape(), tile.getElementType(), tile.getRows(), tile.getColumns());
+  if (failed(map))
+    return failure();
+  Pieces at = pieces(op.getTile());
+  Value address = tileAddress(i, op.getTile(), op.getPlace());
+  int64_t count = op.getPlace() ? 1 : tile.getCount();
+  i.expectBytes(at[1], i.constant(count * bytesPerTile(tile)));
+  for (int64_t n = 0; n < count; ++n) {
+    Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), n * tile.getColumns());
+    i.copyBox(i.add(address, n * bytesPerTile(tile)), *map, column, mapping.lookupOrDefault(op.getIndices()[0]), at[1]);
+  }
+  return success();
+}
+
+/// The array lies in global memory as it will in shared memory: one copy, of as many tiles as there are.
+void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getTile().getType();
+  int64_t size = bytesPerTile(tile);
+  maps.exchangeChunks(op.getSource(), tile.getColumns() * tile.getElementType().getIntOrFloatBitWidth() / 8);
+  Pieces at = pieces(op.getTile());
+  Value count = mapping.lookupOrDefault(op.getCount());
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, count, i.constant(0));
+  auto guard = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false);
+  OpBuilder then = guard.getThenBodyBuilder();
+  Instructions inner(then, loc);
+  Value bytes = inner.multiply(count, size);
+  Value position = arith::ExtSIOp::create(then, loc, then.getI64Type(), mapping.lookupOrDefault(op.getPosition()));
+  Value offset = arith::MulIOp::create(then, loc, position, inner.constant64(size));
+  Value source = mapping.lookupOrDefault(op.getSource());
+  Value from =
+      LLVM::GEPOp::create(then, loc, source.getType(), then.getI8Type(), source, ArrayRef<LLVM::GEPArg>{offset});
+  inner.expectBytes(at[1], bytes);
+  inner.copyRun(at[0], from, bytes, at[1]);
+}
+
+//===- Stores -------------------------------------------------------------===//
+
+/// The part of `pass` in a buffer, after what is left to compute.
+void RoleLowering::writeBox(OpBuilder b, Value acc, int64_t pass, int64_t width, bool transposed, Type type,
+                            Value buffer) {
+  Instructions i(b, acc.getLoc());
+  for (int64_t pair = 0; pair < width / 16; ++pair) {
+    int64_t at = 4 * (pass * width / 8 + pair * 2);
+    SmallVector<Value> registers;
+    for (int64_t n = 0; n < 8; n += 2)
+      registers.push_back(i.pack(element(b, acc, at + n), element(b, acc, at + n + 1), type));
+    Value offset = fragment(b, i, pair, transposed ? kStoreRows * 2 : width * 2, transposed);
+    i.storeMatrices(i.add(buffer, offset), registers, transposed);
+  }
+}
+
+/// A box of 64 rows, or of 64 columns where it is transposed.
+void RoleLowering::storeBox(OpBuilder &b, Value acc, int64_t pass, bool transposed, Type type, Store store) {
+  Location loc = acc.getLoc();
+  Instructions i(b, loc);
+  int64_t buffers = memory.buffersPerConsumer, width = memory.storeColumns;
+  int64_t passes = cast<AccType>(acc.getType()).getColumns() / width;
+  Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * memory.storeBytes()),
+                       i.multiply(group.consumer, buffers * memory.storeBytes()));
+  Value id = i.add(group.consumer, 1);
+  Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
+  {
+    auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+    OpBuilder then = guard.getThenBodyBuilder();
+    bool inTurns = passes % buffers == 0; // the next store begins with the buffer after this one's last
+    Instructions(then, loc).waitStores(inTurns ? buffers - 1 : 0, /*read=*/true);
+  }
+  i.synchronize(id, kGroupThreads);
+  if (waitsForStore(acc)) { // a branch keeps the assembler from mixing the arithmetic of all parts: few values live
+    auto apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false);
+    writeBox(apart.getThenBodyBuilder(), acc, pass, width, transposed, type, buffer);
+  } else {
+    writeBox(b, acc, pass, width, transposed, type, buffer);
+  }
+  i.fenceSharedStores();
+  i.synchronize(id, kGroupThreads);
+  auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+  OpBuilder then = guard.getThenBodyBuilder();
+  Instructions inThen(then, loc);
+  store(inThen, then, buffer);
+  Instructions(then, loc).commitStores();
+}
+
+static LogicalResult checkStore(Operation *op, AccType type, Type element, int64_t width) {
+  if (failed(checkAcc(op, type)))
+    return failure();
+  if (type.getColumns() % width != 0 || !(element.isBF16() || element.isF16()))
+    return op->emitError("tiles: stores are of a multiple of 16 columns, to bf16 or f16; got ")
+           << type << " to " << element;
+  return success();
+}
+
+/// Numbers as they are, to a transposed matrix: a warp stores 32 bytes of each of four rows at once.
+void RoleLowering::storeSingles(OpBuilder &b, StoreTileOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  auto wide = [&](Value value) { return castInteger(b, loc, value, b.getI64Type()); };
+  auto mul = [&](OpBuilder &at, Value x, Value y) -> Value { return arith::MulIOp::create(at, loc, x, y); };
+  auto sum = [&](OpBuilder &at, Value x, Value y) -> Value { return arith::AddIOp::create(at, loc, x, y); };
+  Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
+  Value row = wide(i.add(mapping.lookupOrDefault(op.getIndices()[0]), pair));
+  Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), i.add(i.multiply(group.warp, 16), eighth));
+  Value pitch = emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>((*op.getShape())[1]));
+  auto left = [&](Attribute size,
+                  Value from) -> Value { // how many lines there are from `from` on, as far as it matters
+    Value count = arith::SubIOp::create(b, loc, emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>(size)), from);
+    return castInteger(b, loc, arith::MinSIOp::create(b, loc, count, i.constant64(1 << 20)), b.getI32Type());
+  };
+  Value rows = left((*op.getShape())[0], row);
+  Value columns = left((*op.getShape())[1], wide(column));
+  Value start = sum(b, mul(b, row, pitch), wide(column)), next = mul(b, pitch, i.constant64(8));
+  Value matrix = mapping.lookupOrDefault(op.getTarget());
+  for (int64_t eight = 0; eight < op.getValue().getType().getColumns() / 8; ++eight) {
+    // A branch keeps the assembler from mixing the arithmetic of all parts, and the compiler is not to know how their
+    // places follow each other, or it prepares them all before the sum: few values live.
+    start = i.apart(eight == 0 ? start : sum(b, start, next));
+    OpBuilder at = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false).getThenBodyBuilder();
+    Instructions apart(at, loc);
+    for (int64_t n = 0; n < 4; ++n) {
+      Value value = element(at, op.getValue(), 4 * eight + n);
+      int64_t down = 8 * eight + n % 2, across = n / 2 * 8;
+      auto more = [&](Value size, int64_t place) -> Value {
+        return arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, size, apart.constant(place));
+      };
+      Value inside = arith::AndIOp::create(at, loc, more(rows, down), more(columns, across));
+      OpBuilder then = scf::IfOp::create(at, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+      Value place = n % 2 == 0 ? start : sum(then, start, pitch);
+      place = sum(then, place, Instructions(then, loc).constant64(across));
+      Value address =
+          LLVM::GEPOp::create(then, loc, matrix.getType(), then.getF32Type(), matrix, ArrayRef<LLVM::GEPArg>{place});
+      LLVM::StoreOp::create(then, loc, value, address, /*alignment=*/4);
+    }
+  }
+}
+
+/// Tile by tile, where the copy engine takes them from when all are written.
+LogicalResult RoleLowering::storeThrough(OpBuilder &b, StoreTileOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType tile = op.getThrough().getType();
+  int64_t width = tile.getColumns(), passes = op.getValue().getType().getColumns() / width;
+  auto acquire = op.getThrough().getDefiningOp<AcquireOp>();
+  if (failed(checkStore(op, op.getValue().getType(), *op.getType(), width)))
+    return failure();
+  if (!acquire || !awaited.contains(ringOf(acquire.getRing())) || acquire->getBlock() != op->getBlock() || !lineBytes(tile))
+    return op.emitError("tiles: a store goes through a tile that awaited products alone have read, and before its stage is "
+                        "released");
+  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), kStoreRows, width);
+  if (failed(map))
+    return failure();
+  Value to = tileAddress(i, op.getThrough(), op.getSlot());
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    OpBuilder apart = b;
+    Value part = i.add(to, pass * bytesPerTile(tile));
+    if (waitsForStore(op.getValue())) // see storeBox
+      apart = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false).getThenBodyBuilder();
+    writeBox(apart, op.getValue(), pass, width, /*transposed=*/false, *op.getType(), part);
+  }
+  i.fenceSharedStores();
+  i.synchronize(i.add(group.consumer, 1), kGroupThreads);
+  Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
+  OpBuilder then = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false).getThenBodyBuilder();
+  Instructions one(then, loc);
+  Value row = mapping.lookupOrDefault(op.getIndices()[0]), column = mapping.lookupOrDefault(op.getIndices()[1]);
+  for (int64_t pass = 0; pass < passes; ++pass)
+    one.storeBox(*map, one.add(column, pass * width), row, one.add(to, pass * bytesPerTile(tile)));
+  one.commitStores();
+  return success();
+}
+
+LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+  if (op.getThrough())
+    return storeThrough(b, op);
+  AccType type = op.getValue().getType();
+  if (op.getType()->isF32() && op.getTransposed() && succeeded(checkAcc(op, type)))
+    return storeSingles(b, op), success();
+  int64_t width = memory.storeColumns, passes = type.getColumns() / width;
+  if (failed(checkStore(op, type, *op.getType(), width)))
+    return failure();
+  bool transposed = op.getTransposed();
+  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), transposed ? width : kStoreRows,
+                                  transposed ? kStoreRows : width);
+  if (failed(map))
+    return failure();
+  for (int64_t pass = 0; pass < passes; ++pass)
+    storeBox(b, op.getValue(), pass, transposed, *op.getType(),
+             [&](Instructions &store, OpBuilder &, Value buffer) {
+               Value row = mapping.lookupOrDefault(op.getIndices()[0]);
+               Value column = mapping.lookupOrDefault(op.getIndices()[1]);
+               (transposed ? row : column) = store.add(transposed ? row : column, pass * width);
+               store.storeBox(*map, column, row, buffer);
+             });
+  return success();
+}
+
+/// One box of all groups of rows is written to shared memory; each that has a place is stored from there.
+LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+  Location loc = op.getLoc();
+  AccType type = op.getValue().getType();
+  int64_t width = memory.storeColumns, passes = type.getColumns() / width;
+  int64_t rows = type.getRows() / static_cast<int64_t>(op.getSlots().size());
+  if (failed(checkStore(op, type, *op.getType(), width)))
+    return failure();
+  if (rows % 8 != 0)
+    return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
+  FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), rows, width);
+  if (failed(map))
+    return failure();
+  for (int64_t pass = 0; pass < passes; ++pass)
+    storeBox(b, op.getValue(), pass, /*transposed=*/false, *op.getType(),
+             [&](Instructions &store, OpBuilder &then, Value buffer) {
+               for (auto [n, slot] : llvm::enumerate(op.getSlots())) {
+                 Value row = mapping.lookupOrDefault(slot);
+                 Value some = arith::CmpIOp::create(then, loc, arith::CmpIPredicate::sge, row, store.constant(0));
+                 auto guard = scf::IfOp::create(then, loc, some, /*withElseRegion=*/false);
+                 OpBuilder inner = guard.getThenBodyBuilder();
+                 Instructions one(inner, loc);
+                 one.storeBox(*map, one.constant(pass * width), row,
+                              one.add(buffer, static_cast<int64_t>(n) * rows * width * 2));
+               }
+             });
+  return success();
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Accumulators that are read: from other accumulators, from tiles, and element by element from arrays.
+#include "../../Buffers/Addressing.h"
+#include "../Roles/Reads.h"
+#include "RoleLowering.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::hopper;
+
+LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
+  int64_t first = op.getFirst(), count = op.getResult().getType().getColumns();
+  if (first % 8 != 0 || count % 8 != 0)
+    return op.emitError("tiles: columns are taken by eight, from a multiple of eight");
+  setPieces(op.getResult(), ArrayRef(pieces(op.getValue())).slice(first / 2, count / 2));
+  return success();
+}
+
+//===- Tiles --------------------------------------------------------------===//
+
+/// 16-byte chunks are exchanged by the row's number.
+static Value swizzled(OpBuilder &b, Location loc, Instructions &i, Value offset, int64_t line) {
+  Value row = arith::ShRUIOp::create(b, loc, offset, i.constant(3));
+  return arith::XOrIOp::create(b, loc, offset, arith::AndIOp::create(b, loc, row, i.constant(line - 16)));
+}
+
+Value RoleLowering::fragment(OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed) {
+  Location loc = group.lane.getLoc();
+  Value matrix = arith::ShRUIOp::create(b, loc, group.lane, i.constant(3));
+  Value row = arith::AndIOp::create(b, loc, group.lane, i.constant(7));
+  Value low = arith::AndIOp::create(b, loc, matrix, i.constant(1));
+  Value high = arith::ShRUIOp::create(b, loc, matrix, i.constant(1));
+  if (transposed) { // a row of the box is a column of the accumulator; 16 rows further all is exchanged alike
+    Value boxRow = i.add(i.multiply(high, 8), row);
+    Value bytes = i.add(i.multiply(group.warp, 32), i.multiply(low, 16));
+    return i.add(swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line), pair * 16 * line);
+  }
+  Value boxRow = i.add(i.add(i.multiply(low, 8), row), i.multiply(group.warp, 16));
+  Value bytes = i.add(i.multiply(high, 16), pair * 32);
+  return swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line);
+}
+
+LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
+  TileType tile = op.getTile().getType();
+  AccType acc = op.getAcc().getType();
+  Type element = tile.getElementType();
+  int64_t line = lineBytes(tile);
+  if (!acc.getElementType().isF32())
+    return holdTile(b, op);
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  if (!line || acc.getColumns() % 16 != 0 || element.getIntOrFloatBitWidth() != 16)
+    return op.emitError("tiles: rows of bf16 or f16 tiles have 16, 32 or 64 elements; got ") << tile;
+  Pieces values;
+  for (int64_t pair = 0; pair < acc.getColumns() / 16 && !waitsForStore(op.getAcc()); ++pair)
+    llvm::append_range(values, readPair(b, op, pair));
+  setPieces(op.getAcc(), values);
+  return success();
+}
+
+/// The four words of a thread in columns [16 * pair, 16 * pair + 16), of tiles that stand side by side.
+SmallVector<Value> RoleLowering::readWords(OpBuilder &b, ReadTileOp op, int64_t pair) {
+  Instructions i(b, op.getLoc());
+  TileType tile = op.getTile().getType();
+  int64_t perTile = op.getTransposed() ? pair + 1 : tile.getColumns() / 16;
+  Value address = i.add(tileAddress(i, op.getTile(), op.getPlace()), pair / perTile * bytesPerTile(tile));
+  Value from = i.add(address, fragment(b, i, pair % perTile, lineBytes(tile), op.getTransposed()));
+  return i.loadMatrices(from, op.getTransposed());
+}
+
+/// As the left side of products takes it: two halves a word. All words have been loaded before the stage is released.
+LogicalResult RoleLowering::holdTile(OpBuilder &b, ReadTileOp op) {
+  AccType acc = op.getAcc().getType();
+  bool isHalf = acc.getElementType().isBF16() || acc.getElementType().isF16();
+  if (!isHalf || acc.getRows() != 64 || acc.getColumns() % 16 != 0 || !lineBytes(op.getTile().getType()))
+    return op.emitError("tiles: 64 rows of bf16 or f16, and a multiple of 16 columns, are held as they are; got ") << acc;
+  Pieces words, loaded;
+  for (int64_t pair = 0; pair < acc.getColumns() / 16; ++pair) {
+    llvm::append_range(words, readWords(b, op, pair));
+    loaded.push_back(words.back());
+  }
+  Instructions i(b, op.getLoc());
+  i.waitForLoads(loaded);
+  setPieces(op.getAcc(), words);
+  return success();
+}
+
+RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t pair) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  auto two = VectorType::get(2, op.getTile().getType().getElementType());
+  SmallVector<Value> words = readWords(b, op, pair);
+  if (!waitsForStore(op.getAcc())) // a store uses what it reads
+    i.waitForLoads(words.front());
+  Pieces values;
+  for (Value word : words) {
+    Value both = LLVM::BitcastOp::create(b, loc, two, word);
+    for (int64_t half : {0, 1}) {
+      Value value = LLVM::ExtractElementOp::create(b, loc, both, i.constant(half));
+      values.push_back(arith::ExtFOp::create(b, loc, b.getF32Type(), value));
+    }
+  }
+  return values;
+}
+
+//===- Arrays -------------------------------------------------------------===//
+
+/// The row of a thread's first elements.
+static Value rowOf(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group) {
+  Value quad = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
+  return i.add(i.multiply(group.warp, 16), quad);
+}
+
+/// Of element `n` of a thread, as the body of the map takes them.
+RoleLowering::Pieces RoleLowering::coordinates(OpBuilder &b, MapOp op, size_t n) {
+  if (op.getPlaces().empty())
+    return {};
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  auto number = static_cast<int64_t>(n);
+  Value row = i.add(rowOf(b, loc, i, group), number % 4 / 2 * 8), column = i.constant(0);
+  if (!op.getResult().getType().isOfRows())
+    column = i.add(i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2), number / 4 * 8 + number % 2);
+  Pieces found, owns{row, column};
+  for (auto [place, own] : llvm::zip(op.getPlaces(), owns)) {
+    Value first = mapping.lookupOrDefault(place);
+    found.push_back(arith::AddIOp::create(b, loc, first, castInteger(b, loc, own, first.getType())));
+  }
+  return found;
+}
+
+LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Type element = *op.getType();
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
+  Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
+  Value first = i.add(mapping.lookupOrDefault(op.getFirst()), rowOf(b, loc, i, group));
+  Pieces rows;
+  for (int64_t below : {0, 8}) {
+    Value index = i.add(first, below);
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
+    Value value = elementOr0(b, loc, array, index, element, inside);
+    rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
+  }
+  setPieces(op.getAcc(), rows);
+  return success();
+}
+
+FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
+  Location loc = op->getLoc();
+  Instructions i(b, loc);
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
+  TilePairs own{i.add(i.multiply(rowOf(b, loc, i, group), acc.getColumns()), pair), {}};
+  for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
+    for (int64_t below : {0, 8})
+      own.offsets.push_back(below * acc.getColumns() + eight);
+  return own;
+}
+
+/// Of the rows of `op`, those where the thread's first elements and those eight rows below stand.
+static std::pair<Value, Value> entryRows(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group,
+                                         ValueRange firsts) {
+  Value own = rowOf(b, loc, i, group);
+  if (firsts.size() == 1)
+    return {i.add(firsts[0], own), i.add(i.add(firsts[0], own), 8)};
+  int64_t rows = 64 / static_cast<int64_t>(firsts.size());
+  auto found = [&](Value row) -> Value {
+    Value number = arith::DivUIOp::create(b, loc, row, i.constant(rows));
+    Value first = firsts[0];
+    for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
+      first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+    Value within = arith::RemUIOp::create(b, loc, row, i.constant(rows));
+    return arith::MaxSIOp::create(b, loc, i.add(first, within), i.constant(0)); // nobody stores a group without a row
+  };
+  return {found(own), found(i.add(own, 8))};
+}
+
+/// Two neighbouring bytes at once, each 0 or 1.
+LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  AccType acc = op.getAcc().getType();
+  int64_t stride = op.getStride();
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  if (stride % 2 != 0)
+    return op.emitError("tiles: the validity bitmap has an even number of columns; got ") << stride;
+  auto wide = [&](Value value) { return arith::ExtSIOp::create(b, loc, b.getI64Type(), value).getResult(); };
+  Value size = mapping.lookupOrDefault(op.getSize());
+  Value array = mapping.lookupOrDefault(op.getBitmap());
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, size, i.constant(0));
+  SmallVector<Value> firsts;
+  for (Value row : op.getRows())
+    firsts.push_back(mapping.lookupOrDefault(row));
+  auto [upper, lower] = entryRows(b, loc, i, group, firsts);
+  Value lane = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
+  Value column = i.add(mapping.lookupOrDefault(op.getColumn()), i.multiply(lane, 2));
+  SmallVector<Value> bases;
+  for (Value row : {upper, lower}) {
+    Value start = arith::MulIOp::create(b, loc, wide(row), i.constant64(stride));
+    Value first = arith::AddIOp::create(b, loc, start, wide(column));
+    bases.push_back(LLVM::GEPOp::create(b, loc, array.getType(), b.getI8Type(), array, ArrayRef<LLVM::GEPArg>{first}));
+  }
+  auto guard = scf::IfOp::create(b, loc, SmallVector<Type>(acc.getColumns() / 2, b.getF32Type()), some,
+                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Pieces values;
+  for (int64_t eight = 0; eight < acc.getColumns(); eight += 8)
+    for (Value base : bases)
+      llvm::append_range(values, entryPair(then, loc, base, static_cast<int32_t>(eight)));
+  scf::YieldOp::create(then, loc, values);
+  Value one = arith::ConstantOp::create(otherwise, loc, otherwise.getF32FloatAttr(1.0f));
+  scf::YieldOp::create(otherwise, loc, Pieces(values.size(), one));
+  setPieces(op.getAcc(), guard.getResults());
+  return success();
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the operations of a role become on sm_90a.
+#ifndef LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H
+#define LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H
+
+#include "../Roles/RoleBody.h"
+#include "Awaited.h"
+#include "Instructions.h"
+#include "SharedMemory.h"
+#include "TensorMaps.h"
+
+namespace lacis::hopper {
+
+class RoleLowering : public RoleBody {
+public:
+  RoleLowering(const SharedMemory &memory, TensorMaps &maps, const Awaited &awaited, Warpgroup group, bool isProducer)
+      : RoleBody(isProducer), memory(memory), maps(maps), awaited(awaited), group(group) {}
+
+private:
+  /// The pieces of a place in a ring, in order.
+  enum Place { Stage, Parity, Previous };
+
+  size_t countPieces(mlir::Type type) const override;
+  std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
+
+  // Rings
+  mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
+  void lowerRing(mlir::OpBuilder &b, RingOp op) override;
+  void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
+  void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
+  void lowerComplete(mlir::OpBuilder &b, CompleteOp op);
+  void settleOperands(mlir::OpBuilder &b, MmaOp first);
+  bool completeAwaited(mlir::OpBuilder &b, CompleteOp op);
+  void releasePrevious(Instructions &i);
+  /// Of a tile, or of the tile at `place` of a list.
+  mlir::Value tileAddress(Instructions &i, mlir::Value tile, mlir::Value place);
+
+  // Copies
+  llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
+  void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
+  llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
+  llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
+  void freeStored(mlir::OpBuilder &b, mlir::Location loc);
+  void storeSingles(mlir::OpBuilder &b, StoreTileOp op);
+  llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
+  /// Accumulator columns [width * pass, ...), rounded to `type`, in a buffer, and what one thread then stores.
+  using Store = llvm::function_ref<void(Instructions &store, mlir::OpBuilder &b, mlir::Value buffer)>;
+  void writeBox(mlir::OpBuilder b, mlir::Value acc, int64_t pass, int64_t width, bool transposed, mlir::Type type,
+                mlir::Value buffer);
+  void storeBox(mlir::OpBuilder &b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, Store store);
+
+  // Accumulators
+  void lowerSplat(mlir::OpBuilder &b, SplatOp op);
+  llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
+  void lowerAwaited(mlir::OpBuilder &b, MmaOp op);
+  llvm::LogicalResult lowerMmaGathered(mlir::OpBuilder &b, MmaGatheredOp op);
+  /// The operands of a product: its left side is a descriptor, or registers of which each step takes four.
+  struct Sides {
+    mlir::Value a;
+    Pieces held;
+    mlir::Value b;
+  };
+  Sides sides(mlir::OpBuilder &b, MmaOp op);
+  Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, const Sides &from, Pieces slabs);
+  Pieces storedProducts(mlir::OpBuilder &b, MmaOp op, int64_t count, mlir::Value present, Pieces acc,
+                        const Sides &from);
+  Pieces choose(mlir::OpBuilder &b, MmaOp op, int64_t low, int64_t high, mlir::Value found, mlir::Value present,
+                Pieces acc, const Sides &from);
+  llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
+  llvm::LogicalResult lowerRounding(mlir::OpBuilder &b, MapOp op);
+  /// Element `n` of a thread; of a single column, the number of its row. Computed here if its map waits for a store.
+  mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n);
+  mlir::Value applyAt(mlir::OpBuilder &b, MapOp op, size_t n);
+  Pieces coordinates(mlir::OpBuilder &b, MapOp op, size_t n);
+  void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
+
+  // Reads
+  /// Where, in a box of rows of `line` bytes, this lane's row of 16 accumulator columns is: four matrices of 8x8.
+  mlir::Value fragment(mlir::OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed);
+  llvm::LogicalResult lowerColumns(ColumnsOp op);
+  llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);
+  llvm::SmallVector<mlir::Value> readWords(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
+  llvm::LogicalResult holdTile(mlir::OpBuilder &b, ReadTileOp op);
+  /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
+  Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
+  llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
+  llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);
+
+  const SharedMemory &memory;
+  TensorMaps &maps;
+  const Awaited &awaited;
+  Warpgroup group;
+  /// Barriers of the stages before those acquired last: free when the products that read them are complete.
+  llvm::SmallVector<mlir::Value> previous;
+  mlir::Block *acquiredIn = nullptr;
+  bool isSettled = false; // all products are complete: the stage acquired last is free, too
+  /// Awaited products that are under way, in order, with the registers that they read.
+  llvm::SmallVector<std::pair<mlir::Value, Pieces>> underWay;
+  /// The barrier of a place that a store has read before, and where that is to be said. Null where none is.
+  mlir::Value stored;
+  mlir::Block *storedIn = nullptr;
+};
+
+/// An accumulator of one consumer: 64 rows; each thread holds half a column of two rows for each column.
+llvm::LogicalResult checkAcc(mlir::Operation *op, AccType type);
+
+} // namespace lacis::hopper
+
+#endif // LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Structure and loads of a role in plain loops: places of the ring vanish, loops and tests hand accumulators on in
+/// memory.
+#include "TileLoops.h"
+#include "../../Buffers/EmitSize.h"
+#include "../../Buffers/Addressing.h"
+#include "../Roles/Reads.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lacis;
+using namespace lacis::plain;
+
+static bool isTileValue(Type type) { return isa<RingType, TileType, AccType>(type); }
+
+TileLoops::TileLoops(func::FuncOp kernel, Value thread, int64_t threads)
+    : kernel(kernel), loc(kernel.getLoc()), entry(kernel.getBody()), thread(thread), threads(threads) {
+  if (Operation *op = thread.getDefiningOp())
+    entry.setInsertionPointAfter(op);
+}
+
+//===- Arithmetic ---------------------------------------------------------===//
+
+Value TileLoops::constant(int64_t value) {
+  Value &known = constants[value];
+  return known ? known : known = arith::ConstantOp::create(entry, loc, entry.getI64IntegerAttr(value)).getResult();
+}
+
+Value TileLoops::wide(OpBuilder &b, Value value) { return castInteger(b, loc, value, b.getI64Type()); }
+Value TileLoops::add(OpBuilder &b, Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+Value TileLoops::multiply(OpBuilder &b, Value x, Value y) { return arith::MulIOp::create(b, loc, x, y); }
+
+/// Of unsigned numbers: what is negative is too large.
+Value TileLoops::less(OpBuilder &b, Value x, Value y) {
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, y);
+}
+
+Value TileLoops::address(OpBuilder &b, Value base, Type element, Value index) {
+  return LLVM::GEPOp::create(b, loc, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{index});
+}
+
+void TileLoops::loop(OpBuilder &b, Value begin, Value end, Value step, Body body) {
+  auto made = scf::ForOp::create(b, loc, begin, end, step);
+  OpBuilder in = OpBuilder::atBlockBegin(made.getBody());
+  body(in, made.getInductionVar());
+}
+
+Value TileLoops::size(Attribute size) {
+  Value &known = sizes[size];
+  return known ? known : known = emitSize(entry, kernel.getLoc(), kernel, cast<SizeAttr>(size));
+}
+
+Value TileLoops::allocate(Type element, int64_t count) {
+  auto pointer = LLVM::LLVMPointerType::get(entry.getContext());
+  constexpr unsigned alignment = 64;
+  return LLVM::AllocaOp::create(entry, loc, pointer, element, constant(count), alignment);
+}
+
+//===- Structure ----------------------------------------------------------===//
+
+LogicalResult TileLoops::lowerProducer(Region &role) {
+  if (failed(lower(role.front())))
+    return failure();
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
+  dead.clear();
+  return success();
+}
+
+LogicalResult TileLoops::lowerConsumer(Region &role, llvm::function_ref<void(OpBuilder &)> fill) {
+  this->fill = fill;
+  if (failed(lower(role.front())))
+    return failure();
+  dropTiles(role);
+  return success();
+}
+
+/// What has carried tiles, places and accumulators carries nothing.
+void TileLoops::dropTiles(Region &role) {
+  Value none = arith::ConstantOp::create(entry, loc, entry.getI32IntegerAttr(0));
+  auto drop = [&](ValueRange values) {
+    for (Value value : values)
+      if (isTileValue(value.getType()))
+        value.setType(none.getType());
+  };
+  role.walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (isTileValue(operand.get().getType()))
+        operand.set(none);
+  });
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
+  role.walk([&](Operation *op) { drop(op->getResults()); });
+  role.walk([&](Block *block) { drop(block->getArguments()); });
+}
+
+LogicalResult TileLoops::lower(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
+    if (failed(lowerOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult TileLoops::lowerOp(Operation *op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return lowerFor(loop);
+  if (auto guard = dyn_cast<scf::IfOp>(op))
+    return lowerIf(guard);
+  loc = op->getLoc();
+  bool known = llvm::TypeSwitch<Operation *, bool>(op)
+                   .Case([&](AcquireOp acquire) { return this->acquire(acquire), true; })
+                   .Case([&](ReleaseOp release) { return this->release(release); })
+                   .Case([&](LoadTileOp load) { return loadTile(load), true; })
+                   .Case([&](LoadRunOp load) { return loadRun(load), true; })
+                   .Case([&](SplatOp splat) { return this->splat(splat), true; })
+                   .Case([&](MmaOp mma) { return this->mma(mma), true; })
+                   .Case([&](MmaGatheredOp mma) { return mmaGathered(mma), true; })
+                   .Case([&](CompleteOp complete) {
+                     for (auto [before, after] : llvm::zip(complete.getValues(), complete.getResults()))
+                       if (isa<AccType>(before.getType()))
+                         accs[after] = accs.lookup(before);
+                     return true;
+                   })
+                   .Case([&](MapOp map) { return this->map(map), true; })
+                   .Case([&](ReduceRowsOp reduce) { return reduceRows(reduce), true; })
+                   .Case([&](ColumnsOp columns) { return this->columns(columns), true; })
+                   .Case([&](ReadTileOp read) { return readTile(read), true; })
+                   .Case([&](LoadRowsOp load) { return loadRows(load), true; })
+                   .Case([&](LoadAccOp load) { return loadAcc(load), true; })
+                   .Case([&](StoreAccOp store) { return storeAcc(store), true; })
+                   .Case([&](LoadEntriesOp load) { return loadEntries(load), true; })
+                   .Case([&](StoreTileOp store) { return storeTile(store), true; })
+                   .Case([&](StoreBlocksOp store) { return storeBlocks(store), true; })
+                   .Default([](Operation *) { return false; });
+  if (known)
+    dead.push_back(op);
+  return success();
+}
+
+static Value load(OpBuilder &b, Location loc, Value number) {
+  return LLVM::LoadOp::create(b, loc, b.getI64Type(), number);
+}
+
+void TileLoops::count(OpBuilder &b, Value number) {
+  LLVM::StoreOp::create(b, loc, add(b, load(b, loc, number), constant(1)), number);
+}
+
+/// The number of the stage that the role takes next. A consumer calls the producer until it is filled.
+Value TileLoops::takeStage(OpBuilder &b, const Stages &ring) {
+  Value number = load(b, loc, fill ? ring.taken : ring.filled);
+  if (fill) {
+    auto until = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
+    OpBuilder test = OpBuilder::atBlockEnd(b.createBlock(&until.getBefore()));
+    scf::ConditionOp::create(test, loc, less(test, load(test, loc, ring.filled), add(test, number, constant(1))), ValueRange());
+    OpBuilder body = OpBuilder::atBlockEnd(b.createBlock(&until.getAfter()));
+    fill(body);
+    scf::YieldOp::create(body, loc);
+    b.setInsertionPointAfter(until);
+    count(b, ring.taken);
+  }
+  return arith::RemUIOp::create(b, loc, number, constant(ring.count));
+}
+
+void TileLoops::acquire(AcquireOp op) {
+  OpBuilder b(op);
+  const Stages &ring = stages.find(ringOf(op.getRing()))->second;
+  Value stage;
+  if (ring.filled)
+    stage = takeStage(b, ring);
+  else if (fill)
+    fill(b);
+  for (auto [tile, base] : llvm::zip(op.getTiles(), ring.tiles)) {
+    auto type = cast<TileType>(tile.getType());
+    Value elements = stage ? constant(type.getCount() * type.getRows() * type.getColumns()) : Value();
+    tiles[tile] = stage ? address(b, base, type.getElementType(), multiply(b, stage, elements)) : base;
+  }
+}
+
+/// What ends a call of the producer stays.
+bool TileLoops::release(ReleaseOp op) {
+  OpBuilder b(op);
+  const Stages &ring = stages.find(ringOf(op.getRing()))->second;
+  if (!fill && ring.filled)
+    count(b, ring.filled);
+  return static_cast<bool>(fill);
+}
+
+/// What a loop carries lies in memory of its own: it comes there before the loop, and after each round.
+LogicalResult TileLoops::lowerFor(scf::ForOp loop) {
+  OpBuilder before(loop);
+  SmallVector<unsigned> carried;
+  for (auto [n, init] : llvm::enumerate(loop.getInits())) {
+    auto type = dyn_cast<AccType>(init.getType());
+    if (!type)
+      continue;
+    Acc own = made(loop.getRegionIterArg(n), type);
+    accs[loop.getResult(n)] = own;
+    copy(before, type, accs.lookup(init), own);
+    carried.push_back(n);
+  }
+  if (failed(lower(*loop.getBody())))
+    return failure();
+  OpBuilder end(loop.getBody()->getTerminator());
+  SmallVector<Acc> nexts;
+  for (unsigned n : carried) { // one that another takes the place of is put aside
+    Value next = loop.getBody()->getTerminator()->getOperand(n);
+    Acc from = accs.lookup(next);
+    bool isOther = llvm::any_of(carried, [&](unsigned other) {
+      return other != n && accs.lookup(loop.getRegionIterArg(other)).pointer == from.pointer;
+    });
+    if (isOther) {
+      Acc aside = make(cast<AccType>(next.getType()));
+      copy(end, cast<AccType>(next.getType()), from, aside);
+      from = aside;
+    }
+    nexts.push_back(from);
+  }
+  for (auto [n, next] : llvm::zip(carried, nexts))
+    copy(end, cast<AccType>(loop.getResult(n).getType()), next, accs.lookup(loop.getResult(n)));
+  return success();
+}
+
+LogicalResult TileLoops::lowerIf(scf::IfOp op) {
+  for (Value result : op.getResults())
+    if (auto type = dyn_cast<AccType>(result.getType()))
+      made(result, type);
+  for (Region &side : op->getRegions()) {
+    if (side.empty())
+      continue;
+    if (failed(lower(side.front())))
+      return failure();
+    OpBuilder end(side.front().getTerminator());
+    for (auto [value, result] : llvm::zip(side.front().getTerminator()->getOperands(), op.getResults()))
+      if (auto type = dyn_cast<AccType>(value.getType()))
+        copy(end, type, accs.lookup(value), accs.lookup(result));
+  }
+  return success();
+}
+
+//===- Tiles --------------------------------------------------------------===//
+
+Value TileLoops::tileAt(OpBuilder &b, Value tile, Value place) {
+  auto type = cast<TileType>(tile.getType());
+  Value base = tiles.lookup(tile);
+  if (!place)
+    return base;
+  Value elements = constant(type.getRows() * type.getColumns());
+  return address(b, base, type.getElementType(), multiply(b, wide(b, place), elements));
+}
+
+/// One of the rows (of transposed tiles side by side, of the columns) at a place of the contraction.
+Value TileLoops::elementOf(OpBuilder &b, TileType tile, bool transposed, Value base, Value side, Value depth) {
+  Value columns = constant(tile.getColumns()), row = side, column = depth, first = constant(0);
+  if (transposed) {
+    Value number = arith::DivUIOp::create(b, loc, side, columns);
+    first = multiply(b, number, constant(tile.getRows() * tile.getColumns()));
+    row = depth;
+    column = arith::RemUIOp::create(b, loc, side, columns);
+  }
+  Value place = add(b, add(b, multiply(b, row, columns), column), first);
+  Value value = LLVM::LoadOp::create(b, loc, tile.getElementType(), address(b, base, tile.getElementType(), place));
+  return tile.getElementType().isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
+}
+
+void TileLoops::loadTile(LoadTileOp op) {
+  OpBuilder b(op);
+  TileType tile = op.getTile().getType();
+  Type element = tile.getElementType();
+  Value rows = size((*op.getShape())[0]), columns = size((*op.getShape())[1]);
+  Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]),
+        to = tileAt(b, op.getTile(), op.getPlace());
+  int64_t count = op.getPlace() ? 1 : tile.getCount();
+  for (int64_t n = 0; n < count; ++n) {
+    Value next = n == 0 ? column : add(b, column, constant(n * tile.getColumns()));
+    Value own = n == 0 ? to : address(b, to, element, constant(n * tile.getRows() * tile.getColumns()));
+    loadBox(b, op, rows, columns, row, next, own);
+  }
+}
+
+/// One tile; elements outside of the matrix are 0.
+void TileLoops::loadBox(OpBuilder &b, LoadTileOp op, Value rows, Value columns, Value row, Value column, Value to) {
+  TileType tile = op.getTile().getType();
+  Type element = tile.getElementType();
+  Value source = op.getSource(), width = constant(tile.getColumns()), height = constant(tile.getRows());
+  auto copy = [&](OpBuilder &at, Value n, Value m) {
+    Value from = add(at, row, n), place = add(at, column, m);
+    Value inside = arith::AndIOp::create(at, loc, less(at, from, rows), less(at, place, columns));
+    Value value = elementOr0(at, loc, source, add(at, multiply(at, from, columns), place), element, inside);
+    LLVM::StoreOp::create(at, loc, value, address(at, to, element, add(at, multiply(at, n, width), m)));
+  };
+  if (threads == 1)
+    return loop(b, constant(0), height, constant(1), [&](OpBuilder &in, Value n) {
+      loop(in, constant(0), width, constant(1), [&](OpBuilder &at, Value m) { copy(at, n, m); });
+    });
+  // Neighbours of a row are read by neighbouring threads.
+  loop(b, thread, multiply(b, height, width), constant(threads), [&](OpBuilder &at, Value n) {
+    copy(at, arith::DivUIOp::create(at, loc, n, width), arith::RemUIOp::create(at, loc, n, width));
+  });
+}
+
+/// Tiles that lie one after another, row by row.
+void TileLoops::loadRun(LoadRunOp op) {
+  OpBuilder b(op);
+  TileType tile = op.getTile().getType();
+  Type element = tile.getElementType();
+  Value elements = constant(tile.getRows() * tile.getColumns()), to = tiles.lookup(op.getTile()),
+        source = op.getSource();
+  Value first = multiply(b, wide(b, op.getPosition()), elements), count = multiply(b, wide(b, op.getCount()), elements);
+  loop(b, thread, count, constant(threads), [&](OpBuilder &in, Value n) {
+    Value value = LLVM::LoadOp::create(in, loc, element, address(in, source, element, add(in, first, n)));
+    LLVM::StoreOp::create(in, loc, value, address(in, to, element, n));
+  });
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What roles read of arguments and arrays in memory alike on every architecture.
+#include "Reads.h"
+#include "../../Buffers/Addressing.h"
+#include "WarpInstructions.h"
+
+using namespace mlir;
+using namespace lacis;
+
+Value lacis::elementOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
+  auto guard = scf::IfOp::create(b, loc, type, inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Value address = LLVM::GEPOp::create(then, loc, array.getType(), type, array, ArrayRef<LLVM::GEPArg>{index});
+  scf::YieldOp::create(then, loc, LLVM::LoadOp::create(then, loc, type, address).getResult());
+  scf::YieldOp::create(otherwise, loc,
+                       arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(type)).getResult());
+  return guard.getResult(0);
+}
+
+std::array<Value, 2> lacis::entryPair(OpBuilder &b, Location loc, Value base, int32_t offset) {
+  WarpInstructions i(b, loc);
+  Value address =
+      LLVM::GEPOp::create(b, loc, base.getType(), b.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+  Value both = LLVM::LoadOp::create(b, loc, b.getI16Type(), address, /*alignment=*/2);
+  Value word = arith::ExtUIOp::create(b, loc, b.getI32Type(), both);
+  Value low = arith::AndIOp::create(b, loc, word, i.constant(1));
+  Value high = arith::ShRUIOp::create(b, loc, word, i.constant(8));
+  return {arith::UIToFPOp::create(b, loc, b.getF32Type(), low), arith::UIToFPOp::create(b, loc, b.getF32Type(), high)};
+}

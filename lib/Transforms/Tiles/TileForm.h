@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The roles that a product of tiles becomes: one producer loads tiles into a ring, consumers multiply them.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
+#define LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
+
+#include "TileNest.h"
+#include "TileRoles.h"
+
+namespace lacis {
+
+/// Makes the roles of one product in the place of its nest.
+class TileForm : TileRoles {
+public:
+  TileForm(mlir::func::FuncOp function, TileNest &nest)
+      : TileRoles(function, nest.panels, nest.product.walk->getLoc()), nest(nest), layout(nest.layout) {}
+
+  llvm::LogicalResult run();
+
+private:
+  /// What a worker does at once: a panel, or `count` steps of it from the `first` on, for the tokens of one tile. Such
+  /// steps are part `part` of `parts`, whose sum is kept in `slot` of the workspace; of a whole panel that is negative.
+  struct Item {
+    mlir::Value panel, column, first, count, part, parts, slot;
+  };
+  /// Where one accumulator of a consumer stands in the output, and the vectors that follow the sum, at its rows.
+  struct Part {
+    mlir::Value group, row;
+    llvm::SmallVector<mlir::Value> vectors;
+  };
+  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
+  using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
+                                                                  mlir::Value coordinate, mlir::ValueRange carried)>;
+  using Branch = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
+  using StorePart = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value residual)>;
+
+  void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) override;
+  void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) override;
+  void prepare();
+  void prepareLists();
+  void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body);
+  /// The steps of an item, or of a whole panel.
+  mlir::ValueRange forEachStep(mlir::OpBuilder &at, const Item &item, mlir::ValueRange carried, Round round);
+  /// The place in the ring behind what is done of a whole panel, which an item may be known to be, or of a part.
+  mlir::Value whereWhole(mlir::OpBuilder &at, const Item &item, Branch whole, Branch otherwise);
+  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t part);
+  void keep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value slot, mlir::ValueRange accs);
+  mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const Item &item, mlir::Value ring);
+  mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
+  mlir::Value fill(mlir::OpBuilder &in, const Item &item, mlir::Value position, mlir::Value coordinate,
+                   mlir::Value ring);
+  void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
+  void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
+  void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);
+  mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const Item &item, mlir::Value ring);
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> findTiles(mlir::OpBuilder &at, mlir::Value consumer,
+                                                                   mlir::Value step, size_t count);
+  llvm::SmallVector<mlir::Value> multiplyStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value step,
+                                              mlir::Value ring, mlir::ValueRange accs);
+  llvm::SmallVector<Part> locate(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value panel);
+  mlir::Value begin(mlir::OpBuilder &at, const Part &part, mlir::Value column);
+  mlir::Value applyFinish(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value residual);
+  void store(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value column, mlir::Value residual);
+  mlir::Value loadResidual(mlir::OpBuilder &at, mlir::Value panel, mlir::Value column, mlir::Value ring);
+  mlir::Value pass(mlir::OpBuilder &at, mlir::Value consumers, mlir::Value ring);
+
+  TileNest &nest;
+  const TileLayout &layout;
+  Finish after;
+  bool isSummingUp = false; // the nest behind, which adds up the parts of panels
+  mlir::Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows, rowTiles;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
