@@ -16,8 +16,8 @@ lacis.kind @k arrays() {
 
 // -----
 
-// expected-error @below {{array 'pos' cannot be 'ui32': use i8, i16, i32, i64, ui8 or ui16}}
-lacis.kind @k arrays(pos : ui32 per own) {
+// expected-error @below {{array 'pos' cannot be 'ui64': use i8, i16, i32, i64, ui8, ui16 or ui32}}
+lacis.kind @k arrays(pos : ui64 per own) {
 }
 
 // -----
@@ -59,6 +59,36 @@ lacis.kind @k arrays(bounds : i32 per own) {
 
 // -----
 
-// expected-error @below {{no fact 'sorted' of a level kind; there are 'ordered', 'unique' and 'fills'}}
+// expected-error @below {{no fact 'sorted' of a level kind; there are 'ordered', 'unique', 'fills' and 'fixed = n'}}
 lacis.kind @k arrays() facts(sorted) {
+}
+
+// -----
+
+// expected-error @below {{each parent has 1 position or more, not 0}}
+lacis.kind @k arrays() facts(fixed = 0) {
+  coordinate(%lo, %pos) {
+    lacis.answer %pos : index
+  }
+}
+
+// -----
+
+// expected-error @below {{says 'fixed', from which the bounds follow: leave the method 'bounds' out}}
+lacis.kind @k arrays() facts(fixed = 2) {
+  bounds(%p) {
+    lacis.answer %p, %p : index, index
+  }
+  coordinate(%lo, %pos) {
+    lacis.answer %pos : index
+  }
+}
+
+// -----
+
+// expected-error @below {{needs the method 'bounds'}}
+lacis.kind @k arrays() {
+  coordinate(%lo, %pos) {
+    lacis.answer %pos : index
+  }
 }

@@ -33,6 +33,16 @@ lacis.kind @runs arrays(pos : i32 per parent plus 1, start : ui16 per own) facts
 // CHECK-LABEL: func private @uses(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense, j : @runs)>>)
 func.func private @uses(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense, j : @runs)>>)
 
+// As many positions under each parent need no bounds.
+// CHECK-LABEL: lacis.kind @pairs arrays(crd : ui32 per position) facts(ordered, fixed = 2) {
+// CHECK-NEXT:    coordinate(%{{.*}}, %[[POS:.*]]) {
+lacis.kind @pairs arrays(crd : ui32 per position) facts(ordered, fixed = 2) {
+  coordinate(%lo, %pos) {
+    %crd = lacis.field @crd[%pos]
+    lacis.answer %crd : index
+  }
+}
+
 // The position of a coordinate, and whether it has one.
 // CHECK-LABEL: func @finds(
 // CHECK:         %{{.*}}, %{{.*}} = lacis.find %{{.*}}[1] at %{{.*}}(%{{.*}}) : tensor<?x?xf32, #lacis.format<

@@ -63,10 +63,11 @@ def test_classes_that_are_no_kinds():
         "is no class of lacis.LevelKind": lambda: lacis.kind(int),
         "'two words' is no name": lambda: lacis.kind(user_kinds.MyCsr, name="two words"),
         "needs the method 'coordinate'": lambda: define(coordinate=None),
+        "'fixed' is a number of positions from 1 on, and stands for 'bounds'": lambda: define(fixed=2),
         "an array cannot be called 'pos2'; use letters": lambda: define(pos2=lacis.array("i32")),
         "an array cannot be called 'valid'": lambda: define(valid=lacis.array("i32")),
         "there is another '@my_runs'": lambda: lacis.kind(user_kinds.MyHash, name="my_runs"),
-        "no dtype 'f32'; use one of i8, i16, i32, i64, u8, u16": lambda: lacis.array("f32"),
+        "no dtype 'f32'; use one of i8, i16, i32, i64, u8, u16, u32": lambda: lacis.array("f32"),
         "no length per 'row'; use 'parent', 'position' or 'own'": lambda: lacis.array("i32", per="row"),
         "'plus' is 0 or 1, and 0 per position": lambda: lacis.array("i32", per="position", plus=1),
         "lacis.where stands in the methods of a level kind": lambda: lacis.where(True, 1, 2),
@@ -95,6 +96,9 @@ def test_what_a_class_lacks_is_refused_where_it_is_needed():
         pack(torch.eye(2), text)
     kind.place = lambda self, fibre: lacis.Placed(fibre.ends - 1, 9, (9,), {"crd": torch.zeros(9)})
     with pytest.raises(FormatError, match="9 positions for 2 entries; 'coordinate' answers whether there is one"):
+        pack(torch.eye(2), text)
+    kind.fixed = 3
+    with pytest.raises(FormatError, match="'place': 9 positions under 2 parents with 3 each"):
         pack(torch.eye(2), text)
 
 

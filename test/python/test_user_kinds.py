@@ -100,18 +100,6 @@ def test_a_window_has_no_arrays():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mine, theirs", [("@my_csr", "compressed"), ("@my_delta", "var*delta<8>")])
-@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
-def test_a_kind_written_again_has_the_code_of_the_one_that_is_there(mine, theirs, target):
-    w, codes = sparse(16, 40, density=0.3), []
-    for kind in (mine, theirs):
-        packed = pack(w, f"(i, j) -> (i : dense, j : {kind})")
-        kernel = lacis.compile("ij,bj->bi", packed, torch.ones(64, 40), target=target)
-        codes.append(kernel.asm["asm" if target == "cpu" else "ptx"])
-    assert codes[0] == codes[1]
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["@my_runs", "@my_hash", "@my_delta"])
 def test_damaged_arrays_are_refused_and_harmless(kind, monkeypatch):
     """`from_storage` takes or refuses them; a checked kernel that gets them unseen ends, whatever they say."""

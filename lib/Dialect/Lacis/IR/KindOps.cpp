@@ -43,11 +43,15 @@ DictionaryAttr KindOp::getFacts() {
   unsigned states = statesOf(*this);
   Block *coordinate = getMethod("coordinate");
   bool padded = coordinate && coordinate->back().getNumOperands() > 1 + states;
-  return b.getDictionaryAttr({b.getNamedAttr("arrays", getArrays()), b.getNamedAttr("methods", getMethods()),
-                              b.getNamedAttr("ordered", b.getBoolAttr(getOrdered())),
-                              b.getNamedAttr("unique", b.getBoolAttr(getUnique())),
-                              b.getNamedAttr("fills", b.getBoolAttr(getFills())),
-                              b.getNamedAttr("padded", b.getBoolAttr(padded))});
+  SmallVector<NamedAttribute> facts = {b.getNamedAttr("arrays", getArrays()),
+                                       b.getNamedAttr("methods", getMethods()),
+                                       b.getNamedAttr("ordered", b.getBoolAttr(getOrdered())),
+                                       b.getNamedAttr("unique", b.getBoolAttr(getUnique())),
+                                       b.getNamedAttr("fills", b.getBoolAttr(getFills())),
+                                       b.getNamedAttr("padded", b.getBoolAttr(padded))};
+  if (IntegerAttr count = getFixedAttr())
+    facts.push_back(b.getNamedAttr("fixed", count));
+  return b.getDictionaryAttr(facts);
 }
 
 //===- Text ---------------------------------------------------------------===//
@@ -73,8 +77,16 @@ static ParseResult parseFact(OpAsmParser &parser, OperationState &result) {
   StringRef fact;
   if (parser.parseKeyword(&fact))
     return failure();
+  if (fact == "fixed") {
+    int64_t count;
+    if (parser.parseEqual() || parser.parseInteger(count))
+      return failure();
+    result.addAttribute(fact, parser.getBuilder().getI64IntegerAttr(count));
+    return success();
+  }
   if (!llvm::is_contained({"ordered", "unique", "fills"}, fact))
-    return parser.emitError(location) << "no fact '" << fact << "' of a level kind; there are 'ordered', 'unique' and 'fills'";
+    return parser.emitError(location) << "no fact '" << fact
+                                      << "' of a level kind; there are 'ordered', 'unique', 'fills' and 'fixed = n'";
   result.addAttribute(fact, parser.getBuilder().getUnitAttr());
   return success();
 }
@@ -122,13 +134,15 @@ void KindOp::print(OpAsmPrinter &p) {
       p << " plus " << plus;
   });
   p << ')';
-  SmallVector<StringRef> facts;
+  SmallVector<std::string> facts;
   if (getOrdered())
     facts.push_back("ordered");
   if (getUnique())
     facts.push_back("unique");
   if (getFills())
     facts.push_back("fills");
+  if (std::optional<int64_t> count = getFixed())
+    facts.push_back("fixed = " + std::to_string(*count));
   if (!facts.empty())
     p << " facts(" << llvm::join(facts, ", ") << ')';
   p << " {";
@@ -158,10 +172,10 @@ static LogicalResult verifyArray(KindOp kind, Attribute attr) {
     return kind.emitOpError("an array is a record of name, type, per and plus; got ") << attr;
   auto element = dyn_cast<IntegerType>(type.getValue());
   bool isKnown = element && (element.isSignless() ? llvm::is_contained({8u, 16u, 32u, 64u}, element.getWidth())
-                                                  : element.isUnsigned() && element.getWidth() < 32);
+                                                  : element.isUnsigned() && llvm::is_contained({8u, 16u, 32u}, element.getWidth()));
   if (!isKnown)
     return kind.emitOpError("array '") << name.getValue() << "' cannot be " << type.getValue()
-                                       << ": use i8, i16, i32, i64, ui8 or ui16";
+                                       << ": use i8, i16, i32, i64, ui8, ui16 or ui32";
   if (!llvm::is_contained(kLengths, per.getValue()))
     return kind.emitOpError("array '") << name.getValue() << "' has no length per '" << per.getValue()
                                        << "': use 'parent', 'position' or 'own'";
@@ -203,9 +217,14 @@ LogicalResult KindOp::verify() {
   for (Attribute name : getMethods())
     if (!names.insert(name).second)
       return emitOpError("'") << cast<StringAttr>(name).getValue() << "' is given twice, or names an array too";
-  for (StringRef needed : {"bounds", "coordinate"})
-    if (!getMethod(needed))
-      return emitOpError("needs the method '") << needed << "'";
+  if (getFixed() && *getFixed() < 1)
+    return emitOpError("each parent has 1 position or more, not ") << *getFixed();
+  if (getFixed() && getMethod("bounds"))
+    return emitOpError("says 'fixed', from which the bounds follow: leave the method 'bounds' out");
+  if (!getFixed() && !getMethod("bounds"))
+    return emitOpError("needs the method 'bounds'");
+  if (!getMethod("coordinate"))
+    return emitOpError("needs the method 'coordinate'");
   return success();
 }
 

@@ -61,14 +61,34 @@ bool UserKindAttr::isUnique() const { return says(*this, "unique"); }
 
 bool UserKindAttr::isStateless() const { return !hasMethod(*this, "open"); }
 
+std::optional<int64_t> UserKindAttr::getTrip() const {
+  auto count = getFacts() ? getFacts().getAs<IntegerAttr>("fixed") : nullptr;
+  return count ? std::optional<int64_t>(count.getInt()) : std::nullopt;
+}
+
+/// The kind of levels with as many positions under each parent, where it is one.
+static FixedExtentAttr fixedOf(UserKindAttr kind) {
+  std::optional<int64_t> trip = kind.getTrip();
+  return trip ? FixedExtentAttr::get(kind.getContext(), *trip) : FixedExtentAttr();
+}
+
 std::pair<Value, Value> UserKindAttr::emitBounds(LevelBuilder &level, Value parent) const {
+  if (FixedExtentAttr fixed = fixedOf(*this))
+    return fixed.emitBounds(level, parent);
   SmallVector<Value> ends = level.call(getSymbol(), "bounds", parent);
   return {ends[0], ends[1]};
 }
 
-bool UserKindAttr::hasOwner() const { return hasMethod(*this, "owner"); }
+Value UserKindAttr::emitSlots(LevelBuilder &level, Value parents) const {
+  FixedExtentAttr fixed = fixedOf(*this);
+  return fixed ? fixed.emitSlots(level, parents) : Value();
+}
+
+bool UserKindAttr::hasOwner() const { return getTrip() || hasMethod(*this, "owner"); }
 
 Value UserKindAttr::emitOwner(LevelBuilder &level, Value position, Value parents) const {
+  if (!hasMethod(*this, "owner"))
+    return fixedOf(*this).emitOwner(level, position, parents);
   return level.call(getSymbol(), "owner", {position, parents})[0];
 }
 

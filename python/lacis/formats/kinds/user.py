@@ -44,6 +44,10 @@ class User(Extent, Coordinate):
     pads = property(lambda self: self._says("_padded", False))
 
     @property
+    def capacity(self):
+        return self._says("fixed", None)
+
+    @property
     def arrays(self):
         return self.definition.arrays() if self.definition else {}
 
@@ -76,6 +80,11 @@ class User(Extent, Coordinate):
         if not isinstance(made, Placed) or set(made.buffers) != set(self.arrays):
             named = ", ".join(self.arrays) or "none"
             raise FormatError(f"kind '{self.symbol}', 'place': answers lacis.Placed with its arrays, {named}")
+        if self.capacity is not None and made.slots != fibre.parents * self.capacity:
+            raise FormatError(
+                f"kind '{self.symbol}', 'place': {made.slots} positions under {fibre.parents} parents with "
+                f"{self.capacity} each"
+            )
         if not (self.pads or self.fills or self.gaps) and made.slots != fibre.first.numel():
             raise FormatError(
                 f"kind '{self.symbol}', 'place': {made.slots} positions for {fibre.first.numel()} entries; "
@@ -98,6 +107,8 @@ class User(Extent, Coordinate):
 
     def _bounds(self, eager, parents: int):
         numbers = torch.arange(parents, device=eager.device)
+        if self.capacity is not None:
+            return numbers * self.capacity, (numbers + 1) * self.capacity
         run = lambda machine, parent: self.definition.call("bounds", machine, parent)
         return eager.run("bounds", run, numbers)
 

@@ -12,7 +12,7 @@ from ...errors import FormatError, format_location, user_location
 from .symbol import BIT, INDEX
 from .traced import trace
 
-_DTYPES = {"i8": 0, "i16": 0, "i32": 0, "i64": 0, "u8": 8, "u16": 16}
+_DTYPES = {"i8": 0, "i16": 0, "i32": 0, "i64": 0, "u8": 8, "u16": 16, "u32": 32}
 _NAME = re.compile(r"[A-Za-z_]([A-Za-z0-9_]*[A-Za-z_])?")
 
 
@@ -20,7 +20,8 @@ _NAME = re.compile(r"[A-Za-z_]([A-Za-z0-9_]*[A-Za-z_])?")
 class array:
     """An array that a kind stores: `pos = lacis.array("i32", per="parent", plus=1)`.
 
-    `dtype` is "i8", "i16", "i32", "i64", or "u8" and "u16", which have no sign. It has an element `per` "parent", per
+    `dtype` is "i8", "i16", "i32", "i64", or "u8", "u16" and "u32", which have no sign; "u32" is for words of bits, as a
+    kernel whose indices have 32 bits takes numbers from 2^31 on for negative ones. It has an element `per` "parent", per
     "position", or as many of the kind's "own" as `place` makes; `plus=1` is one more. Inside of methods it is read by
     `self.pos[index]`. Raises `FormatError`.
     """
@@ -124,9 +125,11 @@ class LevelKind:
     `open(at, lo)`, `seek(at, lo, hi, crd)`, `find(at, crd)` and `owner(at, pos, parents)` where it can: a step that
     needs a missing one refuses the kind. `ordered` says that coordinates ascend in a fibre, `unique` that none is there
     twice, `gaps` that positions may lie under no parent, `fills` that one may have a coordinate and hold no entry.
-    docs/user-kinds.md has examples.
+    `fixed = n` says that each parent has n positions, one behind the other, and stands for `bounds`: loops know how
+    often they run. docs/user-kinds.md has examples.
     """
 
+    fixed: ClassVar[int | None] = None
     ordered: ClassVar[bool] = True
     unique: ClassVar[bool] = True
     gaps: ClassVar[bool] = False
@@ -204,7 +207,9 @@ def _traced(cls, name: str) -> tuple[str, int, bool]:
     for own in arrays:
         if not _NAME.fullmatch(own) or own in (*METHODS, "values", "valid", *dir(LevelKind)):
             raise FormatError(f"kind '@{name}': an array cannot be called '{own}'; use letters, the last no digit")
-    for needed in ("bounds", "coordinate"):
+    if cls.fixed is not None and (type(cls.fixed) is not int or cls.fixed < 1 or "bounds" in methods):
+        raise FormatError(f"kind '@{name}': 'fixed' is a number of positions from 1 on, and stands for 'bounds'")
+    for needed in ("bounds", "coordinate") if cls.fixed is None else ("coordinate",):
         if needed not in methods:
             raise FormatError(f"kind '@{name}' needs the method '{needed}'")
     bodies, states, padded = [], 0, False
@@ -216,6 +221,7 @@ def _traced(cls, name: str) -> tuple[str, int, bool]:
         padded = padded or padded_here
         bodies.append(lines)
     facts = [fact for fact in ("ordered", "unique", "fills") if getattr(cls, fact)]
+    facts += [] if cls.fixed is None else [f"fixed = {cls.fixed}"]
     head = f"lacis.kind @{name} arrays({', '.join(f'{n} : {a.text}' for n, a in arrays.items())})"
     head += f" facts({', '.join(facts)})" if facts else ""
     return "\n".join([head + " {", *bodies, "}"]), states, padded

@@ -12,10 +12,11 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
   let summary = "A level kind, written `@name` in formats.";
   let description = [{
-    `arrays` are what a level of the kind stores: an integer type (`ui8` and `ui16` have no sign), and how long it is: an
-    element `per parent`, `per position`, or as many of its `own` as it likes; `plus` says how many more. `facts` are
+    `arrays` are what a level of the kind stores: an integer type (`ui8`, `ui16` and `ui32` have no sign), and how long it is:
+    an element `per parent`, `per position`, or as many of its `own` as it likes; `plus` says how many more. `facts` are
     `ordered` (coordinates ascend within a fibre), `unique` (none occurs twice in one), and `fills` (a position may have a
-    coordinate and hold no entry, as in a stored block: the array `valid` says it).
+    coordinate and hold no entry, as in a stored block: the array `valid` says it), and `fixed = n` (each parent has n
+    positions, which lie one behind the other: there is no `bounds` then).
 
     A method is code without effects, on indices: arithmetic, `scf` loops, `lacis.field` and `lacis.level_size`. It ends
     with `lacis.answer`.
@@ -29,7 +30,7 @@ def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
     | `find` | parent, coordinate | the position of the coordinate, and whether it has one (i1) |
     | `owner` | position, number of parents | the last parent whose positions do not begin behind the position |
 
-    `bounds` and `coordinate` are there always; a pass that needs another one refuses a kind without it. `coordinate`
+    `coordinate` is there always, and `bounds` where the number of positions is not fixed; a pass that needs another one refuses a kind without it. `coordinate`
     takes states where there is `open`; then positions are walked in order.
     ```mlir
     lacis.kind @window arrays() facts(ordered, unique) {
@@ -48,7 +49,7 @@ def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$arrays, StrArrayAttr:$methods, UnitAttr:$ordered,
-                       UnitAttr:$unique, UnitAttr:$fills);
+                       UnitAttr:$unique, UnitAttr:$fills, OptionalAttr<I64Attr>:$fixed);
   let regions = (region VariadicRegion<SizedRegion<1>>:$bodies);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

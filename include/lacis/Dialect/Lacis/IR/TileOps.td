@@ -9,6 +9,9 @@ include "lacis/Dialect/Lacis/IR/LacisTypes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Lacis_IndexLike : AnyTypeOf<[Index, I32, I64]>;
+def Lacis_Pointer : Type<CPred<"::llvm::isa<::mlir::LLVM::LLVMPointerType>($_self)">, "a pointer">;
+/// What tiles are loaded from and stored to: a tensor, or, where levels were lowered, what it lies behind.
+def Lacis_MatrixType : AnyTypeOf<[AnyRankedTensor, Lacis_Pointer]>;
 
 def Lacis_Sizes : TypedArrayAttrBase<Lacis_SizeAttr, "sizes of rows and columns">;
 
@@ -120,7 +123,7 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
     the order of its values. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels are lowered the source is a
     pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
   }];
-  let arguments = (ins AnyType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
+  let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
   let assemblyFormat = [{
     $source `[` $indices `]` `to` $tile (`[` $place^ `:` type($place) `]`)? attr-dict
@@ -131,7 +134,7 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
 
 def Lacis_LoadRunOp : Lacis_Op<"load_run", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Starts to load `count` stored tiles that lie one after another in an execution layout.";
-  let arguments = (ins AnyType:$source, Lacis_IndexLike:$position, Lacis_IndexLike:$count, Lacis_TileType:$tile);
+  let arguments = (ins Lacis_MatrixType:$source, Lacis_IndexLike:$position, Lacis_IndexLike:$count, Lacis_TileType:$tile);
   let assemblyFormat = [{
     $source `at` $position `count` $count `to` $tile attr-dict
     `:` type($source) `,` type($position) `,` type($count) `to` qualified(type($tile))
@@ -268,7 +271,7 @@ def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
   let description = [{
     After the levels are lowered the vector is a pointer to `size` elements of `type`.
   }];
-  let arguments = (ins AnyType:$source, Lacis_IndexLike:$first, Optional<Lacis_IndexLike>:$size,
+  let arguments = (ins Lacis_MatrixType:$source, Lacis_IndexLike:$first, Optional<Lacis_IndexLike>:$size,
                        OptionalAttr<TypeAttr>:$type);
   let results = (outs Lacis_AccType:$acc);
   let assemblyFormat = [{
@@ -284,7 +287,7 @@ def Lacis_LoadAccOp : Lacis_Op<"load_acc", [MemoryEffects<[MemRead]>]> {
     Tile `place` of a workspace whose format ends in the rows and columns of the accumulator, which lie row by row; added
     to what `onto` holds. After the levels are lowered the workspace is a pointer.
   }];
-  let arguments = (ins AnyType:$source, Lacis_IndexLike:$place, Optional<Lacis_AccType>:$onto);
+  let arguments = (ins Lacis_MatrixType:$source, Lacis_IndexLike:$place, Optional<Lacis_AccType>:$onto);
   let results = (outs Lacis_AccType:$acc);
   let assemblyFormat = [{
     $source `at` $place attr-dict `:` type($source) `,` type($place) (`onto` $onto^ `:` qualified(type($onto)))?
@@ -296,7 +299,7 @@ def Lacis_LoadAccOp : Lacis_Op<"load_acc", [MemoryEffects<[MemRead]>]> {
 def Lacis_StoreAccOp : Lacis_Op<"store_acc", [MemoryEffects<[MemWrite]>]> {
   let summary = "An accumulator to a workspace that lies tile by tile: a part of a sum.";
   let description = [{ Tile `place`, as in `lacis.load_acc`. }];
-  let arguments = (ins Lacis_AccType:$acc, AnyType:$target, Lacis_IndexLike:$place);
+  let arguments = (ins Lacis_AccType:$acc, Lacis_MatrixType:$target, Lacis_IndexLike:$place);
   let assemblyFormat = [{
     $acc `to` $target `at` $place attr-dict `:` qualified(type($acc)) `to` type($target) `,` type($place)
   }];
@@ -310,7 +313,7 @@ def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
     0) where every stored value is an entry. With several `rows` the accumulator is as many groups of rows, each from
     its own; a group whose row is negative is not read.
   }];
-  let arguments = (ins AnyType:$bitmap, Variadic<Lacis_IndexLike>:$rows, Lacis_IndexLike:$column, Lacis_IndexLike:$size,
+  let arguments = (ins Lacis_MatrixType:$bitmap, Variadic<Lacis_IndexLike>:$rows, Lacis_IndexLike:$column, Lacis_IndexLike:$size,
                        I64Attr:$stride);
   let results = (outs Lacis_AccType:$acc);
   let assemblyFormat = [{
@@ -328,7 +331,7 @@ def Lacis_StoreTileOp : Lacis_Op<"store_tile", [AttrSizedOperandSegments, Memory
     when it has been stored. Of a list, tiles side by side, `from` one of them on.
     After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
   }];
-  let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$indices,
+  let arguments = (ins Lacis_AccType:$value, Lacis_MatrixType:$target, Variadic<Lacis_IndexLike>:$indices,
                        Optional<Lacis_TileType>:$through, Optional<Lacis_IndexLike>:$slot, UnitAttr:$transposed,
                        OptionalAttr<Lacis_Sizes>:$shape, OptionalAttr<TypeAttr>:$type);
   let assemblyFormat = [{
@@ -346,7 +349,7 @@ def Lacis_StoreBlocksOp : Lacis_Op<"store_blocks", [MemoryEffects<[MemRead, MemW
     Padding becomes 0. After the levels are lowered the tensor is a pointer and the slots are rows behind it: `shape`
     as in `lacis.load_tile`, `type` its elements.
   }];
-  let arguments = (ins Lacis_AccType:$value, AnyType:$target, Variadic<Lacis_IndexLike>:$slots,
+  let arguments = (ins Lacis_AccType:$value, Lacis_MatrixType:$target, Variadic<Lacis_IndexLike>:$slots,
                        OptionalAttr<Lacis_Sizes>:$shape, OptionalAttr<TypeAttr>:$type);
   let assemblyFormat = [{
     $value `to` $target `[` $slots `]` attr-dict `:` qualified(type($value)) `to` type($target) `[` type($slots) `]`

@@ -178,7 +178,7 @@ def Lacis_LinkKind : Lacis_ExtentAndCoordinate<"Link", "link",
 }
 
 def Lacis_UserKind : Lacis_ExtentAndCoordinate<"User", "kind",
-    ["getDefinition", "withFacts", "emitBounds", "hasOwner", "emitOwner"],
+    ["getDefinition", "withFacts", "getTrip", "emitBounds", "emitSlots", "hasOwner", "emitOwner"],
     ["isImplicit", "isOrdered", "isUnique", "isStateless", "emitCoordinate", "emitOpen", "emitNext", "canSeek",
      "emitSeek", "canFind", "emitFind"]> {
   let summary = "A kind that the user defines, by an operation `lacis.kind`; written `@k` in a format.";
