@@ -105,7 +105,7 @@ AGAIN = {
 @pytest.mark.parametrize("mine", AGAIN)
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
 def test_it_has_the_code_of_the_one_that_is_there(mine, target):
-    """At most two entries in each group of four, and nine in a row. A user's `//` and `>>` are of numbers with a sign."""
+    """At most two entries in a group of four, and nine in a row. A user's `//` and `>>` are of numbers with a sign."""
     w, (theirs, axis) = torch.zeros(16, 40), AGAIN[mine]
     for row, group in itertools.product(range(16), range(4)):
         w[row, 4 * group + torch.randperm(4)[: torch.randint(3, ())]] = 1.5

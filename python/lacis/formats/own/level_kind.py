@@ -20,10 +20,10 @@ _NAME = re.compile(r"[A-Za-z_]([A-Za-z0-9_]*[A-Za-z_])?")
 class array:
     """An array that a kind stores: `pos = lacis.array("i32", per="parent", plus=1)`.
 
-    `dtype` is "i8", "i16", "i32", "i64", or "u8", "u16" and "u32", which have no sign; "u32" is for words of bits, as a
-    kernel whose indices have 32 bits takes numbers from 2^31 on for negative ones. It has an element `per` "parent", per
-    "position", or as many of the kind's "own" as `place` makes; `plus=1` is one more. Inside of methods it is read by
-    `self.pos[index]`. Raises `FormatError`.
+    `dtype` is "i8", "i16", "i32", "i64", or "u8", "u16" and "u32", which have no sign; "u32" is for words of bits, as
+    a kernel whose indices have 32 bits takes numbers from 2^31 on for negative ones. It has an element `per` "parent",
+    per "position", or as many of the kind's "own" as `place` makes; `plus=1` is one more. Inside of methods it is read
+    by `self.pos[index]`. Raises `FormatError`.
     """
 
     dtype: str
