@@ -22,6 +22,27 @@ func.func @bitmap(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.leve
   return
 }
 
+// A coordinate is found by its bit, and by the bits below it.
+// CHECK-LABEL: func @find(
+// CHECK-SAME:    %[[PARENT:[^:]*]]: i32, %{{[^:]*}}: i32, %[[CRD:[^:]*]]: i32
+// CHECK:         %[[NUMBER:.*]] = arith.divui %[[CRD]]
+// CHECK:         %[[BIT:.*]] = arith.remui %[[CRD]]
+// CHECK:         %[[OWN:.*]] = "test.bits"
+// CHECK:         %[[MASK:.*]] = arith.shli %{{.*}}, %[[BIT]]
+// CHECK:         %[[HAS:.*]] = arith.andi %[[OWN]], %[[MASK]]
+// CHECK:         %[[IS:.*]] = arith.cmpi ne, %[[HAS]]
+// CHECK:         %[[LO:.*]] = "test.pos"(%[[PARENT]])
+// CHECK:         %[[BEFORE:.*]] = scf.for {{.*}} to %[[NUMBER]] {{.*}} iter_args(%{{.*}} = %[[LO]])
+// CHECK:           math.ctpop
+// CHECK:         %[[LAST:.*]] = arith.subi %[[MASK]]
+// CHECK:         %[[BELOW:.*]] = arith.andi %[[OWN]], %[[LAST]]
+// CHECK:         %[[COUNT:.*]] = math.ctpop %[[BELOW]]
+// CHECK:         %[[AT:.*]] = arith.addi %[[BEFORE]], %[[COUNT]]
+// CHECK:         "test.find"(%[[AT]], %[[IS]])
+func.func @find(%parent: i32, %parents: i32, %crd: i32) attributes {lacis.level = #lacis.level<d0 : var*bitmap>} {
+  return
+}
+
 // Where a fibre has room for a number of entries, the bits say how many there are.
 // CHECK-LABEL: func @room(
 // CHECK:         %[[VALID:.*]] = arith.cmpi ne

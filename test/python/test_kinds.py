@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Level kinds beyond the first ones: packed, read, validated, multiplied and differentiated, against float64 dense."""
 
+import types
+
 import expressions
 import lacis
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from lacis.errors import DataError, FormatError
 from lacis.formats import Format
 from lacis.packing import PackedTensor, pack
+from lacis.runtime.check_kind import _check_search as check_search
 from strategies import mostly_long, sparse, tensors
 
 KINDS = {
@@ -107,6 +110,15 @@ def test_words_of_a_bitmap(size):
     assert bits[0].tolist() == [0] * words and int(bits[2, 0]) == 1
     assert int(bits[1, -1]) & 0xFFFFFFFF == 1 << (size - 1) % 32
     assert packed.storage["pos1"].tolist() == [0, 0, 1, 2] and torch.equal(packed.to_dense(), w)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["bitmap", "bitmap with room", "bitmap of all"])
+def test_a_bit_finds_its_position(name):
+    """Every coordinate of every row is looked for: the values there, and 0 where no bit is set."""
+    for size, density in ((35, 0.4), (40, 1.0), (32, 0.1), (33, 0.0)):
+        w = sparse(9, size, density=density, dtype=torch.float64)
+        check_search(types.SimpleNamespace(_symbol=name), "find", pack(w, KINDS[name]), w, "cpu")
 
 
 def test_bit_31_under_indices_of_64_bits():

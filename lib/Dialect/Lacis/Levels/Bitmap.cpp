@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Bitmap coordinate: one bit for each coordinate of the fibre, in words of 32 bits.
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
 #include "lacis/Dialect/Lacis/Levels/Levels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,13 +45,16 @@ bool BitmapCoordinateAttr::isPadded() const { return getPad(); }
 
 bool BitmapCoordinateAttr::isStateless() const { return false; }
 
-/// The number of the next word, the coordinate of its first bit less 32, and the bits that are left of the word before.
-SmallVector<Value> BitmapCoordinateAttr::emitOpen(LevelBuilder &level, Value parent, Value) const {
+static Value firstWord(LevelBuilder &level, Value parent) {
   OpBuilder &b = level.b;
   Value last = arith::AddIOp::create(b, level.loc, level.size(), level.constant(kWord - 1));
   Value words = arith::DivUIOp::create(b, level.loc, last, level.constant(kWord));
-  Value first = arith::MulIOp::create(b, level.loc, parent, words);
-  return {first, level.constant(-kWord), level.constant(0)};
+  return arith::MulIOp::create(b, level.loc, parent, words);
+}
+
+/// The number of the next word, the coordinate of its first bit less 32, and the bits that are left of the word before.
+SmallVector<Value> BitmapCoordinateAttr::emitOpen(LevelBuilder &level, Value parent, Value) const {
+  return {firstWord(level, parent), level.constant(-kWord), level.constant(0)};
 }
 
 /// Goes on to the next word that has a bit; the lowest bit is the coordinate.
@@ -77,6 +81,34 @@ Coordinate BitmapCoordinateAttr::emitNext(LevelBuilder &level, Value, Value, Val
   Value rest = arith::AndIOp::create(level.b, loc, bits, below);
   Value valid = getPad() ? arith::CmpIOp::create(level.b, loc, arith::CmpIPredicate::ne, bits, zero) : Value();
   return {crd, valid, {found.getResult(0), base, rest}};
+}
+
+bool BitmapCoordinateAttr::canFind() const { return true; }
+
+/// Where not every coordinate has a position, as many lie before it as bits are set below its own.
+std::pair<Value, Value> BitmapCoordinateAttr::emitFind(LevelBuilder &level, Value parent, Value crd) const {
+  OpBuilder &b = level.b;
+  Location loc = level.loc;
+  Value zero = level.constant(0), one = level.constant(1), word = level.constant(kWord);
+  Value first = firstWord(level, parent);
+  Value number = arith::DivUIOp::create(b, loc, crd, word), bit = arith::RemUIOp::create(b, loc, crd, word);
+  Value own = level.load("bits", arith::AddIOp::create(b, loc, first, number));
+  Value mask = arith::ShLIOp::create(b, loc, one, bit);
+  Value isSet = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, arith::AndIOp::create(b, loc, own, mask), zero);
+  ExtentInterface extent = level.getLevel().getExtent();
+  if (extent.coversDomain())
+    return {extent.emitLocate(level, parent, crd), isSet};
+  auto addBits = [&](Value count, Value bits) -> Value {
+    return arith::AddIOp::create(b, loc, count, math::CtPopOp::create(b, loc, bits));
+  };
+  auto addWord = [&](OpBuilder &, Location, Value n, ValueRange count) {
+    Value whole = level.load("bits", arith::AddIOp::create(b, loc, first, n));
+    scf::YieldOp::create(b, loc, addBits(count[0], whole));
+  };
+  Value lo = extent.emitBounds(level, parent).first;
+  auto before = scf::ForOp::create(b, loc, zero, number, one, lo, addWord);
+  Value below = arith::SubIOp::create(b, loc, mask, one);
+  return {addBits(before.getResult(0), arith::AndIOp::create(b, loc, own, below)), isSet};
 }
 
 Value BitmapCoordinateAttr::emitPresence(LevelBuilder &level, Value parent) const { return level.load("bits", parent); }

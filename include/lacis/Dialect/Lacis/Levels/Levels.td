@@ -114,7 +114,8 @@ def Lacis_StoredCoordinate : Lacis_Coordinate<"Stored", "crd",
 }
 
 def Lacis_BitmapCoordinate : Lacis_Coordinate<"Bitmap", "bitmap",
-    ["verifyUnder", "getBuffers", "hasCode", "isPadded", "isStateless", "emitOpen", "emitNext", "emitPresence"]> {
+    ["verifyUnder", "getBuffers", "hasCode", "isPadded", "isStateless", "emitOpen", "emitNext", "canFind", "emitFind",
+     "emitPresence"]> {
   let summary = "One bit for each coordinate of the fibre, in `bits`.";
   let description = [{
     A fibre has as many 32-bit words as its coordinates need, 32 at the most. `pad`, that positions behind the entries
