@@ -64,6 +64,12 @@ class TiedTable(nn.Module):
             lambda h: (h.set_format(lacis.Csr), h.grad.set_format(ROWS)),
             r"its weight is packed \(set_format\(Csr\)\)",
         ),
+        (
+            lambda: nn.Embedding(6, 4),
+            "0.weight",
+            lambda h: h.grad.sparsify(lacis.Magnitude(0.5)).set_format(ROWS),
+            "rows that torch makes have no sparsify; leave it out",
+        ),
         (TiedTable, "0.emb.weight", lambda h: h.grad.set_format(ROWS), r"'0.head' \(Linear\) reads the table too"),
         (
             lambda: nn.Embedding(6, 4, scale_grad_by_freq=True),

@@ -25,6 +25,9 @@ class RowGradient:
             self._refuse(f"its weight is packed ({site.steps[0].describe()}), and so has a gradient of its entries")
         if site.gradient_format != ROWS:
             self._refuse(f"a table has its gradient in rows, each whole: take '{ROWS}', not '{site.gradient_format}'")
+        for step in site.gradients["values"]:
+            if step.mnemonic != "set_format":
+                self._refuse(f"rows that torch makes have no {step.mnemonic}; leave it out")
         for owner, module in self._modules.items():
             if not isinstance(module, _TABLES):
                 kind = type(module).__name__

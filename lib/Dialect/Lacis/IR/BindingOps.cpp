@@ -74,7 +74,8 @@ LogicalResult BindingOp::verifyRegions() {
   if (getSame() && *getSame() >= getNumAxes())
     return emitOpError("has as many coordinates as axis ") << *getSame() << ", of " << getNumAxes();
   WalkResult pure = getInverse().walk([&](Operation *op) -> WalkResult {
-    if ((isa<AnswerOp>(op) || isArithmetic(op)) && llvm::all_of(op->getResultTypes(), [](Type type) { return type.isIntOrIndex(); }))
+    auto isNumber = [](Type type) { return type.isIntOrIndex(); };
+    if ((isa<AnswerOp>(op) || isArithmetic(op)) && llvm::all_of(op->getResultTypes(), isNumber))
       return success();
     return op->emitError("'") << op->getName() << "' has no place in a binding: it is integer arithmetic and 'scf' loops";
   });

@@ -171,8 +171,8 @@ static LogicalResult verifyArray(KindOp kind, Attribute attr) {
   if (!name || !type || !per || !plus)
     return kind.emitOpError("an array is a record of name, type, per and plus; got ") << attr;
   auto element = dyn_cast<IntegerType>(type.getValue());
-  bool isKnown = element && (element.isSignless() ? llvm::is_contained({8u, 16u, 32u, 64u}, element.getWidth())
-                                                  : element.isUnsigned() && llvm::is_contained({8u, 16u, 32u}, element.getWidth()));
+  bool isKnown = element && llvm::is_contained({8u, 16u, 32u, 64u}, element.getWidth());
+  isKnown &= element && (element.isSignless() || (element.isUnsigned() && element.getWidth() < 64));
   if (!isKnown)
     return kind.emitOpError("array '") << name.getValue() << "' cannot be " << type.getValue()
                                        << ": use i8, i16, i32, i64, ui8, ui16 or ui32";

@@ -30,8 +30,8 @@ def Lacis_KindOp : Lacis_Op<"kind", [Symbol, IsolatedFromAbove]> {
     | `find` | parent, coordinate | the position of the coordinate, and whether it has one (i1) |
     | `owner` | position, number of parents | the last parent whose positions do not begin behind the position |
 
-    `coordinate` is there always, and `bounds` where the number of positions is not fixed; a pass that needs another one refuses a kind without it. `coordinate`
-    takes states where there is `open`; then positions are walked in order.
+    `coordinate` is there always, and `bounds` where the number of positions is not fixed; a pass that needs another one
+    refuses a kind without it. `coordinate` takes states where there is `open`; then positions are walked in order.
     ```mlir
     lacis.kind @window arrays() facts(ordered, unique) {
       bounds(%parent) {

@@ -120,8 +120,8 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
   let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
   let description = [{
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
-    the order of its values. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels are lowered the source is a
-    pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
+    the order of its values. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the
+    levels are lowered the source is a pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
@@ -313,8 +313,8 @@ def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
     0) where every stored value is an entry. With several `rows` the accumulator is as many groups of rows, each from
     its own; a group whose row is negative is not read.
   }];
-  let arguments = (ins Lacis_MatrixType:$bitmap, Variadic<Lacis_IndexLike>:$rows, Lacis_IndexLike:$column, Lacis_IndexLike:$size,
-                       I64Attr:$stride);
+  let arguments = (ins Lacis_MatrixType:$bitmap, Variadic<Lacis_IndexLike>:$rows, Lacis_IndexLike:$column,
+                       Lacis_IndexLike:$size, I64Attr:$stride);
   let results = (outs Lacis_AccType:$acc);
   let assemblyFormat = [{
     $bitmap `[` $rows `]` `from` $column `of` $size `stride` $stride attr-dict
