@@ -112,17 +112,25 @@ static bool isCaptured(const at::Device &device) {
   return !present || !ask || present(device.index(), &stream) || ask(stream, &answer) || answer;
 }
 
+/// What a backward pass must know of its forward pass.
+struct Call : torch::CustomClassHolder {
+  std::shared_ptr<const Layer> layer;
+  at::Tensor owner; // not saved as a tensor is: hooks would put another in its place
+  int64_t revision = 0;
+  std::vector<int64_t> sizes, pattern, copies;
+};
+
 /// `lacis::recorded`. It saves the input, where values need a gradient, and the values, where the input needs one. The
 /// graph keeps `owner` alive, an empty tensor whose Python object holds what is bound.
 struct LayerCall : torch::autograd::Function<LayerCall> {
   static at::Tensor forward(AutogradContext *ctx, const at::Tensor &input, at::TensorList trained,
-                            const at::Tensor &owner, int64_t number, int64_t call, int64_t revision);
+                            c10::intrusive_ptr<Call> made, int64_t call);
   static variable_list backward(AutogradContext *ctx, variable_list gradients);
 };
 
 at::Tensor LayerCall::forward(AutogradContext *ctx, const at::Tensor &input, at::TensorList trained,
-                              const at::Tensor &owner, int64_t number, int64_t call, int64_t revision) {
-  std::shared_ptr<const Layer> layer = layers().find(number);
+                              c10::intrusive_ptr<Call> made, int64_t call) {
+  const Layer *layer = made->layer.get();
   at::Tensor output = runBound(input, call);
   bool ofValues = false;
   for (int64_t n = 0; n < layer->numValues; ++n)
@@ -131,17 +139,17 @@ at::Tensor LayerCall::forward(AutogradContext *ctx, const at::Tensor &input, at:
   if (input.requires_grad())
     saved.insert(saved.end(), trained.begin(), trained.begin() + layer->numValues);
   ctx->save_for_backward(std::move(saved));
-  ctx->saved_data["owner"] = owner; // not saved as a tensor is: hooks would put another in its place
-  ctx->saved_data["layer"] = number;
-  ctx->saved_data["revision"] = revision;
-  ctx->saved_data["sizes"] = input.sizes();
-  ctx->saved_data["pattern"] = patternOf(*layer);
-  ctx->saved_data["copies"] = copiesOf(*layer);
+  made->sizes = input.sizes().vec();
+  made->pattern = patternOf(*layer);
+  made->copies = copiesOf(*layer);
+  ctx->saved_data["call"] = c10::IValue::make_capsule(std::move(made));
   return output;
 }
 
 /// A product's gradient with all dimensions but the last `tail` taken as one.
 static at::Tensor rowsOf(const at::Tensor &grad, int64_t tail) {
+  if (grad.dim() == tail + 1)
+    return grad;
   std::vector<int64_t> sizes = {1};
   for (int64_t d = 0; d < grad.dim(); ++d) {
     if (d < grad.dim() - tail)
@@ -173,7 +181,8 @@ static variable_list gradientsOf(const Layer &layer, AutogradContext *ctx, const
 }
 
 /// The first `count` gradients by the way that may be differentiated again, and says what is wrong.
-static variable_list otherwise(AutogradContext *ctx, const variable_list &saved, const at::Tensor &grad, size_t count) {
+static variable_list otherwise(AutogradContext *ctx, const Call &call, const variable_list &saved, const at::Tensor &grad,
+                               size_t count) {
   static const auto run = find<std::vector<at::Tensor>(const at::Tensor &, const std::optional<at::Tensor> &,
                                                        at::TensorList, const at::Tensor &, at::IntArrayRef,
                                                        at::IntArrayRef, int64_t)>("lacis::recorded", "otherwise");
@@ -184,10 +193,8 @@ static variable_list otherwise(AutogradContext *ctx, const variable_list &saved,
   std::optional<at::Tensor> input;
   if (saved[0].defined())
     input = saved[0];
-  std::vector<int64_t> sizes = ctx->saved_data["sizes"].toIntVector();
   at::TensorList values(saved.data() + 1, saved.size() - 1);
-  std::vector<at::Tensor> made = run.call(ctx->saved_data["owner"].toTensor(), input, values, grad, sizes, asked,
-                                          ctx->saved_data["revision"].toInt());
+  std::vector<at::Tensor> made = run.call(call.owner, input, values, grad, call.sizes, asked, call.revision);
   variable_list found(count);
   for (size_t n = 0; n < asked.size(); ++n)
     found[size_t(asked[n])] = made[n];
@@ -195,12 +202,13 @@ static variable_list otherwise(AutogradContext *ctx, const variable_list &saved,
 }
 
 variable_list LayerCall::backward(AutogradContext *ctx, variable_list gradients) {
-  std::shared_ptr<const Layer> layer = layers().find(ctx->saved_data["layer"].toInt());
+  auto call = c10::static_intrusive_pointer_cast<Call>(ctx->saved_data["call"].toCapsule());
+  const Layer *layer = call->layer.get();
   const at::Tensor &grad = gradients[0];
   bool quick = !at::GradMode::is_enabled() && !(layer->hasCopies && isCaptured(grad.device())) &&
-               copiesOf(*layer) == ctx->saved_data["copies"].toIntVector();
-  if (patternOf(*layer) != ctx->saved_data["pattern"].toIntVector()) {
-    otherwise(ctx, {at::Tensor()}, grad, 0); // refuses another pattern, before torch finds its values written in place
+               copiesOf(*layer) == call->copies;
+  if (patternOf(*layer) != call->pattern) {
+    otherwise(ctx, *call, {at::Tensor()}, grad, 0); // refuses another pattern, before torch finds its values written in place
     quick = false;
   }
   variable_list saved = ctx->get_saved_variables();
@@ -215,15 +223,18 @@ variable_list LayerCall::backward(AutogradContext *ctx, variable_list gradients)
     }
   }
   if (!quick)
-    found = otherwise(ctx, saved, grad, 1 + layer->trained.size());
-  found.resize(found.size() + 4); // of the owner and three numbers
+    found = otherwise(ctx, *call, saved, grad, 1 + layer->trained.size());
+  found.resize(found.size() + 2); // of what was made, and a number
   return found;
 }
 
 static at::Tensor recorded(const at::Tensor &input, const at::Tensor &owner, int64_t number, int64_t call,
                            int64_t revision) {
-  std::shared_ptr<const Layer> layer = layers().find(number);
-  return LayerCall::apply(input, at::TensorList(layer->trained), owner, number, call, revision);
+  auto made = c10::make_intrusive<Call>();
+  made->layer = layers().find(number);
+  made->owner = owner;
+  made->revision = revision;
+  return LayerCall::apply(input, at::TensorList(made->layer->trained), made, call);
 }
 
 static int64_t record(at::TensorList trained, at::TensorList counted, const at::Tensor &graphs, int64_t ofInput,
