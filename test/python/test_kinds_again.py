@@ -66,6 +66,48 @@ def places(fibre, width):
 
 
 @lacis.kind
+class MyLoose(lacis.LevelKind):
+    """`var2*crd`, written again."""
+
+    lo = lacis.array("i32", per="parent")
+    hi = lacis.array("i32", per="parent")
+    crd = lacis.array("i32", per="position")
+    gaps = True
+
+    def bounds(self, at):
+        return self.lo[at.parent], self.hi[at.parent]
+
+    def coordinate(self, at, lo, pos):
+        return self.crd[pos]
+
+    def place(self, fibre):
+        starts, count = fibre.starts(), fibre.first.numel()
+        arrays = {"lo": starts[:-1], "hi": starts[1:], "crd": fibre.crd[fibre.first]}
+        return lacis.Placed(fibre.ends - 1, count, (count,), arrays)
+
+
+@lacis.kind
+class MyRagged(lacis.LevelKind):
+    """`ragged`, written again."""
+
+    pos = lacis.array("i32", per="parent", plus=1)
+    fills = True
+
+    def bounds(self, at):
+        behind = at.parent + 1
+        return self.pos[at.parent], self.pos[behind]
+
+    def coordinate(self, at, lo, pos):
+        return pos - lo
+
+    def place(self, fibre):
+        length = torch.zeros(fibre.parents, dtype=torch.int64, device=fibre.crd.device)
+        length = length.scatter_reduce(0, fibre.parent, fibre.crd + 1, "amax")
+        pos = torch.cat([length.new_zeros(1), torch.cumsum(length, 0)])
+        return lacis.Placed(pos[fibre.parent] + fibre.crd, int(pos[-1]), (int(pos[-1]),), {"pos": pos})
+
+
+@lacis.kind
 class MyBitmap(lacis.LevelKind):
     """`var*bitmap`, written again."""
 
@@ -97,6 +139,8 @@ AGAIN = {
     "@my_csr": ("compressed", "j"),
     "@my_delta": ("var*delta<8>", "j"),
     "@my_ell": ("packed<9>", "j"),
+    "@my_loose": ("var2*crd", "j"),
+    "@my_ragged": ("ragged", "j"),
     "@my_code": ("structured<2>", "j floordiv 4 : dense, j mod 4"),
 }
 
