@@ -9,13 +9,13 @@ import torch
 import lacis
 
 
-def trained(sparsity=0.8):
+def trained(sparsity=0.8, format=lacis.Csr):
     """A model with one CSR weight of 64×48, and the dense one, both after a backward pass."""
     torch.manual_seed(0)
     dense = torch.nn.Sequential(torch.nn.Linear(48, 64))
     model = copy.deepcopy(dense)
     s = lacis.create_schedule(model, target="cpu")
-    s["0.weight"].sparsify(lacis.Magnitude(sparsity)).set_format(lacis.Csr)
+    s["0.weight"].sparsify(lacis.Magnitude(sparsity)).set_format(format)
     model = s.build()
     dense[0].weight.data = model[0].weight.packed().to_dense()
     backward(model, dense)
@@ -47,6 +47,16 @@ def test_a_weight_is_trained_beside_three_arrays_of_its_entries():
     small = 4 * (64 + 1 + 48 + 1 + 2 + 64)  # where rows and columns begin, and the bias
     assert stored == 5 * 4 * entries + small
     assert weight.derived_bytes == 3 * 4 * entries + 4 * (48 + 1 + 2)
+
+
+@pytest.mark.long
+def test_narrow_coordinates_are_shared_too():
+    """In two bytes each; rows, and rows and links in the order of columns, have four."""
+    model, dense = trained(format=lacis.Format.parse("(i, j) -> (i : dense, j : compressed<crd=i16>)"))
+    weight, entries = model[0].weight, model[0].weight.packed().nnz
+    kept = {name: tensor.dtype for name, tensor in weight.named_buffers() if tensor.numel() == entries}
+    assert len(kept) == 4 and kept["crd1"] == torch.int16 and weight.derived_bytes == 3 * 4 * entries + 4 * (48 + 1 + 2)
+    backward(model, dense)
 
 
 @pytest.mark.long

@@ -41,15 +41,24 @@ def companion(format: Format, leading_axes) -> Format | None:
     if not rest:
         return None
     levels = [*format.batch, *(Level((Digit(axis, finest[axis]),), Full(), Implicit()) for axis in lead)]
-    pos, crd = _widths(format)
-    digits = [Digit(axis, finest[axis]) for axis in rest]
-    levels.append(Level((digits[0],), Var(pos=pos), Stored(unique=False, crd=crd)))
-    levels.extend(Level((digit,), One(), Stored(crd=crd)) for digit in digits[1:])
+    pos, digits = _width(format), [Digit(axis, finest[axis]) for axis in rest]
+    levels.append(Level((digits[0],), Var(pos=pos), Stored(unique=False, crd=_coordinate_width(format, digits[0]))))
+    levels.extend(Level((digit,), One(), Stored(crd=_coordinate_width(format, digit))) for digit in digits[1:])
     levels.append(Level((), Link(pos), Link(pos)))
     return Format.of(levels + list(format.levels[len(format.prefix) :]), axes=format.axes)
 
 
-def _widths(format: Format) -> tuple[str, str]:
+def _coordinate_width(format: Format, digit: Digit) -> str:
+    """That in which the format itself stores the coordinates, so that the two can share an array."""
+    found = (
+        level.coordinate.crd
+        for level in format.prefix
+        if level.digits == (digit,) and isinstance(level.coordinate, Stored)
+    )
+    return "i64" if _width(format) == "i64" else next(found, "i32")
+
+
+def _width(format: Format) -> str:
     """i64 when any array of the format is."""
     wide = any(
         getattr(kind, field.name) == "i64"
@@ -57,4 +66,4 @@ def _widths(format: Format) -> tuple[str, str]:
         for kind in (level.extent, level.coordinate)
         for field in dataclasses.fields(kind)
     )
-    return ("i64", "i64") if wide else ("i32", "i32")
+    return "i64" if wide else "i32"

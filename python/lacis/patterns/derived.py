@@ -11,7 +11,7 @@ from ..errors import FormatError
 from ..formats import Format
 from .announce import announce
 from .place import fused_keys, place, sort_entries
-from .structure import Structure
+from .structure import Structure, dtype_of
 
 
 def companion_arrays(structure: Structure, format: Format | str, least: int = 0) -> dict[str, torch.Tensor]:
@@ -54,8 +54,7 @@ def companion_arrays(structure: Structure, format: Format | str, least: int = 0)
         kept = (torch.bincount(row) >= least)[row]
         link, axes = link[kept], [axis[kept] for axis in axes]
     placed = place(format, structure.shape, sort_entries(format, structure.shape, axes, link))
-    wide = any(t.dtype == torch.int64 for t in structure.buffers.values()) or placed.largest >= 2**31
-    return {name: t.to(torch.int64 if wide else torch.int32) for name, t in placed.buffers.items()}
+    return _typed(structure, format, placed.buffers, placed.largest)
 
 
 def companion_waits(structure: Structure, text: str) -> bool:
@@ -117,9 +116,15 @@ def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     if _is_linked(format):
         buffers[f"link{len(levels)}"] = order
     largest = max([*shape, *sizes, parents, structure.slots * math.prod(format.tile)])
-    wide = any(t.dtype == torch.int64 for t in structure.buffers.values()) or largest >= 2**31
-    made = {name: t.to(torch.int64 if wide else torch.int32) for name, t in buffers.items()}
+    made = _typed(structure, format, buffers, largest)
     return {**made, **(_shared(structure, levels, made) if own else {})}
+
+
+def _typed(structure: Structure, format: Format, buffers, largest: int) -> dict[str, torch.Tensor]:
+    """The arrays in int64 where the structure has that, or numbers need it; else as narrow as the format says."""
+    if largest >= 2**31 or any(t.dtype == torch.int64 for t in structure.buffers.values()):
+        return {name: t.to(torch.int64) for name, t in buffers.items()}
+    return {name: t.to(dtype_of(format, name)) for name, t in buffers.items()}
 
 
 def _shared(structure: Structure, levels, made) -> dict[str, torch.Tensor]:

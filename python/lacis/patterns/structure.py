@@ -280,6 +280,11 @@ def asked_width(format: Format, name: str) -> str | None:
     return level.extent.width_of(stem) or level.coordinate.width_of(stem)
 
 
+def dtype_of(format: Format, name: str) -> torch.dtype:
+    """That of an array of the format, int32 where it says nothing."""
+    return _INTEGERS[asked_width(format, name) or "i32"]
+
+
 def with_widths(format: Format, widths) -> Format:
     """The format with the integer types `widths` (array name to 'i32', 'i64', ...) in its text."""
     levels = []

@@ -72,6 +72,18 @@ static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numA
   return finest;
 }
 
+/// The width in which a companion stores coordinates: that in which the format does, so that the two can share an array.
+static IntegerType coordinateType(FormatAttr format, const Digit &digit) {
+  IntegerType index = format.getIndexType();
+  if (index.isInteger(64))
+    return index;
+  for (LevelAttr level : format.getPatternLevels())
+    if (level.getDigits() == ArrayRef(digit) && level.getCoordinate().isStored())
+      for (const BufferSpec &buffer : level.getCoordinate().getBuffers())
+        return cast<IntegerType>(buffer.elementType);
+  return index;
+}
+
 FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
   ArrayRef<LevelAttr> batch = getLevels().take_front(getNumBatchLevels());
   SmallVector<Digit> finest = finestDigits(getPatternLevels().drop_back(getNumTileLevels()), getAxes().size());
@@ -98,11 +110,11 @@ FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
   KindArguments arguments(getContext());
   arguments.addFlag("unique", false, true);
   arguments.addWidth("pos", getIndexType());
-  arguments.addWidth("crd", getIndexType());
+  arguments.addWidth("crd", coordinateType(*this, rest.front()));
   levels.push_back(LevelAttr::getByName(getContext(), rest.front(), "var", "crd", arguments));
   for (const Digit &digit : llvm::drop_begin(rest)) {
     KindArguments stored(getContext());
-    stored.addWidth("crd", getIndexType());
+    stored.addWidth("crd", coordinateType(*this, digit));
     levels.push_back(LevelAttr::getByName(getContext(), digit, "one", "crd", stored));
   }
   KindArguments link(getContext());
