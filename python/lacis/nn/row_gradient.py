@@ -19,7 +19,8 @@ class RowGradient:
 
     def __init__(self, model, site):
         self.name, self._location = f"{site.name}.grad", site.gradients["values"][0].location
-        self._modules = {name.rpartition(".")[0]: model.get_submodule(name.rpartition(".")[0]) for name in site.names}
+        owners = [name.rpartition(".")[0] for name in site.names]
+        self._modules = {owner: model.get_submodule(owner) for owner in owners}
         self._before: dict[str, bool] = {}
         if site.steps:
             self._refuse(f"its weight is packed ({site.steps[0].describe()}), and so has a gradient of its entries")

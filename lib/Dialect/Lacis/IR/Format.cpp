@@ -75,13 +75,13 @@ static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numA
 /// The width in which a companion stores coordinates: that in which the format does, so that the two can share an array.
 static IntegerType coordinateType(FormatAttr format, const Digit &digit) {
   IntegerType index = format.getIndexType();
-  if (index.isInteger(64))
+  auto stores = [&](LevelAttr level) {
+    return level.getDigits() == ArrayRef(digit) && level.getCoordinate().isStored();
+  };
+  const auto *own = llvm::find_if(format.getPatternLevels(), stores);
+  if (index.isInteger(64) || own == format.getPatternLevels().end())
     return index;
-  for (LevelAttr level : format.getPatternLevels())
-    if (level.getDigits() == ArrayRef(digit) && level.getCoordinate().isStored())
-      for (const BufferSpec &buffer : level.getCoordinate().getBuffers())
-        return cast<IntegerType>(buffer.elementType);
-  return index;
+  return cast<IntegerType>(own->getCoordinate().getBuffers().front().elementType);
 }
 
 FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {
