@@ -39,8 +39,12 @@ class BlockMagnitude(BlockSparsifier):
     def mask(self, tensor):
         block = self.known_block(tensor)
         grid = [-(-size // b) for size, b in zip(tensor.shape, block)]
-        scores = [self._norms(tensor[part], block) for part in slabs(tensor.shape, block[0])]
-        keys = magnitudes(torch.cat(scores) if scores else torch.zeros(grid))
+        scores, last = torch.empty(math.prod(grid), dtype=torch.float64, device=tensor.device), 0
+        for part in slabs(tensor.shape, block[0]):  # small tensors of each would keep the memory of slabs apart
+            norms = self._norms(tensor[part], block)
+            first, last = last, last + norms.numel()
+            scores[first:last] = norms.reshape(-1)
+        keys = magnitudes(scores)
         kept = keep_largest(keys, keep_count(keys.numel, self.sparsity))
         return spread(kept.reshape(grid), block, tensor.shape)
 
