@@ -43,7 +43,7 @@ class Layout:
 
 
 # At 50 and 75 % a stage of all 24 slabs is better than more stages of 12.
-WIDE = (("ring<5", "ring<3"), ("12x64x16", "24x64x16"), ("capacity 12", "capacity 24"))
+WIDE = (("ring<5", "ring<3"), ("12x64x16", "24x64x16"), ("capacity = 12", "capacity = 24"))
 BLOCK128 = Layout("block128", 128, 256, (128, 128), 0.6, step=128)
 BLOCK64 = Layout("block64", 64, 256, (64, 64), 0.6)
 BLOCK16 = Layout("block16", 16, 128, (64, 16), 0.8)
@@ -64,30 +64,26 @@ class Layer:
         )
         self.shape, self.packed, arrays = weight.shape, packed, {**packed.pattern.tensors, "values": packed.values}
         self.storage = [arrays[name] for name in self.kernel.storage]
-        derived = self._derive(layout, packed, tokens, {d.rule: d.format for d in self.kernel.derived})
-        self.storage += [derived[d.rule][d.name] for d in self.kernel.derived]
+        made = self._derive(layout, packed, tokens, dict.fromkeys(d.step for d in self.kernel.derived))
+        self.storage += [made[d.step][d.name] for d in self.kernel.derived]
 
-    def _derive(self, layout, packed, tokens, formats):
-        """The arrays of each rule that the kernel names, by rule and name."""
+    def _derive(self, layout, packed, tokens, steps):
+        """The arrays of each step that the kernel names, by step and name."""
         made, arrays = {}, packed.pattern.parts[""].buffers
-        for rule, format in sorted(formats.items(), key=lambda item: "balance" in item[0]):  # what is balanced first
-            words = rule.split()
-            options = dict(zip(words[1::2], map(int, words[2::2])))
-            if not rule:
-                made[rule] = arrays = companion_arrays(packed.pattern.parts[""], _bare(format))
-            elif "positions" in options:
-                made[rule] = self._shares(layout, packed.pattern.parts[""], options["positions"])
-            elif words[0] == "regroup":
+        for step in sorted(steps, key=lambda step: step.function.endswith("schedule")):  # what is balanced first
+            given = step.given
+            if step.function == "index":
+                made[step] = arrays = companion_arrays(packed.pattern.parts[""], given["format"])
+            elif step.function == "segment_schedule":
+                made[step] = self._shares(layout, packed.pattern.parts[""], given["length"])
+            elif step.function == "layout":
                 reorder = any(d.name == "origin" for d in self.kernel.derived)
                 grouped = regroup(
-                    packed.pattern.parts[""],
-                    _bare(format),
-                    capacity=options.get("capacity"),
-                    reorder=reorder,
+                    packed.pattern.parts[""], given["format"], capacity=given.get("capacity"), reorder=reorder
                 )
-                made[rule] = arrays = dict(grouped.arrays)
-                if any(d.name == "values" and d.rule == rule for d in self.kernel.derived):
-                    made[rule]["values"] = grouped.values(packed.values, options.get("lines", 0))
+                made[step] = arrays = dict(grouped.arrays)
+                if any(d.name == "values" and d.step == step for d in self.kernel.derived):
+                    made[step]["values"] = grouped.values(packed.values, step.line)
             else:
                 rows, columns = layout.tile
                 cost = panel_cost(
@@ -95,12 +91,12 @@ class Layer:
                     tile_bytes=rows * columns * 2,
                     step_bytes=layout.tokens * layout.step * 2,
                     cycles=columns / 16 * layout.tokens / 2,
-                    fixed=layout.fixed,
+                    cost=given["cost"]._replace(panel=round(layout.fixed * 1e3)),
                 )
-                made[rule] = work_lists(
+                made[step] = work_lists(
                     cost,
-                    -(-tokens // options["by"]),
-                    raster=options["raster"],
+                    -(-tokens // given["columns"]),
+                    raster=given["swizzle_group"],
                     workers=processors(packed.device),
                 )
         return made
@@ -118,10 +114,6 @@ class Layer:
         if len(operands) == 2:
             shape = list(self.packed.values.shape)
         return self.kernel(list(operands), self.storage, shape, list(self.shape))
-
-
-def _bare(format: str) -> str:
-    return format.removeprefix("#lacis.format<").removesuffix(">")
 
 
 def processors(device: torch.device) -> int:

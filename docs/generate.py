@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated pages: passes.md and operations.md from the declarations, api.md from the docstrings, and the
-table of knobs.md from lacis.knobs."""
+"""Writes the generated pages: passes.md and operations.md from the declarations, api.md from the docstrings, the table
+of knobs.md from lacis.knobs; and beside the functions of derived arrays what the compiler says of them."""
 
 import pathlib
 import re
 import shutil
 import subprocess
 
+import derived
 import reference
 
 from lacis import knobs
@@ -38,6 +39,7 @@ def main() -> None:
     (ROOT / "docs/passes.md").write_text(HEAD.format("Passes", passes))
     (ROOT / "docs/operations.md").write_text(HEAD.format("Operations", operations))
     (ROOT / "docs/api.md").write_text(reference.page())
+    (ROOT / "python/lacis/patterns/derived.json").write_text(derived.schema())
     page = ROOT / "docs/knobs.md"
     page.write_text(with_new_table(page.read_text(), knobs.table()))
 

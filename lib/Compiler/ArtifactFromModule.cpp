@@ -30,6 +30,8 @@ static json::Value toJson(lacis::SizeAttr size) {
     parts.push_back(toJson(part));
   if (size.getKind() == SizeKind::Product)
     return json::Object{{"product", std::move(parts)}};
+  if (size.getKind() == SizeKind::Min)
+    return json::Object{{"min", std::move(parts)}};
   parts.push_back(size.getNumber());
   if (size.getKind() == SizeKind::Within)
     parts.push_back(size.getUpto());
@@ -60,7 +62,12 @@ static json::Value toJson(Attribute attribute) {
   if (auto dictionary = dyn_cast<DictionaryAttr>(attribute)) {
     json::Object object;
     for (NamedAttribute entry : dictionary)
-      object[entry.getName().getValue()] = toJson(entry.getValue());
+      if (auto step = dyn_cast<lacis::DerivedInterface>(entry.getValue())) {
+        object["function"] = step.getFunction();
+        object["parameters"] = toJson(step.getParameters());
+      } else {
+        object[entry.getName().getValue()] = toJson(entry.getValue());
+      }
     return object;
   }
   return nullptr;

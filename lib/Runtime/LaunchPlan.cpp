@@ -143,6 +143,8 @@ Error LaunchPlan::bindSizes(const lacis_launch_args &args, SharedSizes &shared) 
                            : size.room == Room::Packed  ? args.packed_sizes
                                                         : args.output->sizes;
     int64_t value = sizes[size.dim];
+    if (size.times != 1 || size.more != 0) // what it does not come to is found where the dimension is checked
+      value = std::max<int64_t>(value - size.more, 0) / size.times;
     shared.push_back(value);
     bool fits = (size.value < 0 || value == size.value) && (size.multiple == 1 || value % size.multiple == 0);
     if (LLVM_UNLIKELY(!fits))

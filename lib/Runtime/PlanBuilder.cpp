@@ -6,7 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 #include <map>
-#include <tuple>
+#include <utility>
 
 using namespace lacis;
 using namespace lacis::runtime;
@@ -25,13 +25,13 @@ private:
   using Argument = LaunchPlan::Argument;
   using Source = LaunchPlan::Source;
   using Room = LaunchPlan::Room;
-  using StorageKey = std::tuple<std::string, std::string, std::string, std::string>;
+  using StorageKey = std::pair<int64_t, std::string>;
 
   static bool isStorage(const Artifact::Argument &arg) {
     return arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived";
   }
   static StorageKey storageKey(const Artifact::Argument &arg) {
-    return {arg.part, arg.format, arg.rule, arg.name};
+    return {arg.derived, arg.name};
   }
 
   Error findPacked();
@@ -43,7 +43,7 @@ private:
   LaunchPlan::Rule &operandRule(int64_t operand);
   Error addTensor(const Artifact::Tensor &tensor);
   Error addTensors();
-  void bind(LaunchPlan::Rule &rule, Room room, unsigned index);
+  void bind(LaunchPlan::Rule &rule, Room room, unsigned index, bool solves);
 
   const Artifact &artifact;
   LaunchPlan plan;
@@ -54,6 +54,14 @@ private:
 } // namespace lacis::runtime
 
 static Error malformed(const Twine &message) { return llvm::createStringError("malformed artifact: " + message); }
+
+/// How messages call a step: by the part and the function, and by the format where it has one.
+static std::string nameOf(const Artifact::Derived &step) {
+  std::string name = (step.part.empty() ? "" : step.part + ".") + step.function;
+  if (std::optional<llvm::StringRef> format = step.parameters.getString("format"))
+    name += " " + format->str();
+  return name;
+}
 
 Error PlanBuilder::findPacked() {
   packed = artifact.packed;
@@ -70,13 +78,13 @@ Error PlanBuilder::findPacked() {
 /// The list begins with the operand's own storage; derived arrays follow, each in the order of first mention.
 void PlanBuilder::numberStorage(bool derived) {
   for (const Artifact::Argument &arg : artifact.args) {
-    if (!isStorage(arg) || arg.format.empty() == derived)
+    if (!isStorage(arg) || (arg.derived >= 0) != derived)
       continue;
     auto [place, isNew] = storageIndex.try_emplace(storageKey(arg), unsigned(plan.storage.size()));
     if (!isNew)
       continue;
     LaunchPlan::Rule rule;
-    rule.name = (arg.part.empty() ? "" : arg.part + ".") + arg.name + (derived ? " of " + arg.format : "");
+    rule.name = arg.name + (derived ? " of " + nameOf(artifact.derived[arg.derived]) : "");
     plan.storage.push_back(rule);
     bool isValues = arg.name == "values" || llvm::StringRef(arg.name).ends_with(".values");
     if (isValues && !derived)
@@ -168,7 +176,7 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
   if (tensor.name.empty()) {
     rule = &operandRule(tensor.operand);
   } else {
-    auto found = storageIndex.find({tensor.part, tensor.format, tensor.rule, tensor.name});
+    auto found = storageIndex.find({tensor.derived, tensor.name});
     if (found == storageIndex.end() || tensor.operand != packed)
       return malformed("an array '" + tensor.name + "' that no argument reads");
     rule = &plan.storage[found->second];
@@ -189,17 +197,42 @@ Error PlanBuilder::addTensor(const Artifact::Tensor &tensor) {
   return Error::success();
 }
 
-/// A shared size is read from the first dimension that is nothing else.
-void PlanBuilder::bind(LaunchPlan::Rule &rule, Room room, unsigned index) {
+/// The shared size of which `dimension` is a multiple, and more; `times` and `more` say how. -1 where it is not that.
+static int64_t solve(const Size &dimension, int64_t &times, int64_t &more) {
+  bool isSum = dimension.kind == Size::Kind::Sum && dimension.of.size() == 1;
+  const Size &whole = isSum ? dimension.of[0] : dimension;
+  more = isSum ? dimension.number : 0;
+  times = 1;
+  if (whole.kind == Size::Kind::Argument)
+    return whole.number;
+  int64_t found = -1;
+  for (const Size &factor : whole.of) {
+    if (factor.kind == Size::Kind::Constant)
+      times *= factor.number;
+    else if (factor.kind != Size::Kind::Argument || found >= 0)
+      return -1;
+    else
+      found = factor.number;
+  }
+  return whole.kind == Size::Kind::Product && times > 0 ? found : -1;
+}
+
+/// A shared size is read from the first dimension that is nothing else, or if none is from one that it can be solved of.
+void PlanBuilder::bind(LaunchPlan::Rule &rule, Room room, unsigned index, bool solves) {
   if (rule.optional)
     return;
   for (size_t dim = 0; dim < rule.dims.size(); ++dim) {
-    if (rule.dims[dim].shared < 0)
+    int64_t times = 1, more = 0, number = rule.dims[dim].shared;
+    if (number < 0 && solves)
+      number = solve(rule.dims[dim].size, times, more);
+    if (number < 0)
       continue;
-    LaunchPlan::SharedSize &size = plan.sharedSizes[rule.dims[dim].shared];
+    LaunchPlan::SharedSize &size = plan.sharedSizes[number];
     if (size.bound)
       continue;
     size.bound = true;
+    size.times = times;
+    size.more = more;
     size.room = room;
     size.index = index;
     size.dim = unsigned(dim);
@@ -218,12 +251,14 @@ Error PlanBuilder::addTensors() {
     entry.most = size.most;
     plan.sharedSizes.push_back(entry);
   }
-  bind(plan.packed, Room::Packed, 0);
-  for (size_t i = 0; i < plan.operands.size(); ++i)
-    bind(plan.operands[i], Room::Operand, unsigned(i));
-  for (size_t i = 0; i < plan.storage.size(); ++i)
-    bind(plan.storage[i], Room::Storage, unsigned(i));
-  bind(plan.output, Room::Output, 0);
+  for (bool solves : {false, true}) {
+    bind(plan.packed, Room::Packed, 0, solves);
+    for (size_t i = 0; i < plan.operands.size(); ++i)
+      bind(plan.operands[i], Room::Operand, unsigned(i), solves);
+    for (size_t i = 0; i < plan.storage.size(); ++i)
+      bind(plan.storage[i], Room::Storage, unsigned(i), solves);
+    bind(plan.output, Room::Output, 0, solves);
+  }
   for (const LaunchPlan::SharedSize &size : plan.sharedSizes)
     if (!size.bound)
       return malformed("no dimension tells the size '" + size.name + "'");

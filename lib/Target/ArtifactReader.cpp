@@ -28,14 +28,35 @@ struct HeaderReader {
     Artifact::Argument arg;
     arg.kind = reader.text("kind", true);
     arg.operand = reader.integer("operand", 0, arg.kind != "output" && arg.kind != "fault" && !isNumbered(arg));
-    arg.part = reader.text("part");
-    arg.format = reader.text("format", arg.kind == "derived");
+    arg.derived = reader.integer("derived", -1, arg.kind == "derived");
     arg.name = reader.text("name", arg.kind == "storage" || arg.kind == "storage_dim" || arg.kind == "derived");
-    arg.source = reader.text("source");
     arg.dim = reader.integer("dim", 0, arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim");
-    arg.rule = reader.text("rule");
     arg.index = reader.integer("index", 0, isNumbered(arg));
     return arg;
+  }
+
+  Artifact::Derived derived(const json::Value &value, const std::string &place) {
+    JsonReader reader(value, place, error);
+    Artifact::Derived step;
+    step.function = reader.text("function", true);
+    const json::Value *parameters = reader.find("parameters", true), *source = reader.find("source", true);
+    if (parameters && parameters->getAsObject())
+      step.parameters = *parameters->getAsObject();
+    else if (error.empty())
+      error = place + ".parameters is no object";
+    if (source && source->getAsInteger()) {
+      step.source = *source->getAsInteger();
+    } else if (source) {
+      JsonReader operand(*source, place + ".source", error);
+      step.operand = operand.integer("operand", 0, true);
+      step.part = operand.text("part");
+    }
+    reader.list("arrays", true, [&](const json::Value &element, const std::string &where) {
+      JsonReader array(element, where, error);
+      step.arrays.push_back({array.text("name", true), array.text("dtype", true), array.find("sizes", false) != nullptr,
+                             sizes(array, "sizes", false)});
+    });
+    return step;
   }
 
   Artifact::SharedSize sharedSize(const json::Value &value, const std::string &place) {
@@ -48,9 +69,7 @@ struct HeaderReader {
     JsonReader reader(value, place, error);
     Artifact::Tensor tensor;
     tensor.operand = reader.integer("operand", 0, true);
-    tensor.part = reader.text("part");
-    tensor.format = reader.text("format");
-    tensor.rule = reader.text("rule");
+    tensor.derived = reader.integer("derived", -1);
     tensor.name = reader.text("name");
     tensor.dtype = reader.text("dtype");
     tensor.optional = reader.boolean("optional", false);
@@ -107,6 +126,9 @@ struct HeaderReader {
     artifact.indexBits = reader.integer("index_bits", 32, true);
     reader.list("args", true, [&](const json::Value &element, const std::string &place) {
       artifact.args.push_back(argument(element, place));
+    });
+    reader.list("derived", false, [&](const json::Value &element, const std::string &place) {
+      artifact.derived.push_back(derived(element, place));
     });
     reader.list("sizes", false, [&](const json::Value &element, const std::string &place) {
       artifact.sizes.push_back(sharedSize(element, place));

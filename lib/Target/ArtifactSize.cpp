@@ -28,7 +28,7 @@ json::Value lacis::sizeToJson(const Size &size) {
       parts.push_back(size.upto);
     return json::Object{{known.key, std::move(parts)}};
   }
-  return json::Object{{"product", std::move(parts)}};
+  return json::Object{{size.kind == Size::Kind::Min ? "min" : "product", std::move(parts)}};
 }
 
 namespace {
@@ -50,26 +50,33 @@ struct SizeReader {
       return fail(place);
     if (std::optional<int64_t> number = object->getInteger("arg"))
       return Size::argument(*number);
-    if (const json::Array *factors = object->getArray("product")) {
-      Size product = Size::product({});
-      for (size_t n = 0; n < factors->size(); ++n)
-        product.of.push_back(read((*factors)[n], place + ".product[" + std::to_string(n) + "]"));
-      return product;
-    }
+    if (const json::Array *factors = object->getArray("product"))
+      return Size::product(readAll(*factors, factors->size(), place + ".product"));
+    if (const json::Array *parts = object->getArray("min"))
+      return parts->empty() ? fail(place) : Size::min(readAll(*parts, parts->size(), place + ".min"));
     for (const auto &known : kKinds)
       if (const json::Array *parts = object->getArray(known.key))
         return part(*parts, known.kind, known.numbers, place + "." + known.key);
     return fail(place);
   }
 
+  std::vector<Size> readAll(const json::Array &parts, size_t count, const std::string &place) {
+    std::vector<Size> found;
+    for (size_t n = 0; n < count; ++n)
+      found.push_back(read(parts[n], place + "[" + std::to_string(n) + "]"));
+    return found;
+  }
+
+  /// What is added up, divided or looked at, and behind it so many numbers.
   Size part(const json::Array &parts, Size::Kind kind, size_t numbers, const std::string &place) {
-    if (parts.size() != 1 + numbers)
+    if (parts.size() < 1 + numbers || (kind != Size::Kind::Sum && parts.size() > 1 + numbers))
       return fail(place);
-    for (size_t n = 1; n < parts.size(); ++n)
+    size_t count = parts.size() - numbers;
+    for (size_t n = count; n < parts.size(); ++n)
       if (!parts[n].getAsInteger())
         return fail(place + "[" + std::to_string(n) + "]");
-    Size whole = read(parts[0], place + "[0]");
-    return {kind, *parts[1].getAsInteger(), numbers == 2 ? *parts[2].getAsInteger() : -1, {std::move(whole)}};
+    int64_t upto = numbers == 2 ? *parts[count + 1].getAsInteger() : -1;
+    return {kind, *parts[count].getAsInteger(), upto, readAll(parts, count, place)};
   }
 };
 

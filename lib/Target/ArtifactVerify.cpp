@@ -48,8 +48,20 @@ static Error verifyArgument(const Artifact &artifact, const Artifact::Argument &
     return malformed("tensor map " + Twine(arg.index) + " of " + Twine(artifact.tensorMaps.size()));
   if (arg.kind == "bytes" && (arg.index < 0 || arg.index >= int64_t(artifact.args.size())))
     return malformed("bytes of argument " + Twine(arg.index) + " of " + Twine(artifact.args.size()));
-  if (!arg.source.empty() && arg.source != "storage" && arg.source != "derived")
-    return malformed("source '" + arg.source + "'");
+  if (arg.derived < -1 || arg.derived >= int64_t(artifact.derived.size()))
+    return malformed(arg.kind + " of step " + Twine(arg.derived) + " of " + Twine(artifact.derived.size()));
+  return Error::success();
+}
+
+/// A step is made from the pattern, or from one before it.
+static Error verifyDerived(const Artifact &artifact, size_t number) {
+  const Artifact::Derived &step = artifact.derived[number];
+  if (!isSymbol(step.function))
+    return malformed("a derived array of function '" + step.function + "'");
+  if (step.source < -1 || step.source >= int64_t(number))
+    return malformed("step " + Twine(number) + " is made from step " + Twine(step.source));
+  if (step.operand < 0 || step.operand >= maxRank)
+    return malformed("step " + Twine(number) + " is made from operand " + Twine(step.operand));
   return Error::success();
 }
 
@@ -102,6 +114,9 @@ static Error verifySharedSize(const Artifact &artifact, const Artifact::SharedSi
 static Error verifyTensor(const Artifact &artifact, const Artifact::Tensor &tensor) {
   if (tensor.operand < -1 || tensor.operand >= maxRank || tensor.dims.size() > size_t(maxRank))
     return malformed("a tensor of operand " + Twine(tensor.operand) + " and rank " + Twine(tensor.dims.size()));
+  if (tensor.derived < -1 || tensor.derived >= int64_t(artifact.derived.size()))
+    return malformed("an array '" + tensor.name + "' of step " + Twine(tensor.derived) + " of " +
+                     Twine(artifact.derived.size()));
   if (tensor.operand == -1 && !tensor.name.empty())
     return malformed("an array '" + tensor.name + "' of the output");
   if (tensor.operand == -1 && tensor.shaped && tensor.dims.size() != artifact.output.shape.size())
@@ -179,6 +194,9 @@ Error Artifact::verify() const {
     return malformed("output of dtype '" + output.dtype + "'");
   for (const Argument &arg : args)
     if (Error error = verifyArgument(*this, arg))
+      return error;
+  for (size_t number = 0; number < derived.size(); ++number)
+    if (Error error = verifyDerived(*this, number))
       return error;
   for (const SharedSize &size : sizes)
     if (Error error = verifySharedSize(*this, size))

@@ -17,15 +17,10 @@ static json::Array toJson(const std::vector<Size> &sizes) {
 
 static json::Value toJson(const Artifact::Argument &arg) {
   json::Object object{{"kind", arg.kind}};
-  auto text = [&](StringRef key, const std::string &value) {
-    if (!value.empty())
-      object[key] = value;
-  };
-  text("part", arg.part);
-  text("format", arg.format);
-  text("rule", arg.rule);
-  text("name", arg.name);
-  text("source", arg.source);
+  if (!arg.name.empty())
+    object["name"] = arg.name;
+  if (arg.derived >= 0)
+    object["derived"] = arg.derived;
   if (isNumbered(arg))
     object["index"] = arg.index;
   else if (arg.kind != "output" && arg.kind != "fault")
@@ -33,6 +28,23 @@ static json::Value toJson(const Artifact::Argument &arg) {
   if (arg.kind == "dim" || arg.kind == "stride" || arg.kind == "storage_dim" || arg.dim)
     object["dim"] = arg.dim;
   return object;
+}
+
+static json::Value toJson(const Artifact::Derived &derived) {
+  json::Array arrays;
+  for (const Artifact::Derived::Array &array : derived.arrays) {
+    json::Object object{{"name", array.name}, {"dtype", array.dtype}};
+    if (array.shaped)
+      object["sizes"] = toJson(array.sizes);
+    arrays.push_back(std::move(object));
+  }
+  json::Value source = derived.source;
+  if (derived.source < 0)
+    source = json::Object{{"operand", derived.operand}, {"part", derived.part}};
+  return json::Object{{"function", derived.function},
+                      {"parameters", json::Object(derived.parameters)},
+                      {"source", std::move(source)},
+                      {"arrays", std::move(arrays)}};
 }
 
 static json::Value toJson(const Artifact::SharedSize &size) {
@@ -48,12 +60,10 @@ static json::Value toJson(const Artifact::SharedSize &size) {
 
 static json::Value toJson(const Artifact::Tensor &tensor) {
   json::Object object{{"operand", tensor.operand}, {"dtype", tensor.dtype}};
-  for (auto [key, value] : {std::pair("part", &tensor.part),
-                            {"format", &tensor.format},
-                            {"rule", &tensor.rule},
-                            {"name", &tensor.name}})
-    if (!value->empty())
-      object[key] = *value;
+  if (!tensor.name.empty())
+    object["name"] = tensor.name;
+  if (tensor.derived >= 0)
+    object["derived"] = tensor.derived;
   if (tensor.optional)
     object["optional"] = true;
   if (tensor.shaped)
@@ -112,7 +122,11 @@ json::Value lacis::headerToJson(const Artifact &artifact) {
                       {"index_bits", artifact.indexBits},
                       {"steps", json::Array(artifact.steps)},
                       {"remarks", json::Array(artifact.remarks)}};
-  json::Array maps;
+  json::Array maps, derived;
+  for (const Artifact::Derived &step : artifact.derived)
+    derived.push_back(toJson(step));
+  if (!derived.empty())
+    header["derived"] = std::move(derived);
   for (const Artifact::TensorMap &map : artifact.tensorMaps)
     maps.push_back(toJson(map));
   if (!maps.empty())

@@ -38,8 +38,8 @@ func.func private @no_sample(tensor<?xf32> {lacis.sample = 1})
 
 // -----
 
-// expected-error @below {{'lacis.regroup' is a format as 'layout', and a 'capacity' from 1 on; got {layout = 1 : i64}}}
-func.func private @regroup(tensor<?xf32> {lacis.regroup = {layout = 1}})
+// expected-error @below {{'lacis.regroup' is a '#lacis.layout'; got 1 : i64}}
+func.func private @regroup(tensor<?xf32> {lacis.regroup = 1 : i64})
 
 // -----
 

@@ -3,37 +3,41 @@
 
 // What shares within some columns, and products of gathered parts, refuse.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
-func.func @within(%w: tensor<?x?xbf16, #bsr>, %n: index) {
-  // expected-error@+1 {{shares of positions are 'within' so many elements, at least 1; other lists are not}}
-  %0 = lacis.balance %w over %n by 256 within 640 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+func.func @span(%w: tensor<?x?xbf16, #bsr>, %n: index) {
+  // expected-error@+1 {{lists are 'over' an extent where a '#lacis.tile_schedule' has no period, and only there}}
+  %0 = lacis.balance #lacis.segment_schedule<length = 256, span = 640, cost = #cost> of %w over %n : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @counts(%w: tensor<?x?xbf16, #bsr>) {
   // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)' and 'singleton' levels behind, 2 in all}}
-  %0 = lacis.balance %w by 16 within 640 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  %0 = lacis.balance #lacis.segment_schedule<length = 16, span = 640, cost = #cost> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @parts(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{shares of positions have 'parts', at least 2; others have none}}
-  %0 = lacis.balance %w by 16 groups 4 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  // expected-error@+1 {{segment_schedule: sums are split into up to so many parts, at least 2}}
+  %0 = lacis.balance #lacis.segment_schedule<length = 16, split = 1, cost = #cost> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @part_lists(%w: tensor<?x?xbf16, #bsr>) {
   // expected-error@+1 {{b : singleton)', with 'g : dense' before and 'singleton' levels behind, 4 in all}}
-  %0 = lacis.balance %w by 8 parts 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  %0 = lacis.balance #lacis.segment_schedule<length = 8, split = 4, cost = #cost> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
@@ -55,18 +59,20 @@ func.func @gathered_from_one(%t: !lacis.tile<32x64xbf16>, %acc: !lacis.acc<64x64
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @cut(%w: tensor<?x?xbf16, #bsr>) {
-  // expected-error@+1 {{lists of 'groups' are 'cut', up to at least 1 tile; others are not}}
-  %0 = lacis.balance %w by 16 cut 8 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  // expected-error@+1 {{tile_schedule: long panels are split in lists with a period}}
+  %0 = lacis.balance #lacis.tile_schedule<columns = 16, swizzle_group = 1, split = 8, cost = #cost> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @levels(%w: tensor<?x?xbf16, #bsr>) {
   // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)', with 'g : dense' before and 'singleton' levels behind, 6 in all}}
-  %0 = lacis.balance %w by 16 groups 4 cut 8 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  %0 = lacis.balance #lacis.tile_schedule<columns = 16, swizzle_group = 1, period = 4, split = 8, cost = #cost> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }

@@ -33,9 +33,10 @@ func.func private @integers(!lacis.acc<64x64xi32>)
 
 // -----
 
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @regroup(%w: tensor<?x?xbf16>) {
   // expected-error@+1 {{'lacis.regroup' op needs tensors with a '#lacis.format' encoding}}
-  %0 = lacis.regroup %w : tensor<?x?xbf16> to tensor<?x?xbf16>
+  %0 = lacis.regroup #lacis.layout<format = #csr> of %w : tensor<?x?xbf16> to tensor<?x?xbf16>
   return
 }
 
@@ -44,7 +45,7 @@ func.func @regroup(%w: tensor<?x?xbf16>) {
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @regrouped_type(%w: tensor<?x?xbf16, #csr>) {
   // expected-error@+1 {{shape and element type stay what they are}}
-  %0 = lacis.regroup %w : tensor<?x?xbf16, #csr> to tensor<?x?xf32, #csr>
+  %0 = lacis.regroup #lacis.layout<format = #csr> of %w : tensor<?x?xbf16, #csr> to tensor<?x?xf32, #csr>
   return
 }
 
@@ -52,56 +53,61 @@ func.func @regrouped_type(%w: tensor<?x?xbf16, #csr>) {
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @capacity(%w: tensor<?x?xbf16, #csr>) {
-  // expected-error@+1 {{a capacity is at least 1}}
-  %0 = lacis.regroup %w capacity 0 : tensor<?x?xbf16, #csr> to tensor<?x?xbf16, #csr>
+  // expected-error@+1 {{layout: a capacity is at least 1}}
+  %0 = lacis.regroup #lacis.layout<format = #csr, capacity = 0> of %w : tensor<?x?xbf16, #csr> to tensor<?x?xbf16, #csr>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @balance(%w: tensor<?x?xbf16, #csr>) {
   // expected-error@+1 {{'lacis.balance' op needs tensors with a '#lacis.format' encoding}}
-  %0 = lacis.balance %w by 8 : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1>
+  %0 = lacis.balance #lacis.segment_schedule<length = 8, cost = #cost> of %w : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @lists(%w: tensor<?x?xbf16, #bsr>, %n: index) {
   // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)'}}
-  %0 = lacis.balance %w over %n by 256 raster 4 : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
+  %0 = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %w over %n : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #lists = #lacis.format<(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)>
 func.func @tiles(%w: tensor<?x?xbf16, #csr>) {
-  // expected-error@+1 {{tile, raster and groups are at least 1}}
-  %0 = lacis.balance %w by 0 : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
+  // expected-error@+1 {{segment_schedule: length and span are at least 1}}
+  %0 = lacis.balance #lacis.segment_schedule<length = 0, cost = #cost> of %w : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #lists = #lacis.format<(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)>
 func.func @over_and_groups(%w: tensor<?x?xbf16, #csr>, %n: index) {
-  // expected-error@+1 {{lists are 'over' an extent or of 'groups', not both}}
-  %0 = lacis.balance %w over %n by 8 groups 2 : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
+  // expected-error@+1 {{lists are 'over' an extent where a '#lacis.tile_schedule' has no period, and only there}}
+  %0 = lacis.balance #lacis.tile_schedule<columns = 8, swizzle_group = 1, period = 2, cost = #cost> of %w over %n : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
   return
 }
 
 // -----
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #lists = #lacis.format<(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)>
 func.func @groups(%w: tensor<?x?xbf16, #csr>) {
   // expected-error@+1 {{b : singleton)', with 'g : dense' before}}
-  %0 = lacis.balance %w by 8 groups 2 : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
+  %0 = lacis.balance #lacis.tile_schedule<columns = 8, swizzle_group = 1, period = 2, cost = #cost> of %w : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
   return
 }
 

@@ -3,6 +3,7 @@
 
 // Transposed tiles, parts of accumulators and what an epilogue reads print as they are written.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 #kept = #lacis.format<(b, i) -> (b floordiv 64 : dense, i floordiv 64 : dense, i mod 64 : dense, b mod 64 : dense)>
 #lists = #lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>
@@ -13,8 +14,8 @@
 
 // CHECK-LABEL: func @shares(
 func.func @shares(%w: tensor<?x?xi1, #bsr>) {
-  // CHECK: lacis.balance %{{.*}} by 8 : tensor<?x?xi1, #{{.*}}> to tensor<?x?x?xi1, #{{.*}}>
-  %lists = lacis.balance %w by 8 : tensor<?x?xi1, #bsr> to tensor<?x?x?xi1, #lists>
+  // CHECK: lacis.balance #lacis.segment_schedule<length = 8, cost = <{{.*}}>> of %{{.*}} : tensor<?x?xi1, #{{.*}}> to tensor<?x?x?xi1, #{{.*}}>
+  %lists = lacis.balance #lacis.segment_schedule<length = 8, cost = #cost> of %w : tensor<?x?xi1, #bsr> to tensor<?x?x?xi1, #lists>
   return
 }
 
@@ -35,7 +36,7 @@ func.func @products(%a: !tile, %b: !list, %n: index, %present: i32, %acc: !acc, 
 
 // CHECK-LABEL: func @run(
 func.func @run(%w: tensor<?x?xbf16, #bsr>, %list: !list, %n: index) {
-  %own = lacis.regroup %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #bsr>
+  %own = lacis.regroup #lacis.layout<format = #bsr> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #bsr>
   // CHECK: lacis.load_run %{{.*}} at %{{.*}} count %{{.*}} to %{{.*}} : tensor<?x?xbf16, #{{.*}}>, index, index to !lacis.tile<4x64x64xbf16>
   lacis.load_run %own at %n count %n to %list : tensor<?x?xbf16, #bsr>, index, index to !lacis.tile<4x64x64xbf16>
   return

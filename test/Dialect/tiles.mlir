@@ -3,6 +3,7 @@
 
 // The operations of the tiles stage print as they are written.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 #slabs = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed<unique=false>,
                                   (i floordiv 64 mod 2, j floordiv 16 mod 4) : bitmap, i mod 64 : dense, j mod 16 : dense)>
@@ -10,10 +11,10 @@
 
 // CHECK-LABEL: func @derived(
 func.func @derived(%w: tensor<?x?xbf16, #bsr>, %tokens: index, %p: index) -> (index, index, index, i32) {
-  // CHECK: %[[SLABS:.*]] = lacis.regroup %{{.*}} capacity 6 : tensor<?x?xbf16, #{{.*}}> to tensor<?x?xbf16, #{{.*}}>
-  %slabs = lacis.regroup %w capacity 6 : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #slabs>
-  // CHECK: lacis.balance %[[SLABS]] over %{{.*}} by 256 raster 4 : {{.*}} to tensor<?x?x?xi1, #{{.*}}>
-  %lists = lacis.balance %slabs over %tokens by 256 raster 4 : tensor<?x?xbf16, #slabs> to tensor<?x?x?xi1, #lists>
+  // CHECK: %[[SLABS:.*]] = lacis.regroup #lacis.layout<format = <{{.*}}>, capacity = 6> of %{{.*}} : tensor<?x?xbf16, #{{.*}}> to tensor<?x?xbf16, #{{.*}}>
+  %slabs = lacis.regroup #lacis.layout<format = #slabs, capacity = 6> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #slabs>
+  // CHECK: lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = <{{.*}}>> of %[[SLABS]] over %{{.*}} : {{.*}} to tensor<?x?x?xi1, #{{.*}}>
+  %lists = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %slabs over %tokens : tensor<?x?xbf16, #slabs> to tensor<?x?x?xi1, #lists>
   // CHECK: lacis.origin %[[SLABS]] at %{{.*}} : tensor
   %group = lacis.origin %slabs at %p : tensor<?x?xbf16, #slabs>
   // CHECK: %{{.*}}, %{{.*}} = lacis.bounds %[[SLABS]][2] at %{{.*}} : tensor

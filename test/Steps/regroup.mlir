@@ -6,7 +6,7 @@
                                   i mod 64 : dense, j mod 64 : dense)>
 
 // CHECK-LABEL: func.func @pairs(
-// CHECK-SAME:    lacis.regroup = {capacity = 2 : i64, layout = #lacis.format<(i, j) -> (i floordiv 128 : dense
+// CHECK-SAME:    lacis.regroup = #lacis.layout<format = <(i, j) -> (i floordiv 128 : dense
 func.func @pairs(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w"}, %n: index)
     attributes {lacis.steps = [#lacis.regroup<operand = "w", layout = #pairs, capacity = 2>]} {
   lacis.loop "b" %b to %n {

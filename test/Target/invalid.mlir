@@ -79,7 +79,7 @@ define void @f(i64 %lo, i64 %hi) {
   ret void
 }
 !lacis.artifact = !{!0}
-!0 = !{!"{\22format_version\22:4,\22target\22:\22cpu\22,\22kind\22:\22none\22,\22args\22:[],\22output\22:{\22dtype\22:\22f32\22,\22shape\22:[]},\22launches\22:[{\22entry\22:\22f\22,\22units\22:1}],\22index_bits\22:32}"}
+!0 = !{!"{\22format_version\22:5,\22target\22:\22cpu\22,\22kind\22:\22none\22,\22args\22:[],\22output\22:{\22dtype\22:\22f32\22,\22shape\22:[]},\22launches\22:[{\22entry\22:\22f\22,\22units\22:1}],\22index_bits\22:32}"}
 //--- call.mlir
 module attributes {lacis.stage = "target", lacis.artifact = {args = [], output = {dtype = "f32", shape = []},
     launches = [{entry = "f", units = #lacis.size<1>}], index_bits = 32}} {

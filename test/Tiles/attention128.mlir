@@ -8,6 +8,7 @@
 // another, a multiple of 128 each. A row without blocks is 0. Two consumers have 64 rows each. One round after
 // the other: nothing overlaps.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 128 : compressed, i mod 128 : dense, j mod 128 : dense)>
 #lists = #lacis.format<(n, i, h) -> (n : dense, i : compressed<unique=false>, h : singleton)>
 !p = tensor<?x?xbf16, #bsr>
@@ -30,7 +31,7 @@ module attributes {lacis.stage = "tiles"} {
     %scale = arith.constant 0.12751743 : f32 // log2 e, by the root of 128
     %all = tensor.dim %q, %c0 : !x  %rows = tensor.dim %p, %c0 : !p  %columns = tensor.dim %p, %c1 : !p
     %heads = arith.ceildivui %all, %rows : index
-    %lists = lacis.balance %p over %heads by 1 : !p to !lists
+    %lists = lacis.balance #lacis.tile_schedule<columns = 1, swizzle_group = 1, cost = #cost> of %p over %heads : !p to !lists
     %workers = tensor.dim %lists, %c0 : !lists
     lacis.loop "n" %n to %workers {
       %qring = lacis.ring : !qring  %kring = lacis.ring : !kring  %vring = lacis.ring : !vring

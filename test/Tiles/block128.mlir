@@ -7,6 +7,7 @@
 // y[b, i] = sum over j of x[b, j] w[i, j]: blocks of 128, tiles of 128 features and 256 tokens.
 // A block is two stages of 64 of its columns.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 128 : compressed, i mod 128 : dense, j mod 128 : dense)>
 #lists = #lacis.format<(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)>
 !x = !lacis.tile<256x64xbf16>
@@ -27,7 +28,7 @@ module attributes {lacis.stage = "tiles"} {
     %c256 = arith.constant 256 : index
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %x, %c0 : tensor<?x?xbf16>
-    %lists = lacis.balance %w over %tokens by 256 raster 4 : tensor<?x?xbf16, #bsr> to tensor<?x?x?xi1, #lists>
+    %lists = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %w over %tokens : tensor<?x?xbf16, #bsr> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

@@ -5,6 +5,7 @@
 // y[b, i] = relu(bias[i] + sum over j of x[b, j] w[i, j]) + residual[b, i]: the kernel of block128.mlir.
 // The residual arrives as the last two stages of a tile, one for each consumer, which adds it before it stores.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 128 : compressed, i mod 128 : dense, j mod 128 : dense)>
 #lists = #lacis.format<(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)>
 !x = !lacis.tile<256x64xbf16>
@@ -28,7 +29,7 @@ module attributes {lacis.stage = "tiles"} {
     %c256 = arith.constant 256 : index
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %x, %c0 : tensor<?x?xbf16>
-    %lists = lacis.balance %w over %tokens by 256 raster 4 : tensor<?x?xbf16, #bsr> to tensor<?x?x?xi1, #lists>
+    %lists = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %w over %tokens : tensor<?x?xbf16, #bsr> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

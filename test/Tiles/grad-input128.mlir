@@ -8,6 +8,7 @@
 // dx[b, j] = sum over i of dy[b, i] w[i, j]: blocks of 128, tiles of 128 features and 256 tokens.
 // The companion index walks the blocks of a column; a block is two stages of 64 of its rows, read transposed.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 128 : compressed, i mod 128 : dense, j mod 128 : dense)>
 #columns = #lacis.format<(i, j) -> (j floordiv 128 : dense, i floordiv 128 : compressed<unique=false>, link,
                                     i mod 128 : dense, j mod 128 : dense)>
@@ -31,7 +32,7 @@ module attributes {lacis.stage = "tiles"} {
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %dy, %c0 : tensor<?x?xbf16>
     %columns = lacis.walk %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #columns>
-    %lists = lacis.balance %columns over %tokens by 256 raster 4 : tensor<?x?xbf16, #columns> to tensor<?x?x?xi1, #lists>
+    %lists = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %columns over %tokens : tensor<?x?xbf16, #columns> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

@@ -8,6 +8,7 @@
 // dx[b, j] = sum over i of dy[b, i] w[i, j]: blocks of 16, tiles of 384 features and 128 tokens.
 // The forward's kernel by columns: of the 64 x 384 elements of a stage, the slabs of 16 x 64 that hold any block.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, i mod 16 : dense, j mod 16 : dense)>
 #slabs = #lacis.format<(i, j) -> (j floordiv 384 : dense, i floordiv 64 : compressed<unique=false>,
                                   (j floordiv 64 mod 6, i floordiv 16 mod 4) : bitmap, i mod 16 : dense, j mod 64 : dense)>
@@ -34,8 +35,8 @@ module attributes {lacis.stage = "tiles"} {
     %fifteen = arith.constant 15 : i32
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %dy, %c0 : tensor<?x?xbf16>
-    %slabs = lacis.regroup %w capacity 12 : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #slabs>
-    %lists = lacis.balance %slabs over %tokens by 128 raster 8 : tensor<?x?xbf16, #slabs> to tensor<?x?x?xi1, #lists>
+    %slabs = lacis.regroup #lacis.layout<format = #slabs, capacity = 12> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #slabs>
+    %lists = lacis.balance #lacis.tile_schedule<columns = 128, swizzle_group = 8, cost = #cost> of %slabs over %tokens : tensor<?x?xbf16, #slabs> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

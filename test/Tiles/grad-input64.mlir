@@ -9,6 +9,7 @@
 // The forward's kernel by columns: two block columns share the columns of dy that either needs, and a block is read
 // transposed from where its values lie.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 #pairs = #lacis.format<(i, j) -> (j floordiv 128 : dense, i floordiv 64 : compressed,
                                   j floordiv 64 mod 2 : bitmap, link, i mod 64 : dense, j mod 64 : dense)>
@@ -30,8 +31,8 @@ module attributes {lacis.stage = "tiles"} {
     %one = arith.constant 1 : i32
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %dy, %c0 : tensor<?x?xbf16>
-    %pairs = lacis.regroup %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #pairs>
-    %lists = lacis.balance %pairs over %tokens by 256 raster 4 : tensor<?x?xbf16, #pairs> to tensor<?x?x?xi1, #lists>
+    %pairs = lacis.regroup #lacis.layout<format = #pairs> of %w : tensor<?x?xbf16, #bsr> to tensor<?x?xbf16, #pairs>
+    %lists = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %pairs over %tokens : tensor<?x?xbf16, #pairs> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

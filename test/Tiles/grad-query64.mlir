@@ -9,6 +9,7 @@
 // ds = p (dy vT - delta). lse is the logarithm of a row's sum of exponentials, delta its sum of dy y. Rows of q come
 // by the ring of k, those of dy by the ring of v, and stay in registers. A row without blocks is 0.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 #lists = #lacis.format<(n, i, h) -> (n : dense, i : compressed<unique=false>, h : singleton)>
 !p = tensor<?x?xbf16, #bsr>
@@ -32,7 +33,7 @@ module attributes {lacis.stage = "tiles"} {
     %root = arith.constant 0.08838835 : f32 // 1 by the root of 128
     %all = tensor.dim %q, %c0 : !x  %rows = tensor.dim %p, %c0 : !p  %columns = tensor.dim %p, %c1 : !p
     %heads = arith.ceildivui %all, %rows : index
-    %lists = lacis.balance %p over %heads by 1 : !p to !lists
+    %lists = lacis.balance #lacis.tile_schedule<columns = 1, swizzle_group = 1, cost = #cost> of %p over %heads : !p to !lists
     %workers = tensor.dim %lists, %c0 : !lists  %blocks = arith.ceildivui %workers, %c2 : index
     lacis.loop "n" %n to %blocks {
       %both = arith.muli %n, %c2 : index  %kring = lacis.ring : !ring  %vring = lacis.ring : !ring

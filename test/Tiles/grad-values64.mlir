@@ -11,6 +11,7 @@
 // A stage is 64 tokens of dy in the row and of x in each block's columns; a consumer has four of the blocks, and writes
 // them where the values of w lie. Padding inside a block stays 0.
 
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 #lists = #lacis.format<(n, i, s) -> (n : dense, i : compressed<unique=false>, s : singleton)>
 !dy = !lacis.tile<64x64xbf16>
@@ -35,7 +36,7 @@ module attributes {lacis.stage = "tiles"} {
     %zero = arith.constant 0.0 : f32
     %tokens = tensor.dim %x, %c0 : tensor<?x?xbf16>
     %steps = arith.ceildivui %tokens, %c64 : index
-    %lists = lacis.balance %w by 8 : tensor<?x?xi1, #bsr> to tensor<?x?x?xi1, #lists>
+    %lists = lacis.balance #lacis.segment_schedule<length = 8, cost = #cost> of %w : tensor<?x?xi1, #bsr> to tensor<?x?x?xi1, #lists>
     %workers = tensor.dim %lists, %c0 : tensor<?x?x?xi1, #lists>
     lacis.loop "n" %n to %workers {
       %ring = lacis.ring : !ring

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
 // RUN: lacis-compile %s --target=cuda:sm_90a --emit=target -o - | FileCheck %s --check-prefix=LAUNCHES
-// LAUNCHES: rule = "balance by 256 raster 4 groups 16 cut 8 of regroup
+// LAUNCHES: step = #lacis.tile_schedule<columns = 256, swizzle_group = 4, period = 16, split = 8,
 // LAUNCHES: launches = [{{.*}}entry = "product_0"{{.*}}entry = "product_1"
 
 // Up to eight tiles of tokens long panels are cut: parts are kept, and a nest behind adds them up.
 // CHECK-LABEL: func.func @product(
 // CHECK:         %[[PAIRS:.*]] = lacis.regroup
-// CHECK:         %[[LISTS:.*]] = lacis.balance %[[PAIRS]] by 256 raster 4 groups 16 cut 8 :
+// CHECK:         %[[LISTS:.*]] = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, period = 16, split = 8, cost = <{{.*}}>> of %[[PAIRS]] :
 // CHECK:         %[[KEPT:.*]] = lacis.workspace
 // CHECK:         lacis.loop "n"
 // CHECK:           } consumers 2

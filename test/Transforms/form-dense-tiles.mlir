@@ -6,7 +6,7 @@
 // A dense matrix goes the same way: its tiles are boxes of the matrix, and every step has both.
 // CHECK-LABEL: func.func @product(
 // CHECK:         %[[LAYOUT:.*]] = lacis.regroup {{.*}}i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link
-// CHECK:         lacis.balance %[[LAYOUT]] by 256
+// CHECK:         lacis.balance #lacis.tile_schedule<columns = 256, {{.*}}> of %[[LAYOUT]]
 // CHECK:           lacis.ring : !lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>
 // CHECK:           lacis.roles producer {
 // CHECK:                 lacis.level_loop "j" %[[LAYOUT]][1]

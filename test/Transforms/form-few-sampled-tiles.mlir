@@ -4,8 +4,8 @@
 // Where few blocks of 32 are stored, two of one column at a time are gathered from panels of 512 rows; a share has up to
 // eighteen such pairs within 640 columns, and says how many: a shorter one multiplies less. The sums of some are cut.
 // CHECK-LABEL: func.func @few(
-// CHECK:         %[[PAIRS:.*]] = lacis.regroup %{{.*}} capacity 2 {{.*}}i floordiv 512 : dense, j floordiv 32 : compressed<unique=false>, (i floordiv 32 mod 16, j floordiv 32 mod 1) : bitmap, link
-// CHECK:         lacis.balance %[[PAIRS]] by 18 within 640 parts 8 :
+// CHECK:         %[[PAIRS:.*]] = lacis.regroup {{.*}}i floordiv 512 : dense, j floordiv 32 : compressed<unique=false>, (i floordiv 32 mod 16, j floordiv 32 mod 1) : bitmap, link{{.*}}capacity = 2>
+// CHECK:         lacis.balance #lacis.segment_schedule<length = 18, span = 640, split = 8, {{.*}}> of %[[PAIRS]] :
 // CHECK:           lacis.ring : !lacis.ring<3, <8x32x64xbf16>, <10x32x64xbf16>>
 // CHECK-COUNT-18:    lacis.load_tile
 // CHECK:           } consumers 3

@@ -4,7 +4,7 @@
 // A product sampled on stored blocks of 64: shares of eight, four for each consumer, written where the values lie.
 // CHECK-LABEL: func.func @blocks(
 // CHECK:         %[[BLOCKS:.*]] = lacis.regroup
-// CHECK:         %[[LISTS:.*]] = lacis.balance %[[BLOCKS]] by 8 parts 8 :
+// CHECK:         %[[LISTS:.*]] = lacis.balance #lacis.segment_schedule<length = 8, split = 8, {{.*}}> of %[[BLOCKS]] :
 // CHECK:           lacis.ring : !lacis.ring<3, <64x64xbf16>, <8x64x64xbf16>>
 // CHECK:           lacis.roles producer {
 // CHECK:               lacis.level_loop "i0_j004" %[[LISTS]][6]
@@ -54,7 +54,7 @@ func.func @blocks(%arg0: !lacis.pattern<?x?, #arg0> {lacis.name = "0", lacis.div
 // Blocks of 32 are the union of four block rows, 64 columns a step; only those that are stored leave the accumulator.
 // CHECK-LABEL: func.func @small(
 // CHECK:         %[[UNION:.*]] = lacis.regroup {{.*}}i floordiv 128 : dense, j floordiv 64 : compressed, (i floordiv 32 mod 4, j floordiv 32 mod 2) : bitmap, link
-// CHECK:         lacis.balance %[[UNION]] by 4 parts 8 :
+// CHECK:         lacis.balance #lacis.segment_schedule<length = 4, split = 8, {{.*}}> of %[[UNION]] :
 // CHECK:           lacis.ring : !lacis.ring<4, <4x64x32xbf16>, <4x64x64xbf16>>
 // CHECK:           lacis.roles producer {
 // CHECK-COUNT-4:     lacis.origin %[[UNION]]

@@ -11,8 +11,8 @@
 // The default schedule of sm_90a turns a product with stored blocks of 64 into roles over pairs of block rows.
 // CHECK-LABEL: func.func @product(
 // CHECK:         %[[TILES:.*]] = arith.ceildivui
-// CHECK:         %[[PAIRS:.*]] = lacis.regroup %{{.*}} to tensor<?x?xbf16, #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link
-// CHECK:         %[[LISTS:.*]] = lacis.balance %[[PAIRS]] by 256 raster 4 groups 16
+// CHECK:         %[[PAIRS:.*]] = lacis.regroup #lacis.layout<format = <(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link
+// CHECK:         %[[LISTS:.*]] = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, period = 16, {{.*}}> of %[[PAIRS]]
 // CHECK:         lacis.loop "n"
 // CHECK:           lacis.ring : !lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>
 // CHECK:           lacis.roles producer {

@@ -5,7 +5,7 @@
 // that fill the panel have all their tiles in every step: no bitmap is read.
 // CHECK-LABEL: func.func @whole(
 // CHECK:         %[[HALVES:.*]] = lacis.regroup {{.*}}j floordiv 128 : dense, i floordiv 64 : compressed, j floordiv 64 mod 2 : bitmap, link, i mod 64 : dense, j mod 64 : dense)>>
-// CHECK:         lacis.balance %[[HALVES]] by 256 raster 4 groups 16
+// CHECK:         lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, period = 16, {{.*}}> of %[[HALVES]]
 // CHECK:           lacis.roles producer {
 // CHECK:                   lacis.load_tile {{.*}} to !lacis.tile<256x64xbf16>
 // CHECK-COUNT-2:           lacis.locate %[[HALVES]][3]
@@ -46,7 +46,7 @@ func.func @whole(%arg0: tensor<?x?xbf16, #arg0> {lacis.name = "0", lacis.divisib
 
 // Smaller blocks: slabs of 16 x 64, copied in that layout.
 // CHECK-LABEL: func.func @slabs(
-// CHECK:         %[[SLABS:.*]] = lacis.regroup {{.*}} capacity 16 {{.*}}(j floordiv 64 mod 6, i floordiv 16 mod 4) : bitmap, i mod 16 : dense, j mod 64 : dense)>>
+// CHECK:         %[[SLABS:.*]] = lacis.regroup {{.*}}(j floordiv 64 mod 6, i floordiv 16 mod 4) : bitmap, i mod 16 : dense, j mod 64 : dense)>, capacity = 16>
 // CHECK:           lacis.ring : !lacis.ring<4, <128x64xbf16>, <16x16x64xbf16>>
 // CHECK:                   lacis.load_run %[[SLABS]]
 // CHECK:           } consumers 3

@@ -89,11 +89,11 @@ def test_the_arrays_are_those_of_a_cpu(name):
     """But for the lists, of which there are as many as processors."""
     packed = lacis.pack(blocked(512, 768, tuple(FORMATS[name].tile), 0.8), FORMATS[name])
     lacis.einsum("ij,bj->bi", packed, torch.zeros(64, 768, device="cuda", dtype=packed.dtype))
-    layouts = [text for kind, text, *_ in packed.pattern._kept if kind == "derived" and text.startswith("regroup")]
+    layouts = [key[1] for key in packed.pattern._kept if key[0] == "derived" and key[1].function == "layout"]
     assert layouts
     other = packed.pattern.to("cpu")
-    for text in layouts:
-        here, there = packed.pattern.derived(text), other.derived(text)
+    for step in layouts:
+        here, there = packed.pattern.derived(step), other.derived(step)
         assert all(torch.equal(here[array].cpu(), there[array]) for array in there)
 
 

@@ -36,7 +36,7 @@ def copies(monkeypatch):
     """Every copy of values that is made, in the order of time: True where it was filled again."""
     from lacis.nn.copied import BoundCopy
     from lacis.patterns.copies import Refill
-    from lacis.patterns.execution import TileCopy
+    from lacis.patterns.tile_copy import TileCopy
 
     made = []
     refills = (TileCopy, "again", True), (Refill, "__call__", True), (BoundCopy, "filled", True)

@@ -55,7 +55,7 @@ def dim(arg: int) -> dict:
 def csr_header(**changes) -> dict:
     """The header of CSR_LINEAR: y[b, i] = sum over j of w[i, j] x[b, j]."""
     header = {
-        "format_version": 4,
+        "format_version": 5,
         "target": "cpu",
         "kind": "object",
         "args": [

@@ -8,6 +8,7 @@ import lacis
 import pytest
 import tile_kernels
 import torch
+from lacis.patterns.derivation import Derivation
 from tile_kernels import FORMATS, Ways, assert_fresh, inference, tokens
 from torch.utils.checkpoint import checkpoint
 
@@ -258,17 +259,18 @@ def test_modules_that_were_copied_cast_or_bound_in_inference_train_on():
     assert ways.answered == 1
 
 
-def test_a_copy_may_have_the_text_of_the_arrays_beside_it():
-    """Plain tiles, as on a CPU, exchange nothing in a line, which is all that a text says of values."""
+def test_a_copy_may_have_the_step_of_the_arrays_beside_it():
+    """Plain tiles, as on a CPU, exchange nothing in a line, which is all that a step says of values."""
     blocks = (torch.rand(4, 4) < 0.5).repeat_interleave(16, 0).repeat_interleave(16, 1)
     packed = lacis.pack(torch.randn(64, 64) * blocks, lacis.Bsr(16, 16))
     levels = "i floordiv 64 : dense, j floordiv 16 : compressed<unique=false>, i floordiv 16 mod 4 : bitmap"
-    text = f"regroup capacity 4 #lacis.format<(i, j) -> ({levels}, i mod 16 : dense, j mod 16 : dense)>"
+    format = f"#lacis.format<(i, j) -> ({levels}, i mod 16 : dense, j mod 16 : dense)>"
+    step = Derivation("layout", (("capacity", 4), ("format", format)))
     weight = lacis.nn.weight_module(packed)
-    names = weight.bind([("", text, "pos1"), ("", text, "values")])
+    names = weight.bind([("", step, "pos1"), ("", step, "values")])
     for factor in (1, 2):
         with torch.no_grad():
             weight.values.mul_(factor)
         for (_, name), array in zip(names, ("pos1", "values")):
-            assert torch.equal(weight.tensor(name), weight.packed().array("", text, array))
+            assert torch.equal(weight.tensor(name), weight.packed().array("", step, array))
     weight.validate()

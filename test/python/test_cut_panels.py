@@ -13,14 +13,22 @@ from lacis import _core
 from lacis.capture import Epilogue, capture_einsum
 from lacis.emit import emit
 from lacis.errors import CompileError
-from lacis.patterns import execution
+from lacis.patterns import functions
 from lacis.patterns.hand_out import hand_out
 from lacis.patterns.pieces import cut_lists
 from lacis.runtime import ptxas
 from lacis.runtime.kernels import compile_kernel
 
 WORKERS, CUT = 7, 4
-GIVEN = {"fixed": 0.6, "kept": 0.4, "workers": WORKERS, "raster": 2, "groups": 3, "cut": CUT}
+GIVEN = {
+    "fixed": 0.6,
+    "kept": 0.4,
+    "adding": (4.0, 1.0, 0.08),
+    "workers": WORKERS,
+    "raster": 2,
+    "groups": 3,
+    "cut": CUT,
+}
 FORWARD, INPUT = "ij,bj->bi", "ij,bi->bj"
 
 
@@ -125,7 +133,7 @@ CASES += [(16, FORWARD, "cuda:sm_90a"), (64, INPUT, "cuda:sm_90a"), (32, INPUT, 
 @pytest.mark.parametrize("block, expression, target", mostly_long(CASES, CASES[0]))
 def test_sums(block, expression, target, monkeypatch):
     """Up to the limit rows are cut; beyond it they are not."""
-    monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
+    monkeypatch.setattr(functions, "_workers", lambda structure: WORKERS)
     packed = weight(block)
     spec = cut_spec(expression, packed, target)
     x = torch.zeros(8, packed.shape[expression == FORWARD], dtype=packed.dtype)
@@ -144,7 +152,7 @@ def test_sums(block, expression, target, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize("with_residual", [False, True])
 def test_epilogues(with_residual, monkeypatch):
-    monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
+    monkeypatch.setattr(functions, "_workers", lambda structure: WORKERS)
     packed, tokens = weight(64), 300
     bias, residual = torch.randn(512).bfloat16(), torch.randn(tokens, 512).bfloat16()
     after = Epilogue(bias=bias, bias_axis="i", activation="gelu", residual=residual if with_residual else None)
@@ -171,7 +179,7 @@ def test_ptx_assembles_clean(block, expression, target):
 @pytest.mark.parametrize("block, expression", [(64, INPUT), (32, FORWARD), (128, INPUT), (64, FORWARD), (16, INPUT)])
 def test_uneven_rows_in_tf32(block, expression, monkeypatch):
     """The schedule by default: where warps multiply, warps add up."""
-    monkeypatch.setattr(execution, "_workers", lambda structure: WORKERS)
+    monkeypatch.setattr(functions, "_workers", lambda structure: WORKERS)
     packed = weight(block, torch.float32)
     x = torch.randn(300, packed.shape[expression == FORWARD])
     spec = dataclasses.replace(capture_einsum(expression, [packed, x], None)[0], tf32=True, uneven=("i", "j"))

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import lacis
+from derived_cost import COST
 from lacis.emit.group_rows import GROUP_ROWS
 from lacis.emit.hand_out import HAND_OUT
 from lacis.formats.companion import companion
@@ -109,7 +110,7 @@ def test_gathered_shares(panels, most, workers, by, within):
     want = want[:whole] + want[whole + len(rest) :]
     for spare in (0, 5) if panels else (0,):
         held = torch.cat([columns, torch.zeros(spare)]).int()
-        got = balance.gathered_shares(positions.int(), held, by=by, within=within, workers=workers)
+        got = balance.gathered_shares(positions.int(), held, by=by, within=within, workers=workers, segment=8)
         assert lists_of(got) == given([(share[2] + 8.0, share) for share in want], workers)
 
 
@@ -197,7 +198,7 @@ def test_the_kernel_serves_every_list(monkeypatch):
     cost, positions = torch.rand(30, 2)[:, 0], torch.tensor([0, 9, 9, 31], dtype=torch.int32)
     columns = torch.cat([torch.arange(9), torch.arange(22), torch.zeros(4)]).int() * 16
     arrays = {"pos1": torch.tensor([0, 2, 5], dtype=torch.int32), "pos2": torch.arange(6, dtype=torch.int32)}
-    panels = balance.panel_cost(arrays, tile_bytes=9, step_bytes=70, cycles=30.0, fixed=0.6)
+    panels = balance.panel_cost(arrays, tile_bytes=9, step_bytes=70, cycles=30.0, cost=COST)
 
     def made():
         return [
@@ -206,7 +207,7 @@ def test_the_kernel_serves_every_list(monkeypatch):
             balance.group_lists(panels, workers=3, raster=4, groups=2),
             balance.share_lists(positions.diff(), torch.rand(5).sort().values * 0 + 1, by=4, workers=7, most=31),
             balance.share_lists(positions.diff(), torch.arange(5.0).double(), by=4, workers=7, most=35),
-            balance.gathered_shares(positions, columns, by=4, within=128, workers=7),
+            balance.gathered_shares(positions, columns, by=4, within=128, workers=7, segment=8),
         ]
 
     want, calls = made(), []

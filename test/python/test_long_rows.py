@@ -35,7 +35,7 @@ def test_rows_of_so_many_entries_run_apart(name, expression):
     x = x if "k" in expression else x[:, 0].contiguous()
     kernel = lacis.compile(expression, packed, x, steps=APART)
     agree(kernel(packed, x), expression, w, x)
-    (derived,) = {array.text for array in kernel.loaded.derived}
+    (derived,) = {array.step for array in kernel.loaded.derived}
     listed = packed.pattern.derived(derived)["crd0"]
     assert listed.tolist() == (w.ne(0).sum(1) >= 20).nonzero().flatten().tolist()
 

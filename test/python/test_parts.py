@@ -11,7 +11,7 @@ from lacis import _core
 from lacis.capture import capture_einsum
 from lacis.capture.gradient import gradient_specs
 from lacis.emit import emit
-from lacis.patterns import execution
+from lacis.patterns import functions
 from lacis.patterns.balance import gathered_shares
 from lacis.patterns.parts import gathered_part_lists, part_lists
 from lacis.runtime import ptxas
@@ -26,7 +26,7 @@ COUNTS = {"none": [], "empty": [0, 0], "one": [1], "few": [3, 0, 9, 1], "many": 
 def test_each_part_is_done_once(name, workers):
     counts = torch.tensor(COUNTS[name], dtype=torch.int64)
     cost = torch.tensor([0.0, 1.5, 2.5, 3.5, 3.5], dtype=torch.float64)
-    options = {"by": 4, "workers": workers, "most": int(counts.sum()) + 3, "parts": 4}
+    options = {"by": 4, "workers": workers, "most": int(counts.sum()) + 3, "parts": 4, "kept": 16}
     lists = part_lists(counts, cost, **options)
     shares = {(panel, share) for panel, count in enumerate(counts.tolist()) for share in range(-(-count // 4))}
     rows = list(zip(*(lists[f"crd{n}"].tolist() for n in range(2, 7))))
@@ -49,8 +49,8 @@ def test_each_part_of_gathered_shares_is_done_once(panels, most, workers):
     counts = torch.randint(0, most, (panels,))
     positions = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
     columns = torch.cat([torch.zeros(0), *(torch.randint(0, 200, (n,)).sort().values * 16 for n in counts.tolist())])
-    options = {"by": 6, "within": 640, "workers": workers}
-    lists = gathered_part_lists(positions.int(), columns.int(), **options, parts=4)
+    options = {"by": 6, "within": 640, "workers": workers, "segment": 8}
+    lists = gathered_part_lists(positions.int(), columns.int(), **options, parts=4, kept=16)
     plain = gathered_shares(positions.int(), columns.int(), **options)
     rows = list(zip(*(lists[f"crd{n}"].tolist() for n in range(2, 8))))
     pos, count = lists["pos2"].tolist(), plain["pos1"][-1].item()
@@ -72,7 +72,7 @@ def test_each_part_of_gathered_shares_is_done_once(panels, most, workers):
 def test_what_does_not_come_out_even_is_cut():
     cost = torch.tensor([0.0, 1.0], dtype=torch.float64)
     for shares, cut, number in ((64, 64, 2), (132, 0, 1), (256, 0, 1), (268, 4, 4), (400, 4, 4)):
-        options = {"by": 1, "workers": 132, "most": shares, "parts": 4}
+        options = {"by": 1, "workers": 132, "most": shares, "parts": 4, "kept": 16}
         lists = part_lists(torch.ones(shares, dtype=torch.int64), cost, **options)
         numbers = lists["crd5"][: lists["pos2"][-1]].tolist()
         assert numbers.count(1) == 2 * shares - cut and numbers.count(number) == (cut * number if cut else 2 * shares)
@@ -83,7 +83,7 @@ def test_what_does_not_come_out_even_is_cut():
 @pytest.mark.parametrize("block", [128, 64, 32])
 def test_gradients_of_cut_shares(block, target, monkeypatch):
     """In plain loops, by the steps of a GPU: sums that are too short to be cut, and others; nothing is outside."""
-    monkeypatch.setattr(execution, "_workers", lambda structure: 7)
+    monkeypatch.setattr(functions, "_workers", lambda structure: 7)
     kept = torch.rand(4, 6) < 0.6
     kept[1], kept[2] = True, False
     dense = torch.randn(4 * block, 6 * block) * kept.repeat_interleave(block, 0).repeat_interleave(block, 1)
@@ -109,7 +109,7 @@ def test_gradients_of_cut_shares(block, target, monkeypatch):
 @pytest.mark.parametrize("block", [32, 16])
 def test_gradients_of_cut_shares_that_are_gathered(block, monkeypatch):
     """The same where only stored blocks are multiplied."""
-    monkeypatch.setattr(execution, "_workers", lambda structure: 7)
+    monkeypatch.setattr(functions, "_workers", lambda structure: 7)
     kept = torch.rand(1096 // block, 1304 // block) < 0.3
     dense = torch.randn(1096 // block * block, 1304 // block * block)
     dense = dense * kept.repeat_interleave(block, 0).repeat_interleave(block, 1)

@@ -6,14 +6,16 @@ import os
 import lacis
 import pytest
 import torch
+from derived_cost import COST
 from lacis.capture.expression import check_epilogue
 from lacis.errors import DataError, FormatError, ScheduleError
 from lacis.formats import decompose
 from lacis.formats.digit import Digit
 from lacis.nn.load import _check_integers
 from lacis.packing.check_values import check_values
+from lacis.patterns.derivation import Derivation
 from lacis.patterns.derived import companion_arrays
-from lacis.patterns.execution import execution_layout
+from lacis.patterns.functions import make, segment_schedule, tile_schedule
 from lacis.patterns.place import sort_entries
 from lacis.patterns.regroup import regroup
 from lacis.runtime.cache import Cache, CacheError
@@ -127,7 +129,16 @@ FORMATS = {
     ),
     "an execution layout is of matrices with stored blocks, not": lambda: regroup(structure(lacis.Csr), blocks(2)),
     "tiles of 3x3 and stored blocks of 4x4 do not nest": lambda: regroup(structure(lacis.Bsr(4, 4)), blocks(3)),
-    "'regrouped' is no execution layout": lambda: execution_layout(structure(lacis.Bsr(4, 4)), "regrouped"),
+    "is no execution layout": lambda: lacis.pack(torch.eye(4), lacis.Csr).pattern.layout(
+        Derivation.index("(i, j) -> (j : dense, i : compressed<unique=false>, link)")
+    ),
+    "no function 'regroup' makes derived arrays": lambda: make(Derivation("regroup", ()), structure(lacis.Csr)),
+    "tile_schedule: lists without a period are of one extent": lambda: tile_schedule(
+        regroup(structure(lacis.Bsr(4, 4)), blocks(4)), columns=8, swizzle_group=1, cost=COST
+    ),
+    "segment_schedule: work lists are over the panels of a layout": lambda: segment_schedule(
+        structure(lacis.Csr), length=8, cost=COST
+    ),
     "a companion has the stored blocks of its format": lambda: companion_arrays(
         structure(lacis.Csr), blocks(2, ", link")
     ),

@@ -200,7 +200,7 @@ def test_a_header_nests_only_so_deep():
         with pytest.raises(CompileError, match=too_deep):
             _core.artifact_info(handmade.sealed(text, b"code"))
     with pytest.raises(CompileError, match="artifact has no key 'target'"):  # brackets in strings do not count
-        _core.artifact_info(handmade.sealed(b'{"format_version": 4, "kind": "\\"' + b"[" * 99 + b'"}', b"code"))
+        _core.artifact_info(handmade.sealed(b'{"format_version": 5, "kind": "\\"' + b"[" * 99 + b'"}', b"code"))
 
 
 def test_host_kernel_on_a_gpu():

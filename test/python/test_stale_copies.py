@@ -193,28 +193,28 @@ def test_the_dense_copy_of_a_weight_follows_it_too(captured, trainable):
 
 
 def test_a_packed_tensor_has_no_stale_copy_either(captured):
-    text = tile_kernels.LAYOUTS[True][0] + " " + tile_kernels.LAYOUTS[True][1]
+    step = tile_kernels.LAYOUTS[True]
     packed = tile_kernels.packed(FORMATS["16"])
     values, captured[0] = packed.values, True
-    made = packed.array("", text, "values")
+    made = packed.array("", step, "values")
     captured[0] = False
-    assert packed.array("", text, "values") is not made, "it is not there yet"
+    assert packed.array("", step, "values") is not made, "it is not there yet"
     values.requires_grad_()
-    first = packed.array("", text, "values")
-    assert packed.array("", text, "values") is first
-    assert pickle.loads(pickle.dumps(packed)).array("", text, "values") is not first
+    first = packed.array("", step, "values")
+    assert packed.array("", step, "values") is first
+    assert pickle.loads(pickle.dumps(packed)).array("", step, "values") is not first
     with torch.no_grad():
         values.mul_(2)
         captured[0] = True
-        assert torch.equal(packed.array("", text, "values"), 2 * first)
+        assert torch.equal(packed.array("", step, "values"), 2 * first)
         captured[0] = False
-        second = packed.array("", text, "values")
-        assert packed.array("", text, "values") is second and torch.equal(second, 2 * first)
+        second = packed.array("", step, "values")
+        assert packed.array("", step, "values") is second and torch.equal(second, 2 * first)
     captured[0] = True
-    assert packed.array("", text, "values") is not second
+    assert packed.array("", step, "values") is not second
     captured[0] = False
     values.data.mul_(2)
-    assert torch.equal(packed.array("", text, "values"), 4 * first)
+    assert torch.equal(packed.array("", step, "values"), 4 * first)
 
 
 def test_values_made_in_inference_mode_are_copied_by_each_call():

@@ -136,21 +136,21 @@ def test_each_pattern_has_the_gradients_for_its_density(monkeypatch):
 
 def walk_shares(kernel, packed, x, dy):
     """The loops of a sampled tile kernel over the arrays that its artifact names, in Python."""
-    text = {derived.rule.split()[0]: derived.text for derived in kernel.derived}
-    lists = {d.name: packed.array("", d.text, d.name) for d in kernel.derived if d.text == text["balance"]}
-    layout = packed.pattern.layout(text["regroup"])
+    schedule = next(d.step for d in kernel.derived if d.step.function.endswith("schedule"))
+    lists = {d.name: packed.array("", d.step, d.name) for d in kernel.derived if d.step == schedule}
+    layout, given = packed.pattern.layout(schedule.source), schedule.given
     arrays, (down, across) = layout.arrays, layout.format.tile
-    share, (bits, beside) = int(text["balance"].split()[2]), layout.format.levels[2].digits
+    share, (bits, beside) = given["length"], layout.format.levels[2].digits
     step, height, width = layout.format.levels[1].digits[0].div, bits.mod, beside.mod
     dense = torch.zeros(dy.shape[1] + 1024, x.shape[1] + 1024)
     dense[: dy.shape[1], : x.shape[1]] = dy.float().T @ x.float()
     found = torch.zeros(packed.values.shape)
     done = torch.zeros(len(packed.values), dtype=torch.int)
-    is_cut = "parts" in text["balance"]  # whole shares come first
+    is_cut = "split" in given  # whole shares come first
     level, pos = 1 + is_cut, lists[f"pos{1 + is_cut}"]
     for item in range(pos[len(pos) // 2 if is_cut else -1]):
         panel, first, count = int(lists[f"crd{level}"][item]), int(lists[f"crd{level + 1}"][item]) * share, share
-        if "within" in text["balance"]:  # lists say where, and how many
+        if "span" in given:  # lists say where, and how many
             first, count = int(lists[f"crd{level + 1}"][item]), int(lists[f"crd{level + 2}"][item])
             columns = arrays["crd1"][arrays["pos1"][panel] + first :][:count].long() * step
             assert count <= share and columns.max() + step - columns[0] // 64 * 64 <= 640

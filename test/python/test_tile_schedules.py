@@ -142,11 +142,11 @@ def test_a_missing_mark_is_named():
 
 def walk(kernel, packed, x, rows):
     """The loops of a tile kernel over the arrays that its artifact names, in Python."""
-    text = {derived.rule.split()[0]: derived.text for derived in kernel.derived if derived.rule}
-    lists = {d.name: packed.array("", d.text, d.name) for d in kernel.derived if d.text == text["balance"]}
-    layout = packed.pattern.layout(text["regroup"])
+    schedule = next(d.step for d in kernel.derived if d.step.function.endswith("schedule"))
+    lists = {d.name: packed.array("", d.step, d.name) for d in kernel.derived if d.step == schedule}
+    layout, given = packed.pattern.layout(schedule.source), schedule.given
     arrays, tiles = layout.arrays, layout.values(packed.values)
-    by, raster, groups = map(int, text["balance"].split()[2:7:2])
+    by, raster, groups = given["columns"], given["swizzle_group"], given["period"]
     bits = layout.format.levels[2].digits
     height, width = bits[0].mod, bits[1].mod if len(bits) == 2 else 1
     step, (down, across) = layout.format.levels[1].digits[0].div, layout.format.tile
@@ -189,10 +189,10 @@ def test_a_dense_matrix_is_read_where_it_lies(slot):
     packed = lacis.pack(w, lacis.Dense, mask=torch.ones(w.shape, dtype=torch.bool))
     spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)
     kernel = compile_kernel(emit(gradient_specs(spec)[slot] if slot else spec), TARGET)
-    text = next(derived.text for derived in kernel.derived if derived.rule.startswith("regroup"))
-    arrays = packed.pattern.layout(text).arrays
+    step = next(derived.step for derived in kernel.derived if derived.step.function == "layout")
+    arrays = packed.pattern.layout(step).arrays
     blocks = lacis.pack(w, lacis.Bsr(64, 64), mask=torch.ones(w.shape, dtype=torch.bool))
-    wanted = regroup(blocks.pattern.parts[""], text[text.index("#lacis.format<") + 14 : -1]).arrays
+    wanted = regroup(blocks.pattern.parts[""], step.given["format"]).arrays
     assert all(torch.equal(array, wanted[name]) for name, array in arrays.items()) and "link3" not in arrays
     assert not {"link3", "values"} & {derived.name for derived in kernel.derived}
     if ptxas.find():
@@ -201,7 +201,7 @@ def test_a_dense_matrix_is_read_where_it_lies(slot):
 
 def test_copies_follow_the_values():
     packed, _, text = problem(lacis.Bsr, 256, 256, 8, (16, 16))
-    name = next(("", d.text, "values") for d in compile_kernel(text, TARGET).derived if d.name == "values")
+    name = next(("", d.step, "values") for d in compile_kernel(text, TARGET).derived if d.name == "values")
     first = packed.array(*name)
     assert packed.array(*name) is first
     packed.values.mul_(2)
@@ -226,7 +226,7 @@ def test_copies_follow_the_values():
 
 def test_copies_are_in_the_dtype_of_an_autocast_region():
     packed, _, text = problem(lacis.Bsr, 256, 256, 8, (16, 16))
-    name = next(("", d.text, "values") for d in compile_kernel(text, TARGET).derived if d.name == "values")
+    name = next(("", d.step, "values") for d in compile_kernel(text, TARGET).derived if d.name == "values")
     weight = weight_module(packed.to(torch.float32))
     (place,) = weight.bind([name], torch.bfloat16)
     with torch.no_grad():
@@ -252,7 +252,7 @@ def test_a_transposed_operand_has_its_rows_in_the_other_axis():
 def test_links_lead_to_the_parts_of_a_block():
     packed, _, text = problem(lacis.Bsr, 256, 256, 8, (128, 128))
     kernel = compile_kernel(text, TARGET)
-    layout = packed.pattern.layout(next(d.text for d in kernel.derived if d.name == "link3"))
+    layout = packed.pattern.layout(next(d.step for d in kernel.derived if d.name == "link3"))
     for link, tile in zip(layout.arrays["link3"].tolist(), layout.values(packed.values)):
         slot, part = divmod(link, 4)
         row, column = part // 2 * 64, part % 2 * 64

@@ -13,6 +13,7 @@ from bench import tile_epilogue, tile_gradients, tiles  # noqa: E402
 import lacis
 from lacis import _core
 from lacis.errors import FormatError
+from derived_cost import COST
 from lacis.patterns.balance import gathered_shares, panel_cost, share_lists, work_lists
 from lacis.patterns.regroup import exchange_chunks, regroup
 from lacis.runtime import ptxas
@@ -148,7 +149,7 @@ def test_work_lists_are_fair():
 
 def test_cost_of_panels():
     arrays = {"pos1": torch.tensor([0, 2, 2]), "pos2": torch.tensor([0, 3, 4])}
-    cost = panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5)
+    cost = panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, cost=COST._replace(panel=500))
     assert cost.tolist() == [4 * 2 + 0.5, 2 * 0.5]
 
 
@@ -166,7 +167,7 @@ def test_gathered_shares_cover_every_position(steps, workers):
     torch.manual_seed(0)
     columns = torch.cat([torch.randint(0, 100, (count,)).sort().values * 16 for count in (steps, 0, steps // 2)])
     positions = torch.tensor([0, steps, steps, len(columns)])
-    lists = gathered_shares(positions, columns, by=8, within=128, workers=workers)
+    lists = gathered_shares(positions, columns, by=8, within=128, workers=workers, segment=8)
     found = []
     for panel, first, count in zip(*(lists[f"crd{n}"].tolist()[: lists["pos1"][-1]] for n in (1, 2, 3))):
         own = range(int(positions[panel]) + first, int(positions[panel]) + first + count)

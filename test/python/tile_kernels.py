@@ -14,7 +14,8 @@ import torch
 from lacis.formats import Format, Sum, decompose
 from lacis.nn import SparseModule, weight_module
 from lacis.patterns import Pattern
-from lacis.patterns.execution import execution_layout
+from lacis.patterns.derivation import Derivation
+from lacis.patterns.functions import make
 from lacis.patterns.regroup import exchange_chunks
 from lacis.patterns.structure import Structure
 from lacis.runtime import library
@@ -25,7 +26,10 @@ _GROUP = "({0} floordiv 64 mod 6, {1} floordiv 16 mod 4)"
 _LEVELS = "{0} floordiv 384 : dense, {1} floordiv 64 : compressed<unique=false>, " + _GROUP
 _ROWS = f"#lacis.format<(i, j) -> ({_LEVELS.format('i', 'j')} : bitmap, i mod 64 : dense, j mod 16 : dense)>"
 _COLUMNS = f"#lacis.format<(i, j) -> ({_LEVELS.format('j', 'i')} : bitmap, i mod 16 : dense, j mod 64 : dense)>"
-LAYOUTS = {True: ("regroup capacity 16 lines 32", _ROWS, 32), False: ("regroup capacity 16 lines 128", _COLUMNS, 128)}
+LAYOUTS = {
+    rows: Derivation("layout", (("capacity", 16), ("format", format), ("swizzle", line)))
+    for rows, format, line in ((True, _ROWS, 32), (False, _COLUMNS, 128))
+}
 
 FORMATS = {
     "16": lacis.Bsr(16, 16),
@@ -80,8 +84,9 @@ class TileKernel(Kernel):
         self.parts = dict(format.parts) if isinstance(format, Sum) else {"": format}
         arrays = lambda format: format.buffers if spec.sampled else [*format.buffers, "values"]
         storage = [f"{part}.{name}".lstrip(".") for part in self.parts for name in arrays(self.parts[part])]
-        rule, layout, self.line = LAYOUTS[spec.operands[spec.packed].indices[0] in spec.output.indices]
-        derived = [] if spec.sampled else [Derived(0, part, layout, "values", rule) for part in self.parts]
+        step = LAYOUTS[spec.operands[spec.packed].indices[0] in spec.output.indices]
+        self.line = step.line
+        derived = [] if spec.sampled else [Derived(part, step, "values") for part in self.parts]
         key = hashlib.sha256(repr(spec).encode()).hexdigest()
         also = lambda key: _kernels.setdefault(key, self)
         loaded = types.SimpleNamespace(key=key, target=target, storage=storage, derived=derived, name_also=also)
@@ -119,8 +124,8 @@ class TileKernel(Kernel):
 
     def _weight(self, part, structure, arrays) -> torch.Tensor:
         """The dense weight that a copy of values holds, in float32."""
-        ((text, tiles),) = [(a[1], t) for a, t in arrays.items() if a[0] == part and a[1]]
-        layout = _layout(structure, text.replace(f" lines {self.line}", ""))
+        ((step, tiles),) = [(a[1], t) for a, t in arrays.items() if a[0] == part and a[1]]
+        layout = _layout(structure, step.of_pattern)
         (rows, columns), (height, width) = layout.format.tile, structure.shape
         dense = torch.zeros(-(-height // rows) + 1, -(-width // columns) + 1, rows, columns)
         place = layout.tile_rows.clamp(max=len(dense) - 1), layout.tile_columns.clamp(max=dense.shape[1] - 1)
@@ -128,12 +133,12 @@ class TileKernel(Kernel):
         return dense.transpose(1, 2).flatten(0, 1).flatten(1, 2)[:height, :width]
 
 
-def _layout(structure, text):
+def _layout(structure, step):
     """The execution layout of a structure, made once for each pattern."""
     arrays = tuple(tuple(tensor.reshape(-1).tolist()) for tensor in structure.buffers.values())
-    key = structure.format, structure.shape, text, arrays
+    key = structure.format, structure.shape, step, arrays
     if key not in _layouts:
-        _layouts[key] = execution_layout(structure, text)
+        _layouts[key] = make(step, structure)
     return _layouts[key]
 
 

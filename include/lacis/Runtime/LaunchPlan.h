@@ -131,6 +131,7 @@ private:
     Room room = Room::Packed;
     unsigned index = 0;
     unsigned dim = 0;
+    int64_t times = 1, more = 0; // the dimension is the size times a number, and more
   };
   struct TensorMap {
     TensorMapValue value; // what does not depend on the tensors

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 
 #include <cstdint>
 #include <optional>
@@ -17,19 +18,32 @@
 namespace lacis {
 
 struct Artifact {
-  static constexpr int64_t currentVersion = 4;
+  static constexpr int64_t currentVersion = 5;
 
   /// Where the value of one kernel argument comes from.
   struct Argument {
     std::string kind;    // storage, storage_dim, derived, operand, dim, stride, output, workspace, tensor_map, bytes, fault
     int64_t operand = 0; // -1 is the output
-    std::string part;    // of a sum; empty otherwise
-    std::string format;  // of a derived array
-    std::string rule;    // how it is made, where the format does not say it
-    std::string name;    // of a storage array: pos1, crd1, values
-    std::string source;  // of a storage_dim: "derived" where the array is a derived one
+    int64_t derived = -1; // the number of the step that makes the array; -1: it is the operand's own
+    std::string name;    // of a storage array: pos1, crd1, values, of a sum with its part
     int64_t dim = 0;
     int64_t index = 0; // of a workspace or a tensor map; of bytes, the argument whose array has them
+  };
+
+  /// Arrays that follow from a pattern, or from those of a step before.
+  struct Derived {
+    struct Array {
+      std::string name;
+      std::string dtype;
+      bool shaped = false;
+      std::vector<Size> sizes; // of the sizes of the axes, the stored blocks, the workers, and counts
+    };
+    std::string function;
+    llvm::json::Object parameters; // numbers, texts, and objects of numbers
+    int64_t source = -1;           // the step before; -1: the pattern
+    int64_t operand = 0;
+    std::string part; // of a sum; empty otherwise
+    std::vector<Array> arrays;
   };
 
   /// A size that several tensors share, by its letter in the expression where it has one.
@@ -43,10 +57,8 @@ struct Artifact {
   /// What the launcher checks of a tensor: its dtype, and its dimensions where `shaped` says that they are known.
   struct Tensor {
     int64_t operand = 0; // -1 is the output
-    std::string part;    // of a named array, as in Argument; without a name: the operand itself
-    std::string format;
-    std::string rule;
-    std::string name;
+    int64_t derived = -1; // of a named array, as in Argument
+    std::string name;    // empty: the operand itself
     std::string dtype; // empty: anything
     bool shaped = false;
     bool optional = false; // an empty list may stand for it
@@ -83,6 +95,7 @@ struct Artifact {
   std::string target; // cpu, cuda:sm_90a
   std::string kind;   // object, ptx, cubin
   std::vector<Argument> args;
+  std::vector<Derived> derived;
   std::vector<SharedSize> sizes;
   std::vector<Tensor> tensors;
   Output output;

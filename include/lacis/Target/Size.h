@@ -6,23 +6,26 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 namespace lacis {
 
 struct Size {
-  enum class Kind { Constant, Argument, Product, Sum, CeilDiv, Within };
+  enum class Kind { Constant, Argument, Product, Sum, Min, CeilDiv, Within };
 
   Kind kind = Kind::Constant;
   int64_t number = 1;   // the constant; which argument; what is added; the divisor; what a condition is above
   int64_t upto = -1;    // what a condition is not above; -1: no limit
-  std::vector<Size> of; // the factors; what is added to, divided or looked at
+  std::vector<Size> of; // the factors; what is added up, compared, divided or looked at
 
   static Size constant(int64_t number) { return {Kind::Constant, number, -1, {}}; }
   static Size argument(int64_t number) { return {Kind::Argument, number, -1, {}}; }
   static Size product(std::vector<Size> factors) { return {Kind::Product, 1, -1, std::move(factors)}; }
   static Size sum(Size whole, int64_t more) { return {Kind::Sum, more, -1, {std::move(whole)}}; }
+  static Size sum(std::vector<Size> parts, int64_t more) { return {Kind::Sum, more, -1, std::move(parts)}; }
+  static Size min(std::vector<Size> parts) { return {Kind::Min, 1, -1, std::move(parts)}; }
   static Size ceilDiv(Size whole, int64_t by) { return {Kind::CeilDiv, by, -1, {std::move(whole)}}; }
   static Size within(Size whole, int64_t above, int64_t upto) { return {Kind::Within, above, upto, {std::move(whole)}}; }
 
@@ -33,8 +36,18 @@ struct Size {
       return number;
     case Kind::Argument:
       return int64_t(values[number]);
-    case Kind::Sum:
-      return of[0].evaluate(values) + number;
+    case Kind::Sum: {
+      int64_t sum = number;
+      for (const Size &part : of)
+        sum += part.evaluate(values);
+      return sum;
+    }
+    case Kind::Min: {
+      int64_t least = of[0].evaluate(values);
+      for (const Size &part : of)
+        least = std::min(least, part.evaluate(values));
+      return least;
+    }
     case Kind::CeilDiv:
       return (of[0].evaluate(values) + number - 1) / number;
     case Kind::Within: {

@@ -21,8 +21,14 @@ Value lacis::emitSize(OpBuilder &b, Location loc, func::FuncOp kernel, SizeAttr 
       product = arith::MulIOp::create(b, loc, product, factor);
     return product;
   }
-  case SizeKind::Sum:
-    return arith::AddIOp::create(b, loc, parts[0], constant(size.getNumber()));
+  case SizeKind::Sum: {
+    Value sum = parts[0];
+    for (Value part : ArrayRef(parts).drop_front())
+      sum = arith::AddIOp::create(b, loc, sum, part);
+    return arith::AddIOp::create(b, loc, sum, constant(size.getNumber()));
+  }
+  case SizeKind::Min:
+    return arith::MinUIOp::create(b, loc, parts[0], parts[1]);
   case SizeKind::CeilDiv:
     return arith::CeilDivUIOp::create(b, loc, parts[0], constant(size.getNumber()));
   case SizeKind::Within: {

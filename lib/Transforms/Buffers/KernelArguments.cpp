@@ -6,12 +6,15 @@
 using namespace mlir;
 using namespace lacis;
 
-/// `source`, as the structure of type `type` that `rule` derives from it.
-static TensorSource derived(TensorSource source, Type type, std::string rule) {
+/// What `step` makes of `source`, which is a tensor of type `type`.
+static TensorSource derive(TensorSource source, Type type, DerivedInterface step) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (source.kind != TensorSource::Derived) {
+    source.format = cast<FormatAttr>(tensor.getEncoding());
+    source.element = tensor.getElementType();
+  }
   source.kind = TensorSource::Derived;
-  source.rule = std::move(rule);
-  source.format.clear();
-  llvm::raw_string_ostream(source.format) << cast<RankedTensorType>(type).getEncoding();
+  source.steps.push_back(step);
   return source;
 }
 
@@ -30,9 +33,9 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
     unsigned number = argument.getArgNumber();
     if (function.getArgAttr(number, "lacis.output"))
-      return {TensorSource::Output, -1, "", ""};
+      return {TensorSource::Output, -1, ""};
     bool encoded = static_cast<bool>(cast<RankedTensorType>(argument.getType()).getEncoding());
-    return {encoded ? TensorSource::Storage : TensorSource::Operand, number, "", ""};
+    return {encoded ? TensorSource::Storage : TensorSource::Operand, number, ""};
   }
   if (auto part = tensor.getDefiningOp<PartOp>()) {
     TensorSource source = sourceOf(part.getSource(), workspaces);
@@ -40,35 +43,15 @@ TensorSource lacis::sourceOf(Value tensor, ArrayRef<WorkspaceOp> workspaces) {
     return source;
   }
   if (auto walk = tensor.getDefiningOp<WalkOp>()) {
-    std::string rule = walk.getLeast() ? "least " + std::to_string(*walk.getLeast()) : "";
-    return derived(sourceOf(walk.getSource(), workspaces), walk.getType(), rule);
+    auto index = IndexAttr::get(walk.getContext(), formatOf(walk.getResult()), walk.getLeast());
+    return derive(sourceOf(walk.getSource(), workspaces), walk.getSource().getType(), index);
   }
-  if (auto regroup = tensor.getDefiningOp<RegroupOp>()) {
-    std::string capacity = regroup.getCapacity() ? " capacity " + std::to_string(*regroup.getCapacity()) : "";
-    return derived(sourceOf(regroup.getSource(), workspaces), regroup.getType(), "regroup" + capacity);
-  }
-  if (auto lists = tensor.getDefiningOp<BalanceOp>()) {
-    std::string tiles = std::to_string(lists.getTile()), raster = std::to_string(lists.getRaster());
-    TensorSource from = sourceOf(lists.getSource(), workspaces);
-    bool ofPositions = !lists.getExtent() && !lists.getGroups();
-    std::string rule = ofPositions ? "balance positions " + tiles : "balance by " + tiles + " raster " + raster;
-    if (lists.getWithin())
-      rule += " within " + std::to_string(*lists.getWithin());
-    if (lists.getParts())
-      rule += " parts " + std::to_string(*lists.getParts());
-    TensorSource source = derived(from, lists.getType(), rule);
-    if (lists.getGroups())
-      source.rule += " groups " + std::to_string(*lists.getGroups());
-    if (lists.getCut())
-      source.rule += " cut " + std::to_string(*lists.getCut());
-    if (lists.getGroups() || (ofPositions && !from.rule.empty()))
-      source.rule += " of " + from.rule + " " + from.format;
-    source.lists = lists.getGroups() ? *lists.getGroups() * lists.getRaster() : 0;
-    source.lists = std::max<int64_t>(source.lists + lists.getCut().value_or(0), lists.getParts() ? 2 : 1);
-    return source;
-  }
+  if (auto regroup = tensor.getDefiningOp<RegroupOp>())
+    return derive(sourceOf(regroup.getSource(), workspaces), regroup.getSource().getType(), regroup.getLayout());
+  if (auto lists = tensor.getDefiningOp<BalanceOp>())
+    return derive(sourceOf(lists.getSource(), workspaces), lists.getSource().getType(), lists.getSchedule());
   auto found = llvm::find(workspaces, tensor.getDefiningOp<WorkspaceOp>());
-  return {TensorSource::Workspace, found - workspaces.begin(), "", ""};
+  return {TensorSource::Workspace, found - workspaces.begin(), ""};
 }
 
 static NamedAttribute text(Builder &b, StringRef name, StringRef value) {
@@ -126,32 +109,92 @@ Value KernelArguments::pointer(const TensorSource &source) {
   }
 }
 
-/// The record of a named array: storage of the operand, or of an array derived from its pattern.
-static SmallVector<NamedAttribute> arrayRecord(Builder &b, const TensorSource &source, StringRef name) {
-  SmallVector<NamedAttribute> record{number(b, "operand", source.number)};
-  if (source.kind == TensorSource::Derived) {
-    record.push_back(text(b, "part", source.part));
-    record.push_back(text(b, "format", source.format));
-    record.push_back(text(b, "name", name));
-    if (!source.rule.empty())
-      record.push_back(text(b, "rule", source.rule));
-    return record;
+static std::string typeName(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+DictionaryAttr KernelArguments::stepRecord(const TensorSource &source, Attribute from) const {
+  return b.getDictionaryAttr({b.getNamedAttr("source", from), b.getNamedAttr("step", source.derived())});
+}
+
+/// The source without its last step.
+static TensorSource sourceBefore(const TensorSource &source) {
+  TensorSource before = source;
+  before.steps.pop_back();
+  return before;
+}
+
+static Attribute partRecord(Builder &b, const TensorSource &source) {
+  return b.getDictionaryAttr({number(b, "operand", source.number), text(b, "part", source.part)});
+}
+
+unsigned KernelArguments::stepOf(const TensorSource &source) const {
+  Attribute from = partRecord(b, source);
+  if (source.steps.size() > 1) {
+    unsigned before = stepOf(sourceBefore(source));
+    if (before == derived.size())
+      return before;
+    from = b.getI64IntegerAttr(before);
   }
-  record.push_back(text(b, "name", source.part.empty() ? name.str() : source.part + "." + name.str()));
+  return llvm::find(derived, stepRecord(source, from)) - derived.begin();
+}
+
+unsigned KernelArguments::addStep(const TensorSource &source) {
+  unsigned known = stepOf(source);
+  if (known < derived.size())
+    return known;
+  Attribute from = partRecord(b, source);
+  if (source.steps.size() > 1)
+    from = b.getI64IntegerAttr(addStep(sourceBefore(source)));
+  derived.push_back(stepRecord(source, from));
+  SmallVector<Attribute> arrays;
+  for (const DerivedArray &array : arraysOf(source.derived(), source.before())) {
+    SmallVector<NamedAttribute> entry{text(b, "name", array.name), text(b, "dtype", typeName(array.dtype))};
+    if (array.sizes) {
+      SmallVector<Attribute> sizes(array.sizes->begin(), array.sizes->end());
+      entry.push_back(b.getNamedAttr("sizes", b.getArrayAttr(sizes)));
+    }
+    arrays.push_back(b.getDictionaryAttr(entry));
+  }
+  derivedArrays.push_back(b.getArrayAttr(arrays));
+  return derived.size() - 1;
+}
+
+ArrayAttr KernelArguments::getDerived() const {
+  SmallVector<Attribute> steps;
+  for (auto [step, arrays] : llvm::zip(derived, derivedArrays)) {
+    NamedAttrList record(cast<DictionaryAttr>(step));
+    record.set("arrays", arrays);
+    steps.push_back(record.getDictionary(b.getContext()));
+  }
+  return b.getArrayAttr(steps);
+}
+
+/// The record of a named array: storage of the operand, or an array of a step, which is known.
+SmallVector<NamedAttribute> KernelArguments::arrayRecord(const TensorSource &source, StringRef name) const {
+  SmallVector<NamedAttribute> record{number(b, "operand", source.number)};
+  if (source.kind == TensorSource::Derived)
+    record.push_back(number(b, "derived", stepOf(source)));
+  bool isOwn = source.kind != TensorSource::Derived && !source.part.empty();
+  record.push_back(text(b, "name", isOwn ? source.part + "." + name.str() : name.str()));
   return record;
 }
 
 Value KernelArguments::array(const TensorSource &source, StringRef name) {
-  SmallVector<NamedAttribute> record = arrayRecord(b, source, name);
+  if (source.kind == TensorSource::Derived)
+    addStep(source);
+  SmallVector<NamedAttribute> record = arrayRecord(source, name);
   record.push_back(text(b, "kind", source.kind == TensorSource::Derived ? "derived" : "storage"));
   return argument(b.getDictionaryAttr(record), LLVM::LLVMPointerType::get(kernel.getContext()), true);
 }
 
 DictionaryAttr KernelArguments::arrayDimRecord(const TensorSource &source, StringRef name, int64_t dim) {
-  SmallVector<NamedAttribute> record = arrayRecord(b, source, name);
-  record.push_back(text(b, "kind", "storage_dim"));
   if (source.kind == TensorSource::Derived)
-    record.push_back(text(b, "source", "derived"));
+    addStep(source);
+  SmallVector<NamedAttribute> record = arrayRecord(source, name);
+  record.push_back(text(b, "kind", "storage_dim"));
   record.push_back(number(b, "dim", dim));
   return b.getDictionaryAttr(record);
 }
@@ -170,12 +213,13 @@ SmallVector<DictionaryAttr> KernelArguments::roomOf(const TensorSource &source, 
 }
 
 std::optional<NamedAttrList> KernelArguments::arrayTaken(const TensorSource &source, StringRef name) const {
-  NamedAttrList wanted(arrayRecord(b, source, name));
+  if (source.kind == TensorSource::Derived && stepOf(source) == derived.size())
+    return std::nullopt;
+  NamedAttrList wanted(arrayRecord(source, name));
   for (Attribute record : records) {
     NamedAttrList found(cast<DictionaryAttr>(record));
     found.erase("kind");
     found.erase("dim");
-    found.erase("source");
     if (found.getDictionary(b.getContext()) == wanted.getDictionary(b.getContext()))
       return wanted;
   }
@@ -194,11 +238,11 @@ std::optional<int64_t> KernelArguments::constantDim(const TensorSource &source, 
 }
 
 /// Work lists have one position more than workers times the lists of each.
-static StringRef listPositions(const TensorSource &source) { return source.lists == 1 ? "pos1" : "pos2"; }
+static std::string listPositions(const TensorSource &source) { return arraysOf(source.derived(), source.before())[0].name; }
 
 Value KernelArguments::dim(const TensorSource &source, int64_t dim) {
   OpBuilder entry(kernel.getBody());
-  if (source.lists == 0) {
+  if (source.lists() == 0) {
     std::optional<int64_t> known = constantDim(source, dim);
     if (!known)
       return integer(dimRecord(source, dim));
@@ -210,7 +254,7 @@ Value KernelArguments::dim(const TensorSource &source, int64_t dim) {
     return arith::ConstantOp::create(entry, kernel.getLoc(), b.getIntegerAttr(indexType, value));
   };
   Value lists = arith::SubIOp::create(entry, kernel.getLoc(), positions, constant(1));
-  return source.lists == 1 ? lists : arith::DivUIOp::create(entry, kernel.getLoc(), lists, constant(source.lists));
+  return source.lists() == 1 ? lists : arith::DivUIOp::create(entry, kernel.getLoc(), lists, constant(source.lists()));
 }
 
 SizeAttr KernelArguments::sizeOf(DictionaryAttr record) {
@@ -223,8 +267,8 @@ SizeAttr KernelArguments::sizeOfArray(const TensorSource &source, StringRef name
 }
 
 SizeAttr KernelArguments::sizeOfDim(const TensorSource &source, int64_t dim, int64_t div) {
-  if (source.lists)
-    return sizeOfArray(source, listPositions(source), 0).plus(-1).ceilDiv(div * source.lists);
+  if (source.lists())
+    return sizeOfArray(source, listPositions(source), 0).plus(-1).ceilDiv(div * source.lists());
   if (std::optional<int64_t> known = constantDim(source, dim))
     return constantSize(llvm::divideCeil(*known, div));
   return sizeOf(dimRecord(source, dim)).ceilDiv(div);
@@ -283,7 +327,7 @@ SizeAttr KernelArguments::slots(const TensorSource &source, FormatAttr format) {
                                     : sizeOf(dimRecord(source, digit.axis)).ceilDiv(digit.div));
   }
   // By the arrays where that is all: whoever allocates the output knows the pattern.
-  return isKnown ? slots : sizeOf(dimRecord({TensorSource::Output, -1, "", ""}, batch));
+  return isKnown ? slots : sizeOf(dimRecord({TensorSource::Output, -1, ""}, batch));
 }
 
 SizeAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {

@@ -16,9 +16,19 @@ struct TensorSource {
   enum Kind { Operand, Output, Workspace, Storage, Derived } kind;
   int64_t number = 0;     // operand or workspace
   std::string part;       // of a sum
-  std::string format;     // of a derived array
-  std::string rule = "";  // how a derived array is made, where the format does not say it
-  int64_t lists = 0;      // of derived work lists: how many each worker has
+  // Of derived arrays: what they are derived from, and by what, step by step.
+  FormatAttr format = {};
+  mlir::Type element = {};
+  llvm::SmallVector<DerivedInterface, 2> steps = {};
+
+  /// The last step; null where nothing is derived.
+  DerivedInterface derived() const { return steps.empty() ? DerivedInterface() : steps.back(); }
+  /// What the last step is made from.
+  DerivedSource before() const {
+    return {format, element, steps.size() > 1 ? steps[steps.size() - 2] : DerivedInterface()};
+  }
+  /// Of work lists: how many each worker has.
+  int64_t lists() const { return steps.empty() ? 0 : derived().getLists(); }
 };
 
 /// What stands behind an argument, a part, a walk, a regrouping, a work list or a workspace.
@@ -61,6 +71,9 @@ public:
   std::optional<mlir::NamedAttrList> arrayTaken(const TensorSource &source, llvm::StringRef name) const;
 
   mlir::ArrayAttr getRecord() const { return b.getArrayAttr(records); }
+  /// What the arguments that are derived follow from, in order: a step, its source (a part, or the number of a step
+  /// before), and its arrays.
+  mlir::ArrayAttr getDerived() const;
 
 private:
   llvm::SmallVector<mlir::DictionaryAttr> roomOf(const TensorSource &source, LevelAttr level, unsigned number);
@@ -69,6 +82,11 @@ private:
   mlir::Value argument(mlir::DictionaryAttr record, mlir::Type type, bool readonly);
   mlir::Value integer(mlir::DictionaryAttr record);
   unsigned indexOf(mlir::DictionaryAttr record) const;
+  /// The number of the last step of a source, in `derived`; of no step in it, its length.
+  unsigned stepOf(const TensorSource &source) const;
+  unsigned addStep(const TensorSource &source);
+  mlir::DictionaryAttr stepRecord(const TensorSource &source, mlir::Attribute from) const;
+  llvm::SmallVector<mlir::NamedAttribute> arrayRecord(const TensorSource &source, llvm::StringRef name) const;
   mlir::DictionaryAttr arrayDimRecord(const TensorSource &source, llvm::StringRef name, int64_t dim);
   mlir::DictionaryAttr dimRecord(const TensorSource &source, int64_t dim);
 
@@ -77,7 +95,8 @@ private:
   mlir::func::FuncOp kernel, before;
   mutable mlir::Builder b;
   mlir::Type indexType;
-  llvm::SmallVector<mlir::Attribute> records;
+  llvm::SmallVector<mlir::Attribute> records, derived;
+  llvm::SmallVector<mlir::Attribute> derivedArrays; // of each of them
   llvm::DenseMap<mlir::Attribute, mlir::Value> values; // record -> argument, or its index form
 };
 

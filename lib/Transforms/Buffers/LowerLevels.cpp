@@ -157,6 +157,8 @@ DictionaryAttr makeArtifact(func::FuncOp before, KernelArguments &arguments, Arr
   record.set("workspace", b.getArrayAttr(bytes));
   record.set("index_bits", b.getI64IntegerAttr(bits));
   TensorTable(before, arguments).addTo(record);
+  if (!arguments.getDerived().empty())
+    record.set("derived", arguments.getDerived());
   return record.getDictionary(b.getContext());
 }
 

@@ -28,10 +28,10 @@ TensorTable::TensorTable(func::FuncOp function, const KernelArguments &arguments
     if (formatOf(argument))
       addStorage(argument);
   function.walk([&](Operation *op) {
-    if (isa<PartOp, WalkOp, RegroupOp>(op))
+    if (isa<PartOp>(op))
       addStorage(op->getResult(0));
-    if (auto lists = dyn_cast<BalanceOp>(op))
-      addLists(lists);
+    if (isa<WalkOp, RegroupOp, BalanceOp>(op))
+      addDerived(op->getResult(0));
   });
 }
 
@@ -94,88 +94,55 @@ void TensorTable::addArray(const TensorSource &source, StringRef name, Type elem
   tensors.push_back(std::move(tensor));
 }
 
-/// Words with a bit for each coordinate of the level, under `parents` positions; null where no product tells them.
-SizeAttr TensorTable::wordsOf(LevelAttr level, ArrayRef<SizeAttr> axes, SizeAttr parents) {
-  constexpr int64_t kWord = 32;
-  ArrayRef<Digit> digits = level.getDigits();
-  int64_t coordinates = 1;
-  for (const Digit &digit : digits)
-    coordinates *= digit.mod;
-  if (coordinates != 0)
-    return parents.times(llvm::divideCeil(coordinates, kWord));
-  return digits.size() == 1 ? parents.times(axes[digits[0].axis].ceilDiv(digits[0].div * kWord)) : SizeAttr();
+/// The sizes of a tensor's axes, by the letters of the argument that it shows, or is derived from; none without them.
+SmallVector<SizeAttr> TensorTable::axesOf(Value tensor) {
+  BlockArgument argument = argumentOf(tensor);
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  SmallVector<SizeAttr> axes;
+  if (auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes"))
+    for (Attribute name : names)
+      axes.push_back(SizeAttr::argument(b.getContext(), letter(cast<StringAttr>(name).getValue())));
+  return axes;
 }
 
-/// The arrays of one level under `parents` positions; answers the positions of the level.
-SizeAttr TensorTable::addLevel(const TensorSource &source, LevelAttr level, unsigned number, ArrayRef<SizeAttr> axes,
-                               SizeAttr parents) {
-  ExtentInterface extent = level.getExtent();
-  SizeAttr positions = parents, width;
-  if (extent.coversDomain()) {
-    for (const Digit &digit : level.getDigits())
-      positions = positions.times(digit.mod ? constant(digit.mod) : axes[digit.axis].ceilDiv(digit.div));
-  } else if (extent.hasCapacity()) {
-    width = extent.getTrip() ? constant(*extent.getTrip()) : unknown();
-    positions = positions.times(width);
-  } else if (extent.isLink() && parents.getArgument()) {
-    if (source.rule.empty()) // tiles of an execution layout link to parts of blocks, a list of long rows has few entries
-      links.push_back({source, *parents.getArgument()});
-  } else if (!extent.followsParent() && !extent.isLink()) {
-    positions = unknown();
-  }
-  for (const BufferSpec &buffer : level.getBuffers()) {
+/// The shared size of a number of `DerivedSizes`; what the pattern alone knows becomes one of its own when it is met.
+SizeAttr TensorTable::known(SmallVectorImpl<SizeAttr> &sizes, int64_t number) {
+  if (number >= static_cast<int64_t>(sizes.size()))
+    sizes.resize(number + 1);
+  if (!sizes[number])
+    sizes[number] = unknown();
+  return sizes[number];
+}
+
+SizeAttr TensorTable::translated(SmallVectorImpl<SizeAttr> &sizes, SizeAttr size) {
+  return size.replaceArguments([&](int64_t number) { return known(sizes, number); });
+}
+
+void TensorTable::addArrays(const TensorSource &source, ArrayRef<DerivedArray> arrays, SmallVectorImpl<SizeAttr> &sizes) {
+  for (const DerivedArray &array : arrays) {
     std::optional<SmallVector<SizeAttr>> dims;
-    if (buffer.length == BufferSpec::Boundaries)
-      dims = {parents.plus(1)};
-    if (buffer.length == BufferSpec::Positions)
-      dims = width ? SmallVector<SizeAttr>{parents, width} : SmallVector<SizeAttr>{positions};
-    if (buffer.length == BufferSpec::Parents)
-      dims = {parents};
-    if (SizeAttr words = wordsOf(level, axes, parents); words && buffer.length == BufferSpec::Bits)
-      dims = {words};
-    addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType, std::move(dims));
+    if (array.sizes)
+      dims = llvm::map_to_vector(*array.sizes, [&](SizeAttr size) { return translated(sizes, size); });
+    addArray(source, array.name, array.dtype, std::move(dims));
   }
-  return positions;
 }
 
 /// The arrays of a format, level by level, and the values in slots of stored blocks.
 void TensorTable::addStorage(Value tensor) {
   FormatAttr format = formatOf(tensor);
-  BlockArgument argument = argumentOf(tensor);
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto names = function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
-  if (!format || !names)
-    return;
-  SmallVector<SizeAttr> axes;
-  for (Attribute name : names)
-    axes.push_back(SizeAttr::argument(b.getContext(), letter(cast<StringAttr>(name).getValue())));
-  for (Attribute binding : format.getBindings()) {
-    std::optional<unsigned> same = cast<BindingInterface>(binding).getSizeName();
-    axes.push_back(same ? axes[*same] : unknown()); // else no product of axes
-  }
+  SmallVector<SizeAttr> sizes = axesOf(tensor), values;
   TensorSource source = sourceOf(tensor, {});
-  if (source.kind == TensorSource::Output)
+  if (!format || sizes.empty() || source.kind == TensorSource::Output)
     return;
-  for (auto [number, size] : llvm::enumerate(ArrayRef(axes).drop_front(format.getAxes().size())))
-    if (std::string array = bindingArray(format, number); !array.empty())
-      addArray(source, array, format.getIndexType(), SmallVector<SizeAttr>{size});
-  SizeAttr positions = constant(1);
-  SmallVector<SizeAttr> values;
-  unsigned batch = format.getNumBatchLevels(), prefix = format.getLevels().size() - format.getNumTileLevels();
+  unsigned batch = format.getNumBatchLevels();
   for (LevelAttr level : format.getLevels().take_front(batch)) {
     values.push_back(constant(1));
     for (const Digit &digit : level.getDigits())
-      values.back() = values.back().times(axes[digit.axis]);
+      values.back() = values.back().times(sizes[digit.axis]);
   }
-  for (unsigned n = batch; n < prefix; ++n)
-    positions = addLevel(source, format.getLevels()[n], n, axes, positions);
-  if (isa_and_nonnull<RegroupOp>(tensor.getDefiningOp()))
-    addArray(source, "origin", b.getI32Type(), SmallVector<SizeAttr>{unknown()});
-  bool isLinked = llvm::any_of(format.getLevels(), [](LevelAttr level) { return level.getExtent().isLink(); });
-  if (isa_and_nonnull<WalkOp>(tensor.getDefiningOp()) && !isLinked && positions.getArgument())
-    links.push_back({source, *positions.getArgument()}); // its positions are slots themselves
-  if (source.kind == TensorSource::Derived)
-    return;
+  FormatArrays arrays(format);
+  addArrays(source, arrays.arrays, sizes);
+  SizeAttr positions = translated(sizes, arrays.positions);
   slots.push_back({source, positions});
   SmallVector<SizeAttr> valid{positions};
   for (int64_t size : blockOf(format))
@@ -186,13 +153,28 @@ void TensorTable::addStorage(Value tensor) {
   addArray(source, "valid", b.getI1Type(), valid, /*optional=*/true);
 }
 
-/// The arrays of work lists: how long they are, the pattern alone knows.
-void TensorTable::addLists(BalanceOp lists) {
-  TensorSource source = sourceOf(lists.getResult(), {});
-  for (auto [number, level] : llvm::enumerate(formatOf(lists.getResult()).getLevels()))
-    for (const BufferSpec &buffer : level.getBuffers())
-      addArray(source, buffer.name.str() + std::to_string(number), buffer.elementType,
-               SmallVector<SizeAttr>{unknown()});
+/// The arrays of a companion, an execution layout or work lists.
+void TensorTable::addDerived(Value tensor) {
+  SmallVector<SizeAttr> sizes = axesOf(tensor);
+  TensorSource source = sourceOf(tensor, {});
+  if (sizes.empty() || source.kind != TensorSource::Derived)
+    return;
+  auto owner = llvm::find_if(slots, [&](const auto &entry) {
+    return entry.first.number == source.number && entry.first.part == source.part;
+  });
+  sizes.push_back(owner == slots.end() ? unknown() : owner->second);
+  sizes.push_back(workers ? workers : workers = unknown());
+  addArrays(source, arraysOf(source.derived(), source.before()), sizes);
+  auto index = dyn_cast<IndexAttr>(source.derived());
+  if (!index || index.getLeast()) // a list of long rows has few entries
+    return;
+  FormatArrays arrays(index.getFormat());
+  bool isLinked = llvm::any_of(index.getFormat().getLevels(), [](LevelAttr level) { return level.getExtent().isLink(); });
+  if (!isLinked)
+    arrays.linked.push_back(arrays.positions); // its positions are slots themselves
+  for (SizeAttr linked : arrays.linked)
+    if (auto number = translated(sizes, linked).getArgument())
+      links.push_back({source, *number});
 }
 
 bool TensorTable::isTold(SizeAttr dimension) const {
@@ -201,15 +183,11 @@ bool TensorTable::isTold(SizeAttr dimension) const {
   return told;
 }
 
-/// A product with a factor that no tensor tells becomes a size of its own, the same wherever the product is; what
+/// A size with a part that no tensor tells becomes a size of its own, the same wherever the product is; what
 /// does not tell it takes it from the one that does.
 void TensorTable::settle(SizeAttr &dimension, bool tells) {
-  if (dimension.getKind() == SizeKind::Sum || isTold(dimension))
-    return;
-  auto known = untold.find(dimension);
-  if (known != untold.end()) {
-    dimension = known->second;
-  } else if (tells) {
+  dimension = dimension.replaceParts([&](SizeAttr part) { return untold.lookup(part); });
+  if (tells && !isTold(dimension)) {
     SizeAttr product = dimension;
     dimension = unknown();
     sizes.back().told = true;
@@ -250,14 +228,32 @@ SizeAttr TensorTable::numbered(SizeAttr dimension) {
       [&](int64_t size) { return SizeAttr::argument(b.getContext(), number(int(size))); });
 }
 
+/// The size that a dimension tells, where it is `size * number + number`.
+static std::optional<int64_t> toldBy(SizeAttr dimension) {
+  if (dimension.getKind() == SizeKind::Sum && dimension.getOf().size() == 1)
+    dimension = dimension.getOf()[0];
+  std::optional<int64_t> told;
+  for (SizeAttr factor : dimension.getFactors()) {
+    if (factor.getConstant())
+      continue;
+    if (told || !factor.getArgument())
+      return std::nullopt;
+    told = factor.getArgument();
+  }
+  return told;
+}
+
 void TensorTable::addTo(NamedAttrList &artifact) {
-  for (const Tensor &tensor : tensors)
-    for (SizeAttr dimension : tensor.dims)
-      if (auto size = dimension.getArgument(); size && !tensor.optional)
-        sizes[*size].told = true;
-  for (Tensor &tensor : tensors)
-    for (SizeAttr &dimension : tensor.dims)
-      settle(dimension, !tensor.optional);
+  for (bool isSize : {true, false})
+    for (const Tensor &tensor : tensors)
+      for (SizeAttr dimension : tensor.dims)
+        if (auto size = isSize ? dimension.getArgument() : toldBy(dimension); size && !tensor.optional)
+          sizes[*size].told = true;
+  for (bool isSum : {false, true}) // a sum is of what others tell, if they do
+    for (Tensor &tensor : tensors)
+      for (SizeAttr &dimension : tensor.dims)
+        if ((dimension.getKind() == SizeKind::Sum) == isSum)
+          settle(dimension, !tensor.optional);
   for (auto &[source, dimension] : slots)
     settle(dimension, /*tells=*/false);
   for (Tensor &tensor : tensors)

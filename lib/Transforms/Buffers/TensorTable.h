@@ -25,7 +25,7 @@ private:
     int64_t multiple = 1;
     int64_t value = -1;
     int most = -1;     // the size that it may not exceed
-    bool told = false; // some dimension is this size and nothing else
+    bool told = false; // some dimension is this size, or it times a number and more
     int number = -1;   // in the artifact
   };
   struct Tensor {
@@ -41,10 +41,12 @@ private:
   int letter(llvm::StringRef name);
   void addOperand(mlir::BlockArgument argument);
   void addStorage(mlir::Value tensor);
-  void addLists(BalanceOp lists);
-  static SizeAttr wordsOf(LevelAttr level, llvm::ArrayRef<SizeAttr> axes, SizeAttr parents);
-  SizeAttr addLevel(const TensorSource &source, LevelAttr level, unsigned number, llvm::ArrayRef<SizeAttr> axes,
-                    SizeAttr parents);
+  void addDerived(mlir::Value tensor);
+  void addArrays(const TensorSource &source, llvm::ArrayRef<DerivedArray> arrays,
+                 llvm::SmallVectorImpl<SizeAttr> &sizes);
+  llvm::SmallVector<SizeAttr> axesOf(mlir::Value tensor);
+  SizeAttr known(llvm::SmallVectorImpl<SizeAttr> &sizes, int64_t number);
+  SizeAttr translated(llvm::SmallVectorImpl<SizeAttr> &sizes, SizeAttr size);
   void addArray(const TensorSource &source, llvm::StringRef name, mlir::Type element,
                 std::optional<llvm::SmallVector<SizeAttr>> dims, bool optional = false, int64_t copies = 0);
   bool isTold(SizeAttr dimension) const;
@@ -57,11 +59,12 @@ private:
   const KernelArguments &arguments;
   mlir::Builder b;
   llvm::StringMap<int> letters;
+  SizeAttr workers; // of all work lists
   llvm::SmallVector<Size> sizes;
   llvm::SmallVector<Tensor> tensors;
   llvm::SmallVector<std::pair<TensorSource, int>> links;      // whose positions are slots of the values
   llvm::SmallVector<std::pair<TensorSource, SizeAttr>> slots; // of the values of each part
-  llvm::DenseMap<SizeAttr, SizeAttr> untold;                  // products that stand for a size of their own
+  llvm::DenseMap<SizeAttr, SizeAttr> untold;                  // what stands for a size of its own
   llvm::SmallVector<int> mentioned;                           // the sizes that the artifact mentions
 };
 

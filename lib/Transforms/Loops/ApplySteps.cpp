@@ -109,6 +109,8 @@ private:
       return failure();
     if (failed(checkRaces(nest)))
       return failure();
+    if (function.walk([](LoopOp loop) { return WalkResult(failure(loop->hasAttr("lacis.balance"))); }).wasInterrupted())
+      function->setAttr("lacis.cost", CostAttr::of(&getContext(), target)); // work lists follow it
     SmallVector<Attribute> all(steps.begin(), steps.end());
     function->setAttr("lacis.steps", Builder(&getContext()).getArrayAttr(all));
     return success();

@@ -39,9 +39,7 @@ void TileForm::prepare() {
                                           constant(nest.rows));
   if (after.residual)
     residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1));
-  auto capacity = layout.capacity ? b.getI64IntegerAttr(*layout.capacity) : IntegerAttr();
-  auto regroupedType = RankedTensorType::get(type.getShape(), element, layout.format);
-  regrouped = RegroupOp::create(b, loc, regroupedType, product.tensor, capacity);
+  regrouped = RegroupOp::create(b, loc, product.tensor, LayoutAttr::get(context, layout.format, layout.capacity, 0));
   prepareLists();
 }
 

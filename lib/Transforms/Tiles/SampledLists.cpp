@@ -18,10 +18,9 @@ static constexpr int64_t kRounds = 4;
 
 Value SampledForm::workLists() {
   std::string levels = std::string(nest.isGathered() ? "sc" : "s") + (nest.parts ? "kpf" : "");
-  auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
-  return BalanceOp::create(b, loc, listType(nest.parts, levels), regrouped, Value(), number(nest.share), number(1),
-                           /*groups=*/IntegerAttr(), number(nest.within),
-                           /*cut=*/IntegerAttr(), number(nest.parts));
+  auto given = [](int64_t value) { return value ? std::optional(value) : std::nullopt; };
+  auto schedule = SegmentScheduleAttr::get(function.getContext(), nest.share, given(nest.within), given(nest.parts), cost());
+  return BalanceOp::create(b, loc, listType(nest.parts, levels), regrouped, Value(), schedule);
 }
 
 /// Whole shares, or where the sum is long enough parts of them.

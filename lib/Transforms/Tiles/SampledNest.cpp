@@ -75,15 +75,15 @@ static LogicalResult readGathered(SampledNest &nest, int64_t capacity, int64_t w
 static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const Marks &marks) {
   const SampledProduct &product = nest.product;
   LoopOp top = product.entries;
-  auto mark = function.getArgAttrOfType<DictionaryAttr>(product.pattern.getArgNumber(), "lacis.regroup");
+  auto mark = function.getArgAttrOfType<LayoutAttr>(product.pattern.getArgNumber(), "lacis.regroup");
   if (!mark)
     return top.emitError("tiles: the pattern is walked in its own layout; regroup it");
   TileLayout &layout = nest.layout;
-  layout.format = cast<FormatAttr>(mark.get("layout"));
-  auto capacity = mark.getAs<IntegerAttr>("capacity");
+  layout.format = mark.getFormat();
+  std::optional<int64_t> capacity = mark.getCapacity();
   auto within = top->getAttrOfType<DictionaryAttr>("lacis.balance").getAs<IntegerAttr>("within");
   bool isRead = succeeded(layout.read(product.rowAxis, 1 - product.rowAxis));
-  if (!isRead || static_cast<bool>(capacity) != static_cast<bool>(within) || !layout.isLinked)
+  if (!isRead || capacity.has_value() != static_cast<bool>(within) || !layout.isLinked)
     return top.emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of blocks, link, and block";
   auto [height, width] = product.block();
   if (layout.transposed || layout.rows != height || layout.columns != width || marks.rows != height ||
@@ -91,7 +91,7 @@ static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const 
     return top.emitError("tiles: the tiles of the layout are the stored blocks, of ")
            << height << " x " << width << ", and so are the loops that are tensorized";
   if (capacity)
-    return readGathered(nest, capacity.getInt(), within.getInt(), marks);
+    return readGathered(nest, *capacity, within.getInt(), marks);
   nest.rowGroups = layout.panel / 64;
   bool halves = nest.rowGroups == nest.numConsumers() || (nest.rowGroups == 1 && !marks.consumersHaveRows);
   if (layout.panel % 64 != 0 || !halves)

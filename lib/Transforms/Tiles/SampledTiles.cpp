@@ -26,9 +26,8 @@ void SampledForm::run() {
   zero = constant(0);
   Value extent = tensor::DimOp::create(b, loc, nest.product.left, zero);
   rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
-  auto regroupedType = RankedTensorType::get(type.getShape(), type.getElementType(), layout.format);
-  auto number = [&](std::optional<int64_t> value) { return value ? b.getI64IntegerAttr(*value) : IntegerAttr(); };
-  regrouped = RegroupOp::create(b, loc, regroupedType, nest.product.pattern, number(layout.capacity));
+  auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
+  regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
   lists = workLists();
   Value workers = tensor::DimOp::create(b, loc, lists, constant(nest.parts ? 1 : 0));
   if (nest.parts) {

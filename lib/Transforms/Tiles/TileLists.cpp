@@ -10,10 +10,10 @@ using namespace mlir;
 using namespace lacis;
 
 void TileForm::prepareLists() {
-  auto number = [&](int64_t value) { return value ? b.getI64IntegerAttr(value) : IntegerAttr(); };
   RankedTensorType type = listType(/*groups=*/true, nest.cut ? "bsckpf" : "b");
-  lists = BalanceOp::create(b, loc, type, regrouped, Value(), number(nest.columns), number(nest.raster),
-                            number(nest.groups), /*within=*/IntegerAttr(), number(nest.cut), /*parts=*/IntegerAttr());
+  auto schedule = TileScheduleAttr::get(function.getContext(), nest.columns, nest.raster, nest.groups,
+                                        nest.cut ? std::optional(nest.cut) : std::nullopt, cost());
+  lists = BalanceOp::create(b, loc, type, regrouped, Value(), schedule);
   workers = tensor::DimOp::create(b, loc, lists, constant(1));
   if (nest.cut)
     kept = keepSums(workers, layout.height * nest.rows, nest.columns, nest.rows, nest.columns);

@@ -91,12 +91,11 @@ static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
   const Product &product = nest.product;
   unsigned number = product.stored.getArgNumber();
   Operation *top = nest.panels;
-  auto mark = function.getArgAttrOfType<DictionaryAttr>(number, "lacis.regroup");
+  auto mark = function.getArgAttrOfType<LayoutAttr>(number, "lacis.regroup");
   if (!mark)
     return top->emitError("tiles: the stored operand is walked in its own layout; regroup it");
-  nest.layout.format = cast<FormatAttr>(mark.get("layout"));
-  if (auto capacity = mark.getAs<IntegerAttr>("capacity"))
-    nest.layout.capacity = capacity.getInt();
+  nest.layout.format = mark.getFormat();
+  nest.layout.capacity = mark.getCapacity();
   auto axes = function.getArgAttrOfType<ArrayAttr>(number, "lacis.axes");
   unsigned m = cast<StringAttr>(axes[0]).getValue() == product.rows ? 0 : 1;
   TileLayout &layout = nest.layout;

@@ -64,6 +64,11 @@ RankedTensorType TileRoles::listType(bool groups, StringRef levels) {
   return RankedTensorType::get(shape, b.getI1Type(), format);
 }
 
+CostAttr TileRoles::cost() {
+  auto known = function->getAttrOfType<CostAttr>("lacis.cost");
+  return known ? known : CostAttr::of(function.getContext(), "");
+}
+
 Value TileRoles::keepSums(Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns) {
   Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", tileColumns, tileRows);
   Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * columns));

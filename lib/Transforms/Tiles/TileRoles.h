@@ -32,6 +32,8 @@ protected:
                             mlir::Value number, mlir::Value ring, Levels body);
   /// Work lists of `nest`, in `groups` of lists or one for each worker; what an item says has a letter a level.
   mlir::RankedTensorType listType(bool groups, llvm::StringRef levels);
+  /// What work takes on the target, which the function names.
+  CostAttr cost();
   /// A workspace for the sums of parts, of `rows` x `columns` each, in tiles of so many rows and columns.
   mlir::Value keepSums(mlir::Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns);
   /// A sum whose parts are kept in slots from `first` on; the worker has part `part` of `parts`.

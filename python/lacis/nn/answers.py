@@ -99,13 +99,13 @@ class Answers(NoTensor, Used):
     def bind(self, arrays, dtype: torch.dtype | None = None) -> list[tuple[str, str]]:
         """Where the tensors are that kernels take: (part, attribute); derived ones are made.
 
-        `arrays` are `(part, text of the companion's format or "", name)`, in the order of the answer. Copies of values
+        `arrays` are `(part, step that makes it or "", name)`, in the order of the answer. Copies of values
         are in `dtype`, by default in the weight's.
         """
         found = []
-        for part, text, name in arrays:
-            if text:
-                name = self._part(part).require(text, name, dtype)
+        for part, step, name in arrays:
+            if step:
+                name = self._part(part).require(step, name, dtype)
             found.append((part, "bitmap" if name == "valid" else name))
         return found
 
@@ -114,8 +114,8 @@ class Answers(NoTensor, Used):
         self.packed().validate()
         for _, part in self._named_parts():
             pattern = part.packed().pattern
-            for text, names in part.derived.items():
-                for name, tensor in part._arrays_of(pattern, text, part.values).items():
+            for key, names in part.derived.items():
+                for name, tensor in part._arrays_of(pattern, key, part.values).items():
                     held = part.tensor(names[name])
                     if held.dtype != tensor.dtype or not torch.equal(held, tensor):
                         raise DataError(

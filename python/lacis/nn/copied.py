@@ -15,7 +15,7 @@ import torch
 from ..errors import DataError
 from ..patterns.capturing import is_captured
 from ..patterns.copies import Refill
-from ..patterns.execution import TileCopy
+from ..patterns.tile_copy import TileCopy
 from ..patterns.seen import Seen, runs_again
 
 _fills = itertools.count(1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import typing
 
 import torch
 
@@ -12,9 +13,10 @@ from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import is_captured
-from ..patterns.execution import TileCopy, line_bytes
+from ..patterns.derivation import Derivation
 from ..patterns.seen import runs_again
 from ..patterns.structure import Structure
+from ..patterns.tile_copy import TileCopy
 from .answers import Answers
 from .copied import BoundCopy, CopiedValues
 from .known import Known, keeps_content
@@ -23,7 +25,12 @@ from .replace import put
 from .sharded import whole
 
 
-_IN = " in "  # after the text of a copy of values, before its dtype, where that is not the weight's
+class Held(typing.NamedTuple):
+    """What derived arrays are known by: the step that makes them, and of a copy of values its dtype, None: the weight's."""
+
+    step: Derivation
+    is_copy: bool = False
+    dtype: torch.dtype | None = None
 
 
 class PackedPart(torch.nn.Module):
@@ -44,7 +51,7 @@ class PackedPart(torch.nn.Module):
             self.register_buffer(name, tensor)
         self.register_buffer("valid", structure.valid)
         self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
-        self.derived: dict[str, dict[str, str]] = {}  # text to {array: name of the buffer}
+        self.derived: dict[Held, dict[str, str]] = {}  # {array: name of the buffer}
         self._copies: dict[str, CopiedValues] = {}  # by buffer of tiles
         self.has_room = structure.has_room
         self.revision = 0  # counts the patterns that it had
@@ -100,7 +107,7 @@ class PackedPart(torch.nn.Module):
         self.revision += 1
         torch.autograd.graph.increment_version(self.counted)
         for key in self.derived:
-            if _IN in key:
+            if key.is_copy:
                 self._note_copy(key, pattern)
         self._known.note(self)
 
@@ -114,36 +121,33 @@ class PackedPart(torch.nn.Module):
     def derived_of(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
         """All that kernels walk beside a pattern's own arrays and its values, by name of the buffer."""
         found = {}
-        for text, names in self.derived.items():
-            made = self._arrays_of(pattern, text, values)
+        for key, names in self.derived.items():
+            made = self._arrays_of(pattern, key, values)
             found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
         return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode
-    def _arrays_of(self, pattern: Pattern, key: str, values: torch.Tensor) -> dict[str, torch.Tensor]:
+    def _arrays_of(self, pattern: Pattern, key: Held, values: torch.Tensor) -> dict[str, torch.Tensor]:
         """The arrays of `require`: of a copy of `values` the tiles and where they come from, else of the pattern."""
-        text, copied, dtype = key.partition(_IN)
-        if not copied:
-            return pattern.derived(text)
-        values = values.detach().to(getattr(torch, dtype) if dtype else self.values.dtype)
-        layout, line = pattern.layout(text), line_bytes(text)
+        if not key.is_copy:
+            return pattern.derived(key.step)
+        values = values.detach().to(key.dtype or self.values.dtype)
+        layout, line = pattern.layout(key.step), key.step.line
         return {"places": layout.places(line, values.element_size()), "values": layout.values(values, line)}
 
-    def _note_copy(self, key: str, pattern: Pattern) -> None:
+    def _note_copy(self, key: Held, pattern: Pattern) -> None:
         """How the copy is made from now on, which depends on the pattern."""
-        text, _, dtype = key.partition(_IN)
         names = self.derived[key]
-        copy = TileCopy.of(pattern.layout(text), getattr(torch, dtype) if dtype else None)
+        copy = TileCopy.of(pattern.layout(key.step), key.dtype)
         self._copies[names["values"]] = CopiedValues(names["places"], copy)
 
-    def require(self, text: str, array: str, dtype: torch.dtype | None = None) -> str:
-        """Keep this array of a companion or an execution layout from now on, and those with it; the buffer's name.
+    def require(self, step: Derivation, array: str, dtype: torch.dtype | None = None) -> str:
+        """Keep this array of what a step makes from now on, and those with it; the buffer's name.
 
         The values are a copy in `dtype`, in theirs where there is none.
         """
-        key, copied = text, array == "values"
-        if copied:
-            key += _IN + ("" if dtype in (None, self.values.dtype) else str(dtype).removeprefix("torch."))
+        copied = array == "values"
+        key = Held(step, True, None if dtype == self.values.dtype else dtype) if copied else Held(step.of_pattern)
         if key not in self.derived:
             pattern = self.packed().pattern
             arrays = self._arrays_of(pattern, key, self.values)

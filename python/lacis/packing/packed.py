@@ -12,7 +12,7 @@ from ..formats import Format, Sum, is_format
 from ..notebook import html
 from ..patterns.build import for_tensor
 from ..patterns.capturing import is_captured
-from ..patterns.execution import line_bytes
+from ..patterns.derivation import Derivation
 from ..patterns.gather import scatter
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.seen import Seen, runs_again
@@ -112,32 +112,32 @@ class PackedTensor:
             flat[part_name(name, "values")] = self._values[name]
         return flat
 
-    def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
-        """The arrays of a companion index, made on the device and kept on the pattern."""
-        return self.pattern.derived(format_text, part)
+    def derived(self, step: Derivation | str, part: str = "") -> dict[str, torch.Tensor]:
+        """The arrays that a step makes, or a companion index by its format's text, kept on the pattern."""
+        return self.pattern.derived(step, part)
 
-    def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
-        """One array that kernels take: of the companion with this text, or its own where the text is empty."""
-        if format_text and name == "values":
-            return self._copied(part, format_text)
-        return self.derived(format_text, part)[name] if format_text else self.tensors[part_name(part, name)]
+    def array(self, part: str, step: Derivation | str, name: str) -> torch.Tensor:
+        """One array that kernels take: of what a step makes, or the tensor's own where the step is empty."""
+        if step and name == "values":
+            return self._copied(part, step)
+        return self.derived(step, part)[name] if step else self.tensors[part_name(part, name)]
 
-    def kept_copy(self, part: str, text: str) -> torch.Tensor | None:
-        """The values in the execution layout with this text, where a copy is kept that is not older than they are."""
+    def kept_copy(self, part: str, step: Derivation) -> torch.Tensor | None:
+        """The values in the execution layout of a step, where a copy is kept that is not older than they are."""
         values = self._values[part]
         if torch.compiler.is_compiling() or values.is_inference() or runs_again(values):
             return None
-        seen, changes, tiles = self._tiles.get((part, text), (None, None, None))
+        seen, changes, tiles = self._tiles.get((part, step), (None, None, None))
         kept = seen is not None and seen.still(values) and changes == self.pattern.changes
         return tiles if kept else None
 
-    def _copied(self, part: str, text: str) -> torch.Tensor:
-        """The values in the execution layout with this text; kept until they change."""
-        tiles, values = self.kept_copy(part, text), self._values[part]
+    def _copied(self, part: str, step: Derivation) -> torch.Tensor:
+        """The values in the execution layout of a step; kept until they change."""
+        tiles, values = self.kept_copy(part, step), self._values[part]
         if tiles is None:
-            tiles = self.pattern.layout(text, part).values(values.detach(), line_bytes(text))
+            tiles = self.pattern.layout(step, part).values(values.detach(), step.line)
             if not (torch.compiler.is_compiling() or values.is_inference() or is_captured(values.device)):
-                self._tiles[part, text] = Seen(values), self.pattern.changes, tiles
+                self._tiles[part, step] = Seen(values), self.pattern.changes, tiles
         return tiles
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import torch
 
+from .derivation import Cost
 from .hand_out import hand_out
 
 
@@ -59,27 +60,27 @@ def shares_of(counts: torch.Tensor, cost: torch.Tensor, by: int, most: int) -> t
 
 
 def gathered_shares(
-    positions: torch.Tensor, columns: torch.Tensor, *, by: int, within: int, workers: int, tile: int = 64
+    positions: torch.Tensor, columns: torch.Tensor, *, by: int, within: int, workers: int, segment: int, tile: int = 64
 ) -> dict[str, torch.Tensor]:
     """Triples (panel, first position of the panel, number of positions) for each worker, the longest shares first.
 
     Panel p has the positions [positions[p], positions[p + 1]), whose coordinates `columns` ascend. A share has up
     to `by` of them, `within` so many columns from a multiple of `tile` on. Shares that do not come out even for all
-    workers are cut once more. Returns `pos1` int32 [workers + 1], `crd1` (panel), `crd2` (first) and `crd3` (number)
+    workers are cut once more. A share costs as much as `segment` positions more. Returns `pos1` int32 [workers + 1], `crd1` (panel), `crd2` (first) and `crd3` (number)
     int32 [len(columns) + 2 * workers], of which the first `pos1[workers]` count.
 
-        >>> lists = gathered_shares(torch.tensor([0, 3]), torch.tensor([0, 16, 96]), by=4, within=64, workers=2)
+        >>> lists = gathered_shares(torch.tensor([0, 3]), torch.tensor([0, 16, 96]), by=4, within=64, workers=2, segment=8)
         >>> lists["pos1"].tolist(), *(lists[name].tolist()[:2] for name in ("crd1", "crd2", "crd3"))
         ([0, 1, 2], [0, 0], [0, 2], [2, 1])
     """
     panel, first, count = longest_shares(positions, columns, by=by, within=within, workers=workers, tile=tile)
     columns = even_shares(panel, first, count, by=by, workers=workers)
-    return _handed_out(gathered_cost(columns[2], tile), columns, workers)
+    return _handed_out(gathered_cost(columns[2], segment), columns, workers)
 
 
-def gathered_cost(count: torch.Tensor, tile: int = 64) -> torch.Tensor:
+def gathered_cost(count: torch.Tensor, segment: int) -> torch.Tensor:
     """What shares of so many positions cost, in positions; -1 where there are none."""
-    return torch.where(count > 0, count.double() + tile / 8, -1.0)
+    return torch.where(count > 0, count.double() + segment, -1.0)
 
 
 def longest_shares(positions, columns, *, by: int, within: int, workers: int, tile: int = 64) -> list[torch.Tensor]:
@@ -195,19 +196,20 @@ def group_items(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
 
 
 def panel_cost(
-    arrays: dict[str, torch.Tensor], *, tile_bytes: int, step_bytes: int, cycles: float, fixed: float
+    arrays: dict[str, torch.Tensor], *, tile_bytes: int, step_bytes: int, cycles: float, cost: Cost
 ) -> torch.Tensor:
     """Microseconds that a panel of an execution layout takes for one tile of the dense axis, float [panels].
 
-    Every tile costs `cycles` of the tensor cores (at 1.5 GHz) and `tile_bytes`, every step `step_bytes`; a panel
-    costs `fixed` besides, and twice that at the least, for behind the stores of an empty one nothing is hidden. Bytes
-    arrive at 70 KB a microsecond. A companion index has one tile in each step.
+    Every tile costs `cycles` of the tensor cores and `tile_bytes`, every step `step_bytes`; `cost` says what these take,
+    and what a panel costs besides, which is twice that at the least, for behind the stores of an empty one nothing is
+    hidden. A companion index has one tile in each step.
 
         >>> arrays = {"pos1": torch.tensor([0, 2]), "pos2": torch.tensor([0, 3, 4])}
-        >>> panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, fixed=0.5).tolist()
+        >>> cost = Cost(70_000, 2048, 1500, panel=500, start=0, part=0, move=0, segment=8, kept=16)
+        >>> panel_cost(arrays, tile_bytes=0, step_bytes=70_000, cycles=3000.0, cost=cost).tolist()
         [8.5]
     """
     steps = arrays["pos1"].diff().double()
     tiles = arrays["pos2"][arrays["pos1"].long()].diff().double() if "pos2" in arrays else steps
-    copies = (steps * step_bytes + tiles * tile_bytes) / 70e3
-    return (torch.maximum(tiles * cycles / 1.5e3, copies) + fixed).clamp(min=2 * fixed)
+    copies, fixed = (steps * step_bytes + tiles * tile_bytes) / cost.bytes, cost.panel / 1e3
+    return (torch.maximum(tiles * cycles / cost.clock, copies) + fixed).clamp(min=2 * fixed)

@@ -15,8 +15,9 @@ from ..formats import Format, Sum
 from .batch import below_batch, derived_below
 from .capturing import refuse_capture
 from .check import check_parts
-from .derived import companion_arrays, companion_waits
-from .execution import execution_layout, execution_lists, is_rule, layout_of_lists, long_rows, without_lines
+from .derivation import Derivation
+from .derived import companion_waits
+from .functions import make
 from .gather import gather
 from .kept import Kept
 from .mask import check_bool
@@ -167,28 +168,29 @@ class Pattern:
             return Sum(parts, self.format.predicates).text
         return self._first.typed_format.text
 
-    def derived(self, format_text: str, part: str = "") -> dict[str, torch.Tensor]:
-        """The arrays of the companion with this format, made once and kept; see `companion_arrays`."""
-        key = ("derived", str(format_text), part)
-        waits = lambda: is_rule(key[1]) or companion_waits(self.part(part), key[1])
-        return self._keep(key, f"'{format_text}'", lambda: self._derive(*key[1:]), waits)
+    def derived(self, step: Derivation | str, part: str = "") -> dict[str, torch.Tensor]:
+        """The arrays that a step makes from a part, made once and kept; a text is the format of a companion index."""
+        made = self.made(Derivation.index(str(step)) if isinstance(step, str | Format) else step, part)
+        return made.arrays if isinstance(made, Regrouped) else made
 
-    def _derive(self, text: str, part: str) -> dict[str, torch.Tensor]:
-        if not is_rule(text):
-            if self._shared is not None:
-                return derived_below(*self._shared, text, part)
-            return companion_arrays(self.part(part), text)
-        if text.startswith("regroup"):
-            return self.layout(text, part).arrays
-        if text.startswith("least"):
-            return long_rows(self.part(part), text)
-        return execution_lists(self.part(part), text, self.layout(layout_of_lists(text), part))
+    def made(self, step: Derivation, part: str = "") -> dict[str, torch.Tensor] | Regrouped:
+        """What a step makes from a part, made once and kept; see `lacis.patterns.functions`."""
+        step = step.of_pattern
+        is_index = step.function == "index" and len(step.parameters) == 1
+        waits = lambda: not is_index or companion_waits(self.part(part), step.given["format"])
+        return self._keep(("derived", step, part), f"'{step}'", lambda: self._derive(step, part), waits)
 
-    def layout(self, text: str, part: str = "") -> Regrouped:
-        """The execution layout with this text, made once and kept; see `lacis.patterns.execution`."""
-        rule = without_lines(text)
-        make = lambda: execution_layout(self.part(part), rule)
-        return self._keep(("layout", rule, part), f"'{text}'", make)
+    def _derive(self, step: Derivation, part: str):
+        if self._shared is not None and step.function == "index":
+            return derived_below(*self._shared, step.given["format"], part)
+        return make(step, self.part(part) if step.source is None else self.made(step.source, part))
+
+    def layout(self, step: Derivation, part: str = "") -> Regrouped:
+        """The execution layout that a step makes, made once and kept. Raises `FormatError` for another step."""
+        made = self.made(step, part)
+        if not isinstance(made, Regrouped):
+            raise FormatError(f"'{step}' is no execution layout")
+        return made
 
     def conversion(self, format: Format | Sum):
         """What moves values of this pattern into another format, made once and kept; see `convert`."""
@@ -207,9 +209,9 @@ class Pattern:
             return self.conversion(format)
         return conversion
 
-    def array(self, part: str, format_text: str, name: str) -> torch.Tensor:
-        """One array that kernels take: of the companion with this text, or its own where the text is empty."""
-        return self.derived(format_text, part)[name] if format_text else self.tensors[part_name(part, name)]
+    def array(self, part: str, step: Derivation | str, name: str) -> torch.Tensor:
+        """One array that kernels take: of what a step makes, or the pattern's own where the step is empty."""
+        return self.derived(step, part)[name] if step else self.tensors[part_name(part, name)]
 
     def part(self, name: str = "") -> Structure:
         if name not in self.parts:

@@ -19,8 +19,6 @@ from .hand_out import hand_out
 
 SHORTEST = 8
 """Steps that a part has at the least: each costs the bytes of its sum."""
-STARTED, ADDED, MOVED = 4.0, 1.0, 0.08
-"""Microseconds that adding up takes, of them for each part of the panel with the most, and for each of all parts."""
 LENGTHS = (torch.inf, 1.75, 1.375, 1.125, 1.0, 0.875, 0.75, 0.625, 0.5, 0.375, 0.25)
 """What a part costs, in even shares of a worker."""
 LONG = (0.0, 2.0)
@@ -33,6 +31,7 @@ def cut_lists(
     *,
     fixed: float,
     kept: float,
+    adding: tuple[float, float, float],
     workers: int,
     raster: int,
     groups: int,
@@ -41,13 +40,14 @@ def cut_lists(
     """The lists of `group_lists`, and behind them those of m = 1, ..., `cut` tiles in all, whose long panels are cut.
 
     `steps` int64 and `cost` float [panels] are those of each panel, of which `fixed` is there whatever the steps; a
-    part costs `kept` besides. Returns `pos2` int32 [(groups * raster + cut) * workers + 1], and int32 `crd2` (panel),
+    part costs `kept` besides. `adding` are the microseconds that adding up takes, of them for each part of the panel with
+    the most, and for each of all parts. Returns `pos2` int32 [(groups * raster + cut) * workers + 1], and int32 `crd2` (panel),
     `crd3` (tile within the group), `crd4` (first step), `crd5` (steps), `crd6` (number of the part), `crd7` (how many
     there are) and `crd8` (slot of the sum, -1 of a whole panel).
 
         >>> steps = torch.tensor([32, 1])
         >>> given = {"workers": 2, "raster": 1, "groups": 1, "cut": 1}
-        >>> lists = cut_lists(steps, steps.double(), fixed=0.0, kept=1.0, **given)
+        >>> lists = cut_lists(steps, steps.double(), fixed=0.0, kept=1.0, adding=(4.0, 1.0, 0.08), **given)
         >>> lists["pos2"].tolist(), *(lists[f"crd{n}"].tolist()[2:5] for n in (2, 4, 5, 6, 7, 8))
         ([0, 1, 2, 4, 5], [0, 1, 0], [0, 0, 16], [16, 1, 16], [0, 0, 1], [2, 1, 2], [0, -1, 1])
     """
@@ -56,8 +56,9 @@ def cut_lists(
     whole = [number, panel, tile, none, steps[panel], none, none + 1, none - 1]
     given = {"lists": (groups * raster + cut) * workers, "raster": raster, "turns": -(-cut // raster)}
     if len(steps) == 0:
-        return _listed(whole, **given)
-    number, *rest = _pieces(steps, cost, fixed=fixed, kept=kept, workers=workers, cut=cut)
+        none = steps.new_zeros(2 * workers * cut**2)  # as many items as without panels there may be
+        return _listed([torch.cat([column, none - 1]) for column in whole], **given)
+    number, *rest = _pieces(steps, cost, fixed=fixed, kept=kept, adding=adding, workers=workers, cut=cut)
     found = [torch.where(number < 0, -1, groups * raster * workers + number), *rest]
     return _listed([torch.cat(pair) for pair in zip(whole, found)], **given)
 
@@ -92,7 +93,7 @@ def _kept(parts: torch.Tensor) -> torch.Tensor:
 
 
 def _pieces(
-    steps: torch.Tensor, cost: torch.Tensor, *, fixed: float, kept: float, workers: int, cut: int
+    steps: torch.Tensor, cost: torch.Tensor, *, fixed: float, kept: float, adding: tuple, workers: int, cut: int
 ) -> list[torch.Tensor]:
     """For each part and tile the list (-1: none), panel, tile, first step, steps, number, parts and slot; int64."""
     parts = _ways(steps, cost, workers, cut)
@@ -104,7 +105,7 @@ def _pieces(
     weight, order = torch.sort(torch.where(there, weight, -1.0), dim=2, descending=True, stable=True)
     tiles = list(range(1, cut + 1)) * len(parts)
     worker = hand_out(weight.flatten(0, 1), workers=workers, tiles=tiles).view(*order.shape, cut).long()
-    best = _first_to_end(weight, worker, parts, workers)[None, :, None]
+    best = _first_to_end(weight, worker, parts, workers, adding)[None, :, None]
     slot = (_kept(parts).cumsum(2) - _kept(parts)).gather(2, panel)
     columns = (each.take_along_dim(order, 2) for each in (panel, first, own, number, count, slot))
     panel, first, own, number, count, slot = (each.take_along_dim(best, 0)[0, :, :, None] for each in columns)
@@ -117,7 +118,9 @@ def _pieces(
     return [each.reshape(-1) for each in found]
 
 
-def _first_to_end(weight: torch.Tensor, worker: torch.Tensor, parts: torch.Tensor, workers: int) -> torch.Tensor:
+def _first_to_end(
+    weight: torch.Tensor, worker: torch.Tensor, parts: torch.Tensor, workers: int, adding: tuple
+) -> torch.Tensor:
     """The way that ends first, for each number of tiles, the first of equals; int64 [cut].
 
     That is when the last worker has done what it was given, and the parts are added up. Times are added up as whole
@@ -127,5 +130,6 @@ def _first_to_end(weight: torch.Tensor, worker: torch.Tensor, parts: torch.Tenso
     load = took.new_zeros(*took.shape[:2], workers).scatter_add_(2, worker.clamp(min=0).flatten(2), took)
     tiles = torch.arange(1, parts.shape[1] + 1, device=parts.device)
     most, moved = _kept(parts).amax(2), _kept(parts).sum(2) * tiles
-    adding = torch.where(most > 0, STARTED + most * ADDED + moved * MOVED, 0.0)
-    return (load.amax(2) + (adding * 2.0**20).long()).argmin(0)
+    started, added, each = adding
+    time = torch.where(most > 0, started + most * added + moved * each, 0.0)
+    return (load.amax(2) + (time * 2.0**20).long()).argmin(0)

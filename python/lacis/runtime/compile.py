@@ -97,7 +97,7 @@ class Kernel:
     def names(self) -> list[tuple[str, str, str]]:
         """The arrays of the packed operand that the kernel takes, in its order; see `gradients.Array`."""
         own = [name.rpartition(".") for name in self.storage]
-        return [(part, "", name) for part, _, name in own] + [(a.part, a.text, a.name) for a in self.derived]
+        return [(part, "", name) for part, _, name in own] + [(a.part, a.step, a.name) for a in self.derived]
 
     def arrays(self, packed: PackedTensor | Pattern) -> list[torch.Tensor]:
         """The tensors of a packed operand, or of a pattern, that the kernel takes, in its order."""

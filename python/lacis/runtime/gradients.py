@@ -18,10 +18,11 @@ from ..capture.gradient import VALUES, gradient_specs
 from ..emit import density
 from ..errors import DataError, Error
 from ..nn.recorded import is_transformed, takes_part
+from ..patterns.derivation import Derivation
 from . import library
 
-Array = tuple[str, str, str]
-"""An array of a packed operand: its part, the text of the companion's format ("" for its own arrays), its name."""
+Array = tuple[str, Derivation | str, str]
+"""An array of a packed operand: its part, the step that makes it ("" for its own arrays), its name."""
 
 OWN_VALUES: Array = ("", "", VALUES)
 
@@ -67,7 +68,7 @@ class Family:
     @property
     def walks_copies(self) -> bool:
         """Does a kernel that was compiled for it walk a copy of the values, of which autograd knows nothing?"""
-        return any(text and name == VALUES for _, text, name in self.arrays)
+        return any(step and name == VALUES for _, step, name in self.arrays)
 
     @functools.cached_property
     def own_values(self) -> list[int]:
@@ -105,7 +106,7 @@ class Family:
         """The kernel of one gradient, compiled when first asked for."""
         if slot not in self._gradients:
             kernel = self._load(self.specs[slot])
-            copies = any(text and name == VALUES for _, text, name in kernel.names)
+            copies = any(step and name == VALUES for _, step, name in kernel.names)
             if copies and self.kernel.spec.sampled:  # its values are what arrives, of which nobody has a copy
                 kernel = self._load(self.specs[slot], plain=True)
             self._gradients[slot] = family(kernel, self._load)

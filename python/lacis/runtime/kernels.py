@@ -17,6 +17,7 @@ import torch
 
 from lacis import knobs
 from lacis.errors import CompileError, DataError
+from lacis.patterns.derivation import Derivation
 from lacis.runtime import keys, library, ptxas, sealed
 from lacis.runtime.cache import Cache, CacheError
 from lacis.runtime.log import LOG, configure
@@ -28,21 +29,11 @@ _SAVED = b"LACISK01"  # lib/Runtime/KernelFile.cpp reads it
 
 @dataclasses.dataclass(frozen=True)
 class Derived:
-    """An array that a kernel walks beside the operand's own storage; `format` is the text of its format.
+    """An array that a kernel walks beside the operand's own storage, and the step that makes it."""
 
-    `rule` says how it is made where the format does not: "" is a companion index.
-    """
-
-    operand: int
     part: str
-    format: str
+    step: Derivation
     name: str
-    rule: str = ""
-
-    @property
-    def text(self) -> str:
-        """What patterns know the array's structure by: the rule, if there is one, and the format."""
-        return f"{self.rule} {self.format}" if self.rule else self.format
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +65,7 @@ class LoadedKernel:
         self.info: dict = _core.artifact_info(artifact)
         self._stages = dict(stages)
         self._keys, self._devices = [key], set()  # it is loaded under each key on each device
-        self.storage, self.derived = _arrays(self.info["args"])
+        self.storage, self.derived = _arrays(self.info["args"], self.info.get("derived", []))
 
     @property
     def target(self) -> str:
@@ -124,17 +115,23 @@ class LoadedKernel:
         return f"LoadedKernel({self.key[:12]}, {self.target})"
 
 
-def _arrays(args: Sequence[Mapping]) -> tuple[list[str], list[Derived]]:
+def _arrays(args: Sequence[Mapping], steps: Sequence[Mapping]) -> tuple[list[str], list[Derived]]:
     """The arrays a kernel reads, in the order of first mention: the operand's own, then derived ones."""
     storage: dict[str, None] = {}
     derived: dict[Derived, None] = {}
     for arg in args:
-        part, name = arg.get("part", ""), arg.get("name", "")
-        if arg.get("format"):
-            derived.setdefault(Derived(arg.get("operand", 0), part, arg["format"], name, arg.get("rule", "")))
+        if "derived" in arg:
+            number = arg["derived"]
+            derived.setdefault(Derived(_part(steps, number), Derivation.of(steps, number), arg["name"]))
         elif arg["kind"] in _STORAGE:
-            storage.setdefault(f"{part}.{name}" if part else name)
+            storage.setdefault(arg["name"])
     return list(storage), list(derived)
+
+
+def _part(steps: Sequence[Mapping], number: int) -> str:
+    """The part that a step is made from, over those before it; "" of a tensor that is no sum."""
+    source = steps[number]["source"]
+    return source["part"] if isinstance(source, Mapping) else _part(steps, source)
 
 
 @functools.lru_cache(maxsize=4)

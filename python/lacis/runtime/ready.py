@@ -82,7 +82,7 @@ class ReadyCalls:
         tensors = [*self._after, *arrays]
         call = BoundCall(tensors, kernel.family.key, packed.shape, dense.ndim, result.shape)
         named = zip(kernel.names, arrays)
-        copies = [((part, text), tiles) for (part, text, name), tiles in named if text and name == VALUES]
+        copies = [((part, step), tiles) for (part, step, name), tiles in named if step and name == VALUES]
         calls[dense.shape] = call, copies
         self._known[packed] = packed._values, now, calls
 

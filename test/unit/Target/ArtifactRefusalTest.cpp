@@ -38,7 +38,14 @@ TEST(ArtifactRefusal, Arguments) {
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[3].index = 1; }), "workspace 1 of 1");
   EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[0].kind = "bytes", a.args[0].index = 4; }),
             "bytes of argument 4 of 4");
-  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[0].source = "file"; }), "source 'file'");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.args[0].derived = 1; }), "derived of step 1 of 1");
+}
+
+TEST(ArtifactRefusal, Derived) {
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.derived[0].function = ""; }), "a derived array of function ''");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.derived[0].source = 0; }), "step 0 is made from step 0");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.derived[0].operand = 64; }), "step 0 is made from operand 64");
+  EXPECT_EQ(problem(makeArtifact(), [](Artifact &a) { a.tensors[0].derived = 1; }), "an array 'pos1' of step 1 of 1");
 }
 
 TEST(ArtifactRefusal, Sizes) {
@@ -110,8 +117,8 @@ static std::string reading(const std::string &from, const std::string &to) {
 TEST(ArtifactRefusal, Headers) {
   EXPECT_EQ(reading("ptx", "cubin"), "");
   EXPECT_NE(reading("{", "[").find("Expected , or ] after array element"), std::string::npos);
-  EXPECT_EQ(reading("\"format_version\":4", "\"format_version\":1"),
-            "artifact of format version 1; this build reads version 4");
+  EXPECT_EQ(reading("\"format_version\":5", "\"format_version\":1"),
+            "artifact of format version 1; this build reads version 5");
   EXPECT_EQ(reading("\"index_bits\":32,", ""), "artifact has no key 'index_bits'");
   EXPECT_EQ(reading("\"index_bits\":32", "\"index_bits\":\"32\""), "artifact.index_bits is no integer");
   EXPECT_EQ(reading("\"index_bits\":32", "\"index_bits\":32,\"more\":1"), "artifact has an unknown key 'more'");
@@ -119,7 +126,8 @@ TEST(ArtifactRefusal, Headers) {
   EXPECT_EQ(reading("\"shared\":1024", "\"shared\":1e30"), "artifact.launches[0].shared is no integer");
   EXPECT_EQ(reading("\"waits\":true", "\"waits\":1"), "artifact.launches[0].waits is no boolean");
   EXPECT_EQ(reading("\"zero\":false", "\"zero\":0"), "artifact.output.zero is no boolean");
-  EXPECT_EQ(reading("\"sizes\":[{", "\"sizes\":[3,{"), "artifact.sizes[0] is no object");
+  EXPECT_EQ(reading("\"parameters\":{", "\"parameters\":3,\"more\":{"), "artifact.derived[0].parameters is no object");
+  EXPECT_EQ(reading("\"sizes\":[{\"multiple", "\"sizes\":[3,{\"multiple"), "artifact.sizes[0] is no object");
   EXPECT_EQ(reading("\"steps\":[]", "\"steps\":{}"), "artifact.steps is no list");
   EXPECT_EQ(reading("\"steps\":[]", "\"steps\":[3]"), "artifact.steps[0] is no string");
   EXPECT_EQ(reading("\"box\":[64", "\"box\":[\"64\""), "artifact.tensor_maps[0].box[0] is no integer");

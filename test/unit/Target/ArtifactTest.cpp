@@ -22,10 +22,16 @@ TEST(Artifact, RoundTrip) {
   ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
   EXPECT_EQ(read->serialise(), bytes);
   EXPECT_EQ(read->code, artifact.code);
-  EXPECT_EQ(read->args[0].part, "ell");
+  EXPECT_EQ(read->args[0].derived, 0);
+  EXPECT_EQ(read->derived[0].function, "layout");
+  EXPECT_EQ(read->derived[0].part, "ell");
+  EXPECT_EQ(read->derived[0].source, -1);
+  EXPECT_EQ(read->derived[0].parameters.getInteger("capacity"), 12);
+  EXPECT_EQ(read->derived[0].arrays[0].sizes[0].evaluate({11}), 8);
+  EXPECT_FALSE(read->derived[0].arrays[1].shaped);
   EXPECT_EQ(read->output.shape[0].of[0].number, 16);
   EXPECT_EQ(read->sizes[0].multiple, 8);
-  EXPECT_EQ(read->tensors[0].part, "ell");
+  EXPECT_EQ(read->tensors[0].derived, 0);
   EXPECT_EQ(read->tensors[0].dims[0].number, 1);
 }
 

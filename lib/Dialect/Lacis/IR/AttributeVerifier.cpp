@@ -44,10 +44,9 @@ static bool isBalance(Attribute attr) {
          mayBe("parts");
 }
 
-static bool isRegroup(Attribute attr) {
-  auto mark = dyn_cast<DictionaryAttr>(attr);
-  return mark && mark.getAs<FormatAttr>("layout") && (!mark.get("capacity") || isPositive(mark.get("capacity")));
-}
+static bool isLayout(Attribute attr) { return isa<LayoutAttr>(attr); }
+
+static bool isCost(Attribute attr) { return isa<CostAttr>(attr); }
 
 static bool isArgumentRecord(Attribute attr) {
   auto record = dyn_cast<DictionaryAttr>(attr);
@@ -88,6 +87,7 @@ static constexpr struct {
     {"lacis.cases", "a list of cases with name, argument, axis and upto", isList<isCase>},
     {"lacis.class", "text", isText},
     {"lacis.classes", "a list of names", isList<isText>},
+    {"lacis.cost", "a '#lacis.cost'", isCost},
     {"lacis.divisible", "sizes from 1 on", isSizes},
     {"lacis.held", "text", isText},
     {"lacis.mma", "text", isText},
@@ -95,7 +95,7 @@ static constexpr struct {
     {"lacis.pipeline", "a number of stages, from 2 to 256", isStages},
     {"lacis.place", "text", isText},
     {"lacis.race", "text", isText},
-    {"lacis.regroup", "a format as 'layout', and a 'capacity' from 1 on", isRegroup},
+    {"lacis.regroup", "a '#lacis.layout'", isLayout},
     {"lacis.remarks", "a list of sentences", isList<isText>},
     {"lacis.rounds", "a number of rounds, from 1 to 1024", isRounds},
     {"lacis.sample", "the number of an argument", isNumber},

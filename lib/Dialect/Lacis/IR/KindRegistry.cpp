@@ -7,6 +7,8 @@
 #include "lacis/Dialect/Lacis/IR/ExtentInterface.cpp.inc"
 #include "lacis/Dialect/Lacis/IR/BindingInterface.cpp.inc"
 
+#include "lacis/Dialect/Lacis/IR/DerivedInterface.cpp.inc"
+
 using namespace mlir;
 using namespace lacis;
 

@@ -27,7 +27,33 @@ SizeAttr SizeAttr::product(MLIRContext *context, ArrayRef<SizeAttr> factors) {
 SizeAttr SizeAttr::plus(int64_t more) const {
   if (auto number = getConstant())
     return get(getContext(), *number + more);
+  if (getKind() == SizeKind::Sum)
+    return getNumber() + more == 0 && getOf().size() == 1
+               ? getOf()[0]
+               : get(getContext(), SizeKind::Sum, getNumber() + more, -1, getOf());
   return more == 0 ? *this : get(getContext(), SizeKind::Sum, more, -1, *this);
+}
+
+SizeAttr SizeAttr::plus(SizeAttr other) const {
+  if (auto number = other.getConstant())
+    return plus(*number);
+  if (auto number = getConstant())
+    return other.plus(*number);
+  SmallVector<SizeAttr> parts;
+  int64_t more = 0;
+  for (SizeAttr size : {*this, other}) {
+    bool isSum = size.getKind() == SizeKind::Sum;
+    more += isSum ? size.getNumber() : 0;
+    llvm::append_range(parts, isSum ? size.getOf() : ArrayRef(size));
+  }
+  return get(getContext(), SizeKind::Sum, more, -1, parts);
+}
+
+SizeAttr SizeAttr::min(SizeAttr other) const {
+  auto number = getConstant(), another = other.getConstant();
+  if (number && another)
+    return get(getContext(), std::min(*number, *another));
+  return *this == other ? other : get(getContext(), SizeKind::Min, 1, -1, {*this, other});
 }
 
 SizeAttr SizeAttr::ceilDiv(int64_t by) const {
@@ -64,16 +90,27 @@ void SizeAttr::walkArguments(function_ref<void(int64_t)> visit) const {
 }
 
 SizeAttr SizeAttr::replaceArguments(function_ref<SizeAttr(int64_t)> renumber) const {
-  auto parts = llvm::map_to_vector(getOf(), [&](SizeAttr part) { return part.replaceArguments(renumber); });
+  return replaceParts([&](SizeAttr part) { return part.getArgument() ? renumber(part.getNumber()) : SizeAttr(); });
+}
+
+SizeAttr SizeAttr::replaceParts(function_ref<SizeAttr(SizeAttr)> replace) const {
+  if (SizeAttr other = replace(*this))
+    return other;
+  auto parts = llvm::map_to_vector(getOf(), [&](SizeAttr part) { return part.replaceParts(replace); });
   switch (getKind()) {
   case SizeKind::Constant:
-    return *this;
   case SizeKind::Argument:
-    return renumber(getNumber());
+    return *this;
   case SizeKind::Product:
     return product(getContext(), parts);
-  case SizeKind::Sum:
-    return parts[0].plus(getNumber());
+  case SizeKind::Sum: {
+    SizeAttr sum = parts[0];
+    for (SizeAttr part : ArrayRef(parts).drop_front())
+      sum = sum.plus(part);
+    return sum.plus(getNumber());
+  }
+  case SizeKind::Min:
+    return parts[0].min(parts[1]);
   case SizeKind::CeilDiv:
     return parts[0].ceilDiv(getNumber());
   case SizeKind::Within:
@@ -88,6 +125,7 @@ LogicalResult SizeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Siz
     return emitError() << "size: a number from 0 on, not " << number;
   if (kind == SizeKind::CeilDiv && number < 1)
     return emitError() << "size: divided by " << number << "; divide by a number from 1 on";
+  assert(kind != SizeKind::Min || of.size() == 2);
   return success();
 }
 
@@ -102,6 +140,13 @@ static void printAtom(AsmPrinter &printer, SizeAttr size) {
     return;
   case SizeKind::Argument:
     printer << "arg " << size.getNumber();
+    return;
+  case SizeKind::Min:
+    printer << "min(";
+    printSum(printer, size.getOf()[0]);
+    printer << ", ";
+    printSum(printer, size.getOf()[1]);
+    printer << ')';
     return;
   case SizeKind::CeilDiv:
     printer << "ceildiv(";
@@ -122,8 +167,9 @@ static void printProduct(AsmPrinter &printer, SizeAttr size) {
 /// A sum or a condition binds the least.
 static void printSum(AsmPrinter &printer, SizeAttr size) {
   if (size.getKind() == SizeKind::Sum) {
-    printProduct(printer, size.getOf()[0]);
-    printer << " + " << size.getNumber();
+    llvm::interleave(size.getOf(), [&](SizeAttr part) { printProduct(printer, part); }, [&] { printer << " + "; });
+    if (size.getNumber() != 0)
+      printer << " + " << size.getNumber();
   } else if (size.getKind() == SizeKind::Within) {
     printProduct(printer, size.getOf()[0]);
     printer << " in [" << size.getNumber() + 1 << ", ";
@@ -160,17 +206,25 @@ struct SizeParser {
       return succeeded(*found) ? make(SizeKind::Constant, number) : SizeAttr();
     if (succeeded(parser.parseOptionalKeyword("arg")))
       return succeeded(parser.parseInteger(number)) ? make(SizeKind::Argument, number) : SizeAttr();
-    bool divides = succeeded(parser.parseOptionalKeyword("ceildiv"));
+    bool isLeast = succeeded(parser.parseOptionalKeyword("min"));
+    bool divides = !isLeast && succeeded(parser.parseOptionalKeyword("ceildiv"));
     if (parser.parseLParen())
       return {};
     SizeAttr inner = sum();
+    if (isLeast) {
+      SizeAttr other = inner && succeeded(parser.parseComma()) ? sum() : SizeAttr();
+      return other && succeeded(parser.parseRParen()) ? inner.min(other) : SizeAttr();
+    }
     if (!inner || (divides && (parser.parseComma() || parser.parseInteger(number))) || parser.parseRParen())
       return {};
     return divides ? make(SizeKind::CeilDiv, number, -1, inner) : inner;
   }
 
-  SizeAttr product() {
+  /// `first` is a factor that was read before.
+  SizeAttr product(SizeAttr first = {}) {
     SmallVector<SizeAttr> factors;
+    if (first)
+      factors.push_back(first);
     do {
       factors.push_back(atom());
       if (!factors.back())
@@ -182,8 +236,19 @@ struct SizeParser {
   SizeAttr sum() {
     SizeAttr whole = product();
     int64_t number, upto = -1;
-    if (whole && succeeded(parser.parseOptionalPlus()))
-      return succeeded(parser.parseInteger(number)) ? make(SizeKind::Sum, number, -1, whole) : SizeAttr();
+    while (whole && succeeded(parser.parseOptionalPlus())) {
+      if (OptionalParseResult found = parser.parseOptionalInteger(number); !found.has_value()) {
+        SizeAttr part = product();
+        whole = part ? whole.plus(part) : part;
+      } else if (failed(*found)) {
+        return {};
+      } else if (failed(parser.parseOptionalStar())) {
+        whole = whole.plus(number);
+      } else {
+        SizeAttr factor = make(SizeKind::Constant, number), part = factor ? product(factor) : factor;
+        whole = part ? whole.plus(part) : part;
+      }
+    }
     if (!whole || failed(parser.parseOptionalKeyword("in")))
       return whole;
     if (parser.parseLSquare() || parser.parseInteger(number) || parser.parseComma() ||

@@ -14,9 +14,14 @@ LogicalResult RegroupOp::verify() {
     return emitOpError("needs tensors with a '#lacis.format' encoding");
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
     return emitOpError("shape and element type stay what they are");
-  if (getCapacity() && *getCapacity() < 1)
-    return emitOpError("a capacity is at least 1");
+  if (to.getEncoding() != getLayout().getFormat())
+    return emitOpError("the result has the format of the layout, ") << getLayout().getFormat();
   return success();
+}
+
+void RegroupOp::build(OpBuilder &b, OperationState &state, Value source, LayoutAttr layout) {
+  auto type = cast<RankedTensorType>(source.getType());
+  build(b, state, RankedTensorType::get(type.getShape(), type.getElementType(), layout.getFormat()), source, layout);
 }
 
 LogicalResult OriginOp::verify() {
@@ -27,17 +32,14 @@ LogicalResult BalanceOp::verify() {
   FormatAttr lists = formatOf(getResult());
   if (!formatOf(getSource()) || !lists)
     return emitOpError("needs tensors with a '#lacis.format' encoding");
-  if (getTile() < 1 || getRaster() < 1 || getGroups().value_or(1) < 1)
-    return emitOpError("tile, raster and groups are at least 1");
-  if (getExtent() && getGroups())
-    return emitOpError("lists are 'over' an extent or of 'groups', not both");
-  if (getWithin() && (getExtent() || getGroups() || *getWithin() < 1))
-    return emitOpError("shares of positions are 'within' so many elements, at least 1; other lists are not");
-  if (getCut() && (!getGroups() || *getCut() < 1))
-    return emitOpError("lists of 'groups' are 'cut', up to at least 1 tile; others are not");
-  if (getParts() && (getGroups() || getExtent() || *getParts() < 2))
-    return emitOpError("shares of positions have 'parts', at least 2; others have none");
-  size_t dense = getGroups() || getParts() ? 2 : 1, more = getCut() ? 6 : (getWithin() ? 2 : 1) + (getParts() ? 3 : 0);
+  DerivedInterface schedule = getSchedule();
+  if (schedule.getLists() == 0)
+    return emitOpError("work lists follow from a schedule, not from ") << schedule;
+  auto tiles = dyn_cast<TileScheduleAttr>(schedule);
+  if (static_cast<bool>(getExtent()) != (tiles && !tiles.getPeriod()))
+    return emitOpError("lists are 'over' an extent where a '#lacis.tile_schedule' has no period, and only there");
+  SmallVector<DerivedArray> arrays = arraysOf(schedule, {formatOf(getSource()), {}, {}});
+  size_t dense = arrays[0].name == "pos1" ? 1 : 2, more = arrays.size() - 2;
   ArrayRef<LevelAttr> levels = lists.getLevels();
   bool isList = levels.size() == dense + 1 + more && lists.getAxes().size() == levels.size() &&
                 llvm::all_of(levels.take_front(dense), [](LevelAttr level) { return level.getExtent().coversDomain(); }) &&

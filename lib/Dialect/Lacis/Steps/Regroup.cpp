@@ -20,11 +20,7 @@ LogicalResult RegroupStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "regroup: the layout of '" << getOperand() << "' must be a format over its axes";
   if (getCapacity() && *getCapacity() < 1)
     return emitError(loc) << "regroup: a capacity of " << *getCapacity() << " tiles holds none";
-  Builder b(getContext());
-  NamedAttrList mark;
-  mark.set("layout", layout);
-  if (getCapacity())
-    mark.set("capacity", b.getI64IntegerAttr(*getCapacity()));
-  nest.getFunction().setArgAttr(operand.getArgNumber(), "lacis.regroup", mark.getDictionary(getContext()));
+  auto mark = LayoutAttr::get(getContext(), layout, getCapacity(), /*swizzle=*/0);
+  nest.getFunction().setArgAttr(operand.getArgNumber(), "lacis.regroup", mark);
   return success();
 }

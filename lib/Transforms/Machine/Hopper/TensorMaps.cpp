@@ -69,18 +69,18 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
 void TensorMaps::exchangeChunks(Value pointer, int64_t bytes) {
   Builder b(module.getContext());
   NamedAttrList artifact(module->getAttrOfType<DictionaryAttr>(kArtifact));
-  auto listed = dyn_cast_or_null<ArrayAttr>(artifact.get("args"));
-  SmallVector<Attribute> records(listed ? listed.getValue() : ArrayRef<Attribute>());
-  unsigned number = cast<BlockArgument>(pointer).getArgNumber();
-  NamedAttrList record(number < records.size() ? cast<DictionaryAttr>(records[number]) : DictionaryAttr());
-  if (!isa_and_nonnull<StringAttr>(record.get("rule")))
-    return; // no launcher takes a record that lacks arguments
-  std::string lines = " lines " + std::to_string(bytes);
-  StringRef rule = cast<StringAttr>(record.get("rule")).getValue();
-  if (rule.ends_with(lines))
-    return;
-  record.set("rule", b.getStringAttr(rule + lines));
-  records[number] = record.getDictionary(b.getContext());
-  artifact.set("args", b.getArrayAttr(records));
+  auto args = dyn_cast_or_null<ArrayAttr>(artifact.get("args"));
+  auto derived = dyn_cast_or_null<ArrayAttr>(artifact.get("derived"));
+  unsigned argument = cast<BlockArgument>(pointer).getArgNumber();
+  auto record = args && argument < args.size() ? cast<DictionaryAttr>(args[argument]) : DictionaryAttr();
+  auto number = record ? record.getAs<IntegerAttr>("derived") : IntegerAttr();
+  if (!number || !derived)
+    return; // values in their own order; no launcher takes a record that lacks arguments
+  SmallVector<Attribute> steps(derived.getValue());
+  NamedAttrList step(cast<DictionaryAttr>(steps[number.getInt()]));
+  auto layout = cast<LayoutAttr>(step.get("step"));
+  step.set("step", LayoutAttr::get(b.getContext(), layout.getFormat(), layout.getCapacity(), bytes));
+  steps[number.getInt()] = step.getDictionary(b.getContext());
+  artifact.set("derived", b.getArrayAttr(steps));
   module->setAttr(kArtifact, artifact.getDictionary(b.getContext()));
 }

@@ -11,7 +11,7 @@
 
 namespace lacis {
 
-enum class SizeKind { Constant, Argument, Product, Sum, CeilDiv, Within };
+enum class SizeKind { Constant, Argument, Product, Sum, Min, CeilDiv, Within };
 
 } // namespace lacis
 
@@ -19,6 +19,47 @@ enum class SizeKind { Constant, Argument, Product, Sum, CeilDiv, Within };
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.h.inc"
 
 namespace lacis {
+
+/// An array of integers, or of values, that follows from a pattern; `sizes` are over the numbers of `DerivedSizes`.
+struct DerivedArray {
+  std::string name;
+  mlir::Type dtype;
+  std::optional<llvm::SmallVector<SizeAttr>> sizes; // none: not known before it is made
+};
+
+/// What arrays are derived from: a tensor of this format, or arrays `of` it.
+struct DerivedSource {
+  FormatAttr format;
+  mlir::Type element;
+  DerivedInterface of;
+};
+
+/// The arrays that a step makes from `source`, in order.
+llvm::SmallVector<DerivedArray> arraysOf(DerivedInterface step, const DerivedSource &source);
+
+/// The numbers that sizes of derived arrays are made of: the sizes of the axes, the stored blocks, the workers, and
+/// counts that the pattern alone knows.
+class DerivedSizes {
+public:
+  explicit DerivedSizes(FormatAttr format) : context(format.getContext()), rank(format.getAxes().size()) {}
+  SizeAttr constant(int64_t number) const { return SizeAttr::get(context, number); }
+  SizeAttr axis(unsigned axis) const { return SizeAttr::argument(context, axis); }
+  SizeAttr slots() const { return SizeAttr::argument(context, rank); }
+  SizeAttr workers() const { return SizeAttr::argument(context, rank + 1); }
+  SizeAttr count(unsigned number) const { return SizeAttr::argument(context, rank + 2 + number); }
+
+private:
+  mlir::MLIRContext *context;
+  int64_t rank;
+};
+
+/// The arrays of the bindings of a format and of its levels above the stored blocks.
+struct FormatArrays {
+  explicit FormatArrays(FormatAttr format);
+  llvm::SmallVector<DerivedArray> arrays;
+  SizeAttr positions;                 // of the last level
+  llvm::SmallVector<SizeAttr> linked; // positions that are slots, in levels `link`
+};
 
 /// Reads `name = value`, a binding over the names before it.
 mlir::Attribute parseBinding(mlir::AsmParser &parser, Names names);

@@ -6,6 +6,7 @@
 
 include "lacis/Dialect/Lacis/IR/LacisDialect.td"
 include "lacis/Dialect/Lacis/IR/BindingInterface.td"
+include "lacis/Dialect/Lacis/IR/DerivedInterface.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/TensorEncoding.td"
 
@@ -191,7 +192,8 @@ def Lacis_SizeAttr : Lacis_Attr<"Size", "size"> {
     ```mlir
     #panels = #lacis.size<ceildiv(arg 0, 64) * 2>
     #bytes = #lacis.size<(arg 1 in [33, ?]) * 4 * (arg 1 + 1)>
-    func.func private @f() attributes {lacis.sizes = [#panels, #bytes]}
+    #items = #lacis.size<min(arg 0, arg 1 * 4) + arg 2 * 2>
+    func.func private @f() attributes {lacis.sizes = [#panels, #bytes, #items]}
     ```
   }];
   let parameters = (ins "::lacis::SizeKind":$kind, "int64_t":$number, "int64_t":$upto,
@@ -207,6 +209,8 @@ def Lacis_SizeAttr : Lacis_Attr<"Size", "size"> {
     SizeAttr times(SizeAttr other) const { return product(getContext(), {*this, other}); }
     SizeAttr times(int64_t number) const { return times(get(getContext(), number)); }
     SizeAttr plus(int64_t more) const;
+    SizeAttr plus(SizeAttr other) const;
+    SizeAttr min(SizeAttr other) const;
     SizeAttr ceilDiv(int64_t by) const;
     /// 1 where above < this <= upto (-1: no limit), else 0.
     SizeAttr within(int64_t above, int64_t upto) const;
@@ -218,7 +222,86 @@ def Lacis_SizeAttr : Lacis_Attr<"Size", "size"> {
     void walkArguments(::llvm::function_ref<void(int64_t)> visit) const;
     /// The size with `renumber(n)` in the place of argument n.
     SizeAttr replaceArguments(::llvm::function_ref<SizeAttr(int64_t)> renumber) const;
+    /// The size with `replace(part)`, where that is not null, in the place of it or of a part of it.
+    SizeAttr replaceParts(::llvm::function_ref<SizeAttr(SizeAttr)> replace) const;
   }];
+}
+
+//===- Derived arrays -----------------------------------------------------===//
+
+class Lacis_Derived<string name, string mnemonic, list<string> methods = []>
+    : Lacis_Attr<name, mnemonic, [DeclareAttrInterfaceMethods<Lacis_DerivedInterface, methods>]> {
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Lacis_CostAttr : Lacis_Attr<"Cost", "cost"> {
+  let summary = "What work takes on a processor of a GPU: by it work lists are evened out.";
+  let description = [{
+    `bytes` arrive, and `clock` cycles pass, in a microsecond; a cycle has so many `products` (multiply-adds) of half
+    precision. A panel costs `panel` nanoseconds beside its products and copies. Adding up parts of sums takes `start`
+    nanoseconds, `part` for each part of the sum with the most, and `move` for each of all parts. A segment costs as much
+    as so many positions more; a part of its sum costs the `kept`-th part of a mean segment more.
+  }];
+  let parameters = (ins "int64_t":$bytes, "int64_t":$products, "int64_t":$clock, "int64_t":$panel, "int64_t":$start,
+                        "int64_t":$part, "int64_t":$move, "int64_t":$segment, "int64_t":$kept);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// That of a target, by the table of devices.
+    static CostAttr of(::mlir::MLIRContext *context, ::llvm::StringRef target);
+    ::mlir::DictionaryAttr getParameters() const;
+  }];
+}
+
+def Lacis_IndexAttr : Lacis_Derived<"Index", "index"> {
+  let summary = "The arrays of the levels of `format` above its stored blocks: a second index over the same values.";
+  let description = [{
+    With `least` coordinates of the first level are there alone that have so many entries.
+    ```mlir
+    #columns = #lacis.index<format = <(i, j) -> (j : dense, i : compressed<unique=false>, link)>>
+    ```
+  }];
+  let parameters = (ins "::lacis::FormatAttr":$format, OptionalParameter<"std::optional<int64_t>">:$least);
+}
+
+def Lacis_LayoutAttr : Lacis_Derived<"Layout", "layout"> {
+  let summary = "Stored blocks in tiles, in the order and size in which tensor cores read them.";
+  let description = [{
+    `format` has the levels panel, step, bitmap of tiles, `link` where tiles are parts of the values themselves, and the
+    tile. Positions under one parent are at most `capacity`, where it is given: a coordinate that has more occurs again.
+    In a copy of the values lines of `swizzle` bytes have their 16-byte chunks exchanged, 0 for none; the lowering to an
+    architecture says so.
+    ```mlir
+    #pairs = #lacis.layout<capacity = 12, format = <(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed,
+        i floordiv 64 mod 2 : bitmap, i mod 64 : dense, j mod 64 : dense)>>
+    ```
+  }];
+  let parameters = (ins "::lacis::FormatAttr":$format, OptionalParameter<"std::optional<int64_t>">:$capacity,
+                        DefaultValuedParameter<"int64_t", "0">:$swizzle);
+}
+
+def Lacis_TileScheduleAttr : Lacis_Derived<"TileSchedule", "tile_schedule", ["getLists"]> {
+  let summary = "Which worker makes which tiles of the output: pairs of a panel and a tile of `columns`.";
+  let description = [{
+    `swizzle_group` tiles are worked on together. List `swizzle_group * (g mod period) + m - 1` of each worker is what it
+    does of group g, which has m of them. Without `period` lists are of one extent. With `split` there are lists for so many tiles besides, behind the others, in
+    which long panels are cut: an item has its first step, how many, the number of the part, how many there are, and where
+    the part of the sum is kept, negative for a whole one.
+  }];
+  let parameters = (ins "int64_t":$columns, "int64_t":$swizzle_group,
+                        OptionalParameter<"std::optional<int64_t>">:$period,
+                        OptionalParameter<"std::optional<int64_t>">:$split, "::lacis::CostAttr":$cost);
+}
+
+def Lacis_SegmentScheduleAttr : Lacis_Derived<"SegmentSchedule", "segment_schedule", ["getLists"]> {
+  let summary = "Which worker takes which segments: up to `length` neighbouring positions of a panel.";
+  let description = [{
+    With `span` the positions lie within so many elements of their axis, and an item says its first and how many there
+    are. With `split` there is a second list for each worker, of segments whose sums are cut into up to so many parts.
+  }];
+  let parameters = (ins "int64_t":$length, OptionalParameter<"std::optional<int64_t>">:$span,
+                        OptionalParameter<"std::optional<int64_t>">:$split, "::lacis::CostAttr":$cost);
 }
 
 #endif // LACIS_ATTRS_TD

@@ -21,8 +21,13 @@ struct BoundName {
   mlir::Value own;
 };
 
+struct DerivedArray;
+struct DerivedSource;
+
 } // namespace lacis
 
 #include "lacis/Dialect/Lacis/IR/BindingInterface.h.inc"
+
+#include "lacis/Dialect/Lacis/IR/DerivedInterface.h.inc"
 
 #endif // LACIS_DIALECT_LACIS_IR_LACISINTERFACES_H

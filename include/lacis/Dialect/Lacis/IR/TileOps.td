@@ -15,17 +15,23 @@ def Lacis_MatrixType : AnyTypeOf<[AnyRankedTensor, Lacis_Pointer]>;
 
 def Lacis_Sizes : TypedArrayAttrBase<Lacis_SizeAttr, "sizes of rows and columns">;
 
+def Lacis_DerivedAttr : Attr<CPred<"::llvm::isa<::lacis::DerivedInterface>($_self)">, "a derived array"> {
+  let storageType = "::lacis::DerivedInterface";
+  let returnType = "::lacis::DerivedInterface";
+  let convertFromStorage = "$_self";
+}
+
 //===- Derived structures -------------------------------------------------===//
 
 def Lacis_RegroupOp : Lacis_Op<"regroup", [Pure]> {
   let summary = "The same entries in an execution layout: an ordinary format, made of pattern and values.";
   let description = [{
-    Positions under one parent are at most `capacity`, where it is given: a coordinate that has more occurs again.
-    Rows may stand in another order: see `lacis.origin`.
+    The result has the format of the layout. Rows may stand in another order: see `lacis.origin`.
   }];
-  let arguments = (ins AnyRankedTensor:$source, OptionalAttr<I64Attr>:$capacity);
+  let arguments = (ins AnyRankedTensor:$source, Lacis_LayoutAttr:$layout);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$source (`capacity` $capacity^)? attr-dict `:` type($source) `to` type($result)";
+  let builders = [OpBuilder<(ins "mlir::Value":$source, "LayoutAttr":$layout)>];
+  let assemblyFormat = "qualified($layout) `of` $source attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
 }
 
@@ -38,38 +44,15 @@ def Lacis_OriginOp : Lacis_Op<"origin", [Pure]> {
 }
 
 def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
-  let summary = "Work lists: the pairs (outermost coordinate of the source, tile of a dense axis) of each worker.";
+  let summary = "Work lists over the panels of the source: what each worker does, by a schedule.";
   let description = [{
-    The dense axis has `extent` elements in tiles of `tile`; `raster` tiles of it are worked on together. The result
-    is a structure with a format of three axes: worker, coordinate, tile. Its first axis has one entry a worker.
-
-    With `groups` the lists are of no extent: list `raster * (g mod groups) + m - 1` of each worker is what it does of
-    group g of the tiles, which has m of them, so lists of any length come from the pattern alone. Their format has one
-    axis more, before the others: the list.
-
-    With neither the tiles are of stored positions: `tile` neighbours under one coordinate. Where they are to lie `within`
-    so many elements of their axis there may be fewer; the format then has one axis more, behind the others: (worker,
-    coordinate, first position under it, number of positions).
-
-    With `cut` there are lists for so many tiles besides, behind the others: list m - 1 of them is of all tiles, where they
-    are m. Long coordinates are cut there, and the format has five axes more: (list, worker, coordinate, tile, first
-    position, number of positions, number of the part, how many there are, where the part of the sum is kept, negative for
-    a whole one).
-
-    With `parts` tiles of stored positions have sums that are cut into up to so many: list 0 is of whole ones, list 1 of
-    parts, and the format is of (list, worker, coordinate, tile, number of the part, how many there are, where the part is
-    kept, negative for a whole one), or with `within` of (list, worker, coordinate, first position, number of positions,
-    and these three).
+    The result is a structure with a format that has one axis a level: the list, where each worker has several; the worker,
+    the panel, and what else an item of `#lacis.tile_schedule` or `#lacis.segment_schedule` says. The axis of workers has
+    one entry a worker. Lists of a schedule without a period are `over` a dense axis of so many elements.
   }];
-  let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, I64Attr:$tile,
-                       DefaultValuedAttr<I64Attr, "1">:$raster, OptionalAttr<I64Attr>:$groups,
-                       OptionalAttr<I64Attr>:$within, OptionalAttr<I64Attr>:$cut, OptionalAttr<I64Attr>:$parts);
+  let arguments = (ins AnyRankedTensor:$source, Optional<Index>:$extent, Lacis_DerivedAttr:$schedule);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $source (`over` $extent^)? `by` $tile (`within` $within^)? (`raster` $raster^)? (`groups` $groups^)? (`cut` $cut^)?
-    (`parts` $parts^)? attr-dict
-    `:` type($source) `to` type($result)
-  }];
+  let assemblyFormat = "$schedule `of` $source (`over` $extent^)? attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
 }
 
