@@ -40,12 +40,13 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
-  UnitAttr isTf32 = nest.isTf32 ? at.getUnitAttr() : UnitAttr();
+  auto flag = [&](bool value) { return value ? at.getUnitAttr() : UnitAttr(); };
+  UnitAttr transposed = flag(layout.transposed), isTf32 = flag(nest.isTf32), across = flag(nest.product.isDepthFirst);
+  Value dense = tiles.getTiles()[0], first = denseTile().isList() ? constant(0) : Value();
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own))
     results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc, isTf32));
+                                    dense, first, across, acc, isTf32));
   return results;
 }
 
@@ -57,7 +58,8 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
   llvm::append_range(values, part.vectors);
   SmallVector<ReadOp> reads = after.vectors;
   if (residual) {
-    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), at.getUnitAttr()));
+    UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
+    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), transposed));
     reads.push_back(after.residual);
   }
   auto map = MapOp::create(at, loc, accType, values, /*places=*/ValueRange());
@@ -95,8 +97,11 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Valu
 }
 
 void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
-  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, ValueRange{column, part.row},
-                      /*through=*/Value(), /*slot=*/Value(), at.getUnitAttr(), ArrayAttr(), TypeAttr());
+  bool isRowsFirst = nest.product.isRowsFirst;
+  SmallVector<Value> place{isRowsFirst ? part.row : column, isRowsFirst ? column : part.row};
+  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, place,
+                      /*through=*/Value(), /*slot=*/Value(), isRowsFirst ? UnitAttr() : at.getUnitAttr(), ArrayAttr(),
+                      TypeAttr());
 }
 
 /// Takes the stages of `consumers` others from the ring and gives them back as they are.

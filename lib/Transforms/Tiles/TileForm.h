@@ -49,6 +49,8 @@ private:
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   mlir::Value fill(mlir::OpBuilder &in, const Item &item, mlir::Value position, mlir::Value coordinate,
                    mlir::Value ring);
+  TileType denseTile();
+  void loadDense(mlir::OpBuilder &at, mlir::Value matrix, mlir::Value column, mlir::Value across, mlir::Value tile);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
   void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
   void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);

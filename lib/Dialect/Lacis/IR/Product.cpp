@@ -92,17 +92,22 @@ static bool findFactors(Product &product) {
   return product.stored && product.dense && product.stored != product.dense;
 }
 
-/// The letters: those of w[m, k] in any order, x[n, k], y[n, m].
+/// The letters of w[m, k], x[n, k] and y[n, m], each in any order: what two of them share.
 static bool findLetters(Product &product, func::FuncOp function) {
   ArrayAttr w = axesOf(function, product.stored), x = axesOf(function, product.dense);
   ArrayAttr y = axesOf(function, product.output);
-  if (!w || !x || !y || w.size() != 2 || x.size() != 2 || y.size() != 2 || x[0] != y[0] || x[0] == x[1])
+  auto isMatrix = [](ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; };
+  if (!isMatrix(w) || !isMatrix(x) || !isMatrix(y))
     return false;
-  if (!llvm::is_contained(w, x[1]) || !llvm::is_contained(w, y[1]) || x[1] == y[1])
+  product.isDepthFirst = llvm::is_contained(w, x[0]);
+  product.isRowsFirst = llvm::is_contained(w, y[0]);
+  Attribute n = x[product.denseColumns()], k = x[1 - product.denseColumns()], m = y[1 - product.outputColumns()];
+  if (y[product.outputColumns()] != n || k == m || llvm::is_contained(w, n) || !llvm::is_contained(w, k) ||
+      !llvm::is_contained(w, m))
     return false;
-  product.columns = cast<StringAttr>(y[0]).getValue();
-  product.rows = cast<StringAttr>(y[1]).getValue();
-  product.depth = cast<StringAttr>(x[1]).getValue();
+  product.columns = cast<StringAttr>(n).getValue();
+  product.rows = cast<StringAttr>(m).getValue();
+  product.depth = cast<StringAttr>(k).getValue();
   return true;
 }
 
@@ -196,7 +201,7 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why, StringRef 
   if (!findStart(product, !part.empty()) || !findFactors(product))
     return why = "it does not sum products of a stored and a dense element", std::nullopt;
   if (!findLetters(product, function))
-    return why = "it is no product of matrices 'mk,nk->nm', whose first has a format", std::nullopt;
+    return why = "it is no product of two matrices, of which one has a format", std::nullopt;
   return product;
 }
 

@@ -5,7 +5,7 @@
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
 /// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
-/// Products in TF32 are warps' business, but for blocks of 64 and 128 that are read along their rows.
+/// Products in TF32 are warps' business, but for blocks of 64 and 128 where both operands lie along the contraction.
 #include "TileConditions.h"
 
 using namespace mlir;
@@ -50,7 +50,8 @@ static TileSizes sizesOf(Nest &nest) {
   std::string why;
   std::optional<Product> product = isSampled(nest) ? std::nullopt : productOf(nest, why);
   TileSizes warps = sizesOfWarps();
-  return product && !product->block().transposed ? TileSizes{singlePanelFor, warps.sampled} : warps;
+  bool liesAlongDepth = product && !product->block().transposed && !product->isDepthFirst;
+  return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled} : warps;
 }
 
 static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {

@@ -25,11 +25,13 @@ struct StoredBlock {
   bool isMatrix = false;       // all of a dense matrix, of no fixed size: rows and depth are 0
 };
 
-/// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format.
+/// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format; the axes of each in any order.
 struct Product {
   mlir::BlockArgument stored, dense, output;
   mlir::Value tensor;                   // the stored operand, or the part of it that is walked
   llvm::StringRef rows, columns, depth; // the letters m, n and k
+  bool isDepthFirst = false;            // x is [k, n]: neighbours in memory are neighbours along n
+  bool isRowsFirst = false;             // y is [m, n]
   mlir::Operation *walk = nullptr;      // the outermost loop over k
   mlir::TypedAttr initial;              // null where the sum begins with other parts, or with `start`
   ReadOp start;                         // of the workspace where other parts were summed up before; or null
@@ -38,6 +40,9 @@ struct Product {
   FormatAttr format() const;
   llvm::StringRef walkName() const;
   StoredBlock block() const;
+  /// The axes of the dense operand and of the output along n.
+  unsigned denseColumns() const { return isDepthFirst ? 1 : 0; }
+  unsigned outputColumns() const { return isRowsFirst ? 1 : 0; }
   /// What follows the sum; nullopt where it reads more than vectors along the rows and one residual in the type of the
   /// dense operand.
   std::optional<Finish> finish();
