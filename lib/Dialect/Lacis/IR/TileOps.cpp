@@ -169,17 +169,21 @@ static ParseResult parseSumTypes(OpAsmParser &parser, Type &acc, Type &result,
 
 static void printSumTypes(OpAsmPrinter &p, Operation *, Type, Type result, Value) { p << result; }
 
-/// Rows of a tile are `size` rows or columns of the accumulator; at most `most` transposed tiles stand side by side.
+/// Rows of a tile are `size` rows or columns of the accumulator. At most `most` tiles follow each other there: transposed
+/// ones side by side, others one below the other.
 static bool fitsSide(TileType tile, bool transposed, int64_t size, int64_t most) {
-  if (!transposed)
-    return tile.getRows() == size;
-  return size % tile.getColumns() == 0 && size / tile.getColumns() <= most;
+  int64_t own = transposed ? tile.getColumns() : tile.getRows();
+  return size % own == 0 && size / own <= most;
 }
 
 int64_t MmaOp::getDepth() {
   TileType b = getB().getType();
   return b.getDepth(getBTransposed()) * (getSecond() || getBTransposed() ? 1 : b.getCount());
 }
+
+/// How many tiles of an operand may follow each other along its own axis: those of a list that is taken whole follow each
+/// other along k.
+static int64_t mostOf(TileType tile, bool transposed, Value place) { return transposed || place ? tile.getCount() : 1; }
 
 /// The left operand is an accumulator, which registers hold.
 static LogicalResult verifyHeld(MmaOp op, AccType a) {
@@ -188,7 +192,7 @@ static LogicalResult verifyHeld(MmaOp op, AccType a) {
   if (op.getFirst() || op.getPresent() || op.getATransposed() || op.getTf32())
     return op.emitOpError("an accumulator as a is taken whole, as it lies, and in its own type");
   if (a.getElementType() != b.getElementType() || a.getRows() != acc.getRows() || a.getColumns() != op.getDepth() ||
-      !fitsSide(b, op.getBTransposed(), acc.getColumns(), b.getCount()))
+      !fitsSide(b, op.getBTransposed(), acc.getColumns(), mostOf(b, op.getBTransposed(), op.getSecond())))
     return op.emitOpError("an accumulator as a has the rows of the result, and as columns the k of b, in its type");
   return success();
 }
@@ -225,9 +229,9 @@ LogicalResult MmaOp::verify() {
                                                                   << b.getElementType();
   if (getTf32() && !a.getElementType().isF32())
     return emitOpError("tf32 is of tiles of f32; got ") << a.getElementType();
-  if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : a.getCount()) ||
-      !fitsSide(b, getBTransposed(), acc.getColumns(), b.getCount()))
-    return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the "
+  if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : mostOf(a, getATransposed(), getFirst())) ||
+      !fitsSide(b, getBTransposed(), acc.getColumns(), mostOf(b, getBTransposed(), getSecond())))
+    return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of tiles, or by the "
                        "columns of transposed ones");
   return coversDepth(*this, a) ? success()
                                : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");

@@ -238,7 +238,8 @@ static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<
     return std::nullopt;
   auto [height, width] = product->block();
   auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->pattern.getArgNumber(), "lacis.eighths");
-  std::optional<SampledPanel> panel = sizes.sampled(height, width, eighths ? eighths.getInt() : 8);
+  bool gathers = eighths && !product->isLeftAlong && !product->isRightAlong; // gathered tiles stand side by side
+  std::optional<SampledPanel> panel = sizes.sampled(height, width, gathers ? eighths.getInt() : 8);
   if (panel && takesTf32(nest))
     panel->depth /= 2;
   why = objectionToTiles(nest, *product, panel);

@@ -154,8 +154,8 @@ def Lacis_SplatOp : Lacis_Op<"splat", [Pure]> {
 def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Adds the product of two tiles: acc[m, n] += sum over k of a[m, k] * b[n, k].";
   let description = [{
-    A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many
-    transposed ones side by side as m and n have columns for. With `present`, `a` is a list of tiles that cover the
+    A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many as m or n
+    are long: transposed ones side by side, others one below the other. With `present`, `a` is a list of tiles that cover the
     k of `b` one after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
     The tiles of a list `b` without a place follow each other along k; so do those of `a`, from `first` on where it is
     given. `a` may be an accumulator of a half type, whose columns are k. Without `into` the sum begins at 0.
