@@ -162,22 +162,20 @@ FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *
   return own;
 }
 
-/// Of the rows of `op`, those where the thread's first elements and those eight rows below stand.
-static std::pair<Value, Value> entryRows(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group,
-                                         ValueRange firsts) {
+Value RoleLowering::rowIn(OpBuilder &b, ValueRange firsts, int64_t below) {
+  Location loc = group.lane.getLoc();
+  Instructions i(b, loc);
   Value own = rowOf(b, loc, i, group);
   if (firsts.size() == 1)
-    return {i.add(firsts[0], own), i.add(i.add(firsts[0], own), 8)};
-  int64_t rows = 64 / static_cast<int64_t>(firsts.size());
-  auto found = [&](Value row) -> Value {
-    Value number = arith::DivUIOp::create(b, loc, row, i.constant(rows));
-    Value first = firsts[0];
-    for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
-      first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
-    Value within = arith::RemUIOp::create(b, loc, row, i.constant(rows));
-    return arith::MaxSIOp::create(b, loc, i.add(first, within), i.constant(0)); // nobody stores a group without a row
-  };
-  return {found(own), found(i.add(own, 8))};
+    return below ? i.add(i.add(firsts[0], own), below) : i.add(firsts[0], own);
+  if (below)
+    own = i.add(own, below);
+  int64_t rows = kStoreRows / static_cast<int64_t>(firsts.size());
+  Value number = arith::DivUIOp::create(b, loc, own, i.constant(rows));
+  Value first = firsts[0];
+  for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
+    first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+  return i.add(first, arith::RemUIOp::create(b, loc, own, i.constant(rows)));
 }
 
 /// Two neighbouring bytes at once, each 0 or 1.
@@ -197,7 +195,10 @@ LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
   SmallVector<Value> firsts;
   for (Value row : op.getRows())
     firsts.push_back(mapping.lookupOrDefault(row));
-  auto [upper, lower] = entryRows(b, loc, i, group, firsts);
+  auto isKept = [&](int64_t below) -> Value { // nobody stores a group without a row
+    return arith::MaxSIOp::create(b, loc, rowIn(b, firsts, below), i.constant(0));
+  };
+  Value upper = isKept(0), lower = isKept(8);
   Value lane = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
   Value column = i.add(mapping.lookupOrDefault(op.getColumn()), i.multiply(lane, 2));
   SmallVector<Value> bases;

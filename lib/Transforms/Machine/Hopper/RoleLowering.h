@@ -42,7 +42,11 @@ private:
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
   void freeStored(mlir::OpBuilder &b, mlir::Location loc);
-  void storeSingles(mlir::OpBuilder &b, StoreTileOp op);
+  void storeColumns(mlir::OpBuilder &b, StoreTileOp op);
+  void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column);
+  /// Where the row of a thread's first elements, or that so many `below`, stands: behind the first of its group of rows.
+  /// A group without a place begins at minus its rows, so all of it is negative.
+  mlir::Value rowIn(mlir::OpBuilder &b, mlir::ValueRange firsts, int64_t below);
   llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
   /// Accumulator columns [width * pass, ...), rounded to `type`, in a buffer, and what one thread then stores.
   using Store = llvm::function_ref<void(Instructions &store, mlir::OpBuilder &b, mlir::Value buffer)>;
