@@ -85,8 +85,8 @@ func.func @read() attributes {lacis.gpu_kernel} {
     lacis.yield
   } consumers 1 (%c : i32) {
     %t = lacis.acquire %ring : !lacis.ring<2, <64x64xbf16>> -> !lacis.tile<64x64xbf16>
-    // expected-error @+1 {{tiles: bf16 or f16 tiles whose rows have 16, 32 or 64 elements are read transposed; got '!lacis.tile<64x64xbf16>'}}
-    %0 = lacis.read_tile %t : !lacis.tile<64x64xbf16> to !lacis.acc<64x64xf32>
+    // expected-error @+1 {{tiles: bf16 or f16 tiles whose rows have 16, 32 or 64 elements are read, as f32; got '!lacis.tile<64x64xbf16>' to '!lacis.acc<64x64xbf16>'}}
+    %0 = lacis.read_tile %t : !lacis.tile<64x64xbf16> to !lacis.acc<64x64xbf16>
     lacis.yield
   }
   return

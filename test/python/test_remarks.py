@@ -42,8 +42,8 @@ REMARKS = {
         "the size of 'k' is no multiple of 8, and rows are copied in chunks of 16 bytes",
     ),
     "order": (
-        dict(format=lacis.Bsr(64, 64), expression="ij,jk->ik"),
-        "it is no product of matrices 'mk,nk->nm', whose first has a format",
+        dict(format=lacis.Bsr(64, 64), expression="ij,hjk->hik"),
+        "it is no product of two matrices, of which one has a format",
     ),
     "twice": (
         dict(format=MULTISET),
@@ -61,7 +61,7 @@ REMARKS = {
     ),
     "sampled": (
         dict(format=lacis.Csr, expression="nk,bn,bk->nk"),
-        "it is no product of dense matrices 'km,kn->mn', sampled where blocks are stored",
+        "it is no product of two dense matrices, sampled where blocks are stored",
     ),
 }
 
@@ -79,8 +79,9 @@ def test_an_epilogue_that_no_tile_has_is_named():
     on = dict(target="cuda:sm_80")
     kernel = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(residual=x), **on)
     assert kernel.remarks == ("tensorize: a residual needs tiles of 64 rows of a half type",)
-    scaled = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(scale=torch.tensor(2.0).bfloat16()), **on)
-    assert scaled.remarks == ("tensorize: what follows the sum reads more than vectors along 'n' and one residual",)
+    wide = lacis.pack(torch.ones(128, 128, dtype=torch.bfloat16), lacis.Bsr(64, 64))
+    kernel = lacis.compile("nk,kb->bn", wide, x, epilogue=lacis.Epilogue(residual=x), **on)
+    assert kernel.remarks == ("tensorize: a residual lies as the dense operand, with 'b' first or last in both",)
 
 
 def test_a_product_on_tiles_and_one_on_a_cpu_have_nothing_to_say():

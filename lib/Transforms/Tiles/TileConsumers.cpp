@@ -68,6 +68,8 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
   mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
   for (ReadOp read : reads)
     mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
+  for (auto [read, number] : llvm::zip(after.numbers, part.numbers))
+    mapping.map(ReadOp(read).getResult(), number);
   OpBuilder in = OpBuilder::atBlockEnd(&body);
   for (Operation *step : after.steps) {
     auto wide = dyn_cast<arith::ExtFOp>(step);
@@ -84,11 +86,17 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
 SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Value panel) {
   auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
   int64_t count = nest.numParts();
+  SmallVector<Value> numbers;
+  for (ReadOp read : after.numbers) { // in the type of the sum
+    Value number = at.clone(*read)->getResult(0);
+    bool isWide = number.getType().isF32();
+    numbers.push_back(isWide ? number : arith::ExtFOp::create(at, loc, at.getF32Type(), number).getResult());
+  }
   Value base = add(at, multiply(at, panel, layout.height), multiply(at, consumer, count));
   SmallVector<Part> parts;
   for (int64_t n = 0; n < count; ++n) {
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
-    Part part{group, multiply(at, group, layout.rows), {}};
+    Part part{group, multiply(at, group, layout.rows), {}, numbers};
     for (ReadOp vector : after.vectors)
       part.vectors.push_back(LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
     parts.push_back(part);

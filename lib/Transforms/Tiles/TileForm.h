@@ -23,10 +23,10 @@ private:
   struct Item {
     mlir::Value panel, column, first, count, part, parts, slot;
   };
-  /// Where one accumulator of a consumer stands in the output, and the vectors that follow the sum, at its rows.
+  /// Where one accumulator of a consumer stands in the output; the vectors that follow the sum, at its rows, and the numbers.
   struct Part {
     mlir::Value group, row;
-    llvm::SmallVector<mlir::Value> vectors;
+    llvm::SmallVector<mlir::Value> vectors, numbers;
   };
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
   using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,

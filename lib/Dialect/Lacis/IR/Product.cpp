@@ -135,12 +135,13 @@ std::optional<Finish> Product::finish() {
       ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
       bool isResidual = axes == axesOf(function, output) && !found.residual &&
                         getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
-      if (!axes || formatOf(operand) || (!isResidual && (axes.size() != 1 || axes[0] != letter)))
+      bool isNumber = axes && axes.empty(), isVector = axes && axes.size() == 1 && axes[0] == letter;
+      if (!axes || formatOf(operand) || (!isResidual && !isNumber && !isVector))
         return std::nullopt;
       if (isResidual)
         found.residual = read;
       else
-        found.vectors.push_back(read);
+        (isNumber ? found.numbers : found.vectors).push_back(read);
     } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
       return std::nullopt;
     } else {

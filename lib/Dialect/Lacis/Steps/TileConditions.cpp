@@ -107,7 +107,7 @@ static bool hasTileLoops(ArrayRef<LoopOp> rows, ArrayRef<LoopOp> columns, ArrayR
 static std::string objectionToFinish(Product &product, const TilePanel &panel, bool isTf32) {
   std::optional<Finish> finish = product.finish();
   if (!finish)
-    return ("what follows the sum reads more than vectors along '" + product.rows + "' and one residual").str();
+    return ("what follows the sum reads more than vectors along '" + product.rows + "', numbers, and one residual").str();
   if (finish->residual && (panel.tileRows != panel.step || isTf32))
     return "a residual needs tiles of 64 rows of a half type";
   if (finish->residual && product.isDepthFirst != product.isRowsFirst)

@@ -9,12 +9,12 @@
 
 namespace lacis {
 
-/// What follows a sum of products before it is stored: arithmetic on the sum, on vectors along its rows, and on the same
-/// element of a residual.
+/// What follows a sum of products before it is stored: arithmetic on the sum, on vectors along its rows, on numbers that are
+/// the same for all of it, and on the same element of a residual.
 struct Finish {
   mlir::Value result;                          // in the type of the sum
   llvm::SmallVector<mlir::Operation *> steps;  // in order
-  llvm::SmallVector<ReadOp> vectors;
+  llvm::SmallVector<ReadOp> vectors, numbers;
   ReadOp residual;                             // or null
 };
 
@@ -43,8 +43,8 @@ struct Product {
   /// The axes of the dense operand and of the output along n.
   unsigned denseColumns() const { return isDepthFirst ? 1 : 0; }
   unsigned outputColumns() const { return isRowsFirst ? 1 : 0; }
-  /// What follows the sum; nullopt where it reads more than vectors along the rows and one residual in the type of the
-  /// dense operand.
+  /// What follows the sum; nullopt where it reads more than vectors along the rows, numbers, and one residual in the type
+  /// of the dense operand.
   std::optional<Finish> finish();
 };
 
