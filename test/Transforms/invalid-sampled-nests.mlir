@@ -12,7 +12,7 @@
 // RUN: sed 's/#lacis.stage<operand = "out", place = "shared">,//' %s | %{tiles} --check-prefix=STAGED
 // RUN: sed 's/layout = #union/layout = #flat/; s/"i0_j0", factor = 32/"i0_j0", factor = 6/; s/"i0_j01", factor = 16/"i0_j01", factor = 3/' %s | %{tiles} --check-prefix=ODD
 // RUN: sed 's/layout = #union/layout = #broad/; /^#arg0/s/32/128/g' %s | %{tiles} --check-prefix=BROAD
-// RUN: sed 's/(i, j, b) -> (b, j)>/(i, j, b) -> (j, b)>/' %s | %{tiles} --check-prefix=LETTERS
+// RUN: sed 's/(i, j, b) -> (b, j)>/(i, j, b) -> (b, i)>/' %s | %{tiles} --check-prefix=LETTERS
 // RUN: sed 's/linalg.yield %rounded/%no = arith.negf %rounded : bf16 linalg.yield %no/' %s | %{tiles} --check-prefix=SUM
 
 // One step is another than in the schedule that makes tiles of a sampled product.

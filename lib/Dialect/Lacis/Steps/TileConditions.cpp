@@ -43,21 +43,31 @@ static std::string objectionToTypes(BlockArgument one, BlockArgument other, Bloc
   return text;
 }
 
+/// What the size of an axis with this letter is known to be a multiple of, by any operand.
+static int64_t divisorOf(func::FuncOp function, Attribute letter) {
+  int64_t divisor = 1;
+  for (BlockArgument operand : function.getArguments()) {
+    auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
+    auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(operand.getArgNumber(), "lacis.divisible");
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    for (auto [axis, own] : llvm::enumerate(letters && type ? letters.getValue() : ArrayRef<Attribute>()))
+      if (own == letter)
+        divisor = std::max(divisor, !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1);
+  }
+  return divisor;
+}
+
 /// Lines are copied in chunks of 16 bytes, so each begins at such a chunk: 8 elements of a half type, 4 of float32. The
 /// axes from `first` on are those along which lines may lie.
 static std::string objectionToLines(func::FuncOp function, BlockArgument operand, unsigned first) {
   constexpr int64_t chunkBits = 128;
-  auto type = cast<RankedTensorType>(operand.getType());
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(operand.getArgNumber(), "lacis.divisible");
   auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
-  int64_t chunk = chunkBits / type.getElementTypeBitWidth();
-  for (int64_t axis = first; axis < type.getRank(); ++axis) {
-    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
-    if (divisor % chunk != 0)
-      return ("the size of '" + cast<StringAttr>(letters[axis]).getValue() + "' is no multiple of " +
-              llvm::Twine(chunk) + ", and rows are copied in chunks of 16 bytes")
+  int64_t chunk = chunkBits / getElementTypeOrSelf(operand).getIntOrFloatBitWidth();
+  for (Attribute letter : letters.getValue().drop_front(first))
+    if (divisorOf(function, letter) % chunk != 0)
+      return ("the size of '" + cast<StringAttr>(letter).getValue() + "' is no multiple of " + llvm::Twine(chunk) +
+              ", and rows are copied in chunks of 16 bytes")
           .str();
-  }
   return "";
 }
 

@@ -324,9 +324,8 @@ LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
   TileType tile = op.getTile().getType();
   if (failed(checkAcc(op, acc)))
     return failure();
-  if (!lineBytes(tile) || tile.getElementType().getIntOrFloatBitWidth() != 16 || !acc.getElementType().isF32())
-    return op.emitError("tiles: bf16 or f16 tiles whose rows have 16, 32 or 64 elements are read, as f32; got ")
-           << tile << " to " << acc;
+  if (!lineBytes(tile) || tile.getElementType().getIntOrFloatBitWidth() != 16)
+    return op.emitError("tiles: what is read of a tile has rows of 16, 32 or 64 elements of bf16 or f16; got ") << tile;
   if (waitsForStore(op.getAcc()))
     return success();
   Share share = shareOf(acc);
