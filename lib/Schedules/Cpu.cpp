@@ -5,7 +5,7 @@
 /// 128 bytes of accumulators a row fill four AVX2 or two AVX-512 registers; the dense operand is
 /// laid out in panels of as many lanes, so that each entry of the sparse operand reads one
 /// contiguous, aligned run of it, and a panel stays in the second-level cache.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 using namespace mlir;
 using namespace lacis;

@@ -4,7 +4,7 @@
 ///
 /// Panels have 128 rows. Blocks are multiplied where they lie, in tiles of up to 64 x 64; others through copies in
 /// tiles of 32 x 16.
-#include "DefaultTiles.h"
+#include "Tiles.h"
 
 using namespace mlir;
 using namespace lacis;

@@ -7,7 +7,7 @@
 /// of one tile share it in the second-level cache. Tiles are narrower, and several rows share a warp, where
 /// there are few columns, or so many rows of the dense operand that wide tiles of them do not fit into that cache.
 /// Rows that differ much in length are walked in equal shares of entries instead.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 using namespace mlir;
 using namespace lacis;

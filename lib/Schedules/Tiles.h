@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What the default schedules of architectures with tensor cores share, and the sizes in which they differ.
-#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
-#define LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
+#ifndef LACIS_LIB_SCHEDULES_TILES_H
+#define LACIS_LIB_SCHEDULES_TILES_H
 
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 namespace lacis {
 
@@ -45,4 +45,4 @@ llvm::LogicalResult completeWithTiles(Nest &nest, llvm::SmallVectorImpl<StepInte
 
 } // namespace lacis
 
-#endif // LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
+#endif // LACIS_LIB_SCHEDULES_TILES_H
