@@ -33,8 +33,8 @@ std::string lacis::laneLetter(Nest &nest) {
       for (Attribute axis : axesOf(function, argument.getArgNumber()))
         taken.push_back(cast<StringAttr>(axis).getValue());
   for (Attribute axis : llvm::reverse(axesOf(function, function.getNumArguments() - 1)))
-    if (!llvm::is_contained(taken, cast<StringAttr>(axis).getValue()))
-      return cast<StringAttr>(axis).str();
+    if (StringRef letter = cast<StringAttr>(axis).getValue(); !llvm::is_contained(taken, letter))
+      return nest.find(letter) ? letter.str() : "";
   return "";
 }
 
@@ -194,8 +194,8 @@ void lacis::copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule) {
 void lacis::openLanes(ScheduleBuilder &schedule, StringRef lane, int64_t panel) {
   schedule.split(lane, panel);
   std::vector<std::string> order{(lane + "0").str()};
-  SmallVector<LoopOp> chain = perfectChain(outermostLoop(schedule.getNest().find(order.front())));
-  for (LoopOp loop : chain)
+  LoopOp panels = schedule.getNest().find(order.front());
+  for (LoopOp loop : panels ? perfectChain(outermostLoop(panels)) : SmallVector<LoopOp>())
     if (letterOf(loop.getName()) != letterOf(lane))
       order.push_back(loop.getName().str());
   order.push_back((lane + "1").str());

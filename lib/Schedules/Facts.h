@@ -10,7 +10,8 @@
 
 namespace lacis {
 
-/// The letter whose elements become lanes. It is the innermost axis of the output that no operand with a format has.
+/// The letter whose elements become lanes. It is the innermost axis of the output that no operand with a format has; nothing where
+/// no loop runs over it whole.
 std::string laneLetter(Nest &nest);
 /// The dense operands that have `letter` as an axis, but not as the last one: (name, axis of the letter). The output is
 /// one of them. They are those of the main nest, or of the nest whose loop names begin with `prefix`.
@@ -83,8 +84,6 @@ bool canJam(LoopOp loop);
 /// The element types that one warp's matrix instruction multiplies. There is none before sm_80.
 enum class WarpProducts { None, Halves };
 
-/// The default schedule of any GPU, without tiles: loops are bound to warps and lanes.
-llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
 /// Makes nests for small batches. The main nest must sum over entries of one operand, or over stored blocks that a warp
 /// can multiply.
 void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts::Halves);

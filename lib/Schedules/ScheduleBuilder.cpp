@@ -9,8 +9,29 @@ using namespace lacis;
 void ScheduleBuilder::add(Attribute step) {
   if (!ok)
     return;
+  for (auto [entry, isUsed] : llvm::zip(given, used))
+    if (Attribute both = isUsed ? Attribute() : entry.step.unify(step)) {
+      isUsed = true;
+      if (addGiven(cast<StepInterface>(both), entry))
+        return;
+      break; // what follows needs the loops of this step
+    }
   steps.push_back(cast<StepInterface>(step));
   ok = succeeded(steps.back().apply(nest, nest.getFunction().getLoc()));
+}
+
+bool ScheduleBuilder::addGiven(StepInterface step, const RecordedStep &entry) {
+  std::string why;
+  ScopedDiagnosticHandler listener(nest.getFunction().getContext(), [&](Diagnostic &diagnostic) {
+    why = why.empty() ? diagnostic.str() : why;
+    return success();
+  });
+  bool isApplied = succeeded(step.apply(nest, entry.loc));
+  if (isApplied)
+    steps.push_back(step);
+  else
+    refuse(entry.step, why);
+  return isApplied;
 }
 
 void ScheduleBuilder::split(StringRef loop, int64_t factor) {

@@ -9,10 +9,20 @@
 namespace lacis {
 
 /// Records steps one after another. Each step is applied when it is recorded, so the next one sees the loops that it
-/// made.
+/// made. One that a user gave takes the place of the rule's where the two unify.
 class ScheduleBuilder {
 public:
-  ScheduleBuilder(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps) : nest(nest), steps(steps) {}
+  ScheduleBuilder(Nest &nest, llvm::ArrayRef<RecordedStep> given = {}) : nest(nest), given(given), used(given.size()) {}
+
+  /// The step of this verb that a user gave, by which a rule fills its holes, or null: `isWanted` says which.
+  template <typename Step, typename Predicate> Step findGiven(Predicate isWanted) const {
+    for (const RecordedStep &entry : given)
+      if (auto step = llvm::dyn_cast<Step>(entry.step); step && isWanted(step))
+        return step;
+    return {};
+  }
+  /// The rule cannot take this step of the user's.
+  void refuse(mlir::Attribute step, const llvm::Twine &why);
 
   void split(llvm::StringRef loop, int64_t factor);
   void upto(llvm::StringRef loop, int64_t most);
@@ -36,14 +46,30 @@ public:
   void pipeline(llvm::StringRef loop, int64_t stages);
   void tensorize(llvm::ArrayRef<std::string> loops, llvm::StringRef kind = "");
 
-  Nest &getNest() { return nest; }
-  llvm::LogicalResult getResult() const { return llvm::success(ok); }
-
-private:
+  /// Records a step of any verb.
   void add(mlir::Attribute step);
 
+  Nest &getNest() { return nest; }
+  llvm::ArrayRef<StepInterface> getSteps() const { return steps; }
+  llvm::LogicalResult getResult() const { return llvm::success(ok); }
+
+  /// The schedule cannot be, as was told.
+  void fail(const mlir::InFlightDiagnostic &) { ok = false; }
+
+  /// Records what the user gave besides, of loops that the rule has left free; answers why the rule cannot take all that
+  /// was given, or nothing.
+  std::string addTheRest();
+
+private:
+  /// Applies a step of the user's in the place of the rule's; where it cannot be, the rule is refused, and goes on.
+  bool addGiven(StepInterface step, const RecordedStep &entry);
+  std::string objectionToRest(const RecordedStep &entry);
+
   Nest &nest;
-  llvm::SmallVectorImpl<StepInterface> &steps;
+  llvm::ArrayRef<RecordedStep> given;
+  llvm::SmallVector<bool> used; // of `given`: stands in the place of a step of the rule's
+  llvm::SmallVector<StepInterface> steps;
+  std::string refusal;
   bool ok = true;
 };
 

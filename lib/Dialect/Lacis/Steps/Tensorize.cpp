@@ -61,6 +61,19 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
   return success();
 }
 
+/// The order of the loops says nothing, and the kind may be left to the rule.
+Attribute TensorizeStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<TensorizeStepAttr>(open);
+  if (!other || (getKind() && getKind() != other.getKind()))
+    return {};
+  auto sorted = [](TensorizeStepAttr step) {
+    SmallVector<StringRef> names = step.namedLoops();
+    llvm::sort(names);
+    return names;
+  };
+  return sorted(*this) == sorted(other) ? open : Attribute();
+}
+
 LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
   bool isTf32 = getKind() && getKind().getValue() == "tf32";
   if (getKind() && !isTf32 && getKind().getValue() != "mma")
