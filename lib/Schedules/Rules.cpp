@@ -104,6 +104,13 @@ static bool touchesMain(StepInterface step, Nest &nest) {
 
 /// The steps are a schedule of the user's own: they come first, as they are.
 static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<const Rule *> rules) {
+  Location at = nest.getFunction().getLoc();
+  ScopedDiagnosticHandler tell(at.getContext(), [&](Diagnostic &diagnostic) { // a step may be meant for a rule's loops
+    if (auto remarks = nest.getFunction()->getAttrOfType<ArrayAttr>("lacis.remarks"))
+      for (auto remark : remarks.getAsRange<StringAttr>())
+        diagnostic.attachNote(at) << "no rule made its loops: " << remark.getValue();
+    return failure(); // on to whoever shows it
+  });
   auto countNests = [&] { return llvm::range_size(nest.getFunction().getBody().getOps<LoopOp>()); };
   bool untouched = true;
   for (const RecordedStep &entry : recorded.steps) {
