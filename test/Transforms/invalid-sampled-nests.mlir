@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_90a" 2>&1 | FileCheck %s
+// On sm_75 no rule completes tiles, so a schedule of them is taken as it is.
+// DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_75" 2>&1 | FileCheck %s
 // RUN: sed 's/#lacis.jam<loop = "i0_j011">,//' %s | %{tiles} --check-prefix=OPEN
 // RUN: sed 's/#lacis.bind<.*"warpgroup">,//' %s | %{tiles} --check-prefix=UNIT
 // RUN: sed 's/#lacis.balance<.*>,$//' %s | %{tiles} --check-prefix=LISTS

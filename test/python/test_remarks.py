@@ -13,6 +13,7 @@ from strategies import mostly_long
 
 import lacis
 from lacis import steps
+from lacis.errors import format_location
 from lacis.runtime.report import Report, Row
 
 
@@ -54,7 +55,6 @@ REMARKS = {
         dict(format=lacis.decompose(ell=lacis.Ell(1), rest=lacis.Coo)),
         "no part of the sum has stored blocks that fill a tile",
     ),
-    "steps": (dict(format=lacis.Bsr(64, 64), steps=[steps.Split("b", 4)]), "steps were given that shape the nest"),
     "strict": (
         dict(format=lacis.Bsr(64, 64), strict=True),
         "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread",
@@ -66,12 +66,24 @@ REMARKS = {
 }
 
 
-@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types", "order", "steps", "strict", "sampled"))
+@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types", "order", "strict", "sampled"))
 def test_a_product_on_plain_loops_says_why(case):
     arguments, why = REMARKS[case]
     kernel = compiled(**arguments)
     assert kernel.remarks == (f"tensorize: {why}",)
     assert not any(step.mnemonic == "tensorize" for step in kernel.steps)
+
+
+def test_a_step_that_contradicts_a_rule_is_named_with_its_line():
+    """Each rule says why, and the steps stay the user's own."""
+    given = steps.Split("b", 4)
+    kernel = compiled(lacis.Bsr(64, 64), steps=[given])
+    where = f'split("b", 4) at {format_location(given.location)}'
+    assert kernel.remarks == (
+        f"tensorize: {where}: tiles have a multiple of 16 columns, up to 256",
+        f'cuda cores: {where}: the rule takes split("b", 128)',
+    )
+    assert kernel.steps[0] == given and not any(step.mnemonic == "tensorize" for step in kernel.steps)
 
 
 def test_an_epilogue_that_no_tile_has_is_named():

@@ -19,6 +19,7 @@ from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
 from ..schedule.steps import Steps, parse
+from ..schedule.steps.parse import in_words
 from . import library
 from .bound import BoundCall, BoundPair, bind_layer, run_pair
 from .bound import run as run_bound
@@ -77,8 +78,11 @@ class Kernel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why rules of the default schedule did not apply: `"tensorize: …"` where a product stays off tensor cores."""
-        return tuple(self.loaded.info.get("remarks", ()))
+        """Why rules of the default schedule did not apply: `"tensorize: …"` where a product stays off tensor cores.
+
+        A step of the user's that contradicts a rule is named with its line.
+        """
+        return tuple(in_words(remark, self.spec.steps) for remark in self.loaded.info.get("remarks", ()))
 
     @property
     def text(self) -> str:

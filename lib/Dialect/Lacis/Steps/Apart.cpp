@@ -8,9 +8,10 @@
 ///
 /// Of an operand that is no sum the companion lists the rows with at least so many entries, which walk it; the nest itself
 /// keeps shorter rows, by their bounds.
-#include "DefaultSchedule.h"
-
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
+#include "lacis/Dialect/Lacis/Steps/Conditions.h"
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

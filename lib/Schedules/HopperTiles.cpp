@@ -11,9 +11,14 @@
 using namespace mlir;
 using namespace lacis;
 
+/// Columns that a store of a half type writes at least, in lines of 32 bytes.
+static constexpr int64_t kColumnUnit = 16;
+
 static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
-  constexpr TilePanel blocks{128, 256, 64, 64, 2, 4, 4, /*isLinked=*/true};
-  constexpr TilePanel slabs{384, 128, 64, 16, 3, 4, 8, /*isLinked=*/false, /*capacity=*/16};
+  constexpr TilePanel blocks{128, 256, 64, 64, 2, 4, 4, /*isLinked=*/true, /*capacity=*/std::nullopt,
+                             TilePanel::kHalves, kColumnUnit};
+  constexpr TilePanel slabs{384, 128, 64, 16, 3, 4, 8, /*isLinked=*/false, /*capacity=*/16,
+                            TilePanel::kHalves, kColumnUnit};
   auto nests = [](int64_t block, int64_t tile) { return block % tile == 0 || tile % block == 0; };
   if ((rows == 64 || rows == 128) && columns % 64 == 0)
     return blocks;
@@ -54,8 +59,4 @@ static TileSizes sizesOf(Nest &nest) {
   return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled} : warps;
 }
 
-static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, sizesOf(nest));
-}
-
-static const bool registered = (registerDefaultSchedule("cuda:sm_90a", complete), true);
+static const bool registered = (registerRule("cuda:sm_90a", ruleOfTiles(sizesOf)), true);

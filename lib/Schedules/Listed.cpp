@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The nest that writes all rows before those that an operand lists, on a CPU: runs of neighbours, in vectors.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

@@ -5,7 +5,7 @@
 ///
 /// The nests have blocks of equal size, as one launch has. (The buckets of SparseTIR, and the row classes of DASP.) Were a
 /// long row a block's, the longest would decide: 2 % of 4 million entries took 1.4 times as long as the rest.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
 

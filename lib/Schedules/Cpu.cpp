@@ -5,7 +5,9 @@
 /// 128 bytes of accumulators a row fill four AVX2 or two AVX-512 registers; the dense operand is
 /// laid out in panels of as many lanes, so that each entry of the sparse operand reads one
 /// contiguous, aligned run of it, and a panel stays in the second-level cache.
-#include "DefaultSchedule.h"
+#include "Facts.h"
+
+#include "lacis/Schedules/Rule.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -246,23 +248,32 @@ static void scheduleMain(ScheduleBuilder &schedule) {
     emptyInTiles(schedule, lane, copyRule(nest), "");
 }
 
-static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  if (isTensorized(nest))
-    return success();
-  ScheduleBuilder schedule(nest, steps);
-  if (untouched)
-    scheduleMain(schedule);
-  else
-    copyAcrossVectors(schedule, copyRule(nest));
+/// Loops without a mark whose size is not known are shared out; no loop has a unit of a GPU.
+static void scheduleOpenLoops(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
   scheduleUnlisted(schedule);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "parallel");
-  LogicalResult result = schedule.getResult();
   nest.getFunction().walk([&](LoopOp loop) {
     if (loop.getBind().value_or("parallel") != "parallel")
-      result = loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel";
+      schedule.fail(loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel");
   });
-  return result;
 }
 
-static const bool registered = (registerDefaultSchedule("cpu", completeForCpu), true);
+static std::string take(ScheduleBuilder &schedule) {
+  scheduleMain(schedule);
+  scheduleOpenLoops(schedule);
+  return "";
+}
+
+static void complete(ScheduleBuilder &schedule, bool untouched) {
+  if (isTensorized(schedule.getNest()))
+    return;
+  if (untouched)
+    scheduleMain(schedule);
+  else
+    copyAcrossVectors(schedule, copyRule(schedule.getNest()));
+  scheduleOpenLoops(schedule);
+}
+
+static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete}), true);
