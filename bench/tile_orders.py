@@ -25,7 +25,9 @@ def product(expression: str, block: int, size: int, tokens: int) -> Case:
     x = torch.randn([sizes[letter] for letter in expression[3:5]], device="cuda").bfloat16()
     contenders["torch dense"] = lambda: torch.einsum(expression, dense, x)
     with torch.no_grad():
-        return Case(f"{expression}, {size}², block {block}", measure(contenders, "cuda", rounds=20, flush=True), "≥ 0.95")
+        return Case(
+            f"{expression}, {size}², block {block}", measure(contenders, "cuda", rounds=20, flush=True), "≥ 0.95"
+        )
 
 
 def scores(block: int, depth: int, size: int = 8192) -> Case:

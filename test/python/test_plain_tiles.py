@@ -174,7 +174,9 @@ def test_numbers_and_residuals_in_the_order_of_the_output(case, target):
     after = Epilogue(bias=bias, activation="gelu", scale=scale, residual=residual if adds else None)
     got = tiled("ij,jk->ik", [packed, x], target, epilogue=after)(packed, x)
     exact = lacis.pack(packed.to_dense().double(), lacis.Dense)
-    wide = Epilogue(bias=bias.double(), activation="gelu", scale=scale.double(), residual=residual.double() if adds else None)
+    wide = Epilogue(
+        bias=bias.double(), activation="gelu", scale=scale.double(), residual=residual.double() if adds else None
+    )
     check(got, lacis.einsum("ij,jk->ik", exact, x.double(), epilogue=wide, target="eager"))
 
 

@@ -92,6 +92,10 @@ def test_an_epilogue_that_no_tile_has_is_named():
     kernel = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(residual=x), **on)
     assert kernel.remarks == ("tensorize: a residual needs tiles of 64 rows of a half type",)
     wide = lacis.pack(torch.ones(128, 128, dtype=torch.bfloat16), lacis.Bsr(64, 64))
+    kernel = lacis.compile("nk,bk->bn", wide, x, epilogue=lacis.Epilogue(bias=x[0], bias_axis="b"), **on)
+    assert kernel.remarks == (
+        "tensorize: what follows the sum reads more than vectors along 'n', numbers, and one residual",
+    )
     kernel = lacis.compile("nk,kb->bn", wide, x, epilogue=lacis.Epilogue(residual=x), **on)
     assert kernel.remarks == ("tensorize: a residual lies as the dense operand, with 'b' first or last in both",)
 

@@ -209,7 +209,8 @@ def _device(operands) -> torch.device:
 def _dense_class(size: int, is_line: bool) -> int:
     """What is promised of a size that changes from call to call: whole panels, wide or narrow, vectors, or nothing.
 
-    Lines of half types, of that size, begin at chunks of 16 bytes where it is a multiple of 8: tiles are copied by these.
+    Lines of so many elements of half types begin at chunks of 16 bytes where they are a multiple of 8: tiles are
+    copied by these.
     """
     classes = (128, 32, 8, 4, 1) if is_line else (128, 32, 4, 1)
     return next(known for known in classes if size % known == 0 and (size or known == 1))

@@ -78,10 +78,7 @@ class Kernel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why rules of the default schedule did not apply: `"tensorize: …"` where a product stays off tensor cores.
-
-        A step of the user's that contradicts a rule is named with its line.
-        """
+        """Why rules of the default schedule did not apply; a step of the user's that contradicts one has its line."""
         return tuple(in_words(remark, self.spec.steps) for remark in self.loaded.info.get("remarks", ()))
 
     @property
