@@ -50,7 +50,9 @@ class Regrouped:
     @functools.cached_property
     def pieces(self) -> torch.Tensor:
         """Which piece of the stored blocks each piece of a tile is; see `lacis.patterns.copies`."""
-        return piece_numbers(self.slots, self.structure.format.tile, self.format.tile, self.tile_rows, self.tile_columns)
+        return piece_numbers(
+            self.slots, self.structure.format.tile, self.format.tile, self.tile_rows, self.tile_columns
+        )
 
     def values(self, values: torch.Tensor, line: int = 0) -> torch.Tensor:
         """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, zero where nothing is stored.
@@ -161,7 +163,9 @@ def _links(layout: Regrouped) -> torch.Tensor:
     if height % rows or width % columns:
         raise FormatError(f"tiles that link to stored blocks are parts of them; {rows}x{columns}, {height}x{width}")
     down, across, slots = height // rows, width // columns, layout.slots
-    row, column = (each // n if n > 1 else each for each, n in ((layout.tile_rows, down), (layout.tile_columns, across)))
+    row, column = (
+        each // n if n > 1 else each for each, n in ((layout.tile_rows, down), (layout.tile_columns, across))
+    )
     slot = slots[row.clamp(max=slots.shape[0] - 1), column.clamp(max=slots.shape[1] - 1)]
     if down > 1:
         slot = torch.add(layout.tile_rows % down, slot, alpha=down)
