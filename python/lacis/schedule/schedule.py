@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..errors import ScheduleError, format_location, user_location
 from ..notebook import html
 from .edges import Activation
+from .from_checkpoint import BuildsFrom
 from .handle import Group, Handle
 from .modules import Module
 from .names import Names
@@ -34,6 +35,8 @@ class Engine(Protocol):
 
     def build(self, schedule: Schedule, args: tuple, kwargs: dict): ...
 
+    def build_from(self, schedule: Schedule, checkpoint, device): ...
+
     def compile_only(self, schedule: Schedule): ...
 
     def restore(self): ...
@@ -55,7 +58,7 @@ class Engine(Protocol):
     def calibrate(self, schedule: Schedule, batches, blocks: str | None) -> None: ...
 
 
-class Schedule:
+class Schedule(BuildsFrom):
     """Made by `lacis.create_schedule`; indexing answers handles, whose verbs record steps.
 
     Recording touches neither the model nor the compiler: `build` does the work, once.
