@@ -90,6 +90,7 @@ class Schedule(BuildsFrom):
         self._edges: dict[str, Site] = {}
         self._modules: dict[str, Site] = {}
         self._known: Names | None = None
+        self.may_be_empty = False  # a choice by what is there found nothing, and has said so
 
     @property
     def names(self) -> Names:
@@ -217,7 +218,7 @@ class Schedule(BuildsFrom):
     def _require_sites(self, what: str) -> None:
         if self.engine.built:
             raise ScheduleError(f"{what}: the model is built already; call restore() first")
-        if not self.sites and not self.edges and not self.modules:
+        if not (self.sites or self.edges or self.modules or self.may_be_empty):
             raise ScheduleError(f"{what}: nothing is scheduled", location=self.location)
 
     def restore(self):
