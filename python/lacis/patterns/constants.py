@@ -31,10 +31,12 @@ def counted(count: int, device: torch.device) -> torch.Tensor:
     >>> counted(3, torch.device("cpu")).tolist()
     [0, 1, 2]
     """
+    if torch.compiler.is_compiling():
+        return torch.arange(count, device=device)
     held = _counts.get(device)
     if held is None or len(held) < count:
         size = max(_FIRST, 1 << (count - 1).bit_length()) if count else _FIRST
-        if size > _LAST or torch.compiler.is_compiling() or is_captured(device):
+        if size > _LAST or is_captured(device):
             return torch.arange(count, device=device)
         with torch.inference_mode(False):
             held = torch.arange(size, device=device)

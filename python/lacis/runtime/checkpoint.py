@@ -137,7 +137,7 @@ def require_parameters(schedule) -> None:
     """Raise `ScheduleError` where a schedule says something of activations."""
     for edge in [*schedule.edges, *schedule.modules]:
         raise ScheduleError(
-            f"build_from: '{edge.name}' is no parameter, of which alone a checkpoint says something; load the model, then "
-            "build()",
+            f"build_from: '{edge.name}' is no parameter, of which alone a checkpoint says something; load the model, "
+            "then build()",
             location=edge.location,
         )

@@ -224,8 +224,8 @@ class Group(Verbs):
         """The parameters of which at least the share `zeros` of the elements, from 0 to 1, is 0 now.
 
         Modules and parameters without elements are left out; where nothing is left it warns, verbs of the empty group
-        do nothing, and `build` leaves the model as it is. Raises `ScheduleError` for what is no share, for a parameter on the meta device, and after
-        `build`. As TVM's `sparsity_threshold` chooses.
+        do nothing, and `build` leaves the model as it is. Raises `ScheduleError` for what is no share, for a parameter
+        on the meta device, and after `build`. As TVM's `sparsity_threshold` chooses.
 
         >>> import lacis, torch
         >>> model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
