@@ -73,7 +73,7 @@ for room in (torchao, pytorch_block_sparse, blocksparse, sten):
 
 # What users call of the classes whose objects others make for them.
 MEMBERS = {
-    lacis.Schedule: "match build compile_only calibrate attach restore report save",
+    lacis.Schedule: "match build build_from compile_only calibrate attach restore report save",
     lacis.Updates: "count step state_dict load_state_dict",
     Report: "total to_dict plot",
     Handle: "name shape grad part format steps kernel kernels packed resparsify fit",

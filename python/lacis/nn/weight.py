@@ -19,7 +19,7 @@ from .answers import Answers
 from .copied import BoundCopy, CopiedValues
 from .known import Known, keeps_content
 from .load import load_part
-from .replace import put
+from .replace import put_all
 from .sharded import whole
 
 
@@ -91,8 +91,7 @@ class PackedPart(torch.nn.Module):
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
         with torch.inference_mode(self.values.is_inference()), torch.no_grad():  # as it was made
-            for name, tensor in self.derived_of(pattern, self.values).items():
-                put(self, name, tensor)
+            put_all(self, self.derived_of(pattern, self.values))
         self.note_pattern(pattern)
 
     def note_pattern(self, pattern: Pattern) -> None:
@@ -151,7 +150,9 @@ class PackedPart(torch.nn.Module):
             names = {n: shared.get(id(t), f"derived{len(self.derived)}_{n}") for n, t in arrays.items()}
             for name, tensor in arrays.items():
                 if names[name] not in self._buffers:
-                    self.register_buffer(names[name], tensor, persistent=False)
+                    alone = copied or tensor.untyped_storage().nbytes() == tensor.nbytes  # else it is a row of several
+                    own = tensor if alone else tensor.clone()
+                    self.register_buffer(names[name], own, persistent=False)
             self.derived[key] = names
             if copied:
                 self._note_copy(key, pattern)

@@ -73,8 +73,8 @@ class TileCopy:
         return Refill(tiles, values.to(self.dtype or values.dtype), places, self.block, self.tile)
 
 
-def execution_layout(structure: Structure, text: str) -> Regrouped:
-    """The execution layout that a text beginning with `regroup` names."""
+def execution_layout(structure: Structure, text: str, slots: torch.Tensor | None = None) -> Regrouped:
+    """The execution layout that a text beginning with `regroup` names; `slots` as in `regroup`."""
     head, mark, format = text.partition("#lacis.format<")
     word, *rest = head.split()
     if word != "regroup" or not mark:
@@ -82,7 +82,7 @@ def execution_layout(structure: Structure, text: str) -> Regrouped:
     found = format.removesuffix(">")
     outer = Format.parse(found).levels[0].digits[0]
     reorder = 0 < _tile_size(structure.format, outer.axis) < outer.div
-    return regroup(structure, found, capacity=_options(rest).get("capacity"), reorder=reorder)
+    return regroup(structure, found, capacity=_options(rest).get("capacity"), reorder=reorder, slots=slots)
 
 
 def _tile_size(format: Format, axis: int) -> int:

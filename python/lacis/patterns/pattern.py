@@ -20,7 +20,7 @@ from .execution import execution_layout, execution_lists, is_rule, layout_of_lis
 from .gather import gather
 from .kept import Kept
 from .mask import check_bool
-from .regroup import Regrouped
+from .regroup import Regrouped, grid_of_slots
 from .seen import changes
 from .structure import Structure
 from .transforms import is_wrapped
@@ -187,8 +187,15 @@ class Pattern:
     def layout(self, text: str, part: str = "") -> Regrouped:
         """The execution layout with this text, made once and kept; see `lacis.patterns.execution`."""
         rule = without_lines(text)
-        make = lambda: execution_layout(self.part(part), rule)
+        make = lambda: execution_layout(self.part(part), rule, self._slots(part))
         return self._keep(("layout", rule, part), f"'{text}'", make)
+
+    def _slots(self, part: str) -> torch.Tensor | None:
+        """The grid of slots that all execution layouts of matrices of blocks are made from."""
+        structure = self.part(part)
+        if len(structure.format.tile) != 2 or len(structure.shape) != 2:
+            return None
+        return self._keep(("slots", part), "an execution layout", lambda: grid_of_slots(structure))
 
     def conversion(self, format: Format | Sum):
         """What moves values of this pattern into another format, made once and kept; see `convert`."""
