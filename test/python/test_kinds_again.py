@@ -142,6 +142,7 @@ AGAIN = {
     "@my_loose": ("var2*crd", "j"),
     "@my_ragged": ("ragged", "j"),
     "@my_code": ("structured<2>", "j floordiv 4 : dense, j mod 4"),
+    "@my_bitmap": ("var*bitmap", "j"),
 }
 
 
@@ -168,7 +169,7 @@ def test_it_has_the_code_of_the_one_that_is_there(mine, target):
 
 @pytest.mark.long
 def test_a_bitmap_of_words():
-    """`whilei` counts its rounds, so that it ends whatever the words say: the code is not that of `var*bitmap`."""
+    """A word more each round, up to the size: nothing counts the rounds, and the code is that of `var*bitmap`."""
     lacis.check_kind(MyBitmap)
     for size, density in ((71, 0.1), (32, 1.0), (5, 0.0)):
         w, x = sparse(7, size, density=density), torch.randn(3, size)

@@ -152,7 +152,7 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
   FormatAttr format = formatOf(operand.get());
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   bool isClass = asked.form.empty() && !asked && objectionToClasses(operand, axes).empty();
-  if (isClass && keepsRowsTogether(generic, operand, axes[0]))
+  if (isClass && sortsRows(operand, axes[0]) && keepsRowsTogether(generic, operand, axes[0]))
     return OwnerForm{kClasses, "the rules leave each row to one part"};
   if (asked.form.empty()) {
     bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
