@@ -120,11 +120,14 @@ class MyBitmap(lacis.LevelKind):
     def open(self, at, lo):
         return at.parent * ((at.size + 31) // 32), -32, 0
 
+    def next(self, state):
+        word, base, left = state
+        left = self.bits[word]
+        return word + 1, base + 32, left
+
     def coordinate(self, at, lo, pos, word, base, left):
         word, base, left = lacis.whilei(
-            lambda state: (state[2] == 0) & (state[1] + 32 < at.size),
-            lambda state: (state[0] + 1, state[1] + 32, self.bits[state[0]]),
-            (word, base, left),
+            lambda state: (state[2] == 0) & (state[1] + 32 < at.size), self.next, (word, base, left)
         )
         return base + lacis.ctz(left), word, base, left & left - 1
 
