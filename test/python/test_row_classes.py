@@ -42,7 +42,8 @@ def test_numbers(name, expression):
     packed = lacis.pack(w, FORMATS[name])
     kernel = lacis.compile(expression, packed, torch.randn(64, 1) if "k" in expression else torch.randn(64))
     own = next(step for step in kernel.steps if isinstance(step, steps.Own))
-    assert (own.form, own.why) == ("classes", "the rules leave each row to one part")
+    row = "row of a strip" if name in STRIPS else "row"
+    assert (own.form, own.why) == ("classes", f"the rules leave each {row} to one part")
     apart = next(step for step in kernel.steps if isinstance(step, steps.Apart))
     groups = packed.format.row_groups(0)  # all but one of a group join that one
     assert len((apart.part, *apart.others)) == len(packed.format.parts) - len(groups)
@@ -147,6 +148,18 @@ def test_a_row_of_two_parts_is_refused():
     storage["long.crd0"][0] = 2
     with pytest.raises(lacis.DataError, match="'long' and 'short' both have i = 2, which the rules leave to one part"):
         lacis.PackedTensor.from_storage(FORMATS["short and long"], packed.shape, storage)
+
+
+def test_a_row_of_two_parts_of_a_strip_is_refused():
+    w = torch.zeros(9, 64)
+    w[7, [3, 40]] = w[5, 50:52] = torch.ones(2)
+    packed = lacis.pack(w, FORMATS["strips"])
+    storage = {name: tensor.clone() for name, tensor in packed.storage.items()}
+    storage |= {f"{part}.values": values for part, values in packed.values.items()}
+    lacis.PackedTensor.from_storage(packed.format, packed.shape, storage)  # row 7 lies in two strips
+    storage["s1_b1.crd0"][0] = 7
+    with pytest.raises(lacis.DataError, match="'s1_b1' and 's1_b0' both have i = 7"):
+        lacis.PackedTensor.from_storage(packed.format, packed.shape, storage)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,10 @@ static SmallVector<SmallVector<unsigned>> groupsOf(SumAttr sum, unsigned axis) {
 }
 
 /// The number of the part in its sum.
-static unsigned numberOf(PartOp part) { return llvm::find(sumOf(part).getNames(), part.getNameAttr()) - sumOf(part).getNames().begin(); }
+static unsigned numberOf(PartOp part) {
+  ArrayRef<StringAttr> names = sumOf(part).getNames();
+  return llvm::find(names, part.getNameAttr()) - names.begin();
+}
 
 /// The first part of a group whose levels have all rows, or nothing: its nest has the rows of no other.
 static std::optional<unsigned> restOf(SumAttr sum, ArrayRef<unsigned> group, unsigned axis) {
@@ -80,9 +83,12 @@ std::string lacis::objectionToClasses(OpOperand &operand, ArrayRef<unsigned> axe
   return groups.size() == 1 ? "" : objectionToParts(cast<linalg::GenericOp>(operand.getOwner()));
 }
 
-bool lacis::sortsRows(OpOperand &operand, unsigned axis) {
+std::string lacis::reasonForClasses(OpOperand &operand, unsigned axis) {
   SmallVector<SmallVector<unsigned>> groups = groupsOf(sumOf(partOf(operand.get())), axis);
-  return groups.size() == 1 || llvm::any_of(groups, [](ArrayRef<unsigned> group) { return group.size() > 1; });
+  if (groups.size() == 1)
+    return "the rules leave each row to one part";
+  bool tellsRows = llvm::any_of(groups, [](ArrayRef<unsigned> group) { return group.size() > 1; });
+  return tellsRows ? "the rules leave each row of a strip to one part" : "";
 }
 
 bool lacis::keepsRowsTogether(linalg::GenericOp generic, OpOperand &operand, unsigned axis) {

@@ -12,8 +12,8 @@ namespace lacis {
 
 /// Why the rows of the operand, a part of a sum, are no classes of an output with these axes; or nothing.
 std::string objectionToClasses(mlir::OpOperand &operand, llvm::ArrayRef<unsigned> axes);
-/// Do rules tell rows apart by more than the strip that their entries lie in?
-bool sortsRows(mlir::OpOperand &operand, unsigned axis);
+/// What speaks for classes of such an operand, or nothing: rules that tell strips apart and no rows.
+std::string reasonForClasses(mlir::OpOperand &operand, unsigned axis);
 /// Do the rows that a part has lie together in the output, and in what is read for them?
 bool keepsRowsTogether(mlir::linalg::GenericOp generic, mlir::OpOperand &operand, unsigned axis);
 /// The part is walked by what lists its rows, or has all rows: `lacis.class` of the generic says which.
