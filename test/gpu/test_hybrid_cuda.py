@@ -65,7 +65,10 @@ def test_row_classes_with_few_features(format, features):
     first = kernel(packed, x)
     agree(first.reshape(len(dense), -1), dense, x.reshape(4096, -1))
     assert all(torch.equal(first, kernel(packed, x)) for _ in range(20))
-    if features is None and format not in ("buckets", "strips"):  # the rows that no bucket has are written by a launch before
+    if features is None and format not in (
+        "buckets",
+        "strips",
+    ):  # the rows that no bucket has are written by a launch before
         assert len(kernel.loaded.info["launches"]) == 2  # rows, and parts of long ones
 
 

@@ -42,8 +42,10 @@ def test_numbers(name, expression):
     packed = lacis.pack(w, FORMATS[name])
     kernel = lacis.compile(expression, packed, torch.randn(64, 1) if "k" in expression else torch.randn(64))
     own = next(step for step in kernel.steps if isinstance(step, steps.Own))
-    row = "row of a strip" if name in STRIPS else "row"
-    assert (own.form, own.why) == ("classes", f"the rules leave each {row} to one part")
+    why = (
+        "the rules leave each row of a strip to one part" if name in STRIPS else "the rules leave each row to one part"
+    )
+    assert (own.form, own.why) == ("classes", why)
     apart = next(step for step in kernel.steps if isinstance(step, steps.Apart))
     groups = packed.format.row_groups(0)  # all but one of a group join that one
     assert len((apart.part, *apart.others)) == len(packed.format.parts) - len(groups)

@@ -64,7 +64,9 @@ def test_groups_of_parts_that_share_no_row():
     assert lacis.Hyb(2, 1, columns=8).row_groups(0) == strips
     assert lacis.Hyb(2, 1, columns=8).row_groups(1) == [] and by_rule(nnz("i", "j") < 3).row_groups(0) == []
     left = digit("j") < 4
-    assert by_rule(left & (nnz("i") < 3)).row_groups(0) == by_rule((nnz("i") < 3) & left).row_groups(0) == [["a"], ["b"]]
+    assert (
+        by_rule(left & (nnz("i") < 3)).row_groups(0) == by_rule((nnz("i") < 3) & left).row_groups(0) == [["a"], ["b"]]
+    )
     assert by_rule(nnz("i") < 3).row_groups(0) == [["a", "b"]] and by_rule(nnz("j") < 3).row_groups(0) == []
 
 

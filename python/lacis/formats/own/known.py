@@ -42,8 +42,11 @@ class Known:
             self._both[result.name] = pair
 
     def ends(self, condition, before, after, made) -> bool:
-        """Does a loop end whatever arrays say? One of its numbers goes up by a constant in each round, and the condition
-        holds only as long as that number, or a sum of it and a constant, is less than the level's size or a constant."""
+        """Does a loop end whatever arrays say?
+
+        One of its numbers goes up by a constant in each round, and the condition holds only as long as that number, or
+        a sum of it and a constant, is less than the level's size or a constant.
+        """
         climbs = {b.name for b, a, m in zip(before, after, made) if self._step(m.name, a.name) >= 1}
         for less, limit in self._tests(condition.name):
             base = self._sums.get(less, (less, 0))[0]
