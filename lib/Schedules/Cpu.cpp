@@ -205,7 +205,7 @@ static bool scheduleClassesOfCpu(ScheduleBuilder &schedule) {
   std::string lane = laneLetter(nest);
   if (parts.empty() || classesOf(nest).empty() || (!lane.empty() && !operandsAcross(nest, lane).empty()))
     return false;
-  schedule.apart(parts);
+  schedule.apart(joiningClasses(nest.getFunction()));
   int64_t lanes = kPanelBytes / outputBytes(nest), few = lanes / 2;
   if (LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
       vectors && !knownSize(vectors.getUpper()) && knownDivisor(vectors.getUpper()) <= few) {

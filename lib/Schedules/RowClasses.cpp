@@ -177,7 +177,7 @@ bool lacis::scheduleClasses(ScheduleBuilder &schedule) {
   SmallVector<RowClass> classes = classesOf(nest);
   if (classes.empty() || (!lane.empty() && !operandsAcross(nest, lane).empty()))
     return false;
-  schedule.apart(rowClasses(nest.getFunction()));
+  schedule.apart(joiningClasses(nest.getFunction()));
   LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
   if (vectors && !knownSize(vectors.getUpper()))
     for (int64_t most : kFew)

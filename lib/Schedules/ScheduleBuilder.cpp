@@ -47,6 +47,8 @@ void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
 }
 
 void ScheduleBuilder::apart(ArrayRef<StringRef> parts, std::optional<int64_t> least) {
+  if (parts.empty())
+    return;
   MLIRContext *context = nest.getFunction().getContext();
   ArrayAttr others = parts.size() > 1 ? Builder(context).getStrArrayAttr(parts.drop_front()) : ArrayAttr();
   add(ApartStepAttr::get(context, parts.front(), others, least));

@@ -59,6 +59,21 @@ def test_rows_that_stay_whole():
     assert lacis.Hyb(1, 3).keeps_whole([0]) and not lacis.Hyb(2, 3, columns=8).keeps_whole([0])
 
 
+def test_groups_of_parts_that_share_no_row():
+    strips = [["s0_b0", "s0_b1", "s0_long"], ["s1_b0", "s1_b1", "s1_long"]]
+    assert lacis.Hyb(2, 1, columns=8).row_groups(0) == strips
+    assert lacis.Hyb(2, 1, columns=8).row_groups(1) == [] and by_rule(nnz("i", "j") < 3).row_groups(0) == []
+    left = digit("j") < 4
+    assert (
+        by_rule(left & (nnz("i") < 3)).row_groups(0) == by_rule((nnz("i") < 3) & left).row_groups(0) == [["a"], ["b"]]
+    )
+    assert by_rule(nnz("i") < 3).row_groups(0) == [["a", "b"]] and by_rule(nnz("j") < 3).row_groups(0) == []
+
+
+def by_rule(rule):
+    return decompose(a=(Csr, rule), b=Dcsr)
+
+
 @pytest.mark.parametrize(
     "make, message",
     [

@@ -152,8 +152,9 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
   FormatAttr format = formatOf(operand.get());
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   bool isClass = asked.form.empty() && !asked && objectionToClasses(operand, axes).empty();
-  if (isClass && keepsRowsTogether(generic, operand, axes[0]))
-    return OwnerForm{kClasses, "the rules leave each row to one part"};
+  std::string reason = isClass ? reasonForClasses(operand, axes[0]) : "";
+  if (!reason.empty() && keepsRowsTogether(generic, operand, axes[0]))
+    return OwnerForm{kClasses, reason};
   if (asked.form.empty()) {
     bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
     return bestForm(format, axes,

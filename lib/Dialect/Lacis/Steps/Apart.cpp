@@ -224,7 +224,7 @@ SmallVector<StringRef> ApartStepAttr::namedLoops() const { return {}; }
 /// Nests that have the rows of a part from the start join the launch of the last.
 static LogicalResult joinClasses(Nest &nest, ArrayRef<StringRef> names, Location loc) {
   func::FuncOp function = nest.getFunction();
-  SmallVector<StringRef> classes = rowClasses(function);
+  SmallVector<StringRef> classes = joiningClasses(function);
   SmallVector<Attribute> all;
   if (auto known = function->getAttrOfType<ArrayAttr>("lacis.apart"))
     llvm::append_range(all, known);
@@ -252,7 +252,7 @@ static LogicalResult partLongRows(Nest &nest, StringRef name, int64_t least, Loc
   makeListed(found, name, least, loc);
   keepOthers(found, least, loc);
   ArrayAttr names = Builder(nest.getFunction()).getStrArrayAttr({name});
-  nest.getFunction()->setAttr("lacis.classes", names);
+  nest.getFunction()->setAttr("lacis.classes", ArrayAttr::get(nest.getFunction().getContext(), {names}));
   nest.getFunction()->setAttr("lacis.apart", names);
   return success();
 }

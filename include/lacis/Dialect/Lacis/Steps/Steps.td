@@ -32,6 +32,12 @@ def Lacis_SplitNnzStep : Lacis_Step<"SplitNnz", "split_nnz"> {
                         OptionalParameter<"std::optional<int64_t>">:$parts);
 }
 
+def Lacis_FindStep : Lacis_Step<"Find", "find"> {
+  let summary = "for p in row (j)  -->  for j: p, there = find j; if there";
+  let description = "The loop runs over the coordinates of the level, each of which is found, in the place of its positions.";
+  let parameters = (ins StringRefParameter<>:$loop);
+}
+
 def Lacis_FuseStep : Lacis_Step<"Fuse", "fuse"> {
   let summary = "for i: for j  -->  for i_j";
   let parameters = (ins StringRefParameter<>:$outer, StringRefParameter<>:$inner);
