@@ -104,8 +104,9 @@ LogicalResult RolesOp::verify() {
     return emitOpError("the producer takes no argument, the consumer its number; with groups each takes that of its "
                        "group besides");
   auto found = getProducer().walk([](Operation *op) {
-    return isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, StoreTileOp, StoreBlocksOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
-                                                   : WalkResult::advance();
+    bool isOfConsumer = isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, ReadColumnsOp, AdvanceOp, RevisitOp, StoreTileOp,
+                            StoreBlocksOp>(op);
+    return isOfConsumer ? WalkResult(op->emitOpError("belongs to a consumer")) : WalkResult::advance();
   });
   if (found.wasInterrupted())
     return failure();
@@ -116,11 +117,13 @@ LogicalResult RolesOp::verify() {
   return failure(found.wasInterrupted());
 }
 
-LogicalResult AcquireOp::verify() {
-  return llvm::equal(getRing().getType().getTiles(), getTiles().getTypes())
-             ? success()
-             : emitOpError("gives the tiles of the ring, in order");
+static LogicalResult verifyTiles(Operation *op, RingType ring) {
+  return llvm::equal(ring.getTiles(), op->getResultTypes()) ? success()
+                                                            : op->emitOpError("gives the tiles of the ring, in order");
 }
+
+LogicalResult AcquireOp::verify() { return verifyTiles(*this, getRing().getType()); }
+LogicalResult RevisitOp::verify() { return verifyTiles(*this, getRing().getType()); }
 
 //===- Loads --------------------------------------------------------------===//
 
@@ -136,9 +139,12 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("element types must agree: ") << tensor.getElementType() << " and "
                                                      << getTile().getType().getElementType();
   size_t wanted = tensor && tensor.getEncoding() ? 3 : tensor ? tensor.getRank() : 2;
+  bool isVector = wanted == 1, isOneRow = getTile().getType().getRows() == 1 && !getTile().getType().isList();
   if (getIndices().size() != wanted)
-    return emitOpError("needs ") << wanted
-                                 << " indices: " << (wanted == 3 ? "position, row and column" : "row and column");
+    return emitOpError("needs ") << wanted << (isVector ? " index: the first" : " indices: ")
+                                 << (wanted == 3 ? "position, row and column" : isVector ? "" : "row and column");
+  if (isVector && !isOneRow)
+    return emitOpError("loads a vector into a tile of one row");
   if (!tensor && !getShape())
     return emitOpError("a pointer needs 'shape'");
   if (getPlace() && !getTile().getType().isList())
@@ -310,6 +316,14 @@ LogicalResult ReadTileOp::verify() {
   return rows == acc.getRows() && columns == acc.getColumns()
              ? success()
              : emitOpError("the accumulator has the rows and columns of the tile");
+}
+
+LogicalResult ReadColumnsOp::verify() {
+  TileType tile = getTile().getType();
+  AccType acc = getAcc().getType();
+  if (tile.isList() || tile.getRows() != 1 || tile.getColumns() != acc.getColumns())
+    return emitOpError("reads a tile of one row, with the columns of the accumulator");
+  return tile.getElementType() == acc.getElementType() ? success() : emitOpError("gives what the tile holds");
 }
 
 LogicalResult LoadRowsOp::verify() {

@@ -24,10 +24,18 @@ private:
   size_t countPieces(mlir::Type type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
 
+  Warpgroup groupHere(mlir::OpBuilder &b, mlir::Location loc);
+
   // Rings
+  mlir::Value here(Instructions &i, mlir::Value number);
+  mlir::Value baseHere(Instructions &i, mlir::Value base, int64_t bytes);
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
   void lowerRing(mlir::OpBuilder &b, RingOp op) override;
   void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
+  void placeTiles(Instructions &i, const RingPlace &place, const Pieces &at, mlir::ValueRange tiles);
+  void setNext(mlir::OpBuilder &b, mlir::Value ring, mlir::Value next, mlir::Value before);
+  llvm::LogicalResult lowerAdvance(mlir::OpBuilder &b, AdvanceOp op);
+  llvm::LogicalResult lowerRevisit(mlir::OpBuilder &b, RevisitOp op);
   void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
   void lowerComplete(mlir::OpBuilder &b, CompleteOp op);
   void settleOperands(mlir::OpBuilder &b, MmaOp first);
@@ -55,7 +63,7 @@ private:
   void storeBox(mlir::OpBuilder &b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, Store store);
 
   // Accumulators
-  void lowerSplat(mlir::OpBuilder &b, SplatOp op);
+  llvm::LogicalResult lowerSplat(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
   void lowerAwaited(mlir::OpBuilder &b, MmaOp op);
   llvm::LogicalResult lowerMmaGathered(mlir::OpBuilder &b, MmaGatheredOp op);
@@ -88,6 +96,7 @@ private:
   llvm::LogicalResult holdTile(mlir::OpBuilder &b, ReadTileOp op);
   /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
+  llvm::LogicalResult lowerReadColumns(mlir::OpBuilder &b, ReadColumnsOp op);
   llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
   llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);

@@ -114,14 +114,43 @@ def Lacis_ReleaseOp : Lacis_Op<"release", [AllTypesMatch<["ring", "next"]>, Memo
   let assemblyFormat = "$ring attr-dict `:` qualified(type($ring))";
 }
 
+def Lacis_AdvanceOp : Lacis_Op<"advance", [Pure, AllTypesMatch<["ring", "next"]>]> {
+  let summary = "The place behind this one, which the consumer keeps until it releases it.";
+  let description = [{
+    So a round can begin to read the next place before it is done with this one:
+    ```mlir
+    !ring = !lacis.ring<3, <64x64xbf16>>
+    func.func @two(%place: !ring) -> !ring {
+      %next = lacis.advance %place : !ring
+      %t = lacis.acquire %next : !ring -> !lacis.tile<64x64xbf16>
+      %before = lacis.revisit %place : !ring -> !lacis.tile<64x64xbf16>
+      %same = lacis.release %place : !ring
+      return %next : !ring
+    }
+    ```
+  }];
+  let arguments = (ins Lacis_RingType:$ring);
+  let results = (outs Lacis_RingType:$next);
+  let assemblyFormat = "$ring attr-dict `:` qualified(type($ring))";
+}
+
+def Lacis_RevisitOp : Lacis_Op<"revisit", [MemoryEffects<[MemRead]>]> {
+  let summary = "The tiles of a place that has been acquired before and is not released yet. Waits for nothing.";
+  let arguments = (ins Lacis_RingType:$ring);
+  let results = (outs Variadic<Lacis_TileType>:$tiles);
+  let assemblyFormat = "$ring attr-dict `:` qualified(type($ring)) `->` type($tiles)";
+  let hasVerifier = 1;
+}
+
 //===- Loads --------------------------------------------------------------===//
 
 def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
   let description = [{
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
-    the order of its values. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the
-    levels are lowered the source is a pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
+    the order of its values; of a vector from `[first]`, into a tile of one row. `to %list[%n]` fills one tile of a list,
+    `to %list` all of them, side by side. After the levels are lowered the source is a pointer to rows and columns, whose
+    sizes `shape` tells by the kernel's arguments.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
@@ -263,6 +292,23 @@ def Lacis_ReadTileOp : Lacis_Op<"read_tile", [MemoryEffects<[MemRead]>]> {
     $tile (`[` $place^ `:` type($place) `]`)? (`transposed` $transposed^)? attr-dict
     `:` qualified(type($tile)) `to` qualified(type($acc))
   }];
+  let hasVerifier = 1;
+}
+
+def Lacis_ReadColumnsOp : Lacis_Op<"read_columns", [MemoryEffects<[MemRead]>]> {
+  let summary = "One number for each column of an accumulator, from a tile of one row: all its rows are that one.";
+  let description = [{
+    As what a product adds to it costs no instruction: the sum begins there.
+    ```mlir
+    func.func @start(%row: !lacis.tile<1x64xf32>) -> !lacis.acc<64x64xf32> {
+      %0 = lacis.read_columns %row : !lacis.tile<1x64xf32> to !lacis.acc<64x64xf32>
+      return %0 : !lacis.acc<64x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Lacis_TileType:$tile);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = "$tile attr-dict `:` qualified(type($tile)) `to` qualified(type($acc))";
   let hasVerifier = 1;
 }
 
