@@ -29,7 +29,7 @@ def refuses_other_patterns(rank: int):
 
 
 def sends_narrow_arrays(rank: int):
-    """gloo and NCCL have no int16: DDP sends such arrays as bytes, derived ones too, and so does a state dict's loader."""
+    """gloo and NCCL have no int16: DDP sends bytes, those of derived arrays too, and so does who loads a state dict."""
     narrow = lacis.Format.parse("(i, j) -> (i : dense<crd=i16>, j : compressed<crd=i16>)")
     model, _ = trained(format=narrow, sparsity=0.8 - 0.1 * rank)
     full = copy.deepcopy(model.state_dict())

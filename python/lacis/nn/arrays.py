@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integer arrays as buffers of a module: those of 16 bits are kept as pairs of bytes.
 
-`torch.distributed` sends no int16, neither by gloo nor by NCCL, and DDP sends all buffers. Kernels take pairs of bytes as
-they take int16.
+`torch.distributed` sends no int16, neither by gloo nor by NCCL, and DDP sends all buffers. Kernels take pairs of bytes
+as they take int16.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import torch
 
 
 def as_buffer(array: torch.Tensor | None) -> torch.Tensor | None:
-    """An array as a buffer: int16 [...] as uint8 [..., 2], over the same memory where it is contiguous; others themselves.
+    """An array as a buffer: int16 [...] as uint8 [..., 2], over the same memory where it is contiguous.
+
+    Others, and None, are answered as they are.
 
     >>> as_buffer(torch.tensor([1, 256], dtype=torch.int16)).tolist()
     [[1, 0], [0, 1]]
