@@ -6,6 +6,7 @@ import pytest
 import torch
 from lacis import Csr, Dcsr, Ell, decompose, digit, nnz
 from lacis.formats import Format
+from lacis.formats.companion import companion
 from strategies import mostly_long, sparse
 
 SPLIT = decompose(short=(Csr, nnz("i") < 5), wide=(Ell, digit("j") // 4 % 2 == 1), rest=lacis.Csc)
@@ -172,7 +173,7 @@ def test_rows_of_a_padded_list_are_of_one_part():
 class Narrow(Format):
     def __init__(self, pos=None, crd="i16", dense=False):
         with lacis.iter(dim=2) as (I, J):
-            self.indices = [I.widths(crd="i8") if dense else I, J.widths(pos, crd).compress()]
+            self.indices = [I.widths(pos="i8") if dense else I, J.widths(pos, crd).compress()]
 
 
 def test_widths_are_a_verb():
@@ -185,10 +186,22 @@ def test_widths_are_a_verb():
     assert "crd=i16" in str(lacis.Csb(129)) and "crd" not in str(lacis.Csb(2**16))
     with pytest.raises(lacis.FormatError, match="'crd' must be an integer type.*not 16"):
         Narrow(crd=16)
-    with pytest.raises(lacis.FormatError, match="'dense' has no array 'crd'"):
+    with pytest.raises(lacis.FormatError, match="'dense' has no array 'pos'"):
         Narrow(dense=True).levels
     with pytest.raises(lacis.FormatError, match="'crd1' does not fit into i8"):
         lacis.pack(torch.ones(2, 200), Narrow(crd="i8"))
+
+
+def test_widths_of_a_dense_axis_are_those_of_its_companions():
+    with lacis.iter(dim=2) as (I, J):
+        format = Format.of([I.widths(crd="i8").level(), J.widths(crd="i16").compress().level()])
+    assert format == Format.parse("(i, j) -> (i : dense<crd=i8>, j : compressed<crd=i16>)")
+    by_columns = companion(format, [1])
+    arrays = lacis.pack(sparse(128, 9), format).derived(by_columns.text)
+    assert by_columns.levels[1].coordinate.crd == "i8" and arrays["crd1"].dtype == torch.int8
+    assert arrays["crd1"].max() == 127
+    with pytest.raises(lacis.FormatError, match="'i : dense<crd=i8>' has 129 coordinates, which do not fit into i8"):
+        lacis.pack(sparse(129, 9), format)
 
 
 NAMED = [lacis.GroupCoo(4), lacis.SrBcrs(8), lacis.Csb(16), Narrow(), lacis.Hyb(1, 2), SPLIT]

@@ -7,7 +7,7 @@
 /// a step asks for another one, or for an order, that keeps this promise: no two units race, and the order of the sum is
 /// fixed. What was chosen is recorded among the steps.
 /// A sampled output has one owner for each of its entries, and so has a dense one with every letter of the operand:
-/// the pattern is walked entry by entry.
+/// the pattern is walked entry by entry, or a sampled one row by row.
 #include "Expression.h"
 #include "OwnerForm.h"
 #include "RequestedWalk.h"
@@ -260,12 +260,25 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   return success();
 }
 
-LogicalResult chooseSampledWalk(ZerosOp zeros) {
+/// Rows of entries in order, with coordinates in so few bits that an array of the rows of entries would be much beside
+/// them.
+bool hasNarrowRows(FormatAttr format) {
+  auto isNarrow = [](LevelAttr level) {
+    IntegerType listed = level.getCoordinate().getListedType();
+    return listed && listed.getWidth() < 32;
+  };
+  return format.getLevels().front().getExtent().coversDomain() && listsInOrder(format) &&
+         llvm::all_of(format.getLevels(), isNarrow);
+}
+
+LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
   FormatAttr format = formatOf(zeros.getSource());
   if (!format)
     return zeros.emitError("a sum of formats is sampled part by part");
   if (failed(requireCode(format, zeros.getLoc())))
     return failure();
+  if (byRows && hasNarrowRows(format))
+    return success();
   OpBuilder b(zeros);
   FailureOr<Value> entries = walkEntries(b, zeros.getLoc(), zeros.getSource());
   if (succeeded(entries))
@@ -291,13 +304,15 @@ LogicalResult chooseWalks(linalg::GenericOp generic) {
 }
 
 struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
+  using LacisChooseWalksBase::LacisChooseWalksBase;
+
   void runOnOperation() override {
     SmallVector<ZerosOp> outputs(getOperation().getBody().getOps<ZerosOp>());
     for (linalg::GenericOp generic : getOperation().getBody().getOps<linalg::GenericOp>())
       if (failed(chooseWalks(generic)))
         return signalPassFailure();
     for (ZerosOp zeros : outputs)
-      if (failed(chooseSampledWalk(zeros)))
+      if (failed(chooseSampledWalk(zeros, rows)))
         return signalPassFailure();
   }
 };

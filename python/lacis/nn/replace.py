@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from .arrays import as_buffer
 from .sharded import is_sharded, local, shared_out
 
 
@@ -23,7 +24,8 @@ class Replacement:
     def __init__(self, part, structure: Structure, values: torch.Tensor, assigned: bool = False):
         self._part, self._assigned = part, assigned
         self._pattern = Pattern(structure.format, {"": structure})
-        self._values, self._own = values.detach(), {**structure.buffers, "valid": structure.valid}
+        own = {**structure.buffers, "valid": structure.valid}
+        self._values, self._own = values.detach(), {name: as_buffer(tensor) for name, tensor in own.items()}
         if not assigned:
             self._values = self._apart(self._values.to(part.values.dtype))
             self._own = {name: self._apart(tensor) for name, tensor in self._own.items()}
