@@ -102,15 +102,25 @@ static bool touchesMain(StepInterface step, Nest &nest) {
   return names.empty() || llvm::any_of(chain, [&](LoopOp loop) { return llvm::is_contained(names, loop.getName()); });
 }
 
-/// The steps are a schedule of the user's own: they come first, as they are.
-static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<const Rule *> rules) {
-  Location at = nest.getFunction().getLoc();
-  ScopedDiagnosticHandler tell(at.getContext(), [&](Diagnostic &diagnostic) { // a step may be meant for a rule's loops
-    if (auto remarks = nest.getFunction()->getAttrOfType<ArrayAttr>("lacis.remarks"))
+/// Applies a step that may be meant for loops of a rule's: what it refuses is told with the rules that it has dropped.
+static LogicalResult applyOwn(const RecordedStep &entry, Nest &nest) {
+  func::FuncOp function = nest.getFunction();
+  ScopedDiagnosticHandler tell(function.getContext(), [&](Diagnostic &diagnostic) {
+    std::string text;
+    llvm::raw_string_ostream(text) << entry.step;
+    bool isOpen = llvm::any_of(entry.step.namedLoops(), [&](StringRef name) { return nest.findAll(name).empty(); });
+    auto remarks = isOpen ? function->getAttrOfType<ArrayAttr>("lacis.remarks") : ArrayAttr();
+    if (remarks)
       for (auto remark : remarks.getAsRange<StringAttr>())
-        diagnostic.attachNote(at) << "no rule made its loops: " << remark.getValue();
+        if (remark.getValue().contains(text))
+          diagnostic.attachNote(entry.loc) << "no rule made its loops: " << remark.getValue();
     return failure(); // on to whoever shows it
   });
+  return applyStep(entry, nest);
+}
+
+/// The steps are a schedule of the user's own: they come first, as they are.
+static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<const Rule *> rules) {
   auto countNests = [&] { return llvm::range_size(nest.getFunction().getBody().getOps<LoopOp>()); };
   bool untouched = true;
   for (const RecordedStep &entry : recorded.steps) {
@@ -118,7 +128,7 @@ static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<con
       continue;
     untouched &= !touchesMain(entry.step, nest);
     auto before = countNests();
-    if (failed(applyStep(entry, nest)))
+    if (failed(applyOwn(entry, nest)))
       return failure();
     untouched &= countNests() == before;
   }
