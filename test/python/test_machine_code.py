@@ -48,7 +48,9 @@ def by_hand(file) -> str:
     return (pathlib.Path(__file__).parents[1] / "Tiles" / f"{file}.mlir").read_text()
 
 
-HAND = [f"grad-{form}" for form in ("query64", "query128", "query64-skew", "query128-skew", "key-value64", "key-value128")]
+HAND = [
+    f"grad-{form}" for form in ("query64", "query128", "query64-skew", "query128-skew", "key-value64", "key-value128")
+]
 FAMILIES = {f"gathered {block}": (lambda block: few(block)[-1], block) for block in ("16", "32")}
 FAMILIES |= {f"residual {block}": (with_residual, block) for block in (128, 64)}
 FAMILIES |= {f"tf32 {slot} {n}": (in_tf32, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
