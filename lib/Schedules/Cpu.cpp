@@ -248,16 +248,24 @@ static void scheduleMain(ScheduleBuilder &schedule) {
     emptyInTiles(schedule, lane, copyRule(nest), "");
 }
 
-/// Loops without a mark whose size is not known are shared out; no loop has a unit of a GPU.
+/// Loops without a mark whose size is not known are shared out.
 static void scheduleOpenLoops(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
   scheduleUnlisted(schedule);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "parallel");
+}
+
+/// No loop has a unit of a GPU, whose tiles run plainly here.
+static LogicalResult checkUnits(Nest &nest) {
+  LogicalResult result = success();
+  if (isTensorized(nest))
+    return result;
   nest.getFunction().walk([&](LoopOp loop) {
     if (loop.getBind().value_or("parallel") != "parallel")
-      schedule.fail(loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel");
+      result = loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel";
   });
+  return result;
 }
 
 static std::string take(ScheduleBuilder &schedule) {
@@ -276,4 +284,4 @@ static void complete(ScheduleBuilder &schedule, bool untouched) {
   scheduleOpenLoops(schedule);
 }
 
-static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete}), true);
+static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete, checkUnits}), true);

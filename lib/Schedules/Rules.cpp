@@ -86,12 +86,15 @@ static std::string ask(const Rule &rule, Nest &nest, ArrayRef<RecordedStep> give
   bool isChanged = why.empty();
   if (why.empty() && trial)
     why = schedule.addTheRest();
-  if (why.empty() && trial && failed(schedule.getResult()))
+  bool isDone = succeeded(schedule.getResult());
+  if (why.empty() && isDone && rule.check)
+    isDone = succeeded(rule.check(nest));
+  if (why.empty() && trial && !isDone)
     why = "its steps do not go together with those that were given: " + trial->whatWasRefused().str();
   if (!why.empty() && trial && isChanged)
     trial->takeBack();
   if (why.empty())
-    steps = succeeded(schedule.getResult()) ? FoundSteps(llvm::to_vector(schedule.getSteps())) : FoundSteps(failure());
+    steps = isDone ? FoundSteps(llvm::to_vector(schedule.getSteps())) : FoundSteps(failure());
   return why;
 }
 
@@ -139,7 +142,7 @@ static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<con
       ScheduleBuilder schedule(nest);
       rule->complete(schedule, untouched);
       llvm::append_range(steps, schedule.getSteps());
-      if (failed(schedule.getResult()))
+      if (failed(schedule.getResult()) || (rule->check && failed(rule->check(nest))))
         return failure();
       break;
     }

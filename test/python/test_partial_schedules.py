@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some steps of a schedule are completed by the rest of a default: the same list comes back, or a remark says why not."""
+"""Some steps of a schedule are completed by the rest of a default: the same list, or a remark that says why not."""
 
 from __future__ import annotations
 

@@ -20,6 +20,8 @@ struct Rule {
   /// Completes a schedule of a user's own, which no rule could take: its steps are applied. `untouched`: none of them has
   /// changed a coordinate loop of the main nest or what it reads. Null: the rule completes none.
   std::function<void(ScheduleBuilder &schedule, bool untouched)> complete = nullptr;
+  /// Tells what the target cannot run of a schedule that is complete, or is null.
+  std::function<llvm::LogicalResult(Nest &nest)> check = nullptr;
 };
 
 /// Ranks of the rules here; those outside may stand between.

@@ -53,8 +53,6 @@ public:
   llvm::ArrayRef<StepInterface> getSteps() const { return steps; }
   llvm::LogicalResult getResult() const { return llvm::success(ok); }
 
-  /// The schedule cannot be, as was told.
-  void fail(const mlir::InFlightDiagnostic &) { ok = false; }
 
   /// Records what the user gave besides, of loops that the rule has left free; answers why the rule cannot take all that
   /// was given, or nothing.

@@ -18,8 +18,7 @@ from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
-from ..schedule.steps import Steps, parse
-from ..schedule.steps.parse import in_words
+from ..schedule.steps import Steps, in_words, parse
 from . import library
 from .bound import BoundCall, BoundPair, bind_layer, run_pair
 from .bound import run as run_bound
