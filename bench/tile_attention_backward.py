@@ -74,7 +74,7 @@ class GradKeyValue:
 
 
 def statistics(q, k, v, dy, mask: torch.Tensor, block: int) -> tuple[Inputs, torch.Tensor, torch.Tensor]:
-    """In float64: the inputs, the gradient with respect to q, and those with respect to k and v, one after the other."""
+    """In float64: the inputs, the gradient with respect to q, then those with respect to k and to v."""
     kept = mask.to(q.device).repeat_interleave(block, 0).repeat_interleave(block, 1)
     found = []
     for head in range(len(q)):  # one after the other: a matrix of scores is large

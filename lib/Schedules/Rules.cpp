@@ -76,6 +76,19 @@ static SmallVector<StepInterface> withFirst(const Recorded &recorded, ArrayRef<S
   return all;
 }
 
+/// A loop that adds up a vector within one that is a vector, of which there is no form; or null.
+static LoopOp sumInVector(Nest &nest) {
+  LoopOp found;
+  nest.getFunction().walk([&](LoopOp loop) {
+    bool isSum = loop.getVectorize() && loop.getNumResults() != 0;
+    for (auto outer = loop->getParentOfType<LoopOp>(); isSum && outer && !found;
+         outer = outer->getParentOfType<LoopOp>())
+      if (outer.getVectorize())
+        found = loop;
+  });
+  return found;
+}
+
 /// Asks one rule. Answers why it does not apply, and then the nest is as it was, or nothing and the steps.
 static std::string ask(const Rule &rule, Nest &nest, ArrayRef<RecordedStep> given, FoundSteps &steps) {
   std::optional<Trial> trial;
@@ -91,6 +104,8 @@ static std::string ask(const Rule &rule, Nest &nest, ArrayRef<RecordedStep> give
     isDone = succeeded(rule.check(nest));
   if (why.empty() && trial && !isDone)
     why = "its steps do not go together with those that were given: " + trial->whatWasRefused().str();
+  if (LoopOp loop = why.empty() && trial ? sumInVector(nest) : LoopOp())
+    why = ("loop '" + loop.getName() + "' would add up a vector within a vector").str();
   if (!why.empty() && trial && isChanged)
     trial->takeBack();
   if (why.empty())

@@ -13,6 +13,8 @@ from strategies import mostly_long
 
 import lacis
 from lacis import steps
+from lacis.capture import capture_einsum
+from lacis.emit import emit
 from lacis.errors import format_location
 from lacis.runtime.report import Report, Row
 
@@ -84,6 +86,34 @@ def test_a_step_that_contradicts_a_rule_is_named_with_its_line():
         f'cuda cores: {where}: the rule takes split("b", 128)',
     )
     assert kernel.steps[0] == given and not any(step.mnemonic == "tensorize" for step in kernel.steps)
+
+
+def left_by(text, *flags):
+    """The text with its steps applied, and what is said of them."""
+    done = subprocess.run([lacis_tools.find("lacis-opt"), "-", *flags], input=text, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def test_rules_that_more_room_or_another_unit_contradicts_say_so():
+    """Where the steps alone are no schedule the error says which rules they have dropped."""
+    with pytest.raises(lacis.CompileError, match="bind: a CPU has no 'block.y'; use parallel"):
+        pattern, dense = (
+            lacis.pack(torch.ones(10, 24), lacis.BlockedEll(2, 4)).pattern,
+            (torch.ones(10, 5), torch.ones(24, 5)),
+        )
+        lacis.compile("ij,ib,jb->ij", pattern, *dense, steps=[steps.Bind("j1", "block.y")])
+    own = [steps.Split("j1", 2), steps.Vectorize("j11", 2)]
+    kernel = lacis.compile("ij,ib,jb->ij", pattern, torch.ones(10, 4), torch.ones(24, 4), steps=own)
+    assert kernel.remarks == ("cpu: loop 'b1' would add up a vector within a vector",)
+    w, x = lacis.pack(torch.ones(128, 128).bfloat16(), lacis.Bsr(16, 16)), torch.ones(128, 128).bfloat16()
+    kernel = lacis.compile("nk,bk->bn", w, x, target="cuda:sm_90a")
+    roomy = [
+        dataclasses.replace(step, capacity=99) if step.mnemonic == "regroup" else step
+        for step in kernel.steps
+        if "upto" not in str(step)
+    ]
+    spec = capture_einsum("nk,bk->bn", [w, x], None, tuple(roomy))[0]
+    assert "a stage has at most 24 tiles" in left_by(emit(spec), "-lacis-to-loops=target=cuda arch=sm_90a")
 
 
 def test_an_epilogue_that_no_tile_has_is_named():
