@@ -5,6 +5,7 @@
 /// The outer loops run over the digits of the output's axes; inside, each element is evaluated by
 /// following the producers of the returned tensor: epilogues are inlined, a product accumulates
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
+#include "Chain.h"
 #include "Expression.h"
 #include "ListedRows.h"
 #include "OutputLoops.h"
@@ -50,10 +51,13 @@ private:
   OpBuilder b;
   llvm::SetVector<linalg::GenericOp> generics;
   OutputLoops outer;
+  std::optional<KeptTensors> chain; // what nests before the main one made
   llvm::StringMap<Value> &sizes;
 };
 
 void NestBuilder::collect(Value tensor) {
+  if (linalg::GenericOp maker = makerOf(tensor))
+    tensor = maker.getResult(0);
   auto generic = tensor.getDefiningOp<linalg::GenericOp>();
   if (!generic || !generics.insert(generic))
     return;
@@ -121,7 +125,7 @@ LogicalResult NestBuilder::buildDense(linalg::GenericOp root, MutableArrayRef<Le
   if (loops.empty())
     return root.emitError("a kernel whose output has no axis has no unit to run on");
   OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-  Expression expression(sizes);
+  Expression expression(sizes, chain ? &chain->get() : nullptr);
   SmallVector<Value> coordinates;
   for (Letter &letter : letters) {
     letter.compose(inner, loc);
@@ -147,7 +151,7 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
   function.setArgAttr(output.getArgNumber(), "lacis.sample", b.getI64IntegerAttr(argumentOf(pattern).getArgNumber()));
   Location loc = root.getLoc();
   SmallVector<Letter *> axes = llvm::map_to_vector(letters, [](Letter &letter) { return &letter; });
-  Expression expression(sizes);
+  Expression expression(sizes, chain ? &chain->get() : nullptr);
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
     SmallVector<Value> coordinates;
@@ -266,6 +270,8 @@ LogicalResult NestBuilder::run() {
       return failure();
   SmallVector<Letter> letters;
   if (failed(outer.lettersOf(root, letters)))
+    return failure();
+  if (isChain(function) && failed(chain.emplace(outer, root).build()))
     return failure();
   bool sampled = formatOf(root.getResult(0)) != nullptr;
   if (sampled && !zerosOf(root.getOutputs()[0]))
