@@ -152,6 +152,17 @@ FailureOr<Value> Expression::update(OpBuilder &b, OpOperand &operand, Value posi
   return addEntry(b, operand, position, *letters, stored, carried);
 }
 
+FailureOr<Value> Expression::add(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Letter> known, Value carried) {
+  FailureOr<SmallVector<Letter>> letters = lettersOf(generic);
+  if (failed(letters))
+    return failure();
+  for (Letter &letter : *letters)
+    for (const Letter &other : known)
+      if (other.name == letter.name)
+        letter = other;
+  return body(b, generic, *letters, Stored(), carried);
+}
+
 /// The value of one element of the generic's result.
 FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
   AffineMap out = generic.getIndexingMapsArray().back();

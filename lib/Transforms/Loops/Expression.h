@@ -60,6 +60,10 @@ public:
   llvm::FailureOr<mlir::Value> update(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
                                       llvm::ArrayRef<Letter *> known, mlir::Value carried);
 
+  /// `carried` and what the statement adds to it at a point: `known` are all its letters, with coordinates.
+  llvm::FailureOr<mlir::Value> add(mlir::OpBuilder &b, mlir::linalg::GenericOp generic, llvm::ArrayRef<Letter> known,
+                                   mlir::Value carried);
+
 private:
   /// The value of each encoded input at the present point, by operand number.
   using Stored = llvm::SmallDenseMap<unsigned, mlir::Value>;

@@ -11,6 +11,7 @@
 #include "OutputLoops.h"
 #include "PermutedRows.h"
 #include "PushedTile.h"
+#include "RolledNest.h"
 #include "RowClasses.h"
 #include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
@@ -271,7 +272,12 @@ LogicalResult NestBuilder::run() {
   SmallVector<Letter> letters;
   if (failed(outer.lettersOf(root, letters)))
     return failure();
-  if (isChain(function) && failed(chain.emplace(outer, root).build()))
+  FailureOr<std::optional<Rescaled>> rolled = std::optional<Rescaled>();
+  if (isChain(function))
+    rolled = chooseRoll(root, generics.getArrayRef());
+  if (failed(rolled))
+    return failure();
+  if (isChain(function) && !*rolled && failed(chain.emplace(outer, root).build()))
     return failure();
   bool sampled = formatOf(root.getResult(0)) != nullptr;
   if (sampled && !zerosOf(root.getOutputs()[0]))
@@ -282,7 +288,8 @@ LogicalResult NestBuilder::run() {
   BlockArgument output = addOutput(root.getResult(0));
   describe(output, letters);
   RowClasses classes(root, letters, output, sizes);
-  LogicalResult built = sampled    ? buildSampled(root, letters, output)
+  LogicalResult built = *rolled    ? RolledNest(outer, **rolled, root, letters, output).build()
+                        : sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
                         : classes.find(generics.getArrayRef()) ? classes.build(b)
                         : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)

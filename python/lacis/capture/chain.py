@@ -48,6 +48,7 @@ class ChainSpec:
     """Statements on one pattern, the last of which makes the output; operand `packed` is the pattern.
 
     `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
+    `rolls`: the default schedule makes one loop of a softmax and what follows it.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ChainSpec:
     divisible: tuple[tuple[str, int], ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
     steps: tuple = ()
+    rolls: bool = False
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
 
     @property

@@ -45,7 +45,8 @@ class _ChainWriter:
         out = self.tensor(spec.output.letters, self.element, spec.sampled)
         head = [f"#p = {self.pattern.format}"]
         head.append(f'func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = "out"}})')
-        head.append(f"    attributes {{lacis.kernel, lacis.steps = {steps_attribute(spec.steps)}}} {{")
+        words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}", *["lacis.rolls"] * spec.rolls]
+        head.append(f"    attributes {{{', '.join(words)}}} {{")
         for statement in spec.statements:
             self.statement(statement, last=statement is spec.output)
         self.op(f"return %{spec.output.name} : {out}")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 
@@ -73,6 +74,7 @@ class ChainFunction:
         device = operands[spec.packed].device
         resolve = resolve_target if target == "auto" else target_anywhere
         name = resolve(target, device, f"{spec.name}: the pattern", spec.location)
+        spec = dataclasses.replace(spec, rolls=name.startswith("cpu"))
         library.register()
         loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
         return ChainKernel(spec, loaded, device, batch)
