@@ -33,7 +33,10 @@ SECTIONS = {
         *(lacis.pack, lacis.from_blocked_ell, lacis.from_semi_structured, lacis.to_semi_structured),
         *(lacis.PackedTensor, lacis.Pattern),
     ],
-    "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
+    "Expressions": [
+        *(lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue),
+        *(lacis.kernel, lacis.ChainKernel),
+    ],
     "Attention": [
         *(lacis.attention, lacis.merge_attention, lacis.softmax, lacis.PatternRule, lacis.Causal, lacis.Local),
         *(lacis.Dilated, lacis.Documents, lacis.Fixed, lacis.Variable, lacis.BigBird, lacis.Longformer),

@@ -8,6 +8,7 @@
 /// fixed. What was chosen is recorded among the steps.
 /// A sampled output has one owner for each of its entries, and so has a dense one with every letter of the operand:
 /// the pattern is walked entry by entry, or a sampled one row by row.
+#include "Chain.h"
 #include "Expression.h"
 #include "OwnerForm.h"
 #include "RequestedWalk.h"
@@ -286,6 +287,31 @@ LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
   return entries;
 }
 
+/// A statement of a chain adds up what others made on a pattern: in its own order where that owns the elements, else by
+/// the companion index.
+LogicalResult chooseMadeWalk(linalg::GenericOp generic, OpOperand &operand) {
+  SmallVector<BlockArgument> patterns;
+  for (OpOperand *other : generic.getDpsInputOperands())
+    if (auto maker = formatOf(other->get()) ? makerOf(other->get()) : linalg::GenericOp()) {
+      ZerosOp zeros = zerosOf(maker.getOutputs()[0]);
+      if (!zeros)
+        return maker.emitError("an output with a format begins as 'lacis.zeros' of its pattern");
+      patterns.push_back(argumentOf(zeros.getSource()));
+    }
+  if (ZerosOp own = zerosOf(generic.getOutputs()[0]))
+    patterns.push_back(argumentOf(own.getSource()));
+  if (!llvm::all_equal(patterns))
+    return generic.emitError("operand ") << operand.getOperandNumber()
+                                         << " is made on another pattern; the statements of a chain share one";
+  FormatAttr format = formatOf(operand.get());
+  if (formatOf(generic.getResult(0)))
+    return success(); // at an entry of the same pattern
+  SmallVector<unsigned> axes = outputAxes(generic, operand);
+  if (failed(requireCode(format, generic.getLoc())))
+    return failure();
+  return isLocated(format, axes) ? success() : walkCompanion(generic, operand, RequestedWalk{}, axes);
+}
+
 /// What the generic's encoded operands are walked by; two walk together only on one pattern.
 LogicalResult chooseWalks(linalg::GenericOp generic) {
   ZerosOp zeros = zerosOf(generic.getOutputs()[0]);
@@ -300,6 +326,12 @@ LogicalResult chooseWalks(linalg::GenericOp generic) {
                                            << " has a pattern of its own; operands with formats share one pattern";
     walked = operand;
   }
+  OpOperand *made = madeOperand(generic);
+  if (made && walked)
+    return generic.emitError("operand ") << walked->getOperandNumber()
+                                         << " is walked beside what a statement made; a chain walks one pattern";
+  if (made)
+    return chooseMadeWalk(generic, *made);
   return walked ? chooseWalk(generic, *walked) : success();
 }
 
