@@ -208,7 +208,8 @@ def _other_statement(q, k, v, pattern):
     return lacis.einsum("hij,hje->hie", torch.tanh(lacis.softmax(_s(pattern, q, k), "j")), v) * 2
 
 
-NESTED = "(i, j) -> (i floordiv 8 : dense, j floordiv 8 : compressed, i mod 8 : compressed<unique=false>, j mod 8 : singleton)"
+INSIDE = "i mod 8 : compressed<unique=false>, j mod 8 : singleton"
+NESTED = f"(i, j) -> (i floordiv 8 : dense, j floordiv 8 : compressed, {INSIDE})"
 NO_LOOP = {
     "own: a chain has no form 'push'; there are 'roll' and 'nests'": (attend._function, lacis.Csr),
     "two maxima, 'm' and 'm1', are no one state": (_two_maxima, lacis.Csr),
