@@ -12,7 +12,7 @@ pytestmark = pytest.mark.skipif(not HOPPER, reason="needs a Hopper GPU")
 BLOCKS = [(64, 64), (128, 128), (32, 32), (16, 16), (8, 8), (128, 64), (32, 16)]
 ORDERS = ("ij,jk->ik", "ij,kj->ik", "ij,jk->ki", "ij,ik->jk", "ij,ki->jk", "ij,ik->kj")
 FACTORS = ("ij,ik,jk->ij", "ij,ki,jk->ij", "ij,ik,kj->ij")
-TARGETS = ("auto", "cuda:sm_80", "cuda:sm_89")
+TARGETS = ("auto", "cuda:sm_90")  # the latter without what is Hopper's alone
 
 
 def operands(expression, sizes, dtype=torch.bfloat16):
@@ -27,8 +27,8 @@ def poisoned(kernel, *given):
         torch.full((1 << 25,), float("nan"), device="cuda")  # 128 MB: more than the second-level cache
         with torch.no_grad():
             found.append(kernel(*given))
-    same = [torch.equal(getattr(y, "values", y), getattr(found[0], "values", found[0])) for y in found]
-    assert all(same)
+    numbers = [y if isinstance(y, torch.Tensor) else y.values for y in found]
+    assert all(torch.equal(y, numbers[0]) for y in numbers)
     return found[0]
 
 

@@ -108,5 +108,5 @@ def _numbers(weight: torch.Tensor, workers: int, parts: int):
     kept = KEPT * weight.sum() / shares.clamp(min=1)
     length = (weight * is_rest).amax() / limit + kept * (limit > 1)
     end = length * ((taken + (workers - 1)) // workers)
-    best = limit[end.masked_fill_((limit > 1) & (taken > 2 * workers), torch.inf).argmin()]
+    best = end.masked_fill_((limit > 1) & (taken > 2 * workers), torch.inf).argmin() + 1  # limits count from 1
     return torch.where(is_rest, best, there)
