@@ -38,7 +38,7 @@ def scores(block: int, depth: int, size: int = 8192) -> Case:
     loops = lacis.compile("ij,ik,jk->ij", packed.pattern, q, k, strict=True)
     contenders = {
         "lacis": lambda: tiles(packed.pattern, q, k),
-        "as layers": lambda: loops(packed.pattern, q, k),
+        "CUDA cores": lambda: loops(packed.pattern, q, k),
         "torch dense": lambda: q @ k.T,
     }
     with torch.no_grad():

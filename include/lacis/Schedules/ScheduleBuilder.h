@@ -53,7 +53,6 @@ public:
   llvm::ArrayRef<StepInterface> getSteps() const { return steps; }
   llvm::LogicalResult getResult() const { return llvm::success(ok); }
 
-
   /// Records what the user gave besides, of loops that the rule has left free; answers why the rule cannot take all that
   /// was given, or nothing.
   std::string addTheRest();

@@ -102,28 +102,9 @@ Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes)
 
 /// for each element: its value, into the workspace.
 LogicalResult KeptTensors::buildDense(linalg::GenericOp statement, MutableArrayRef<Letter> letters) {
-  Location loc = statement.getLoc();
   Value place = workspace(statement, llvm::map_to_vector(letters, [](Letter &letter) { return letter.size; }));
-  SmallVector<LoopOp> loops;
-  for (Letter &letter : letters)
-    outer.open(letter, loops);
-  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-  Expression expression(outer.sizes, &kept);
-  SmallVector<Value> coordinates;
-  for (Letter &letter : letters) {
-    letter.compose(inner, loc);
-    coordinates.push_back(letter.coordinate);
-    expression.noteDigits(letter);
-    if (!needsGuard(letter.size, letter.digits.front().first.div, letter.digits.size()))
-      continue;
-    Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
-    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-  }
-  FailureOr<Value> value = expression.element(inner, statement.getResult(0), coordinates);
-  if (failed(value))
+  if (failed(outer.writeElements(statement, letters, place, &kept)))
     return failure();
-  WriteOp::create(inner, loc, *value, place, coordinates, Value(), IntegerAttr());
-  closeLoops(loc, loops);
   kept[statement.getResult(0)] = place;
   return success();
 }

@@ -224,15 +224,21 @@ FailureOr<Value> Expression::addEntry(OpBuilder &b, OpOperand &operand, Value po
   return arith::SelectOp::create(b, loc, entry, *next, carried).getResult();
 }
 
+/// The letters of an operand's axes.
+static SmallVector<Letter *> axesOf(OpOperand &operand, MutableArrayRef<Letter> letters) {
+  AffineMap map = cast<linalg::GenericOp>(operand.getOwner()).getMatchingIndexingMap(&operand);
+  SmallVector<Letter *> axes;
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    axes.push_back(&letters[map.getDimPosition(axis)]);
+  return axes;
+}
+
 /// The loops over the entries of one operand.
 FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArrayRef<Letter> letters, Stored &stored,
                                   Value carried) {
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   Value tensor = operand.get();
-  SmallVector<Letter *> axes;
-  AffineMap map = generic.getMatchingIndexingMap(&operand);
-  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
-    axes.push_back(&letters[map.getDimPosition(axis)]);
+  SmallVector<Letter *> axes = axesOf(operand, letters);
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange values) -> LevelWalk::Values {
     FailureOr<Value> next = addEntry(b, operand, position, letters, stored, values[0]);
@@ -256,10 +262,7 @@ FailureOr<Value> Expression::walkMade(OpBuilder &b, OpOperand &operand, MutableA
                                       Value carried) {
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   Value pattern = walkedPattern(b, operand.get());
-  SmallVector<Letter *> axes;
-  AffineMap map = generic.getMatchingIndexingMap(&operand);
-  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
-    axes.push_back(&letters[map.getDimPosition(axis)]);
+  SmallVector<Letter *> axes = axesOf(operand, letters);
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange values) -> LevelWalk::Values {
     setSample(pattern, position);

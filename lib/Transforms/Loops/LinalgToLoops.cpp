@@ -107,42 +107,16 @@ OpBuilder NestBuilder::openLocated(Value tensor, ArrayRef<Letter *> axes, SmallV
       continue;
     outer.open(*axes[axis], loops);
     inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-    axes[axis]->compose(inner, tensor.getLoc());
-    if (!needsGuard(axes[axis]->size, axes[axis]->digits.front().first.div, axes[axis]->digits.size()))
-      continue;
-    Value inside = arith::CmpIOp::create(inner, tensor.getLoc(), arith::CmpIPredicate::slt, axes[axis]->coordinate,
-                                         axes[axis]->size);
-    inner = scf::IfOp::create(inner, tensor.getLoc(), inside, /*withElseRegion=*/false).getThenBodyBuilder();
+    inner = composeInside(inner, tensor.getLoc(), *axes[axis]);
   }
   return inner;
 }
 
 /// Loops over the elements of a dense output.
 LogicalResult NestBuilder::buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output) {
-  Location loc = root.getLoc();
-  SmallVector<LoopOp> loops;
-  for (Letter &letter : letters)
-    outer.open(letter, loops);
-  if (loops.empty())
+  if (letters.empty())
     return root.emitError("a kernel whose output has no axis has no unit to run on");
-  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-  Expression expression(sizes, chain ? &chain->get() : nullptr);
-  SmallVector<Value> coordinates;
-  for (Letter &letter : letters) {
-    letter.compose(inner, loc);
-    coordinates.push_back(letter.coordinate);
-    expression.noteDigits(letter);
-    if (!needsGuard(letter.size, letter.digits.front().first.div, letter.digits.size()))
-      continue;
-    Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
-    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-  }
-  FailureOr<Value> value = expression.element(inner, root.getResult(0), coordinates);
-  if (failed(value))
-    return failure();
-  WriteOp::create(inner, loc, *value, output, coordinates, Value(), IntegerAttr());
-  closeLoops(loc, loops);
-  return success();
+  return outer.writeElements(root, letters, output, chain ? &chain->get() : nullptr);
 }
 
 /// Loops over the entries of the pattern that the output is sampled on; what is not set stays zero.

@@ -82,6 +82,36 @@ LogicalResult OutputLoops::lettersOf(linalg::GenericOp root, SmallVectorImpl<Let
   return success();
 }
 
+OpBuilder lacis::composeInside(OpBuilder b, Location loc, Letter &letter) {
+  letter.compose(b, loc);
+  if (!needsGuard(letter.size, letter.digits.front().first.div, letter.digits.size()))
+    return b;
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
+  return scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+}
+
+LogicalResult OutputLoops::writeElements(linalg::GenericOp statement, MutableArrayRef<Letter> letters, Value target,
+                                         const DenseMap<Value, Value> *kept) {
+  Location loc = statement.getLoc();
+  SmallVector<LoopOp> loops;
+  for (Letter &letter : letters)
+    open(letter, loops);
+  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
+  Expression expression(sizes, kept);
+  SmallVector<Value> coordinates;
+  for (Letter &letter : letters) {
+    inner = composeInside(inner, loc, letter);
+    coordinates.push_back(letter.coordinate);
+    expression.noteDigits(letter);
+  }
+  FailureOr<Value> value = expression.element(inner, statement.getResult(0), coordinates);
+  if (failed(value))
+    return failure();
+  WriteOp::create(inner, loc, *value, target, coordinates, Value(), IntegerAttr());
+  closeLoops(loc, loops);
+  return success();
+}
+
 void lacis::closeLoops(Location loc, ArrayRef<LoopOp> loops) {
   for (LoopOp loop : loops) {
     OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());

@@ -22,6 +22,10 @@ struct OutputLoops {
   llvm::LogicalResult lettersOf(mlir::linalg::GenericOp root, llvm::SmallVectorImpl<Letter> &letters);
   /// One loop for each digit that some operand's levels distinguish, most significant first, inside the last of `loops`.
   void open(Letter &letter, llvm::SmallVectorImpl<LoopOp> &loops);
+  /// The loops over all letters, and in them what the statement makes of an element, which goes to `target`; `kept` as in
+  /// `Expression`.
+  llvm::LogicalResult writeElements(mlir::linalg::GenericOp statement, llvm::MutableArrayRef<Letter> letters,
+                                    mlir::Value target, const llvm::DenseMap<mlir::Value, mlir::Value> *kept);
 
   mlir::func::FuncOp function;
   mlir::OpBuilder &b;
@@ -31,6 +35,10 @@ struct OutputLoops {
 private:
   void addDigits(llvm::StringRef name, FormatAttr format, unsigned axis);
 };
+
+/// Composes the coordinate of a letter from the digits of its loops; where what follows belongs: behind a guard if digits
+/// run past the end.
+mlir::OpBuilder composeInside(mlir::OpBuilder b, mlir::Location loc, Letter &letter);
 
 /// Ends the bodies of loops that carry nothing.
 void closeLoops(mlir::Location loc, llvm::ArrayRef<LoopOp> loops);

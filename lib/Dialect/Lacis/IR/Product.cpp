@@ -96,8 +96,7 @@ static bool findFactors(Product &product) {
 static bool findLetters(Product &product, func::FuncOp function) {
   ArrayAttr w = axesOf(function, product.stored), x = axesOf(function, product.dense);
   ArrayAttr y = axesOf(function, product.output);
-  auto isMatrix = [](ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; };
-  if (!isMatrix(w) || !isMatrix(x) || !isMatrix(y))
+  if (!areOfMatrix(w) || !areOfMatrix(x) || !areOfMatrix(y))
     return false;
   product.isDepthFirst = llvm::is_contained(w, x[0]);
   product.isRowsFirst = llvm::is_contained(w, y[0]);

@@ -3,6 +3,8 @@
 /// Recognises a product of two dense matrices that is sampled on a pattern.
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 
+#include "lacis/Dialect/Lacis/IR/Product.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -71,8 +73,7 @@ static bool findOperands(SampledProduct &product, func::FuncOp function) {
     return false;
   ArrayAttr w = axesOf(function, product.output), a = axesOf(function, product.left);
   ArrayAttr b = axesOf(function, product.right);
-  auto isMatrix = [](ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; };
-  if (!isMatrix(w) || !isMatrix(a) || !isMatrix(b))
+  if (!areOfMatrix(w) || !areOfMatrix(a) || !areOfMatrix(b))
     return false;
   product.rowAxis = digits->first.axis;
   product.rows = letter(w, product.rowAxis);

@@ -48,6 +48,9 @@ struct Product {
   std::optional<Finish> finish();
 };
 
+/// The letters of the axes are those of a matrix: two, which differ.
+inline bool areOfMatrix(mlir::ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; }
+
 /// The product of the main nest, or, where it is none, nullopt and `why`. Of a sum the product of `part`, if that is
 /// named.
 std::optional<Product> productOf(Nest &nest, std::string &why, llvm::StringRef part = "");
