@@ -34,6 +34,7 @@ NAMES = [
     "tile_training",
     "epilogues",
     "tile_variants",
+    "tile_orders",
     "uneven",
     "sums_of_tiles",
     "real_layers",

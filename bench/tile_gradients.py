@@ -14,7 +14,7 @@ TITLE = "Block-sparse gradients on tensor cores, 8192×8192, 8192 tokens, bf16"
 INPUT64 = Layout("grad-input64", 64, 256, (64, 64), 0.6)
 INPUT128 = Layout("grad-input128", 128, 256, (128, 128), 0.6, step=128)
 INPUT16 = Layout("grad-input16", 16, 128, (16, 64), 0.8)
-WIDE = (("ring<5", "ring<3"), ("12x16x64", "24x16x64"), ("capacity 12", "capacity 24"))
+WIDE = (("ring<5", "ring<3"), ("12x16x64", "24x16x64"), ("capacity = 12", "capacity = 24"))
 INPUT16_WIDE = dataclasses.replace(INPUT16, edits=WIDE)
 VALUES64 = Layout("grad-values64", 64, 0, (64, 64), 0.0)
 VALUES128 = Layout("grad-values128", 128, 0, (128, 128), 0.0)

@@ -61,4 +61,15 @@ def kernels() -> list[dict]:
 
 def schema() -> str:
     """The text of `python/lacis/patterns/derived.json`."""
-    return json.dumps({"functions": parameters(), "kernels": kernels()}, indent=1, sort_keys=True) + "\n"
+    return _indented({"functions": parameters(), "kernels": kernels()}) + "\n"
+
+
+def _indented(value, depth: int = 0) -> str:
+    """JSON with a line for each parameter and for each array."""
+    if depth == 6 or not value or not isinstance(value, dict | list):
+        return json.dumps(value, sort_keys=True)
+    names = [f"{json.dumps(name)}: " for name in sorted(value)] if isinstance(value, dict) else [""] * len(value)
+    parts = [value[name] for name in sorted(value)] if isinstance(value, dict) else value
+    lines = [f"{' ' * (depth + 1)}{name}{_indented(part, depth + 1)}" for name, part in zip(names, parts)]
+    first, last = "{}" if isinstance(value, dict) else "[]"
+    return first + "\n" + ",\n".join(lines) + "\n" + " " * depth + last

@@ -33,7 +33,10 @@ SECTIONS = {
         *(lacis.pack, lacis.from_blocked_ell, lacis.from_semi_structured, lacis.to_semi_structured),
         *(lacis.PackedTensor, lacis.Pattern),
     ],
-    "Expressions": [lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue],
+    "Expressions": [
+        *(lacis.einsum, lacis.compile, lacis.compile_many, lacis.Kernel, lacis.Epilogue),
+        *(lacis.kernel, lacis.ChainKernel),
+    ],
     "Attention": [
         *(lacis.attention, lacis.merge_attention, lacis.softmax, lacis.PatternRule, lacis.Causal, lacis.Local),
         *(lacis.Dilated, lacis.Documents, lacis.Fixed, lacis.Variable, lacis.BigBird, lacis.Longformer),
@@ -73,7 +76,7 @@ for room in (torchao, pytorch_block_sparse, blocksparse, sten):
 
 # What users call of the classes whose objects others make for them.
 MEMBERS = {
-    lacis.Schedule: "match build compile_only calibrate attach restore report save",
+    lacis.Schedule: "match build build_from compile_only calibrate attach restore report save",
     lacis.Updates: "count step state_dict load_state_dict",
     Report: "total to_dict plot",
     Handle: "name shape grad part format steps kernel kernels packed resparsify fit",

@@ -16,6 +16,7 @@ CPP_ROOMS = {
     "Dialect/Lacis/IR": (),
     "Dialect/Lacis/Levels": ("Dialect/Lacis/IR",),
     "Dialect/Lacis/Steps": ("Dialect/Lacis/IR",),
+    "Schedules": ("Dialect/Lacis/IR", "Dialect/Lacis/Steps"),
     "Conversion": ("Dialect/Lacis/IR",),
     "Transforms": ("Dialect/Lacis/IR",),
     "Target": ("Dialect/Lacis/IR", "Transforms"),
@@ -183,6 +184,9 @@ def test_direction_rules(check):
 PLANTED = {
     "lib/Dialect/Lacis/IR/A.cpp": ('#include "lacis/Transforms/Passes.h"', cpp_violations),
     "lib/Dialect/Lacis/Levels/A.cpp": ('#include "lacis/Dialect/Lacis/Steps/Steps.h"', cpp_violations),
+    "lib/Dialect/Lacis/Steps/A.cpp": ('#include "lacis/Schedules/Rule.h"', cpp_violations),
+    "lib/Transforms/Loops/B.cpp": ('#include "lacis/Schedules/Rule.h"', cpp_violations),
+    "lib/Schedules/A.cpp": ('#include "lacis/Transforms/Passes.h"', cpp_violations),
     "lib/Transforms/A.cpp": ('#include "lacis/Dialect/Lacis/Levels/Var.h"', cpp_violations),
     "lib/Transforms/Loops/A.cpp": ('#include "../Buffers/Addressing.h"', stage_violations),
     "lib/Transforms/Buffers/A.cpp": ('#include "mlir/Dialect/LLVMIR/NVVMDialect.h"', stage_violations),

@@ -60,7 +60,7 @@ void lacis::buildToLoops(OpPassManager &pm, StringRef target) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(createLacisLowerPatterns());
   functions.addPass(createLacisLowerSums());
-  functions.addPass(createLacisChooseWalks());
+  functions.addPass(createLacisChooseWalks({/*rows=*/target == "cpu"}));
   functions.addPass(createLacisLinalgToLoops());
   functions.addPass(createLacisApplySteps({target.str()}));
   verifyStage(pm, "loops");

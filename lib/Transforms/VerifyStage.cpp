@@ -41,9 +41,9 @@ LogicalResult verifyAlgebra(Operation *op) {
 
 /// What roles do with tiles; these operations outlive the levels, and an architecture's pass lowers them.
 bool isTileOperation(Operation *op) {
-  return isa<RingOp, RolesOp, AcquireOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp, MmaGatheredOp, CompleteOp,
-             MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadAccOp, StoreAccOp, LoadEntriesOp, StoreTileOp,
-             StoreBlocksOp>(op) ||
+  return isa<RingOp, RolesOp, AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp,
+             MmaGatheredOp, CompleteOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, ReadColumnsOp, LoadRowsOp, LoadAccOp,
+             StoreAccOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
          (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
 }
 

@@ -33,6 +33,7 @@ _ROOMS = {
     "schedule": ["Schedule"],
     "nn": ["require_equal_patterns", "take_masks"],
     "runtime.densify": ["densify"],
+    "runtime.chain": ["ChainKernel", "kernel"],
     "runtime.check_kind": ["check_kind"],
     "runtime.compile": ["Kernel", "compile"],
     "runtime.compile_many": ["compile_many"],

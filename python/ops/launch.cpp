@@ -3,6 +3,7 @@
 /// Lends tensors to the core, allocates through torch, and starts the kernel on torch's stream or threads.
 #include "launch.h"
 #include <algorithm>
+#include <forward_list>
 
 using namespace lacis::ops;
 
@@ -94,22 +95,45 @@ public:
   /// of the packed one must be contiguous, and are copied where they begin elsewhere.
   void take(size_t index, AtenTensorHandle tensor, bool isOperand) {
     lacis_tensor_view &seen = data[index] = view(tensor);
-    bool contiguous = isContiguous(seen);
-    if (!seen.data || (contiguous && isAligned(seen)) || (!contiguous && !isOperand))
-      return;
-    OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), toTorch(seen.dtype), place);
-    checkTorch(aoti_torch_copy_(copy.get(), tensor, /*non_blocking=*/1), "copy of an operand");
-    seen = view(copy.get());
-    copies.push_back(std::move(copy));
+    bool contiguous = isContiguous(seen), pairs = !isOperand && contiguous && holdsPairs(seen, tensor);
+    if (seen.data && !(contiguous && isAligned(seen)) && (contiguous || isOperand)) {
+      int32_t dtype = pairs ? aoti_torch_dtype_uint8() : toTorch(seen.dtype);
+      OwnedTensor copy = allocate(seen.sizes, size_t(seen.ndim), dtype, place);
+      checkTorch(aoti_torch_copy_(copy.get(), tensor, /*non_blocking=*/1), "copy of an operand");
+      seen = view(copy.get());
+      copies.push_back(std::move(copy));
+    }
+    if (pairs)
+      joinPairs(seen);
   }
 
   lacis_tensor_view *data;
 
 private:
+  /// Are they bytes, of which the last dimension has two?
+  static bool holdsPairs(const lacis_tensor_view &seen, AtenTensorHandle tensor) {
+    if (seen.dtype != LACIS_DTYPE_OTHER || seen.ndim < 1 || seen.ndim > kMaxRank || seen.sizes[seen.ndim - 1] != 2)
+      return false;
+    int32_t dtype = 0;
+    checkTorch(aoti_torch_get_dtype(tensor, &dtype), "dtype");
+    return dtype == aoti_torch_dtype_uint8();
+  }
+
+  /// Modules keep 16-bit arrays as pairs of bytes, which torch.distributed can send.
+  void joinPairs(lacis_tensor_view &seen) {
+    joined.emplace_front();
+    for (int32_t d = 0; d + 1 < seen.ndim; ++d)
+      joined.front()[d] = seen.strides[d] / 2;
+    seen.strides = joined.front().data();
+    seen.dtype = LACIS_I16;
+    --seen.ndim;
+  }
+
   const Place &place;
   std::array<lacis_tensor_view, kUsual> few;
   std::vector<lacis_tensor_view> many;
   std::vector<OwnedTensor> copies;
+  std::forward_list<std::array<int64_t, kMaxRank>> joined; // strides of arrays
 };
 
 } // namespace

@@ -30,6 +30,12 @@ func.func private @coo3(tensor<?x?x?xf32, #lacis.format<(i, j, k) -> (i : compre
 // expected-remark @below {{by 'j': #lacis.format<(i, j) -> (j : dense, i : compressed<unique=false>, link)>}}
 func.func private @narrow(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense, j : compressed<crd=i16>)>>)
 // -----
+// A dense level says in how many its own are listed.
+// expected-remark @below {{tile levels: 0; arrays: pos1 'i32' crd1 'i16'}}
+// expected-remark @below {{by 'i': #lacis.format<(i, j) -> (i : dense, j : compressed<unique=false, crd=i16>, link)>}}
+// expected-remark @below {{by 'j': #lacis.format<(i, j) -> (j : dense, i : compressed<unique=false, crd=i8>, link)>}}
+func.func private @rows(tensor<?x?xf32, #lacis.format<(i, j) -> (i : dense<crd=i8>, j : compressed<crd=i16>)>>)
+// -----
 // The block of rows has the only digit above the stored block: nothing is left to compress by it.
 // expected-remark @below {{tile levels: 1; arrays: pos0 'i32' crd0 'i32'}}
 func.func private @panels(tensor<?xf32, #lacis.format<(i) -> (i floordiv 16 : compressed, i mod 16 : dense)>>)

@@ -13,6 +13,11 @@ func.func private @axes(tensor<?x?xf32> {lacis.axes = ["i", 1]})
 
 // -----
 
+// expected-error @below {{'lacis.classes' is a list of lists of names; got ["long"]}}
+func.func private @row_classes() attributes {lacis.classes = ["long"]}
+
+// -----
+
 // expected-error @below {{argument 0: "lacis.axes" is of each axis; got ["i"]}}
 func.func private @few_axes(tensor<?x?xf32> {lacis.axes = ["i"]})
 

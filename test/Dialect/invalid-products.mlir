@@ -52,8 +52,17 @@ func.func @depth(%a: !lacis.tile<32x64xbf16>, %b: !lacis.tile<64x64xbf16>, %acc:
 
 // Side by side, two tiles of 64 columns give 128 columns, not 256.
 func.func @beside(%a: !lacis.tile<64x64xbf16>, %b: !lacis.tile<2x64x64xbf16>, %n: index, %acc: !lacis.acc<64x256xf32>) {
-  // expected-error@+1 {{a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the columns of transposed ones}}
+  // expected-error@+1 {{a gives the rows of the accumulator, and b its columns: by the rows of tiles, or by the columns of transposed ones}}
   %0 = lacis.mma %a transposed, %b[%n : index] transposed into %acc : !lacis.tile<64x64xbf16>, !lacis.tile<2x64x64xbf16> into !lacis.acc<64x256xf32>
+  return
+}
+
+// -----
+
+// A list without a place follows along k: its two tiles of 32 rows are not one below the other.
+func.func @below(%a: !lacis.tile<64x64xbf16>, %b: !lacis.tile<2x32x64xbf16>, %acc: !lacis.acc<64x64xf32>) {
+  // expected-error@+1 {{a gives the rows of the accumulator, and b its columns: by the rows of tiles, or by the columns of transposed ones}}
+  %0 = lacis.mma %a, %b into %acc : !lacis.tile<64x64xbf16>, !lacis.tile<2x32x64xbf16> into !lacis.acc<64x64xf32>
   return
 }
 

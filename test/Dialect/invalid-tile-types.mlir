@@ -3,8 +3,8 @@
 
 // What tiles, accumulators, rings and the structures derived from a pattern refuse.
 
-// expected-error@+1 {{a ring has at least 2 stages, not 1}}
-func.func private @stages(!lacis.ring<1, <64x64xbf16>>)
+// expected-error@+1 {{a ring has at least one stage, not 0}}
+func.func private @stages(!lacis.ring<0, <64x64xbf16>>)
 
 // -----
 

@@ -5,7 +5,7 @@
 // of long rows stands behind both: they share a launch, which it follows.
 // CHECK-LABEL: func.func @rows(
 // CHECK-SAME:    %[[W:[^:]*]]: tensor
-// CHECK-SAME:    lacis.apart = ["long"], lacis.classes = ["long"]
+// CHECK-SAME:    lacis.apart = ["long"], lacis.classes = {{\[\["long"\]\]}}
 // CHECK-DAG:     %[[LIST:.*]] = lacis.walk %[[W]] least 256
 // CHECK-DAG:     %[[ROOM:.*]] = lacis.positions %[[LIST]][0]
 // CHECK-DAG:     %[[ENTRIES:.*]] = lacis.positions %[[LIST]][1]

@@ -3,7 +3,7 @@
 
 // Each row lies in one part: the part that lists its rows has a nest for them, the other the rest; nothing is combined.
 // CHECK-LABEL: func.func @rows(
-// CHECK-SAME:    lacis.classes = ["long"]
+// CHECK-SAME:    lacis.classes = {{\[\["long"\]\]}}
 // CHECK:         %[[LONG:.*]] = lacis.part "long"
 // CHECK:         %[[ROOM:.*]] = lacis.positions %[[LONG]][0]
 // CHECK:         %[[ALL:.*]] = lacis.walk %[[LONG]]
@@ -37,7 +37,7 @@ func.func @rows(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %init: tensor<?xf3
 
 // No part has all rows: they are written as if they were empty, and the last part's nest is the one that others join.
 // CHECK-LABEL: func.func @listed(
-// CHECK-SAME:    lacis.classes = ["b"]
+// CHECK-SAME:    lacis.classes = {{\[\["b"\]\]}}
 // CHECK:         lacis.loop "unlisted.i"
 // CHECK:         lacis.loop "b.i"
 // CHECK:           lacis.level_loop "b.j"
@@ -63,7 +63,7 @@ func.func @listed(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %init: tensor<?x
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)>
 #sum = #lacis.sum<ell = #ell when fits, rest = #csr>
-// expected-error @+1 {{own: operand 'w' has no form 'classes': a rule of it looks at more than i and counts under that, so that two parts may share a row}}
+// expected-error @+1 {{own: operand 'w' has no form 'classes': a rule of it looks at more than i, counts under that and digits of other axes, so that two parts may share a row}}
 func.func @shared(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %init: tensor<?xf32>) -> tensor<?xf32>
     attributes {lacis.steps = [#lacis.own<operand = "w", form = "classes">]} {
   %y = linalg.generic {

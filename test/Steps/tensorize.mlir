@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // DEFINE: %{none} = not lacis-opt - -split-input-file -lacis-apply-steps=target=cuda 2>&1 | FileCheck %s
 // RUN: sed 's/arith.mulf/arith.divf/' %s | %{none} --check-prefix=FACTORS
-// RUN: sed 's/"b", "j"/"j", "b"/' %s | %{none} --check-prefix=LETTERS
+// RUN: sed 's/"b", "j"/"i", "j"/' %s | %{none} --check-prefix=LETTERS
 // FACTORS: error: tensorize: the nest is no product of tiles: it does not sum products of a stored and a dense element
-// LETTERS: error: tensorize: the nest is no product of tiles: it is no product of matrices 'mk,nk->nm', whose first has a format
+// LETTERS: error: tensorize: the nest is no product of tiles: it is no product of two matrices, of which one has a format
 // RUN: lacis-opt %s -split-input-file -verify-diagnostics -lacis-apply-steps=target=cuda | FileCheck %s
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>

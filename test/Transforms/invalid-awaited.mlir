@@ -30,7 +30,8 @@ func.func @columns(%zero: bf16) attributes {lacis.gpu_kernel} {
     lacis.yield
   } consumers 1 (%c : i32) {
     %t = lacis.acquire %ring : !lacis.ring<2, <64x8xbf16>> -> !lacis.tile<64x8xbf16>
-    %a = lacis.splat %zero : bf16 to !lacis.acc<64x8xbf16>
+    %all = lacis.splat %zero : bf16 to !lacis.acc<64x16xbf16>
+    %a = lacis.columns %all from 0 : !lacis.acc<64x16xbf16> to !lacis.acc<64x8xbf16>
     // expected-error @+1 {{tiles: an accumulator as a has 64 rows of bf16 or f16, and a multiple of 16 columns; got '!lacis.acc<64x8xbf16>'}}
     %s = lacis.mma %a, %t : !lacis.acc<64x8xbf16>, !lacis.tile<64x8xbf16> into !lacis.acc<64x64xf32>
     lacis.yield

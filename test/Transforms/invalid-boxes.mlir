@@ -4,13 +4,13 @@
 // Boxes that sm_90a does not copy.
 
 #size = #lacis.size<arg 1>
-func.func @float32(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
+func.func @float64(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
   lacis.roles producer {
     lacis.yield
   } consumers 1 (%c : i32) {
     %acc = lacis.splat %zero : f32 to !lacis.acc<64x64xf32>
-    // expected-error @+1 {{tiles: stores are of a multiple of 16 columns, to bf16 or f16; got '!lacis.acc<64x64xf32>' to 'f32'}}
-    lacis.store_tile %acc to %x[%n, %n] {shape = [#size, #size], type = f32} : !lacis.acc<64x64xf32> to !llvm.ptr[i32, i32]
+    // expected-error @+1 {{tiles: stores are of a multiple of 16 columns, to bf16 or f16; got '!lacis.acc<64x64xf32>' to 'f64'}}
+    lacis.store_tile %acc to %x[%n, %n] {shape = [#size, #size], type = f64} : !lacis.acc<64x64xf32> to !llvm.ptr[i32, i32]
     lacis.yield
   }
   return

@@ -80,13 +80,13 @@ func.func @load(%x: !llvm.ptr, %n: i32) attributes {lacis.gpu_kernel} {
 // -----
 
 func.func @read() attributes {lacis.gpu_kernel} {
-  %ring = lacis.ring : !lacis.ring<2, <64x64xbf16>>
+  %ring = lacis.ring : !lacis.ring<2, <2x64x32xf32>>
   lacis.roles producer {
     lacis.yield
   } consumers 1 (%c : i32) {
-    %t = lacis.acquire %ring : !lacis.ring<2, <64x64xbf16>> -> !lacis.tile<64x64xbf16>
-    // expected-error @+1 {{tiles: bf16 or f16 tiles whose rows have 16, 32 or 64 elements are read transposed; got '!lacis.tile<64x64xbf16>'}}
-    %0 = lacis.read_tile %t : !lacis.tile<64x64xbf16> to !lacis.acc<64x64xf32>
+    %t = lacis.acquire %ring : !lacis.ring<2, <2x64x32xf32>> -> !lacis.tile<2x64x32xf32>
+    // expected-error @+1 {{tiles: what is read of a tile has rows of 16, 32 or 64 elements of bf16 or f16; got '!lacis.tile<2x64x32xf32>'}}
+    %0 = lacis.read_tile %t : !lacis.tile<2x64x32xf32> to !lacis.acc<64x64xf32>
     lacis.yield
   }
   return

@@ -24,7 +24,7 @@ func.func @levels(%n: index) attributes {lacis.gpu_kernel} {
 
 func.func @argument(%ring: !lacis.ring<2, <64x64xbf16>>) attributes {lacis.gpu_kernel} {
   lacis.roles producer {
-    // expected-error @+1 {{tiles: a place comes from 'lacis.ring' by way of loops, branches, 'lacis.release' and 'lacis.complete' alone}}
+    // expected-error @+1 {{tiles: a place comes from 'lacis.ring' by way of loops, branches, 'lacis.release', 'lacis.advance' and 'lacis.complete' alone}}
     %t = lacis.acquire %ring : !lacis.ring<2, <64x64xbf16>> -> !lacis.tile<64x64xbf16>
     lacis.yield
   } consumers 1 (%c : i32) {

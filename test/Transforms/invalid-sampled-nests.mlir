@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_90a" 2>&1 | FileCheck %s
+// On sm_75 no rule completes tiles, so a schedule of them is taken as it is.
+// DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_75" 2>&1 | FileCheck %s
 // RUN: sed 's/#lacis.jam<loop = "i0_j011">,//' %s | %{tiles} --check-prefix=OPEN
 // RUN: sed 's/#lacis.bind<.*"warpgroup">,//' %s | %{tiles} --check-prefix=UNIT
 // RUN: sed 's/#lacis.balance<.*>,$//' %s | %{tiles} --check-prefix=LISTS
@@ -12,7 +13,7 @@
 // RUN: sed 's/#lacis.stage<operand = "out", place = "shared">,//' %s | %{tiles} --check-prefix=STAGED
 // RUN: sed 's/layout = #union/layout = #flat/; s/"i0_j0", factor = 32/"i0_j0", factor = 6/; s/"i0_j01", factor = 16/"i0_j01", factor = 3/' %s | %{tiles} --check-prefix=ODD
 // RUN: sed 's/layout = #union/layout = #broad/; /^#arg0/s/32/128/g' %s | %{tiles} --check-prefix=BROAD
-// RUN: sed 's/(i, j, b) -> (b, j)>/(i, j, b) -> (j, b)>/' %s | %{tiles} --check-prefix=LETTERS
+// RUN: sed 's/(i, j, b) -> (b, j)>/(i, j, b) -> (b, i)>/' %s | %{tiles} --check-prefix=LETTERS
 // RUN: sed 's/linalg.yield %rounded/%no = arith.negf %rounded : bf16 linalg.yield %no/' %s | %{tiles} --check-prefix=SUM
 
 // One step is another than in the schedule that makes tiles of a sampled product.
@@ -26,7 +27,7 @@
 // ROOM: error: tiles: a share has room for 4 blocks, and a step of the layout for 8
 // AHEAD: error: tiles: loop 'b0' loads nothing ahead; pipeline it
 // STAGED: error: tiles: operand "out" is not staged in 'shared'
-// LETTERS: error: tensorize: the nest is no product of tiles: it is no product of dense matrices 'km,kn->mn', sampled where blocks are stored
+// LETTERS: error: tensorize: the nest is no product of tiles: it is no product of two dense matrices, sampled where blocks are stored
 // SUM: error: tensorize: the nest is no product of tiles: it does not store one sum over a dense axis for each entry
 // ODD: error: tiles: 3 steps of a share are not to be divided by 2 consumers
 // BROAD: error: tiles: stored blocks of more than 64 rows are a step of the layout each

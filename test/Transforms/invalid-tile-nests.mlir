@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_90a" 2>&1 | FileCheck %s
+// On sm_75 no rule completes tiles, so a schedule of them is taken as it is.
+// DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_75" 2>&1 | FileCheck %s
 // RUN: sed 's/"i1", "b1"]>]/"i1"]>]/' %s | %{tiles} --check-prefix=OPEN
 // RUN: sed 's/layout = #pairs/layout = #bsr/' %s | %{tiles} --check-prefix=LEVELS
 // RUN: sed 's/"i0", factor = 2/"i0", factor = 4/' %s | %{tiles} --check-prefix=PANEL

@@ -27,8 +27,8 @@ def build(name, policy, dtype=torch.bfloat16, **verb):
     return model, s, torch.optim.AdamW(model.parameters(), lr=1e-2, fused=True, capturable=True)
 
 
-def step(model, optimizer, x):
-    optimizer.zero_grad(set_to_none=False)
+def step(model, optimizer, x, set_to_none=False):
+    optimizer.zero_grad(set_to_none=set_to_none)
     model(x).float().square().mean().backward()
     optimizer.step()
 
@@ -210,7 +210,10 @@ def test_a_capture_that_fails_leaves_torch_as_it_was():
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_compiled_layer_with_graphs_of_its_own_sees_updates(name):
-    """`mode="reduce-overhead"`: torch captures graphs; updates in between, freed memory poisoned."""
+    """`mode="reduce-overhead"`: torch captures graphs; updates in between, freed memory poisoned.
+
+    A gradient is memory of such a graph, which its next replay writes: none is kept from step to step.
+    """
     found, x = [], torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
     for mode in ("reduce-overhead", None):
         torch._dynamo.reset()
@@ -218,12 +221,12 @@ def test_a_compiled_layer_with_graphs_of_its_own_sees_updates(name):
         updates = s.attach(optimizer)
         run = model if mode is None else torch.compile(model, mode=mode)
         for _ in range(3):
-            step(run, optimizer, x)
+            step(run, optimizer, x, set_to_none=True)
         for _ in range(5):
-            step(run, optimizer, x)
+            step(run, optimizer, x, set_to_none=True)
             assert updates.step()
             poison_freed()
-        step(run, optimizer, x)
+        step(run, optimizer, x, set_to_none=True)
         with torch.no_grad():
             check(run(x), x.double() @ model[0].weight.to_dense().double().T + model[0].bias.double())
         found.append((s["0.weight"].packed.pattern.to_mask(), content(model, optimizer)))

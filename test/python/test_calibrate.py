@@ -164,3 +164,30 @@ def test_what_is_refused():
     s["first.weight"].sparsify(lacis.SparseGPT(0.5)).set_format(lacis.Csr)
     with pytest.raises(lacis.DataError, match="'first.weight': SparseGPT: the inputs of calibrate.. are not finite"):
         s.calibrate([torch.full((2, 6), torch.nan, dtype=torch.float64)])
+
+
+def test_a_sparsifier_with_a_mask_may_solve_too():
+    """It need not be `Calibrated`; where nobody calibrates its mask says what is kept."""
+
+    class Twice(lacis.Sparsifier):
+        def mask(self, tensor):
+            return tensor > 0
+
+        def solve(self, tensor, inputs):
+            return (inputs.norms > 0).expand(tensor.shape), 2 * tensor
+
+    x = torch.tensor([[1.0, 0.0, 3.0, 4.0]])
+    for is_calibrated in (False, True):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 3))
+        dense = model[0].weight.detach().clone()
+        s = lacis.create_schedule(model, target="eager")
+        s["0.weight"].sparsify(Twice()).set_format(lacis.Csr)
+        if is_calibrated:
+            s.calibrate([x])
+        s.build()
+        want = 2 * dense * (x != 0) if is_calibrated else dense * (dense > 0)
+        assert torch.equal(s["0.weight"].packed.to_dense(), want)
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(4, 3)), target="eager")
+    with pytest.raises(lacis.ScheduleError, match="Twice reads inputs"):
+        s["0.weight"].sparsify(Twice(), master="ste").set_format(lacis.Csr)
+        s.build()

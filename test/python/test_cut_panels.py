@@ -167,12 +167,13 @@ def test_epilogues(with_residual, monkeypatch):
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 @pytest.mark.parametrize("block, expression, target", mostly_long(CASES, CASES[0]))
 def test_ptx_assembles_clean(block, expression, target):
-    """Two launches, no C75xx and no spill."""
+    """Two launches behind those for few tokens, which complete the steps; no C75xx and no spill."""
     spec = cut_spec(expression, weight(block), target)
     options = {"ptxas": ptxas.find(), "check_ptxas": True, "stages": True}
     compiled = _core.compile(emit(spec), target, options)
     assert "lacis.store_acc" in compiled.stages["tiles"] and " onto " in compiled.stages["tiles"]
-    assert len(_core.artifact_info(compiled.artifact)["launches"]) == 2
+    info = _core.artifact_info(compiled.artifact)
+    assert len(info["launches"]) == 2 + sum(text.startswith("#lacis.upto<") for text in info["steps"])
 
 
 @pytest.mark.long

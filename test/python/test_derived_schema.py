@@ -54,7 +54,7 @@ def test_parameters_have_the_names_of_the_declarations():
     for name, declared in SCHEMA["functions"].items():
         taken = list(inspect.signature(functions.FUNCTIONS[name]).parameters.values())[1:]
         assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in taken)
-        taken = {each.name: each.default is each.empty for each in taken if each.name != "workers"}
+        taken = {each.name: each.default is each.empty for each in taken if each.name not in ("workers", "slots")}
         assert taken == declared
 
 

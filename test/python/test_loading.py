@@ -88,7 +88,9 @@ def test_wide_arrays_load_into_a_narrow_format():
     wide, narrow = (model(f"(i, j) -> (i : dense, j : compressed{crd})") for crd in ("", "<crd=i16>"))
     state = wide.state_dict()
     narrow.load_state_dict(state)
-    assert narrow[0].weight.crd1.dtype == torch.int16 and narrow[0].weight.to_dense().equal(wide[0].weight.to_dense())
+    assert narrow[0].weight.array("crd1").dtype == torch.int16 and narrow[0].weight.to_dense().equal(
+        wide[0].weight.to_dense()
+    )
     for wrong in (2**16 + 1, -(2**16) + 1):  # both are 1 in 16 bits
         broken = {**state, "0.weight.crd1": state["0.weight.crd1"].index_fill(0, torch.tensor([0]), wrong)}
         with pytest.raises(RuntimeError, match="'crd1' does not fit into torch.int16"):

@@ -48,17 +48,20 @@ def by_hand(file) -> str:
     return (pathlib.Path(__file__).parents[1] / "Tiles" / f"{file}.mlir").read_text()
 
 
+HAND = [
+    f"grad-{form}" for form in ("query64", "query128", "query64-skew", "query128-skew", "key-value64", "key-value128")
+]
 FAMILIES = {f"gathered {block}": (lambda block: few(block)[-1], block) for block in ("16", "32")}
 FAMILIES |= {f"residual {block}": (with_residual, block) for block in (128, 64)}
 FAMILIES |= {f"tf32 {slot} {n}": (in_tf32, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
-FAMILIES |= {f"by hand: {file}": (by_hand, file) for file in ("grad-query64", "grad-query128")}
+FAMILIES |= {f"by hand: {file}": (by_hand, file) for file in HAND}
 BY_WARPS = {f"{slot} {n}": (plain, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
 TURNS = [(name, target) for name in FAMILIES for target in ("cuda:sm_90a", "cuda:sm_80")]
 TURNS = [turn for turn in TURNS if not turn[0].startswith(("gathered", "by hand")) or turn[1] == "cuda:sm_90a"]
 TURNS += [(name, "cuda:sm_80") for name in BY_WARPS]
 BY_WARPGROUPS = ("tf32  128", "tf32  64")  # from shared memory, on sm_90a
 HERE = [("gathered 32", "cuda:sm_90a"), ("residual 128", "cuda:sm_90a"), ("tf32 values 64", "cuda:sm_90a")]
-HERE += [("by hand: grad-query64", "cuda:sm_90a")]
+HERE += [(f"by hand: {file}", "cuda:sm_90a") for file in ("grad-query64", "grad-key-value128")]
 
 
 @needs_tools

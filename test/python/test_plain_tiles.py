@@ -117,6 +117,39 @@ def test_gradient_of_the_values(case, target):
     assert not got[want == 0].any()
 
 
+ORDERS = ("ij,jk->ik", "ij,kj->ik", "ij,jk->ki", "ij,ik->jk", "ij,ki->jk", "ij,ik->kj")
+ORDERED = [(expression, *turn) for expression in ORDERS for turn in TURNS if turn[0] != "8"]
+
+
+@pytest.mark.parametrize("expression, case, target", mostly_long(ORDERED, ("ij,jk->ik", "16", "cuda:sm_90a")))
+def test_any_order_of_the_axes(expression, case, target):
+    """Of the dense operand and of the output, which may lie along the contraction or across it."""
+    packed = weight(case)
+    sizes = dict(zip("ijk", (*packed.shape, 128)))
+    x = torch.randn([sizes[letter] for letter in expression[3:5]]).to(packed.dtype)
+    kernel = tiled(expression, [packed, x], target)
+    for tokens in (320, 32):
+        sizes["k"] = tokens
+        x = torch.randn([sizes[letter] for letter in expression[3:5]]).to(packed.dtype)
+        check(kernel(packed, x), torch.einsum(expression, packed.to_dense().double(), x.double()))
+
+
+FACTORS = ("ij,ik,jk->ij", "ij,ki,jk->ij", "ij,ik,kj->ij")
+FACTORED = [(expression, *turn) for expression in FACTORS for turn in SAMPLED]
+
+
+@pytest.mark.parametrize("expression, case, target", mostly_long(FACTORED, ("ij,ik,jk->ij", "32", "cuda:sm_90a")))
+def test_any_order_of_sampled_factors(expression, case, target):
+    packed = weight(case, entries=0.3)
+    sizes = dict(zip("ijk", (*packed.shape, 136)))
+    _, *terms = expression.partition("->")[0].split(",")
+    factors = [torch.randn([sizes[letter] for letter in term]).to(packed.dtype) for term in terms]
+    got = tiled(expression, [packed.pattern, *factors], target)(packed.pattern, *factors).values
+    want = packed.pattern.gather(torch.einsum(",".join(terms) + "->ij", *(factor.double() for factor in factors)))
+    check(got, want)
+    assert not got[want == 0].any()
+
+
 @pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16"], "32"))
 def test_gathered_blocks(case):
     """The steps where few blocks are stored; several panels and shares, of any length, in each direction."""
@@ -132,6 +165,22 @@ def test_gathered_blocks(case):
     kernel = lacis.compile("ij,bi,bj->ij", *operands, steps=steps, target="cpu")
     assert "lacis.mma_gathered" in kernel.asm["tiles"]
     check(kernel(*operands).values, packed.pattern.gather(dy.double().T @ x.double()))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case, target", [turn for turn in TURNS if turn[0] in ("64", "16", "128")])
+def test_numbers_and_residuals_in_the_order_of_the_output(case, target):
+    packed = weight(case)
+    x, residual = (torch.randn(size, 96).to(packed.dtype) for size in packed.shape[::-1])
+    bias, scale = torch.randn(packed.shape[0]).to(packed.dtype), torch.tensor(2.5).to(packed.dtype)
+    adds = case != "16" or target == GPUS[0]  # tiles of 32 rows take no residual
+    after = Epilogue(bias=bias, activation="gelu", scale=scale, residual=residual if adds else None)
+    got = tiled("ij,jk->ik", [packed, x], target, epilogue=after)(packed, x)
+    exact = lacis.pack(packed.to_dense().double(), lacis.Dense)
+    wide = Epilogue(
+        bias=bias.double(), activation="gelu", scale=scale.double(), residual=residual.double() if adds else None
+    )
+    check(got, lacis.einsum("ij,jk->ik", exact, x.double(), epilogue=wide, target="eager"))
 
 
 EPILOGUES = [(case, target, adds) for case in ("64", "32", "16") for target in GPUS for adds in (False, True)]

@@ -116,6 +116,8 @@ def test_attach_says_what_it_needs():
     for state in ({}, {"count": 1}, {"count": -1, "policies": {}}, {"count": 1, "policies": {"other": {}}}):
         with pytest.raises(lacis.DataError, match="load_state_dict: "):
             updates.load_state_dict(state)
+    with pytest.warns(UserWarning, match="no optimizer that was given trains '0.weight', whose pattern changes"):
+        s.attach(torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1))
     again = s.attach(optimizer)
     with pytest.raises(lacis.ScheduleError, match=r"attach\(\) was called again"):
         updates.step()
@@ -123,6 +125,42 @@ def test_attach_says_what_it_needs():
         s.restore()
     with warnings.catch_warnings(action="error"), pytest.raises(lacis.ScheduleError, match="restored"):
         again.step()
+
+
+@pytest.mark.parametrize("said", [None, (torch.arange(3),), torch.arange(2), "ab"], ids=str)
+def test_what_a_policy_answers_is_two_tensors(said):
+    """Else the update is refused by the weight's name, and nothing has changed."""
+
+    class Says(lacis.Policy):
+        def mask(self, tensor):
+            return lacis.Magnitude(0.5).mask(tensor)
+
+        def change(self, view):
+            return said
+
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(8, 4)), target="eager")
+    s["0.weight"].sparsify(Says(range(1, 9))).set_format(lacis.Csr)
+    updates = s.attach(torch.optim.SGD(s.build().parameters(), lr=0.1))
+    before = s["0.weight"].packed.pattern.to_mask()
+    with pytest.raises(lacis.DataError, match=r"'0.weight': Says: change\(\) must answer two int64 tensors"):
+        updates.step()
+    assert updates.count == 0 and torch.equal(s["0.weight"].packed.pattern.to_mask(), before)
+
+
+def test_states_of_updates_hold_tensors():
+    """What is none is refused before anything is loaded."""
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(8, 4)), target="eager")
+    s["0.weight"].sparsify(lacis.Movement(lacis.Ramp(0.0, 0.5, range(2, 9)))).set_format(lacis.Csr)
+    updates = s.attach(torch.optim.SGD(s.build().parameters(), lr=0.1))
+    good = updates.state_dict()
+    for given in (None, "scores", {"scores": "x"}, {"scores": torch.ones(32, device="meta")}):
+        with pytest.raises(lacis.DataError, match="load_state_dict: .*'0.weight'"):
+            updates.load_state_dict({"count": 3, "policies": {"0.weight": given}})
+    with pytest.raises(lacis.DataError, match="a state has 'count' and 'policies'"):
+        updates.load_state_dict({**good, "count": True})
+    assert updates.count == 0
+    updates.load_state_dict({**good, "count": 3})
+    assert updates.count == 3
 
 
 @pytest.mark.parametrize(

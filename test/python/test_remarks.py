@@ -13,6 +13,9 @@ from strategies import mostly_long
 
 import lacis
 from lacis import steps
+from lacis.capture import capture_einsum
+from lacis.emit import emit
+from lacis.errors import format_location
 from lacis.runtime.report import Report, Row
 
 
@@ -42,8 +45,8 @@ REMARKS = {
         "the size of 'k' is no multiple of 8, and rows are copied in chunks of 16 bytes",
     ),
     "order": (
-        dict(format=lacis.Bsr(64, 64), expression="ij,jk->ik"),
-        "it is no product of matrices 'mk,nk->nm', whose first has a format",
+        dict(format=lacis.Bsr(64, 64), expression="ij,hjk->hik"),
+        "it is no product of two matrices, of which one has a format",
     ),
     "twice": (
         dict(format=MULTISET),
@@ -54,19 +57,18 @@ REMARKS = {
         dict(format=lacis.decompose(ell=lacis.Ell(1), rest=lacis.Coo)),
         "no part of the sum has stored blocks that fill a tile",
     ),
-    "steps": (dict(format=lacis.Bsr(64, 64), steps=[steps.Split("b", 4)]), "steps were given that shape the nest"),
     "strict": (
         dict(format=lacis.Bsr(64, 64), strict=True),
         "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread",
     ),
     "sampled": (
         dict(format=lacis.Csr, expression="nk,bn,bk->nk"),
-        "it is no product of dense matrices 'km,kn->mn', sampled where blocks are stored",
+        "it is no product of two dense matrices, sampled where blocks are stored",
     ),
 }
 
 
-@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types", "order", "steps", "strict", "sampled"))
+@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types", "order", "strict", "sampled"))
 def test_a_product_on_plain_loops_says_why(case):
     arguments, why = REMARKS[case]
     kernel = compiled(**arguments)
@@ -74,13 +76,58 @@ def test_a_product_on_plain_loops_says_why(case):
     assert not any(step.mnemonic == "tensorize" for step in kernel.steps)
 
 
+def test_a_step_that_contradicts_a_rule_is_named_with_its_line():
+    """Each rule says why, and the steps stay the user's own."""
+    given = steps.Split("b", 4)
+    kernel = compiled(lacis.Bsr(64, 64), steps=[given])
+    where = f'split("b", 4) at {format_location(given.location)}'
+    assert kernel.remarks == (
+        f"tensorize: {where}: tiles have a multiple of 16 columns, up to 256",
+        f'cuda cores: {where}: the rule takes split("b", 128)',
+    )
+    assert kernel.steps[0] == given and not any(step.mnemonic == "tensorize" for step in kernel.steps)
+
+
+def left_by(text, *flags):
+    """The text with its steps applied, and what is said of them."""
+    done = subprocess.run([lacis_tools.find("lacis-opt"), "-", *flags], input=text, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def test_rules_that_more_room_or_another_unit_contradicts_say_so():
+    """Where the steps alone are no schedule the error says which rules they have dropped."""
+    with pytest.raises(lacis.CompileError, match="bind: a CPU has no 'block.y'; use parallel"):
+        pattern, dense = (
+            lacis.pack(torch.ones(10, 24), lacis.BlockedEll(2, 4)).pattern,
+            (torch.ones(10, 5), torch.ones(24, 5)),
+        )
+        lacis.compile("ij,ib,jb->ij", pattern, *dense, steps=[steps.Bind("j1", "block.y")])
+    own = [steps.Split("j1", 2), steps.Vectorize("j11", 2)]
+    kernel = lacis.compile("ij,ib,jb->ij", pattern, torch.ones(10, 4), torch.ones(24, 4), steps=own)
+    assert kernel.remarks == ("cpu: loop 'b1' would add up a vector within a vector",)
+    w, x = lacis.pack(torch.ones(128, 128).bfloat16(), lacis.Bsr(16, 16)), torch.ones(128, 128).bfloat16()
+    kernel = lacis.compile("nk,bk->bn", w, x, target="cuda:sm_90a")
+    roomy = [
+        dataclasses.replace(step, capacity=99) if step.mnemonic == "regroup" else step
+        for step in kernel.steps
+        if "upto" not in str(step)
+    ]
+    spec = capture_einsum("nk,bk->bn", [w, x], None, tuple(roomy))[0]
+    assert "a stage has at most 24 tiles" in left_by(emit(spec), "-lacis-to-loops=target=cuda arch=sm_90a")
+
+
 def test_an_epilogue_that_no_tile_has_is_named():
     w, x = lacis.pack(torch.ones(128, 128, dtype=torch.bfloat16), lacis.Bsr(16, 16)), torch.ones(128, 128).bfloat16()
     on = dict(target="cuda:sm_80")
     kernel = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(residual=x), **on)
     assert kernel.remarks == ("tensorize: a residual needs tiles of 64 rows of a half type",)
-    scaled = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(scale=torch.tensor(2.0).bfloat16()), **on)
-    assert scaled.remarks == ("tensorize: what follows the sum reads more than vectors along 'n' and one residual",)
+    wide = lacis.pack(torch.ones(128, 128, dtype=torch.bfloat16), lacis.Bsr(64, 64))
+    kernel = lacis.compile("nk,bk->bn", wide, x, epilogue=lacis.Epilogue(bias=x[0], bias_axis="b"), **on)
+    assert kernel.remarks == (
+        "tensorize: what follows the sum reads more than vectors along 'n', numbers, and one residual",
+    )
+    kernel = lacis.compile("nk,kb->bn", wide, x, epilogue=lacis.Epilogue(residual=x), **on)
+    assert kernel.remarks == ("tensorize: a residual lies as the dense operand, with 'b' first or last in both",)
 
 
 def test_a_product_on_tiles_and_one_on_a_cpu_have_nothing_to_say():

@@ -7,14 +7,19 @@ from strategies import mostly_long
 
 import lacis
 from lacis import steps
-from lacis.formats import decompose, nnz
+from lacis.formats import decompose, digit, nnz
 
 LENGTHS = (0, 60, 1, 0, 40, 3, 2, 0, 61, 0, 7, 30, 1, 1, 1, 1, 9, 0, 0, 40, 25, 2, 5)
 FORMATS = {
     "short and long": decompose(short=(lacis.Csr, nnz("i") < 8), long=lacis.Dcsr),
     "buckets": lacis.Hyb(1, 3),
     "located and listed": decompose(few=(lacis.Ell(2), nnz("i") < 3), some=(lacis.Csr, nnz("i") < 20), many=lacis.Coo),
+    "strips": lacis.Hyb(2, 3),
+    "uneven strips": decompose(
+        few=(lacis.Dcsr, (digit("j") < 50) & (nnz("i") < 3)), left=(lacis.Csr, digit("j") < 50), rest=lacis.Coo
+    ),
 }
+STRIPS = ("strips", "uneven strips")
 
 
 def rows(lengths=LENGTHS, columns=64):
@@ -30,17 +35,20 @@ def agree(found, expression, w, x):
     torch.testing.assert_close(found.double(), want, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", mostly_long(FORMATS, "short and long", "buckets"))
+@pytest.mark.parametrize("name", mostly_long(FORMATS, "short and long", "buckets", "strips"))
 @pytest.mark.parametrize("expression", mostly_long(["ij,jk->ik", "ij,j->i"], "ij,jk->ik"))
 def test_numbers(name, expression):
     w = rows()
     packed = lacis.pack(w, FORMATS[name])
     kernel = lacis.compile(expression, packed, torch.randn(64, 1) if "k" in expression else torch.randn(64))
     own = next(step for step in kernel.steps if isinstance(step, steps.Own))
-    assert (own.form, own.why) == ("classes", "the rules leave each row to one part")
+    why = (
+        "the rules leave each row of a strip to one part" if name in STRIPS else "the rules leave each row to one part"
+    )
+    assert (own.form, own.why) == ("classes", why)
     apart = next(step for step in kernel.steps if isinstance(step, steps.Apart))
-    parts = list(FORMATS[name].parts)
-    assert len((apart.part, *apart.others)) == len(parts) - 1
+    groups = packed.format.row_groups(0)  # all but one of a group join that one
+    assert len((apart.part, *apart.others)) == len(packed.format.parts) - len(groups)
     for features in (1, 4, 19, 33) if "k" in expression else (1,):
         x = torch.randn(64, features) if "k" in expression else torch.randn(64)
         agree(kernel(packed, x), expression, w, x)
@@ -73,6 +81,52 @@ def test_an_epilogue_is_said_once_and_rows_of_no_part_have_it():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("name", STRIPS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_strips_add_up_before_what_follows_the_sum(name, dtype):
+    """Of a half type the sum of the strips is kept in float32: it is rounded once."""
+    w, x, bias = rows().to(dtype), torch.randn(64, 9).to(dtype), torch.randn(2 * len(LENGTHS)).to(dtype)
+    packed = lacis.pack(w, FORMATS[name])
+    want = w.double() @ x.double()
+    tolerance = {"rtol": 1e-2 if dtype == torch.bfloat16 else 1e-4, "atol": 1e-2 if dtype == torch.bfloat16 else 1e-4}
+    torch.testing.assert_close(lacis.einsum("ij,jk->ik", packed, x).double(), want, **tolerance)
+    y = lacis.einsum("ij,jk->ik", packed, x, epilogue=lacis.Epilogue(bias=bias, activation="relu"))
+    torch.testing.assert_close(y.double(), (want + bias.double()[:, None]).relu(), **tolerance)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", STRIPS)
+def test_strips_under_another_sum(name):
+    """A strip begins with what adds nothing to a maximum, and so do rows without entries."""
+    w, x = rows(), torch.randn(64)
+    y = lacis.einsum("ij,j->i", lacis.pack(w, FORMATS[name]), x, semiring="max_plus")
+    assert torch.equal(y, torch.where(w != 0, w + x, -torch.inf).amax(1))
+
+
+def test_each_strip_is_a_launch_on_a_gpu():
+    """And one that adds up the parts of its long rows, before the next strip begins."""
+    packed, x = lacis.pack(rows(), FORMATS["strips"]), torch.randn(64, 32)
+    kernel = lacis.compile("ij,jk->ik", packed, x, target="cuda:sm_90a")
+    assert kernel.asm["ptx"].count(".entry") == 4 and "atom" not in kernel.asm["ptx"]
+    for part in ("s0_long.i_s0_long.j", "i_s1_long.j"):
+        assert steps.SplitNnz(part, 256) in kernel.steps
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", STRIPS)
+def test_gradients_of_strips(name):
+    w, x = rows((0, 3, 9, 1), 12).double(), torch.randn(12, 5, dtype=torch.float64, requires_grad=True)
+    packed = lacis.pack(w, FORMATS[name])
+    values = {part: value.detach().requires_grad_() for part, value in packed.values.items()}
+    torch.autograd.gradcheck(lambda x: lacis.einsum("ij,jk->ik", packed, x), [x])
+    y = lacis.einsum("ij,jk->ik", packed.with_values(values), x.detach())
+    y.sum().backward()
+    dense = lacis.PackedTensor(packed.pattern, {part: value.grad for part, value in values.items()}).to_dense()
+    want = x.detach().sum(1).expand(w.shape) * (w != 0)
+    torch.testing.assert_close(dense, want)
+
+
+@pytest.mark.long
 def test_gradients():
     w, x = rows((0, 3, 9, 1), 12).double(), torch.randn(12, 5, dtype=torch.float64, requires_grad=True)
     packed = lacis.pack(w, FORMATS["short and long"])
@@ -96,6 +150,18 @@ def test_a_row_of_two_parts_is_refused():
     storage["long.crd0"][0] = 2
     with pytest.raises(lacis.DataError, match="'long' and 'short' both have i = 2, which the rules leave to one part"):
         lacis.PackedTensor.from_storage(FORMATS["short and long"], packed.shape, storage)
+
+
+def test_a_row_of_two_parts_of_a_strip_is_refused():
+    w = torch.zeros(9, 64)
+    w[7, [3, 40]] = w[5, 50:52] = torch.ones(2)
+    packed = lacis.pack(w, FORMATS["strips"])
+    storage = {name: tensor.clone() for name, tensor in packed.storage.items()}
+    storage |= {f"{part}.values": values for part, values in packed.values.items()}
+    lacis.PackedTensor.from_storage(packed.format, packed.shape, storage)  # row 7 lies in two strips
+    storage["s1_b1.crd0"][0] = 7
+    with pytest.raises(lacis.DataError, match="'s1_b1' and 's1_b0' both have i = 7"):
+        lacis.PackedTensor.from_storage(packed.format, packed.shape, storage)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 import torch
 from lacis import Csr, Dcsr, Ell, decompose, digit, nnz
 from lacis.formats import Format
+from lacis.formats.companion import companion
 from strategies import mostly_long, sparse
 
 SPLIT = decompose(short=(Csr, nnz("i") < 5), wide=(Ell, digit("j") // 4 % 2 == 1), rest=lacis.Csc)
@@ -57,6 +58,21 @@ def test_rows_that_stay_whole():
     assert not SPLIT.keeps_whole([0]) and SPLIT.keeps_whole([0, 1])
     assert not decompose(ell=Ell(2), rest=lacis.Coo).keeps_whole([0, 1])
     assert lacis.Hyb(1, 3).keeps_whole([0]) and not lacis.Hyb(2, 3, columns=8).keeps_whole([0])
+
+
+def test_groups_of_parts_that_share_no_row():
+    strips = [["s0_b0", "s0_b1", "s0_long"], ["s1_b0", "s1_b1", "s1_long"]]
+    assert lacis.Hyb(2, 1, columns=8).row_groups(0) == strips
+    assert lacis.Hyb(2, 1, columns=8).row_groups(1) == [] and by_rule(nnz("i", "j") < 3).row_groups(0) == []
+    left = digit("j") < 4
+    assert (
+        by_rule(left & (nnz("i") < 3)).row_groups(0) == by_rule((nnz("i") < 3) & left).row_groups(0) == [["a"], ["b"]]
+    )
+    assert by_rule(nnz("i") < 3).row_groups(0) == [["a", "b"]] and by_rule(nnz("j") < 3).row_groups(0) == []
+
+
+def by_rule(rule):
+    return decompose(a=(Csr, rule), b=Dcsr)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +173,7 @@ def test_rows_of_a_padded_list_are_of_one_part():
 class Narrow(Format):
     def __init__(self, pos=None, crd="i16", dense=False):
         with lacis.iter(dim=2) as (I, J):
-            self.indices = [I.widths(crd="i8") if dense else I, J.widths(pos, crd).compress()]
+            self.indices = [I.widths(pos="i8") if dense else I, J.widths(pos, crd).compress()]
 
 
 def test_widths_are_a_verb():
@@ -170,10 +186,22 @@ def test_widths_are_a_verb():
     assert "crd=i16" in str(lacis.Csb(129)) and "crd" not in str(lacis.Csb(2**16))
     with pytest.raises(lacis.FormatError, match="'crd' must be an integer type.*not 16"):
         Narrow(crd=16)
-    with pytest.raises(lacis.FormatError, match="'dense' has no array 'crd'"):
+    with pytest.raises(lacis.FormatError, match="'dense' has no array 'pos'"):
         Narrow(dense=True).levels
     with pytest.raises(lacis.FormatError, match="'crd1' does not fit into i8"):
         lacis.pack(torch.ones(2, 200), Narrow(crd="i8"))
+
+
+def test_widths_of_a_dense_axis_are_those_of_its_companions():
+    with lacis.iter(dim=2) as (I, J):
+        format = Format.of([I.widths(crd="i8").level(), J.widths(crd="i16").compress().level()])
+    assert format == Format.parse("(i, j) -> (i : dense<crd=i8>, j : compressed<crd=i16>)")
+    by_columns = companion(format, [1])
+    arrays = lacis.pack(sparse(128, 9), format).derived(by_columns.text)
+    assert by_columns.levels[1].coordinate.crd == "i8" and arrays["crd1"].dtype == torch.int8
+    assert arrays["crd1"].max() == 127
+    with pytest.raises(lacis.FormatError, match="'i : dense<crd=i8>' has 129 coordinates, which do not fit into i8"):
+        lacis.pack(sparse(129, 9), format)
 
 
 NAMED = [lacis.GroupCoo(4), lacis.SrBcrs(8), lacis.Csb(16), Narrow(), lacis.Hyb(1, 2), SPLIT]

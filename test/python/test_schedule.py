@@ -211,3 +211,15 @@ def test_where_refuses_what_is_no_share_and_what_nobody_knows(s):
     meta = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(2, 2, device="meta")))
     with pytest.raises(lacis.ScheduleError, match="'0.weight' is on the meta device"):
         meta.match(".*weight").where(0.5)
+
+
+def test_where_nothing_has_so_many_zeros_a_build_leaves_the_model():
+    """As TVM converts none then; a schedule that nobody said anything of is refused still."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4))
+    s = lacis.create_schedule(model, target="eager")
+    with pytest.warns(UserWarning, match="in no parameter of the group at least 80%"):
+        s.match(r".*weight").where(zeros=0.8).set_format(lacis.Csr)
+    assert s.build() is model and type(model[0]) is torch.nn.Linear
+    s.restore()
+    with pytest.raises(lacis.ScheduleError, match="nothing is scheduled"):
+        lacis.create_schedule(model).build()

@@ -50,16 +50,6 @@ def test_a_weight_is_trained_beside_three_arrays_of_its_entries():
 
 
 @pytest.mark.long
-def test_narrow_coordinates_are_shared_too():
-    """In two bytes each; rows, and rows and links in the order of columns, have four."""
-    model, dense = trained(format=lacis.Format.parse("(i, j) -> (i : dense, j : compressed<crd=i16>)"))
-    weight, entries = model[0].weight, model[0].weight.packed().nnz
-    kept = {name: tensor.dtype for name, tensor in weight.named_buffers() if tensor.numel() == entries}
-    assert len(kept) == 4 and kept["crd1"] == torch.int16 and weight.derived_bytes == 3 * 4 * entries + 4 * (48 + 1 + 2)
-    backward(model, dense)
-
-
-@pytest.mark.long
 def test_shared_arrays_follow_the_weight():
     model, dense = trained()
     weight = model[0].weight

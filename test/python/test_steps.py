@@ -123,7 +123,7 @@ def test_partial_schedules_are_completed(case):
     given = PARTIAL[case]
     cpu, cuda = both_targets("ij,bj->bi", packed, x, steps=given)
     found = parse(f"[{', '.join(cpu.info['steps'])}]")
-    assert found[: len(given)] == tuple(given), "the user's steps come first"
+    assert [step for step in found if step in given] == list(given), "the user's steps stand as they are"
     assert any(step.mnemonic == "parallel" for step in found)
     assert any(step.mnemonic == "bind" and step.unit != "block.x" for step in map(parse, cuda.info["steps"]))
     kernel = lacis.compile("ij,bj->bi", packed, x, steps=given)

@@ -18,12 +18,13 @@ def test_statistics_are_those_of_autograd():
     """The oracle itself, on a full pattern, beside torch's derivative of its own attention."""
     torch.manual_seed(0)
     q, k, v, dy = (torch.randn(2, 64, backward.HEAD, dtype=torch.float64) for _ in range(4))
-    q.requires_grad_()
-    y = torch.nn.functional.scaled_dot_product_attention(q, k, v)
-    lse, delta, gradient = backward.statistics(q.detach(), k, v, dy, torch.ones(2, 2, dtype=torch.bool), 32)
-    torch.testing.assert_close(gradient, torch.autograd.grad(y, q, dy)[0])
-    torch.testing.assert_close(delta, (dy * y).sum(2).detach().float())
-    torch.testing.assert_close(lse, (q @ k.mT / backward.HEAD**0.5).logsumexp(2).detach().float())
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+    y = torch.nn.functional.scaled_dot_product_attention(*inputs)
+    full = torch.ones(2, 2, dtype=torch.bool)
+    x, dq, others = backward.statistics(*(each.detach() for each in inputs), dy, full, 32)
+    torch.testing.assert_close((dq, *others), torch.autograd.grad(y, inputs, dy))
+    torch.testing.assert_close(x.delta, (dy * y).sum(2).detach().float())
+    torch.testing.assert_close(x.lse, (q @ k.mT / backward.HEAD**0.5).logsumexp(2).detach().float())
 
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")

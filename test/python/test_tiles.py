@@ -196,6 +196,6 @@ def test_arrays_that_a_kernel_asks_for(layout, density, monkeypatch):
     lists = {
         d.name: t
         for d, t in zip(layer.kernel.derived, layer.storage[len(layer.kernel.storage) :])
-        if "(n, " in d.format
+        if d.step.function.endswith("schedule")
     }
     assert len(lists["pos1"]) == 6 and lists["pos1"][-1] <= len(lists["crd1"]) == len(lists["crd2"])

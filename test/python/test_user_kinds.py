@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from lacis.errors import DataError, FormatError
 from lacis.formats import Format
 from lacis.formats.own import KINDS
+from lacis.formats.own.traced import trace
 from lacis.packing import PackedTensor, pack
 from strategies import mostly_long, sparse, tensors
 from user_kinds import MyCsr, MyDelta, MyHash, MyMorton, MyRuns, MyWindow
@@ -152,3 +153,33 @@ def test_the_text_is_part_of_the_key():
     kernel = lacis.compile("ij,bj->bi", pack(torch.eye(8, 40), TEXTS["runs"]), torch.ones(64, 40), target="cpu")
     assert "lacis.kind @my_runs" in kernel.text and "lacis.kind @my_runs" in kernel.asm["loops"]
     assert not re.search(r"lacis\.(kind|field|answer)", kernel.asm["buffers"])
+
+
+ENDS = {
+    "up to the size": (lambda n, size: n + 32 < size, lambda n: n + 32),
+    "and another test": (lambda n, size: (n != 7) & (size > n), lambda n: n + 1),
+    "up to a constant": (lambda n, size: n < 100, lambda n: 2 + n),
+}
+COUNTED = {
+    "down": (lambda n, size: n > 0, lambda n: n - 1),
+    "no step": (lambda n, size: n < size, lambda n: n + 0),
+    "a step that is not known": (lambda n, size: n < size, lambda n: n + n),
+    "equality": (lambda n, size: n != size, lambda n: n + 1),
+    "one of two tests": (lambda n, size: (n < size) | (n != 7), lambda n: n + 1),
+}
+
+
+@pytest.mark.parametrize("name", [*ENDS, *COUNTED])
+def test_rounds_are_counted_where_nothing_shows_that_they_end(name):
+    condition, body = (ENDS | COUNTED)[name]
+    method = lambda code, n: lacis.whilei(lambda n: condition(n, code.level_size()), body, n)
+    lines, taken, _ = trace("it", 1, method)
+    carried = next(line for line in lines if "scf.while" in line).count(" = ") - 1
+    assert carried == 1 + (name in COUNTED)
+    assert len(taken) == 1 and ("arith.constant 64" in " ".join(lines)) == (name in COUNTED)
+
+
+def test_a_limit_that_an_array_says_is_none():
+    """It may be any number: up to it there may be billions of rounds."""
+    method = lambda code, n: lacis.whilei(lambda n: n < code.field("crd", 0), lambda n: n + 1, n)
+    assert "arith.constant 64" in " ".join(trace("it", 1, method)[0])

@@ -59,7 +59,8 @@ def kinds(draw, digits) -> str:
     """A kind for a level of these digits, now and then with arguments."""
     bound = math.prod(digit.mod for digit in digits)
     pair = draw(st.sampled_from(kinds_over(bound)))
-    names = {field.name for cls in classes_of(pair) for field in dataclasses.fields(cls)} & ARGUMENTS.keys()
+    stores = [cls for cls in classes_of(pair) if cls.name != "implicit"]  # whose 'crd' companions alone have
+    names = {field.name for cls in stores for field in dataclasses.fields(cls)} & ARGUMENTS.keys()
     given = [f"{name}={draw(st.sampled_from(ARGUMENTS[name]))}" for name in sorted(names) if _rarely(draw)]
     room = math.prod(digit.mod or -(-MOST[digit.axis] // digit.div) for digit in digits)
     pair = pair.replace("room", str(room))

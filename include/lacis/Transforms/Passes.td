@@ -34,6 +34,8 @@ def LacisLowerSums : LacisPass<"lacis-lower-sums"> {
 
 def LacisChooseWalks : LacisPass<"lacis-choose-walks"> {
   let summary = "Chooses how the levels of an operand own the elements of the output, or walks its companion index.";
+  let options = [Option<"rows", "rows", "bool", "false",
+                        "a product sampled on rows of narrow coordinates goes row by row, not entry by entry">];
 }
 
 def LacisLinalgToLoops : LacisPass<"lacis-linalg-to-loops"> {

@@ -62,6 +62,8 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
   TensorSource source = sourceOf(tensor, workspaces);
   Builder b(tensor.getContext());
   auto format = dyn_cast_or_null<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+  if (!format && cast<RankedTensorType>(tensor.getType()).getRank() == 1) // one row
+    return {arguments.pointer(source), b.getArrayAttr({arguments.constantSize(1), arguments.sizeOfDim(source, 0)}), 0};
   if (!format)
     return {arguments.pointer(source), b.getArrayAttr({arguments.sizeOfDim(source, 0), arguments.sizeOfDim(source, 1)}),
             0};
@@ -89,8 +91,10 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
   return {arguments.pointer(source), b.getArrayAttr({all, columns}), rows};
 }
 
-/// Position, row and column of a stored block become row and column; a matrix is one block.
+/// Position, row and column of a stored block become row and column; a matrix is one block, and a vector one row.
 static SmallVector<Value> flattened(OpBuilder &b, Location loc, SmallVector<Value> indices, int64_t blockRows) {
+  if (indices.size() == 1)
+    return {arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), 0)), indices[0]};
   if (!blockRows)
     return SmallVector<Value>(ArrayRef(indices).take_back(2));
   Value rows = arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), blockRows));

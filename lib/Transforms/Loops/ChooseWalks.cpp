@@ -7,7 +7,8 @@
 /// a step asks for another one, or for an order, that keeps this promise: no two units race, and the order of the sum is
 /// fixed. What was chosen is recorded among the steps.
 /// A sampled output has one owner for each of its entries, and so has a dense one with every letter of the operand:
-/// the pattern is walked entry by entry.
+/// the pattern is walked entry by entry, or a sampled one row by row.
+#include "Chain.h"
 #include "Expression.h"
 #include "OwnerForm.h"
 #include "RequestedWalk.h"
@@ -152,8 +153,9 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
   FormatAttr format = formatOf(operand.get());
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   bool isClass = asked.form.empty() && !asked && objectionToClasses(operand, axes).empty();
-  if (isClass && keepsRowsTogether(generic, operand, axes[0]))
-    return OwnerForm{kClasses, "the rules leave each row to one part"};
+  std::string reason = isClass ? reasonForClasses(operand, axes[0]) : "";
+  if (!reason.empty() && keepsRowsTogether(generic, operand, axes[0]))
+    return OwnerForm{kClasses, reason};
   if (asked.form.empty()) {
     bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
     return bestForm(format, axes,
@@ -259,17 +261,55 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   return success();
 }
 
-LogicalResult chooseSampledWalk(ZerosOp zeros) {
+/// Rows of entries in order, with coordinates in so few bits that an array of the rows of entries would be much beside
+/// them.
+bool hasNarrowRows(FormatAttr format) {
+  auto isNarrow = [](LevelAttr level) {
+    IntegerType listed = level.getCoordinate().getListedType();
+    return listed && listed.getWidth() < 32;
+  };
+  return format.getLevels().front().getExtent().coversDomain() && listsInOrder(format) &&
+         llvm::all_of(format.getLevels(), isNarrow);
+}
+
+LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
   FormatAttr format = formatOf(zeros.getSource());
   if (!format)
     return zeros.emitError("a sum of formats is sampled part by part");
   if (failed(requireCode(format, zeros.getLoc())))
     return failure();
+  if (byRows && hasNarrowRows(format))
+    return success();
   OpBuilder b(zeros);
   FailureOr<Value> entries = walkEntries(b, zeros.getLoc(), zeros.getSource());
   if (succeeded(entries))
     zeros.setOperand(*entries);
   return entries;
+}
+
+/// A statement of a chain adds up what others made on a pattern: in its own order where that owns the elements, else by
+/// the companion index.
+LogicalResult chooseMadeWalk(linalg::GenericOp generic, OpOperand &operand) {
+  SmallVector<BlockArgument> patterns;
+  for (OpOperand *other : generic.getDpsInputOperands())
+    if (auto maker = formatOf(other->get()) ? makerOf(other->get()) : linalg::GenericOp()) {
+      ZerosOp zeros = zerosOf(maker.getOutputs()[0]);
+      if (!zeros)
+        return maker.emitError("an output with a format begins as 'lacis.zeros' of its pattern");
+      patterns.push_back(argumentOf(zeros.getSource()));
+    }
+  if (ZerosOp own = zerosOf(generic.getOutputs()[0]))
+    patterns.push_back(argumentOf(own.getSource()));
+  if (!llvm::all_equal(patterns))
+    return generic.emitError("operand ") << operand.getOperandNumber()
+                                         << " is made on another pattern; the statements of a chain share one";
+  FormatAttr format = formatOf(operand.get());
+  if (formatOf(generic.getResult(0)))
+    return success(); // at an entry of the same pattern
+  SmallVector<unsigned> axes = outputAxes(generic, operand);
+  if (failed(requireCode(format, generic.getLoc())))
+    return failure();
+  return isLocated(format, axes) ? success() : walkCompanion(generic, operand, RequestedWalk{}, axes);
 }
 
 /// What the generic's encoded operands are walked by; two walk together only on one pattern.
@@ -286,17 +326,25 @@ LogicalResult chooseWalks(linalg::GenericOp generic) {
                                            << " has a pattern of its own; operands with formats share one pattern";
     walked = operand;
   }
+  OpOperand *made = madeOperand(generic);
+  if (made && walked)
+    return generic.emitError("operand ") << walked->getOperandNumber()
+                                         << " is walked beside what a statement made; a chain walks one pattern";
+  if (made)
+    return chooseMadeWalk(generic, *made);
   return walked ? chooseWalk(generic, *walked) : success();
 }
 
 struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
+  using LacisChooseWalksBase::LacisChooseWalksBase;
+
   void runOnOperation() override {
     SmallVector<ZerosOp> outputs(getOperation().getBody().getOps<ZerosOp>());
     for (linalg::GenericOp generic : getOperation().getBody().getOps<linalg::GenericOp>())
       if (failed(chooseWalks(generic)))
         return signalPassFailure();
     for (ZerosOp zeros : outputs)
-      if (failed(chooseSampledWalk(zeros)))
+      if (failed(chooseSampledWalk(zeros, rows)))
         return signalPassFailure();
   }
 };

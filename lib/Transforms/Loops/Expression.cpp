@@ -3,6 +3,8 @@
 /// Evaluates elements of an expression inside a nest.
 #include "Expression.h"
 
+#include "Chain.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -60,6 +62,12 @@ Value lacis::copyOf(OpBuilder &b, Location loc, Value tensor, ArrayRef<Value> co
   return copy;
 }
 
+SmallVector<Value> lacis::slotAt(OpBuilder &b, Location loc, Value pattern, Value position,
+                                 ArrayRef<Value> coordinates) {
+  Value copy = copyOf(b, loc, pattern, coordinates);
+  return {copy ? copy : arith::ConstantIndexOp::create(b, loc, 0).getResult(), position};
+}
+
 /// What the names of loops begin with in a product with a part of a sum.
 static std::string prefixIn(linalg::GenericOp generic) {
   std::string found;
@@ -72,6 +80,7 @@ static Type elementOf(Value tensor) { return cast<RankedTensorType>(tensor.getTy
 
 void Expression::setSample(Value pattern, Value position) {
   sampled = argumentOf(pattern);
+  samplePattern = pattern;
   samplePosition = position;
 }
 
@@ -84,6 +93,14 @@ void Expression::setListed(Value tensor, unsigned level, Value position) {
 FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value> coordinates) {
   if (Value known = summed.lookup(tensor))
     return known;
+  if (auto maker = makerOf(tensor))
+    tensor = maker.getResult(0);
+  if (Value place = kept ? kept->lookup(tensor) : Value()) {
+    SmallVector<Value> where(coordinates);
+    if (formatOf(tensor))
+      where = slotAt(b, tensor.getLoc(), samplePattern, samplePosition, coordinates);
+    return ReadOp::create(b, tensor.getLoc(), elementOf(tensor), place, where, Value(), IntegerAttr()).getResult();
+  }
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
     return fill.getInputs()[0];
   if (auto zeros = tensor.getDefiningOp<ZerosOp>())
@@ -135,6 +152,17 @@ FailureOr<Value> Expression::update(OpBuilder &b, OpOperand &operand, Value posi
   return addEntry(b, operand, position, *letters, stored, carried);
 }
 
+FailureOr<Value> Expression::add(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Letter> known, Value carried) {
+  FailureOr<SmallVector<Letter>> letters = lettersOf(generic);
+  if (failed(letters))
+    return failure();
+  for (Letter &letter : *letters)
+    for (const Letter &other : known)
+      if (other.name == letter.name)
+        letter = other;
+  return body(b, generic, *letters, Stored(), carried);
+}
+
 /// The value of one element of the generic's result.
 FailureOr<Value> Expression::evaluate(OpBuilder &b, linalg::GenericOp generic, ArrayRef<Value> coordinates) {
   AffineMap out = generic.getIndexingMapsArray().back();
@@ -164,6 +192,8 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
     if (formatOf(operand->get()) && argumentOf(operand->get()) && !stored.contains(operand->getOperandNumber()))
       return empty || (only && only != operand->get()) ? FailureOr<Value>(carried)
                                                        : walk(b, *operand, letters, stored, carried);
+  if (OpOperand *made = madeOperand(generic); made && !sampled)
+    return walkMade(b, *made, letters, stored, carried);
   for (Letter &letter : letters) {
     if (letter.coordinate)
       continue;
@@ -194,15 +224,21 @@ FailureOr<Value> Expression::addEntry(OpBuilder &b, OpOperand &operand, Value po
   return arith::SelectOp::create(b, loc, entry, *next, carried).getResult();
 }
 
+/// The letters of an operand's axes.
+static SmallVector<Letter *> axesOf(OpOperand &operand, MutableArrayRef<Letter> letters) {
+  AffineMap map = cast<linalg::GenericOp>(operand.getOwner()).getMatchingIndexingMap(&operand);
+  SmallVector<Letter *> axes;
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    axes.push_back(&letters[map.getDimPosition(axis)]);
+  return axes;
+}
+
 /// The loops over the entries of one operand.
 FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArrayRef<Letter> letters, Stored &stored,
                                   Value carried) {
   auto generic = cast<linalg::GenericOp>(operand.getOwner());
   Value tensor = operand.get();
-  SmallVector<Letter *> axes;
-  AffineMap map = generic.getMatchingIndexingMap(&operand);
-  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
-    axes.push_back(&letters[map.getDimPosition(axis)]);
+  SmallVector<Letter *> axes = axesOf(operand, letters);
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange values) -> LevelWalk::Values {
     FailureOr<Value> next = addEntry(b, operand, position, letters, stored, values[0]);
@@ -217,6 +253,30 @@ FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArray
                                  ? levels.emitBelow(b, listedLevel, listedPosition, carried, atEntry)
                                  : levels.emit(b, carried, atEntry);
   stored.erase(operand.getOperandNumber());
+  if (!ok)
+    return failure();
+  return result[0];
+}
+
+FailureOr<Value> Expression::walkMade(OpBuilder &b, OpOperand &operand, MutableArrayRef<Letter> letters, Stored &stored,
+                                      Value carried) {
+  auto generic = cast<linalg::GenericOp>(operand.getOwner());
+  Value pattern = walkedPattern(b, operand.get());
+  SmallVector<Letter *> axes = axesOf(operand, letters);
+  bool ok = true;
+  auto atEntry = [&](OpBuilder &b, Value position, ValueRange values) -> LevelWalk::Values {
+    setSample(pattern, position);
+    FailureOr<Value> next = accumulate(b, generic, letters, stored, values[0]);
+    ok &= succeeded(next);
+    if (!ok)
+      return {values[0]};
+    if (!mayPad(pattern))
+      return {*next};
+    Value entry = EntryOp::create(b, generic.getLoc(), b.getI1Type(), pattern, position);
+    return {arith::SelectOp::create(b, generic.getLoc(), entry, *next, values[0]).getResult()};
+  };
+  LevelWalk::Values result = LevelWalk(generic.getLoc(), pattern, axes).emit(b, carried, atEntry);
+  sampled = {};
   if (!ok)
     return failure();
   return result[0];
@@ -247,6 +307,9 @@ FailureOr<Value> Expression::body(OpBuilder &b, linalg::GenericOp generic, Array
   if (carried)
     mapping.map(generic.getRegionOutputArgs()[0], carried);
   for (Operation &op : generic.getBody()->without_terminator())
-    b.clone(op, mapping);
+    if (auto index = dyn_cast<linalg::IndexOp>(op))
+      mapping.map(index.getResult(), letters[index.getDim()].coordinate);
+    else
+      b.clone(op, mapping);
   return mapping.lookupOrDefault(generic.getBody()->getTerminator()->getOperand(0));
 }

@@ -26,12 +26,18 @@ bool mayPad(mlir::Value tensor);
 /// is but one.
 mlir::Value copyOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, llvm::ArrayRef<mlir::Value> coordinates);
 
+/// Where a workspace on a pattern has the value at `position`: which copy, and the slot.
+llvm::SmallVector<mlir::Value> slotAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value pattern, mlir::Value position,
+                                      llvm::ArrayRef<mlir::Value> coordinates);
+
 /// Follows the producers of a tensor: epilogues are inlined, a product accumulates over the walk of its encoded
 /// operand and over the letters that only dense operands have, a chain of products one after another.
 class Expression {
 public:
-  /// `sizes` are the sizes of the letters by name.
-  explicit Expression(const llvm::StringMap<mlir::Value> &sizes) : sizes(sizes) {}
+  using Places = llvm::DenseMap<mlir::Value, mlir::Value>;
+
+  /// `sizes` are the sizes of the letters by name; `kept` the workspaces of what nests before this one made.
+  explicit Expression(const llvm::StringMap<mlir::Value> &sizes, const Places *kept = nullptr) : sizes(sizes), kept(kept) {}
 
   /// The element of `tensor` at `coordinates`.
   llvm::FailureOr<mlir::Value> element(mlir::OpBuilder &b, mlir::Value tensor,
@@ -54,6 +60,10 @@ public:
   llvm::FailureOr<mlir::Value> update(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
                                       llvm::ArrayRef<Letter *> known, mlir::Value carried);
 
+  /// `carried` and what the statement adds to it at a point: `known` are all its letters, with coordinates.
+  llvm::FailureOr<mlir::Value> add(mlir::OpBuilder &b, mlir::linalg::GenericOp generic, llvm::ArrayRef<Letter> known,
+                                   mlir::Value carried);
+
 private:
   /// The value of each encoded input at the present point, by operand number.
   using Stored = llvm::SmallDenseMap<unsigned, mlir::Value>;
@@ -64,6 +74,9 @@ private:
                                           llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
   llvm::FailureOr<mlir::Value> walk(mlir::OpBuilder &b, mlir::OpOperand &operand,
                                     llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
+  /// The loops over the entries of what a statement before made.
+  llvm::FailureOr<mlir::Value> walkMade(mlir::OpBuilder &b, mlir::OpOperand &operand,
+                                        llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
   /// `carried` and what one entry adds to it; nothing where it is padding of a stored block.
   llvm::FailureOr<mlir::Value> addEntry(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
                                         llvm::MutableArrayRef<Letter> letters, Stored &stored, mlir::Value carried);
@@ -75,9 +88,10 @@ private:
                                     llvm::ArrayRef<Letter> letters, const Stored &stored, mlir::Value carried);
 
   const llvm::StringMap<mlir::Value> &sizes;
+  const Places *kept;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<Digit, mlir::Value>>> digitsOf;
   mlir::BlockArgument sampled; // the argument whose pattern the output has
-  mlir::Value samplePosition;
+  mlir::Value samplePattern, samplePosition;
   mlir::Value listed, listedPosition; // an operand whose rows the nest runs over
   unsigned listedLevel = 0;
   mlir::Value only;

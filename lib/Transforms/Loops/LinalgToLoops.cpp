@@ -5,10 +5,13 @@
 /// The outer loops run over the digits of the output's axes; inside, each element is evaluated by
 /// following the producers of the returned tensor: epilogues are inlined, a product accumulates
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
+#include "Chain.h"
 #include "Expression.h"
 #include "ListedRows.h"
+#include "OutputLoops.h"
 #include "PermutedRows.h"
 #include "PushedTile.h"
+#include "RolledNest.h"
 #include "RowClasses.h"
 #include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
@@ -29,18 +32,15 @@ namespace {
 /// Builds one nest for the tensor that a function returns.
 class NestBuilder {
 public:
-  explicit NestBuilder(func::FuncOp function) : function(function), b(function.getBody()) {}
+  explicit NestBuilder(func::FuncOp function)
+      : function(function), b(function.getBody()), outer(function, b), sizes(outer.sizes) {}
   LogicalResult run();
 
 private:
   void collect(Value tensor);
-  LogicalResult addLetters(linalg::GenericOp generic);
-  void collectDigits(StringRef name, FormatAttr format, unsigned axis);
   BlockArgument addOutput(Value returned);
   void describe(BlockArgument output, ArrayRef<Letter> letters);
-  void openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops);
   OpBuilder openLocated(Value tensor, ArrayRef<Letter *> axes, SmallVectorImpl<LoopOp> &loops);
-  LogicalResult outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters);
   OpOperand *owner(StringRef form);
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   LogicalResult buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
@@ -51,52 +51,19 @@ private:
   func::FuncOp function;
   OpBuilder b;
   llvm::SetVector<linalg::GenericOp> generics;
-  llvm::StringMap<Value> sizes;
-  llvm::StringMap<SmallVector<int64_t>> cuts; // the divisors of the digits of each letter
+  OutputLoops outer;
+  std::optional<KeptTensors> chain; // what nests before the main one made
+  llvm::StringMap<Value> &sizes;
 };
 
 void NestBuilder::collect(Value tensor) {
+  if (linalg::GenericOp maker = makerOf(tensor))
+    tensor = maker.getResult(0);
   auto generic = tensor.getDefiningOp<linalg::GenericOp>();
   if (!generic || !generics.insert(generic))
     return;
   for (Value operand : generic->getOperands())
     collect(operand);
-}
-
-void NestBuilder::collectDigits(StringRef name, FormatAttr format, unsigned axis) {
-  for (LevelAttr level : format.getLevels())
-    for (Digit digit : level.getDigits())
-      if (digit.axis == axis && !llvm::is_contained(cuts[name], digit.div))
-        cuts[name].push_back(digit.div);
-}
-
-/// Sizes of the letters, from the arguments that have them, and the names of the arguments' axes.
-LogicalResult NestBuilder::addLetters(linalg::GenericOp generic) {
-  for (unsigned dim = 0; dim < generic.getNumLoops(); ++dim)
-    if (std::string name = letterName(generic, dim); name.empty() || !llvm::all_of(name, llvm::isAlpha))
-      return generic.emitError("'lacis.loops' names a loop '") << name << "'; names are letters";
-  for (OpOperand &operand : generic->getOpOperands()) {
-    Value tensor = operand.get();
-    if (ZerosOp zeros = zerosOf(tensor))
-      tensor = zeros.getSource(); // the pattern has the axes of the output
-    BlockArgument argument = argumentOf(tensor);
-    AffineMap map = generic.getMatchingIndexingMap(&operand);
-    if (!map.isProjectedPermutation())
-      return generic.emitError("indexing map ") << AffineMapAttr::get(map) << " is not a list of loops";
-    if (!argument)
-      continue;
-    SmallVector<Attribute> axes;
-    for (unsigned axis = 0; axis < map.getNumResults(); ++axis) {
-      std::string name = letterName(generic, map.getDimPosition(axis));
-      axes.push_back(b.getStringAttr(name));
-      if (!sizes.contains(name))
-        sizes[name] = tensor::DimOp::create(b, generic.getLoc(), argument, axis);
-      if (FormatAttr format = formatOf(tensor))
-        collectDigits(name, format, axis);
-    }
-    function.setArgAttr(argument.getArgNumber(), "lacis.axes", b.getArrayAttr(axes));
-  }
-  return success();
 }
 
 /// The returned tensor becomes the last argument: a destination that the nest writes, named 'y' unless the result is.
@@ -127,50 +94,6 @@ void NestBuilder::describe(BlockArgument output, ArrayRef<Letter> letters) {
     function.setArgAttr(output.getArgNumber(), "lacis.divisible", b.getDenseI64ArrayAttr(classes));
 }
 
-/// One loop for each digit that some operand's levels distinguish, most significant first.
-void NestBuilder::openLoops(Letter &letter, SmallVectorImpl<LoopOp> &loops) {
-  SmallVector<int64_t> divs = cuts[letter.name];
-  llvm::sort(divs, std::greater<>());
-  if (divs.empty() || divs.back() != 1)
-    divs.push_back(1);
-  for (unsigned n = 0; n + 1 < divs.size(); ++n)
-    if (divs[n] % divs[n + 1] != 0)
-      divs = {1}; // digits that do not nest are computed from the coordinate
-  for (auto [n, div] : llvm::enumerate(divs)) {
-    OpBuilder b = this->b; // sizes stand before the nest
-    if (!loops.empty())
-      b.setInsertionPoint(loops.front());
-    int64_t mod = n == 0 ? 0 : divs[n - 1] / div;
-    Location loc = letter.size.getLoc();
-    Value upper = mod ? arith::ConstantIndexOp::create(b, loc, mod).getResult() : letter.size;
-    if (!mod && div != 1)
-      upper = arith::CeilDivUIOp::create(b, loc, upper, arith::ConstantIndexOp::create(b, loc, div));
-    OpBuilder inner = loops.empty() ? b : OpBuilder::atBlockEnd(loops.back().getBlock());
-    loops.push_back(LoopOp::create(inner, loc, digitName(letter.name, n, divs.size()), upper));
-    letter.digits.push_back({Digit{0, div, mod}, loops.back().getCoordinate()});
-  }
-}
-
-/// The letters of the output's axes, in order.
-LogicalResult NestBuilder::outputLetters(linalg::GenericOp root, SmallVectorImpl<Letter> &letters) {
-  for (AffineExpr expr : root.getIndexingMapsArray().back().getResults()) {
-    Letter letter;
-    letter.name = letterName(root, cast<AffineDimExpr>(expr).getPosition());
-    letter.size = sizes.lookup(letter.name);
-    if (!letter.size)
-      return root.emitError("no operand tells the size of loop '") << letter.name << "'";
-    letters.push_back(std::move(letter));
-  }
-  return success();
-}
-
-static void closeLoops(Location loc, ArrayRef<LoopOp> loops) {
-  for (LoopOp loop : loops) {
-    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
-    YieldOp::create(end, loc, ValueRange());
-  }
-}
-
 /// Loops over the axes that levels below a list have positions for, where the others follow from a binding: all rows of a
 /// list of diagonals are far more parallel than the list.
 OpBuilder NestBuilder::openLocated(Value tensor, ArrayRef<Letter *> axes, SmallVectorImpl<LoopOp> &loops) {
@@ -182,44 +105,18 @@ OpBuilder NestBuilder::openLocated(Value tensor, ArrayRef<Letter *> axes, SmallV
     };
     if (has(format.getPatternLevels()[0]) || llvm::none_of(format.getLevels(), has) || !isFoundOnce(format, {axis}))
       continue;
-    openLoops(*axes[axis], loops);
+    outer.open(*axes[axis], loops);
     inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-    axes[axis]->compose(inner, tensor.getLoc());
-    if (!needsGuard(axes[axis]->size, axes[axis]->digits.front().first.div, axes[axis]->digits.size()))
-      continue;
-    Value inside = arith::CmpIOp::create(inner, tensor.getLoc(), arith::CmpIPredicate::slt, axes[axis]->coordinate,
-                                         axes[axis]->size);
-    inner = scf::IfOp::create(inner, tensor.getLoc(), inside, /*withElseRegion=*/false).getThenBodyBuilder();
+    inner = composeInside(inner, tensor.getLoc(), *axes[axis]);
   }
   return inner;
 }
 
 /// Loops over the elements of a dense output.
 LogicalResult NestBuilder::buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output) {
-  Location loc = root.getLoc();
-  SmallVector<LoopOp> loops;
-  for (Letter &letter : letters)
-    openLoops(letter, loops);
-  if (loops.empty())
+  if (letters.empty())
     return root.emitError("a kernel whose output has no axis has no unit to run on");
-  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
-  Expression expression(sizes);
-  SmallVector<Value> coordinates;
-  for (Letter &letter : letters) {
-    letter.compose(inner, loc);
-    coordinates.push_back(letter.coordinate);
-    expression.noteDigits(letter);
-    if (!needsGuard(letter.size, letter.digits.front().first.div, letter.digits.size()))
-      continue;
-    Value inside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
-    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-  }
-  FailureOr<Value> value = expression.element(inner, root.getResult(0), coordinates);
-  if (failed(value))
-    return failure();
-  WriteOp::create(inner, loc, *value, output, coordinates, Value(), IntegerAttr());
-  closeLoops(loc, loops);
-  return success();
+  return outer.writeElements(root, letters, output, chain ? &chain->get() : nullptr);
 }
 
 /// Loops over the entries of the pattern that the output is sampled on; what is not set stays zero.
@@ -229,7 +126,7 @@ LogicalResult NestBuilder::buildSampled(linalg::GenericOp root, MutableArrayRef<
   function.setArgAttr(output.getArgNumber(), "lacis.sample", b.getI64IntegerAttr(argumentOf(pattern).getArgNumber()));
   Location loc = root.getLoc();
   SmallVector<Letter *> axes = llvm::map_to_vector(letters, [](Letter &letter) { return &letter; });
-  Expression expression(sizes);
+  Expression expression(sizes, chain ? &chain->get() : nullptr);
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
     SmallVector<Value> coordinates;
@@ -344,10 +241,17 @@ LogicalResult NestBuilder::run() {
   collect(root.getResult(0));
   b.setInsertionPoint(ret);
   for (linalg::GenericOp generic : generics)
-    if (failed(addLetters(generic)))
+    if (failed(outer.add(generic)))
       return failure();
   SmallVector<Letter> letters;
-  if (failed(outputLetters(root, letters)))
+  if (failed(outer.lettersOf(root, letters)))
+    return failure();
+  FailureOr<std::optional<Rescaled>> rolled = std::optional<Rescaled>();
+  if (isChain(function))
+    rolled = chooseRoll(root, generics.getArrayRef());
+  if (failed(rolled))
+    return failure();
+  if (isChain(function) && !*rolled && failed(chain.emplace(outer, root).build()))
     return failure();
   bool sampled = formatOf(root.getResult(0)) != nullptr;
   if (sampled && !zerosOf(root.getOutputs()[0]))
@@ -358,7 +262,8 @@ LogicalResult NestBuilder::run() {
   BlockArgument output = addOutput(root.getResult(0));
   describe(output, letters);
   RowClasses classes(root, letters, output, sizes);
-  LogicalResult built = sampled    ? buildSampled(root, letters, output)
+  LogicalResult built = *rolled    ? RolledNest(outer, **rolled, root, letters, output).build()
+                        : sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
                         : classes.find(generics.getArrayRef()) ? classes.build(b)
                         : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)

@@ -14,6 +14,7 @@ public:
   using OwnedNest::OwnedNest;
   llvm::LogicalResult build(mlir::OpBuilder &b);
   using OwnedNest::fillAll;
+  using OwnedNest::setRunning;
   /// The nest of the rows that a part of a sum lists; the others have entries of no interest. Its loops over letters of
   /// the output begin with `prefix`.
   llvm::LogicalResult buildPart(mlir::OpBuilder &b, llvm::StringRef prefix);

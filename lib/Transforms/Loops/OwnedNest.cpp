@@ -96,6 +96,8 @@ SmallVector<Value> OwnedNest::coordinates(Expression &expression) {
 
 FailureOr<Value> OwnedNest::write(OpBuilder &b, Expression &expression) {
   SmallVector<Value> place = coordinates(expression);
+  if (running)
+    return running->write(b, expression, letters, addsToRunning);
   FailureOr<Value> value = expression.element(b, root.getResult(0), place);
   if (succeeded(value))
     WriteOp::create(b, loc, *value, output, place, Value(), IntegerAttr());
@@ -131,7 +133,7 @@ LogicalResult OwnedNest::fillAll(OpBuilder &b) {
   closeLoops();
   if (failed(written))
     return failure();
-  bool zeros = isZero(*written);
+  bool zeros = isZero(*written) && (!running || running->isOutput());
   auto function = cast<func::FuncOp>(output.getOwner()->getParentOp());
   function.setArgAttr(output.getArgNumber(), "lacis.listed", b.getBoolAttr(zeros));
   if (zeros)

@@ -4,7 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_LOOPS_OWNEDNEST_H
 #define LACIS_LIB_TRANSFORMS_LOOPS_OWNEDNEST_H
 
-#include "Expression.h"
+#include "RunningSum.h"
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
@@ -17,6 +17,8 @@ public:
   /// `letters` are those of the output, which becomes `root`'s result.
   OwnedNest(mlir::linalg::GenericOp root, mlir::OpOperand &operand, Letters letters, mlir::BlockArgument output,
             const llvm::StringMap<mlir::Value> &sizes);
+  /// The nest makes what others add to, or adds to what they have left; not an element of the output.
+  void setRunning(RunningSum *sum, bool adds) { running = sum, addsToRunning = adds; }
 
 protected:
   /// The digits of a letter that the operand's levels have, most significant first; the letter itself where they have none.
@@ -54,6 +56,10 @@ protected:
   llvm::SmallVector<Letter *> axes;   // by axis of the operand
   llvm::SmallVector<unsigned> owned;  // the axes that the output has
   llvm::SmallVector<LoopOp> loops;
+
+private:
+  RunningSum *running = nullptr;
+  bool addsToRunning = false;
 };
 
 } // namespace lacis

@@ -3,16 +3,18 @@
 /// Row classes: a nest for each part of a sum, over the rows that the part has.
 ///
 /// Where the rules of a sum look at nothing but a row and counts under it, each row lies in one part, and no products
-/// are combined. (SparseTIR's buckets and DASP's row classes are such sums.)
+/// are combined. (SparseTIR's buckets and DASP's row classes are such sums.) Rules that name strips of other axes, too, make
+/// groups of parts: in each a row lies in one part, and a group adds to what those before have left.
 #include "RowClasses.h"
 
 #include "OwnerForm.h"
+#include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
 
 using namespace mlir;
 using namespace lacis;
 
-static constexpr StringLiteral kClass = "lacis.class", kList = "list", kRest = "rest";
+static constexpr StringLiteral kClass = "lacis.class", kGroup = "lacis.group", kList = "list", kRest = "rest";
 
 static PartOp partOf(Value tensor) {
   if (auto walk = tensor.getDefiningOp<WalkOp>())
@@ -31,15 +33,28 @@ static FormatAttr listFor(FormatAttr format, unsigned axis) {
   return own ? format : listOf(format, axis);
 }
 
-/// The first part whose levels have all rows, or null: its nest has the rows of no other.
-static FormatAttr restOf(SumAttr sum, unsigned axis, StringAttr *name = nullptr) {
-  for (auto [part, format] : llvm::zip(sum.getNames(), sum.getFormats()))
-    if (isLocated(format, {axis})) {
-      if (name)
-        *name = part;
-      return format;
-    }
-  return {};
+/// The numbers of the parts of each group.
+static SmallVector<SmallVector<unsigned>> groupsOf(SumAttr sum, unsigned axis) {
+  SmallVector<SmallVector<unsigned>> groups;
+  for (auto [part, group] : llvm::enumerate(rowGroups(sum, axis))) {
+    groups.resize(group + 1);
+    groups.back().push_back(part);
+  }
+  return groups;
+}
+
+/// The number of the part in its sum.
+static unsigned numberOf(PartOp part) {
+  ArrayRef<StringAttr> names = sumOf(part).getNames();
+  return llvm::find(names, part.getNameAttr()) - names.begin();
+}
+
+/// The first part of a group whose levels have all rows, or nothing: its nest has the rows of no other.
+static std::optional<unsigned> restOf(SumAttr sum, ArrayRef<unsigned> group, unsigned axis) {
+  for (unsigned part : group)
+    if (isLocated(sum.getFormats()[part], {axis}))
+      return part;
+  return std::nullopt;
 }
 
 std::string lacis::objectionToClasses(OpOperand &operand, ArrayRef<unsigned> axes) {
@@ -52,16 +67,28 @@ std::string lacis::objectionToClasses(OpOperand &operand, ArrayRef<unsigned> axe
   if (sum.getFormats()[0].getNumBatchLevels() != 0)
     return "its values are those of a batch, added up around the rows";
   unsigned axis = axes[0];
-  if (!keepsRowsWhole(sum, axis))
+  SmallVector<SmallVector<unsigned>> groups = groupsOf(sum, axis);
+  if (groups.empty())
     return "a rule of it looks at more than " + sum.getFormats()[0].getNames()[axis].str() +
-           " and counts under that, so that two parts may share a row";
-  FormatAttr rest = restOf(sum, axis);
-  for (auto [name, format] : llvm::zip(sum.getNames(), sum.getFormats())) {
-    bool whole = format.getNumTileLevels() == 0 && format.getBindings().empty() && hasWholeRows(format, axis);
-    if (!whole || (format != rest && (!listFor(format, axis) || !rowsOf(format, axis))))
-      return "part '" + name.str() + "' has rows of blocks, of which no list is made";
+           ", counts under that and digits of other axes, so that two parts may share a row";
+  for (ArrayRef<unsigned> group : groups) {
+    std::optional<unsigned> rest = restOf(sum, group, axis);
+    for (unsigned part : group) {
+      FormatAttr format = sum.getFormats()[part];
+      bool whole = format.getNumTileLevels() == 0 && format.getBindings().empty() && hasWholeRows(format, axis);
+      if (!whole || (part != rest && (!listFor(format, axis) || !rowsOf(format, axis))))
+        return "part '" + sum.getNames()[part].str() + "' has rows of blocks, of which no list is made";
+    }
   }
-  return "";
+  return groups.size() == 1 ? "" : objectionToParts(cast<linalg::GenericOp>(operand.getOwner()));
+}
+
+std::string lacis::reasonForClasses(OpOperand &operand, unsigned axis) {
+  SmallVector<SmallVector<unsigned>> groups = groupsOf(sumOf(partOf(operand.get())), axis);
+  if (groups.size() == 1)
+    return "the rules leave each row to one part";
+  bool tellsRows = llvm::any_of(groups, [](ArrayRef<unsigned> group) { return group.size() > 1; });
+  return tellsRows ? "the rules leave each row of a strip to one part" : "";
 }
 
 bool lacis::keepsRowsTogether(linalg::GenericOp generic, OpOperand &operand, unsigned axis) {
@@ -78,9 +105,14 @@ bool lacis::keepsRowsTogether(linalg::GenericOp generic, OpOperand &operand, uns
 void lacis::chooseClass(linalg::GenericOp generic, OpOperand &operand, unsigned axis) {
   PartOp part = partOf(operand.get());
   OpBuilder b(generic);
-  StringAttr rest;
-  restOf(sumOf(part), axis, &rest);
-  if (rest && rest.getValue() == part.getName())
+  unsigned number = numberOf(part);
+  for (ArrayRef<unsigned> group : groupsOf(sumOf(part), axis))
+    if (llvm::is_contained(group, number))
+      generic->setAttr(kGroup, b.getI64IntegerAttr(group.front()));
+  bool isRest = llvm::any_of(groupsOf(sumOf(part), axis), [&](ArrayRef<unsigned> group) {
+    return restOf(sumOf(part), group, axis) == number;
+  });
+  if (isRest)
     return generic->setAttr(kClass, b.getStringAttr(kRest));
   generic->setAttr(kClass, b.getStringAttr(kList));
   auto type = cast<RankedTensorType>(operand.get().getType());
@@ -91,17 +123,22 @@ void lacis::chooseClass(linalg::GenericOp generic, OpOperand &operand, unsigned 
 }
 
 bool RowClasses::find(ArrayRef<linalg::GenericOp> generics) {
-  for (linalg::GenericOp generic : generics) {
+  for (linalg::GenericOp generic : llvm::reverse(generics)) { // products are found from the last on
     auto role = generic->getAttrOfType<StringAttr>(kClass);
     if (!role)
       continue;
     OpOperand *operand = *llvm::find_if(generic.getDpsInputOperands(), [](OpOperand *input) { return formatOf(input->get()); });
+    int64_t number = generic->getAttrOfType<IntegerAttr>(kGroup).getInt();
+    if (groups.empty() || groups.back().number != number)
+      groups.push_back({number, {}, nullptr});
+    first = first ? first : generic;
+    last = generic;
     if (role.getValue() == kRest)
-      rest = operand;
+      groups.back().rest = operand;
     else
-      listed.insert(listed.begin(), operand); // products are found from the last on
+      groups.back().listed.push_back(operand);
   }
-  return rest || !listed.empty();
+  return !groups.empty();
 }
 
 namespace {
@@ -111,12 +148,14 @@ class RestOfRows : OwnedNest {
 public:
   using OwnedNest::OwnedNest;
 
-  LogicalResult build(OpBuilder &b, ArrayRef<OpOperand *> others) {
+  using OwnedNest::setRunning;
+  /// Its loops over letters of the output begin with `prefix`.
+  LogicalResult build(OpBuilder &b, ArrayRef<OpOperand *> others, const std::string &prefix) {
     SmallVector<Value> rows = llvm::map_to_vector(others, [&](OpOperand *other) { return allRowsOf(b, *other); });
     OpBuilder before = b;
     for (Letter &letter : letters)
       for (auto [rank, digit] : llvm::enumerate(digitsOf(letter))) {
-        LoopOp loop = openLoop(before, letter.name, sizeOf(before, digit, letter));
+        LoopOp loop = openLoop(before, prefix + letter.name, sizeOf(before, digit, letter));
         letter.digits.push_back({Digit{0, digit.div, digit.mod}, loop.getCoordinate()});
       }
     OpBuilder inner = compose(OpBuilder::atBlockEnd(loops.back().getBlock()), [](const Letter &) { return true; });
@@ -164,28 +203,51 @@ static void hoistSizes(func::FuncOp function) {
       op.moveBefore(first);
 }
 
+/// The nests of a group; `names` are those of all but the last group's last, which has the letters' own names.
+LogicalResult RowClasses::buildGroup(OpBuilder &b, const Group &group, RunningSum *sum,
+                                     SmallVectorImpl<Attribute> &names) {
+  bool isFirst = &group == &groups.front(), isLastGroup = &group == &groups.back();
+  auto prefixOf = [&](OpOperand *operand, bool isLast) -> std::string {
+    if (isLast && isLastGroup)
+      return "";
+    names.push_back(b.getStringAttr(partOf(operand->get()).getName()));
+    return (partOf(operand->get()).getName() + ".").str();
+  };
+  for (auto [number, operand] : llvm::enumerate(group.listed)) {
+    SmallVector<Letter> own(letters);
+    ListedRows nest(root, *operand, own, output, sizes);
+    nest.setRunning(sum, !isFirst);
+    OpBuilder fill = b, rows = b; // each moves to where sizes stand
+    if (isFirst && !group.rest && number == 0 && failed(nest.fillAll(fill)))
+      return failure();
+    if (failed(nest.buildPart(rows, prefixOf(operand, !group.rest && number + 1 == group.listed.size()))))
+      return failure();
+  }
+  if (!group.rest)
+    return success();
+  SmallVector<Letter> own(letters);
+  RestOfRows nest(root, *group.rest, own, output, sizes);
+  nest.setRunning(sum, !isFirst);
+  return nest.build(b, group.listed, prefixOf(group.rest, true));
+}
+
 LogicalResult RowClasses::build(OpBuilder &b) {
   auto function = cast<func::FuncOp>(output.getOwner()->getParentOp());
   // Nests of their own write their rows where they lie: the output is not copied.
   function.setArgAttr(output.getArgNumber(), "lacis.listed", b.getBoolAttr(false));
-  SmallVector<Attribute> names;
-  for (auto [number, operand] : llvm::enumerate(listed)) {
-    SmallVector<Letter> own(letters);
-    ListedRows nest(root, *operand, own, output, sizes);
-    bool isLast = !rest && number + 1 == listed.size();
-    StringRef part = partOf(operand->get()).getName();
-    if (!isLast)
-      names.push_back(b.getStringAttr(part));
-    OpBuilder fill = b, rows = b; // each moves to where sizes stand
-    if (!rest && number == 0 && failed(nest.fillAll(fill)))
+  RunningSum sum(root, first, last, output);
+  bool runs = groups.size() > 1;
+  if (runs)
+    sum.prepare(b, letters);
+  SmallVector<Attribute> classes;
+  for (const Group &group : groups) {
+    SmallVector<Attribute> names;
+    if (failed(buildGroup(b, group, runs ? &sum : nullptr, names)))
       return failure();
-    rows = b;
-    if (failed(nest.buildPart(rows, isLast ? "" : (part + ".").str())))
-      return failure();
+    classes.push_back(b.getArrayAttr(names));
   }
-  function->setAttr("lacis.classes", b.getArrayAttr(names));
-  SmallVector<Letter> own(letters);
-  if (rest && failed(RestOfRows(root, *rest, own, output, sizes).build(b, listed)))
+  function->setAttr("lacis.classes", b.getArrayAttr(classes));
+  if (runs && !sum.isFinished() && failed(sum.finish(b, letters, sizes)))
     return failure();
   hoistSizes(function);
   return success();

@@ -19,8 +19,7 @@ using arith::CmpIPredicate;
 /// Entries of a share where no step says: a few rows of a weight, and parts of 1 / 128 of what the entries read.
 static constexpr int64_t kShare = 512;
 
-/// The operation that adds to the sum of a product, where shares can begin with its neutral element; or null.
-static Operation *sharedCombiner(linalg::GenericOp product) {
+Operation *lacis::sharedCombiner(linalg::GenericOp product) {
   Operation *op = combinerOf(product.getBody()->getTerminator()->getOperand(0), product.getRegionOutputArgs()[0]);
   return op && arith::getNeutralElement(op) ? op : nullptr;
 }

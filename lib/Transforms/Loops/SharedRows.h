@@ -8,6 +8,8 @@
 
 namespace lacis {
 
+/// The operation that adds to the sum of a product, where parts of it can begin with its neutral element; or null.
+mlir::Operation *sharedCombiner(mlir::linalg::GenericOp product);
 /// Why the sum of a product has no parts that are brought together, or nothing.
 std::string objectionToParts(mlir::linalg::GenericOp product);
 

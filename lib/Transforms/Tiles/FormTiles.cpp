@@ -18,6 +18,18 @@ namespace lacis {
 using namespace mlir;
 using namespace lacis;
 
+/// The dense operand in shared memory: rows of one step, or, where its rows lie across the contraction, lines of 128
+/// bytes, side by side.
+TileType TileForm::denseTile() {
+  constexpr int64_t lineBits = 1024;
+  Type element = getElementTypeOrSelf(nest.product.dense);
+  if (!nest.product.isDepthFirst)
+    return TileType::get(function.getContext(), {nest.columns, layout.step}, element);
+  int64_t line = std::min<int64_t>(nest.columns, lineBits / element.getIntOrFloatBitWidth());
+  SmallVector<int64_t> shape{nest.columns / line, layout.step, line};
+  return TileType::get(function.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), element);
+}
+
 /// The structures that the roles walk, and how many tiles the dense axis has.
 void TileForm::prepare() {
   MLIRContext *context = function.getContext();
@@ -25,25 +37,34 @@ void TileForm::prepare() {
   auto type = cast<RankedTensorType>(product.stored.getType());
   Type element = type.getElementType();
   ringType = RingType::get(context, nest.stages,
-                           {TileType::get(context, {nest.columns, layout.step}, element),
-                            TileType::get(context, {layout.tilesPerStep(), layout.shape().first, layout.shape().second},
+                           {denseTile(), TileType::get(context, {layout.tilesPerStep(), layout.shape().first, layout.shape().second},
                                           element)});
   accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
   zero = constant(0);
-  Value extent = tensor::DimOp::create(b, loc, product.dense, zero);
+  Value extent = tensor::DimOp::create(b, loc, product.dense, constant(product.denseColumns()));
   tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
   if (product.block().isMatrix)
-    matrixRows = tensor::DimOp::create(b, loc, product.output, constant(1));
+    matrixRows = tensor::DimOp::create(b, loc, product.output, constant(1 - product.outputColumns()));
   if (product.start)
-    rowTiles = arith::CeilDivUIOp::create(b, loc, tensor::DimOp::create(b, loc, product.output, constant(1)),
-                                          constant(nest.rows));
+    rowTiles = arith::CeilDivUIOp::create(
+        b, loc, tensor::DimOp::create(b, loc, product.output, constant(1 - product.outputColumns())), constant(nest.rows));
   if (after.residual)
-    residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1));
+    residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1 - product.outputColumns()));
   regrouped = RegroupOp::create(b, loc, product.tensor, LayoutAttr::get(context, layout.format, layout.capacity, 0));
   prepareLists();
 }
 
 //===- Producer -----------------------------------------------------------===//
+
+/// A tile of a matrix with the order of the dense operand: from `column` on along n, and from `across` on along its other
+/// axis.
+void TileForm::loadDense(OpBuilder &at, Value matrix, Value column, Value across, Value tile) {
+  if (!nest.product.isDepthFirst)
+    return load(at, matrix, {column, across}, tile, Value());
+  auto type = cast<TileType>(tile.getType());
+  for (int64_t n = 0; n < type.getCount(); ++n)
+    load(at, matrix, {across, add(at, column, constant(n * type.getColumns()))}, tile, constant(n));
+}
 
 /// Starts the loads of the stored tiles of one step.
 void TileForm::loadStep(OpBuilder &at, Value step, Value list) {
@@ -99,7 +120,7 @@ void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
 Value TileForm::fill(OpBuilder &in, const Item &item, Value position, Value coordinate, Value ring) {
   Value depth = arith::MulIOp::create(in, loc, coordinate, constant(layout.step));
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  load(in, nest.product.dense, {item.column, depth}, tiles.getTiles()[0], Value());
+  loadDense(in, nest.product.dense, item.column, depth, tiles.getTiles()[0]);
   if (nest.product.block().isMatrix)
     loadMatrix(in, item.panel, depth, tiles.getTiles()[1]);
   else
@@ -117,7 +138,7 @@ Value TileForm::loadResidual(OpBuilder &at, Value panel, Value column, Value rin
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), loop.getIterArgs()[0]);
   Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, residualRows);
   OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-  load(then, after.residual.getTensor(), {column, row}, tiles.getTiles()[0], Value());
+  loadDense(then, after.residual.getTensor(), column, row, tiles.getTiles()[0]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
   return loop.getResult(0);
 }

@@ -36,6 +36,8 @@ private:
   mlir::Value forEachShare(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring, Body body);
   llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const Share &share);
   using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::Value depth, mlir::Value tile)>;
+  void loadPart(mlir::OpBuilder &at, mlir::Value operand, bool isAlong, mlir::Value depth, mlir::Value line,
+                mlir::Value tile, mlir::Value place);
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
   mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t steps, int64_t step);

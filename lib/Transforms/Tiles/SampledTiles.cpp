@@ -15,16 +15,17 @@ void SampledForm::run() {
   MLIRContext *context = function.getContext();
   auto type = cast<RankedTensorType>(nest.product.pattern.getType());
   Type element = cast<RankedTensorType>(nest.product.left.getType()).getElementType();
-  auto tiles = [&](int64_t count, int64_t columns) {
-    SmallVector<int64_t> shape{count, nest.depth, columns};
+  auto tiles = [&](int64_t count, int64_t lines, bool isAlong) {
+    SmallVector<int64_t> shape{count, isAlong ? lines : nest.depth, isAlong ? nest.depth : lines};
     return TileType::get(context, ArrayRef(shape).drop_front(count == 1 ? 1 : 0), element);
   };
   int64_t left = nest.leftColumns(), right = nest.rightColumns();
   int64_t columns = nest.isGathered() ? nest.within : nest.share * layout.step;
-  ringType = RingType::get(context, nest.stages, {tiles(layout.panel / left, left), tiles(columns / right, right)});
+  ringType = RingType::get(context, nest.stages, {tiles(layout.panel / left, left, nest.product.isLeftAlong),
+                                                 tiles(columns / right, right, nest.product.isRightAlong)});
   accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
   zero = constant(0);
-  Value extent = tensor::DimOp::create(b, loc, nest.product.left, zero);
+  Value extent = tensor::DimOp::create(b, loc, nest.product.left, constant(nest.product.leftDepth()));
   rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
   auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
   regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
@@ -49,6 +50,11 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
                });
 }
 
+/// The part of an operand from `line` on along its own axis, and from `depth` on along the contraction.
+void SampledForm::loadPart(OpBuilder &at, Value operand, bool isAlong, Value depth, Value line, Value tile, Value place) {
+  load(at, operand, {isAlong ? line : depth, isAlong ? depth : line}, tile, place);
+}
+
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
 Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value> rows, Value ring, LoadTile others) {
   auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, ring);
@@ -57,7 +63,7 @@ Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value>
   Value place = loop.getIterArgs()[0], depth = multiply(in, round, nest.depth);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
   for (auto [n, row] : llvm::enumerate(rows))
-    load(in, nest.product.left, {depth, row}, tiles.getTiles()[0], constant(n));
+    loadPart(in, nest.product.left, nest.product.isLeftAlong, depth, row, tiles.getTiles()[0], constant(n));
   others(in, depth, tiles.getTiles()[1]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
   return loop.getResult(0);
@@ -90,8 +96,8 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
     for (int64_t n = 0; n < nest.share; ++n) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
       for (int64_t part = 0; part < parts; ++part)
-        load(then, nest.product.right, {depth, add(then, columns[n], constant(part * right))}, tile,
-             constant(n * parts + part));
+        loadPart(then, nest.product.right, nest.product.isRightAlong, depth,
+                 add(then, columns[n], constant(part * right)), tile, constant(n * parts + part));
     }
   });
 }
@@ -118,10 +124,10 @@ Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value 
   Value column = multiply(in, ownStep, accColumns() / nest.rightColumns());
   auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
   Value left = tiles.getTiles()[0], right = tiles.getTiles()[1];
-  UnitAttr transposed = in.getUnitAttr();
-  Value more = MmaOp::create(in, loc, accType, left, isList(left) ? row : Value(), transposed, /*present=*/Value(),
-                             right, isList(right) ? column : Value(), transposed, loop.getIterArgs()[1],
-                             nest.isTf32 ? in.getUnitAttr() : UnitAttr());
+  auto flag = [&](bool value) { return value ? in.getUnitAttr() : UnitAttr(); };
+  Value more = MmaOp::create(in, loc, accType, left, isList(left) ? row : Value(), flag(!nest.product.isLeftAlong),
+                             /*present=*/Value(), right, isList(right) ? column : Value(),
+                             flag(!nest.product.isRightAlong), loop.getIterArgs()[1], flag(nest.isTf32));
   Value next = ReleaseOp::create(in, loc, ringType, place);
   YieldOp::create(in, loc, ValueRange{next, more});
   auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
@@ -231,7 +237,7 @@ Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
   return fillStages(at, share, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
     for (auto [n, from] : llvm::enumerate(columns)) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-      load(then, nest.product.right, {depth, from}, tile, constant(n));
+      loadPart(then, nest.product.right, nest.product.isRightAlong, depth, from, tile, constant(n));
     }
   });
 }

@@ -40,12 +40,13 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  UnitAttr transposed = layout.transposed ? at.getUnitAttr() : UnitAttr();
-  UnitAttr isTf32 = nest.isTf32 ? at.getUnitAttr() : UnitAttr();
+  auto flag = [&](bool value) { return value ? at.getUnitAttr() : UnitAttr(); };
+  UnitAttr transposed = flag(layout.transposed), isTf32 = flag(nest.isTf32), across = flag(nest.product.isDepthFirst);
+  Value dense = tiles.getTiles()[0], first = denseTile().isList() ? constant(0) : Value();
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own))
     results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    tiles.getTiles()[0], /*second=*/Value(), /*bTransposed=*/UnitAttr(), acc, isTf32));
+                                    dense, first, across, acc, isTf32));
   return results;
 }
 
@@ -57,7 +58,8 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
   llvm::append_range(values, part.vectors);
   SmallVector<ReadOp> reads = after.vectors;
   if (residual) {
-    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), at.getUnitAttr()));
+    UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
+    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), transposed));
     reads.push_back(after.residual);
   }
   auto map = MapOp::create(at, loc, accType, values, /*places=*/ValueRange());
@@ -66,6 +68,8 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
   mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
   for (ReadOp read : reads)
     mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
+  for (auto [read, number] : llvm::zip(after.numbers, part.numbers))
+    mapping.map(ReadOp(read).getResult(), number);
   OpBuilder in = OpBuilder::atBlockEnd(&body);
   for (Operation *step : after.steps) {
     auto wide = dyn_cast<arith::ExtFOp>(step);
@@ -82,11 +86,17 @@ Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value re
 SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Value panel) {
   auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
   int64_t count = nest.numParts();
+  SmallVector<Value> numbers;
+  for (ReadOp read : after.numbers) { // in the type of the sum
+    Value number = at.clone(*read)->getResult(0);
+    bool isWide = number.getType().isF32();
+    numbers.push_back(isWide ? number : arith::ExtFOp::create(at, loc, at.getF32Type(), number).getResult());
+  }
   Value base = add(at, multiply(at, panel, layout.height), multiply(at, consumer, count));
   SmallVector<Part> parts;
   for (int64_t n = 0; n < count; ++n) {
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
-    Part part{group, multiply(at, group, layout.rows), {}};
+    Part part{group, multiply(at, group, layout.rows), {}, numbers};
     for (ReadOp vector : after.vectors)
       part.vectors.push_back(LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
     parts.push_back(part);
@@ -95,8 +105,11 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Valu
 }
 
 void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
-  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, ValueRange{column, part.row},
-                      /*through=*/Value(), /*slot=*/Value(), at.getUnitAttr(), ArrayAttr(), TypeAttr());
+  bool isRowsFirst = nest.product.isRowsFirst;
+  SmallVector<Value> place{isRowsFirst ? part.row : column, isRowsFirst ? column : part.row};
+  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, place,
+                      /*through=*/Value(), /*slot=*/Value(), isRowsFirst ? UnitAttr() : at.getUnitAttr(), ArrayAttr(),
+                      TypeAttr());
 }
 
 /// Takes the stages of `consumers` others from the ring and gives them back as they are.

@@ -23,10 +23,10 @@ private:
   struct Item {
     mlir::Value panel, column, first, count, part, parts, slot;
   };
-  /// Where one accumulator of a consumer stands in the output, and the vectors that follow the sum, at its rows.
+  /// Where one accumulator of a consumer stands in the output; the vectors that follow the sum, at its rows, and the numbers.
   struct Part {
     mlir::Value group, row;
-    llvm::SmallVector<mlir::Value> vectors;
+    llvm::SmallVector<mlir::Value> vectors, numbers;
   };
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
   using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
@@ -49,6 +49,8 @@ private:
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   mlir::Value fill(mlir::OpBuilder &in, const Item &item, mlir::Value position, mlir::Value coordinate,
                    mlir::Value ring);
+  TileType denseTile();
+  void loadDense(mlir::OpBuilder &at, mlir::Value matrix, mlir::Value column, mlir::Value across, mlir::Value tile);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
   void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
   void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);

@@ -7,6 +7,7 @@ import math
 
 import torch
 
+from ..capture.traced import Traced, traced_softmax
 from ..errors import DataError
 from ..packing import PackedTensor
 from .fibres import Fibres, axis_of
@@ -28,6 +29,8 @@ def softmax(packed: PackedTensor, letter, *, target: str = "auto") -> PackedTens
 
     Raises `DataError` for what is no packed tensor of floating point values, and for an axis that it has not.
     """
+    if isinstance(packed, Traced):
+        return traced_softmax(packed, letter)
     if not isinstance(packed, PackedTensor):
         raise DataError(f"softmax: a packed tensor is needed, not {type(packed).__name__}; see lacis.pack")
     if not packed.dtype.is_floating_point:

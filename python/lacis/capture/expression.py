@@ -92,7 +92,9 @@ def capture_einsum(
             f"'{semiring}' has no code for that"
         )
     classes = [(letter, divisible(sizes[letter])) for letter in own]
-    classes += [(letter, _dense_class(size)) for letter, size in sizes.items() if letter not in own]
+    lines = {term[-1] for term in (*terms, output) if term}
+    is_half = dtype.itemsize == 2
+    classes += [(c, _dense_class(size, is_half and c in lines)) for c, size in sizes.items() if c not in own]
     result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)
     after = {} if epilogue is None else check_epilogue(epilogue, output, own, sizes, semiring, dtype, _device(operands))
     spec = KernelSpec(
@@ -204,9 +206,14 @@ def _device(operands) -> torch.device:
     return next((device for device in found if device != _META), _META)
 
 
-def _dense_class(size: int) -> int:
-    """What is promised of a size that changes from call to call: whole panels, wide or narrow, vectors, or nothing."""
-    return next(known for known in (128, 32, 4, 1) if size % known == 0 and (size or known == 1))
+def _dense_class(size: int, is_line: bool) -> int:
+    """What is promised of a size that changes from call to call: whole panels, wide or narrow, vectors, or nothing.
+
+    Lines of so many elements of half types begin at chunks of 16 bytes where they are a multiple of 8: tiles are
+    copied by these.
+    """
+    classes = (128, 32, 8, 4, 1) if is_line else (128, 32, 4, 1)
+    return next(known for known in classes if size % known == 0 and (size or known == 1))
 
 
 def _sizes(terms, operands) -> dict[str, int]:

@@ -16,8 +16,8 @@ from .arithmetic import Arithmetic, number
 from .steps import function_location, steps_attribute
 
 # Bool is a byte in memory, 0 or 1.
-_TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
-_SUM_TYPES = {"f64": "f64", "i8": "i8"}
+TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
+SUM_TYPES = {"f64": "f64", "i8": "i8"}
 _FEW_EIGHTHS = 4  # stored at the most: what makes a difference to a default schedule
 
 
@@ -53,8 +53,8 @@ def same_kernel(one: KernelSpec, other: KernelSpec) -> bool:
 class _Writer:
     def __init__(self, spec: KernelSpec):
         self.spec = spec
-        self.element = _TYPES[spec.dtype]  # of the output
-        self.sum_type = _SUM_TYPES.get(self.element, "f32")
+        self.element = TYPES[spec.dtype]  # of the output
+        self.sum_type = SUM_TYPES.get(self.element, "f32")
         self.semiring = SEMIRINGS[spec.semiring]
         self.names = {id(o): f"%{_identifier(o.name)}" for o in spec.arguments}
         self.source = spec.operands[spec.packed]
@@ -97,7 +97,7 @@ class _Writer:
         if operand.dtype is None:
             return f"!lacis.pattern<{sizes.removesuffix('x')}, #{_identifier(operand.name)}>"
         encoding = f", #{_identifier(operand.name)}" if operand.format else ""
-        return f"tensor<{sizes}{_TYPES[operand.dtype]}{encoding}>"
+        return f"tensor<{sizes}{TYPES[operand.dtype]}{encoding}>"
 
     def output_type(self, element: str) -> str:
         encoding = f", #{_identifier(self.source.name)}" if self.spec.sampled else ""
@@ -152,7 +152,7 @@ class _Writer:
         operands = [o for o in spec.operands if o.dtype is not None]
         self.generic("%sum", loops, kinds, operands, [self.type(o) for o in operands], init, type)
         inputs = [f"%in{n}" for n in range(len(operands))]
-        arguments = [f"{name}: {_TYPES[o.dtype]}" for name, o in zip(inputs, operands)] + [f"%acc: {self.sum_type}"]
+        arguments = [f"{name}: {TYPES[o.dtype]}" for name, o in zip(inputs, operands)] + [f"%acc: {self.sum_type}"]
         self.lines.append(f"  ^bb0({', '.join(arguments)}):")
         product = None
         for n, name in enumerate(inputs):
@@ -185,7 +185,7 @@ class _Writer:
         source = Operand(total.removeprefix("%"), loops, spec.dtype)
         types = [self.output_type(self.sum_type), *(self.type(o) for o in spec.epilogue)]
         self.generic("%result", loops, ["parallel"] * len(loops), [source, *spec.epilogue], types, "%target", type)
-        arguments = [f"%value: {self.sum_type}", *(f"%in_{o.name}: {_TYPES[o.dtype]}" for o in spec.epilogue)]
+        arguments = [f"%value: {self.sum_type}", *(f"%in_{o.name}: {TYPES[o.dtype]}" for o in spec.epilogue)]
         self.lines.append(f"  ^bb0({', '.join(arguments)}, %old: {self.element}):")
         value = self.finished("%value")
         if self.element != self.sum_type:
@@ -210,7 +210,7 @@ class _Writer:
         return value if spec.residual is None else arithmetic.add(value, read["residual"])
 
     def widened(self, name: str, wide: str, operand: Operand) -> str:
-        element = _TYPES[operand.dtype]
+        element = TYPES[operand.dtype]
         if element == self.sum_type:
             return name
         self.op(f"  {wide} = arith.extf {name} : {element} to {self.sum_type}")

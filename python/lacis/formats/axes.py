@@ -136,7 +136,8 @@ class Axis:
     def widths(self, pos: str | None = None, crd: str | None = None) -> "Axis":
         """The integer types of its arrays, "i8" to "i64": `compressed -> compressed<crd=i16>`.
 
-        Packing refuses numbers that do not fit. Left out, they are i32, or i64 where a tensor needs it.
+        Of a dense axis `crd` is the type in which companions list its coordinates: `dense -> dense<crd=i16>`. Packing
+        refuses numbers that do not fit. Left out, they are i32, or i64 where a tensor needs it.
         """
         for name, width in (("pos", pos), ("crd", crd)):
             if width not in (None, "i8", "i16", "i32", "i64"):
@@ -148,7 +149,7 @@ class Axis:
     def level(self) -> Level:
         kinds = [self.extent, self.coordinate]
         for name, width in self._widths.items():
-            at = next((n for n, kind in enumerate(kinds) if name in kind.buffers()), None)
+            at = next((n for n, kind in enumerate(kinds) if _has_type(kind, name)), None)
             if at is None:
                 raise FormatError(
                     f"'{Level(self.digits, *kinds).kind}' has no array '{name}'; leave widths({name}=) out"
@@ -165,6 +166,11 @@ class Axis:
     def _store(self) -> None:
         if isinstance(self.coordinate, Implicit):
             self.coordinate = Stored()
+
+
+def _has_type(kind, name: str) -> bool:
+    """May the format say an integer type by this name: of an array, or of coordinates that only companions list?"""
+    return name in kind.buffers() or isinstance(kind, Implicit) and name == "crd"
 
 
 def _check_width(width) -> None:

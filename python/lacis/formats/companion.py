@@ -49,11 +49,11 @@ def companion(format: Format, leading_axes) -> Format | None:
 
 
 def _coordinate_width(format: Format, digit: Digit) -> str:
-    """That in which the format itself stores the coordinates, so that the two can share an array."""
+    """That in which the format itself stores the coordinates, or would, so that the two can share an array."""
     found = (
         level.coordinate.crd
         for level in format.prefix
-        if level.digits == (digit,) and isinstance(level.coordinate, Stored)
+        if level.digits == (digit,) and isinstance(level.coordinate, (Stored, Implicit))
     )
     return "i64" if _width(format) == "i64" else next(found, "i32")
 

@@ -46,7 +46,8 @@ class Hyb(Sum):
 
 
 def _parts(c: int, k: int, width: int) -> tuple[dict[str, Format], dict[str, tuple]]:
-    """The formats and the rules of `c` strips of `width` columns."""
+    """The formats and the rules of `c` strips of `width` columns. What reaches the last strip lies in it: its buckets
+    need not ask, as its last part does not, and so all of them are one group of row classes."""
     parts, rules = {}, {}
     for strip in range(c):
         prefix = f"s{strip}_" if c > 1 else ""
@@ -54,7 +55,7 @@ def _parts(c: int, k: int, width: int) -> tuple[dict[str, Format], dict[str, tup
         for b in range(k + 1):
             rule = _of_bucket(b)
             parts[f"{prefix}b{b}"] = _listed(2**b, unique=True)
-            rules[f"{prefix}b{b}"] = inside & rule if c > 1 else rule
+            rules[f"{prefix}b{b}"] = inside & rule if strip + 1 < c else rule
         parts[f"{prefix}long"] = _listed(2**k, unique=False)
         rules[f"{prefix}long"] = inside
     del rules[f"{prefix}long"]  # the last part takes what is left

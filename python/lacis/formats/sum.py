@@ -188,6 +188,30 @@ class Sum:
         counted = all(isinstance(test, Compare) and test.function != "slot" for test in tests)
         return counted and all(digit.axis in axes for test in tests for digit in test.digits)
 
+    def row_groups(self, axis: int) -> list[list[str]]:
+        """The parts in groups, neighbours each: those of one group never share a coordinate along `axis`.
+
+        It follows from the rules alone. Beside digits of other axes, the same in the whole group, they look at nothing
+        but `axis` and counts under it. Where a rule looks at more there are no groups.
+
+        >>> from lacis.formats import Csr, Ell, digit, nnz
+        >>> decompose(a=(Csr, (digit("j") < 4) & (nnz("i") < 3)), b=(Csr, digit("j") < 4), rest=Csr).row_groups(0)
+        [['a', 'b'], ['rest']]
+        >>> decompose(ell=Ell(4), rest=Csr).row_groups(0)
+        []
+        """
+        groups, before = [], None
+        for name in self.parts:
+            tests = self.predicates.get(name, ())
+            others = tuple(test for test in tests if not _looks_at_rows(test, axis))
+            if not all(isinstance(test, Compare) and test.function == "" for test in others):
+                return []
+            if others != before:
+                groups.append([])
+            groups[-1].append(name)
+            before = others
+        return groups
+
     @property
     def batch(self):
         """The first levels of each part, where values alone have their coordinates."""
@@ -209,6 +233,12 @@ class Sum:
         parts = {name: part.permuted(permutation) for name, part in self.parts.items()}
         place = list(permutation)
         return Sum(parts, {name: tuple(t.permuted(place) for t in tests) for name, tests in self.predicates.items()})
+
+
+def _looks_at_rows(test, axis: int) -> bool:
+    """Does the test look at nothing but `axis` and counts under it?"""
+    counted = isinstance(test, Compare) and test.function != "slot"
+    return counted and all(digit.axis == axis for digit in test.digits)
 
 
 def decompose(**parts) -> Sum:

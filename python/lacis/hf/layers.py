@@ -8,6 +8,7 @@ import torch
 from ..errors import DataError, Error
 from ..formats import Format, Sum
 from ..nn import SparseModule, weight_module
+from ..nn.arrays import as_array
 from ..operators import OPERATORS
 from ..packing import PackedTensor
 from ..patterns import Pattern
@@ -54,8 +55,9 @@ def _of_layer(path: str, module: SparseModule) -> dict:
     arrays = {}
     for name, part in weight._named_parts():
         for key, tensor in {**part.own_arrays, "values": part.values}.items():
-            dtype = None if key == "values" else str(tensor.dtype).removeprefix("torch.")
-            arrays[part_name(name, key)] = [dtype, list(tensor.shape)]
+            held = as_array(tensor)
+            dtype = None if key == "values" else str(held.dtype).removeprefix("torch.")
+            arrays[part_name(name, key)] = [dtype, list(held.shape)]
     return {
         "operator": module.operator,
         "format": str(weight.format),
@@ -155,9 +157,10 @@ def check_loaded(path: str, module: SparseModule, fields: dict, was_loaded) -> N
             dtype, sizes = fields["arrays"][full]
             if tensor.is_meta or not was_loaded(tensor):
                 raise DataError(f"'{path}': the array '{full}' is missing in the file")
-            fits = tensor.is_floating_point() if dtype is None else tensor.dtype == _DTYPES[dtype]
-            if list(tensor.shape) != sizes or not fits:
-                raise DataError(f"'{path}': the array '{full}' is {tensor.dtype} {list(tensor.shape)}, not {sizes}")
+            held = as_array(tensor)
+            fits = held.is_floating_point() if dtype is None else held.dtype == _DTYPES[dtype]
+            if list(held.shape) != sizes or not fits:
+                raise DataError(f"'{path}': the array '{full}' is {held.dtype} {list(held.shape)}, not {sizes}")
     try:
         weight.follow()
         weight.validate()

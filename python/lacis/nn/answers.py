@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from .arrays import as_array
 from .no_tensor import NoTensor
 from .recorded import revision
 from .replace import Replacement
@@ -116,7 +117,7 @@ class Answers(NoTensor, Used):
             pattern = part.packed().pattern
             for key, names in part.derived.items():
                 for name, tensor in part._arrays_of(pattern, key, part.values).items():
-                    held = part.tensor(names[name])
+                    held = as_array(part.tensor(names[name]))
                     if held.dtype != tensor.dtype or not torch.equal(held, tensor):
                         raise DataError(
                             f"'{names[name]}' is not what follows from the pattern; set_packed() makes it again"

@@ -7,6 +7,7 @@ import torch
 
 from ..errors import DataError
 from ..packing import PackedTensor
+from .arrays import as_array
 from .replace import Replacement
 from .sharded import shared_out, whole
 
@@ -44,7 +45,6 @@ def _checked(part, given, assigned: bool):
     """The structure and values, unless `assigned` on the part's device, in its integer width. Raises `DataError`."""
     if part.values.is_meta and not assigned:
         raise DataError("the weight is on the meta device, where nothing is kept; load it with assign=True")
-    present = part.own_arrays
     moved = {}
     for name, tensor in given.items():
         if not isinstance(tensor, torch.Tensor):
@@ -54,8 +54,9 @@ def _checked(part, given, assigned: bool):
         tensor = whole(tensor.detach())
         moved[name] = tensor if assigned else tensor.to(part.values.device)
         if name in part.format.buffers:
-            _check_integers(name, moved[name], present[name].dtype)
-            moved[name] = moved[name].to(present[name].dtype)
+            moved[name], dtype = as_array(moved[name]), part.array(name).dtype
+            _check_integers(name, moved[name], dtype)
+            moved[name] = moved[name].to(dtype)
     packed = PackedTensor.from_storage(part.format, part.packed_shape, moved)
     return packed.pattern.part(), packed.values
 

@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from .arrays import as_buffer
 from .sharded import is_sharded, local, shared_out
 
 
@@ -23,7 +24,8 @@ class Replacement:
     def __init__(self, part, structure: Structure, values: torch.Tensor, assigned: bool = False):
         self._part, self._assigned = part, assigned
         self._pattern = Pattern(structure.format, {"": structure})
-        self._values, self._own = values.detach(), {**structure.buffers, "valid": structure.valid}
+        own = {**structure.buffers, "valid": structure.valid}
+        self._values, self._own = values.detach(), {name: as_buffer(tensor) for name, tensor in own.items()}
         if not assigned:
             self._values = self._apart(self._values.to(part.values.dtype))
             self._own = {name: self._apart(tensor) for name, tensor in self._own.items()}
@@ -66,8 +68,7 @@ class Replacement:
         """Put it into the part; nothing here can fail."""
         with torch.inference_mode(self._part.values.is_inference()), torch.no_grad():  # as it was made
             self._assign() if self._assigned else self._copy()
-            for name, tensor in self._derived.items():
-                put(self._part, name, tensor)
+            put_all(self._part, self._derived)
         self._part.has_room |= self._pattern.part().has_room  # captured graphs have kernels for it
         self._part.note_pattern(self._pattern)
 
@@ -80,8 +81,7 @@ class Replacement:
 
     def _copy(self) -> None:
         _put_values(self._part.values, self._values)
-        for name, tensor in self._own.items():
-            put(self._part, name, tensor, is_ours=False)
+        put_all(self._part, self._own, is_ours=False)
 
 
 def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
@@ -95,13 +95,18 @@ def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
         parameter.data = values.clone()
 
 
-def put(part, name: str, tensor: torch.Tensor | None, is_ours: bool = True) -> None:
-    """An array in place of the part's: written where that lies, or where it does not fit, itself or a copy."""
-    held = getattr(part, name)
-    if held is not None and tensor is not None and _fits(held, tensor):
-        held.copy_(tensor)
-    else:
-        setattr(part, name, tensor if tensor is None or is_ours else tensor.clone())
+def put_all(part, tensors: dict[str, torch.Tensor | None], is_ours: bool = True) -> None:
+    """Arrays in place of the part's: written where these lie, or where one does not fit, itself or a copy."""
+    written: dict[torch.dtype, tuple[list, list]] = {}
+    for name, tensor in tensors.items():
+        held = getattr(part, name)
+        if held is not None and tensor is not None and _fits(held, tensor):
+            for side, each in zip(written.setdefault(held.dtype, ([], [])), (held, tensor)):
+                side.append(each)
+        else:
+            setattr(part, name, tensor if tensor is None or is_ours else tensor.clone())
+    for held, new in written.values():
+        torch._foreach_copy_(held, new)  # a GPU does those of one type in one launch
 
 
 def _fits(held: torch.Tensor | None, tensor: torch.Tensor | None) -> bool:

@@ -18,10 +18,11 @@ from ..patterns.seen import runs_again
 from ..patterns.structure import Structure
 from ..patterns.tile_copy import TileCopy
 from .answers import Answers
+from .arrays import as_array, as_buffer
 from .copied import BoundCopy, CopiedValues
 from .known import Known, keeps_content
 from .load import load_part
-from .replace import put
+from .replace import put_all
 from .sharded import whole
 
 
@@ -48,7 +49,7 @@ class PackedPart(torch.nn.Module):
         self.packed_shape = torch.Size(structure.shape)
         self.values = torch.nn.Parameter(values.detach(), requires_grad=requires_grad)
         for name, tensor in structure.buffers.items():
-            self.register_buffer(name, tensor)
+            self.register_buffer(name, as_buffer(tensor))
         self.register_buffer("valid", structure.valid)
         self.register_buffer("all_valid", torch.zeros(0, dtype=torch.bool, device=values.device), persistent=False)
         self.derived: dict[Held, dict[str, str]] = {}  # {array: name of the buffer}
@@ -63,13 +64,17 @@ class PackedPart(torch.nn.Module):
 
     @property
     def own_arrays(self) -> dict[str, torch.Tensor]:
-        """The arrays of the pattern, by name: those of the format's levels, and `valid` where there is one."""
+        """The buffers of the pattern, by name: those of the format's levels, and `valid` where there is one."""
         named = {name: getattr(self, name) for name in self.format.buffers}
         return named if self.valid is None else {**named, "valid": self.valid}
 
+    def array(self, name: str) -> torch.Tensor:
+        """An array as the integers that it holds, over the memory of its buffer; see `lacis.nn.arrays`."""
+        return as_array(getattr(self, name))
+
     @property
     def structure(self) -> Structure:
-        buffers = {name: getattr(self, name) for name in self.format.buffers}
+        buffers = {name: self.array(name) for name in self.format.buffers}
         return Structure.of_values(
             self.format, self.packed_shape, buffers, self.values, self.valid, has_room=self.has_room
         )
@@ -92,14 +97,13 @@ class PackedPart(torch.nn.Module):
         if not self._known.holds(self) or (self.valid is None) != (other.valid is None):
             return False
         given = other.buffers if other.valid is None else {**other.buffers, "valid": other.valid}
-        return all(torch.equal(tensor, given[name]) for name, tensor in self.own_arrays.items())
+        return all(torch.equal(as_array(tensor), given[name]) for name, tensor in self.own_arrays.items())
 
     def refresh(self) -> None:
         """Make the derived arrays again, on the device."""
         pattern = self.packed().pattern
         with torch.inference_mode(self.values.is_inference()), torch.no_grad():  # as it was made
-            for name, tensor in self.derived_of(pattern, self.values).items():
-                put(self, name, tensor)
+            put_all(self, self.derived_of(pattern, self.values))
         self.note_pattern(pattern)
 
     def note_pattern(self, pattern: Pattern) -> None:
@@ -123,7 +127,8 @@ class PackedPart(torch.nn.Module):
         found = {}
         for key, names in self.derived.items():
             made = self._arrays_of(pattern, key, values)
-            found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
+            mine = {names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers}
+            found.update({name: as_buffer(tensor) for name, tensor in mine.items()})
         return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode
@@ -151,11 +156,14 @@ class PackedPart(torch.nn.Module):
         if key not in self.derived:
             pattern = self.packed().pattern
             arrays = self._arrays_of(pattern, key, self.values)
-            shared = {id(tensor): name for name, tensor in self.own_arrays.items()}
+            own = pattern.part()
+            shared = {id(tensor): name for name, tensor in {**own.buffers, "valid": own.valid}.items()}
             names = {n: shared.get(id(t), f"derived{len(self.derived)}_{n}") for n, t in arrays.items()}
             for name, tensor in arrays.items():
                 if names[name] not in self._buffers:
-                    self.register_buffer(names[name], tensor, persistent=False)
+                    alone = copied or tensor.untyped_storage().nbytes() == tensor.nbytes  # else it is a row of several
+                    own = as_buffer(tensor if alone else tensor.clone())
+                    self.register_buffer(names[name], own, persistent=False)
             self.derived[key] = names
             if copied:
                 self._note_copy(key, pattern)

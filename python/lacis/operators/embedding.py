@@ -69,7 +69,7 @@ def _require_inside(ids, count: int, title: str) -> None:
 def _rows(weight, ids: torch.Tensor) -> torch.Tensor:
     """[ids, columns]: the rows of a table, with zeros where nothing is stored."""
     b0, b1 = weight.values.shape[1:] or (1, 1)
-    values, crd = weight.values.reshape(-1, b0, b1), weight.crd1.reshape(-1).long()
+    values, crd = weight.values.reshape(-1, b0, b1), weight.array("crd1").reshape(-1).long()
     group, inside = ids // b0, ids % b0
     token, slot = _slots(weight, group)
     found, column = values[slot, inside[token]], crd[slot]
@@ -87,11 +87,11 @@ def _slots(weight, group: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Of the stored elements of these rows (of blocks): which row asked, and the position."""
     asked = torch.arange(len(group), device=group.device)
     if "pos1" not in weight.format.buffers:  # as many in every row
-        width = weight.crd1.shape[-1]
+        width = weight.array("crd1").shape[-1]
         slot = group[:, None] * width + torch.arange(width, device=group.device)
         return asked.repeat_interleave(width), slot.reshape(-1)
-    first = weight.pos1[group].long()
-    count = weight.pos1[group + 1].long() - first
+    first = weight.array("pos1")[group].long()
+    count = weight.array("pos1")[group + 1].long() - first
     token = asked.repeat_interleave(count)
     begin = (count.cumsum(0) - count)[token]
     return token, first[token] + torch.arange(len(token), device=group.device) - begin

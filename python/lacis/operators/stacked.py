@@ -114,7 +114,7 @@ def _first_slots(weight, part) -> list[int]:
     count, groups = weight.shape[0], _groups(weight)
     level = len(part.format.prefix) - 1
     if f"pos{level}" in part.format.buffers:
-        return getattr(part, f"pos{level}")[::groups].tolist()
+        return part.array(f"pos{level}")[::groups].tolist()
     return [number * (part.values.shape[0] // max(count, 1)) for number in range(count + 1)]
 
 
@@ -128,12 +128,12 @@ def _pattern(weight, part, number: int, first: list[int]) -> Pattern:
     one, groups = of_one(weight.format), _groups(weight)
     low, high, level = first[number], first[number + 1], len(part.format.prefix) - 1
     rows = slice(number * groups, (number + 1) * groups)
-    position = getattr(part, f"pos{level}", None)
+    position = part.array(f"pos{level}") if f"pos{level}" in part.format.buffers else None
     if position is None:
-        buffers = {"crd1": getattr(part, f"crd{level}")[rows].clone()}
+        buffers = {"crd1": part.array(f"crd{level}")[rows].clone()}
     else:
         position = position[rows.start : rows.stop + 1] - low
-        buffers = {"pos1": position, "crd1": getattr(part, f"crd{level}")[low:high].clone()}
+        buffers = {"pos1": position, "crd1": part.array(f"crd{level}")[low:high].clone()}
     valid = None if part.valid is None else part.valid[low:high].clone()
     structure = Structure(one, tuple(weight.shape[1:]), buffers, high - low, part.values.device, valid)
     return Pattern(one, {"": structure})

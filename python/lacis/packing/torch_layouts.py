@@ -6,17 +6,22 @@ from __future__ import annotations
 import torch
 
 from ..errors import FormatError
-from ..formats import Bcsc, Bsr, Coo, Csc, Csr, Dense
+from ..formats import Bcsc, Bsr, Coo, Csc, Csr, Dense, Format
+from ..formats.widths import without_widths
 from .jagged import is_jagged, to_jagged
 
 
 def to_torch(packed) -> torch.Tensor:
     """The torch tensor with the layout of a packed one, over the same arrays where the layout allows.
 
-    Raises `FormatError`, with the formats that have a layout, where torch has none.
+    torch's indices have 32 or 64 bits, so that narrower ones are copied. Raises `FormatError`, with the formats that
+    have a layout, where torch has none.
     """
+    formats = [packed.format]
+    if isinstance(packed.format, Format):
+        formats.append(without_widths(packed.format))
     for matches, build in _LAYOUTS:
-        if matches(packed.format, packed.shape):
+        if any(matches(format, packed.shape) for format in formats):
             return build(packed, tuple(packed.shape))
     if packed.format.batch:
         raise FormatError(
@@ -47,9 +52,11 @@ def _is_blocked(kind):
 
 def _compressed(layout):
     def build(packed, shape):
-        storage = packed.storage
+        arrays = [packed.storage["pos1"], packed.storage["crd1"]]
+        wide = torch.int64 if any(array.dtype == torch.int64 for array in arrays) else torch.int32
+        pos, crd = (array.to(wide) for array in arrays)
         return torch.sparse_compressed_tensor(
-            storage["pos1"], storage["crd1"], packed.values, size=shape, layout=layout, check_invariants=False
+            pos, crd, packed.values, size=shape, layout=layout, check_invariants=False
         )
 
     return build

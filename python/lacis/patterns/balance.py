@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import torch
 
+from .constants import counted
 from .derivation import Cost
 from .hand_out import hand_out
 
@@ -23,7 +24,7 @@ def work_lists(cost: torch.Tensor, tiles: int, *, workers: int, raster: int = 8)
         >>> lists["pos1"].tolist(), lists["crd1"].tolist(), lists["crd2"].tolist()
         ([0, 2, 4], [1, 0, 1, 0], [0, 0, 1, 1])
     """
-    order = torch.argsort(-cost, stable=True)
+    order = torch.argsort(cost, descending=True, stable=True)
     groups = -(-tiles // raster)
     given = hand_out(cost[order], workers=workers, tiles=range(1, raster + 1), groups=groups)
     last = (tiles - 1) % raster
@@ -53,10 +54,10 @@ def share_lists(
 
 def shares_of(counts: torch.Tensor, cost: torch.Tensor, by: int, most: int) -> tuple[torch.Tensor, ...]:
     """What `share_lists` hands out: panel, number and cost of each share, -1 where there is none."""
-    panel, share, there = spread((counts + by - 1) // by, (most + len(counts) * (by - 1)) // by)
-    positions = torch.where(there, counts[panel] - share * by, 0).clamp(max=by)
+    panel, share, there = spread((counts + (by - 1)) // by, (most + len(counts) * (by - 1)) // by)
+    positions = (torch.sub(counts[panel], share, alpha=by) * there).clamp(max=by)
     cost = cost.to(counts.device, torch.float64, non_blocking=True)
-    return panel, share, torch.where(there, cost[positions], -1.0)
+    return panel, share, cost[positions].masked_fill_(~there, -1.0)
 
 
 def gathered_shares(
@@ -66,42 +67,41 @@ def gathered_shares(
 
     Panel p has the positions [positions[p], positions[p + 1]), whose coordinates `columns` ascend. A share has up
     to `by` of them, `within` so many columns from a multiple of `tile` on. Shares that do not come out even for all
-    workers are cut once more. A share costs as much as `segment` positions more. Returns `pos1` int32 [workers + 1], `crd1` (panel), `crd2` (first) and `crd3` (number)
-    int32 [len(columns) + 2 * workers], of which the first `pos1[workers]` count.
+    workers are cut once more. A share costs as much as `segment` positions more. Returns `pos1` int32 [workers + 1],
+    and int32 [len(columns) + 2 * workers] `crd1` (panel), `crd2` (first) and `crd3` (number), of which the first
+    `pos1[workers]` count.
 
         >>> lists = gathered_shares(torch.tensor([0, 3]), torch.tensor([0, 16, 96]), by=4, within=64, workers=2, segment=8)
         >>> lists["pos1"].tolist(), *(lists[name].tolist()[:2] for name in ("crd1", "crd2", "crd3"))
         ([0, 1, 2], [0, 0], [0, 2], [2, 1])
     """
-    panel, first, count = longest_shares(positions, columns, by=by, within=within, workers=workers, tile=tile)
-    columns = even_shares(panel, first, count, by=by, workers=workers)
-    return _handed_out(gathered_cost(columns[2], segment), columns, workers)
+    shares = longest_shares(positions, columns, by=by, within=within, workers=workers, tile=tile)
+    columns = even_shares(shares, by=by, workers=workers)
+    return _handed_out(gathered_cost(columns[2], segment), list(columns), workers)
 
 
 def gathered_cost(count: torch.Tensor, segment: int) -> torch.Tensor:
     """What shares of so many positions cost, in positions; -1 where there are none."""
-    return torch.where(count > 0, count.double() + segment, -1.0)
+    return (count.double() + segment).masked_fill_(count <= 0, -1.0)
 
 
-def longest_shares(positions, columns, *, by: int, within: int, workers: int, tile: int = 64) -> list[torch.Tensor]:
+def longest_shares(positions, columns, *, by: int, within: int, workers: int, tile: int = 64) -> torch.Tensor:
     """Panel, first position and number of positions of each share of `gathered_shares`, uncut, the longest first.
 
-    They are as many as `columns` and workers; those behind the last share have no positions.
+    int64 [3, shares]: they are as many as `columns` and workers; those behind the last share have no positions.
     """
-    panel, first, count = _greedy(positions.long(), columns.long(), by, within, tile)
-    none = torch.zeros(workers, dtype=torch.int64, device=count.device)
-    panel, first, count = (torch.cat([each, none]) for each in (panel, first, count))
-    order = torch.argsort(-count, stable=True)
-    return [panel[order], first[order], count[order]]
+    found = _greedy(positions.long(), columns.long(), by, within, tile)
+    shares = torch.nn.functional.pad(torch.stack(found), (0, workers))
+    return shares[:, torch.argsort(shares[2], descending=True, stable=True)]
 
 
-def even_shares(panel, first, count, *, by: int, workers: int) -> list[torch.Tensor]:
+def even_shares(shares: torch.Tensor, *, by: int, workers: int) -> torch.Tensor:
     """The shares of `longest_shares`; those that do not come out even for all workers are cut into shorter ones."""
+    panel, first, count = shares
     whole = (count > 0).sum() // workers * workers
-    rest = whole + torch.arange(workers, device=count.device)
-    pieces = _cut_again(panel[rest], first[rest], count[rest], by)
-    count = torch.where(torch.arange(len(count), device=count.device) < whole, count, 0)
-    return [torch.cat(pair) for pair in zip((panel, first, count), pieces)]
+    pieces = _cut_again(shares[:, whole + counted(workers, count.device)], by)
+    kept = count * (counted(len(count), count.device) < whole)
+    return torch.cat([torch.stack([panel, first, kept]), torch.stack(pieces)], 1)
 
 
 def _greedy(positions: torch.Tensor, columns: torch.Tensor, by: int, within: int, tile: int):
@@ -111,31 +111,31 @@ def _greedy(positions: torch.Tensor, columns: torch.Tensor, by: int, within: int
     once, and followed from the first in leaps that double.
     """
     n, panels, device = len(columns), len(positions) - 1, columns.device
-    at = torch.arange(n, device=device)
+    at = counted(n, device)
     panel = torch.searchsorted(positions[1:].contiguous(), at, right=True)
-    known = panel.clamp(max=max(panels - 1, 0))
-    key = (panel << 32) + columns
-    stop = torch.searchsorted(key, (panel << 32) + columns // tile * tile + within)
-    end = torch.where(panel < panels, torch.minimum(stop, at + by), n)
-    end = torch.minimum(end, torch.where(panel < panels, positions[known + 1], n)) if panels else end
-    leap = torch.cat([end, torch.arange(n, n + 2, device=device)])
-    begins = torch.arange(n + 2, device=device) == 0
+    known, above = panel.clamp(max=max(panels - 1, 0)), panel << 32
+    stop = torch.searchsorted(above + columns, torch.add(above, columns // tile * tile + within))
+    end, there = torch.minimum(stop, at + by), panel < panels
+    end = torch.minimum(end, positions[known + 1]) if panels else end
+    leap = torch.where(there, end, n)
+    leap = torch.cat([leap, counted(n + 2, device)[n:]])
+    begins = counted(n + 2, device) == 0
     for _ in range(n.bit_length()):
-        begins.index_fill_(0, torch.where(begins, leap, n + 1), True)
+        begins.index_fill_(0, torch.where(begins, leap, leap[n + 1 :]), True)
         leap = leap[leap]
-    count = torch.where(begins[:n] & (panel < panels), end - at, 0)
-    return known, at - positions[known], count
+    return known, at - positions[known], (end - at) * (begins[:n] & there)
 
 
-def _cut_again(panel: torch.Tensor, first: torch.Tensor, count: torch.Tensor, by: int):
+def _cut_again(shares: torch.Tensor, by: int) -> list[torch.Tensor]:
     """Shares of up to `by` positions, as many as there are workers or fewer, in pieces as short as so many can be."""
-    length = torch.arange(1, by + 1, device=count.device)[:, None]
-    length = 1 + ((count + length - 1) // length).sum(1).gt(len(count)).sum()
-    parts = (count + length - 1) // length
+    count = shares[2]
+    length = counted(by + 1, count.device)[1:, None]
+    length = 1 + ((count + (length - 1)) // length).sum(1).gt(len(count)).sum()
+    parts = (count + (length - 1)) // length
     share, piece, there = spread(parts, len(count))
-    parts, count = parts[share].clamp(min=1), count[share]
-    low, high = count * piece // parts, count * (piece + 1) // parts
-    return panel[share], first[share] + low, torch.where(there, high - low, 0)
+    panel, first, count, parts = torch.cat([shares, parts[None]])[:, share]
+    low, high = count * torch.stack([piece, piece + 1]) // parts.clamp(min=1)
+    return [panel, first + low, (high - low) * there]
 
 
 def spread(parts: torch.Tensor, size: int):
@@ -144,7 +144,7 @@ def spread(parts: torch.Tensor, size: int):
     `parts` is int64 [..., n]: the places of a row are those of its first, its second, and so on.
     """
     ends = parts.cumsum(-1)
-    place = torch.arange(size, device=parts.device).expand(*parts.shape[:-1], size).contiguous()
+    place = counted(size, parts.device).expand(*parts.shape[:-1], size).contiguous()
     owner = torch.searchsorted(ends, place, right=True).clamp(max=max(parts.shape[-1] - 1, 0))
     return owner, place - (ends - parts).gather(-1, owner), place < ends[..., -1:]
 
@@ -154,14 +154,14 @@ def by_list(number: torch.Tensor, lists: int) -> tuple[torch.Tensor, torch.Tenso
 
     `number` is the list of each entry; those of -1 come last.
     """
-    number, at = torch.sort(torch.where(number < 0, lists, number), stable=True)
-    bounds = torch.arange(lists + 1, dtype=number.dtype, device=number.device)
-    return at, torch.searchsorted(number, bounds).int()
+    number, at = torch.sort(number % (lists + 1), stable=True)  # -1 is the largest
+    bounds = counted(lists + 1, number.device).to(number.dtype)
+    return at, torch.searchsorted(number, bounds, out_int32=True)
 
 
 def _handed_out(weight: torch.Tensor, columns: list[torch.Tensor], workers: int) -> dict[str, torch.Tensor]:
     """Lists of what `columns` say, the heaviest first to the least loaded worker; a negative weight is of nothing."""
-    order = torch.argsort(-weight, stable=True)
+    order = torch.argsort(weight, descending=True, stable=True)
     worker = hand_out(weight[order], workers=workers).reshape(-1)
     at, pos = by_list(worker, workers)
     return {"pos1": pos} | {f"crd{n + 1}": column[order[at]].int() for n, column in enumerate(columns)}
@@ -187,11 +187,11 @@ def group_lists(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -
 
 def group_items(cost: torch.Tensor, *, workers: int, raster: int, groups: int) -> list[torch.Tensor]:
     """What `group_lists` hands out: of each item its list (-1 of none), panel and tile; int64 [items]."""
-    order = torch.argsort(-cost, stable=True)
+    order = torch.argsort(cost, descending=True, stable=True)
     worker = hand_out(cost[order], workers=workers, tiles=range(1, raster + 1), groups=groups)
-    unit = torch.arange(groups * raster, device=cost.device).reshape(groups, raster, 1, 1)
-    number = torch.where(worker < 0, -1, unit * workers + worker)
-    tile = torch.arange(raster, device=cost.device)
+    unit = counted(groups * raster, cost.device).reshape(groups, raster, 1, 1)
+    number = torch.where(worker < 0, worker, torch.add(worker, unit, alpha=workers))
+    tile = counted(raster, cost.device)
     return [column.expand_as(worker).reshape(-1) for column in (number, order[:, None], tile)]
 
 

@@ -7,11 +7,12 @@ import dataclasses
 
 import torch
 
+from ..errors import FormatError
 from ..formats import Sum, as_format
 from .batch import shared_places
 from .pattern import Pattern
 from .split import accepted
-from .structure import Structure, build_structure
+from .structure import _INTEGERS, Structure, build_structure
 from .uneven import uneven_axes
 
 
@@ -27,7 +28,21 @@ def for_tensor(format, shape):
     """A format or sum for tensors of `shape`, with code for all its levels. Raises `FormatError`."""
     format = as_format(format).for_shape(shape)
     format.require_code("pack")
+    for part in format.parts.values() if isinstance(format, Sum) else [format]:
+        _require_room(part, shape)
     return format
+
+
+def _require_room(format, shape) -> None:
+    """Raise `FormatError` where a companion could not list the coordinates of a dense level in the type it says."""
+    sizes = format.name_sizes(shape)
+    for level in format.levels:
+        width = level.coordinate.width_of("crd") if level.coordinate.implicit else None
+        if width and level.size(sizes) - 1 > torch.iinfo(_INTEGERS[width]).max:
+            raise FormatError(
+                f"'{level.text(format.names)}' has {level.size(sizes)} coordinates, which do not fit into {width}; "
+                "leave the integer type out"
+            )
 
 
 def build_pattern(

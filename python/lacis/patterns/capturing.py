@@ -12,7 +12,7 @@ from ..errors import DataError
 
 
 class _Own(threading.local):
-    is_on = False
+    capture: object | None = None
 
 
 _own = _Own()
@@ -21,11 +21,16 @@ _own = _Own()
 @contextlib.contextmanager
 def made_in_graphs():
     """What is made of patterns meanwhile, on this thread, is made by the graph that is captured, again in each run."""
-    before, _own.is_on = _own.is_on, True
+    before, _own.capture = _own.capture, object()
     try:
         yield
     finally:
-        _own.is_on = before
+        _own.capture = before
+
+
+def own_capture() -> object | None:
+    """What stands for the graph of `made_in_graphs` that this thread captures, None where it captures none."""
+    return _own.capture
 
 
 def is_captured(device: torch.device) -> bool:
@@ -35,7 +40,7 @@ def is_captured(device: torch.device) -> bool:
 
 def refuse_capture(device: torch.device, what: str) -> None:
     """Raise `DataError` where the present stream of a CUDA device captures a graph; `what` needs the host."""
-    if is_captured(device) and not _own.is_on:
+    if is_captured(device) and _own.capture is None:
         raise DataError(
             f"{what} cannot be made while a CUDA graph is captured, for the host waits for it; make the same call "
             "once before the capture"

@@ -49,8 +49,8 @@ def check_parts(format, parts) -> None:
     check_distinct(parts)
     if len(parts) > 1:
         for axis in range(format.rank):
-            if format.keeps_whole([axis]):
-                check_rows(parts, axis)
+            for group in format.row_groups(axis):
+                check_rows({name: parts[name] for name in group}, axis)
 
 
 def check_rows(parts, axis: int) -> None:

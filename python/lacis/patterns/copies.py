@@ -12,6 +12,7 @@ import math
 import torch
 
 from ..errors import FormatError
+from .constants import counted
 
 
 def _piece(block: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
@@ -19,22 +20,24 @@ def _piece(block: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
 
 
 def piece_numbers(slots: torch.Tensor, block, tile, tile_rows: torch.Tensor, tile_columns: torch.Tensor):
-    """The number of each piece of each tile, -1 where nothing is stored; int64 [positions, rows, columns of pieces].
+    """The number of each piece of each tile, negative where nothing is stored; int64 [positions, rows, columns of
+    pieces].
 
     `slots` int64 [block rows, block columns] has the slot of each block, -1 where there is none; tile n stands at row
     `tile_rows[n]` and column `tile_columns[n]` of the grid of tiles.
     """
     (height, width), (rows, columns) = _piece(block, tile), tile
     device = slots.device
-    row = tile_rows[:, None, None] * rows + torch.arange(0, rows, height, device=device)[:, None]
-    column = tile_columns[:, None, None] * columns + torch.arange(0, columns, width, device=device)
-    inside = (row < slots.shape[0] * block[0]) & (column < slots.shape[1] * block[1])
-    if not slots.numel():
-        return torch.full(inside.shape, -1, device=device)
-    slot = slots[(row // block[0]).clamp(max=slots.shape[0] - 1), (column // block[1]).clamp(max=slots.shape[1] - 1)]
-    across = block[1] // width
-    number = slot * (block[0] // height * across) + row % block[0] // height * across + column % block[1] // width
-    return torch.where(inside & (slot >= 0), number, -1)
+    row = (tile_rows * rows)[:, None, None] + counted(rows, device)[::height, None]
+    column = (tile_columns * columns)[:, None, None] + counted(columns, device)[::width]
+    beyond = torch.nn.functional.pad(slots, (0, 1, 0, 1), value=-1)
+    number = beyond[(row // block[0]).clamp(max=slots.shape[0]), (column // block[1]).clamp(max=slots.shape[1])]
+    down, across = block[0] // height, block[1] // width
+    if down > 1:
+        number = torch.add(row % block[0] // height, number, alpha=down)
+    if across > 1:
+        number = torch.add(column % block[1] // width, number, alpha=across)
+    return number
 
 
 def unit_size(block, tile, itemsize: int) -> int:
@@ -49,13 +52,13 @@ def unit_places(pieces: torch.Tensor, slots: int, block, tile, line: int, itemsi
     """
     unit = unit_size(block, tile, itemsize)
     narrow = (block[0], block[1] // unit)
-    units = torch.arange(1, slots * narrow[0] * narrow[1] + 1, device=pieces.device).reshape(-1, *narrow)
+    units = counted(slots * narrow[0] * narrow[1] + 1, pieces.device)[1:].reshape(-1, *narrow)  # 0 is nothing stored
     found = _gather(units, pieces, narrow, (tile[0], tile[1] // unit))
     if line:
         found = _exchanged(found, 16 // (unit * itemsize))
     found = found.reshape(-1)
     places = torch.full((units.numel() + 1,), found.numel(), device=pieces.device)
-    places.scatter_(0, found, torch.arange(found.numel(), device=pieces.device))  # of none, before the first
+    places.scatter_(0, found, counted(found.numel(), pieces.device))  # of none, before the first
     return places[1:].clone()  # a kernel would copy at each call what does not begin at 16 bytes
 
 
@@ -181,8 +184,8 @@ def _gather(values: torch.Tensor, pieces: torch.Tensor, block, tile) -> torch.Te
 def _exchanged(tiles: torch.Tensor, per_chunk: int) -> torch.Tensor:
     """Tiles with the chunks of `per_chunk` neighbours of each row exchanged by the row's number."""
     chunks = tiles.shape[-1] // per_chunk
-    row = torch.arange(tiles.shape[-2], device=tiles.device)
-    order = torch.arange(chunks, device=tiles.device) ^ (row // (8 // chunks) % chunks)[:, None]
+    row = counted(tiles.shape[-2], tiles.device)
+    order = counted(chunks, tiles.device) ^ (row // (8 // chunks) % chunks)[:, None]
     split = tiles.reshape(*tiles.shape[:-1], chunks, per_chunk)
     return torch.gather(split, -2, order[..., None].expand_as(split)).reshape(tiles.shape)
 

@@ -70,3 +70,7 @@ class Derivation:
     def __str__(self) -> str:
         format = self.given.get("format")
         return self.function if format is None else f"{self.function} {format}"
+
+
+Array = tuple[str, Derivation | str, str]
+"""An array of a packed operand: its part, the step that makes it ("" for its own arrays), its name."""

@@ -8,6 +8,7 @@ says them. Parameters have the attribute's names; the first argument is what the
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import torch
 
@@ -15,7 +16,7 @@ from ..errors import FormatError
 from ..formats import Format
 from .balance import gathered_shares, group_lists, panel_cost, share_lists
 from .derivation import Cost, Derivation
-from .derived import companion_arrays
+from .derived import companion_arrays, companion_waits
 from .parts import gathered_part_lists, part_lists
 from .pieces import cut_lists
 from .regroup import Regrouped, regroup
@@ -30,15 +31,22 @@ def index(structure: Structure, *, format: str, least: int = 0) -> dict[str, tor
     return companion_arrays(structure, format, least=least)
 
 
-def layout(structure: Structure, *, format: str, capacity: int | None = None, swizzle: int = 0) -> Regrouped:
+def layout(
+    structure: Structure,
+    *,
+    format: str,
+    capacity: int | None = None,
+    swizzle: int = 0,
+    slots: torch.Tensor | None = None,
+) -> Regrouped:
     """The execution layout with this format; see `regroup`. Rows of tiles that are parts of a panel are reordered.
 
-    `swizzle` is said of a copy of the values; it changes no array of the pattern.
+    `swizzle` is said of a copy of the values; it changes no array of the pattern. `slots` as in `regroup`.
     """
     made = Format.parse(format)
     outer = made.levels[0].digits[0]
     reorder = 0 < _tile_size(structure.format, outer.axis) < outer.div
-    return regroup(structure, made, capacity=capacity, reorder=reorder)
+    return regroup(structure, made, capacity=capacity, reorder=reorder, slots=slots)
 
 
 def tile_schedule(
@@ -123,12 +131,23 @@ def segment_schedule(
 FUNCTIONS = {each.__name__: each for each in (index, layout, tile_schedule, segment_schedule)}
 
 
-def make(step: Derivation, source: Structure | Regrouped) -> dict[str, torch.Tensor] | Regrouped:
-    """What a step makes from `source`. Raises `FormatError` where no function has its name."""
+def make(
+    step: Derivation, source: Structure | Regrouped, slots: Callable[[], torch.Tensor | None] = lambda: None
+) -> dict[str, torch.Tensor] | Regrouped:
+    """What a step makes from `source`; `slots` gives the grid that layouts are made from, where that is kept.
+
+    Raises `FormatError` where no function has its name.
+    """
     function = FUNCTIONS.get(step.function)
     if function is None:
         raise FormatError(f"no function '{step.function}' makes derived arrays; there are {', '.join(FUNCTIONS)}")
-    return function(source, **step.given)
+    return function(source, **step.given, **({"slots": slots()} if function is layout else {}))
+
+
+def waits(step: Derivation, structure: Structure) -> bool:
+    """Does the host wait for the device while a step makes its arrays?"""
+    is_companion = step.function == "index" and len(step.parameters) == 1
+    return not is_companion or companion_waits(structure, step.given["format"])
 
 
 def _tile_size(format: Format, axis: int) -> int:

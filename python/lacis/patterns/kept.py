@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .capturing import is_captured, refuse_capture
+from .capturing import is_captured, own_capture, refuse_capture
 from .transforms import outside_transforms
 
 
@@ -21,18 +21,24 @@ class Kept(dict):
     [1, 1]
     """
 
+    def __init__(self):
+        super().__init__()
+        self._capture = own_capture()  # in which the pattern was made
+
     def found(self, key, pattern, what: str, make: Callable[[], Any], waits: Callable[[], bool] = lambda: True):
         """What `make` makes of the arrays, once; `what` names it where it cannot be made now, for it `waits`.
 
-        What a CUDA graph makes is not kept: it holds nothing before the graph runs.
+        What a CUDA graph makes of a pattern from elsewhere is not kept: it holds nothing before the graph runs. Of a
+        pattern that it made itself it is kept, for that graph alone.
         """
-        if key in self:
+        is_within = self._capture is None or self._capture is own_capture()
+        if key in self and is_within:
             return self[key]
         captured = is_captured(pattern.device)
         if captured and waits():
             refuse_capture(pattern.device, f"{what} of a pattern")
         with outside_transforms(pattern.storage.values(), what):
             made = make()
-        if not captured:
+        if is_within and (not captured or self._capture is not None):
             self[key] = made
         return made

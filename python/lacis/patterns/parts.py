@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 
 from .balance import by_list, even_shares, gathered_cost, longest_shares, shares_of, spread
+from .constants import counted, on_device
 from .hand_out import hand_out
 
 
@@ -45,9 +46,9 @@ def gathered_part_lists(
 ) -> dict[str, torch.Tensor]:
     """The lists of `gathered_shares`, and behind them those of shares whose sums are cut into up to `parts`.
 
-    Where none are, these are the same. `kept` is as in `part_lists`. Returns `pos2` int32 [2 * workers + 1], and int32 `crd2` (panel), `crd3` (first
-    position), `crd4` (number of positions), `crd5` (number of the part), `crd6` (how many parts the sum has) and `crd7`
-    (slot of the part's sum, -1 of a whole one).
+    Where none are, these are the same. `kept` is as in `part_lists`, `segment` as in `gathered_shares`. Returns `pos2`
+    int32 [2 * workers + 1], and int32 `crd2` (panel), `crd3` (first position), `crd4` (number of positions), `crd5`
+    (number of the part), `crd6` (how many parts the sum has) and `crd7` (slot of the part's sum, -1 of a whole one).
 
         >>> positions, columns = torch.tensor([0, 2]), torch.tensor([0, 16])
         >>> lists = gathered_part_lists(positions, columns, by=2, within=64, workers=2, segment=8, parts=4, kept=16)
@@ -55,7 +56,7 @@ def gathered_part_lists(
         ([0, 1, 2, 3, 4], [0, 1, 0, 0], [1, 1, 2, 2], [0, 0, 0, 1], [1, 1, 2, 2], [-1, -1, 0, 1])
     """
     shares = longest_shares(positions, columns, by=by, within=within, workers=workers)
-    even = even_shares(*shares, by=by, workers=workers)
+    even = even_shares(shares, by=by, workers=workers)
     weight = gathered_cost(shares[2], segment).clamp(min=0.0)
     return _lists(even, gathered_cost(even[2], segment), shares, weight, workers, parts, kept)
 
@@ -65,34 +66,41 @@ def _sorted_shares(counts: torch.Tensor, cost: torch.Tensor, by: int, most: int)
     counts = torch.cat([counts, counts.new_zeros(1)])
     panel, share, weight = shares_of(counts, cost, by, most + by)
     weight, order = torch.sort(weight.clamp(min=0.0), descending=True, stable=True)
-    return [panel[order], share[order]], weight
+    return torch.stack([panel, share])[:, order], weight
 
 
 def _lists(
-    plain: list[torch.Tensor],
+    plain: torch.Tensor,
     plain_weight: torch.Tensor,
-    shares: list[torch.Tensor],
+    shares: torch.Tensor,
     weight: torch.Tensor,
     workers: int,
     parts: int,
     share: int,
 ) -> dict[str, torch.Tensor]:
-    """Two lists for each worker: what `plain` says; and parts of `shares`, which are sorted, or the same again."""
-    order = torch.argsort(-plain_weight, stable=True)
-    plain = [column[order] for column in plain]
-    whole = hand_out(torch.where(plain_weight > 0, plain_weight, -1.0)[order], workers=workers).reshape(-1)
+    """Two lists for each worker: what `plain` says; and parts of `shares`, which are sorted, or the same again.
+
+    Both are int64 [columns, n].
+    """
+    plain_weight, order = torch.sort(plain_weight, descending=True, stable=True)
+    whole = hand_out(plain_weight.masked_fill(plain_weight <= 0, -1.0), workers=workers).reshape(-1)
     number = _numbers(weight, workers, parts, share)
     item, part, there = spread(number, len(number) + 2 * workers)
-    kept = torch.where(number > 1, number, 0)
-    slot = torch.where(number[item] > 1, (kept.cumsum(0) - kept)[item] + part, -1)
-    own = torch.where(there, weight[item] / number[item].clamp(min=1), -1.0)
+    kept = number * (number > 1)
+    columns = torch.cat([shares, torch.stack([number, kept.cumsum(0) - kept])])[:, item]
+    count, slot = columns[-2:]
+    own = (weight[item] / count.clamp(min=1)).masked_fill_(~there, -1.0)
     cut, is_cut = hand_out(own, workers=workers).reshape(-1), (number > 1).any()
-    again = torch.where(is_cut | (whole < 0), -1, workers + whole)
-    at, pos = by_list(torch.cat([whole, again, torch.where(is_cut & (cut >= 0), workers + cut, -1)]), 2 * workers)
-    none = torch.zeros_like(plain[0])
-    first, then = [*plain, none, none + 1, none - 1], [*(column[item] for column in shares), part, number[item], slot]
-    columns = (torch.cat([a, a, b])[at].int() for a, b in zip(first, then))
-    return {"pos2": pos} | {f"crd{n + 2}": column for n, column in enumerate(columns)}
+    again = torch.where(is_cut, -1, whole)
+    cut = torch.where(is_cut, cut, -1)
+    given = torch.cat([again, cut])
+    given = torch.cat([whole, torch.where(given < 0, given, given + workers)])
+    at, pos = by_list(given, 2 * workers)
+    none = on_device((0, 1, -1), torch.int64, at.device)[:, None].expand(3, plain.shape[1])
+    plain = torch.cat([plain[:, order], none])
+    slot = torch.where(count > 1, slot + part, -1)
+    columns = torch.cat([plain, plain, torch.cat([columns[:-2], torch.stack([part, count, slot])])], 1)
+    return {"pos2": pos} | {f"crd{n + 2}": column for n, column in enumerate(columns[:, at].int())}
 
 
 def _numbers(weight: torch.Tensor, workers: int, parts: int, share: int):
@@ -102,11 +110,11 @@ def _numbers(weight: torch.Tensor, workers: int, parts: int, share: int):
     """
     there = weight > 0
     shares = there.sum()
-    is_rest = there & (torch.arange(len(weight), device=weight.device) >= shares // workers * workers)
-    limit = torch.arange(1, parts + 1, device=weight.device)
+    is_rest = there & (counted(len(weight), weight.device) >= shares // workers * workers)
+    limit = counted(parts + 1, weight.device)[1:]
     taken = is_rest.sum() * limit
-    length = torch.where(is_rest, weight, 0.0).amax() / limit
-    length = length + 1 / share * weight.sum() / shares.clamp(min=1) * (limit > 1)
-    end = length * ((taken + workers - 1) // workers)
-    best = limit.gather(0, torch.where((limit > 1) & (taken > 2 * workers), torch.inf, end).argmin(0, keepdim=True))
-    return torch.where(is_rest, best, there.long())
+    kept = 1 / share * weight.sum() / shares.clamp(min=1)
+    length = (weight * is_rest).amax() / limit + kept * (limit > 1)
+    end = length * ((taken + (workers - 1)) // workers)
+    best = end.masked_fill_((limit > 1) & (taken > 2 * workers), torch.inf).argmin() + 1  # limits count from 1
+    return torch.where(is_rest, best, there)

@@ -16,12 +16,11 @@ from .batch import below_batch, derived_below
 from .capturing import refuse_capture
 from .check import check_parts
 from .derivation import Derivation
-from .derived import companion_waits
-from .functions import make
+from .functions import make, waits
 from .gather import gather
 from .kept import Kept
 from .mask import check_bool
-from .regroup import Regrouped
+from .regroup import Regrouped, grid_of_slots
 from .seen import changes
 from .structure import Structure
 from .transforms import is_wrapped
@@ -176,14 +175,14 @@ class Pattern:
     def made(self, step: Derivation, part: str = "") -> dict[str, torch.Tensor] | Regrouped:
         """What a step makes from a part, made once and kept; see `lacis.patterns.functions`."""
         step = step.of_pattern
-        is_index = step.function == "index" and len(step.parameters) == 1
-        waits = lambda: not is_index or companion_waits(self.part(part), step.given["format"])
-        return self._keep(("derived", step, part), f"'{step}'", lambda: self._derive(step, part), waits)
+        derive = lambda: self._derive(step, part)
+        return self._keep(("derived", step, part), f"'{step}'", derive, lambda: waits(step, self.part(part)))
 
     def _derive(self, step: Derivation, part: str):
         if self._shared is not None and step.function == "index":
             return derived_below(*self._shared, step.given["format"], part)
-        return make(step, self.part(part) if step.source is None else self.made(step.source, part))
+        source = self.part(part) if step.source is None else self.made(step.source, part)
+        return make(step, source, lambda: self._slots(part))
 
     def layout(self, step: Derivation, part: str = "") -> Regrouped:
         """The execution layout that a step makes, made once and kept. Raises `FormatError` for another step."""
@@ -191,6 +190,10 @@ class Pattern:
         if not isinstance(made, Regrouped):
             raise FormatError(f"'{step}' is no execution layout")
         return made
+
+    def _slots(self, part: str) -> torch.Tensor | None:
+        """The grid of slots that all execution layouts are made from; see `grid_of_slots`."""
+        return self._keep(("slots", part), "an execution layout", lambda: grid_of_slots(self.part(part)))
 
     def conversion(self, format: Format | Sum):
         """What moves values of this pattern into another format, made once and kept; see `convert`."""

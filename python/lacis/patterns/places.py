@@ -54,7 +54,7 @@ def places_of(pattern: Pattern, block: tuple[int, ...] | None = None) -> Places:
         axes, sound = part.coordinates() if block is None else part.slot_axes()
         numbers.append(flat_numbers(axes, shape, block))
         row = torch.arange(len(sound), device=sound.device) + before
-        if not _has_no_padding(part, block):
+        if not has_no_padding(part, block):
             numbers[-1], row = numbers[-1][sound], row[sound]
         rows.append(row)
         before += len(sound)
@@ -65,7 +65,7 @@ def places_of(pattern: Pattern, block: tuple[int, ...] | None = None) -> Places:
     return Places(shape, block, positions, rows, {name: part.values_shape for name, part in pattern.parts.items()})
 
 
-def _has_no_padding(part: Structure, block) -> bool:
+def has_no_padding(part: Structure, block=None) -> bool:
     """Is every stored place sound, as the format and the shape say?"""
     is_even = block is not None or all(size % b == 0 for size, b in zip(part.shape, part.format.tile))
     last = [level.extent for level in part.format.prefix if not level.extent.follows][-1:]  # it says how many there are

@@ -17,6 +17,7 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format
+from .constants import counted
 from .copies import copy_units, exchange_chunks, piece_numbers, unit_places
 from .group_rows import group_rows
 from .structure import Structure
@@ -43,13 +44,15 @@ class Regrouped:
     arrays: dict[str, torch.Tensor]
     tile_rows: torch.Tensor
     tile_columns: torch.Tensor
+    slots: torch.Tensor  # of the structure's blocks; see `grid_of_slots`
     _places: dict = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     @functools.cached_property
     def pieces(self) -> torch.Tensor:
         """Which piece of the stored blocks each piece of a tile is; see `lacis.patterns.copies`."""
-        slots = _slot_grid(self.structure)
-        return piece_numbers(slots, self.structure.format.tile, self.format.tile, self.tile_rows, self.tile_columns)
+        return piece_numbers(
+            self.slots, self.structure.format.tile, self.format.tile, self.tile_rows, self.tile_columns
+        )
 
     def values(self, values: torch.Tensor, line: int = 0) -> torch.Tensor:
         """Stored blocks `[slots, *block]` as tiles `[positions, *tile]`, zero where nothing is stored.
@@ -72,13 +75,18 @@ class Regrouped:
 
 
 def regroup(
-    structure: Structure, format: Format | str, *, capacity: int | None = None, reorder: bool = False
+    structure: Structure,
+    format: Format | str,
+    *,
+    capacity: int | None = None,
+    reorder: bool = False,
+    slots: torch.Tensor | None = None,
 ) -> Regrouped:
     """The execution layout `format` of `structure`, whose stored blocks are matrices, or which is a dense matrix.
 
     A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
     brings those with many common steps together where they are as high as what kernels load at once; else they keep
-    their order.
+    their order. `slots` is the `grid_of_slots`, where that is known.
     Raises `FormatError` for a format that is no execution layout.
 
         >>> from lacis.patterns import Pattern
@@ -91,80 +99,114 @@ def regroup(
         ([0, 1], [3], [0, 1])
     """
     format = Format.parse(format) if isinstance(format, str) else format
-    tiled = len(structure.format.tile) == 2 or _is_matrix(structure)
+    tiled = len(structure.format.tile) == 2 or is_matrix(structure)
     if not tiled or len(format.tile) != 2 or len(structure.shape) != 2:
         raise FormatError(f"an execution layout is of matrices with stored blocks, not '{structure.format}'")
-    if format.levels[-2].digits[0].axis == 1:  # the rows of blocks are the second axis
+    turned = format.levels[-2].digits[0].axis == 1  # the rows of blocks are the second axis
+    if turned:
         format = format.permuted([1, 0])
         structure = dataclasses.replace(
             structure, format=structure.format.permuted([1, 0]), shape=structure.shape[::-1]
         )
+    slots = grid_of_slots(structure) if slots is None else slots.T if turned else slots
     (outer,), (inner,) = format.levels[0].digits, format.levels[1].digits
     height, width = outer.div // format.tile[outer.axis], inner.div // format.tile[inner.axis]
-    present = _present_tiles(structure, *format.tile)
+    present = _present_tiles(structure, slots, *format.tile)
     present = present.T if outer.axis else present
-    count = present.shape[0]
-    panels, steps = -(-count // height), -(-present.shape[1] // width)
-    order = place = torch.arange(count, device=present.device)
-    if reorder:
-        order = group_rows(_steps(present, width), panels) if format.tile[outer.axis] >= _LOADED else order
-        place = _even_places(count, panels, height, present.device)
-    grid = torch.zeros(panels * height, steps * width, dtype=torch.bool, device=present.device)
-    grid[place, : present.shape[1]] = present[order]
+    count, columns = present.shape
+    panels, steps = -(-count // height), -(-columns // width)
+    order = None
+    if reorder and format.tile[outer.axis] >= _LOADED:
+        order = group_rows(_steps(present, width), panels)
+    origin = _origin(order, count, panels, height, even=reorder, device=present.device)
+    grid = torch.nn.functional.pad(present, (0, steps * width - columns, 0, 1))[origin]  # one more row, of none
     bits = grid.reshape(panels, height, steps, width).permute(0, 2, 1, 3).reshape(panels, steps, height * width)
-    arrays, (at_panel, at_step, bit) = _stages(bits, capacity, _most_tiles(structure, format.tile, present.numel()))
-    origin = torch.full((panels * height,), count, dtype=torch.int32, device=present.device)
-    origin[place] = order.int()
-    arrays["origin"] = origin
-    tile_rows = torch.nn.functional.pad(origin, (0, height), value=count)[at_panel * height + bit // width].long()
-    tile_columns = at_step * width + bit % width
+    most = _most_tiles(structure, format.tile, present.numel())
+    arrays, at, at_panel, at_step = _stages(bits, capacity, most)
+    arrays["origin"] = origin.int()
+    row = torch.add(at // width % height, at_panel, alpha=height)
+    tile_rows = torch.nn.functional.pad(origin, (0, height), value=count)[row]
+    tile_columns = torch.add(at % width, at_step, alpha=width)
     if outer.axis:
         tile_rows, tile_columns = tile_columns, tile_rows
-    if any(level.extent.stands_alone for level in format.levels) and not _is_matrix(structure):
-        arrays["link3"] = _links(structure, format, tile_rows, tile_columns)
-    return Regrouped(structure, format, arrays, tile_rows, tile_columns)
+    layout = Regrouped(structure, format, arrays, tile_rows, tile_columns, slots)
+    if any(level.extent.stands_alone for level in format.levels) and not is_matrix(structure):
+        arrays["link3"] = _links(layout)
+    return layout
 
 
-def _links(structure: Structure, format: Format, tile_rows: torch.Tensor, tile_columns: torch.Tensor) -> torch.Tensor:
+def _origin(order, count: int, panels: int, height: int, even: bool, device) -> torch.Tensor:
+    """Which row stands at each place, `count` where none does; int64 [panels * height].
+
+    Rows in `order` fill one panel after another, or all of them as evenly as it goes.
+    """
+    number = place = counted(panels * height, device)
+    if not even and count < len(place):
+        number = place.clamp(max=count)
+    elif count < len(place):
+        first = _first_rows(count, panels, device)
+        row, panel = place % height, place // height
+        number = torch.where(row < first.diff()[panel], first[panel] + row, count)
+    if order is None:
+        return number
+    return torch.nn.functional.pad(order, (0, 1), value=count)[number]
+
+
+def _first_rows(count: int, panels: int, device) -> torch.Tensor:
+    """The first of `count` rows in each panel, and behind the last, where row n is in panel n * panels // count."""
+    return torch.add(counted(panels + 1, device) * count, panels - 1) // panels
+
+
+def _links(layout: Regrouped) -> torch.Tensor:
     """The slot of each tile, times the tiles of a stored block, and its number in the block, row by row; int32."""
-    (rows, columns), (height, width) = format.tile, structure.format.tile
+    (rows, columns), (height, width) = layout.format.tile, layout.structure.format.tile
     if height % rows or width % columns:
         raise FormatError(f"tiles that link to stored blocks are parts of them; {rows}x{columns}, {height}x{width}")
-    down, across = height // rows, width // columns
-    slots = _slot_grid(structure)
+    down, across, slots = height // rows, width // columns, layout.slots
     row, column = (
-        (tile_rows // down).clamp(max=slots.shape[0] - 1),
-        (tile_columns // across).clamp(max=slots.shape[1] - 1),
+        each // n if n > 1 else each for each, n in ((layout.tile_rows, down), (layout.tile_columns, across))
     )
-    slot = slots[row, column]
-    return ((slot * down + tile_rows % down) * across + tile_columns % across).int()
+    slot = slots[row.clamp(max=slots.shape[0] - 1), column.clamp(max=slots.shape[1] - 1)]
+    if down > 1:
+        slot = torch.add(layout.tile_rows % down, slot, alpha=down)
+    if across > 1:
+        slot = torch.add(layout.tile_columns % across, slot, alpha=across)
+    return slot.int()
 
 
-def _slot_grid(structure: Structure) -> torch.Tensor:
-    """The slot of each block of the matrix, -1 where none is stored; int64 [block rows, block columns]."""
+def grid_of_slots(structure: Structure) -> torch.Tensor | None:
+    """The slot of each block of the matrix, -1 where none is stored; int64 [block rows, block columns].
+
+    Of a matrix without blocks, all of whose places are stored, it is empty: nobody asks. None of what is no such matrix.
+    """
+    if is_matrix(structure):
+        return torch.empty(0, 0, dtype=torch.int64, device=structure.device)
+    if len(structure.format.tile) != 2 or len(structure.shape) != 2:
+        return None
     height, width = structure.format.tile
     down, across = -(-structure.shape[0] // height), -(-structure.shape[1] // width)
     (row, column), valid = structure.slot_axes()
-    place = torch.where(valid, row // height * across + column // width, down * across)  # of none, behind the last
+    place = torch.add(column // width, row // height, alpha=across)
+    place = place.masked_fill(~valid, down * across)  # of none, behind the last
     grid = torch.full((down * across + 1,), -1, dtype=torch.int64, device=row.device)
-    grid.scatter_(0, place, torch.arange(len(row), device=row.device))
+    grid.scatter_(0, place, counted(len(row), row.device))
     return grid[:-1].reshape(down, across)
 
 
-def _is_matrix(structure: Structure) -> bool:
+def is_matrix(structure: Structure) -> bool:
     """Is every place of the matrix stored, row by row? Its tiles lie there, and need no links."""
     return not structure.buffers and not structure.format.tile and structure.slots == math.prod(structure.shape)
 
 
-def _present_tiles(structure: Structure, rows: int, columns: int) -> torch.Tensor:
+def _present_tiles(structure: Structure, slots: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     """Which tiles of the matrix a stored block touches; bool [tile rows, tile columns]."""
-    if _is_matrix(structure):
+    if is_matrix(structure):
         grid = -(-structure.shape[0] // rows), -(-structure.shape[1] // columns)
         return torch.ones(grid, dtype=torch.bool, device=structure.device)
     height, width = structure.format.tile
     if rows % height and height % rows or columns % width and width % columns:
         raise FormatError(f"tiles of {rows}x{columns} and stored blocks of {height}x{width} do not nest")
-    grid = _slot_grid(structure) >= 0
+    grid = slots >= 0
     for axis, (tile, block) in enumerate(((rows, height), (columns, width))):
         if block > tile:
             grid = grid.repeat_interleave(block // tile, axis)
@@ -180,17 +222,9 @@ def _steps(present: torch.Tensor, width: int) -> torch.Tensor:
     return torch.nn.functional.pad(present, (0, -present.shape[1] % width)).unflatten(1, (-1, width)).any(2)
 
 
-def _even_places(count: int, panels: int, height: int, device) -> torch.Tensor:
-    """Places of `count` rows in panels of `height`, as evenly as they go; int64 [count]."""
-    row = torch.arange(count, device=device)
-    panel = row * panels // count
-    first = (panel * count + panels - 1) // panels  # the first row of the panel
-    return panel * height + row - first
-
-
 def _most_tiles(structure: Structure, tile, grid: int) -> int:
     """The most tiles of a grid of so many that the stored blocks can touch."""
-    if _is_matrix(structure):
+    if is_matrix(structure):
         return grid
     each = (max(block // size, 1) for block, size in zip(structure.format.tile, tile))
     return min(structure.slots * math.prod(each), grid)
@@ -199,33 +233,29 @@ def _most_tiles(structure: Structure, tile, grid: int) -> int:
 def _stages(bits: torch.Tensor, capacity: int | None, most: int):
     """Arrays of the levels below the panel from bool [panels, steps, bits], and where the `most` tiles stand.
 
-    The arrays, and the panel, step and bit of each tile in order, are as long as `most` tiles can make them: the
-    host does not know how many there are. The panel of a tile that is not there is one beyond the last.
+    The arrays, and the number among all bits, the panel and the step of each tile in order, are as long as `most` tiles
+    can make them: the host does not know how many there are. The panel of a tile that is not there is one beyond the
+    last.
     """
     panels, steps, width = bits.shape
     capacity, device = min(capacity or width, width), bits.device
-    at = torch.searchsorted(bits.reshape(-1).cumsum(0), torch.arange(1, most + 1, device=device))
+    before = bits.reshape(-1).cumsum(0)
+    at = torch.searchsorted(before, counted(most + 2, device)[1:])  # one more tile, that is not there
     group, bit = at // width, at % width
-    tiles = torch.nn.functional.pad(bits.sum(2).reshape(-1), (0, 1))  # of each step, and of none behind the last
-    first = tiles.cumsum(0) - tiles
-    parts = (tiles + capacity - 1) // capacity
-    ends = parts.cumsum(0)
+    first = torch.nn.functional.pad(before[width - 1 :: width], (1, 0))  # tiles before each step; the last is of none
+    number = counted(most + 1, device) - first[group]
+    there, begins = group < panels * steps, number % capacity == 0 if capacity < width else number == 0
+    words = (begins & there)[:most].cumsum(0)  # up to and with each tile
     size = min(most, panels * steps * -(-width // capacity))
-    place = torch.arange(size + 1, device=device)
-    owner = torch.searchsorted(ends, place, right=True).clamp(max=panels * steps)
-    begins = first[owner] + torch.where(owner < panels * steps, place - (ends - parts)[owner], 0) * capacity
-    number = torch.arange(most, device=device)
-    stage = torch.where(group < panels * steps, (ends - parts)[group] + (number - first[group]) // capacity, size)
-    words = torch.zeros(size + 1, dtype=torch.int64, device=device)
-    words.scatter_add_(0, stage, torch.ones_like(bit) << bit)
+    tile = torch.searchsorted(words, counted(size + 2, device)[1:])  # the first of each word
+    tile = torch.minimum(tile, first[-1:])
+    held = torch.zeros(size + 1, dtype=torch.int64, device=device)
+    held.scatter_add_(0, words, there[:most] << bit[:most])  # what is not there adds nothing to the last
+    panel = first[::steps] if steps else first.new_zeros(panels + 1)
     arrays = {
-        "pos1": _positions(parts[:-1].reshape(panels, steps).sum(1)),
-        "crd1": torch.where(owner < panels * steps, owner % max(steps, 1), 0)[:-1].int(),
-        "pos2": begins.int(),
-        "bits2": words[:-1].int(),
+        "pos1": torch.nn.functional.pad(words, (1, 0))[panel].int(),
+        "crd1": (group[tile[:-1]] % max(steps, 1)).int(),
+        "pos2": tile.int(),
+        "bits2": held[1:].int(),
     }
-    return arrays, (group // max(steps, 1), group % max(steps, 1), bit)
-
-
-def _positions(counts: torch.Tensor) -> torch.Tensor:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)]).int()
+    return arrays, at[:most], group[:most] // max(steps, 1), group[:most] % max(steps, 1)

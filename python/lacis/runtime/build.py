@@ -48,20 +48,24 @@ class Built:
         return self.captured.name
 
 
-def build_model(model, schedule, progress: Progress) -> list[Built]:
-    """Everything that can fail; the model is not touched. Raises with the name of the parameter."""
-    built = _build_sites(model, schedule, progress)
+def build_model(model, schedule, progress: Progress, stored=None) -> list[Built]:
+    """Everything that can fail; the model is not touched. Raises with the name of the parameter.
+
+    `stored` has the packed weights, where a checkpoint says them; see `lacis.runtime.checkpoint`.
+    """
+    built = _build_sites(model, schedule, progress, stored=stored)
     _compile(built, progress)
     return built
 
 
-def _build_sites(model, schedule, progress: Progress, load=load_kernel) -> list[Built]:
+def _build_sites(model, schedule, progress: Progress, load=load_kernel, stored=None) -> list[Built]:
     captured = [capture_site(model, site) for site in schedule.sites if site.is_packed]
     built = []
     for n, each in enumerate(captured):
         progress.show("packing", n, len(captured))
         with _about(each):
-            built.append(_build_site(each, schedule, load))
+            packed = None if stored is None else stored.packed(each)
+            built.append(_build_site(each, schedule, load, packed))
     return built
 
 
@@ -119,7 +123,7 @@ def pack_site(captured: Captured) -> PackedTensor:
     return pack(dense, site.format(), mask=mask)
 
 
-def _build_site(captured: Captured, schedule, load) -> Built:
+def _build_site(captured: Captured, schedule, load, packed: PackedTensor | None = None) -> Built:
     location, target = captured.site.location, schedule.target
     resolve, device = resolve_target if load is load_kernel else target_anywhere, captured.parameter.device
     resolve(target, device, f"'{captured.name}'", location)
@@ -128,7 +132,8 @@ def _build_site(captured: Captured, schedule, load) -> Built:
     requires_grad, has_master = captured.parameter.requires_grad, captured.site.master is not None
     if has_master:
         check_master(captured.site)
-    weight = weight_module(pack_site(captured), requires_grad and not has_master, captured.site.shape)
+    packed = pack_site(captured) if packed is None else packed
+    weight = weight_module(packed, requires_grad and not has_master, captured.site.shape)
     _keep_gradient(captured, weight)
     modules = []
     for owner in captured.owners:

@@ -18,7 +18,7 @@ from ..nn.recorded import is_transformed
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.capturing import refuse_capture
-from ..schedule.steps import Steps, parse
+from ..schedule.steps import Steps, in_words, parse
 from . import library
 from .bound import BoundCall, BoundPair, bind_layer, run_pair
 from .bound import run as run_bound
@@ -77,8 +77,8 @@ class Kernel:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Why rules of the default schedule did not apply: `"tensorize: …"` where a product stays off tensor cores."""
-        return tuple(self.loaded.info.get("remarks", ()))
+        """Why rules of the default schedule did not apply; a step of the user's that contradicts one has its line."""
+        return tuple(in_words(remark, self.spec.steps) for remark in self.loaded.info.get("remarks", ()))
 
     @property
     def text(self) -> str:
@@ -95,7 +95,7 @@ class Kernel:
 
     @functools.cached_property
     def names(self) -> list[tuple[str, str, str]]:
-        """The arrays of the packed operand that the kernel takes, in its order; see `gradients.Array`."""
+        """The arrays of the packed operand that the kernel takes, in its order; see `lacis.patterns.derivation`."""
         own = [name.rpartition(".") for name in self.storage]
         return [(part, "", name) for part, _, name in own] + [(a.part, a.step, a.name) for a in self.derived]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..capture import Epilogue
+from ..capture.traced import is_traced, traced_einsum
 from ..errors import DataError, user_location
 from ..packing import PackedTensor
 from ..patterns import Pattern
@@ -64,6 +65,8 @@ def einsum(
     the expression or each other; ellipses and letters twice in one term have no code.
     """
     if not any(isinstance(operand, (PackedTensor, Pattern)) for operand in operands):
+        if is_traced(operands):
+            return traced_einsum(expression, operands)
         if semiring != "plus_times" or epilogue is not None:
             raise DataError("einsum: semirings and epilogues need one packed operand; see lacis.pack")
         return torch.einsum(expression, *operands)

@@ -10,6 +10,7 @@ from ..nn.attention import Door, close_doors, make_doors, open_doors
 from ..nn.row_gradient import RowGradient, make_row_gradients
 from ..schedule import Schedule, Site
 from .build import Built, build_model, compile_model
+from .checkpoint import Checkpoint, Stored, require_parameters
 from .choice import choose_dense, tokens_seen
 from .compile import Kernel
 from .edges import Edge, make_edges, require_called
@@ -81,6 +82,19 @@ class ModelEngine:
             choose_dense(built, tokens_seen(self.model, built, args, kwargs))
         warn_of_optimizers(built)
         return as_a_whole(lambda undo: self._put_in(built, edges, doors, rows, undo, args, kwargs))
+
+    def build_from(self, schedule: Schedule, given, device):
+        require_parameters(schedule)
+        stored = Stored(self.model, schedule, Checkpoint(given, device))
+
+        def change(undo: Undo):
+            stored.fill(schedule, undo)
+            with Progress("lacis build") as progress:
+                rows = make_row_gradients(self.model, schedule)
+                built = build_model(self.model, schedule, progress, stored)
+            return self._put_in(built, {}, [], rows, undo, (), {})
+
+        return as_a_whole(change)
 
     def _put_in(self, built: list[Built], edges: dict[str, Edge], doors, rows, undo: Undo, args, kwargs):
         swap_in(self.model, built, undo)

@@ -18,11 +18,8 @@ from ..capture.gradient import VALUES, gradient_specs
 from ..emit import density
 from ..errors import DataError, Error
 from ..nn.recorded import is_transformed, takes_part
-from ..patterns.derivation import Derivation
+from ..patterns.derivation import Array
 from . import library
-
-Array = tuple[str, Derivation | str, str]
-"""An array of a packed operand: its part, the step that makes it ("" for its own arrays), its name."""
 
 OWN_VALUES: Array = ("", "", VALUES)
 

@@ -17,8 +17,9 @@ from ..errors import DataError
 from ..nn.recorded import entries_alone
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.derivation import Array
 from . import autocast, library
-from .gradients import Array, BackwardError, Family, find_family
+from .gradients import BackwardError, Family, find_family
 
 
 @dataclasses.dataclass(frozen=True)

@@ -223,9 +223,9 @@ class Group(Verbs):
     def where(self, zeros: float) -> Group:
         """The parameters of which at least the share `zeros` of the elements, from 0 to 1, is 0 now.
 
-        Modules and parameters without elements are left out; where nothing is left it warns, and verbs of the empty
-        group do nothing. Raises `ScheduleError` for what is no share, for a parameter on the meta device, and after
-        `build`. As TVM's `sparsity_threshold` chooses.
+        Modules and parameters without elements are left out; where nothing is left it warns, verbs of the empty group
+        do nothing, and `build` leaves the model as it is. Raises `ScheduleError` for what is no share, for a parameter
+        on the meta device, and after `build`. As TVM's `sparsity_threshold` chooses.
 
         >>> import lacis, torch
         >>> model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
@@ -240,6 +240,8 @@ class Group(Verbs):
         if not found:
             text = f"where: in no parameter of the group at least {zeros:.0%} of the elements is 0"
             warnings.warn_explicit(text, UserWarning, *(user_location() or ("lacis", 1)))
+            for each in self._handles:
+                each._schedule.may_be_empty = True
         return Group(found)
 
     def _trial(self, step) -> None:

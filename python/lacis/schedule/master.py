@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from ..errors import FormatError, ScheduleError
-from ..sparsifiers import Calibrated
 from .edges import grows
 from .site import Site
 
@@ -16,8 +15,9 @@ def check_master(site: Site) -> None:
     """
     sparsifier = site.sparsifier
     what = type(sparsifier).__name__
-    if isinstance(sparsifier, Calibrated) or "candidates" in getattr(sparsifier, "reads", ()):
-        reads = "inputs" if isinstance(sparsifier, Calibrated) else "the gradient of empty places"
+    reads_inputs = getattr(sparsifier, "reads_inputs", False)
+    if reads_inputs or "candidates" in getattr(sparsifier, "reads", ()):
+        reads = "inputs" if reads_inputs else "the gradient of empty places"
         raise ScheduleError(
             f"'{site.name}': master= keeps every value, and {what} reads {reads}; take a sparsifier that looks at the "
             "values, as Magnitude or NM, or Movement",

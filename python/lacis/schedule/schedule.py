@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from ..errors import ScheduleError, format_location, user_location
 from ..notebook import html
 from .edges import Activation
+from .from_checkpoint import BuildsFrom
 from .handle import Group, Handle
 from .modules import Module
 from .names import Names
@@ -34,6 +35,8 @@ class Engine(Protocol):
 
     def build(self, schedule: Schedule, args: tuple, kwargs: dict): ...
 
+    def build_from(self, schedule: Schedule, checkpoint, device): ...
+
     def compile_only(self, schedule: Schedule): ...
 
     def restore(self): ...
@@ -55,7 +58,7 @@ class Engine(Protocol):
     def calibrate(self, schedule: Schedule, batches, blocks: str | None) -> None: ...
 
 
-class Schedule:
+class Schedule(BuildsFrom):
     """Made by `lacis.create_schedule`; indexing answers handles, whose verbs record steps.
 
     Recording touches neither the model nor the compiler: `build` does the work, once.
@@ -87,6 +90,7 @@ class Schedule:
         self._edges: dict[str, Site] = {}
         self._modules: dict[str, Site] = {}
         self._known: Names | None = None
+        self.may_be_empty = False  # a choice by what is there found nothing, and has said so
 
     @property
     def names(self) -> Names:
@@ -214,7 +218,7 @@ class Schedule:
     def _require_sites(self, what: str) -> None:
         if self.engine.built:
             raise ScheduleError(f"{what}: the model is built already; call restore() first")
-        if not self.sites and not self.edges and not self.modules:
+        if not (self.sites or self.edges or self.modules or self.may_be_empty):
             raise ScheduleError(f"{what}: nothing is scheduled", location=self.location)
 
     def restore(self):

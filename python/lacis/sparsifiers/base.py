@@ -39,6 +39,13 @@ class Sparsifier:
         """Does it know all that it chooses by?"""
         return True
 
+    wants_gram = False  # does `solve`, where it has one, read `inputs.gram`?
+
+    @property
+    def reads_inputs(self) -> bool:
+        """Has it `solve(tensor, inputs)` beside `mask`, which `Schedule.calibrate` asks instead? See `Calibrated`."""
+        return callable(getattr(self, "solve", None))
+
     def mask(self, tensor: torch.Tensor) -> torch.Tensor:
         """bool tensor of the shape and device of `tensor`: True where an entry is kept."""
         raise NotImplementedError(f"'{type(self).__name__}' has no mask(self, tensor)")

@@ -50,9 +50,10 @@ class Calibrated(Sparsifier):
     >>> _ = s.build()
     >>> handle.packed.pattern.to_mask().tolist()
     [[True, False, True], [True, False, True]]
-    """
 
-    wants_gram = False  # does `solve` read `inputs.gram`?
+    A sparsifier that also has a mask of its own need not be one: any `Sparsifier` may have such a `solve`, and goes by
+    its mask where nobody calibrates.
+    """
 
     def solve(self, tensor: torch.Tensor, inputs: Inputs) -> tuple[torch.Tensor, torch.Tensor]:
         """bool of the shape of `tensor`, True where an entry is kept, and the tensor whose entries they are."""

@@ -10,7 +10,7 @@ import torch
 from ..capture import Captured, capture_site, parse_statement
 from ..errors import DataError, ScheduleError
 from ..patterns.mask import check_mask
-from ..sparsifiers import Calibrated, Inputs
+from ..sparsifiers import Inputs
 from .seen_edges import SeenEdges
 
 
@@ -19,7 +19,7 @@ class Calibration:
 
     def __init__(self, schedule, edges=None):
         self.model = schedule.model
-        sites = [site for site in schedule.sites if isinstance(site.sparsifier, Calibrated)]
+        sites = [site for site in schedule.sites if getattr(site.sparsifier, "reads_inputs", False)]
         if not sites and not edges:
             raise ScheduleError(
                 "calibrate: no sparsifier of the schedule reads inputs, as Wanda and SparseGPT do, or sees what "

@@ -45,7 +45,13 @@ def _selected(view: View, sparsifier) -> Next | None:
 
 
 def _chosen(view: View, sparsifier) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    keep, grow = sparsifier.at(view.step).change(view)
+    said = sparsifier.at(view.step).change(view)
+    if not isinstance(said, (tuple, list)) or len(said) != 2:
+        what = f"{len(said)} of them" if isinstance(said, (tuple, list)) else type(said).__name__
+        raise DataError(
+            f"change() must answer two int64 tensors, the places that are kept and those that come, not {what}"
+        )
+    keep, grow = said
     _check("keep", keep, view.count, view)
     _check("grow", grow, view.total, view)
     if _on_host(grow) and len(grow):

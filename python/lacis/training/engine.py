@@ -47,6 +47,7 @@ class Engine(ModelEngine):
                 layer.keep_room()
         for exchange in filter(None, exchanges):
             exchange()
+        _warn_of_untrained(layers, optimizers)
         if self._updates is not None:
             self._updates.end("attach() was called again")
         self._updates = updates
@@ -88,6 +89,20 @@ class Engine(ModelEngine):
             message = "restore: the updates were attached, and step() was never called, so no pattern changed"
             warnings.warn_explicit(message, UserWarning, *(user_location() or ("lacis", 1)))
         return model
+
+
+def _warn_of_untrained(layers, optimizers) -> None:
+    """A `UserWarning` for the first weight with a policy and a gradient that none of the optimizers trains."""
+    held = set().union(*(each.held() for each in optimizers))
+    for layer in layers:
+        trained = [values for values in layer.values.values() if values.requires_grad]
+        if layer.policy is not None and trained and not any(id(values) in held for values in trained):
+            message = (
+                f"attach: no optimizer that was given trains '{layer.name}', whose pattern changes, so none has state "
+                "that follows; give the one that was made of this model's parameters()"
+            )
+            warnings.warn_explicit(message, UserWarning, *(user_location() or ("lacis", 1)))
+            return
 
 
 def _layer(built) -> Layer:

@@ -140,7 +140,7 @@ class Updates:
         self._require_attached()
         names = [layer.name for layer in self._policies]
         count = state.get("count") if isinstance(state, dict) else None
-        if not isinstance(count, int) or count < 0 or not isinstance(state.get("policies"), dict):
+        if type(count) is not int or count < 0 or not isinstance(state.get("policies"), dict):
             raise DataError("load_state_dict: a state has 'count' and 'policies', as Updates.state_dict() gives them")
         if set(state["policies"]) != set(names):
             raise DataError(
@@ -148,11 +148,7 @@ class Updates:
                 f"for {sorted(names)}"
             )
         for layer in self._policies:
-            given = state["policies"][layer.name]
-            if set(given) != set(layer.saved()):
-                raise DataError(
-                    f"load_state_dict: '{layer.name}' keeps {sorted(layer.saved())}, the state has {sorted(given)}"
-                )
+            _check_arrays(layer, state["policies"][layer.name])
         for layer in self._policies:
             layer.load(state["policies"][layer.name])
         self._count = count
@@ -189,6 +185,18 @@ class Updates:
         """Compare the patterns of all ranks of the group; see `require_equal_patterns`."""
         if self._group is not None:
             require_equal_patterns(self._model, self._group)
+
+
+def _check_arrays(layer: Layer, given) -> None:
+    """Raise `DataError` unless a state has the arrays of a layer's policy, as far as the pattern does not say."""
+    kept = layer.saved()
+    if not isinstance(given, dict) or set(given) != set(kept):
+        what = sorted(given) if isinstance(given, dict) else f"a {type(given).__name__}"
+        raise DataError(f"load_state_dict: '{layer.name}' keeps {sorted(kept)}, the state has {what}")
+    for name, array in given.items():
+        if not isinstance(array, torch.Tensor) or array.is_meta:
+            what = "on the meta device" if isinstance(array, torch.Tensor) else f"a {type(array).__name__}"
+            raise DataError(f"load_state_dict: '{name}' of '{layer.name}' is a tensor, not {what}")
 
 
 def _after(when: range, count: int) -> float:

@@ -72,16 +72,17 @@ static SmallVector<Digit> finestDigits(ArrayRef<LevelAttr> levels, unsigned numA
   return finest;
 }
 
-/// The width in which a companion stores coordinates: that in which the format does, so that the two can share an array.
+/// The width in which a companion stores coordinates: that in which the format does or would, so that the two can share
+/// an array.
 static IntegerType coordinateType(FormatAttr format, const Digit &digit) {
   IntegerType index = format.getIndexType();
-  auto stores = [&](LevelAttr level) {
-    return level.getDigits() == ArrayRef(digit) && level.getCoordinate().isStored();
+  auto says = [&](LevelAttr level) {
+    return level.getDigits() == ArrayRef(digit) && level.getCoordinate().getListedType();
   };
-  const auto *own = llvm::find_if(format.getPatternLevels(), stores);
+  const auto *own = llvm::find_if(format.getPatternLevels(), says);
   if (index.isInteger(64) || own == format.getPatternLevels().end())
     return index;
-  return cast<IntegerType>(own->getCoordinate().getBuffers().front().elementType);
+  return own->getCoordinate().getListedType();
 }
 
 FormatAttr FormatAttr::companion(ArrayRef<unsigned> leadingAxes) const {

@@ -29,6 +29,10 @@ void LacisDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "lacis/Dialect/Lacis/IR/RingOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "lacis/Dialect/Lacis/IR/TileOps.cpp.inc"
       >();
   addOperations<

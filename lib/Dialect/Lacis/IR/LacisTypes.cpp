@@ -93,8 +93,8 @@ LogicalResult AccType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type
 }
 
 LogicalResult RingType::verify(EmitError emitError, int64_t stages, ArrayRef<TileType> tiles) {
-  if (stages < 2)
-    return emitError() << "a ring has at least 2 stages, not " << stages;
+  if (stages < 1)
+    return emitError() << "a ring has at least one stage, not " << stages;
   assert(!tiles.empty() && "a stage of a ring holds at least one tile");
   return success();
 }

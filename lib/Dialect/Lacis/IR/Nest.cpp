@@ -96,7 +96,8 @@ void Nest::remark(StringRef step, const Twine &why) {
 
 std::optional<Case> lacis::caseOf(LoopOp outermost) {
   auto function = outermost->getParentOfType<func::FuncOp>();
-  bool always = outermost->hasAttr("lacis.unlisted"); // what it writes, the nests of all cases write over
+  // What it writes, the nests of all cases write over; or it takes what they have left.
+  bool always = outermost->hasAttr("lacis.unlisted") || outermost->hasAttr("lacis.finishes");
   auto cases = function && !always ? function->getAttrOfType<ArrayAttr>("lacis.cases") : ArrayAttr();
   std::optional<Case> found;
   int64_t above = -1;
@@ -118,23 +119,43 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
   return found;
 }
 
-/// The nest is of one of the parts that the function lists under `list`, in the main nest's names or those of a case.
-static bool isOfPart(LoopOp loop, StringRef list) {
-  auto function = dyn_cast<func::FuncOp>(loop->getParentOp());
-  auto parts = function ? function->getAttrOfType<ArrayAttr>(list) : ArrayAttr();
-  if (!parts || loop->hasAttr("lacis.follows")) // it brings together what shares of the rows have left
+/// The nest's name is that of one of these parts, in the main nest's names or those of a case.
+static bool isOfPart(LoopOp loop, ArrayRef<StringRef> parts) {
+  if (parts.empty() || loop->hasAttr("lacis.follows")) // it brings together what shares of the rows have left
     return false;
   std::optional<Case> own = caseOf(loop);
   StringRef name = loop.getName().drop_front(own && !own->name.empty() ? own->name.size() + 1 : 0);
-  return llvm::any_of(parts.getAsValueRange<StringAttr>(),
-                      [&](StringRef part) { return name.starts_with((part + ".").str()); });
+  return llvm::any_of(parts, [&](StringRef part) { return name.starts_with((part + ".").str()); });
 }
 
-bool lacis::isApart(LoopOp loop) { return isOfPart(loop, "lacis.apart"); }
+bool lacis::isApart(LoopOp loop) {
+  auto function = dyn_cast<func::FuncOp>(loop->getParentOp());
+  auto parts = function ? function->getAttrOfType<ArrayAttr>("lacis.apart") : ArrayAttr();
+  return parts && isOfPart(loop, llvm::to_vector(parts.getAsValueRange<StringAttr>()));
+}
+
+/// The names of the groups of row classes.
+static SmallVector<SmallVector<StringRef>> classGroups(Operation *function) {
+  SmallVector<SmallVector<StringRef>> groups;
+  if (auto all = function->getAttrOfType<ArrayAttr>("lacis.classes"))
+    for (auto group : all.getAsRange<ArrayAttr>())
+      groups.push_back(llvm::to_vector(group.getAsValueRange<StringAttr>()));
+  return groups;
+}
 
 SmallVector<StringRef> lacis::rowClasses(func::FuncOp function) {
-  auto parts = function->getAttrOfType<ArrayAttr>("lacis.classes");
-  return parts ? llvm::to_vector(parts.getAsValueRange<StringAttr>()) : SmallVector<StringRef>();
+  SmallVector<StringRef> names;
+  for (ArrayRef<StringRef> group : classGroups(function))
+    llvm::append_range(names, group);
+  return names;
+}
+
+SmallVector<StringRef> lacis::joiningClasses(func::FuncOp function) {
+  SmallVector<StringRef> names;
+  SmallVector<SmallVector<StringRef>> groups = classGroups(function);
+  for (auto [number, group] : llvm::enumerate(groups)) // the nest without a name ends the last
+    llvm::append_range(names, ArrayRef(group).drop_back(number + 1 == groups.size() || group.empty() ? 0 : 1));
+  return names;
 }
 
 static StringRef caseName(LoopOp loop) {
@@ -145,23 +166,32 @@ static StringRef caseName(LoopOp loop) {
 /// The nest is no copy of an operand, none of a part, and follows none: its loops have the letters' names.
 static bool hasPlainNames(LoopOp nest) {
   StringRef prefix = caseName(nest), name = nest.getName().drop_front(prefix.empty() ? 0 : prefix.size() + 1);
-  return !nest->hasAttr("lacis.follows") && !name.split('_').first.contains('.');
+  bool ofPart = llvm::any_of(Nest(cast<func::FuncOp>(nest->getParentOp())).parts(),
+                             [&](StringRef part) { return name.starts_with((part + ".").str()); });
+  return !nest->hasAttr("lacis.follows") && !ofPart && !name.split('_').first.contains('.');
 }
 
 LoopOp lacis::lastBeside(LoopOp nest) {
-  if (!isOfPart(nest, "lacis.classes"))
+  auto function = cast<func::FuncOp>(nest->getParentOp());
+  if (!isOfPart(nest, joiningClasses(function)))
     return nest;
-  LoopOp last = nest;
-  for (LoopOp loop : nest->getParentRegion()->getOps<LoopOp>())
-    if (caseName(loop) == caseName(nest) && (isOfPart(loop, "lacis.classes") || hasPlainNames(loop)))
-      last = loop;
-  return last;
+  SmallVector<StringRef> all = rowClasses(function), joining = joiningClasses(function);
+  bool found = false;
+  for (LoopOp loop : nest->getParentRegion()->getOps<LoopOp>()) {
+    found |= loop == nest;
+    if (!found || caseName(loop) != caseName(nest) || isOfPart(loop, joining))
+      continue;
+    if (isOfPart(loop, all) || hasPlainNames(loop))
+      return loop;
+  }
+  return nest;
 }
 
 SmallVector<LoopOp> lacis::classNests(LoopOp last) {
   SmallVector<LoopOp> found;
+  SmallVector<StringRef> all = rowClasses(cast<func::FuncOp>(last->getParentOp()));
   for (LoopOp loop : last->getParentRegion()->getOps<LoopOp>())
-    if (loop == last || (isOfPart(loop, "lacis.classes") && caseName(loop) == caseName(last)))
+    if (loop == last || (isOfPart(loop, all) && caseName(loop) == caseName(last)))
       found.push_back(loop);
   return found;
 }
@@ -235,7 +265,7 @@ Operation *lacis::placeForSizes(LoopOp loop) {
 }
 
 void lacis::passOnRaces(LoopOp from, LoopOp to) {
-  for (StringRef name : {"lacis.meets", "lacis.race", "lacis.unlisted", "lacis.follows"})
+  for (StringRef name : {"lacis.meets", "lacis.race", "lacis.unlisted", "lacis.finishes", "lacis.follows"})
     if (Attribute fact = from->getAttr(name))
       to->setAttr(name, fact);
 }

@@ -92,17 +92,21 @@ static bool findFactors(Product &product) {
   return product.stored && product.dense && product.stored != product.dense;
 }
 
-/// The letters: those of w[m, k] in any order, x[n, k], y[n, m].
+/// The letters of w[m, k], x[n, k] and y[n, m], each in any order: what two of them share.
 static bool findLetters(Product &product, func::FuncOp function) {
   ArrayAttr w = axesOf(function, product.stored), x = axesOf(function, product.dense);
   ArrayAttr y = axesOf(function, product.output);
-  if (!w || !x || !y || w.size() != 2 || x.size() != 2 || y.size() != 2 || x[0] != y[0] || x[0] == x[1])
+  if (!areOfMatrix(w) || !areOfMatrix(x) || !areOfMatrix(y))
     return false;
-  if (!llvm::is_contained(w, x[1]) || !llvm::is_contained(w, y[1]) || x[1] == y[1])
+  product.isDepthFirst = llvm::is_contained(w, x[0]);
+  product.isRowsFirst = llvm::is_contained(w, y[0]);
+  Attribute n = x[product.denseColumns()], k = x[1 - product.denseColumns()], m = y[1 - product.outputColumns()];
+  if (y[product.outputColumns()] != n || k == m || llvm::is_contained(w, n) || !llvm::is_contained(w, k) ||
+      !llvm::is_contained(w, m))
     return false;
-  product.columns = cast<StringAttr>(y[0]).getValue();
-  product.rows = cast<StringAttr>(y[1]).getValue();
-  product.depth = cast<StringAttr>(x[1]).getValue();
+  product.columns = cast<StringAttr>(n).getValue();
+  product.rows = cast<StringAttr>(m).getValue();
+  product.depth = cast<StringAttr>(k).getValue();
   return true;
 }
 
@@ -130,12 +134,13 @@ std::optional<Finish> Product::finish() {
       ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
       bool isResidual = axes == axesOf(function, output) && !found.residual &&
                         getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
-      if (!axes || formatOf(operand) || (!isResidual && (axes.size() != 1 || axes[0] != letter)))
+      bool isNumber = axes && axes.empty(), isVector = axes && axes.size() == 1 && axes[0] == letter;
+      if (!axes || formatOf(operand) || (!isResidual && !isNumber && !isVector))
         return std::nullopt;
       if (isResidual)
         found.residual = read;
       else
-        found.vectors.push_back(read);
+        (isNumber ? found.numbers : found.vectors).push_back(read);
     } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
       return std::nullopt;
     } else {
@@ -196,7 +201,7 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why, StringRef 
   if (!findStart(product, !part.empty()) || !findFactors(product))
     return why = "it does not sum products of a stored and a dense element", std::nullopt;
   if (!findLetters(product, function))
-    return why = "it is no product of matrices 'mk,nk->nm', whose first has a format", std::nullopt;
+    return why = "it is no product of two matrices, of which one has a format", std::nullopt;
   return product;
 }
 

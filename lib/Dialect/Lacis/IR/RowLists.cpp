@@ -57,14 +57,32 @@ bool lacis::hasWholeRows(FormatAttr format, unsigned axis) {
   return count == 1;
 }
 
-bool lacis::keepsRowsWhole(SumAttr sum, unsigned axis) {
-  for (Attribute predicate : sum.getPredicates())
-    if (auto rule = dyn_cast_or_null<ArrayAttr>(predicate))
-      for (CompareAttr test : rule.getAsRange<CompareAttr>())
-        if (test.isFits() || test.getTerm().getValue() == "slot" ||
-            llvm::any_of(test.getDigits(), [&](Digit digit) { return digit.axis != axis; }))
-          return false;
-  return true;
+/// The tests of a rule that say which digits of other axes its entries have; nothing where it looks at more than that and
+/// rows.
+static std::optional<SmallVector<Attribute>> stripOf(Attribute predicate, unsigned axis) {
+  SmallVector<Attribute> strip;
+  auto rule = dyn_cast_or_null<ArrayAttr>(predicate);
+  for (CompareAttr test : rule ? llvm::to_vector(rule.getAsRange<CompareAttr>()) : SmallVector<CompareAttr>()) {
+    bool ofRow = llvm::all_of(test.getDigits(), [&](Digit digit) { return digit.axis == axis; });
+    if (test.isFits() || test.getTerm().getValue() == "slot" || (!ofRow && test.getTerm().getValue() == "nnz"))
+      return std::nullopt;
+    if (!ofRow)
+      strip.push_back(test);
+  }
+  return strip;
+}
+
+SmallVector<unsigned> lacis::rowGroups(SumAttr sum, unsigned axis) {
+  SmallVector<unsigned> groups;
+  SmallVector<Attribute> before;
+  for (Attribute predicate : sum.getPredicates()) {
+    std::optional<SmallVector<Attribute>> strip = stripOf(predicate, axis);
+    if (!strip)
+      return {};
+    groups.push_back(groups.empty() ? 0 : groups.back() + (*strip != before));
+    before = *strip;
+  }
+  return groups;
 }
 
 std::optional<int64_t> lacis::longestRow(SumAttr sum, StringRef part, unsigned axis) {

@@ -3,6 +3,8 @@
 /// Recognises a product of two dense matrices that is sampled on a pattern.
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 
+#include "lacis/Dialect/Lacis/IR/Product.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -56,7 +58,7 @@ static bool storesSum(SetOp set, LoopOp sum) {
   return value == sum->getResult(0);
 }
 
-/// The operands and letters of a sum of products a[k, m] b[k, n] into w[m, n].
+/// The operands and letters of a sum of products a[k, m] b[k, n] into w[m, n], the axes of a and of b in any order.
 static bool findOperands(SampledProduct &product, func::FuncOp function) {
   auto sum = dyn_cast_or_null<arith::AddFOp>(combinerOf(product.sum));
   auto lhs = sum ? sum.getLhs().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
@@ -71,18 +73,21 @@ static bool findOperands(SampledProduct &product, func::FuncOp function) {
     return false;
   ArrayAttr w = axesOf(function, product.output), a = axesOf(function, product.left);
   ArrayAttr b = axesOf(function, product.right);
-  if (!w || !a || !b || w.size() != 2 || a.size() != 2 || b.size() != 2 || a[0] != b[0])
+  if (!areOfMatrix(w) || !areOfMatrix(a) || !areOfMatrix(b))
     return false;
   product.rowAxis = digits->first.axis;
   product.rows = letter(w, product.rowAxis);
   product.columns = letter(w, 1 - product.rowAxis);
-  product.depth = letter(a, 0);
-  if (letter(a, 1) == product.columns) {
+  if (!llvm::is_contained(a, w[product.rowAxis])) {
     std::swap(product.left, product.right);
     std::swap(a, b);
   }
-  return letter(a, 1) == product.rows && letter(b, 1) == product.columns && product.rows != product.columns &&
-         product.depth != product.rows && product.depth != product.columns;
+  product.isLeftAlong = letter(a, 0) == product.rows;
+  product.isRightAlong = letter(b, 0) == product.columns;
+  product.depth = letter(a, product.leftDepth());
+  return letter(a, 1 - product.leftDepth()) == product.rows && product.depth != product.columns &&
+         letter(b, product.isRightAlong ? 0 : 1) == product.columns &&
+         letter(b, product.isRightAlong ? 1 : 0) == product.depth;
 }
 
 std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &why) {
@@ -110,7 +115,7 @@ std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &w
     return why = "it does not store one sum over a dense axis for each entry", std::nullopt;
   Attribute initial;
   if (!matchPattern(product.sum.getInits()[0], m_Constant(&initial)) || !findOperands(product, function))
-    return why = "it is no product of dense matrices 'km,kn->mn', sampled where blocks are stored", std::nullopt;
+    return why = "it is no product of two dense matrices, sampled where blocks are stored", std::nullopt;
   product.initial = cast<TypedAttr>(initial);
   return product;
 }

@@ -27,6 +27,43 @@ FailureOr<SmallVector<RecordedStep>> lacis::recordedSteps(func::FuncOp function)
   return steps;
 }
 
+/// The parts of a sum that have every loop of the step that exists under no name of its own.
+static SmallVector<StringRef> partsFor(StepInterface step, Nest &nest) {
+  SmallVector<StringRef> found, open;
+  llvm::copy_if(step.namedLoops(), std::back_inserter(open),
+                [&](StringRef name) { return !name.empty() && nest.findAll(name).empty(); });
+  if (!open.empty())
+    llvm::copy_if(nest.parts(), std::back_inserter(found), [&](StringRef part) {
+      return llvm::all_of(open, [&](StringRef name) { return !nest.findAll(nameInPart(part, name)).empty(); });
+    });
+  return found;
+}
+
+/// A loop that every part of a sum has is named once for all.
+static LogicalResult applyToParts(const RecordedStep &recorded, Nest &nest) {
+  SmallVector<StringRef> parts = partsFor(recorded.step, nest);
+  if (parts.empty())
+    return recorded.step.apply(nest, recorded.loc);
+  LogicalResult result = success();
+  for (StringRef part : parts) {
+    nest.setPart(part);
+    if (succeeded(result))
+      result = recorded.step.apply(nest, recorded.loc);
+  }
+  nest.setPart("");
+  return result;
+}
+
+LogicalResult lacis::applyStep(const RecordedStep &recorded, Nest &nest) {
+  ScopedDiagnosticHandler tell(nest.getFunction().getContext(), [&](Diagnostic &diagnostic) {
+    Diagnostic &note = diagnostic.attachNote(recorded.loc);
+    note << "asked for " << recorded.step << "; loops here are ";
+    llvm::interleaveComma(nest.names(), note, [&](StringRef name) { note << "'" << name << "'"; });
+    return failure(); // on to whoever shows it
+  });
+  return applyToParts(recorded, nest);
+}
+
 static llvm::StringMap<CompleteFn> &schedules() {
   static llvm::StringMap<CompleteFn> map;
   return map;

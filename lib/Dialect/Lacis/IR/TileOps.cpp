@@ -58,72 +58,6 @@ LogicalResult BalanceOp::verify() {
   return diagnostic;
 }
 
-//===- Roles and rings ----------------------------------------------------===//
-
-static void printRole(OpAsmPrinter &p, Region &role) {
-  if (role.getNumArguments() != 0) {
-    p << "(";
-    llvm::interleaveComma(role.getArguments(), p, [&](BlockArgument argument) { p.printRegionArgument(argument); });
-    p << ") ";
-  }
-  p.printRegion(role, /*printEntryBlockArgs=*/false);
-}
-
-void RolesOp::print(OpAsmPrinter &p) {
-  if (getGroups() != 1)
-    p << " groups " << getGroups();
-  p << " producer ";
-  printRole(p, getProducer());
-  p << " consumers " << getConsumers() << " ";
-  printRole(p, getConsumer());
-  p.printOptionalAttrDict((*this)->getAttrs(), {"consumers", "groups"});
-}
-
-static ParseResult parseRole(OpAsmParser &parser, OperationState &result) {
-  SmallVector<OpAsmParser::Argument> arguments;
-  return failure(parser.parseArgumentList(arguments, AsmParser::Delimiter::OptionalParen, /*allowType=*/true) ||
-                 parser.parseRegion(*result.addRegion(), arguments));
-}
-
-ParseResult RolesOp::parse(OpAsmParser &parser, OperationState &result) {
-  IntegerAttr consumers, groups;
-  Type number = parser.getBuilder().getI64Type();
-  if (succeeded(parser.parseOptionalKeyword("groups")) &&
-      parser.parseAttribute(groups, number, "groups", result.attributes))
-    return failure();
-  return failure(parser.parseKeyword("producer") || parseRole(parser, result) || parser.parseKeyword("consumers") ||
-                 parser.parseAttribute(consumers, number, "consumers", result.attributes) ||
-                 parseRole(parser, result) || parser.parseOptionalAttrDict(result.attributes));
-}
-
-LogicalResult RolesOp::verify() {
-  if (getConsumers() < 1)
-    return emitOpError("needs at least one consumer");
-  if (getGroups() < 1)
-    return emitOpError("needs at least one group");
-  unsigned group = getGroups() == 1 ? 0 : 1;
-  if (getProducer().getNumArguments() != group || getConsumer().getNumArguments() != 1 + group)
-    return emitOpError("the producer takes no argument, the consumer its number; with groups each takes that of its "
-                       "group besides");
-  auto found = getProducer().walk([](Operation *op) {
-    return isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, StoreTileOp, StoreBlocksOp>(op) ? WalkResult(op->emitOpError("belongs to a consumer"))
-                                                   : WalkResult::advance();
-  });
-  if (found.wasInterrupted())
-    return failure();
-  found = getConsumer().walk([](Operation *op) {
-    return isa<LoadTileOp, LoadRunOp>(op) ? WalkResult(op->emitOpError("belongs to the producer"))
-                                          : WalkResult::advance();
-  });
-  return failure(found.wasInterrupted());
-}
-
-LogicalResult AcquireOp::verify() {
-  return llvm::equal(getRing().getType().getTiles(), getTiles().getTypes())
-             ? success()
-             : emitOpError("gives the tiles of the ring, in order");
-}
-
 //===- Loads --------------------------------------------------------------===//
 
 /// The element type of a source that is still a tensor; null for a pointer.
@@ -138,9 +72,12 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("element types must agree: ") << tensor.getElementType() << " and "
                                                      << getTile().getType().getElementType();
   size_t wanted = tensor && tensor.getEncoding() ? 3 : tensor ? tensor.getRank() : 2;
+  bool isVector = wanted == 1, isOneRow = getTile().getType().getRows() == 1 && !getTile().getType().isList();
   if (getIndices().size() != wanted)
-    return emitOpError("needs ") << wanted
-                                 << " indices: " << (wanted == 3 ? "position, row and column" : "row and column");
+    return emitOpError("needs ") << wanted << (isVector ? " index: the first" : " indices: ")
+                                 << (wanted == 3 ? "position, row and column" : isVector ? "" : "row and column");
+  if (isVector && !isOneRow)
+    return emitOpError("loads a vector into a tile of one row");
   if (!tensor && !getShape())
     return emitOpError("a pointer needs 'shape'");
   if (getPlace() && !getTile().getType().isList())
@@ -171,17 +108,21 @@ static ParseResult parseSumTypes(OpAsmParser &parser, Type &acc, Type &result,
 
 static void printSumTypes(OpAsmPrinter &p, Operation *, Type, Type result, Value) { p << result; }
 
-/// Rows of a tile are `size` rows or columns of the accumulator; at most `most` transposed tiles stand side by side.
+/// Rows of a tile are `size` rows or columns of the accumulator. At most `most` tiles follow each other there: transposed
+/// ones side by side, others one below the other.
 static bool fitsSide(TileType tile, bool transposed, int64_t size, int64_t most) {
-  if (!transposed)
-    return tile.getRows() == size;
-  return size % tile.getColumns() == 0 && size / tile.getColumns() <= most;
+  int64_t own = transposed ? tile.getColumns() : tile.getRows();
+  return size % own == 0 && size / own <= most;
 }
 
 int64_t MmaOp::getDepth() {
   TileType b = getB().getType();
   return b.getDepth(getBTransposed()) * (getSecond() || getBTransposed() ? 1 : b.getCount());
 }
+
+/// How many tiles of an operand may follow each other along its own axis: those of a list that is taken whole follow each
+/// other along k.
+static int64_t mostOf(TileType tile, bool transposed, Value place) { return transposed || place ? tile.getCount() : 1; }
 
 /// The left operand is an accumulator, which registers hold.
 static LogicalResult verifyHeld(MmaOp op, AccType a) {
@@ -190,7 +131,7 @@ static LogicalResult verifyHeld(MmaOp op, AccType a) {
   if (op.getFirst() || op.getPresent() || op.getATransposed() || op.getTf32())
     return op.emitOpError("an accumulator as a is taken whole, as it lies, and in its own type");
   if (a.getElementType() != b.getElementType() || a.getRows() != acc.getRows() || a.getColumns() != op.getDepth() ||
-      !fitsSide(b, op.getBTransposed(), acc.getColumns(), b.getCount()))
+      !fitsSide(b, op.getBTransposed(), acc.getColumns(), mostOf(b, op.getBTransposed(), op.getSecond())))
     return op.emitOpError("an accumulator as a has the rows of the result, and as columns the k of b, in its type");
   return success();
 }
@@ -227,9 +168,9 @@ LogicalResult MmaOp::verify() {
                                                                   << b.getElementType();
   if (getTf32() && !a.getElementType().isF32())
     return emitOpError("tf32 is of tiles of f32; got ") << a.getElementType();
-  if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : a.getCount()) ||
-      !fitsSide(b, getBTransposed(), acc.getColumns(), b.getCount()))
-    return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of a tile, or by the "
+  if (!fitsSide(a, getATransposed(), acc.getRows(), getPresent() ? 1 : mostOf(a, getATransposed(), getFirst())) ||
+      !fitsSide(b, getBTransposed(), acc.getColumns(), mostOf(b, getBTransposed(), getSecond())))
+    return emitOpError("a gives the rows of the accumulator, and b its columns: by the rows of tiles, or by the "
                        "columns of transposed ones");
   return coversDepth(*this, a) ? success()
                                : emitOpError("a and b must agree in k, or a cover that of b where 'present' is given");
@@ -308,6 +249,14 @@ LogicalResult ReadTileOp::verify() {
   return rows == acc.getRows() && columns == acc.getColumns()
              ? success()
              : emitOpError("the accumulator has the rows and columns of the tile");
+}
+
+LogicalResult ReadColumnsOp::verify() {
+  TileType tile = getTile().getType();
+  AccType acc = getAcc().getType();
+  if (tile.isList() || tile.getRows() != 1 || tile.getColumns() != acc.getColumns())
+    return emitOpError("reads a tile of one row, with the columns of the accumulator");
+  return tile.getElementType() == acc.getElementType() ? success() : emitOpError("gives what the tile holds");
 }
 
 LogicalResult LoadRowsOp::verify() {

@@ -8,11 +8,17 @@
 using namespace mlir;
 using namespace lacis;
 
-Attribute ImplicitCoordinateAttr::fromArguments(MLIRContext *context, KindArguments &, EmitError) {
-  return get(context);
+Attribute ImplicitCoordinateAttr::fromArguments(MLIRContext *context, KindArguments &arguments, EmitError emitError) {
+  return getChecked(emitError, context, arguments.takeWidth("crd"));
 }
 
-void ImplicitCoordinateAttr::printArguments(KindArguments &) const {}
+void ImplicitCoordinateAttr::printArguments(KindArguments &arguments) const { arguments.addWidth("crd", getCrd()); }
+
+LogicalResult ImplicitCoordinateAttr::verify(EmitError emitError, IntegerType crd) {
+  return verifyWidth("crd", crd, emitError);
+}
+
+IntegerType ImplicitCoordinateAttr::getListedType() const { return getCrd(); }
 
 bool ImplicitCoordinateAttr::hasCode() const { return true; }
 

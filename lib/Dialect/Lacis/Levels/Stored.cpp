@@ -32,6 +32,8 @@ bool StoredCoordinateAttr::hasCode() const { return true; }
 
 bool StoredCoordinateAttr::isStored() const { return true; }
 
+IntegerType StoredCoordinateAttr::getListedType() const { return getCrd(); }
+
 bool StoredCoordinateAttr::isOrdered() const { return getOrdered(); }
 
 bool StoredCoordinateAttr::isUnique() const { return getUnique(); }

@@ -8,9 +8,10 @@
 ///
 /// Of an operand that is no sum the companion lists the rows with at least so many entries, which walk it; the nest itself
 /// keeps shorter rows, by their bounds.
-#include "DefaultSchedule.h"
-
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
+#include "lacis/Dialect/Lacis/Steps/Conditions.h"
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -223,7 +224,7 @@ SmallVector<StringRef> ApartStepAttr::namedLoops() const { return {}; }
 /// Nests that have the rows of a part from the start join the launch of the last.
 static LogicalResult joinClasses(Nest &nest, ArrayRef<StringRef> names, Location loc) {
   func::FuncOp function = nest.getFunction();
-  SmallVector<StringRef> classes = rowClasses(function);
+  SmallVector<StringRef> classes = joiningClasses(function);
   SmallVector<Attribute> all;
   if (auto known = function->getAttrOfType<ArrayAttr>("lacis.apart"))
     llvm::append_range(all, known);
@@ -251,7 +252,7 @@ static LogicalResult partLongRows(Nest &nest, StringRef name, int64_t least, Loc
   makeListed(found, name, least, loc);
   keepOthers(found, least, loc);
   ArrayAttr names = Builder(nest.getFunction()).getStrArrayAttr({name});
-  nest.getFunction()->setAttr("lacis.classes", names);
+  nest.getFunction()->setAttr("lacis.classes", ArrayAttr::get(nest.getFunction().getContext(), {names}));
   nest.getFunction()->setAttr("lacis.apart", names);
   return success();
 }

@@ -9,6 +9,15 @@ using namespace lacis;
 
 SmallVector<StringRef> BalanceStepAttr::namedLoops() const { return {getLoop()}; }
 
+/// Raster, groups, cut and parts are open; what is not said of the last two is completed.
+Attribute BalanceStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<BalanceStepAttr>(open);
+  if (!other || other.getLoop() != getLoop() || (getWithin() && getWithin() != other.getWithin()))
+    return {};
+  return get(getContext(), getLoop(), getRaster(), getGroups(), other.getWithin(), getCut() ? getCut() : other.getCut(),
+             getParts() ? getParts() : other.getParts());
+}
+
 LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "balance", loc);
   if (failed(loop))

@@ -4,15 +4,13 @@
 #ifndef LACIS_LIB_DIALECT_LACIS_STEPS_ENTRYSHARES_H
 #define LACIS_LIB_DIALECT_LACIS_STEPS_ENTRYSHARES_H
 
+#include "lacis/Dialect/Lacis/Steps/Conditions.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace lacis {
-
-/// Why the entries below `rows` have no equal shares, or nothing.
-std::string objectionToShares(LoopOp rows, LevelLoopOp entries);
 
 /// A nest whose rows are walked share by share, and the nest after it for rows that several shares meet. Its loop over
 /// shares is called `shares`.

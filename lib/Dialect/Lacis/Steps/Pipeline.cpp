@@ -11,6 +11,12 @@ using namespace lacis;
 
 SmallVector<StringRef> PipelineStepAttr::namedLoops() const { return {getLoop()}; }
 
+/// The stages are open.
+Attribute PipelineStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<PipelineStepAttr>(open);
+  return other && other.getLoop() == getLoop() ? Attribute(*this) : Attribute();
+}
+
 LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<Operation *> loops = nest.findAll(getLoop());
   if (loops.empty())

@@ -13,6 +13,9 @@ namespace lacis {
 LoopOp walkRun(mlir::OpBuilder &b, LevelLoopOp entries, llvm::StringRef name, mlir::Value lo, mlir::Value from,
                mlir::Value length, mlir::ValueRange carried);
 
+/// How many coordinates the level of a loop has, before the nest.
+mlir::Value sizeOfLevel(LevelLoopOp loop, mlir::Location loc);
+
 /// Why the positions that a loop carries a sum over are not cut, or nothing.
 std::string objectionToCuts(LevelLoopOp entries);
 

@@ -8,6 +8,16 @@ using namespace lacis;
 
 SmallVector<StringRef> RegroupStepAttr::namedLoops() const { return {}; }
 
+/// The capacity is open, where the layout has one.
+Attribute RegroupStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<RegroupStepAttr>(open);
+  if (!other || other.getOperand() != getOperand() || other.getLayout() != getLayout())
+    return {};
+  if (getCapacity() && !other.getCapacity())
+    return {};
+  return getCapacity() ? Attribute(*this) : open;
+}
+
 LogicalResult RegroupStepAttr::apply(Nest &nest, Location loc) const {
   auto operand = dyn_cast_or_null<BlockArgument>(nest.findOperand(getOperand()));
   if (!operand)

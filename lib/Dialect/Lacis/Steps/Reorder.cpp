@@ -124,6 +124,19 @@ SmallVector<StringRef> ReorderStepAttr::namedLoops() const {
   return llvm::map_to_vector(getLoops().getAsValueRange<StringAttr>(), [](StringRef name) { return name; });
 }
 
+/// The order of some loops is part of the order of them all.
+Attribute ReorderStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<ReorderStepAttr>(open);
+  if (!other)
+    return {};
+  SmallVector<StringRef> own = namedLoops();
+  auto next = own.begin();
+  for (StringRef name : other.namedLoops())
+    if (next != own.end() && *next == name)
+      ++next;
+  return next == own.end() ? open : Attribute();
+}
+
 LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   if (SmallVector<Operation *> walk = withWalk(nest, namedLoops()); !walk.empty())
     return reorderWalk(walk, loc);

@@ -75,8 +75,7 @@ static std::string objectionToStrips(LevelLoopOp loop) {
   return "";
 }
 
-/// How many coordinates a level has, before the nest.
-static Value sizeOfLevel(LevelLoopOp loop, Location loc) {
+Value lacis::sizeOfLevel(LevelLoopOp loop, Location loc) {
   Operation *top = loop;
   while (isa<LoopOp, LevelLoopOp, scf::IfOp>(top->getParentOp()))
     top = top->getParentOp();

@@ -14,9 +14,19 @@ using namespace mlir;
 using namespace lacis;
 using arith::CmpIPredicate;
 
+/// The two names that a name may join; parts of a sum, whose names stand before a point, may have such a sign in theirs.
+static SmallVector<std::pair<StringRef, StringRef>> joinedIn(StringRef name) {
+  SmallVector<std::pair<StringRef, StringRef>> found{name.rsplit('_')};
+  for (size_t at = name.find('_'); name.contains('.') && at != StringRef::npos; at = name.find('_', at + 1))
+    found.push_back({name.take_front(at), name.drop_front(at + 1)});
+  return found;
+}
+
 SmallVector<StringRef> SplitNnzStepAttr::namedLoops() const {
-  auto [rows, entries] = getLoop().rsplit('_');
-  return {rows, entries};
+  SmallVector<StringRef> names;
+  for (auto [rows, entries] : joinedIn(getLoop()))
+    names.append({rows, entries});
+  return names;
 }
 
 /// `value` changes nothing where `op` adds it.
@@ -109,6 +119,9 @@ LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
     return success();
   }
   auto [rowName, entryName] = getLoop().rsplit('_');
+  for (auto [outer, inner] : joinedIn(getLoop()))
+    if (!nest.findAll(outer).empty() && !nest.findAll(inner).empty())
+      std::tie(rowName, entryName) = std::pair(outer, inner);
   if (entryName.empty())
     return emitError(loc) << "split_nnz: '" << getLoop() << "' names no loop over positions; one is meant, 'j', or the loops of rows "
                           << "and entries, joined as in 'i_j'";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i1: for b1: for j1: y += w * x  -->  y tile += w tile * x tile: loops become one product of tiles.
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
-#include "DefaultSchedule.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -59,6 +59,19 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
     (*loop)->setLoc(loc);
   }
   return success();
+}
+
+/// The order of the loops says nothing, and the kind may be left to the rule.
+Attribute TensorizeStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<TensorizeStepAttr>(open);
+  if (!other || (getKind() && getKind() != other.getKind()))
+    return {};
+  auto sorted = [](TensorizeStepAttr step) {
+    SmallVector<StringRef> names = step.namedLoops();
+    llvm::sort(names);
+    return names;
+  };
+  return sorted(*this) == sorted(other) ? open : Attribute();
 }
 
 LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {

@@ -33,6 +33,12 @@ static std::string objectionToSums(Operation *loop, std::optional<int64_t> facto
   return "";
 }
 
+/// The factor and the sums are open.
+Attribute UnrollStepAttr::unify(Attribute open) const {
+  auto other = dyn_cast<UnrollStepAttr>(open);
+  return other && other.getLoop() == getLoop() ? Attribute(*this) : Attribute();
+}
+
 LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
   if (getFactor() && *getFactor() <= 0)
     return emitError(loc) << "unroll: factor " << *getFactor() << " of loop '" << getLoop() << "' must be positive";

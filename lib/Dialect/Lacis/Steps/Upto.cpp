@@ -52,7 +52,8 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
   top->walk([&](Operation *op) {
     isCopied |= llvm::any_of(op->getOperands(), [](Value value) {
       auto workspace = value.getDefiningOp<WorkspaceOp>();
-      return workspace && !workspace->hasAttr("lacis.place"); // no tile of the nest's own
+      // No tile of the nest's own, and no sum to which the nests of all sizes add.
+      return workspace && !workspace->hasAttr("lacis.place") && !workspace->hasAttr("lacis.running");
     });
   });
   if (isCopied)

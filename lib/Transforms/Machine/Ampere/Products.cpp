@@ -44,6 +44,15 @@ public:
     return words;
   }
 
+  /// The registers of rows [16 n, 16 n + 16) of this warp and of 16 columns from `column` on, of tiles side by side.
+  SmallVector<Value> loadBeside(int64_t n, Value column) {
+    Value columns = i.constant(tile.getColumns());
+    Value within = i.multiply(arith::RemUIOp::create(b, loc, column, columns), 2);
+    Value first = i.add(base, i.multiply(arith::DivUIOp::create(b, loc, column, columns), bytesPerTile(tile)));
+    Value row = i.add(first, i.add(lineOffset, i.multiply(side, line)));
+    return i.loadMatrices(i.add(i.add(row, bxor(bxor(laneChunk, exchange), within)), 16 * line * n), transposed);
+  }
+
 private:
   SmallVector<Value> loadMatrices(int64_t n, int64_t step) {
     Value &known = starts[transposed ? n : step];
@@ -286,15 +295,18 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
   Instructions i(b, loc);
   TileType tile = op.getTile().getType();
   Share share = shareOf(op.getAcc().getType());
-  Value address = tileAddress(i, op.getTile(), op.getPlace()), side = i.constant(0);
+  bool transposed = op.getTransposed();
+  Value address = tileAddress(i, op.getTile(), op.getPlace()), side = i.constant(0), across = i.constant(8 * column);
   if (byRows)
     side = i.multiply(group.warp, share.rows);
-  else
+  else if (transposed)
     address = i.add(address, i.multiply(group.warp, share.columns * lineBytes(tile)));
-  Fragments fragments(i, b, loc, tile, /*transposed=*/true, /*isLeft=*/true, address, side, group.lane);
+  else
+    across = i.add(across, i.multiply(group.warp, share.columns));
+  Fragments fragments(i, b, loc, tile, transposed, /*isLeft=*/true, address, side, group.lane);
   auto two = VectorType::get(2, tile.getElementType());
   Pieces values;
-  SmallVector<Value> words = fragments.load(row, column / 2);
+  SmallVector<Value> words = transposed ? fragments.load(row, column / 2) : fragments.loadBeside(row, across);
   if (!waitsForStore(op.getAcc())) // a store uses what it reads
     loads[b.getInsertionBlock()].push_back(words.front());
   for (Value word : words) {
@@ -312,9 +324,8 @@ LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
   TileType tile = op.getTile().getType();
   if (failed(checkAcc(op, acc)))
     return failure();
-  if (!op.getTransposed() || !lineBytes(tile) || tile.getElementType().getIntOrFloatBitWidth() != 16)
-    return op.emitError("tiles: bf16 or f16 tiles whose rows have 16, 32 or 64 elements are read transposed; got ")
-           << tile;
+  if (!lineBytes(tile) || tile.getElementType().getIntOrFloatBitWidth() != 16)
+    return op.emitError("tiles: what is read of a tile has rows of 16, 32 or 64 elements of bf16 or f16; got ") << tile;
   if (waitsForStore(op.getAcc()))
     return success();
   Share share = shareOf(acc);

@@ -113,11 +113,16 @@ LogicalResult hopper::checkOperand(Operation *op, TileType tile, bool transposed
   return success();
 }
 
+/// Halves that registers hold, two a register.
+static bool isHeld(AccType type) {
+  Type element = type.getElementType();
+  return type.getRows() == 64 && type.getColumns() % 16 == 0 && (element.isBF16() || element.isF16());
+}
+
 /// Four registers have the rows of 16 columns of an accumulator, which are the contraction.
 static LogicalResult checkHeld(MmaOp op) {
   auto held = cast<AccType>(op.getA().getType());
-  Type element = held.getElementType();
-  if (held.getRows() == 64 && held.getColumns() % 16 == 0 && (element.isBF16() || element.isF16()))
+  if (isHeld(held))
     return success();
   return op.emitError("tiles: an accumulator as a has 64 rows of bf16 or f16, and a multiple of 16 columns; got ") << held;
 }
@@ -183,9 +188,28 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
 
 //===- Arithmetic ---------------------------------------------------------===//
 
-void RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
+LogicalResult RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
+  Location loc = op.getLoc();
+  AccType type = op.getAcc().getType();
   Value value = mapping.lookupOrDefault(op.getValue());
-  setPieces(op.getAcc(), Pieces(countPieces(op.getAcc().getType()), value));
+  if (!type.getElementType().isF32()) {
+    if (!isHeld(type) || value.getType() != type.getElementType())
+      return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, of the number's type; "
+                          "got ")
+             << type;
+    Value half = arith::BitcastOp::create(b, loc, b.getI16Type(), value);
+    Value word = arith::ExtUIOp::create(b, loc, b.getI32Type(), half);
+    value = arith::OrIOp::create(b, loc, word, arith::ShLIOp::create(b, loc, word, Instructions(b, loc).constant(16)));
+  }
+  setPieces(op.getAcc(), Pieces(countPieces(type), value));
+  return success();
+}
+
+/// Of a word of two.
+static Value halfOf(OpBuilder &b, Location loc, Value word, Type type, bool isHigh) {
+  Instructions i(b, loc);
+  Value both = LLVM::BitcastOp::create(b, loc, VectorType::get(2, type), word);
+  return LLVM::ExtractElementOp::create(b, loc, both, i.constant(isHigh));
 }
 
 Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
@@ -196,7 +220,10 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
       setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
     return pieces(acc)[n % 8];
   }
-  return cast<AccType>(acc.getType()).isOfRows() ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
+  auto type = cast<AccType>(acc.getType());
+  if (!type.getElementType().isF32())
+    return halfOf(b, acc.getLoc(), pieces(acc)[n / 2], type.getElementType(), n % 2 == 1);
+  return type.isOfRows() ? pieces(acc)[n % 4 / 2] : pieces(acc)[n];
 }
 
 /// What the map makes of element `n` of a thread.
@@ -209,8 +236,7 @@ LogicalResult RoleLowering::lowerRounding(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
   auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
   auto rounding = yield.getOperand(0).getDefiningOp<arith::TruncFOp>();
-  bool isHalf = type.getElementType().isBF16() || type.getElementType().isF16();
-  if (!isHalf || !rounding || !rounding.getIn().getType().isF32() || type.getRows() != 64 || type.getColumns() % 16 != 0)
+  if (!isHeld(type) || !rounding || !rounding.getIn().getType().isF32())
     return op.emitError("tiles: registers hold 64 rows of bf16 or f16, and a multiple of 16 columns, that a map rounds last, "
                         "by 'arith.truncf' of f32; got ")
            << type;

@@ -17,23 +17,30 @@ static CompleteOp waitOf(MmaOp product) {
   return isOfProducts ? wait : CompleteOp();
 }
 
-/// What releases the place in the block that acquires it; null where nothing does. A branch beside may have its own.
-static ReleaseOp releaseOf(AcquireOp acquire) {
-  for (Operation *user : acquire.getRing().getUsers())
-    if (auto release = dyn_cast<ReleaseOp>(user); release && release->getBlock() == acquire->getBlock())
-      return release;
-  return {};
+/// What ends the use of the place in the block that acquires or revisits it: its release, or, of one that is kept beyond
+/// the next one, what hands it on. Null where nothing does. A branch beside may have its own.
+static Operation *endOf(Operation *acquire) {
+  Operation *end = nullptr;
+  bool isKept = isa<RevisitOp>(acquire);
+  for (Operation *user : acquire->getOperand(0).getUsers()) {
+    if (user->getBlock() != acquire->getBlock())
+      continue;
+    isKept |= isa<AdvanceOp, ReleaseOp>(user);
+    if (!isa<AcquireOp, AdvanceOp, RevisitOp>(user) && (!end || user->isBeforeInBlock(end)))
+      end = user;
+  }
+  return isKept ? end : nullptr;
 }
 
 /// All that reads the place has happened before it is released: products are complete, and registers are loaded.
-bool Awaited::isFreeWhereReleased(AcquireOp acquire) const {
-  ReleaseOp release = releaseOf(acquire);
+bool Awaited::isFreeWhereReleased(Operation *acquire) const {
+  Operation *end = endOf(acquire);
   auto isBefore = [&](Operation *op) {
-    Operation *own = release->getBlock()->findAncestorOpInBlock(*op);
-    return own && own->isBeforeInBlock(release);
+    Operation *own = end->getBlock()->findAncestorOpInBlock(*op);
+    return own && own->isBeforeInBlock(end);
   };
-  return release && llvm::all_of(acquire->getUsers(), [&](Operation *user) {
-           if (isa<ReadTileOp, StoreTileOp>(user))
+  return end && llvm::all_of(acquire->getUsers(), [&](Operation *user) {
+           if (isa<ReadTileOp, ReadColumnsOp, StoreTileOp>(user))
              return isBefore(user);
            auto product = dyn_cast<MmaOp>(user);
            return product && products.contains(product) && isBefore(waitOf(product));
@@ -41,10 +48,10 @@ bool Awaited::isFreeWhereReleased(AcquireOp acquire) const {
 }
 
 /// Removes rings that others read, and the products that read them; false where there are none.
-bool Awaited::dropOthers(ArrayRef<AcquireOp> acquires) {
+bool Awaited::dropOthers(ArrayRef<Operation *> acquires) {
   bool changed = false;
-  for (AcquireOp acquire : acquires) {
-    RingOp ring = ringOf(acquire.getRing());
+  for (Operation *acquire : acquires) {
+    RingOp ring = ringOf(acquire->getOperand(0));
     if (rings.contains(ring) && !isFreeWhereReleased(acquire))
       changed |= rings.erase(ring);
     if (rings.contains(ring))
@@ -56,7 +63,7 @@ bool Awaited::dropOthers(ArrayRef<AcquireOp> acquires) {
 }
 
 Awaited::Awaited(RolesOp roles) {
-  SmallVector<AcquireOp> acquires;
+  SmallVector<Operation *> acquires;
   roles.getConsumer().walk([&](MmaOp product) {
     if (!product.getPresent() && waitOf(product))
       products.insert(product);
@@ -65,12 +72,14 @@ Awaited::Awaited(RolesOp roles) {
     auto read = dyn_cast<ReadTileOp>(user); // what products hold
     return isa<MmaOp>(user) || (read && !read.getAcc().getType().getElementType().isF32());
   };
-  roles.getConsumer().walk([&](AcquireOp acquire) {
+  roles.getConsumer().walk([&](Operation *acquire) {
+    if (!isa<AcquireOp, RevisitOp>(acquire))
+      return;
     acquires.push_back(acquire);
     if (llvm::any_of(acquire->getUsers(), isOfProducts))
-      rings.insert(ringOf(acquire.getRing()));
+      rings.insert(ringOf(acquire->getOperand(0)));
     if (llvm::any_of(acquire->getUsers(), llvm::IsaPred<StoreTileOp>))
-      stored.insert(ringOf(acquire.getRing()));
+      stored.insert(ringOf(acquire->getOperand(0)));
   });
   while (dropOthers(acquires)) {
   }

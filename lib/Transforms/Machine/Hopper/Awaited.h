@@ -23,8 +23,8 @@ public:
   bool isStored(RingOp ring) const { return stored.contains(ring); }
 
 private:
-  bool isFreeWhereReleased(AcquireOp acquire) const;
-  bool dropOthers(llvm::ArrayRef<AcquireOp> acquires);
+  bool isFreeWhereReleased(mlir::Operation *acquire) const;
+  bool dropOthers(llvm::ArrayRef<mlir::Operation *> acquires);
 
   llvm::SmallPtrSet<mlir::Operation *, 8> products, rings, stored;
 };

@@ -108,51 +108,6 @@ static LogicalResult checkStore(Operation *op, AccType type, Type element, int64
   return success();
 }
 
-/// Numbers as they are, to a transposed matrix: a warp stores 32 bytes of each of four rows at once.
-void RoleLowering::storeSingles(OpBuilder &b, StoreTileOp op) {
-  Location loc = op.getLoc();
-  Instructions i(b, loc);
-  auto kernel = op->getParentOfType<func::FuncOp>();
-  auto wide = [&](Value value) { return castInteger(b, loc, value, b.getI64Type()); };
-  auto mul = [&](OpBuilder &at, Value x, Value y) -> Value { return arith::MulIOp::create(at, loc, x, y); };
-  auto sum = [&](OpBuilder &at, Value x, Value y) -> Value { return arith::AddIOp::create(at, loc, x, y); };
-  Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
-  Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  Value row = wide(i.add(mapping.lookupOrDefault(op.getIndices()[0]), pair));
-  Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), i.add(i.multiply(group.warp, 16), eighth));
-  Value pitch = emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>((*op.getShape())[1]));
-  auto left = [&](Attribute size,
-                  Value from) -> Value { // how many lines there are from `from` on, as far as it matters
-    Value count = arith::SubIOp::create(b, loc, emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>(size)), from);
-    return castInteger(b, loc, arith::MinSIOp::create(b, loc, count, i.constant64(1 << 20)), b.getI32Type());
-  };
-  Value rows = left((*op.getShape())[0], row);
-  Value columns = left((*op.getShape())[1], wide(column));
-  Value start = sum(b, mul(b, row, pitch), wide(column)), next = mul(b, pitch, i.constant64(8));
-  Value matrix = mapping.lookupOrDefault(op.getTarget());
-  for (int64_t eight = 0; eight < op.getValue().getType().getColumns() / 8; ++eight) {
-    // A branch keeps the assembler from mixing the arithmetic of all parts, and the compiler is not to know how their
-    // places follow each other, or it prepares them all before the sum: few values live.
-    start = i.apart(eight == 0 ? start : sum(b, start, next));
-    OpBuilder at = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false).getThenBodyBuilder();
-    Instructions apart(at, loc);
-    for (int64_t n = 0; n < 4; ++n) {
-      Value value = element(at, op.getValue(), 4 * eight + n);
-      int64_t down = 8 * eight + n % 2, across = n / 2 * 8;
-      auto more = [&](Value size, int64_t place) -> Value {
-        return arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, size, apart.constant(place));
-      };
-      Value inside = arith::AndIOp::create(at, loc, more(rows, down), more(columns, across));
-      OpBuilder then = scf::IfOp::create(at, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-      Value place = n % 2 == 0 ? start : sum(then, start, pitch);
-      place = sum(then, place, Instructions(then, loc).constant64(across));
-      Value address =
-          LLVM::GEPOp::create(then, loc, matrix.getType(), then.getF32Type(), matrix, ArrayRef<LLVM::GEPArg>{place});
-      LLVM::StoreOp::create(then, loc, value, address, /*alignment=*/4);
-    }
-  }
-}
-
 /// Tile by tile, where the copy engine takes them from when all are written.
 LogicalResult RoleLowering::storeThrough(OpBuilder &b, StoreTileOp op) {
   Location loc = op.getLoc();
@@ -192,8 +147,8 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   if (op.getThrough())
     return storeThrough(b, op);
   AccType type = op.getValue().getType();
-  if (op.getType()->isF32() && op.getTransposed() && succeeded(checkAcc(op, type)))
-    return storeSingles(b, op), success();
+  if (op.getType()->isF32() && succeeded(checkAcc(op, type)))
+    return op.getTransposed() ? storeColumns(b, op) : storeRows(b, op, op.getIndices()[0], op.getIndices()[1]), success();
   int64_t width = memory.storeColumns, passes = type.getColumns() / width;
   if (failed(checkStore(op, type, *op.getType(), width)))
     return failure();
@@ -219,10 +174,13 @@ LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   AccType type = op.getValue().getType();
   int64_t width = memory.storeColumns, passes = type.getColumns() / width;
   int64_t rows = type.getRows() / static_cast<int64_t>(op.getSlots().size());
-  if (failed(checkStore(op, type, *op.getType(), width)))
+  bool isSingle = op.getType()->isF32() && succeeded(checkAcc(op, type));
+  if (!isSingle && failed(checkStore(op, type, *op.getType(), width)))
     return failure();
   if (rows % 8 != 0)
     return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
+  if (isSingle)
+    return storeRows(b, op, op.getSlots(), /*column=*/Value()), success();
   FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), rows, width);
   if (failed(map))
     return failure();

@@ -134,6 +134,10 @@ Value Instructions::apart(Value address) {
   return assembly(address.getType(), "mov.b64 $0, $1;", "=l,l", address, /*hasEffects=*/false);
 }
 
+Value Instructions::here(Value number) { return assembly(number.getType(), "mov.b32 $0, $1;", "=r,r", number); }
+
+Value Instructions::threadHere() { return assembly(b.getI32Type(), "mov.u32 $0, %tid.x;", "=r", {}); }
+
 void Instructions::keep(ValueRange registers) {
   std::string constraints;
   for (size_t n = 0; n < registers.size(); ++n)

@@ -48,6 +48,10 @@ public:
                                          mlir::Type element);
   /// The same address; what is added to it is added there, and not kept from an earlier sum.
   mlir::Value apart(mlir::Value address);
+  /// The same number; what is computed of it is computed behind here, and not kept over what stands before.
+  mlir::Value here(mlir::Value number);
+  /// The number of the thread, read here.
+  mlir::Value threadHere();
   /// Keeps registers from other use up to here.
   void keep(mlir::ValueRange registers);
   /// The same values, which no instruction may read any earlier.

@@ -18,8 +18,10 @@ namespace {
 struct Registers {
   int64_t producer, consumer;
 
-  explicit Registers(int64_t consumers) {
-    constexpr int64_t total = 65536, least = 32, most = 240;
+  /// `isFull`: consumers need all that a producer can do without.
+  Registers(int64_t consumers, bool isFull) {
+    constexpr int64_t total = 65536, most = 240;
+    int64_t least = isFull ? 24 : 32;
     int64_t groups = consumers + 1;
     int64_t start = std::min<int64_t>(total / (groups * kGroupThreads), 255) / 8 * 8;
     consumer = std::min(most, (start * groups - least) / consumers / 8 * 8);
@@ -38,9 +40,11 @@ public:
     if (failed(planned))
       return failure();
     memory = *planned;
+    if (failed(checkRings()))
+      return failure();
     OpBuilder b(roles);
     Warpgroup group = enter(b);
-    Registers registers(roles.getGroups() * roles.getConsumers());
+    Registers registers(roles.getGroups() * roles.getConsumers(), memory.isFull);
     auto split = scf::IfOp::create(b, roles.getLoc(), Instructions(b, roles.getLoc()).equal(number, 0),
                                    /*withElseRegion=*/true);
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
@@ -51,6 +55,7 @@ public:
   }
 
 private:
+  LogicalResult checkRings();
   Warpgroup enter(OpBuilder &b);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group, Registers registers);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers);
@@ -67,6 +72,15 @@ private:
 };
 
 } // namespace
+
+/// A stage is given back when the next one is multiplied, unless products are complete before that.
+LogicalResult KernelLowering::checkRings() {
+  for (Operation *op : llvm::make_first_range(memory.rings))
+    if (auto ring = cast<RingOp>(op); ring.getType().getStages() == 1 && !awaited.contains(ring))
+      return ring.emitError("tiles: a ring of one stage is read by products that are complete before it is released; use two "
+                            "stages");
+  return success();
+}
 
 /// Who the thread is; one thread prepares the barriers, and all wait for it.
 Warpgroup KernelLowering::enter(OpBuilder &b) {
@@ -105,6 +119,7 @@ void KernelLowering::initBarriers(OpBuilder &b, Value shared) {
 /// The rings of group `number` lie behind those of the groups before.
 void KernelLowering::placeGroup(OpBuilder &b, Warpgroup &group, Value number) {
   Instructions i(b, roles.getLoc());
+  group.number = number;
   group.stages = i.add(group.shared, i.multiply(number, memory.groupStages));
   group.barriers = i.add(group.shared, i.multiply(number, memory.groupBarriers));
 }
@@ -149,6 +164,8 @@ LogicalResult KernelLowering::lowerConsumer(OpBuilder &b, Warpgroup group, Regis
     return failure();
   // Shared memory must not go before the last store has read it.
   Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
+  if (memory.isFull) // the first thread of a warpgroup
+    first = i.equal(arith::AndIOp::create(b, loc, i.threadHere(), i.constant(kGroupThreads - 1)), 0);
   auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
   OpBuilder then = guard.getThenBodyBuilder();
   Instructions(then, loc).waitStores(0, /*read=*/false);

@@ -130,6 +130,32 @@ RoleLowering::Pieces RoleLowering::coordinates(OpBuilder &b, MapOp op, size_t n)
   return found;
 }
 
+/// Neighbours lie side by side, for both rows that a thread has.
+LogicalResult RoleLowering::lowerReadColumns(OpBuilder &b, ReadColumnsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  AccType acc = op.getAcc().getType();
+  if (failed(checkAcc(op, acc)))
+    return failure();
+  Type pair = VectorType::get(2, b.getF32Type()), shared = LLVM::LLVMPointerType::get(b.getContext(), 3);
+  Value own = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 8);
+  Value first = i.add(pieces(op.getTile())[0], here(i, own));
+  Pieces values, loaded;
+  for (int64_t eight = 0; eight < acc.getColumns(); eight += 8) {
+    Value address = LLVM::IntToPtrOp::create(b, loc, shared, i.add(first, eight * 4));
+    Value both = LLVM::LoadOp::create(b, loc, pair, address, /*alignment=*/8);
+    Value two[] = {LLVM::ExtractElementOp::create(b, loc, both, i.constant(0)),
+                   LLVM::ExtractElementOp::create(b, loc, both, i.constant(1))};
+    values.append({two[0], two[1], two[0], two[1]});
+    loaded.push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), two[0]));
+  }
+  bool isStart = llvm::all_of(op->getUsers(), llvm::IsaPred<MmaOp>);
+  if (!isStart) // a product that begins there uses what is read
+    i.waitForLoads(loaded);
+  setPieces(op.getAcc(), values);
+  return success();
+}
+
 LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
@@ -162,22 +188,20 @@ FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *
   return own;
 }
 
-/// Of the rows of `op`, those where the thread's first elements and those eight rows below stand.
-static std::pair<Value, Value> entryRows(OpBuilder &b, Location loc, Instructions &i, const Warpgroup &group,
-                                         ValueRange firsts) {
+Value RoleLowering::rowIn(OpBuilder &b, ValueRange firsts, int64_t below) {
+  Location loc = group.lane.getLoc();
+  Instructions i(b, loc);
   Value own = rowOf(b, loc, i, group);
   if (firsts.size() == 1)
-    return {i.add(firsts[0], own), i.add(i.add(firsts[0], own), 8)};
-  int64_t rows = 64 / static_cast<int64_t>(firsts.size());
-  auto found = [&](Value row) -> Value {
-    Value number = arith::DivUIOp::create(b, loc, row, i.constant(rows));
-    Value first = firsts[0];
-    for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
-      first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
-    Value within = arith::RemUIOp::create(b, loc, row, i.constant(rows));
-    return arith::MaxSIOp::create(b, loc, i.add(first, within), i.constant(0)); // nobody stores a group without a row
-  };
-  return {found(own), found(i.add(own, 8))};
+    return below ? i.add(i.add(firsts[0], own), below) : i.add(firsts[0], own);
+  if (below)
+    own = i.add(own, below);
+  int64_t rows = kStoreRows / static_cast<int64_t>(firsts.size());
+  Value number = arith::DivUIOp::create(b, loc, own, i.constant(rows));
+  Value first = firsts[0];
+  for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
+    first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+  return i.add(first, arith::RemUIOp::create(b, loc, own, i.constant(rows)));
 }
 
 /// Two neighbouring bytes at once, each 0 or 1.
@@ -197,7 +221,10 @@ LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
   SmallVector<Value> firsts;
   for (Value row : op.getRows())
     firsts.push_back(mapping.lookupOrDefault(row));
-  auto [upper, lower] = entryRows(b, loc, i, group, firsts);
+  auto isKept = [&](int64_t below) -> Value { // nobody stores a group without a row
+    return arith::MaxSIOp::create(b, loc, rowIn(b, firsts, below), i.constant(0));
+  };
+  Value upper = isKept(0), lower = isKept(8);
   Value lane = arith::AndIOp::create(b, loc, group.lane, i.constant(3));
   Value column = i.add(mapping.lookupOrDefault(op.getColumn()), i.multiply(lane, 2));
   SmallVector<Value> bases;

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -16,22 +17,40 @@ size_t RoleLowering::countPieces(Type type) const {
   return isa<RingType>(type) ? 3 : 1;
 }
 
+/// Who the thread is, found out anew.
+Warpgroup RoleLowering::groupHere(OpBuilder &b, Location loc) {
+  Instructions i(b, loc);
+  Warpgroup found = group;
+  Value thread = i.threadHere();
+  found.shared = i.here(group.shared);
+  found.warp = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, thread, i.constant(5)), i.constant(3));
+  found.lane = arith::AndIOp::create(b, loc, thread, i.constant(31));
+  found.consumer = i.add(arith::ShRUIOp::create(b, loc, thread, i.constant(7)), -1);
+  return found;
+}
+
 std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &op) {
+  llvm::SaveAndRestore restore(group);
+  if (memory.isFull && isa<StoreTileOp, LoadRowsOp, ReadTileOp>(op))
+    group = groupHere(b, op.getLoc());
   return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(&op)
       .Case([&](AcquireOp acquire) { return lowerAcquire(b, acquire), success(); })
+      .Case([&](AdvanceOp advance) { return lowerAdvance(b, advance); })
+      .Case([&](RevisitOp revisit) { return lowerRevisit(b, revisit); })
       .Case([&](ReleaseOp release) { return lowerRelease(b, release), success(); })
       .Case([&](CompleteOp complete) { return lowerComplete(b, complete), success(); })
       .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
       .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
-      .Case([&](SplatOp splat) { return lowerSplat(b, splat), success(); })
+      .Case([&](SplatOp splat) { return lowerSplat(b, splat); })
       .Case([&](MmaOp mma) { return lowerMma(b, mma); })
       .Case([&](MmaGatheredOp mma) { return lowerMmaGathered(b, mma); })
       .Case([&](MapOp map) { return lowerMap(b, map); })
       .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
       .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
       .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
+      .Case([&](ReadColumnsOp read) { return lowerReadColumns(b, read); })
       .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load); })
       .Case([&](LoadEntriesOp load) { return lowerLoadEntries(b, load); })
       .Default([](Operation *) { return std::nullopt; });
@@ -45,8 +64,31 @@ void RoleLowering::lowerRing(OpBuilder &b, RingOp op) {
   setPieces(op.getRing(), {i.constant(0), i.constant(isProducer ? 1 : 0), i.add(group.shared, memory.idle)});
 }
 
+/// Where registers are scarce, addresses are computed where they are used, from few numbers.
+Value RoleLowering::here(Instructions &i, Value number) { return memory.isFull && !isProducer ? i.here(number) : number; }
+
+/// What the group has, `bytes` behind those of the group before.
+Value RoleLowering::baseHere(Instructions &i, Value base, int64_t bytes) {
+  bool isFound = memory.isFull && !isProducer && group.number; // of one number, in the place of two bases
+  return isFound ? i.add(group.shared, i.multiply(i.here(group.number), bytes)) : here(i, base);
+}
+
 Value RoleLowering::barrier(Instructions &i, int64_t first, Value stage) {
-  return i.add(i.add(group.barriers, first), i.multiply(stage, 8));
+  return i.add(i.add(baseHere(i, group.barriers, memory.groupBarriers), first), i.multiply(here(i, stage), 8));
+}
+
+/// Where the tiles of a place lie, and the barrier that says that they are filled.
+void RoleLowering::placeTiles(Instructions &i, const RingPlace &place, const Pieces &at, ValueRange tiles) {
+  Value stage = here(i, at[Stage]);
+  Value begin = i.add(i.add(baseHere(i, group.stages, memory.groupStages), place.begin), i.multiply(stage, place.stageBytes));
+  Value full = barrier(i, place.full, at[Stage]);
+  for (auto [tile, offset] : llvm::zip(tiles, place.tiles)) {
+    auto type = cast<TileType>(tile.getType());
+    Value address = i.add(begin, offset);
+    if (isVector(type))
+      address = i.add(i.add(baseHere(i, group.barriers, memory.groupBarriers), offset), i.multiply(stage, vectorBytes(type)));
+    setPieces(tile, {address, full});
+  }
 }
 
 void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
@@ -54,10 +96,7 @@ void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = placeOf(b, op.getRing());
   i.wait(barrier(i, isProducer ? place.empty : place.full, at[Stage]), at[Parity]);
-  Value begin = i.add(i.add(group.stages, place.begin), i.multiply(at[Stage], place.stageBytes));
-  Value full = barrier(i, place.full, at[Stage]);
-  for (auto [tile, offset] : llvm::zip(op.getTiles(), place.tiles))
-    setPieces(tile, {i.add(begin, offset), full});
+  placeTiles(i, place, at, op.getTiles());
   if (!isProducer && !awaited.contains(ringOf(op.getRing()))) {
     previous.push_back(at[Previous]);
     acquiredIn = op->getBlock();
@@ -121,12 +160,43 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
     i.waitProducts(0);
     releasePrevious(i);
   }
-  Location loc = op.getLoc();
-  Value last = i.equal(at[Stage], op.getRing().getType().getStages() - 1);
+  setNext(b, op.getRing(), op.getNext(), before);
+}
+
+/// The place behind `ring`; `before` is the barrier of the stage before it.
+void RoleLowering::setNext(OpBuilder &b, Value ring, Value next, Value before) {
+  Location loc = next.getLoc();
+  Instructions i(b, loc);
+  Pieces at = pieces(ring);
+  Value last = i.equal(at[Stage], cast<RingType>(ring.getType()).getStages() - 1);
   Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
   Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));
   Value parity = arith::SelectOp::create(b, loc, last, flipped, at[Parity]);
-  setPieces(op.getNext(), {stage, parity, before});
+  setPieces(next, {stage, parity, before});
+}
+
+/// Places are kept beyond the next one only where nothing but awaited products says when they are free.
+static LogicalResult checkKept(Operation *op, const Awaited &awaited) {
+  RingOp ring = ringOf(op->getOperand(0));
+  if (awaited.contains(ring) && !awaited.isStored(ring))
+    return success();
+  return op->emitError("tiles: a place that is kept beyond the next one is read by products that are complete in the block "
+                       "that begins them, and before it is released");
+}
+
+LogicalResult RoleLowering::lowerAdvance(OpBuilder &b, AdvanceOp op) {
+  if (failed(checkKept(op, awaited)))
+    return failure();
+  setNext(b, op.getRing(), op.getNext(), placeOf(b, op.getRing())[Previous]);
+  return success();
+}
+
+LogicalResult RoleLowering::lowerRevisit(OpBuilder &b, RevisitOp op) {
+  if (failed(checkKept(op, awaited)))
+    return failure();
+  Instructions i(b, op.getLoc());
+  placeTiles(i, memory.rings.find(ringOf(op.getRing()))->second, placeOf(b, op.getRing()), op.getTiles());
+  return success();
 }
 
 /// Products that were begun later stay under way, and nothing touches their registers.

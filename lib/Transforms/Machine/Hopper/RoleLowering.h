@@ -24,10 +24,18 @@ private:
   size_t countPieces(mlir::Type type) const override;
   std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) override;
 
+  Warpgroup groupHere(mlir::OpBuilder &b, mlir::Location loc);
+
   // Rings
+  mlir::Value here(Instructions &i, mlir::Value number);
+  mlir::Value baseHere(Instructions &i, mlir::Value base, int64_t bytes);
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
   void lowerRing(mlir::OpBuilder &b, RingOp op) override;
   void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
+  void placeTiles(Instructions &i, const RingPlace &place, const Pieces &at, mlir::ValueRange tiles);
+  void setNext(mlir::OpBuilder &b, mlir::Value ring, mlir::Value next, mlir::Value before);
+  llvm::LogicalResult lowerAdvance(mlir::OpBuilder &b, AdvanceOp op);
+  llvm::LogicalResult lowerRevisit(mlir::OpBuilder &b, RevisitOp op);
   void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
   void lowerComplete(mlir::OpBuilder &b, CompleteOp op);
   void settleOperands(mlir::OpBuilder &b, MmaOp first);
@@ -42,7 +50,11 @@ private:
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
   void freeStored(mlir::OpBuilder &b, mlir::Location loc);
-  void storeSingles(mlir::OpBuilder &b, StoreTileOp op);
+  void storeColumns(mlir::OpBuilder &b, StoreTileOp op);
+  void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column);
+  /// Where the row of a thread's first elements, or that so many `below`, stands: behind the first of its group of rows.
+  /// A group without a place begins at minus its rows, so all of it is negative.
+  mlir::Value rowIn(mlir::OpBuilder &b, mlir::ValueRange firsts, int64_t below);
   llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
   /// Accumulator columns [width * pass, ...), rounded to `type`, in a buffer, and what one thread then stores.
   using Store = llvm::function_ref<void(Instructions &store, mlir::OpBuilder &b, mlir::Value buffer)>;
@@ -51,7 +63,7 @@ private:
   void storeBox(mlir::OpBuilder &b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, Store store);
 
   // Accumulators
-  void lowerSplat(mlir::OpBuilder &b, SplatOp op);
+  llvm::LogicalResult lowerSplat(mlir::OpBuilder &b, SplatOp op);
   llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
   void lowerAwaited(mlir::OpBuilder &b, MmaOp op);
   llvm::LogicalResult lowerMmaGathered(mlir::OpBuilder &b, MmaGatheredOp op);
@@ -84,6 +96,7 @@ private:
   llvm::LogicalResult holdTile(mlir::OpBuilder &b, ReadTileOp op);
   /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
+  llvm::LogicalResult lowerReadColumns(mlir::OpBuilder &b, ReadColumnsOp op);
   llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
   llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);

@@ -15,6 +15,7 @@ FailureOr<SharedMemory> SharedMemory::plan(RolesOp roles) {
   memory.bytes = groups * memory.groupStages;
   int64_t barriers = groups * memory.groupBarriers + kBarrierBytes;
   bool stores = false;
+  roles.walk([&](Operation *op) { memory.isFull |= isa<AdvanceOp, ReadColumnsOp>(op); });
   constexpr int64_t leastColumns = 16;
   roles.walk([&](Operation *op) {
     auto store = dyn_cast<StoreTileOp>(op);

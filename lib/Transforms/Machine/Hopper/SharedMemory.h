@@ -20,6 +20,7 @@ struct SharedMemory {
   int64_t storeColumns = 64; // of the accumulator, in a box of 16-bit elements
   int64_t idle = 0;          // a barrier that nobody waits for, so it ends no phase
   int64_t bytes = 0;
+  bool isFull = false; // what rounds keep leaves no registers for addresses that are known before them
   int64_t groupStages = 0, groupBarriers = 0; // bytes of one group
 
   int64_t storeBytes() const { return kStoreRows * storeColumns * 2; }

@@ -36,7 +36,12 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
   int64_t bytes = columns * element.getIntOrFloatBitWidth() / 8;
   if (!argument || argument.getOwner() != &function.getBody().front())
     return user->emitError("tiles: a box is loaded from, or stored to, an argument of the kernel");
-  if (rows > 256 || (bytes != 32 && bytes != 64 && bytes != 128))
+  constexpr int64_t most = 256, alignment = 16;
+  bool isVector = rows == 1;
+  if (isVector && (columns > most || bytes % alignment != 0))
+    return user->emitError("tiles: a part of a vector of ")
+           << columns << " elements, " << bytes << " bytes; it may have 256 elements, and a multiple of 16 bytes";
+  if (!isVector && (rows > most || (bytes != 32 && bytes != 64 && bytes != 128)))
     return user->emitError("tiles: a box of ")
            << rows << " rows of " << bytes << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
   auto listed = module->getAttrOfType<DictionaryAttr>(kArtifact);
@@ -47,9 +52,10 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
       b.getNamedAttr("pointer", b.getI64IntegerAttr(argument.getArgNumber())),
       b.getNamedAttr("shape", b.getArrayAttr({shape[1], shape[0]})),
       b.getNamedAttr("box", b.getI64ArrayAttr({columns, rows})),
-      b.getNamedAttr("swizzle", b.getI64IntegerAttr(bytes)),
+      b.getNamedAttr("swizzle", b.getI64IntegerAttr(isVector ? 0 : bytes)),
       b.getNamedAttr("dtype", b.getStringAttr(element.isBF16()  ? "bf16"
                                               : element.isF16() ? "f16"
+                                              : isVector        ? "f32"
                                                                 : "tf32")),
   });
   Value &value = known[map];

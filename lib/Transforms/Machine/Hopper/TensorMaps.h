@@ -13,7 +13,7 @@ public:
   TensorMaps(mlir::ModuleOp module, mlir::func::FuncOp function) : module(module), function(function) {}
 
   /// The map of the matrix behind the kernel argument `pointer`, with `shape` (sizes of rows and columns as rules),
-  /// in boxes of `rows` x `columns` elements whose rows fill `columns` elements of one swizzled line.
+  /// in boxes of `rows` x `columns` elements whose rows fill `columns` elements of one swizzled line; one row lies as it is.
   llvm::FailureOr<mlir::Value> get(mlir::Operation *user, mlir::Value pointer, mlir::ArrayAttr shape,
                                    mlir::Type element, int64_t rows, int64_t columns);
 

@@ -11,9 +11,12 @@ using namespace lacis::plain;
 
 //===- Memory -------------------------------------------------------------===//
 
-Acc TileLoops::make(AccType type) {
-  int64_t rows = llvm::divideCeil(type.getRows(), threads);
-  return {allocate(type.getElementType(), rows * type.getColumns()), type.getColumns(), type.getElementType()};
+Acc TileLoops::make(Type type) {
+  auto acc = dyn_cast<AccType>(type);
+  if (!acc)
+    return {allocate(entry.getI64Type(), 1), 1, entry.getI64Type()};
+  int64_t rows = llvm::divideCeil(acc.getRows(), threads);
+  return {allocate(acc.getElementType(), rows * acc.getColumns()), acc.getColumns(), acc.getElementType()};
 }
 
 Value TileLoops::get(OpBuilder &b, const Acc &from, Value row, Value column) {
@@ -44,10 +47,13 @@ void TileLoops::eachElement(OpBuilder &b, AccType type,
   });
 }
 
-void TileLoops::copy(OpBuilder &b, AccType type, const Acc &from, const Acc &to) {
+void TileLoops::copy(OpBuilder &b, Type type, const Acc &from, const Acc &to) {
   if (from.pointer == to.pointer)
     return;
-  eachElement(b, type, [&](OpBuilder &in, Value row, Value, Value column) {
+  auto acc = dyn_cast<AccType>(type);
+  if (!acc)
+    return put(b, to, constant(0), constant(0), get(b, from, constant(0), constant(0)));
+  eachElement(b, acc, [&](OpBuilder &in, Value row, Value, Value column) {
     put(in, to, row, column, get(in, from, row, column));
   });
 }
@@ -143,6 +149,17 @@ void TileLoops::readTile(ReadTileOp op) {
     }
     Value value = elementOf(in, tile, /*transposed=*/false, from, turned ? within : number, turned ? number : within);
     put(in, to, row, column, type.getElementType().isF32() ? value : truncated(in, value, type.getElementType()));
+  });
+}
+
+void TileLoops::readColumns(ReadColumnsOp op) {
+  OpBuilder b(op);
+  AccType type = op.getAcc().getType();
+  Acc to = made(op.getAcc(), type);
+  Value base = tileAt(b, op.getTile(), Value());
+  eachElement(b, type, [&](OpBuilder &in, Value row, Value, Value column) {
+    Value from = address(in, base, type.getElementType(), column);
+    put(in, to, row, column, LLVM::LoadOp::create(in, loc, type.getElementType(), from));
   });
 }
 

@@ -74,6 +74,7 @@ private:
   void takeGroups();
   void takeTurns();
   void begin(OpBuilder &b);
+  bool isCounted();
 
   func::FuncOp kernel;
   RolesOp roles;
@@ -97,7 +98,7 @@ LogicalResult RoleTurns::placeStages() {
     return success();
   }
   for (RingOp ring : rings) {
-    int64_t count = rings.size() == 1 ? 1 : ring.getType().getStages();
+    int64_t count = isCounted() ? ring.getType().getStages() : 1;
     FailureOr<SmallVector<Value>> stages = shareStages(entry, kernel, ring, count, bytes);
     if (failed(stages))
       return failure();
@@ -111,6 +112,12 @@ LogicalResult RoleTurns::placeStages() {
 scf::ForOp RoleTurns::turn(OpBuilder &b, Type type, int64_t count) {
   auto constant = [&](int64_t value) { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value)); };
   return scf::ForOp::create(b, loc, constant(0), constant(count), constant(1));
+}
+
+/// One ring needs one stage, unless places of it are kept beyond the next one.
+bool RoleTurns::isCounted() {
+  auto found = roles.walk([](AdvanceOp) { return WalkResult::interrupt(); });
+  return rings.size() > 1 || found.wasInterrupted();
 }
 
 /// Groups know nothing of each other, so one follows the other.
@@ -159,15 +166,14 @@ LogicalResult RoleTurns::run() {
   TileLoops loops(kernel, thread, threads);
   for (auto [n, ring] : llvm::enumerate(rings)) {
     Stages place;
-    place.count = rings.size() == 1 ? 1 : ring.getType().getStages();
+    place.count = isCounted() ? ring.getType().getStages() : 1;
     if (isBlock)
       place.tiles = shared[n];
     else
       for (TileType tile : ring.getType().getTiles())
         place.tiles.push_back(loops.allocate(tile.getElementType(), place.count * countElements(tile)));
-    if (rings.size() > 1)
-      for (Value *counter : {&place.filled, &place.taken})
-        counters.push_back(*counter = loops.allocate(entry.getI64Type(), 1));
+    if (isCounted())
+      counters.push_back(place.filled = loops.allocate(entry.getI64Type(), 1));
     loops.placeRing(ring, place);
   }
   takeGroups();

@@ -109,8 +109,11 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
   if (auto guard = dyn_cast<scf::IfOp>(op))
     return lowerIf(guard);
   loc = op->getLoc();
+  OpBuilder b(op);
   bool known = llvm::TypeSwitch<Operation *, bool>(op)
                    .Case([&](AcquireOp acquire) { return this->acquire(acquire), true; })
+                   .Case([&](AdvanceOp advance) { return moveOn(b, advance.getRing(), advance.getNext()), true; })
+                   .Case([&](RevisitOp revisit) { return this->revisit(revisit), true; })
                    .Case([&](ReleaseOp release) { return this->release(release); })
                    .Case([&](LoadTileOp load) { return loadTile(load), true; })
                    .Case([&](LoadRunOp load) { return loadRun(load), true; })
@@ -119,14 +122,15 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
                    .Case([&](MmaGatheredOp mma) { return mmaGathered(mma), true; })
                    .Case([&](CompleteOp complete) {
                      for (auto [before, after] : llvm::zip(complete.getValues(), complete.getResults()))
-                       if (isa<AccType>(before.getType()))
-                         accs[after] = accs.lookup(before);
+                       if (isCarried(before))
+                         accs[after] = carriedOf(before);
                      return true;
                    })
                    .Case([&](MapOp map) { return this->map(map), true; })
                    .Case([&](ReduceRowsOp reduce) { return reduceRows(reduce), true; })
                    .Case([&](ColumnsOp columns) { return this->columns(columns), true; })
                    .Case([&](ReadTileOp read) { return readTile(read), true; })
+                   .Case([&](ReadColumnsOp read) { return readColumns(read), true; })
                    .Case([&](LoadRowsOp load) { return loadRows(load), true; })
                    .Case([&](LoadAccOp load) { return loadAcc(load), true; })
                    .Case([&](StoreAccOp store) { return storeAcc(store), true; })
@@ -143,47 +147,73 @@ static Value load(OpBuilder &b, Location loc, Value number) {
   return LLVM::LoadOp::create(b, loc, b.getI64Type(), number);
 }
 
-void TileLoops::count(OpBuilder &b, Value number) {
-  LLVM::StoreOp::create(b, loc, add(b, load(b, loc, number), constant(1)), number);
+/// Of a consumer, and where there are numbers; the producer fills one place after the other.
+bool TileLoops::isCarried(Value value) {
+  if (isa<RingType>(value.getType()))
+    return fill && stages.find(ringOf(value))->second.filled;
+  return isa<AccType>(value.getType());
 }
 
-/// The number of the stage that the role takes next. A consumer calls the producer until it is filled.
-Value TileLoops::takeStage(OpBuilder &b, const Stages &ring) {
-  Value number = load(b, loc, fill ? ring.taken : ring.filled);
-  if (fill) {
-    auto until = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
-    OpBuilder test = OpBuilder::atBlockEnd(b.createBlock(&until.getBefore()));
-    scf::ConditionOp::create(test, loc, less(test, load(test, loc, ring.filled), add(test, number, constant(1))), ValueRange());
-    OpBuilder body = OpBuilder::atBlockEnd(b.createBlock(&until.getAfter()));
-    fill(body);
-    scf::YieldOp::create(body, loc);
-    b.setInsertionPointAfter(until);
-    count(b, ring.taken);
-  }
-  return arith::RemUIOp::create(b, loc, number, constant(ring.count));
+/// An accumulator, or a place, which may be the first of a ring.
+Acc TileLoops::carriedOf(Value value) {
+  if (value.getDefiningOp<RingOp>() && !accs.contains(value))
+    LLVM::StoreOp::create(entry, loc, constant(0), made(value, value.getType()).pointer);
+  return accs.lookup(value);
 }
 
-void TileLoops::acquire(AcquireOp op) {
-  OpBuilder b(op);
-  const Stages &ring = stages.find(ringOf(op.getRing()))->second;
-  Value stage;
-  if (ring.filled)
-    stage = takeStage(b, ring);
-  else if (fill)
-    fill(b);
-  for (auto [tile, base] : llvm::zip(op.getTiles(), ring.tiles)) {
+Value TileLoops::numberOf(OpBuilder &b, Value place) { return load(b, loc, carriedOf(place).pointer); }
+
+/// Calls the producer until it has filled the place.
+void TileLoops::await(OpBuilder &b, const Stages &ring, Value number) {
+  auto until = scf::WhileOp::create(b, loc, TypeRange(), ValueRange());
+  OpBuilder test = OpBuilder::atBlockEnd(b.createBlock(&until.getBefore()));
+  scf::ConditionOp::create(test, loc, less(test, load(test, loc, ring.filled), add(test, number, constant(1))), ValueRange());
+  OpBuilder body = OpBuilder::atBlockEnd(b.createBlock(&until.getAfter()));
+  fill(body);
+  scf::YieldOp::create(body, loc);
+  b.setInsertionPointAfter(until);
+}
+
+void TileLoops::placeTiles(OpBuilder &b, const Stages &ring, Value number, ValueRange found) {
+  Value stage = number ? arith::RemUIOp::create(b, loc, number, constant(ring.count)).getResult() : Value();
+  for (auto [tile, base] : llvm::zip(found, ring.tiles)) {
     auto type = cast<TileType>(tile.getType());
     Value elements = stage ? constant(type.getCount() * type.getRows() * type.getColumns()) : Value();
     tiles[tile] = stage ? address(b, base, type.getElementType(), multiply(b, stage, elements)) : base;
   }
 }
 
+void TileLoops::acquire(AcquireOp op) {
+  OpBuilder b(op);
+  const Stages &ring = stages.find(ringOf(op.getRing()))->second;
+  Value number;
+  if (ring.filled)
+    number = fill ? numberOf(b, op.getRing()) : load(b, loc, ring.filled);
+  if (ring.filled && fill)
+    await(b, ring, number);
+  else if (fill)
+    fill(b);
+  placeTiles(b, ring, number, op.getTiles());
+}
+
+void TileLoops::revisit(RevisitOp op) {
+  OpBuilder b(op);
+  placeTiles(b, stages.find(ringOf(op.getRing()))->second, numberOf(b, op.getRing()), op.getTiles());
+}
+
+void TileLoops::moveOn(OpBuilder &b, Value place, Value next) {
+  Value number = add(b, numberOf(b, place), constant(1));
+  LLVM::StoreOp::create(b, loc, number, made(next, next.getType()).pointer);
+}
+
 /// What ends a call of the producer stays.
 bool TileLoops::release(ReleaseOp op) {
   OpBuilder b(op);
   const Stages &ring = stages.find(ringOf(op.getRing()))->second;
-  if (!fill && ring.filled)
-    count(b, ring.filled);
+  if (fill && ring.filled)
+    moveOn(b, op.getRing(), op.getNext());
+  else if (ring.filled)
+    LLVM::StoreOp::create(b, loc, add(b, load(b, loc, ring.filled), constant(1)), ring.filled);
   return static_cast<bool>(fill);
 }
 
@@ -192,12 +222,11 @@ LogicalResult TileLoops::lowerFor(scf::ForOp loop) {
   OpBuilder before(loop);
   SmallVector<unsigned> carried;
   for (auto [n, init] : llvm::enumerate(loop.getInits())) {
-    auto type = dyn_cast<AccType>(init.getType());
-    if (!type)
+    if (!isCarried(init))
       continue;
-    Acc own = made(loop.getRegionIterArg(n), type);
+    Acc from = carriedOf(init), own = made(loop.getRegionIterArg(n), init.getType());
     accs[loop.getResult(n)] = own;
-    copy(before, type, accs.lookup(init), own);
+    copy(before, init.getType(), from, own);
     carried.push_back(n);
   }
   if (failed(lower(*loop.getBody())))
@@ -206,26 +235,26 @@ LogicalResult TileLoops::lowerFor(scf::ForOp loop) {
   SmallVector<Acc> nexts;
   for (unsigned n : carried) { // one that another takes the place of is put aside
     Value next = loop.getBody()->getTerminator()->getOperand(n);
-    Acc from = accs.lookup(next);
+    Acc from = carriedOf(next);
     bool isOther = llvm::any_of(carried, [&](unsigned other) {
       return other != n && accs.lookup(loop.getRegionIterArg(other)).pointer == from.pointer;
     });
     if (isOther) {
-      Acc aside = make(cast<AccType>(next.getType()));
-      copy(end, cast<AccType>(next.getType()), from, aside);
+      Acc aside = make(next.getType());
+      copy(end, next.getType(), from, aside);
       from = aside;
     }
     nexts.push_back(from);
   }
   for (auto [n, next] : llvm::zip(carried, nexts))
-    copy(end, cast<AccType>(loop.getResult(n).getType()), next, accs.lookup(loop.getResult(n)));
+    copy(end, loop.getResult(n).getType(), next, accs.lookup(loop.getResult(n)));
   return success();
 }
 
 LogicalResult TileLoops::lowerIf(scf::IfOp op) {
   for (Value result : op.getResults())
-    if (auto type = dyn_cast<AccType>(result.getType()))
-      made(result, type);
+    if (isCarried(result))
+      made(result, result.getType());
   for (Region &side : op->getRegions()) {
     if (side.empty())
       continue;
@@ -233,8 +262,8 @@ LogicalResult TileLoops::lowerIf(scf::IfOp op) {
       return failure();
     OpBuilder end(side.front().getTerminator());
     for (auto [value, result] : llvm::zip(side.front().getTerminator()->getOperands(), op.getResults()))
-      if (auto type = dyn_cast<AccType>(value.getType()))
-        copy(end, type, accs.lookup(value), accs.lookup(result));
+      if (isCarried(result))
+        copy(end, value.getType(), carriedOf(value), accs.lookup(result));
   }
   return success();
 }

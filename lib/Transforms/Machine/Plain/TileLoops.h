@@ -11,20 +11,19 @@
 
 namespace lacis::plain {
 
-/// The rows of an accumulator that this thread has, in memory, `stride` elements apart.
-/// needs.
+/// The rows of an accumulator that this thread has, in memory, `stride` elements apart; or the number of a place.
 struct Acc {
   mlir::Value pointer;
   int64_t stride = 0;
   mlir::Type element;
 };
 
-/// Where the stages of a ring lie. Rings beside others have all their stages, and count how many places have been filled
-/// and taken, since the roles may use them in another order.
+/// Where the stages of a ring lie. Rings beside others have all their stages, and count how many places have been filled,
+/// since the roles may use them in another order. A place is its number there.
 struct Stages {
   llvm::SmallVector<mlir::Value> tiles; // of the first stage; those of the next ones follow
   int64_t count = 1;
-  mlir::Value filled, taken; // i64 in memory; null where there is one stage
+  mlir::Value filled; // i64 in memory; null where there is one stage
 };
 
 class TileLoops {
@@ -48,9 +47,14 @@ private:
   llvm::LogicalResult lowerFor(mlir::scf::ForOp loop);
   llvm::LogicalResult lowerIf(mlir::scf::IfOp op);
   void acquire(AcquireOp op);
+  void revisit(RevisitOp op);
   bool release(ReleaseOp op);
-  mlir::Value takeStage(mlir::OpBuilder &b, const Stages &ring);
-  void count(mlir::OpBuilder &b, mlir::Value number);
+  void moveOn(mlir::OpBuilder &b, mlir::Value place, mlir::Value next);
+  void placeTiles(mlir::OpBuilder &b, const Stages &ring, mlir::Value number, mlir::ValueRange tiles);
+  Acc carriedOf(mlir::Value value);
+  mlir::Value numberOf(mlir::OpBuilder &b, mlir::Value place);
+  void await(mlir::OpBuilder &b, const Stages &ring, mlir::Value number);
+  bool isCarried(mlir::Value value);
   void dropTiles(mlir::Region &role);
 
   // Tiles
@@ -63,9 +67,9 @@ private:
   void loadRun(LoadRunOp op);
 
   // Accumulators
-  Acc make(AccType type);
-  Acc made(mlir::Value value, AccType type) { return accs[value] = make(type); }
-  void copy(mlir::OpBuilder &b, AccType type, const Acc &from, const Acc &to);
+  Acc make(mlir::Type type);
+  Acc made(mlir::Value value, mlir::Type type) { return accs[value] = make(type); }
+  void copy(mlir::OpBuilder &b, mlir::Type type, const Acc &from, const Acc &to);
   mlir::Value get(mlir::OpBuilder &b, const Acc &from, mlir::Value row, mlir::Value column);
   mlir::Value single(mlir::OpBuilder &b, mlir::Value value);
   void put(mlir::OpBuilder &b, const Acc &to, mlir::Value row, mlir::Value column, mlir::Value value);
@@ -97,6 +101,7 @@ private:
   void reduceRows(ReduceRowsOp op);
   void columns(ColumnsOp op);
   void readTile(ReadTileOp op);
+  void readColumns(ReadColumnsOp op);
   void loadRows(LoadRowsOp op);
   void loadAcc(LoadAccOp op);
   void storeAcc(StoreAccOp op);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Where the stages and barriers of rings lie in shared memory.
+/// Where the stages, barriers and vectors of rings lie in shared memory.
 #include "Rings.h"
 
 using namespace mlir;
@@ -20,21 +20,39 @@ int64_t lacis::placeStages(RolesOp roles, Rings &rings) {
     place.begin = bytes;
     for (TileType tile : ring.getType().getTiles()) {
       place.tiles.push_back(place.stageBytes);
-      place.stageBytes += llvm::alignTo(tile.getBytes(), alignment);
+      place.stageBytes += isVector(tile) ? 0 : llvm::alignTo(tile.getBytes(), alignment);
     }
     bytes += place.stageBytes * ring.getType().getStages();
   });
   return bytes;
 }
 
+/// Of all stages of the ring; `place`, if given, learns where they begin.
+static int64_t placeVectors(Operation *op, int64_t begin, RingPlace *place) {
+  auto ring = cast<RingOp>(op);
+  for (auto [n, tile] : llvm::enumerate(ring.getType().getTiles())) {
+    if (!isVector(tile))
+      continue;
+    if (place)
+      place->tiles[n] = begin;
+    begin += ring.getType().getStages() * vectorBytes(tile);
+  }
+  return begin;
+}
+
 int64_t lacis::countBarrierBytes(const Rings &rings) {
-  int64_t bytes = 0;
-  for (auto &[ring, place] : rings)
+  int64_t bytes = 0, vectors = 0;
+  for (auto &[ring, place] : rings) {
     bytes += 2 * sideBytes(ring);
-  return bytes;
+    vectors = placeVectors(ring, vectors, nullptr);
+  }
+  constexpr int64_t alignment = 128; // of the vectors of the next group
+  return vectors ? llvm::alignTo(vectors + bytes, alignment) : bytes;
 }
 
 int64_t lacis::placeBarriers(Rings &rings, int64_t begin) {
+  for (auto &[ring, place] : rings)
+    begin = placeVectors(ring, begin, &place);
   for (auto &[ring, place] : rings) {
     place.full = begin;
     place.empty = begin + sideBytes(ring);

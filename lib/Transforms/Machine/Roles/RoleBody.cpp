@@ -240,8 +240,8 @@ RingOp lacis::ringOf(Value place) {
     Operation *op = place.getDefiningOp();
     if (auto ring = dyn_cast<RingOp>(op))
       return ring;
-    if (auto release = dyn_cast<ReleaseOp>(op))
-      place = release.getRing();
+    if (isa<ReleaseOp, AdvanceOp>(op))
+      place = op->getOperand(0);
     else if (auto complete = dyn_cast<CompleteOp>(op))
       place = complete.getValues()[number];
     else if (auto loop = dyn_cast<scf::ForOp>(op))
@@ -260,8 +260,8 @@ static LogicalResult verifyRoles(func::FuncOp function) {
       return op->emitError("tiles: '") << op->getName() << "' stands before roles are lowered: lower the levels first";
     for (Value place : op->getOperands())
       if (isa<RingType>(place.getType()) && !ringOf(place))
-        return op->emitError("tiles: a place comes from 'lacis.ring' by way of loops, branches, 'lacis.release' and "
-                             "'lacis.complete' alone");
+        return op->emitError("tiles: a place comes from 'lacis.ring' by way of loops, branches, 'lacis.release', "
+                             "'lacis.advance' and 'lacis.complete' alone");
     return WalkResult::advance();
   });
   return failure(found.wasInterrupted());

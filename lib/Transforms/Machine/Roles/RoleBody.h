@@ -12,6 +12,7 @@ namespace lacis {
 struct Warpgroup {
   mlir::Value shared;   // address of dynamic shared memory
   mlir::Value consumer; // its number, of all groups
+  mlir::Value number;   // of its group; null where there is one
   mlir::Value stages;   // where the stages of its group's rings begin
   mlir::Value barriers; // what the barriers of its group's rings are counted from
   mlir::Value warp;     // within the consumer

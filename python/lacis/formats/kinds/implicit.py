@@ -9,7 +9,9 @@ from ..level import Coordinate, register
 @register
 @dataclasses.dataclass(frozen=True)
 class Implicit(Coordinate):
-    """No coordinate is written; of a full extent this is `dense`."""
+    """No coordinate is written; of a full extent this is `dense`. `crd` is their type where a companion lists them."""
+
+    crd: str = "i32"
 
     name = "implicit"
     has_code = True

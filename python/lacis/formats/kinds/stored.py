@@ -46,7 +46,7 @@ class Stored(Coordinate):
         lowest = -1 if level.padded else 0
         check.none("crd", crd < lowest, "coordinate {value} is negative", crd)
         check.none("crd", crd >= size, f"coordinate {{value}} is out of range, the level has {size}", crd)
-        flat = crd.reshape(-1).long()
+        flat = crd.reshape(-1)
         if level.extent.follows or flat.numel() < 2:
             return
         same = positions.parent[1:] == positions.parent[:-1]

@@ -64,7 +64,8 @@ def whilei(condition, body, start):
     """`start`, after rounds of `state = body(state)` as long as `condition(state)` holds.
 
     There are at most as many rounds as the level has coordinates, and 64 more; then the state is what it is. So no
-    array makes a kernel run for ever.
+    array makes a kernel run for ever. Nothing is counted where the loop is seen to end by itself: one of the numbers
+    goes up by a constant in each round, and the condition holds only while it is less than `at.size` or a constant.
     """
     return _machine("whilei").whilei(condition, body, start)
 

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import copy
+
 from ...errors import FormatError
+from .known import Known
 from .language import as_tuple, like, running
 from .symbol import BIT, INDEX, Symbol
 
@@ -18,6 +21,7 @@ class Code:
         self.count = 0
         self.scopes = [0]  # of the regions around what is written now
         self.opened = 0
+        self.known = Known()
 
     def write(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
@@ -34,7 +38,9 @@ class Code:
     def constant(self, value) -> Symbol:
         if isinstance(value, bool):
             return self.op(f"arith.constant {str(value).lower()}", BIT)
-        return self.op(f"arith.constant {value} : index")
+        result = self.op(f"arith.constant {value} : index")
+        self.known.note_constant(result, value)
+        return result
 
     def symbol(self, value, type: str | None = None) -> Symbol:
         """A value of this code; integers and truth values become constants. Refuses any other."""
@@ -54,22 +60,33 @@ class Code:
 
     def binary(self, operation: str, left, right) -> Symbol:
         left, right = self.symbol(left, INDEX), self.symbol(right, INDEX)
-        return self.op(f"{operation} {left.name}, {right.name} : index")
+        result = self.op(f"{operation} {left.name}, {right.name} : index")
+        self.known.note(operation, result, left, right)
+        return result
 
     def bitwise(self, operation: str, left, right) -> Symbol:
         type = left.type if isinstance(left, Symbol) else right.type
         left, right = self.symbol(left, type), self.symbol(right, type)
-        return self.op(f"{operation} {left.name}, {right.name} : {type}", type)
+        result = self.op(f"{operation} {left.name}, {right.name} : {type}", type)
+        self.known.note(operation, result, left, right)
+        return result
 
     def compare(self, predicate: str, left, right) -> Symbol:
         left = self.symbol(left)
         right = self.symbol(right, left.type)
-        return self.op(f"arith.cmpi {predicate}, {left.name}, {right.name} : {left.type}", BIT)
+        result = self.op(f"arith.cmpi {predicate}, {left.name}, {right.name} : {left.type}", BIT)
+        self.known.note(predicate, result, left, right)
+        return result
 
     def divided(self, left, right) -> Symbol:
         """Rounded down, as Python does."""
         if _is_power(right):
-            return self.binary("arith.shrsi", left, right.bit_length() - 1)
+            left = self.symbol(left, INDEX)
+            shift = "arith.shrui" if self.known.is_natural(left) else "arith.shrsi"
+            result = self.binary(shift, left, right.bit_length() - 1)
+            if self.known.is_natural(left):
+                self.known.note_natural(result)
+            return result
         return self.binary("arith.floordivsi", left, self._divisor(right))
 
     def remainder(self, left, right) -> Symbol:
@@ -108,7 +125,9 @@ class Code:
         return self.op(f"lacis.field @{array}[{self.symbol(index, INDEX).name}]")
 
     def level_size(self) -> Symbol:
-        return self.op("lacis.level_size")
+        result = self.op("lacis.level_size")
+        self.known.note_natural(result)
+        return result
 
     # Loops: a region is a scope, whose values end with it.
 
@@ -151,24 +170,37 @@ class Code:
         return like(start, results)
 
     def whilei(self, condition, body, start):
-        """The first of the values that the loop carries is the number of the round."""
-        states = [self.constant(0), *(self.symbol(value, INDEX) for value in as_tuple(start))]
-        most = self.level_size() + 64
+        """Written without a number of the round first, then with one where nothing else shows that the loop ends."""
+        start_states = [self.symbol(value, INDEX) for value in as_tuple(start)]
+        written, count, opened, known = len(self.lines), self.count, self.opened, copy.deepcopy(self.known)
+        results, ends = self._while(condition, body, start, start_states, counts=False)
+        if not ends:
+            del self.lines[written:]
+            self.count, self.opened, self.known = count, opened, known
+            results, _ = self._while(condition, body, start, start_states, counts=True)
+        return like(start, results)
+
+    def _while(self, condition, body, start, states, counts: bool):
+        """The results, and whether the loop ends by itself. A number of the round comes before what is carried."""
+        number = [self.constant(0)] if counts else []
+        most = self.level_size() + 64 if counts else None
+        states = number + states
         results = [self.fresh() for _ in states]
         types = ", ".join([INDEX] * len(states))
         (first, before), (second, after) = self._scope(len(states)), self._scope(len(states))
         self.write(f"{_names(results)} = scf.while ({_carried(before, states)}) : ({types}) -> ({types}) {{")
         self._enter(first)
-        goes_on = self.symbol(condition(like(start, before[1:])), BIT) & (before[0] < most)
+        holds = self.symbol(condition(like(start, before[len(number) :])), BIT)
+        goes_on = holds & (before[0] < most) if counts else holds
         self._leave(f"scf.condition({goes_on.name}) {_names(before)} : {types}")
         self.write("} do {")
         self.write(f"^bb0({', '.join(f'{a.name}: index' for a in after)}):")
         self._enter(second)
-        made = self._state("whilei", body(like(start, after[1:])), len(states) - 1)
-        round = after[0] + 1
-        self._leave(f"scf.yield {_names([round, *made])} : {types}")
+        made = self._state("whilei", body(like(start, after[len(number) :])), len(states) - len(number))
+        round = [after[0] + 1] if counts else []
+        self._leave(f"scf.yield {_names([*round, *made])} : {types}")
         self.write("}")
-        return like(start, results[1:])
+        return results[len(number) :], self.known.ends(holds, before, after, made)
 
 
 def trace(what: str, count: int, method) -> tuple[list[str], list[Symbol], list[Symbol]]:

@@ -16,7 +16,7 @@ from .step import STEPS, Step, primitive
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-from .parse import parse  # noqa: E402  (after the verbs; the function, not the module)
+from .parse import in_words, parse  # noqa: E402  (after the verbs; the function, not the module)
 from .sequence import Steps  # noqa: E402
 
 globals().update({cls.__name__: cls for cls in STEPS.values()})
@@ -27,4 +27,4 @@ def __getattr__(name: str):
     raise AttributeError(f"lacis.steps has no '{name}'{nearest(name, known)}; it has {', '.join(sorted(known))}")
 
 
-__all__ = ["STEPS", "Step", "Steps", "parse", "primitive", *sorted(cls.__name__ for cls in STEPS.values())]
+__all__ = ["STEPS", "Step", "Steps", "in_words", "parse", "primitive", *sorted(cls.__name__ for cls in STEPS.values())]

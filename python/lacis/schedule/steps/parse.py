@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 
-from ...errors import ScheduleError
+from ...errors import ScheduleError, format_location
 from ...nearest import nearest
 from .sequence import Steps
 from .step import STEPS, Step
@@ -33,6 +33,23 @@ def parse(text: str) -> Step | Steps:
     if reader.rest():
         reader.fail("expected the end")
     return result
+
+
+def in_words(text: str, given: tuple[Step, ...] = ()) -> str:
+    """A sentence of the compiler's in which steps stand as a user writes them; those of `given` with their lines.
+
+    >>> in_words('tensorize: #lacis.split<loop = "b", factor = 4>: tiles have more columns')
+    'tensorize: split("b", 4): tiles have more columns'
+    """
+    written, at = [], 0
+    while (start := text.find("#lacis.", at)) >= 0:
+        reader = _Reader(text)
+        reader.at = start
+        step = reader.step()
+        line = next((format_location(own.location) for own in given if own == step and own.location), "")
+        written += [text[at:start], step.describe(), f" at {line}" if line else ""]
+        at = reader.at
+    return "".join([*written, text[at:]])
 
 
 class _Reader:

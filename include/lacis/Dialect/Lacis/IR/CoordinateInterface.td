@@ -25,6 +25,8 @@ def Lacis_CoordinateInterface : AttrInterface<"CoordinateInterface"> {
     InterfaceMethod<"Loops over this kind can be generated.", "bool", "hasCode", (ins), "", [{ return false; }]>,
     InterfaceMethod<"The coordinate is the place within the fibre.", "bool", "isImplicit", (ins), "", [{ return false; }]>,
     InterfaceMethod<"One stored number for every position.", "bool", "isStored", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"The type of its coordinates in an array that lists them; null where it says none.",
+      "::mlir::IntegerType", "getListedType", (ins), "", [{ return {}; }]>,
     InterfaceMethod<"Coordinates ascend within a fibre.", "bool", "isOrdered", (ins), "", [{ return true; }]>,
     InterfaceMethod<"No coordinate occurs twice in a fibre.", "bool", "isUnique", (ins), "", [{ return true; }]>,
     InterfaceMethod<"Positions may hold no entry.", "bool", "isPadded", (ins), "", [{ return false; }]>,

@@ -9,6 +9,7 @@
 #include "lacis/Dialect/Lacis/IR/LacisDialect.h"
 #include "lacis/Dialect/Lacis/IR/LacisOps.h"
 #include "lacis/Dialect/Lacis/IR/LacisTypes.h"
+#include "lacis/Dialect/Lacis/IR/RingOps.h"
 #include "lacis/Dialect/Lacis/IR/TileOps.h"
 
 namespace lacis {

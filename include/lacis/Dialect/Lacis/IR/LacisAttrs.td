@@ -285,9 +285,9 @@ def Lacis_TileScheduleAttr : Lacis_Derived<"TileSchedule", "tile_schedule", ["ge
   let summary = "Which worker makes which tiles of the output: pairs of a panel and a tile of `columns`.";
   let description = [{
     `swizzle_group` tiles are worked on together. List `swizzle_group * (g mod period) + m - 1` of each worker is what it
-    does of group g, which has m of them. Without `period` lists are of one extent. With `split` there are lists for so many tiles besides, behind the others, in
-    which long panels are cut: an item has its first step, how many, the number of the part, how many there are, and where
-    the part of the sum is kept, negative for a whole one.
+    does of group g, which has m of them. Without `period` lists are of one extent. With `split` there are lists for so many
+    tiles besides, behind the others, in which long panels are cut: an item has its first step, how many, the number of the
+    part, how many there are, and where the part of the sum is kept, negative for a whole one.
   }];
   let parameters = (ins "int64_t":$columns, "int64_t":$swizzle_group,
                         OptionalParameter<"std::optional<int64_t>">:$period,

@@ -57,8 +57,11 @@ std::optional<Case> caseOf(LoopOp outermost);
 /// The nest of the rows that a part of a sum lists, which shares the launch of the nest for the others (`apart`).
 bool isApart(LoopOp outermost);
 
-/// The names of the parts of a sum whose rows have a nest of their own from the start: each row lies in one part (`own`).
+/// The names of the nests for rows that lie in one part each (`own`), as the function's loops begin with them. They come in
+/// groups, of which one adds to what another left. The nest without a name ends the last group.
 llvm::SmallVector<llvm::StringRef> rowClasses(mlir::func::FuncOp function);
+/// Those that may join the launch of the last of their group.
+llvm::SmallVector<llvm::StringRef> joiningClasses(mlir::func::FuncOp function);
 
 /// The last of the nests that may share the launch of `nest`: what follows it in time stands behind that.
 LoopOp lastBeside(LoopOp nest);

@@ -16,9 +16,10 @@ FormatAttr listOf(FormatAttr format, unsigned axis);
 FormatAttr rowsOf(FormatAttr format, unsigned axis);
 /// One level has the axis, undivided.
 bool hasWholeRows(FormatAttr format, unsigned axis);
-/// Do the entries with one coordinate along `axis` always go to one part together? It follows from the rules alone: they
-/// look at nothing but that axis, and counts under it.
-bool keepsRowsWhole(SumAttr sum, unsigned axis);
+/// For each part the number of its group: neighbours whose rules name the same digits of other axes. Of those entries the
+/// ones with one coordinate along `axis` always go to one part of the group together. It follows from the rules alone: beside
+/// such digits they look at nothing but that axis, and counts under it. Empty where a rule looks at more.
+llvm::SmallVector<unsigned> rowGroups(SumAttr sum, unsigned axis);
 /// The most entries of a row that the rule of a part, and those before it, let through, where there is such a limit.
 std::optional<int64_t> longestRow(SumAttr sum, llvm::StringRef part, unsigned axis);
 

@@ -9,15 +9,19 @@
 
 namespace lacis {
 
-/// w[m, n] = sum over k of a[k, m] b[k, n], where w has entries; rows m are those of its stored blocks.
+/// w[m, n] = sum over k of a[k, m] b[k, n], where w has entries; rows m are those of its stored blocks. The axes of a and
+/// of b are in any order.
 struct SampledProduct {
   mlir::BlockArgument pattern, left, right, output; // left is a, with the rows
   llvm::StringRef rows, columns, depth;             // the letters m, n and k
   unsigned rowAxis = 0;                             // of the pattern: which axis m is
+  bool isLeftAlong = false, isRightAlong = false;   // a is [m, k], b is [n, k]: neighbours in memory are along k
   LoopOp entries, sum;                              // over the pattern's positions; over k
   mlir::TypedAttr initial;
 
   FormatAttr format() const { return formatOf(output); }
+  /// The axis of the left operand along k.
+  unsigned leftDepth() const { return isLeftAlong ? 1 : 0; }
   /// Rows and columns of a stored block; zeros where it is not dense in both.
   std::pair<int64_t, int64_t> block() const;
 };

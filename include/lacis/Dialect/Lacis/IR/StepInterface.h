@@ -20,10 +20,19 @@ struct RecordedStep {
 /// fused into it, so that no key counts them; the function's own stands for those that are not known.
 mlir::FailureOr<llvm::SmallVector<RecordedStep>> recordedSteps(mlir::func::FuncOp function);
 
-/// Appends the steps that a nest still lacks; applies each as it is made, so that the next sees its loops.
-/// `untouched`: no step has changed a coordinate loop of the main nest or what it reads, so the whole default applies;
-/// otherwise the steps are a schedule of the user's, and only parallel units are given to what has none.
-using CompleteFn = llvm::LogicalResult (*)(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
+/// Applies one step, in each part of a sum where it names a loop that all have. What it refuses is told with what was asked
+/// and the loops that exist.
+llvm::LogicalResult applyStep(const RecordedStep &recorded, Nest &nest);
+
+/// What a user has said of a nest, and for which target.
+struct Recorded {
+  llvm::ArrayRef<RecordedStep> steps;   // those that come first are applied
+  llvm::ArrayRef<StepInterface> owners; // chosen before there were loops
+  llvm::StringRef target;
+};
+
+/// Applies what a user has recorded, completes it by what the nest still lacks, and answers all steps in their order.
+using CompleteFn = llvm::FailureOr<llvm::SmallVector<StepInterface>> (*)(Nest &nest, const Recorded &recorded);
 
 /// The default schedule of targets whose names begin so: a family (`cpu`, `cuda`) or an architecture (`cuda:sm_90a`).
 void registerDefaultSchedule(llvm::StringRef target, CompleteFn complete);

@@ -14,6 +14,10 @@ def Lacis_StepInterface : AttrInterface<"StepInterface"> {
                     "::llvm::LogicalResult", "apply", (ins "::lacis::Nest &":$nest, "::mlir::Location":$loc)>,
     InterfaceMethod<"Names of the loops that the step shapes or marks.",
                     "::llvm::SmallVector<::llvm::StringRef>", "namedLoops", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"This step in the place of `open`, which a rule of a default schedule would take: itself, or both in "
+                    "one, where it only fills in what rules leave open, as numbers are; null where it says something else.",
+                    "::mlir::Attribute", "unify", (ins "::mlir::Attribute":$open), [{}],
+                    [{ return $_attr == open ? open : ::mlir::Attribute(); }]>,
     InterfaceMethod<"The step says something about sizes or operands, which is known before any loop is changed.",
                     "bool", "comesFirst", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"The letters by which `operand` is walked, or none where the step leaves that open.",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of the tiles stage: roles, rings, tile loads and products. They name no machine.
+// The operations of the tiles stage: loads, products and stores of tiles. They name no machine.
 
 #ifndef LACIS_TILE_OPS_TD
 #define LACIS_TILE_OPS_TD
@@ -56,55 +56,15 @@ def Lacis_BalanceOp : Lacis_Op<"balance", [Pure]> {
   let hasVerifier = 1;
 }
 
-//===- Roles and rings ----------------------------------------------------===//
-
-def Lacis_RingOp : Lacis_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "Makes a ring; its value is the first place.";
-  let results = (outs Lacis_RingType:$ring);
-  let assemblyFormat = "attr-dict `:` qualified(type($ring))";
-}
-
-def Lacis_RolesOp : Lacis_Op<"roles", [RecursiveMemoryEffects]> {
-  let summary = "One producer, which loads, and `consumers` that multiply, side by side on one processor.";
-  let description = [{
-    The second region runs once for each consumer, whose number is its argument. Roles meet at rings only.
-    With `groups` all this is there so many times: each group has a producer, consumers and rings of its own, and each
-    region the number of its group as one argument more.
-  }];
-  let arguments = (ins I64Attr:$consumers, DefaultValuedAttr<I64Attr, "1">:$groups);
-  let regions = (region SizedRegion<1>:$producer, SizedRegion<1>:$consumer);
-  let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
-}
-
-def Lacis_AcquireOp : Lacis_Op<"acquire", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Waits for a place of the ring: until it may be filled (producer), or is filled (consumer).";
-  let arguments = (ins Lacis_RingType:$ring);
-  let results = (outs Variadic<Lacis_TileType>:$tiles);
-  let assemblyFormat = "$ring attr-dict `:` qualified(type($ring)) `->` type($tiles)";
-  let hasVerifier = 1;
-}
-
-def Lacis_ReleaseOp : Lacis_Op<"release", [AllTypesMatch<["ring", "next"]>, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "Hands a place of the ring over, and moves on to the next.";
-  let description = [{
-    The producer's place is filled when the loads into it have arrived; the consumer's is free when the products
-    that read it are complete. Neither waits. Where `lacis.complete` has waited for these products in the rounds that made
-    them, the place is free at once.
-  }];
-  let arguments = (ins Lacis_RingType:$ring);
-  let results = (outs Lacis_RingType:$next);
-  let assemblyFormat = "$ring attr-dict `:` qualified(type($ring))";
-}
-
 //===- Loads --------------------------------------------------------------===//
 
 def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
   let description = [{
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
-    the order of its values. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the
-    levels are lowered the source is a pointer to rows and columns, whose sizes `shape` tells by the kernel's arguments.
+    the order of its values; of a vector from `[first]`, into a tile of one row. `to %list[%n]` fills one tile of a list,
+    `to %list` all of them, side by side. After the levels are lowered the source is a pointer to rows and columns, whose
+    sizes `shape` tells by the kernel's arguments.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
@@ -137,8 +97,8 @@ def Lacis_SplatOp : Lacis_Op<"splat", [Pure]> {
 def Lacis_MmaOp : Lacis_Op<"mma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Adds the product of two tiles: acc[m, n] += sum over k of a[m, k] * b[n, k].";
   let description = [{
-    A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many
-    transposed ones side by side as m and n have columns for. With `present`, `a` is a list of tiles that cover the
+    A `transposed` tile has its rows along k: a[k, m], b[k, n]. `%a[%first]` takes one tile of a list, or as many as m or n
+    are long: transposed ones side by side, others one below the other. With `present`, `a` is a list of tiles that cover the
     k of `b` one after another; bit k of `present` says that tile k is stored, and the stored ones begin at `first`.
     The tiles of a list `b` without a place follow each other along k; so do those of `a`, from `first` on where it is
     given. `a` may be an accumulator of a half type, whose columns are k. Without `into` the sum begins at 0.
@@ -246,6 +206,23 @@ def Lacis_ReadTileOp : Lacis_Op<"read_tile", [MemoryEffects<[MemRead]>]> {
     $tile (`[` $place^ `:` type($place) `]`)? (`transposed` $transposed^)? attr-dict
     `:` qualified(type($tile)) `to` qualified(type($acc))
   }];
+  let hasVerifier = 1;
+}
+
+def Lacis_ReadColumnsOp : Lacis_Op<"read_columns", [MemoryEffects<[MemRead]>]> {
+  let summary = "One number for each column of an accumulator, from a tile of one row: all its rows are that one.";
+  let description = [{
+    As what a product adds to it costs no instruction: the sum begins there.
+    ```mlir
+    func.func @start(%row: !lacis.tile<1x64xf32>) -> !lacis.acc<64x64xf32> {
+      %0 = lacis.read_columns %row : !lacis.tile<1x64xf32> to !lacis.acc<64x64xf32>
+      return %0 : !lacis.acc<64x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Lacis_TileType:$tile);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = "$tile attr-dict `:` qualified(type($tile)) `to` qualified(type($acc))";
   let hasVerifier = 1;
 }
 

@@ -91,18 +91,21 @@ def Lacis_BatchExtent : Lacis_Extent<"Batch", "batch",
 //===- Coordinates --------------------------------------------------------===//
 
 def Lacis_ImplicitCoordinate : Lacis_Coordinate<"Implicit", "implicit",
-    ["hasCode", "isImplicit", "emitCoordinate", "canSeek", "emitSeek"]> {
+    ["hasCode", "isImplicit", "getListedType", "emitCoordinate", "canSeek", "emitSeek"]> {
   let summary = "The coordinate is the place within the fibre.";
   let description = [{
+    `crd` is the type in which a companion lists the coordinates, `dense<crd=i16>`.
     ```mlir
     #prefixes = #lacis.format<(i, j) -> (i : dense, j : ragged)>
     ```
   }];
+  let parameters = (ins "::mlir::IntegerType":$crd);
+  let genVerifyDecl = 1;
 }
 
 def Lacis_StoredCoordinate : Lacis_Coordinate<"Stored", "crd",
-    ["getBuffers", "hasCode", "isStored", "isOrdered", "isUnique", "isPadded", "emitCoordinate", "canSeek",
-     "emitSeek"]> {
+    ["getBuffers", "hasCode", "isStored", "getListedType", "isOrdered", "isUnique", "isPadded", "emitCoordinate",
+     "canSeek", "emitSeek"]> {
   let summary = "One number in `crd` for every position; -1 where a padded level has no entry.";
   let description = [{
     ```mlir

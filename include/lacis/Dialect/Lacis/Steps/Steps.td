@@ -32,12 +32,18 @@ def Lacis_SplitNnzStep : Lacis_Step<"SplitNnz", "split_nnz"> {
                         OptionalParameter<"std::optional<int64_t>">:$parts);
 }
 
+def Lacis_FindStep : Lacis_Step<"Find", "find"> {
+  let summary = "for p in row (j)  -->  for j: p, there = find j; if there";
+  let description = "The loop runs over the coordinates of the level, each of which is found, in the place of its positions.";
+  let parameters = (ins StringRefParameter<>:$loop);
+}
+
 def Lacis_FuseStep : Lacis_Step<"Fuse", "fuse"> {
   let summary = "for i: for j  -->  for i_j";
   let parameters = (ins StringRefParameter<>:$outer, StringRefParameter<>:$inner);
 }
 
-def Lacis_ReorderStep : Lacis_Step<"Reorder", "reorder"> {
+def Lacis_ReorderStep : Lacis_Step<"Reorder", "reorder", ["unify"]> {
   let summary = "for i: for j  -->  for j: for i";
   let parameters = (ins Lacis_Names:$loops);
 }
@@ -98,7 +104,7 @@ def Lacis_JamStep : Lacis_Step<"Jam", "jam"> {
   let parameters = (ins StringRefParameter<>:$loop);
 }
 
-def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll"> {
+def Lacis_UnrollStep : Lacis_Step<"Unroll", "unroll", ["unify"]> {
   let summary = "The loop runs `factor` rounds at once; all of them without a factor.";
   let description = "Of a loop that carries a sum, the rounds that run at once add to `sums` sums, which are added up at the end.";
   let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$factor,
@@ -112,13 +118,13 @@ def Lacis_RaceStep : Lacis_Step<"Race", "race"> {
 
 //===- Tiles --------------------------------------------------------------===//
 
-def Lacis_RegroupStep : Lacis_Step<"Regroup", "regroup"> {
+def Lacis_RegroupStep : Lacis_Step<"Regroup", "regroup", ["unify"]> {
   let summary = "The nest walks the operand in an execution layout, made of pattern and values.";
   let parameters = (ins StringRefParameter<>:$operand, "::mlir::Attribute":$layout,
                         OptionalParameter<"std::optional<int64_t>">:$capacity);
 }
 
-def Lacis_BalanceStep : Lacis_Step<"Balance", "balance"> {
+def Lacis_BalanceStep : Lacis_Step<"Balance", "balance", ["unify"]> {
   let summary = "The tiles that two loops run over are handed out in work lists, the heaviest first.";
   let description = [{
     Shares of stored blocks lie `within` so many columns, and are cut into up to so many `parts` of their sums, where that
@@ -137,12 +143,12 @@ def Lacis_StageStep : Lacis_Step<"Stage", "stage"> {
                         OptionalParameter<"::mlir::StringAttr">:$loop);
 }
 
-def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline"> {
+def Lacis_PipelineStep : Lacis_Step<"Pipeline", "pipeline", ["unify"]> {
   let summary = "What later rounds of the loop add up is loaded while this round is: tiles by a producer, else into registers.";
   let parameters = (ins StringRefParameter<>:$loop, "int64_t":$stages);
 }
 
-def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize"> {
+def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize", ["unify"]> {
   let summary = "The loops become the rows, columns and depth of one product of tiles.";
   let description = [{
     Of warpgroups, which `stage` and `pipeline` feed, with `kind = "tf32"` of float32 in 10 bits of the mantissa; with

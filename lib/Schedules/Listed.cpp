@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The nest that writes all rows before those that an operand lists, on a CPU: runs of neighbours, in vectors.
-#include "DefaultSchedule.h"
+/// The nests that write all rows before those that an operand lists, or finish them behind those, on a CPU: runs of
+/// neighbours, in vectors.
+#include "Facts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -24,13 +25,7 @@ std::string lacis::edgesOfShares(Nest &nest) {
   return "";
 }
 
-void lacis::scheduleUnlisted(ScheduleBuilder &schedule) {
-  LoopOp top;
-  for (LoopOp loop : schedule.getNest().getFunction().getBody().getOps<LoopOp>())
-    if (loop->hasAttr("lacis.unlisted"))
-      top = loop;
-  if (!top)
-    return;
+static void scheduleRuns(ScheduleBuilder &schedule, LoopOp top) {
   SmallVector<LoopOp> chain = perfectChain(top);
   if (llvm::any_of(chain, isMarked))
     return;
@@ -44,4 +39,13 @@ void lacis::scheduleUnlisted(ScheduleBuilder &schedule) {
   std::string rows = names[names.size() - 2];
   schedule.split(rows, kRows);
   schedule.reorder({rows + "0", run + "0", rows + "1"});
+}
+
+void lacis::scheduleUnlisted(ScheduleBuilder &schedule) {
+  SmallVector<LoopOp> nests;
+  for (LoopOp loop : schedule.getNest().getFunction().getBody().getOps<LoopOp>())
+    if (loop->hasAttr("lacis.unlisted") || loop->hasAttr("lacis.finishes"))
+      nests.push_back(loop);
+  for (LoopOp top : nests)
+    scheduleRuns(schedule, top);
 }

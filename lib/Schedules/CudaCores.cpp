@@ -7,7 +7,9 @@
 /// of one tile share it in the second-level cache. Tiles are narrower, and several rows share a warp, where
 /// there are few columns, or so many rows of the dense operand that wide tiles of them do not fit into that cache.
 /// Rows that differ much in length are walked in equal shares of entries instead.
-#include "DefaultSchedule.h"
+#include "Facts.h"
+
+#include "lacis/Schedules/Rule.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -295,34 +297,37 @@ static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
   }
 }
 
-static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
-                              WarpProducts products) {
-  if (isTensorized(nest))
-    return success();
-  ScheduleBuilder schedule(nest, steps);
-  if (untouched)
-    scheduleMain(schedule, products);
-  else
-    copyAcrossVectors(schedule, copyRule(nest));
+/// Threads for nests that have none, blocks for loops without a mark, and rounds of walks side by side.
+static void scheduleOpenLoops(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
   for (ArrayRef<LoopOp> chain : allChains(nest))
     scheduleThreads(schedule, chain);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "block.x");
   unrollEntries(schedule, nest.getFunction(), 4);
-  return schedule.getResult();
 }
 
-LogicalResult lacis::completeForCuda(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return complete(nest, steps, untouched, WarpProducts::Halves);
-}
-
-/// Before sm_80 tiles become plain loops, which a schedule may ask for.
-static LogicalResult completeForOlder(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return complete(nest, steps, untouched, WarpProducts::None);
+/// The rule of GPUs whose warps multiply so.
+static Rule ruleFor(WarpProducts products) {
+  auto take = [products](ScheduleBuilder &schedule) {
+    scheduleMain(schedule, products);
+    scheduleOpenLoops(schedule);
+    return std::string();
+  };
+  auto complete = [products](ScheduleBuilder &schedule, bool untouched) {
+    if (isTensorized(schedule.getNest()))
+      return;
+    if (untouched)
+      scheduleMain(schedule, products);
+    else
+      copyAcrossVectors(schedule, copyRule(schedule.getNest()));
+    scheduleOpenLoops(schedule);
+  };
+  return {"cuda cores", kRankOfLoops, take, complete};
 }
 
 static const bool registered = [] {
-  registerDefaultSchedule("cuda", completeForCuda);
-  registerDefaultSchedule("cuda:sm_7", completeForOlder);
+  registerRule("cuda", ruleFor(WarpProducts::Halves));
+  registerRule("cuda:sm_7", ruleFor(WarpProducts::None)); // tiles become plain loops there, which a schedule may ask for
   return true;
 }();

@@ -19,6 +19,10 @@ static constexpr int64_t kCut = 8;
 /// in blocks of 16.
 static constexpr int64_t kParts = 8;
 
+static StringRef nameOf(func::FuncOp function, BlockArgument operand) {
+  return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").getValue();
+}
+
 /// The panel for float32, of which a line of 128 bytes has half as many elements as of a half type.
 static TilePanel inSingles(TilePanel panel) {
   panel.step /= 2;
@@ -87,11 +91,8 @@ static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, Small
 static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
                           MutableArrayRef<LoopOp> rows) {
   func::FuncOp function = schedule.getNest().getFunction();
-  auto nameOf = [&](BlockArgument operand) {
-    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
-  };
   std::string column = product.columns.str(), walk = product.walkName().str();
-  std::string stored = nameOf(product.stored), dense = nameOf(product.dense);
+  StringRef stored = nameOf(function, product.stored), dense = nameOf(function, product.dense);
   std::string layout = layoutText(product, function, panel);
   LoopOp depth;
   product.walk->walk([&](LoopOp loop) {
@@ -119,7 +120,7 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   schedule.stage(stored, "shared");
   schedule.stage(dense, "shared");
   if (ReadOp residual = product.finish()->residual)
-    schedule.stage(nameOf(cast<BlockArgument>(residual.getTensor())), "shared");
+    schedule.stage(nameOf(function, cast<BlockArgument>(residual.getTensor())), "shared");
   schedule.pipeline(walk, panel.stages);
   llvm::append_range(tile, cut.rows);
   tile.push_back(column + "1");
@@ -194,12 +195,10 @@ static std::string sampledLayout(const SampledProduct &product, const SampledPan
 
 static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &product, const SampledPanel &panel) {
   func::FuncOp function = schedule.getNest().getFunction();
-  auto nameOf = [&](BlockArgument operand) {
-    return function.getArgAttrOfType<StringAttr>(operand.getArgNumber(), "lacis.name").str();
-  };
   auto [height, width] = product.block();
   std::string entries = product.entries.getName().str(), sum = product.sum.getName().str();
-  std::string pattern = nameOf(product.pattern), left = nameOf(product.left), right = nameOf(product.right);
+  StringRef pattern = nameOf(function, product.pattern), left = nameOf(function, product.left),
+            right = nameOf(function, product.right);
   std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
   std::string layout = sampledLayout(product, panel);
   constexpr int64_t half = 64; // rows that a consumer's accumulator has
@@ -208,6 +207,9 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   int64_t share = panel.share * capacity.value_or(panel.rows / height * (panel.step / width));
   schedule.split(entries, share);
   std::string parts = entries + "1", consumers = parts + "0";
+  if (auto ahead = schedule.findGiven<PipelineStepAttr>([&](auto step) { return step.getLoop() == sum + "0"; });
+      ahead && ahead.getStages() > panel.stages)
+    schedule.refuse(ahead, "shared memory has room for " + Twine(panel.stages) + " stages");
   if (splitsBlocks) {
     schedule.split(rows, half);
     consumers = rows + "0";
@@ -229,39 +231,79 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   schedule.tensorize({rows, columns, sum + "1"}, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
-/// Schedules a sampled product on tensor cores. Returns nullopt, and says `why`, if tiles cannot take it.
-static std::optional<LogicalResult> completeSampled(Nest &nest, SmallVectorImpl<StepInterface> &steps,
-                                                    const TileSizes &sizes, std::string &why) {
-  why.clear();
+/// Schedules a sampled product on tensor cores, or answers why tiles cannot take it.
+static std::string completeSampled(ScheduleBuilder &schedule, const TileSizes &sizes) {
+  Nest &nest = schedule.getNest();
+  std::string why;
   std::optional<SampledProduct> product = sampledProductOf(nest, why);
   if (!product)
-    return std::nullopt;
+    return why;
   auto [height, width] = product->block();
   auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->pattern.getArgNumber(), "lacis.eighths");
-  std::optional<SampledPanel> panel = sizes.sampled(height, width, eighths ? eighths.getInt() : 8);
+  bool gathers = eighths && !product->isLeftAlong && !product->isRightAlong; // gathered tiles stand side by side
+  std::optional<SampledPanel> panel = sizes.sampled(height, width, gathers ? eighths.getInt() : 8);
   if (panel && takesTf32(nest))
     panel->depth /= 2;
   why = objectionToTiles(nest, *product, panel);
-  if (!why.empty())
-    return std::nullopt;
-  ScheduleBuilder schedule(nest, steps);
-  scheduleSampledTiles(schedule, *product, *panel);
-  return schedule.getResult();
+  if (why.empty())
+    scheduleSampledTiles(schedule, *product, *panel);
+  return why;
 }
 
 //===- All products -------------------------------------------------------===//
 
-/// The panel with the capacity that `lacis.slabs` of the operand asks for, and with the stages that then fit.
+/// Elements of a stage of shared memory.
+static int64_t stageElements(const TilePanel &panel) {
+  int64_t stored = panel.capacity ? *panel.capacity * panel.tileRows * panel.tile : panel.rows * panel.step;
+  return stored + panel.columns * panel.step;
+}
+
+/// The panel with another capacity, and with the stages that then fit.
+static TilePanel withCapacity(TilePanel panel, int64_t capacity) {
+  // 200 of the 227 KB that a block may have on sm_90a leave room for buffers of stores.
+  constexpr int64_t sharedBytes = 200 * 1024, elementBytes = 2;
+  panel.capacity = capacity;
+  panel.stages = sharedBytes / (stageElements(panel) * elementBytes);
+  return panel;
+}
+
+/// A step of a panel has at most 24 tiles: 6 along the rows by 4 along the columns.
+static constexpr int64_t kMostTiles = 24;
+
+/// The panel with the capacity that `lacis.slabs` of the operand asks for.
 static TilePanel withRoom(TilePanel panel, func::FuncOp function, BlockArgument stored) {
-  // 200 of the 227 KB that a block may have on sm_90a leave room for buffers of stores. A step of a panel has at most
-  // 24 tiles: 6 along the rows by 4 along the columns.
-  constexpr int64_t sharedBytes = 200 * 1024, elementBytes = 2, most = 24;
   auto slabs = function.getArgAttrOfType<IntegerAttr>(stored.getArgNumber(), "lacis.slabs");
-  if (!panel.capacity || !slabs || slabs.getInt() < 1 || slabs.getInt() > most)
-    return panel;
-  panel.capacity = slabs.getInt();
-  int64_t elements = *panel.capacity * panel.tileRows * panel.tile + panel.columns * panel.step;
-  panel.stages = sharedBytes / (elements * elementBytes);
+  bool isAsked = panel.capacity && slabs && slabs.getInt() >= 1 && slabs.getInt() <= kMostTiles;
+  return isAsked ? withCapacity(panel, slabs.getInt()) : panel;
+}
+
+/// Fills the holes of the template by steps that the user gave: the tiles of a stage, the columns of a tile, and the
+/// stages. Others follow: as many stages as there is room for, and groups of as many tokens.
+static TilePanel asGiven(ScheduleBuilder &schedule, TilePanel panel, Product &product) {
+  auto isLoop = [](StringRef name) { return [name](auto step) { return step.getLoop() == name; }; };
+  StringRef stored = nameOf(schedule.getNest().getFunction(), product.stored);
+  auto layout = schedule.findGiven<RegroupStepAttr>([&](auto step) { return step.getOperand() == stored; });
+  if (layout && layout.getCapacity() && panel.capacity) {
+    if (*layout.getCapacity() > kMostTiles)
+      schedule.refuse(layout, "a stage has at most " + Twine(kMostTiles) + " tiles");
+    else if (*layout.getCapacity() > 0)
+      panel = withCapacity(panel, *layout.getCapacity());
+  }
+  int64_t room = panel.stages * stageElements(panel);
+  if (auto tile = schedule.findGiven<SplitStepAttr>(isLoop(product.columns))) {
+    int64_t columns = tile.getFactor();
+    if (columns < 1 || columns > panel.columns || columns % panel.columnUnit != 0) {
+      schedule.refuse(tile, "tiles have a multiple of " + Twine(panel.columnUnit) + " columns, up to " +
+                                Twine(panel.columns));
+    } else {
+      panel.raster = panel.raster * panel.columns / columns;
+      panel.columns = columns;
+      panel.stages = room / stageElements(panel);
+    }
+  }
+  auto ahead = schedule.findGiven<PipelineStepAttr>(isLoop(product.walkName()));
+  if (int64_t most = room / stageElements(panel); ahead && ahead.getStages() > most)
+    schedule.refuse(ahead, "shared memory has room for " + Twine(most) + " stages");
   return panel;
 }
 
@@ -274,38 +316,34 @@ static std::optional<TilePanel> panelOf(Nest &nest, Product &product, const Tile
   return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel) : panel;
 }
 
-/// Schedules a product on tensor cores. Returns nullopt, and says `why`, if tiles cannot take it.
-static std::optional<LogicalResult> completeProduct(Nest &nest, SmallVectorImpl<StepInterface> &steps,
-                                                    const TileSizes &sizes, std::string &why) {
+/// Schedules a product on tensor cores, or answers why tiles cannot take it.
+static std::string completeProduct(ScheduleBuilder &schedule, const TileSizes &sizes) {
+  Nest &nest = schedule.getNest();
+  std::string why;
   std::optional<Product> product = productForTiles(nest, sizes, why);
   if (!product)
-    return std::nullopt;
+    return why;
   std::optional<TilePanel> panel = panelOf(nest, *product, sizes);
   why = objectionToTiles(nest, *product, panel);
   if (!why.empty())
-    return std::nullopt;
+    return why;
   SmallVector<LoopOp> rows = loopsOf(nest.mainChain(), product->rows);
-  ScheduleBuilder schedule(nest, steps);
+  panel = asGiven(schedule, withRoom(*panel, nest.getFunction(), product->stored), *product);
   if (product->tensor.getDefiningOp<PartOp>())
     product = precomputeOthers(schedule, *product, *panel);
   else
     scheduleFew(schedule);
-  if (failed(schedule.getResult()))
-    return failure();
-  scheduleTiles(schedule, *product, withRoom(*panel, nest.getFunction(), product->stored), rows);
-  return schedule.getResult();
+  if (succeeded(schedule.getResult()))
+    scheduleTiles(schedule, *product, *panel, rows);
+  return "";
 }
 
-LogicalResult lacis::completeWithTiles(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched,
-                                       const TileSizes &sizes) {
-  std::string why = "steps were given that shape the nest";
-  if (nest.getFunction()->hasAttr("lacis.plain"))
-    why = "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread";
-  else if (untouched)
-    if (auto complete = isSampled(nest) ? completeSampled : completeProduct;
-        std::optional<LogicalResult> done = complete(nest, steps, sizes, why))
-      return *done;
-  if (!isTensorized(nest) && !why.empty())
-    nest.remark("tensorize", why);
-  return completeForCuda(nest, steps, untouched);
+Rule lacis::ruleOfTiles(TileSizes (*sizesOf)(Nest &nest)) {
+  auto take = [sizesOf](ScheduleBuilder &schedule) -> std::string {
+    Nest &nest = schedule.getNest();
+    if (nest.getFunction()->hasAttr("lacis.plain"))
+      return "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread";
+    return (isSampled(nest) ? completeSampled : completeProduct)(schedule, sizesOf(nest));
+  };
+  return {kTiles.str(), kRankOfTiles, take};
 }

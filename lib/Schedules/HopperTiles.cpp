@@ -5,15 +5,20 @@
 /// Blocks of 64 and 128 are multiplied where they lie, in panels of 128 rows and 256 columns; smaller ones through
 /// slabs of 64 x 16, in panels of 384 rows and 128 columns. Products sampled on a pattern go by shares of a row of
 /// blocks: 64 x 512 outputs, or 128 x 256; or, of small blocks, of those that are stored in panels of 512 rows.
-/// Products in TF32 are warps' business, but for blocks of 64 and 128 that are read along their rows.
+/// Products in TF32 are warps' business, but for blocks of 64 and 128 where both operands lie along the contraction.
 #include "TileConditions.h"
 
 using namespace mlir;
 using namespace lacis;
 
+/// Columns that a store of a half type writes at least, in lines of 32 bytes.
+static constexpr int64_t kColumnUnit = 16;
+
 static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
-  constexpr TilePanel blocks{128, 256, 64, 64, 2, 4, 4, /*isLinked=*/true};
-  constexpr TilePanel slabs{384, 128, 64, 16, 3, 4, 8, /*isLinked=*/false, /*capacity=*/16};
+  constexpr TilePanel blocks{128, 256, 64, 64, 2, 4, 4, /*isLinked=*/true, /*capacity=*/std::nullopt,
+                             TilePanel::kHalves, kColumnUnit};
+  constexpr TilePanel slabs{384, 128, 64, 16, 3, 4, 8, /*isLinked=*/false, /*capacity=*/16,
+                            TilePanel::kHalves, kColumnUnit};
   auto nests = [](int64_t block, int64_t tile) { return block % tile == 0 || tile % block == 0; };
   if ((rows == 64 || rows == 128) && columns % 64 == 0)
     return blocks;
@@ -50,11 +55,8 @@ static TileSizes sizesOf(Nest &nest) {
   std::string why;
   std::optional<Product> product = isSampled(nest) ? std::nullopt : productOf(nest, why);
   TileSizes warps = sizesOfWarps();
-  return product && !product->block().transposed ? TileSizes{singlePanelFor, warps.sampled} : warps;
+  bool liesAlongDepth = product && !product->block().transposed && !product->isDepthFirst;
+  return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled} : warps;
 }
 
-static LogicalResult complete(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, sizesOf(nest));
-}
-
-static const bool registered = (registerDefaultSchedule("cuda:sm_90a", complete), true);
+static const bool registered = (registerRule("cuda:sm_90a", ruleOfTiles(sizesOf)), true);

@@ -4,7 +4,7 @@
 ///
 /// Panels have 128 rows. Blocks are multiplied where they lie, in tiles of up to 64 x 64; others through copies in
 /// tiles of 32 x 16.
-#include "DefaultTiles.h"
+#include "Tiles.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -50,17 +50,13 @@ static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns
 
 TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>}; }
 
-static LogicalResult completeLarge(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, sizesOfWarps());
-}
-
-static LogicalResult completeSmall(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  return completeWithTiles(nest, steps, untouched, {panelFor<kSmall>, sampledPanelFor<kSmall>});
-}
+static TileSizes largeSizes(Nest &) { return sizesOfWarps(); }
+static TileSizes smallSizes(Nest &) { return {panelFor<kSmall>, sampledPanelFor<kSmall>}; }
 
 static const bool registered = [] {
-  registerDefaultSchedule("cuda:sm_", completeLarge);
+  registerRule("cuda:sm_", ruleOfTiles(largeSizes));
   for (StringRef small : {"cuda:sm_86", "cuda:sm_89", "cuda:sm_12"})
-    registerDefaultSchedule(small, completeSmall);
+    registerRule(small, ruleOfTiles(smallSizes));
+  registerNoRule("cuda:sm_7", kTiles);
   return true;
 }();

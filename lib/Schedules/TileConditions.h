@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What a product must be for tensor cores, in words: each condition says why a nest stays in plain loops.
-#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_TILECONDITIONS_H
-#define LACIS_LIB_DIALECT_LACIS_STEPS_TILECONDITIONS_H
+#ifndef LACIS_LIB_SCHEDULES_TILECONDITIONS_H
+#define LACIS_LIB_SCHEDULES_TILECONDITIONS_H
 
-#include "DefaultTiles.h"
+#include "Tiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 
@@ -31,4 +31,4 @@ std::string objectionToTiles(Nest &nest, const SampledProduct &product, const st
 
 } // namespace lacis
 
-#endif // LACIS_LIB_DIALECT_LACIS_STEPS_TILECONDITIONS_H
+#endif // LACIS_LIB_SCHEDULES_TILECONDITIONS_H

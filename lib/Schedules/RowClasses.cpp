@@ -5,7 +5,7 @@
 ///
 /// The nests have blocks of equal size, as one launch has. (The buckets of SparseTIR, and the row classes of DASP.) Were a
 /// long row a block's, the longest would decide: 2 % of 4 million entries took 1.4 times as long as the rest.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 #include "lacis/Dialect/Lacis/IR/RowLists.h"
 
@@ -177,7 +177,7 @@ bool lacis::scheduleClasses(ScheduleBuilder &schedule) {
   SmallVector<RowClass> classes = classesOf(nest);
   if (classes.empty() || (!lane.empty() && !operandsAcross(nest, lane).empty()))
     return false;
-  schedule.apart(rowClasses(nest.getFunction()));
+  schedule.apart(joiningClasses(nest.getFunction()));
   LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
   if (vectors && !knownSize(vectors.getUpper()))
     for (int64_t most : kFew)

@@ -5,7 +5,9 @@
 /// 128 bytes of accumulators a row fill four AVX2 or two AVX-512 registers; the dense operand is
 /// laid out in panels of as many lanes, so that each entry of the sparse operand reads one
 /// contiguous, aligned run of it, and a panel stays in the second-level cache.
-#include "DefaultSchedule.h"
+#include "Facts.h"
+
+#include "lacis/Schedules/Rule.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -203,7 +205,7 @@ static bool scheduleClassesOfCpu(ScheduleBuilder &schedule) {
   std::string lane = laneLetter(nest);
   if (parts.empty() || classesOf(nest).empty() || (!lane.empty() && !operandsAcross(nest, lane).empty()))
     return false;
-  schedule.apart(parts);
+  schedule.apart(joiningClasses(nest.getFunction()));
   int64_t lanes = kPanelBytes / outputBytes(nest), few = lanes / 2;
   if (LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
       vectors && !knownSize(vectors.getUpper()) && knownDivisor(vectors.getUpper()) <= few) {
@@ -214,9 +216,63 @@ static bool scheduleClassesOfCpu(ScheduleBuilder &schedule) {
   return true;
 }
 
+/// Lanes of a vector of a rolled chain: a register of 64 bytes.
+static int64_t rolledLanes(Nest &nest) { return 64 / std::max<int64_t>(4, outputBytes(nest)); }
+
+/// A loop that carries a sum, or that writes neighbours, becomes vectors; a longer one in strips.
+static void vectorizeStrips(ScheduleBuilder &schedule, LoopOp loop, int64_t lanes) {
+  std::string name = loop.getName().str();
+  std::optional<int64_t> trip = pinTrip(loop);
+  if (!trip || *trip < lanes || *trip % lanes != 0)
+    return;
+  if (*trip > lanes) {
+    schedule.split(name, lanes);
+    name += "1";
+  }
+  schedule.vectorize(name, lanes);
+}
+
+/// The statements of a round: products along what they sum up, row sums along the columns of the tile, what has an axis
+/// of its own along that; four rows of a tile share what they read.
+static void scheduleStatement(ScheduleBuilder &schedule, LoopOp top, int64_t lanes) {
+  SmallVector<LoopOp> chain = perfectChain(top);
+  LoopOp last = chain.back();
+  std::string row = top.getName().str();
+  bool jams = chain.size() > 1 && top.getTrip() && *top.getTrip() % 4 == 0 && canJam(top);
+  SmallVector<LoopOp> inside(last.getBlock()->getOps<LoopOp>());
+  if (inside.empty() && chain.size() == 1 && llvm::isDigit(row.back())) // one number for each row of a tile
+    return;
+  bool isProduct = inside.size() == 1 && !inside[0].getName().contains('.');
+  if (inside.empty() || (chain.size() > 1 && !isProduct))
+    vectorizeStrips(schedule, last, lanes);
+  else
+    for (LoopOp sum : inside)
+      vectorizeStrips(schedule, sum, lanes);
+  if (!jams)
+    return;
+  schedule.split(row, 4);
+  schedule.jam(row + "1");
+}
+
+/// A chain that one loop makes.
+static bool scheduleRolled(ScheduleBuilder &schedule) {
+  LevelLoopOp round;
+  schedule.getNest().getFunction().walk([&](LevelLoopOp loop) { round = loop->hasAttr("lacis.rolled") ? loop : round; });
+  if (!round)
+    return false;
+  int64_t lanes = rolledLanes(schedule.getNest());
+  SmallVector<LoopOp> tops(round->getBlock()->getOps<LoopOp>()); // what begins and ends, then the statements of a round
+  llvm::append_range(tops, round.getBlock()->getOps<LoopOp>());
+  for (LoopOp top : tops)
+    top.getNumResults() == 0 ? scheduleStatement(schedule, top, lanes) : vectorizeStrips(schedule, top, lanes);
+  return true;
+}
+
 /// The whole default of a main nest that no step has changed.
 static void scheduleMain(ScheduleBuilder &schedule) {
   Nest &nest = schedule.getNest();
+  if (scheduleRolled(schedule))
+    return;
   if (LoopOp rows = neighbourLoop(nest); rows && laneLetter(nest).empty()) {
     std::string name = rows.getName().str();
     int64_t lanes = kPanelBytes / outputBytes(nest);
@@ -246,18 +302,19 @@ static void scheduleMain(ScheduleBuilder &schedule) {
     emptyInTiles(schedule, lane, copyRule(nest), "");
 }
 
-static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &steps, bool untouched) {
-  if (isTensorized(nest))
-    return success();
-  ScheduleBuilder schedule(nest, steps);
-  if (untouched)
-    scheduleMain(schedule);
-  else
-    copyAcrossVectors(schedule, copyRule(nest));
+/// Loops without a mark whose size is not known are shared out.
+static void scheduleOpenLoops(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
   scheduleUnlisted(schedule);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "parallel");
-  LogicalResult result = schedule.getResult();
+}
+
+/// No loop has a unit of a GPU, whose tiles run plainly here.
+static LogicalResult checkUnits(Nest &nest) {
+  LogicalResult result = success();
+  if (isTensorized(nest))
+    return result;
   nest.getFunction().walk([&](LoopOp loop) {
     if (loop.getBind().value_or("parallel") != "parallel")
       result = loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel";
@@ -265,4 +322,20 @@ static LogicalResult completeForCpu(Nest &nest, SmallVectorImpl<StepInterface> &
   return result;
 }
 
-static const bool registered = (registerDefaultSchedule("cpu", completeForCpu), true);
+static std::string take(ScheduleBuilder &schedule) {
+  scheduleMain(schedule);
+  scheduleOpenLoops(schedule);
+  return "";
+}
+
+static void complete(ScheduleBuilder &schedule, bool untouched) {
+  if (isTensorized(schedule.getNest()))
+    return;
+  if (untouched)
+    scheduleMain(schedule);
+  else
+    copyAcrossVectors(schedule, copyRule(schedule.getNest()));
+  scheduleOpenLoops(schedule);
+}
+
+static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete, checkUnits}), true);

@@ -1,62 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What the default schedules of all targets ask of a nest.
-#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTSCHEDULE_H
-#define LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTSCHEDULE_H
+#ifndef LACIS_LIB_SCHEDULES_FACTS_H
+#define LACIS_LIB_SCHEDULES_FACTS_H
 
-#include "lacis/Dialect/Lacis/Steps/Steps.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
+#include "lacis/Dialect/Lacis/Steps/Conditions.h"
+#include "lacis/Schedules/ScheduleBuilder.h"
 
 namespace lacis {
 
-/// Records steps one after another. Each step is applied when it is recorded, so the next one sees the loops that it
-/// made.
-class ScheduleBuilder {
-public:
-  ScheduleBuilder(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps) : nest(nest), steps(steps) {}
-
-  void split(llvm::StringRef loop, int64_t factor);
-  void upto(llvm::StringRef loop, int64_t most);
-  void splitNnz(llvm::StringRef loop, int64_t factor);
-  void apart(llvm::ArrayRef<llvm::StringRef> parts, std::optional<int64_t> least = std::nullopt);
-  void precompute(llvm::StringRef part, FormatAttr layout);
-  void reorder(llvm::ArrayRef<std::string> loops);
-  /// Binds the loop to `unit` of a GPU, or makes it parallel where `unit` is `parallel`. Iterations that add to the same
-  /// output element do so in their order (`race` with `order`).
-  void bind(llvm::StringRef loop, llvm::StringRef unit);
-  void race(llvm::StringRef loop, llvm::StringRef strategy);
-  void vectorize(llvm::StringRef loop, int64_t width);
-  void jam(llvm::StringRef loop);
-  void unroll(llvm::StringRef loop, int64_t factor, std::optional<int64_t> sums = std::nullopt);
-  void relayout(llvm::StringRef operand, FormatAttr layout);
-  void computeAt(llvm::StringRef operand, llvm::StringRef loop);
-  void regroup(llvm::StringRef operand, FormatAttr layout, std::optional<int64_t> capacity);
-  void balance(llvm::StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within = std::nullopt,
-               std::optional<int64_t> cut = std::nullopt, std::optional<int64_t> parts = std::nullopt);
-  void stage(llvm::StringRef operand, llvm::StringRef place);
-  void pipeline(llvm::StringRef loop, int64_t stages);
-  void tensorize(llvm::ArrayRef<std::string> loops, llvm::StringRef kind = "");
-
-  Nest &getNest() { return nest; }
-  llvm::LogicalResult getResult() const { return llvm::success(ok); }
-
-private:
-  void add(mlir::Attribute step);
-
-  Nest &nest;
-  llvm::SmallVectorImpl<StepInterface> &steps;
-  bool ok = true;
-};
-
-/// The letter whose elements become lanes. It is the innermost axis of the output that no operand with a format has.
+/// The letter whose elements become lanes. It is the innermost axis of the output that no operand with a format has; nothing where
+/// no loop runs over it whole.
 std::string laneLetter(Nest &nest);
-/// The letter in a loop's name: `i` in `i0` and in `i10`.
-llvm::StringRef letterOf(llvm::StringRef loop);
 /// The dense operands that have `letter` as an axis, but not as the last one: (name, axis of the letter). The output is
 /// one of them. They are those of the main nest, or of the nest whose loop names begin with `prefix`.
 llvm::SmallVector<std::pair<std::string, unsigned>> operandsAcross(Nest &nest, llvm::StringRef letter,
                                                                    llvm::StringRef prefix = "");
-/// The name of the last part of a sum of formats, if `apart` made that part list its rows; else empty.
-llvm::StringRef listedPart(Nest &nest);
 /// How a target copies an operand to panels of lanes.
 struct CopyRule {
   int64_t panel;           // lanes in a panel
@@ -82,8 +42,6 @@ LoopOp neighbourLoop(Nest &nest);
 void scheduleUnlisted(ScheduleBuilder &schedule);
 /// What the loops over the rows that several shares of an operand meet begin with (`i_j.`), or nothing (see own).
 std::string edgesOfShares(Nest &nest);
-/// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
-bool isSampled(Nest &nest);
 /// The innermost loop over a digit of a stored block, or null. Its consecutive iterations read consecutive elements of
 /// every operand.
 LoopOp blockLoop(Nest &nest);
@@ -97,8 +55,6 @@ struct RowClass {
 /// The nests of the main case, or of that whose names begin with `prefix`; none unless each sums the entries of a row in
 /// one loop.
 llvm::SmallVector<RowClass> classesOf(Nest &nest, llvm::StringRef prefix = "");
-/// Can `apart` give the long rows of the one operand a nest of their own?
-bool tellsLongRows(Nest &nest);
 /// Few of many rows are long (`lacis.skewed`), and a nest of their own pays: for a vector, and for columns that 32 is the
 /// largest known divisor of, those that were measured.
 bool isSkewed(Nest &nest);
@@ -106,8 +62,6 @@ bool isSkewed(Nest &nest);
 void scheduleSkewed(ScheduleBuilder &schedule);
 /// Schedules row classes for a GPU, in one launch; false where there are none.
 bool scheduleClasses(ScheduleBuilder &schedule);
-/// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
-LevelLoopOp entryLoop(LoopOp top);
 /// Rows on warps of a block of so many or on parts of a warp; the entries of a row on its lanes. Each of them may have
 /// several lanes already.
 void scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
@@ -130,8 +84,6 @@ bool canJam(LoopOp loop);
 /// The element types that one warp's matrix instruction multiplies. There is none before sm_80.
 enum class WarpProducts { None, Halves };
 
-/// The default schedule of any GPU, without tiles: loops are bound to warps and lanes.
-llvm::LogicalResult completeForCuda(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched);
 /// Makes nests for small batches. The main nest must sum over entries of one operand, or over stored blocks that a warp
 /// can multiply.
 void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts::Halves);
@@ -143,14 +95,9 @@ bool scheduleVector(ScheduleBuilder &schedule);
 bool isTensorized(Nest &nest);
 /// The loop over entries that `split_nnz` can cut into equal shares, inside of the loop `rows`; or null.
 LevelLoopOp sharedEntries(LoopOp rows);
-/// Does a letter of an operand with a format carry the hint `fact`? `lacis.uneven`: some coordinates have far more
-/// entries than most. `lacis.large`: 32 vectors for each coordinate exceed a GPU's second-level cache.
-bool letterHas(Nest &nest, llvm::StringRef letter, llvm::StringRef fact);
-/// Does a letter that is summed over carry the hint `fact`?
-bool summedHas(Nest &nest, llvm::StringRef fact);
 /// Bytes of one element of the accumulator's output.
 unsigned outputBytes(Nest &nest);
 
 } // namespace lacis
 
-#endif // LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTSCHEDULE_H
+#endif // LACIS_LIB_SCHEDULES_FACTS_H

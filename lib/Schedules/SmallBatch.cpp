@@ -8,7 +8,7 @@
 /// gather is worth, they are copied to lie side by side, and a lane reads eight of them at once.
 ///
 /// Blocks of half types are bound by their bytes up to 32 vectors: warps share them, and multiply them where they lie.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -30,21 +30,6 @@ static constexpr int64_t kShare = 512, kShareRows = 4;
 static constexpr int64_t kShareOfVectors = 256, kLanesOfVectors = 16;
 /// Parts of one row that are loaded at once: a long row has hundreds, and one thread adds them up.
 static constexpr int64_t kPartsAtOnce = 16;
-
-LevelLoopOp lacis::entryLoop(LoopOp top) {
-  LevelLoopOp found;
-  unsigned sums = 0;
-  top->walk([&](Operation *op) {
-    if (!isa<LoopOp, LevelLoopOp>(op) || op->getNumResults() == 0)
-      return;
-    ++sums;
-    found = dyn_cast<LevelLoopOp>(op);
-  });
-  bool marked = found && (found.getUnroll() || found->hasAttr("lacis.pipeline"));
-  if (found && found->getParentOfType<LevelLoopOp>()) // whose rounds differ from lane to lane
-    return {};
-  return sums == 1 && found && isStateless(found) && !marked && combinerOf(found) ? found : LevelLoopOp();
-}
 
 void lacis::scheduleLanes(ScheduleBuilder &schedule, const std::string &rows, const std::string &entries, int64_t lanes,
                           int64_t taken, int64_t warpsOfBlock) {

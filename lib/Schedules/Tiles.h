@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What the default schedules of architectures with tensor cores share, and the sizes in which they differ.
-#ifndef LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
-#define LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
+#ifndef LACIS_LIB_SCHEDULES_TILES_H
+#define LACIS_LIB_SCHEDULES_TILES_H
 
-#include "DefaultSchedule.h"
+#include "Facts.h"
+
+#include "lacis/Schedules/Rule.h"
 
 namespace lacis {
 
@@ -18,6 +20,7 @@ struct TilePanel {
   std::optional<int64_t> capacity = std::nullopt;
   static constexpr int64_t kHalves = 64;
   int64_t step = kHalves; // columns that are multiplied at once: lines of 128 bytes
+  int64_t columnUnit = 64; // tiles have a multiple of so many columns; warps multiply 64 of them
 };
 
 /// How a product is sampled on stored blocks: the panel and the steps of the layout, and how many steps are a share.
@@ -39,10 +42,12 @@ struct TileSizes {
 /// The sizes on GPUs that multiply by warps, and of products in TF32 on all.
 TileSizes sizesOfWarps();
 
-/// The default schedule of a GPU with tiles of these sizes.
-llvm::LogicalResult completeWithTiles(Nest &nest, llvm::SmallVectorImpl<StepInterface> &steps, bool untouched,
-                                      const TileSizes &sizes);
+/// What remarks call the rule: by its step that others have not.
+inline constexpr llvm::StringLiteral kTiles = "tensorize";
+
+/// The rule of GPUs with tiles of the sizes that a nest asks for.
+Rule ruleOfTiles(TileSizes (*sizesOf)(Nest &nest));
 
 } // namespace lacis
 
-#endif // LACIS_LIB_DIALECT_LACIS_STEPS_DEFAULTTILES_H
+#endif // LACIS_LIB_SCHEDULES_TILES_H

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What the default schedules of all targets ask of a nest.
-#include "DefaultSchedule.h"
-
-#include "EntryShares.h"
+#include "Facts.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,105 +10,12 @@
 using namespace mlir;
 using namespace lacis;
 
-void ScheduleBuilder::add(Attribute step) {
-  if (!ok)
-    return;
-  steps.push_back(cast<StepInterface>(step));
-  ok = succeeded(steps.back().apply(nest, nest.getFunction().getLoc()));
-}
-
-void ScheduleBuilder::split(StringRef loop, int64_t factor) {
-  add(SplitStepAttr::get(nest.getFunction().getContext(), loop, factor));
-}
-
-void ScheduleBuilder::upto(StringRef loop, int64_t most) {
-  add(UptoStepAttr::get(nest.getFunction().getContext(), loop, most));
-}
-
-void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
-  add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor, std::nullopt));
-}
-
-void ScheduleBuilder::apart(ArrayRef<StringRef> parts, std::optional<int64_t> least) {
-  MLIRContext *context = nest.getFunction().getContext();
-  ArrayAttr others = parts.size() > 1 ? Builder(context).getStrArrayAttr(parts.drop_front()) : ArrayAttr();
-  add(ApartStepAttr::get(context, parts.front(), others, least));
-}
-
-void ScheduleBuilder::precompute(StringRef part, FormatAttr layout) {
-  add(PrecomputeStepAttr::get(nest.getFunction().getContext(), part, layout));
-}
-
-void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
-  MLIRContext *context = nest.getFunction().getContext();
-  SmallVector<StringRef> names(loops.begin(), loops.end());
-  add(ReorderStepAttr::get(context, Builder(context).getStrArrayAttr(names)));
-}
-
-void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
-  MLIRContext *context = nest.getFunction().getContext();
-  if (LoopOp found = nest.find(loop); found && found->hasAttr("lacis.meets") && !found->hasAttr("lacis.race"))
-    race(loop, "order");
-  add(unit == "parallel" ? Attribute(ParallelStepAttr::get(context, loop)) : BindStepAttr::get(context, loop, unit));
-}
-
-void ScheduleBuilder::race(StringRef loop, StringRef strategy) {
-  add(RaceStepAttr::get(nest.getFunction().getContext(), loop, strategy));
-}
-
-void ScheduleBuilder::vectorize(StringRef loop, int64_t width) {
-  add(VectorizeStepAttr::get(nest.getFunction().getContext(), loop, width));
-}
-
-void ScheduleBuilder::jam(StringRef loop) { add(JamStepAttr::get(nest.getFunction().getContext(), loop)); }
-
-void ScheduleBuilder::unroll(StringRef loop, int64_t factor, std::optional<int64_t> sums) {
-  add(UnrollStepAttr::get(nest.getFunction().getContext(), loop, factor, sums));
-}
-
-void ScheduleBuilder::relayout(StringRef operand, FormatAttr layout) {
-  add(RelayoutStepAttr::get(nest.getFunction().getContext(), operand, layout));
-}
-
-void ScheduleBuilder::computeAt(StringRef operand, StringRef loop) {
-  add(ComputeAtStepAttr::get(nest.getFunction().getContext(), operand, loop));
-}
-
-void ScheduleBuilder::regroup(StringRef operand, FormatAttr layout, std::optional<int64_t> capacity) {
-  add(RegroupStepAttr::get(nest.getFunction().getContext(), operand, layout, capacity));
-}
-
-void ScheduleBuilder::balance(StringRef loop, int64_t raster, int64_t groups, std::optional<int64_t> within,
-                              std::optional<int64_t> cut, std::optional<int64_t> parts) {
-  add(BalanceStepAttr::get(nest.getFunction().getContext(), loop, raster, groups, within, cut, parts));
-}
-
-void ScheduleBuilder::stage(StringRef operand, StringRef place) {
-  add(StageStepAttr::get(nest.getFunction().getContext(), operand, place, StringAttr()));
-}
-
-void ScheduleBuilder::pipeline(StringRef loop, int64_t stages) {
-  add(PipelineStepAttr::get(nest.getFunction().getContext(), loop, stages));
-}
-
-void ScheduleBuilder::tensorize(ArrayRef<std::string> loops, StringRef kind) {
-  MLIRContext *context = nest.getFunction().getContext();
-  SmallVector<StringRef> names(loops.begin(), loops.end());
-  add(TensorizeStepAttr::get(context, Builder(context).getStrArrayAttr(names),
-                             kind.empty() ? StringAttr() : StringAttr::get(context, kind)));
-}
-
 bool lacis::isTensorized(Nest &nest) {
   return nest.getFunction()
       .walk([](LoopOp loop) {
         return loop->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
-}
-
-static ArrayRef<Attribute> axesOf(func::FuncOp function, unsigned argument) {
-  auto axes = function.getArgAttrOfType<ArrayAttr>(argument, "lacis.axes");
-  return axes ? axes.getValue() : ArrayRef<Attribute>();
 }
 
 static bool isEncoded(BlockArgument argument) {
@@ -128,14 +33,9 @@ std::string lacis::laneLetter(Nest &nest) {
       for (Attribute axis : axesOf(function, argument.getArgNumber()))
         taken.push_back(cast<StringAttr>(axis).getValue());
   for (Attribute axis : llvm::reverse(axesOf(function, function.getNumArguments() - 1)))
-    if (!llvm::is_contained(taken, cast<StringAttr>(axis).getValue()))
-      return cast<StringAttr>(axis).str();
+    if (StringRef letter = cast<StringAttr>(axis).getValue(); !llvm::is_contained(taken, letter))
+      return nest.find(letter) ? letter.str() : "";
   return "";
-}
-
-StringRef lacis::letterOf(StringRef loop) {
-  size_t point = loop.rfind('.'); // of a nest for small sizes
-  return (point == StringRef::npos ? loop : loop.substr(point + 1)).rtrim("0123456789");
 }
 
 /// Does the nest read or write the operand itself, and not a copy in another layout?
@@ -249,11 +149,6 @@ void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const Copy
       scheduleCopy(schedule, (prefix + operand).str(), operand, lane, axis, rule);
 }
 
-bool lacis::isSampled(Nest &nest) {
-  auto type = dyn_cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
-  return type && type.getEncoding();
-}
-
 /// Steps that were given say already how loops inside of the main nest run.
 static bool isShaped(Nest &nest) {
   auto isFree = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
@@ -299,8 +194,8 @@ void lacis::copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule) {
 void lacis::openLanes(ScheduleBuilder &schedule, StringRef lane, int64_t panel) {
   schedule.split(lane, panel);
   std::vector<std::string> order{(lane + "0").str()};
-  SmallVector<LoopOp> chain = perfectChain(outermostLoop(schedule.getNest().find(order.front())));
-  for (LoopOp loop : chain)
+  LoopOp panels = schedule.getNest().find(order.front());
+  for (LoopOp loop : panels ? perfectChain(outermostLoop(panels)) : SmallVector<LoopOp>())
     if (letterOf(loop.getName()) != letterOf(lane))
       order.push_back(loop.getName().str());
   order.push_back((lane + "1").str());
@@ -360,30 +255,6 @@ LevelLoopOp lacis::sharedEntries(LoopOp rows) {
       found = loop;
   });
   return found;
-}
-
-/// The letters of which `fact` is known.
-static SmallVector<StringRef> lettersWith(Nest &nest, StringRef fact) {
-  SmallVector<StringRef> letters;
-  func::FuncOp function = nest.getFunction();
-  for (unsigned number = 0; number < function.getNumArguments(); ++number)
-    if (auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(number, fact))
-      for (auto [flag, axis] : llvm::zip(flags.asArrayRef(), axesOf(function, number)))
-        if (flag)
-          letters.push_back(cast<StringAttr>(axis).getValue());
-  return letters;
-}
-
-bool lacis::letterHas(Nest &nest, StringRef letter, StringRef fact) {
-  return llvm::is_contained(lettersWith(nest, fact), letter);
-}
-
-bool lacis::summedHas(Nest &nest, StringRef fact) {
-  func::FuncOp function = nest.getFunction();
-  ArrayRef<Attribute> kept = axesOf(function, function.getNumArguments() - 1);
-  return llvm::any_of(lettersWith(nest, fact), [&](StringRef letter) {
-    return llvm::none_of(kept, [&](Attribute axis) { return cast<StringAttr>(axis).getValue() == letter; });
-  });
 }
 
 unsigned lacis::outputBytes(Nest &nest) {

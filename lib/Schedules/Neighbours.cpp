@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Loops whose rounds do the same on neighbours: they are lanes, though an entry is walked in each.
-#include "DefaultSchedule.h"
+#include "Facts.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 

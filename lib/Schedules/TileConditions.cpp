@@ -29,33 +29,61 @@ SmallVector<LoopOp> lacis::loopsOf(ArrayRef<LoopOp> chain, StringRef letter) {
   return found;
 }
 
-/// Tensor cores multiply one half type, or float32 if it may take TF32.
-static std::string objectionToTypes(ArrayRef<BlockArgument> operands, bool isTf32) {
-  Type first = getElementTypeOrSelf(operands.front());
-  bool areSame = llvm::all_of(operands, [&](BlockArgument other) { return getElementTypeOrSelf(other) == first; });
-  if (areSame && (first.isF16() || first.isBF16() || (isTf32 && first.isF32())))
+/// Tensor cores multiply one half type, or float32 if it may take TF32; what they sum up to is float32, too.
+static std::string objectionToTypes(BlockArgument one, BlockArgument other, BlockArgument output, bool isTf32) {
+  Type first = getElementTypeOrSelf(one), result = getElementTypeOrSelf(output);
+  bool isKnown = first.isF16() || first.isBF16() || (isTf32 && first.isF32());
+  if (isKnown && getElementTypeOrSelf(other) == first && (result == first || result.isF32()))
     return "";
   std::string text;
   llvm::raw_string_ostream out(text);
   out << "tensor cores take float16 or bfloat16 throughout, or float32 where torch lets it take TF32; here are ";
-  llvm::interleaveComma(operands, out, [&](BlockArgument operand) { out << getElementTypeOrSelf(operand); });
+  llvm::interleaveComma(ArrayRef{one, other, output}, out,
+                        [&](BlockArgument operand) { out << getElementTypeOrSelf(operand); });
   return text;
 }
 
-/// Rows are copied in chunks of 16 bytes: 8 elements of a half type, 4 of float32.
-static std::string objectionToSizes(func::FuncOp function, BlockArgument stored, bool isTf32) {
-  auto type = cast<RankedTensorType>(stored.getType());
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(stored.getArgNumber(), "lacis.divisible");
-  auto letters = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
-  int64_t chunk = isTf32 ? 4 : 8;
-  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
-    int64_t divisor = !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1;
-    if (divisor % chunk != 0)
-      return ("the size of '" + cast<StringAttr>(letters[axis]).getValue() + "' is no multiple of " +
-              llvm::Twine(chunk) + ", and rows are copied in chunks of 16 bytes")
-          .str();
+/// What the size of an axis with this letter is known to be a multiple of, by any operand.
+static int64_t divisorOf(func::FuncOp function, Attribute letter) {
+  int64_t divisor = 1;
+  for (BlockArgument operand : function.getArguments()) {
+    auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
+    auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(operand.getArgNumber(), "lacis.divisible");
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    for (auto [axis, own] : llvm::enumerate(letters && type ? letters.getValue() : ArrayRef<Attribute>()))
+      if (own == letter)
+        divisor = std::max(divisor, !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1);
   }
+  return divisor;
+}
+
+/// Lines are copied in chunks of 16 bytes, so each begins at such a chunk: 8 elements of a half type, 4 of float32. The
+/// axes from `first` on are those along which lines may lie.
+static std::string objectionToLines(func::FuncOp function, BlockArgument operand, unsigned first) {
+  constexpr int64_t chunkBits = 128;
+  auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
+  int64_t chunk = chunkBits / getElementTypeOrSelf(operand).getIntOrFloatBitWidth();
+  for (Attribute letter : letters.getValue().drop_front(first))
+    if (divisorOf(function, letter) % chunk != 0)
+      return ("the size of '" + cast<StringAttr>(letter).getValue() + "' is no multiple of " + llvm::Twine(chunk) +
+              ", and rows are copied in chunks of 16 bytes")
+          .str();
   return "";
+}
+
+static unsigned lastAxis(BlockArgument operand) {
+  return static_cast<unsigned>(cast<RankedTensorType>(operand.getType()).getRank() - 1);
+}
+
+/// Those of the stored blocks, which may be turned, and those of the dense operand. Sums that are stored in float32 are
+/// stored one by one.
+static std::string objectionToSizes(func::FuncOp function, const Product &product) {
+  std::string found = objectionToLines(function, product.stored, 0);
+  if (found.empty())
+    found = objectionToLines(function, product.dense, lastAxis(product.dense));
+  if (found.empty() && !getElementTypeOrSelf(product.output).isF32())
+    found = objectionToLines(function, product.output, lastAxis(product.output));
+  return found;
 }
 
 /// An execution layout has one slot for each block, and links of 32 bits.
@@ -89,9 +117,11 @@ static bool hasTileLoops(ArrayRef<LoopOp> rows, ArrayRef<LoopOp> columns, ArrayR
 static std::string objectionToFinish(Product &product, const TilePanel &panel, bool isTf32) {
   std::optional<Finish> finish = product.finish();
   if (!finish)
-    return ("what follows the sum reads more than vectors along '" + product.rows + "' and one residual").str();
+    return ("what follows the sum reads more than vectors along '" + product.rows + "', numbers, and one residual").str();
   if (finish->residual && (panel.tileRows != panel.step || isTf32))
     return "a residual needs tiles of 64 rows of a half type";
+  if (finish->residual && product.isDepthFirst != product.isRowsFirst)
+    return ("a residual lies as the dense operand, with '" + product.columns + "' first or last in both").str();
   return "";
 }
 
@@ -106,10 +136,10 @@ static std::string firstOf(ArrayRef<llvm::function_ref<std::string()>> objection
 std::string lacis::objectionToTiles(Nest &nest, Product &product, const std::optional<TilePanel> &panel) {
   bool isTf32 = takesTf32(nest);
   StoredBlock block = product.block();
-  return firstOf({[&] { return objectionToTypes({product.stored, product.dense, product.output}, isTf32); },
+  return firstOf({[&] { return objectionToTypes(product.stored, product.dense, product.output, isTf32); },
                   [&] { return panel ? "" : objectionToBlock(block.rows, block.depth); },
                   [&] { return objectionToFinish(product, *panel, isTf32); },
-                  [&] { return objectionToSizes(nest.getFunction(), product.stored, isTf32); },
+                  [&] { return objectionToSizes(nest.getFunction(), product); },
                   [&] { return objectionToFormat(product.format()); },
                   [&]() -> std::string {
                     SmallVector<LoopOp> chain = nest.mainChain();
@@ -127,9 +157,10 @@ std::string lacis::objectionToTiles(Nest &nest, const SampledProduct &product,
     LoopOp loop = nest.find((letter + "1").str());
     return loop && loop.getTrip() == trip;
   };
-  return firstOf({[&] { return objectionToTypes({product.left, product.right, product.output}, isTf32); },
+  return firstOf({[&] { return objectionToTypes(product.left, product.right, product.output, isTf32); },
                   [&] { return panel ? "" : objectionToBlock(block.first, block.second); },
-                  [&] { return objectionToSizes(nest.getFunction(), product.pattern, isTf32); },
+                  [&] { return objectionToLines(nest.getFunction(), product.left, lastAxis(product.left)); },
+                  [&] { return objectionToLines(nest.getFunction(), product.right, lastAxis(product.right)); },
                   [&] { return objectionToFormat(product.format()); },
                   [&]() -> std::string {
                     bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second);

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stored blocks on tensor cores in other orders of the axes, beside the order of a layer, by the default schedules."""
+
+from __future__ import annotations
+
+import lacis
+import torch
+
+from .measure import Case, measure
+from .tile_schedules import blocked
+
+TITLE = "Orders of the axes on tensor cores, 75 % zeros, 8192 tokens, bf16, beside the order of a layer"
+PRODUCTS = ("ij,jk->ik", "ij,kj->ik", "ij,jk->ki")
+
+
+def product(expression: str, block: int, size: int, tokens: int) -> Case:
+    """The subject is `expression`; its peers are "ij,kj->ki", as layers have it, and torch's dense product."""
+    packed = lacis.pack(blocked(size, block, 0.75), lacis.Bsr(block, block))
+    dense, sizes = packed.to_dense(), {"j": size, "k": tokens}
+    contenders = {}
+    for name, statement in (("lacis", expression), ("as layers", "ij,kj->ki")):
+        x = torch.randn([sizes[letter] for letter in statement[3:5]], device="cuda").bfloat16()
+        kernel = lacis.compile(statement, packed, x)
+        contenders[name] = lambda kernel=kernel, x=x: kernel(packed, x)
+    x = torch.randn([sizes[letter] for letter in expression[3:5]], device="cuda").bfloat16()
+    contenders["torch dense"] = lambda: torch.einsum(expression, dense, x)
+    with torch.no_grad():
+        return Case(
+            f"{expression}, {size}², block {block}", measure(contenders, "cuda", rounds=20, flush=True), "≥ 0.95"
+        )
+
+
+def scores(block: int, depth: int, size: int = 8192) -> Case:
+    """Scores of attention: rows of both factors lie along the contraction. The peer is the kernel of CUDA cores."""
+    packed = lacis.pack(blocked(size, block, 0.75), lacis.Bsr(block, block))
+    q, k = (torch.randn(size, depth, device="cuda").bfloat16() for _ in range(2))
+    tiles = lacis.compile("ij,ik,jk->ij", packed.pattern, q, k)
+    loops = lacis.compile("ij,ik,jk->ij", packed.pattern, q, k, strict=True)
+    contenders = {
+        "lacis": lambda: tiles(packed.pattern, q, k),
+        "CUDA cores": lambda: loops(packed.pattern, q, k),
+        "torch dense": lambda: q @ k.T,
+    }
+    with torch.no_grad():
+        name = f"ij,ik,jk->ij beside CUDA cores, {size}², depth {depth}, block {block}"
+        return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 3")
+
+
+def run() -> list[Case]:
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
+        return []
+    found = [product(e, block, size, 8192) for size in (8192, 4096) for block in (128, 64, 32, 16) for e in PRODUCTS]
+    return found + [scores(block, depth) for block in (64, 128) for depth in (64, 128)]

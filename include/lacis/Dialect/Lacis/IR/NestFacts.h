@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What is known of a nest and of the letters of its loops.
+#ifndef LACIS_DIALECT_LACIS_IR_NESTFACTS_H
+#define LACIS_DIALECT_LACIS_IR_NESTFACTS_H
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+namespace lacis {
+
+/// The names of the axes of an argument of the function (`lacis.axes`).
+llvm::ArrayRef<mlir::Attribute> axesOf(mlir::func::FuncOp function, unsigned argument);
+/// The letter in a loop's name: `i` in `i0` and in `i10`.
+llvm::StringRef letterOf(llvm::StringRef loop);
+/// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
+bool isSampled(Nest &nest);
+/// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
+LevelLoopOp entryLoop(LoopOp top);
+/// Does a letter of an operand with a format carry the hint `fact`? `lacis.uneven`: some coordinates have far more
+/// entries than most. `lacis.large`: 32 vectors for each coordinate exceed a GPU's second-level cache.
+bool letterHas(Nest &nest, llvm::StringRef letter, llvm::StringRef fact);
+/// Does a letter that is summed over carry the hint `fact`?
+bool summedHas(Nest &nest, llvm::StringRef fact);
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_NESTFACTS_H

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What some steps need of a nest: asked before they are recorded.
+#ifndef LACIS_DIALECT_LACIS_STEPS_CONDITIONS_H
+#define LACIS_DIALECT_LACIS_STEPS_CONDITIONS_H
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+namespace lacis {
+
+/// Why the entries below `rows` have no equal shares (`split_nnz`), or nothing.
+std::string objectionToShares(LoopOp rows, LevelLoopOp entries);
+/// The name of the last part of a sum of formats, if `apart` made that part list its rows; else empty.
+llvm::StringRef listedPart(Nest &nest);
+/// Can `apart` give the long rows of the one operand a nest of their own?
+bool tellsLongRows(Nest &nest);
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_STEPS_CONDITIONS_H

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Chains of statements on one pattern: what is made on it, and what of that is kept between nests.
+///
+/// A statement that is read once, by one with the same loops, is computed where it is read. What a second statement reads
+/// too, or one with loops of its own, has a nest and a workspace: one element for each slot of the pattern, or for each
+/// element of a dense result.
+#include "Chain.h"
+
+#include "Expression.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace lacis;
+
+linalg::GenericOp lacis::makerOf(Value tensor) {
+  if (auto walk = tensor.getDefiningOp<WalkOp>())
+    tensor = walk.getSource();
+  return formatOf(tensor) ? tensor.getDefiningOp<linalg::GenericOp>() : linalg::GenericOp();
+}
+
+OpOperand *lacis::madeOperand(linalg::GenericOp generic) {
+  for (OpOperand *operand : generic.getDpsInputOperands())
+    if (formatOf(operand->get()) && makerOf(operand->get()))
+      return operand;
+  return nullptr;
+}
+
+Value lacis::walkedPattern(OpBuilder &b, Value tensor) {
+  ZerosOp zeros = zerosOf(makerOf(tensor).getOutputs()[0]);
+  Value pattern = argumentOf(zeros.getSource());
+  auto walk = tensor.getDefiningOp<WalkOp>();
+  if (!walk)
+    return pattern;
+  auto type = cast<RankedTensorType>(pattern.getType());
+  auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), walk.getType().getEncoding());
+  OpBuilder entry(&walk->getParentOfType<func::FuncOp>().getBody().front(),
+                  walk->getParentOfType<func::FuncOp>().getBody().front().begin());
+  return WalkOp::create(entry, walk.getLoc(), walked, pattern);
+}
+
+bool lacis::isChain(func::FuncOp function) {
+  return llvm::any_of(function.getBody().getOps<linalg::GenericOp>(), [](linalg::GenericOp generic) {
+    return !formatOf(generic.getResult(0)) && madeOperand(generic);
+  });
+}
+
+/// Would its elements be computed more than once, were they computed where they are read?
+static bool isReadOften(linalg::GenericOp statement) {
+  SmallVector<Operation *> users(statement.getResult(0).getUsers());
+  SmallVector<linalg::GenericOp> readers;
+  while (!users.empty()) {
+    Operation *user = users.pop_back_val();
+    if (isa<WalkOp>(user))
+      llvm::append_range(users, user->getUsers());
+    else if (auto reader = dyn_cast<linalg::GenericOp>(user))
+      readers.push_back(reader);
+  }
+  unsigned loops = statement.getIndexingMapsArray().back().getNumResults();
+  return readers.size() > 1 || llvm::any_of(readers, [&](auto reader) { return reader.getNumLoops() > loops; });
+}
+
+/// How many slots a pattern has room for: what its arrays have an element for, times what follows them.
+static Value slotsOf(OpBuilder &b, Location loc, Value pattern) {
+  FormatAttr format = formatOf(pattern);
+  Value slots = arith::ConstantIndexOp::create(b, loc, 1);
+  auto times = [&](Value size) { slots = arith::MulIOp::create(b, loc, slots, size); };
+  unsigned batch = format.getNumBatchLevels();
+  for (auto [below, level] : llvm::enumerate(format.getPatternLevels())) {
+    if (!level.getPositionsArray().empty()) {
+      slots = PositionsOp::create(b, loc, b.getIndexType(), pattern, batch + below);
+      continue;
+    }
+    for (const Digit &digit : level.getExtent().coversDomain() ? level.getDigits() : ArrayRef<Digit>()) {
+      if (digit.mod) {
+        times(arith::ConstantIndexOp::create(b, loc, digit.mod));
+        continue;
+      }
+      Value size = tensor::DimOp::create(b, loc, pattern, digit.axis);
+      Value by = arith::ConstantIndexOp::create(b, loc, digit.div);
+      times(digit.div == 1 ? size : arith::CeilDivUIOp::create(b, loc, size, by).getResult());
+    }
+  }
+  return slots;
+}
+
+Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes) {
+  OpBuilder &b = outer.b;
+  std::string axes, levels;
+  for (unsigned axis = 0; axis < sizes.size(); ++axis) {
+    std::string name = (axis ? ", l" : "l") + std::to_string(axis);
+    axes += name;
+    levels += name + " : dense";
+  }
+  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
+  Type element = cast<RankedTensorType>(statement.getResult(0).getType()).getElementType();
+  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+  return WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
+}
+
+/// for each element: its value, into the workspace.
+LogicalResult KeptTensors::buildDense(linalg::GenericOp statement, MutableArrayRef<Letter> letters) {
+  Value place = workspace(statement, llvm::map_to_vector(letters, [](Letter &letter) { return letter.size; }));
+  if (failed(outer.writeElements(statement, letters, place, &kept)))
+    return failure();
+  kept[statement.getResult(0)] = place;
+  return success();
+}
+
+/// for each slot that is an entry: its value, into the workspace; nobody reads the others.
+LogicalResult KeptTensors::buildOnPattern(linalg::GenericOp statement, MutableArrayRef<Letter> letters) {
+  OpBuilder &b = outer.b;
+  Location loc = statement.getLoc();
+  Value pattern = zerosOf(statement.getOutputs()[0]).getSource();
+  FormatAttr format = formatOf(argumentOf(pattern));
+  Value copies = arith::ConstantIndexOp::create(b, loc, 1);
+  for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
+    for (const Digit &digit : level.getDigits())
+      copies = arith::MulIOp::create(b, loc, copies, letters[digit.axis].size);
+  Value place = workspace(statement, {copies, slotsOf(b, loc, argumentOf(pattern))});
+  SmallVector<Letter *> axes = llvm::map_to_vector(letters, [](Letter &letter) { return &letter; });
+  bool ok = true;
+  auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
+    Expression expression(outer.sizes, &kept);
+    SmallVector<Value> coordinates;
+    for (Letter &letter : letters) {
+      coordinates.push_back(letter.coordinate);
+      expression.noteDigits(letter);
+    }
+    expression.setSample(pattern, position);
+    FailureOr<Value> value = expression.element(b, statement.getResult(0), coordinates);
+    ok &= succeeded(value);
+    if (ok)
+      WriteOp::create(b, loc, *value, place, slotAt(b, loc, pattern, position, coordinates), Value(), IntegerAttr());
+    return {};
+  };
+  LevelWalk(loc, pattern, axes).emit(b, {}, atEntry);
+  kept[statement.getResult(0)] = place;
+  return success(ok);
+}
+
+LogicalResult KeptTensors::build() {
+  Block &body = outer.function.getBody().front();
+  SmallVector<linalg::GenericOp> statements(body.getOps<linalg::GenericOp>());
+  for (auto [number, statement] : llvm::enumerate(statements)) {
+    if (statement == root || !isReadOften(statement))
+      continue;
+    SmallVector<Letter> letters;
+    if (failed(outer.lettersOf(statement, letters)))
+      return failure();
+    Operation *before = outer.b.getInsertionPoint()->getPrevNode();
+    if (letters.empty())
+      return statement.emitError("a statement of a chain whose result has no axis has no unit to run on");
+    bool onPattern = formatOf(statement.getResult(0)) != nullptr;
+    if (failed(onPattern ? buildOnPattern(statement, letters) : buildDense(statement, letters)))
+      return failure();
+    auto given = statement->getAttrOfType<StringAttr>("lacis.name");
+    std::string name = given ? given.str() : "t" + std::to_string(number);
+    for (Operation *op = before->getNextNode(); op && op != &*outer.b.getInsertionPoint(); op = op->getNextNode())
+      op->walk([&](Operation *loop) {
+        if (isa<LoopOp, LevelLoopOp>(loop))
+          loop->setAttr("name", outer.b.getStringAttr(name + "." + loop->getAttrOfType<StringAttr>("name").getValue()));
+      });
+  }
+  return success();
+}

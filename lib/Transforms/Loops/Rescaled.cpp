@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Sums of exponentials below a maximum, which one loop can make: they are rescaled when the maximum grows.
+///
+/// With p(t, m) = exp(t - m) is p(t, n) = p(t, m) p(m, n): what was added up for a maximum m is right for a larger one, n,
+/// when it is multiplied by p(m, n). That holds of every sum that is linear in p and begins at 0.
+#include "Rescaled.h"
+
+#include "Expression.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/StepInterface.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static constexpr StringLiteral kNoMaximum =
+    "no statement takes the largest of what another made on the pattern, for exponentials below it";
+static const std::string kOutside = " is no statement of the loop";
+
+static Operation *resultOf(linalg::GenericOp generic) {
+  return generic.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+}
+
+static std::string nameOf(linalg::GenericOp generic) {
+  auto name = generic->getAttrOfType<StringAttr>("lacis.name");
+  return name ? "'" + name.str() + "'" : "a statement";
+}
+
+static bool isMadeBy(Value value, linalg::GenericOp maker) {
+  return value == maker.getResult(0) || makerOf(value) == maker; // behind a walk
+}
+
+/// The block argument for what `maker` made, or null; the last of several.
+static Value readerOf(linalg::GenericOp generic, linalg::GenericOp maker) {
+  Value found;
+  for (OpOperand *operand : generic.getDpsInputOperands())
+    if (isMadeBy(operand->get(), maker))
+      found = generic.getMatchingBlockArgument(operand);
+  return found;
+}
+
+/// m, or 0 where that is -infinity: no score yet, whose difference would be NaN.
+static bool isMaximum(Value value, Value largest) {
+  if (value == largest)
+    return true;
+  auto select = value.getDefiningOp<arith::SelectOp>();
+  auto compare = select ? select.getCondition().getDefiningOp<arith::CmpFOp>() : arith::CmpFOp();
+  return compare && compare.getPredicate() == arith::CmpFPredicate::OEQ && compare.getLhs() == largest &&
+         matchPattern(compare.getRhs(), m_NegInfFloat()) && matchPattern(select.getTrueValue(), m_AnyZeroFloat()) &&
+         select.getFalseValue() == largest;
+}
+
+/// exp(t - m), of nothing else.
+static bool isShare(linalg::GenericOp generic, Value score, Value largest) {
+  Operation *exponential = resultOf(generic);
+  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exponential) || generic.getNumDpsInputs() != 2 || !score || !largest)
+    return false;
+  auto difference = exponential->getOperand(0).getDefiningOp<arith::SubFOp>();
+  return difference && difference.getLhs() == score && isMaximum(difference.getRhs(), largest);
+}
+
+/// Is `value` a product with `share` as one factor?
+static bool isLinear(Value value, Value share) {
+  if (value == share)
+    return true;
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  return product && (isLinear(product.getLhs(), share) != isLinear(product.getRhs(), share));
+}
+
+/// sum += a product with p, from 0 on.
+static bool isFollower(linalg::GenericOp generic, linalg::GenericOp shares) {
+  Value share = readerOf(generic, shares);
+  if (llvm::count_if(generic.getInputs(), [&](Value input) { return isMadeBy(input, shares); }) != 1)
+    return false;
+  auto sum = dyn_cast_or_null<arith::AddFOp>(resultOf(generic));
+  Value carried = generic.getRegionOutputArgs()[0];
+  auto fill = generic.getOutputs()[0].getDefiningOp<linalg::FillOp>();
+  return sum && sum.getLhs() == carried && share && isLinear(sum.getRhs(), share) && fill &&
+         matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
+}
+
+/// Is the statement one that the scores are made of?
+static bool leadsTo(linalg::GenericOp statement, linalg::GenericOp scores) {
+  return statement == scores || llvm::any_of(scores.getInputs(), [&](Value input) {
+           auto maker = input.getDefiningOp<linalg::GenericOp>();
+           return maker && leadsTo(statement, maker);
+         });
+}
+
+static std::string objectionToStatements(Rescaled &found, linalg::GenericOp root,
+                                         ArrayRef<linalg::GenericOp> statements) {
+  for (linalg::GenericOp each : statements)
+    if (isa_and_nonnull<arith::MaximumFOp>(resultOf(each)) && madeOperand(each) && !formatOf(each.getResult(0))) {
+      if (found.largest)
+        return "two maxima, " + nameOf(found.largest) + " and " + nameOf(each) + ", are no one state";
+      found.largest = each;
+    }
+  if (!found.largest || found.largest.getNumDpsInputs() != 1)
+    return kNoMaximum.str();
+  found.scores = makerOf(found.largest.getInputs()[0]);
+  for (linalg::GenericOp each : statements)
+    if (formatOf(each.getResult(0)) && readerOf(each, found.largest)) {
+      if (!isShare(each, readerOf(each, found.scores), readerOf(each, found.largest)))
+        return nameOf(each) + " depends on the maximum through more than the exponential of a difference";
+      if (found.shares)
+        return nameOf(each) + kOutside;
+      found.shares = each;
+    }
+  if (!found.shares)
+    return kNoMaximum.str();
+  for (linalg::GenericOp each : statements) {
+    if (each == found.largest || each == found.shares || leadsTo(each, found.scores))
+      continue;
+    if (readerOf(each, found.shares)) {
+      if (!isFollower(each, found.shares))
+        return nameOf(each) + " is no sum from 0 on that is linear in " + nameOf(found.shares);
+      found.followers.push_back(each);
+    } else if (each != root || madeOperand(each)) {
+      return nameOf(each) + kOutside;
+    }
+  }
+  return formatOf(root.getResult(0)) || llvm::is_contained(found.followers, root) ? nameOf(root) + kOutside : "";
+}
+
+/// A loop over positions, under digits of rows that are located, and above one tile of each at the most.
+static std::string objectionToLevels(Rescaled &found, linalg::GenericOp root) {
+  AffineMap axes = found.scores.getIndexingMapsArray().back(), rows = found.largest.getIndexingMapsArray().back();
+  SmallVector<std::string> names, rowNames;
+  for (AffineExpr expr : axes.getResults())
+    names.push_back(letterName(found.scores, cast<AffineDimExpr>(expr).getPosition()));
+  for (AffineExpr expr : rows.getResults())
+    rowNames.push_back(letterName(found.largest, cast<AffineDimExpr>(expr).getPosition()));
+  FormatAttr format = formatOf(found.scores.getResult(0));
+  auto isRow = [&](Digit digit) { return llvm::is_contained(rowNames, names[digit.axis]); };
+  if (rowNames.size() + 1 != names.size() || !format.getBindings().empty())
+    return "the sum is over one axis of a pattern without bindings";
+  ArrayRef<LevelAttr> levels = format.getLevels();
+  while (found.level < levels.size() && llvm::all_of(levels[found.level].getDigits(), isRow) &&
+         levels[found.level].getExtent().coversDomain())
+    ++found.level;
+  std::string number = std::to_string(found.level);
+  if (found.level == levels.size() || levels[found.level].getDigits().size() != 1 || isRow(levels[found.level].getDigits()[0]) ||
+      levels[found.level].getExtent().coversDomain())
+    return "level " + number + " of the pattern has no positions of one row after another";
+  unsigned tiles[2] = {0, 0};
+  for (LevelAttr level : levels.drop_front(found.level + 1))
+    for (Digit digit : level.getDigits()) {
+      if (!level.getExtent().coversDomain() || !level.getCoordinate().isImplicit() || digit.mod == 0 || digit.div != 1 ||
+          ++tiles[isRow(digit)] > 1)
+        return "the levels below level " + number + " of the pattern are no dense tile";
+    }
+  std::string letter = names[levels[found.level].getDigits()[0].axis];
+  found.loop = digitName(letter, 0, 1 + tiles[0]);
+  for (linalg::GenericOp each : found.followers)
+    for (auto [dim, size] : llvm::zip(each.getIndexingMapsArray().back().getResults(),
+                                      cast<RankedTensorType>(each.getResult(0).getType()).getShape()))
+      if (std::string name = letterName(each, cast<AffineDimExpr>(dim).getPosition());
+          !llvm::is_contained(rowNames, name) && ShapedType::isDynamic(size))
+        return "the size of '" + name + "' is not compiled in, and " + nameOf(each) + " has it in a tile";
+  return "";
+}
+
+FailureOr<Rescaled> lacis::findRescaled(linalg::GenericOp root, ArrayRef<linalg::GenericOp> statements,
+                                        std::string &objection) {
+  Rescaled found;
+  objection = objectionToStatements(found, root, statements);
+  if (objection.empty())
+    objection = objectionToLevels(found, root);
+  if (!objection.empty())
+    return failure();
+  return found;
+}
+
+/// The forms that a step may ask for.
+static constexpr StringLiteral kRoll = "roll", kNests = "nests";
+
+/// The name of the pattern that the statements are on.
+static std::string patternOf(ArrayRef<linalg::GenericOp> statements) {
+  for (linalg::GenericOp each : statements)
+    if (ZerosOp zeros = zerosOf(each.getOutputs()[0])) {
+      BlockArgument argument = argumentOf(zeros.getSource());
+      auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name");
+      return name ? name.str() : "";
+    }
+  return "";
+}
+
+FailureOr<std::optional<Rescaled>> lacis::chooseRoll(linalg::GenericOp root, ArrayRef<linalg::GenericOp> statements) {
+  auto function = root->getParentOfType<func::FuncOp>();
+  FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(function);
+  if (failed(steps))
+    return failure();
+  std::string objection, operand = patternOf(statements);
+  FailureOr<Rescaled> found = findRescaled(root, statements, objection);
+  for (const RecordedStep &entry : *steps) {
+    StringRef form = entry.step.getOwnerForm(operand);
+    if (form.empty())
+      continue;
+    if (form != kRoll && form != kNests)
+      return emitError(entry.loc) << "own: a chain has no form '" << form << "'; there are '" << kRoll << "' and '" << kNests
+                                  << "'";
+    if (form == kRoll && failed(found))
+      return emitError(entry.loc) << "own: operand '" << operand << "' has no form 'roll': " << objection;
+    return form == kRoll ? std::optional<Rescaled>(*found) : std::nullopt;
+  }
+  if (!function->hasAttr("lacis.rolls") || failed(found))
+    return std::optional<Rescaled>();
+  std::string why = "one loop over '" + found->loop + "'";
+  std::string text = "#lacis.own<operand = \"" + operand + "\", form = \"" + kRoll.str() + "\", why = \"" + why + "\">";
+  function->setAttr("lacis.owners", Builder(function).getArrayAttr({parseAttribute(text, root.getContext())}));
+  return std::optional<Rescaled>(*found);
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One loop over the positions of a row that carries a maximum and the sums below it.
+///
+/// A position is an entry, or a dense tile of them; what a round makes stands in private tiles, and the statements of a
+/// round are loops over these, one after another, named `statement.letter`.
+#include "RolledNest.h"
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static Value constant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, linalg::GenericOp root, MutableArrayRef<Letter> letters,
+                       BlockArgument output)
+    : outer(outer), chain(chain), root(root), letters(letters), output(output), loc(root.getLoc()) {
+  pattern = argumentOf(zerosOf(this->chain.scores.getOutputs()[0]).getSource());
+  format = formatOf(pattern);
+  element = cast<RankedTensorType>(this->chain.largest.getResult(0).getType()).getElementType();
+  AffineMap map = this->chain.scores.getIndexingMapsArray().back();
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis) {
+    Letter letter;
+    letter.name = letterName(this->chain.scores, map.getDimPosition(axis));
+    letter.size = outer.sizes.lookup(letter.name);
+    for (LevelAttr level : format.getLevels().drop_front(chain.level + 1))
+      for (Digit digit : level.getDigits()) {
+        if (digit.axis != axis)
+          continue;
+        (axis == summedAxis() ? columns : height) = digit.mod;
+        tiledRow = axis == summedAxis() ? tiledRow : letter.name;
+      }
+    axis == summedAxis() ? void(column = letter) : rows.push_back(letter);
+  }
+}
+
+std::string RolledNest::nameOf(linalg::GenericOp statement) const {
+  auto name = statement->getAttrOfType<StringAttr>("lacis.name");
+  return name ? name.str() : "t";
+}
+
+/// Loops over the digits above the rolled level, whose position they locate.
+LoopOp RolledNest::openOwners(OpBuilder &b) {
+  SmallVector<LoopOp> loops;
+  SmallVector<std::pair<unsigned, SmallVector<Value>>> located;
+  for (auto [number, level] : llvm::enumerate(format.getLevels().take_front(chain.level))) {
+    SmallVector<Value> digits;
+    for (Digit digit : level.getDigits()) {
+      Letter &letter = rows[digit.axis - (digit.axis > summedAxis())];
+      Value size = letter.size;
+      if (digit.div != 1)
+        size = arith::CeilDivUIOp::create(b, loc, size, constant(b, loc, digit.div));
+      OpBuilder inner = loops.empty() ? b : OpBuilder::atBlockEnd(loops.back().getBlock());
+      loops.push_back(LoopOp::create(inner, loc, digitName(letter.name, 0, letter.name == tiledRow ? 2 : 1), size));
+      b.setInsertionPoint(loops.front()); // sizes stand before the nest
+      letter.digits.push_back({Digit{0, digit.div, digit.mod}, loops.back().getCoordinate()});
+      digits.push_back(loops.back().getCoordinate());
+    }
+    if (!level.getExtent().sharesPattern())
+      located.push_back({number, digits});
+  }
+  OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
+  position = constant(inner, loc, 0);
+  for (auto &[number, digits] : located)
+    position = LocateOp::create(inner, loc, b.getIndexType(), pattern, number, position, digits);
+  closeLoops(loc, ArrayRef(loops).drop_back());
+  b.setInsertionPointAfter(loops.front());
+  return loops.back();
+}
+
+Value RolledNest::makeTile(OpBuilder &b, ArrayRef<int64_t> sizes) {
+  std::string axes, levels;
+  SmallVector<Value> extents;
+  for (int64_t size : sizes) {
+    std::string axis = (extents.empty() ? "l" : ", l") + std::to_string(extents.size());
+    axes += axis;
+    levels += axis + " : dense";
+    extents.push_back(constant(b, loc, size));
+  }
+  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
+  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+  auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
+  made->setAttr("lacis.place", b.getStringAttr("private"));
+  return made;
+}
+
+Value RolledNest::read(OpBuilder &b, Value tile, ValueRange at) {
+  return ReadOp::create(b, loc, element, tile, at, Value(), IntegerAttr());
+}
+
+void RolledNest::write(OpBuilder &b, Value value, Value tile, ValueRange at) {
+  WriteOp::create(b, loc, value, tile, at, Value(), IntegerAttr());
+}
+
+/// Opens the loops of a statement: rows of the tile, columns where asked for, and letters that only it has.
+RolledNest::Tile RolledNest::open(OpBuilder at, linalg::GenericOp statement, StringRef prefix, bool withColumns,
+                                  bool withOthers) {
+  Tile tile{at, {}, {}, {}, rows, {}, {}};
+  auto loop = [&](const std::string &name, int64_t size) {
+    OpBuilder before = tile.loops.empty() ? tile.b : OpBuilder(tile.loops.front()); // so that loops follow one another
+    Value upper = constant(before, loc, size);
+    OpBuilder inner = tile.loops.empty() ? tile.b : OpBuilder::atBlockEnd(tile.loops.back().getBlock());
+    tile.loops.push_back(LoopOp::create(inner, loc, prefix.str() + name, upper));
+    return tile.loops.back().getCoordinate();
+  };
+  if (height > 1)
+    tile.row = loop(digitName(tiledRow, 1, 2), height);
+  if (withColumns && columns > 1)
+    tile.column = loop(digitName(column.name, 1, 2), columns);
+  for (AffineExpr expr : statement.getIndexingMapsArray().back().getResults()) {
+    std::string name = letterName(statement, cast<AffineDimExpr>(expr).getPosition());
+    if (!withOthers || name == column.name || llvm::any_of(rows, [&](Letter &row) { return row.name == name; }))
+      continue;
+    Letter letter;
+    letter.name = name;
+    letter.size = outer.sizes.lookup(name);
+    letter.coordinate = loop(name, *knownSize(letter.size));
+    letter.digits = {{Digit{0, 1, 0}, letter.coordinate}};
+    tile.others.push_back(letter.coordinate);
+    tile.letters.push_back(letter);
+  }
+  if (!tile.loops.empty())
+    tile.b = OpBuilder::atBlockEnd(tile.loops.back().getBlock());
+  if (!tile.row)
+    tile.row = constant(tile.b, loc, 0);
+  placeRow(tile);
+  return tile;
+}
+
+void RolledNest::close(Tile &tile) { closeLoops(loc, tile.loops); }
+
+/// The coordinates of the rows. A row beyond the last computes what the last one does, and is not written.
+void RolledNest::placeRow(Tile &tile) {
+  for (Letter &letter : tile.letters) {
+    if (letter.coordinate)
+      continue;
+    if (letter.name == tiledRow)
+      letter.digits.push_back({Digit{0, 1, height}, tile.row});
+    letter.compose(tile.b, loc);
+    if (letter.name != tiledRow || !needsGuard(letter.size, height, 2))
+      continue;
+    tile.inside = arith::CmpIOp::create(tile.b, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
+    Value last = arith::SubIOp::create(tile.b, loc, letter.size, constant(tile.b, loc, 1));
+    letter.coordinate = arith::MinSIOp::create(tile.b, loc, letter.coordinate, last);
+    letter.digits.clear();
+  }
+}
+
+/// The column becomes a letter; the condition that it is inside, or null.
+Value RolledNest::placeColumn(Tile &tile, OpBuilder &b) {
+  Letter letter = column;
+  if (columns > 1)
+    letter.digits.push_back({Digit{0, 1, columns}, tile.column});
+  else
+    tile.column = constant(b, loc, 0);
+  letter.compose(b, loc);
+  tile.letters.push_back(letter);
+  if (!guardsColumns())
+    return {};
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
+}
+
+/// A loop over the columns that carries a value; the value inside.
+Value RolledNest::openColumns(Tile &tile, StringRef prefix, ValueRange carried, LoopOp &loop) {
+  if (columns == 1)
+    return carried.empty() ? Value() : carried[0];
+  loop = LoopOp::create(tile.b, loc, prefix.str() + digitName(column.name, 1, 2), constant(tile.b, loc, columns), carried);
+  tile.b = OpBuilder::atBlockEnd(loop.getBlock());
+  tile.column = loop.getCoordinate();
+  return carried.empty() ? Value() : Value(loop.getIterArgs()[0]);
+}
+
+SmallVector<Value> RolledNest::coordinates(OpBuilder &b, linalg::GenericOp statement, Tile &tile) {
+  SmallVector<Value> found;
+  for (AffineExpr expr : statement.getIndexingMapsArray().back().getResults()) {
+    std::string name = letterName(statement, cast<AffineDimExpr>(expr).getPosition());
+    auto *letter = llvm::find_if(tile.letters, [&](Letter &each) { return each.name == name; });
+    found.push_back(letter == tile.letters.end() ? constant(b, loc, 0) : letter->coordinate);
+  }
+  return found;
+}
+
+/// p(score, largest).
+FailureOr<Value> RolledNest::share(OpBuilder &b, Tile &tile, Value score, Value largest) {
+  Expression expression(outer.sizes);
+  expression.setSummed(chain.scores.getResult(0), score);
+  expression.setSummed(chain.largest.getResult(0), largest);
+  return expression.element(b, chain.shares.getResult(0), coordinates(b, chain.shares, tile));
+}
+
+/// m = -inf, sums = 0.
+LogicalResult RolledNest::begin(OpBuilder &b) {
+  scores = makeTile(b, {height, columns});
+  largest = makeTile(b, {height});
+  ratio = makeTile(b, {height});
+  SmallVector<linalg::GenericOp> statements{chain.largest};
+  llvm::append_range(statements, chain.followers);
+  for (linalg::GenericOp each : statements) {
+    Tile tile = open(b, each, "first." + nameOf(each) + ".", /*columns=*/false, /*others=*/true);
+    Expression expression(outer.sizes);
+    FailureOr<Value> first = expression.element(tile.b, each.getOutputs()[0], coordinates(tile.b, each, tile));
+    if (failed(first))
+      return failure();
+    SmallVector<Value> at{tile.row};
+    llvm::append_range(at, tile.others);
+    SmallVector<int64_t> sizes{height};
+    for (const Letter &letter : llvm::drop_begin(tile.letters, rows.size()))
+      sizes.push_back(*knownSize(letter.size));
+    OpBuilder before = tile.loops.empty() ? tile.b : OpBuilder(tile.loops.front());
+    if (each != chain.largest)
+      states.push_back(makeTile(before, sizes));
+    write(tile.b, *first, each == chain.largest ? largest : states.back(), at);
+    close(tile);
+  }
+  return success();
+}
+
+/// t of each entry, -inf elsewhere.
+LogicalResult RolledNest::fillScores(OpBuilder &b) {
+  Value least = arith::ConstantOp::create(
+      b, loc, b.getFloatAttr(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), /*Negative=*/true)));
+  std::string name = nameOf(chain.scores) + ".";
+  if (guardsColumns()) {
+    Tile tile = open(b, chain.scores, "none." + name, /*columns=*/true, /*others=*/false);
+    write(tile.b, least, scores, {tile.row, tile.column});
+    close(tile);
+  }
+  Tile tile = open(b, chain.scores, name, /*columns=*/true, /*others=*/false);
+  OpBuilder inner = tile.b;
+  Value inside = placeColumn(tile, inner);
+  if (inside)
+    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+  Value at = position;
+  for (auto [below, level] : llvm::enumerate(format.getLevels().drop_front(chain.level + 1))) {
+    SmallVector<Value> digits;
+    for (Digit digit : level.getDigits())
+      digits.push_back(digit.axis == summedAxis() ? tile.column : tile.row);
+    at = LocateOp::create(inner, loc, b.getIndexType(), pattern, chain.level + 1 + below, at, digits);
+  }
+  Expression expression(outer.sizes);
+  expression.setSample(pattern, at);
+  FailureOr<Value> score = expression.element(inner, chain.scores.getResult(0), coordinates(inner, chain.scores, tile));
+  if (failed(score))
+    return failure();
+  if (mayPad(pattern)) {
+    Value entry = EntryOp::create(inner, loc, b.getI1Type(), pattern, at);
+    *score = arith::SelectOp::create(inner, loc, entry, *score, least).getResult();
+  }
+  write(inner, *score, scores, {tile.row, tile.column});
+  close(tile);
+  return success();
+}
+
+/// n = max(m, t), r = p(m, n), p(t, n) in the place of t.
+LogicalResult RolledNest::updateLargest(OpBuilder &b) {
+  Tile tile = open(b, chain.largest, nameOf(chain.largest) + ".", /*columns=*/false, /*others=*/false);
+  Value before = read(tile.b, largest, {tile.row});
+  auto over = [&](linalg::GenericOp statement, ValueRange carried, auto body) -> FailureOr<Value> {
+    Tile inner = tile;
+    LoopOp loop;
+    Value value = openColumns(inner, nameOf(statement) + ".", carried, loop);
+    (void)placeColumn(inner, inner.b);
+    FailureOr<Value> next = body(inner, value);
+    if (failed(next) || !loop)
+      return next;
+    carried.empty() ? YieldOp::create(inner.b, loc) : YieldOp::create(inner.b, loc, *next);
+    return carried.empty() ? *next : loop.getResult(0);
+  };
+  FailureOr<Value> after = over(chain.largest, before, [&](Tile &inner, Value carried) {
+    Expression expression(outer.sizes);
+    expression.setSummed(chain.scores.getResult(0), read(inner.b, scores, {inner.row, inner.column}));
+    return expression.add(inner.b, chain.largest, inner.letters, carried);
+  });
+  FailureOr<Value> rescale = failed(after) ? after : share(tile.b, tile, before, *after);
+  if (failed(rescale))
+    return failure();
+  write(tile.b, *rescale, ratio, {tile.row});
+  write(tile.b, *after, largest, {tile.row});
+  FailureOr<Value> shares = over(chain.shares, {}, [&](Tile &inner, Value) -> FailureOr<Value> {
+    Value score = read(inner.b, scores, {inner.row, inner.column});
+    FailureOr<Value> value = share(inner.b, inner, score, *after);
+    if (succeeded(value))
+      write(inner.b, *value, scores, {inner.row, inner.column});
+    return value;
+  });
+  close(tile);
+  return shares;
+}
+
+/// sum = sum r + what the round adds.
+LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
+  linalg::GenericOp statement = chain.followers[number];
+  std::string name = nameOf(statement) + ".";
+  Tile tile = open(b, statement, name, /*columns=*/false, /*others=*/true);
+  SmallVector<Value> at{tile.row};
+  llvm::append_range(at, tile.others);
+  Value scaled = arith::MulFOp::create(tile.b, loc, read(tile.b, states[number], at), read(tile.b, ratio, {tile.row}));
+  Tile inner = tile;
+  LoopOp loop;
+  Value carried = openColumns(inner, name, scaled, loop);
+  Value inside = placeColumn(inner, inner.b);
+  auto guard = inside ? scf::IfOp::create(inner.b, loc, element, inside, /*withElseRegion=*/true) : scf::IfOp();
+  OpBuilder then = guard ? guard.getThenBodyBuilder() : inner.b;
+  Expression expression(outer.sizes);
+  expression.setSummed(chain.shares.getResult(0), read(then, scores, {inner.row, inner.column}));
+  FailureOr<Value> next = expression.add(then, statement, inner.letters, carried);
+  if (failed(next))
+    return failure();
+  if (guard) {
+    OpBuilder otherwise = guard.getElseBodyBuilder();
+    scf::YieldOp::create(then, loc, *next);
+    scf::YieldOp::create(otherwise, loc, carried);
+    *next = guard.getResult(0);
+    inner.b.setInsertionPointAfter(guard);
+  }
+  if (loop) {
+    YieldOp::create(inner.b, loc, *next);
+    *next = loop.getResult(0);
+  } else {
+    tile.b = inner.b;
+  }
+  write(tile.b, *next, states[number], at);
+  close(tile);
+  return success();
+}
+
+/// The output, of the maximum and the sums.
+LogicalResult RolledNest::finish(OpBuilder &b) {
+  Tile tile = open(b, root, "", /*columns=*/false, /*others=*/true);
+  OpBuilder inner = tile.b;
+  SmallVector<Value> where;
+  for (Letter &letter : letters) {
+    auto *found = llvm::find_if(tile.letters, [&](Letter &each) { return each.name == letter.name; });
+    where.push_back(found->coordinate);
+  }
+  if (tile.inside)
+    inner = scf::IfOp::create(inner, loc, tile.inside, /*withElseRegion=*/false).getThenBodyBuilder();
+  Expression expression(outer.sizes);
+  expression.setSummed(chain.largest.getResult(0), read(inner, largest, {tile.row}));
+  for (auto [statement, state] : llvm::zip(chain.followers, states)) {
+    SmallVector<Value> at{tile.row};
+    if (statement.getIndexingMapsArray().back().getNumResults() > rows.size())
+      llvm::append_range(at, tile.others);
+    expression.setSummed(statement.getResult(0), read(inner, state, at));
+  }
+  FailureOr<Value> value = expression.element(inner, root.getResult(0), where);
+  if (failed(value))
+    return failure();
+  write(inner, *value, output, where);
+  close(tile);
+  return success();
+}
+
+LogicalResult RolledNest::build() {
+  LoopOp owner = openOwners(outer.b);
+  OpBuilder b = OpBuilder::atBlockEnd(owner.getBlock());
+  if (failed(begin(b)))
+    return failure();
+  auto round = LevelLoopOp::create(b, loc, chain.loop, pattern, chain.level, position, ValueRange());
+  round->setAttr("lacis.rolled", b.getUnitAttr());
+  OpBuilder inner = OpBuilder::atBlockEnd(round.getBlock());
+  position = round.getPosition();
+  Digit digit = format.getLevels()[chain.level].getDigits()[0];
+  column.digits = {{Digit{0, digit.div, digit.mod}, round.getCoordinates()[0]}};
+  if (failed(fillScores(inner)) || failed(updateLargest(inner)))
+    return failure();
+  for (unsigned number = 0; number < chain.followers.size(); ++number)
+    if (failed(updateFollower(inner, number)))
+      return failure();
+  YieldOp::create(inner, loc);
+  if (failed(finish(b)))
+    return failure();
+  YieldOp::create(b, loc);
+  return success();
+}

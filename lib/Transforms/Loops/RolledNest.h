@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One loop over the positions of a row that carries a maximum and the sums below it.
+#ifndef LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDNEST_H
+#define LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDNEST_H
+
+#include "Expression.h"
+#include "Rescaled.h"
+
+namespace lacis {
+
+/// for rows: m, l, o = -inf, 0, 0;  for j0: { t; n = max(m, t); r = p(m, n); p(t, n); l = l r + …; o = o r + …; m = n };  y
+class RolledNest {
+public:
+  RolledNest(OutputLoops &outer, const Rescaled &chain, mlir::linalg::GenericOp root,
+             llvm::MutableArrayRef<Letter> letters, mlir::BlockArgument output);
+  llvm::LogicalResult build();
+
+private:
+  /// Loops of one statement over its tile: the place of each index, and the letters there.
+  struct Tile {
+    mlir::OpBuilder b;
+    llvm::SmallVector<LoopOp> loops;
+    mlir::Value row, column;                // indices inside of the tile
+    llvm::SmallVector<Letter, 0> letters;   // of the rows, the column, and what only this statement has
+    llvm::SmallVector<mlir::Value> others;  // coordinates of the latter
+    mlir::Value inside;                     // the row is one of the axis; null where all are
+  };
+
+  LoopOp openOwners(mlir::OpBuilder &b);
+  Tile open(mlir::OpBuilder at, mlir::linalg::GenericOp statement, llvm::StringRef prefix, bool columns, bool others);
+  void close(Tile &tile);
+  mlir::Value openColumns(Tile &tile, llvm::StringRef prefix, mlir::ValueRange carried, LoopOp &loop);
+  void placeRow(Tile &tile);
+  mlir::Value placeColumn(Tile &tile, mlir::OpBuilder &b);
+  mlir::Value makeTile(mlir::OpBuilder &b, llvm::ArrayRef<int64_t> sizes);
+  mlir::Value read(mlir::OpBuilder &b, mlir::Value tile, mlir::ValueRange at);
+  void write(mlir::OpBuilder &b, mlir::Value value, mlir::Value tile, mlir::ValueRange at);
+  llvm::SmallVector<mlir::Value> coordinates(mlir::OpBuilder &b, mlir::linalg::GenericOp statement, Tile &tile);
+  mlir::FailureOr<mlir::Value> share(mlir::OpBuilder &b, Tile &tile, mlir::Value score, mlir::Value largest);
+
+  llvm::LogicalResult begin(mlir::OpBuilder &b);
+  llvm::LogicalResult fillScores(mlir::OpBuilder &b);
+  llvm::LogicalResult updateLargest(mlir::OpBuilder &b);
+  llvm::LogicalResult updateFollower(mlir::OpBuilder &b, unsigned number);
+  llvm::LogicalResult finish(mlir::OpBuilder &b);
+  std::string nameOf(mlir::linalg::GenericOp statement) const;
+  unsigned summedAxis() const { return format.getLevels()[chain.level].getDigits()[0].axis; }
+  bool guardsColumns() const { return needsGuard(column.size, columns, columns > 1 ? 2 : 1); }
+
+  OutputLoops &outer;
+  Rescaled chain;
+  mlir::linalg::GenericOp root;
+  llvm::MutableArrayRef<Letter> letters; // of the output
+  mlir::BlockArgument output;
+  mlir::Location loc;
+  mlir::Value pattern, position; // of the present round
+  FormatAttr format;
+  mlir::Type element;
+  llvm::SmallVector<Letter, 0> rows; // of what the maximum is over
+  Letter column;
+  std::string tiledRow;              // the letter whose rows a tile has, or none
+  int64_t height = 1, columns = 1;   // of a tile
+  mlir::Value scores, largest, ratio; // tiles: t, later p; m; p(m, n)
+  llvm::SmallVector<mlir::Value> states; // of each follower
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDNEST_H

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains: statements on one pattern that are one kernel."""
+
+from __future__ import annotations
+
+import dataclasses
+import string
+
+import torch
+
+from ..errors import DataError
+from .spec import Operand
+
+# An expression: ("read", number of an input), ("number", value), or (operation, expressions…). emit/chain.py writes it.
+Expression = tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Read:
+    """An operand of the kernel, or what the statement of that name made, with its letters."""
+
+    name: str
+    letters: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statement:
+    """`name[letters] = reduce(body(inputs) over the letters of the inputs that are not there)`; `reduce` is add or max.
+
+    `sampled`: on the pattern.
+    """
+
+    name: str
+    letters: tuple[str, ...]
+    inputs: tuple[Read, ...]
+    body: Expression
+    sampled: bool
+    reduce: str | None = None
+
+    @property
+    def loops(self) -> tuple[str, ...]:
+        """All letters, those of the result first."""
+        return tuple(dict.fromkeys([*self.letters, *(letter for read in self.inputs for letter in read.letters)]))
+
+
+@dataclasses.dataclass(frozen=True)
+class ChainSpec:
+    """Statements on one pattern, the last of which makes the output; operand `packed` is the pattern.
+
+    `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
+    `rolls`: the default schedule makes one loop of a softmax and what follows it.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    packed: int
+    statements: tuple[Statement, ...]
+    dtype: torch.dtype
+    divisible: tuple[tuple[str, int], ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+    steps: tuple = ()
+    rolls: bool = False
+    location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
+
+    @property
+    def output(self) -> Statement:
+        return self.statements[-1]
+
+    @property
+    def sampled(self) -> bool:
+        return self.output.sampled
+
+
+class Trace:
+    """The statements so far; `pattern` is the name and the letters of the pattern, once an einsum has sampled on it."""
+
+    def __init__(self, operands=()):
+        self.operands = set(operands)  # names that no statement takes
+        self.statements: list[Statement] = []
+        self.pattern: tuple[str, tuple[str, ...]] | None = None
+        self.sizes: dict[str, int] = {}
+
+    def add(self, name: str, letters, inputs, body, sampled: bool, reduce=None) -> Read:
+        taken = self.operands | {statement.name for statement in self.statements}
+        name = next(n for n in (name, *(f"{name}{k}" for k in range(1, len(taken) + 2))) if n not in taken)
+        self.statements.append(Statement(name, tuple(letters), tuple(inputs), body, sampled, reduce))
+        return Read(name, tuple(letters))
+
+    def letter(self, wanted: str, size: int) -> str:
+        """A letter of the whole chain for a new axis of an einsum."""
+        free = (letter for letter in (wanted, *string.ascii_letters) if letter not in self.sizes)
+        letter = next(free, None)
+        if letter is None:
+            raise DataError("kernel: a chain has 52 letters at the most")
+        self.sizes[letter] = size
+        return letter

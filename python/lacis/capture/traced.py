@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands for tensors while a function of einsums, softmax and arithmetic is traced."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from ..errors import DataError
+from .chain import Expression, Read, Trace
+from .expression import parse_statement
+
+_CAN = "a chain takes einsum, softmax, arithmetic, comparisons, torch.where and functions of one number like torch.exp"
+# Functions of torch, and methods of tensors, by the operation that emit/chain.py writes.
+_FUNCTIONS = {
+    "where": "where", "exp": "exp", "exp2": "exp2", "log": "log", "tanh": "tanh", "sqrt": "sqrt", "erf": "erf",
+    "abs": "abs", "neg": "neg", "maximum": "maximum", "minimum": "minimum", "logical_and": "and", "logical_or": "or",
+    "logical_not": "not", "add": "add", "sub": "sub", "mul": "mul", "div": "div",
+}  # fmt: skip
+_OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "neg": "neg", "abs": "abs", "lt": "lt", "le": "le",
+    "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or", "invert": "not",
+}  # fmt: skip
+_SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div"}
+_BOOL = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
+
+
+class Traced:
+    """Arithmetic on what statements made; `divisor` is what a softmax left to be divided by."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self, trace: Trace, reads, body: Expression, letters, sampled: bool, divisor: Read | None = None):
+        self.trace, self.reads, self.body = trace, tuple(reads), body
+        self.letters, self.sampled, self.divisor = tuple(letters), sampled, divisor
+
+    @classmethod
+    def of(cls, trace: Trace, read: Read, sampled: bool, divisor: Read | None = None) -> Traced:
+        return cls(trace, (read,), ("read", 0), read.letters, sampled, divisor)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.trace.sizes[letter] for letter in self.letters)
+
+    def whole(self) -> Traced:
+        """Divided by what is left; 0 where that is: no entry, or none that is not masked."""
+        if self.divisor is None:
+            return self
+        own = Traced(self.trace, self.reads, self.body, self.letters, self.sampled)
+        return combine("share", own, Traced.of(self.trace, self.divisor, False))
+
+    def read(self, name: str = "t") -> Read:
+        """What a statement reads of it; arithmetic becomes a statement first."""
+        if self.body == ("read", 0) and self.divisor is None:
+            return self.reads[0]
+        own = self.whole()
+        if own.body[0] in _BOOL:
+            raise DataError("kernel: a comparison is no number; torch.where makes one of it")
+        return self.trace.add(name, own.letters, own.reads, own.body, own.sampled)
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), keywords=None):
+        name = getattr(function, "__name__", str(function))
+        if keywords or name not in _FUNCTIONS:
+            raise DataError(f"kernel: 'torch.{name}' cannot be traced; {_CAN}")
+        return combine(_FUNCTIONS[name], *arguments)
+
+    def __bool__(self):
+        raise DataError("kernel: a branch looks at values, which are not there while the function is traced")
+
+    def __getattr__(self, name: str):
+        if name not in _FUNCTIONS or name == "where":
+            raise DataError(f"kernel: a traced tensor has no '{name}'; {_CAN}")
+        return lambda *others: combine(_FUNCTIONS[name], self, *others)
+
+
+class Argument(Traced):
+    """An argument of the function, whose axes get letters where it is used."""
+
+    def __init__(self, trace: Trace, name: str, shape, is_pattern: bool):
+        super().__init__(trace, (), ("read", 0), (), False)
+        self.name, self.is_pattern, self.own_shape = name, is_pattern, tuple(shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.own_shape
+
+    def at(self, letters) -> Traced:
+        """The operand with these letters for its axes."""
+        return Traced.of(self.trace, Read(self.name, tuple(letters)), False)
+
+
+def _operator(name: str, swapped: bool = False):
+    def method(self, *others):
+        return combine(name, *((*others, self) if swapped else (self, *others)))
+
+    return method
+
+
+for _table, _back in ((_OPERATORS, False), (_SWAPPED, True)):
+    for _name, _operation in _table.items():
+        setattr(Traced, f"__{_name}__", _operator(_operation, _back))
+
+
+def combine(operation: str, *arguments) -> Traced:
+    """An operation on elements; an operand without letters is aligned at the last axes, as torch does."""
+    made = [a for a in arguments if isinstance(a, Traced) and not isinstance(a, Argument)]
+    if not made:
+        raise DataError("kernel: arithmetic on arguments alone, whose axes have no letters yet; do it before the call")
+    first = max(made, key=lambda t: (t.sampled, len(t.letters)))
+    reads: list[Read] = []
+    parts: list[Expression] = [_part(argument, first, reads) for argument in arguments]
+    return Traced(first.trace, reads, (operation, *parts), first.letters, first.sampled)
+
+
+def _part(argument, first: Traced, reads: list[Read]) -> Expression:
+    """The expression of an argument, its reads among those of the others."""
+    if isinstance(argument, (int, float)):
+        return ("number", float(argument))
+    if isinstance(argument, Argument) and not argument.is_pattern and len(argument.shape) <= len(first.letters):
+        letters = first.letters[len(first.letters) - len(argument.shape) :]
+        wanted = tuple(first.trace.sizes[letter] for letter in letters)
+        if wanted != argument.shape:
+            raise DataError(f"kernel: arithmetic on axes {list(wanted)} with an operand {list(argument.shape)}")
+        argument = argument.at(letters)
+    if not isinstance(argument, Traced) or isinstance(argument, Argument):
+        what = "a pattern" if isinstance(argument, Argument) else type(argument).__name__
+        raise DataError(f"kernel: {what} in arithmetic; it takes numbers, what einsum made, and arguments that fit it")
+    argument = argument.whole()
+    if not set(argument.letters) <= set(first.letters):
+        raise DataError(
+            f"kernel: arithmetic on [{', '.join(first.letters)}] and [{', '.join(argument.letters)}]; an einsum brings "
+            "them to the same letters"
+        )
+    numbers = []
+    for read in argument.reads:
+        if read not in reads:
+            reads.append(read)
+        numbers.append(reads.index(read))
+    return _renumbered(argument.body, numbers)
+
+
+def _renumbered(body: Expression, numbers: list[int]) -> Expression:
+    if body[0] == "read":
+        return ("read", numbers[body[1]])
+    return (body[0], *(_renumbered(part, numbers) if isinstance(part, tuple) else part for part in body[1:]))
+
+
+def traced_einsum(expression: str, operands) -> Traced:
+    """`lacis.einsum` inside of a function that is traced."""
+    terms, output = parse_statement(expression)
+    if len(terms) != len(operands):
+        raise DataError(f"einsum: '{expression}' names {len(terms)} operands, {len(operands)} are given")
+    trace = next(o for o in operands if isinstance(o, Traced)).trace
+    again = trace.pattern if any(isinstance(o, Argument) and o.is_pattern for o in operands) else None
+    global_letter = dict(zip(output, again[1])) if again and len(again[1]) == len(output) else {}
+    for term, operand in zip(terms, operands):
+        if not isinstance(operand, Traced):
+            raise DataError(
+                f"kernel: {type(operand).__name__} in '{expression}'; give tensors as arguments of the function"
+            )
+        if len(term) != len(operand.shape):
+            raise DataError(
+                f"einsum: '{''.join(term)}' in '{expression}' names {len(term)} axes of {len(operand.shape)}"
+            )
+        for letter, known in zip(term, operand.letters):
+            if global_letter.setdefault(letter, known) != known:
+                raise DataError(
+                    f"kernel: '{letter}' in '{expression}' is '{known}' and '{global_letter[letter]}' before"
+                )
+    for term, operand in zip(terms, operands):
+        for letter, size in zip(term, operand.shape):
+            if letter not in global_letter:
+                global_letter[letter] = trace.letter(letter, size)
+            if trace.sizes[global_letter[letter]] != size:
+                other = trace.sizes[global_letter[letter]]
+                raise DataError(f"einsum: '{letter}' in '{expression}' has size {size} and {other}")
+    named = lambda letters: tuple(global_letter[letter] for letter in letters)
+    return _product(trace, expression, [named(term) for term in terms], operands, named(output))
+
+
+def _product(trace: Trace, expression: str, terms, operands, output) -> Traced:
+    patterns = [(o.name, term) for o, term in zip(operands, terms) if isinstance(o, Argument) and o.is_pattern]
+    for name, own in patterns:
+        wanted = (name, (*(letter for letter in output if letter not in own), *own))
+        if not set(own) <= set(output) or output != wanted[1]:
+            raise DataError(
+                f"kernel: '{expression}' samples on a pattern, whose letters, behind those of a batch, are the output's"
+            )
+        if trace.pattern not in (None, wanted):
+            raise DataError(f"kernel: '{expression}' is on another pattern; the statements of a chain share one")
+        trace.pattern = wanted
+    divisor, reads, on_pattern = None, [], bool(patterns)
+    for operand, term in zip(operands, terms):
+        if isinstance(operand, Argument):
+            if not operand.is_pattern:
+                reads.append(Read(operand.name, term))
+            continue
+        on_pattern |= operand.sampled
+        if operand.divisor and divisor is None and set(operand.divisor.letters) <= set(output):
+            divisor, operand = (
+                operand.divisor,
+                Traced(trace, operand.reads, operand.body, operand.letters, operand.sampled),
+            )
+        reads.append(operand.read())
+    if not reads:
+        raise DataError(f"kernel: '{expression}' has no values; give it a dense operand")
+    sampled = on_pattern and trace.pattern is not None and output == trace.pattern[1]
+    if on_pattern and not sampled and set(trace.pattern[1]) <= set(output):
+        raise DataError(f"kernel: '{expression}' spreads entries over a dense result, for which a chain has no code")
+    body: Expression = ("read", 0)
+    for number in range(1, len(reads)):
+        body = ("mul", body, ("read", number))
+    loops = {letter for read in reads for letter in read.letters}
+    reduce = "add" if loops - set(output) else None
+    return Traced.of(trace, trace.add("s" if sampled else "a", output, reads, body, sampled, reduce), sampled, divisor)
+
+
+def traced_softmax(scores: Traced, letter) -> Traced:
+    """`lacis.softmax` inside of a function that is traced: exponentials, and the sum that they are divided by."""
+    if not scores.sampled:
+        raise DataError("softmax: a tensor on the pattern is needed, as an einsum with the pattern makes it")
+    letters = scores.letters
+    if letter not in letters and letter not in range(len(letters)):
+        raise DataError(f"softmax: no axis {letter!r}; there are {', '.join(letters)}")
+    letter = letter if letter in letters else letters[letter]
+    rest = tuple(other for other in letters if other != letter)
+    trace, read = scores.trace, scores.read()
+    top = trace.add("m", rest, (read,), ("read", 0), False, "max")
+    below = ("where", ("eq", ("read", 1), ("number", -math.inf)), ("number", 0.0), ("read", 1))
+    shares = trace.add("p", letters, (read, top), ("exp", ("sub", ("read", 0), below)), True)
+    total = trace.add("l", rest, (shares,), ("read", 0), False, "add")
+    return Traced.of(trace, shares, True, total)
+
+
+def is_traced(operands) -> bool:
+    return any(isinstance(operand, Traced) for operand in operands)
+
+
+def arguments_of(trace: Trace, names, operands, is_pattern) -> list[Argument]:
+    """What stands for the operands of a call."""
+    shapes = [operand.shape for operand in operands]
+    return [Argument(trace, *each) for each in zip(names, shapes, map(is_pattern, operands))]
+
+
+def finished(trace: Trace, result) -> None:
+    """The last statement makes the result. Raises `DataError` for what no statement can make."""
+    if not isinstance(result, Traced) or isinstance(result, Argument):
+        raise DataError(f"kernel: the function returns {type(result).__name__}, not a tensor that a statement makes")
+    if trace.pattern is None:
+        raise DataError("kernel: no einsum samples on a pattern")
+    read = result.read("o")
+    if trace.statements[-1].name != read.name:
+        trace.add("o", read.letters, (read,), ("read", 0), result.sampled)
+
+
+def dtype_of(operands) -> torch.dtype:
+    """The dtype that all operands have."""
+    dtypes = {operand.dtype for operand in operands}
+    if len(dtypes) != 1:
+        raise DataError(f"kernel: operands are {', '.join(sorted(map(str, dtypes)))}; a chain has one dtype")
+    return dtypes.pop()

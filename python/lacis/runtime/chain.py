@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lacis.kernel`: one kernel of a function of einsums, softmax and arithmetic on one pattern."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+
+import torch
+
+from ..capture import DTYPES, Operand, check_operands, divisible, kind_of
+from ..capture.chain import ChainSpec, Trace
+from ..capture.traced import arguments_of, dtype_of, finished
+from ..emit import emit_chain
+from ..errors import DataError, ScheduleError, user_location
+from ..formats import Sum
+from ..packing import PackedTensor
+from ..patterns import Pattern
+from ..schedule.steps import Step
+from . import library
+from .compile import Kernel
+from .kernels import compile_kernel
+from .targets import require_devices, resolve_target, target_anywhere
+
+
+def kernel(function) -> "ChainFunction":
+    """A decorator: the function's statements are one kernel.
+
+    The function takes dense tensors and one `lacis.Pattern`, and returns one tensor made by `lacis.einsum`,
+    `lacis.softmax`, arithmetic, comparisons, `torch.where` and functions of one number such as `torch.exp`. It is run
+    once for each kind of operands, with stand-ins for them. The first einsum that has the pattern samples on it; what
+    later ones read has its entries. Sizes of axes that the pattern lacks are compiled in, but for those of a batch.
+
+    >>> import torch, lacis
+    >>> @lacis.kernel
+    ... def attention(q, k, v, pattern):
+    ...     s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) * 0.5
+    ...     return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
+    >>> q = k = v = torch.eye(4)[None]
+    >>> pattern = lacis.Pattern.from_mask(torch.ones(4, 4).tril().bool(), lacis.Csr)
+    >>> attention(q, k, v, pattern)[0, 1]
+    tensor([0.3775, 0.6225, 0.0000, 0.0000])
+
+    Call it, or its `.compile(*operands, steps=(), target="auto")`, which returns a `ChainKernel`. Half types are
+    computed in float32 and rounded once. Forward only: operands that require a gradient raise `DataError`, as do
+    operands that do not fit and functions that cannot be traced.
+    """
+    return ChainFunction(function)
+
+
+class ChainFunction:
+    """A function whose statements are one kernel, see `lacis.kernel`."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._names = tuple(inspect.signature(function).parameters)
+        self._kernels: dict[tuple, ChainKernel] = {}
+
+    def __call__(self, *operands):
+        known = tuple(_kind(operand) for operand in operands)
+        found = self._kernels.get(known)
+        if found is None:
+            found = self._kernels[known] = self.compile(*operands)
+        return found(*operands)
+
+    def compile(self, *operands, steps=(), target: str = "auto") -> ChainKernel:
+        """The kernel for operands like these: formats, dtypes, sizes of axes that the pattern lacks."""
+        steps = (None,) if isinstance(steps, (Step, str)) else tuple(steps)
+        if not all(isinstance(step, Step) for step in steps):
+            raise ScheduleError("kernel: 'steps' is a list of records, as steps=[lacis.steps.Roll('j')]")
+        spec, batch = self._traced(operands, steps, kind_of(target))
+        device = operands[spec.packed].device
+        resolve = resolve_target if target == "auto" else target_anywhere
+        name = resolve(target, device, f"{spec.name}: the pattern", spec.location)
+        spec = dataclasses.replace(spec, rolls=name.startswith("cpu"))
+        library.register()
+        loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
+        return ChainKernel(spec, loaded, device, batch)
+
+    def _traced(self, operands, steps, kind) -> tuple[ChainSpec, tuple[str, ...]]:
+        """The statements, and the letters of the batch."""
+        if len(operands) != len(self._names):
+            raise DataError(f"kernel: '{self.__name__}' takes {', '.join(self._names)}; {len(operands)} are given")
+        patterns = [n for n, operand in enumerate(operands) if isinstance(operand, Pattern)]
+        _check(self._names, operands, patterns)
+        check_operands(operands, kind)
+        trace = Trace(self._names)
+        finished(trace, self._function(*arguments_of(trace, self._names, operands, lambda o: isinstance(o, Pattern))))
+        packed = patterns[0]
+        letters = trace.pattern[1]
+        batch = letters[: len(letters) - len(operands[packed].shape)]
+        used = {read.name: read.letters for s in reversed(trace.statements) for read in s.inputs}
+        dtype = dtype_of([o for o in operands if isinstance(o, torch.Tensor)])
+        named = []
+        for number, (name, operand) in enumerate(zip(self._names, operands)):
+            if number == packed:
+                text = operand.batched([trace.sizes[x] for x in batch], "".join(batch)) if batch else operand
+                named.append(Operand(name, letters, None, text.format.text))
+            elif name not in used:
+                raise DataError(f"kernel: no statement reads argument '{name}'; leave it out")
+            else:
+                named.append(Operand(name, used[name], dtype))
+        sizes = {x: size for x, size in trace.sizes.items() if x not in letters}
+        classes = tuple((x, divisible(trace.sizes[x])) for x in letters)
+        spec = ChainSpec(
+            self.__name__, tuple(named), packed, tuple(trace.statements), dtype, classes, tuple(sizes.items()), steps,
+            user_location(),
+        )  # fmt: skip
+        return spec, batch
+
+
+def _kind(operand) -> tuple:
+    """What a kernel is compiled for of an operand."""
+    if isinstance(operand, Pattern):
+        return operand.format.text, tuple(operand.shape), operand.device
+    if isinstance(operand, torch.Tensor):
+        return operand.dtype, tuple(operand.shape), operand.device
+    return (type(operand),)
+
+
+def _check(names, operands, patterns) -> None:
+    for name, operand in zip(names, operands):
+        if isinstance(operand, PackedTensor):
+            raise DataError(f"kernel: argument '{name}' is packed; give its .pattern, a chain reads no values of it")
+        if not isinstance(operand, (torch.Tensor, Pattern)):
+            raise DataError(f"kernel: argument '{name}' is {type(operand).__name__}; it takes tensors and one pattern")
+        if isinstance(operand, torch.Tensor) and operand.dtype not in DTYPES:
+            raise DataError(f"kernel: argument '{name}' is {operand.dtype}; it takes floating point numbers")
+    if len(patterns) != 1:
+        raise DataError(f"kernel: {len(patterns)} arguments are patterns; a chain has one")
+    if isinstance(operands[patterns[0]].format, Sum):
+        raise DataError(f"kernel: argument '{names[patterns[0]]}' is a sum of formats, for which a chain has no code")
+
+
+class ChainKernel(Kernel):
+    """A compiled chain: `kernel(*operands)` runs it on operands of the same formats, dtypes and head sizes."""
+
+    def __init__(self, spec: ChainSpec, loaded, device, batch: tuple[str, ...]):
+        super().__init__(spec, loaded, device)
+        self._batch = batch
+
+    @property
+    def text(self) -> str:
+        """What the compiler was given."""
+        return emit_chain(self.spec)
+
+    def __call__(self, *operands) -> torch.Tensor | PackedTensor:
+        spec = self.spec
+        if len(operands) != len(spec.operands) or not isinstance(operands[spec.packed], Pattern):
+            raise DataError(f"kernel: '{spec.name}' takes {', '.join(o.name for o in spec.operands)}")
+        require_devices(self.target, operands)
+        dense = [operand for n, operand in enumerate(operands) if n != spec.packed]
+        if torch.is_grad_enabled() and any(operand.requires_grad for operand in dense):
+            raise DataError("kernel: a chain has no gradient yet; call it under torch.no_grad(), or line by line")
+        sizes = self._sizes(operands)
+        pattern = operands[spec.packed]
+        if self._batch:
+            pattern = pattern.batched([sizes[x] for x in self._batch], "".join(self._batch))
+        if pattern.format.text != spec.operands[spec.packed].format:
+            raise ScheduleError(f"kernel: the pattern is {pattern.format}; compile the chain for it")
+        shape = pattern.part().values_shape if spec.sampled else [sizes[x] for x in spec.output.letters]
+        with torch.no_grad():
+            result = library.einsum(dense, self.arrays(pattern), list(shape), self.key, list(pattern.shape))
+        return PackedTensor(pattern, {"": result}) if spec.sampled else result
+
+    def _sizes(self, operands) -> dict[str, int]:
+        """The size of each letter; raises `DataError` where operands do not fit."""
+        spec, sizes = self.spec, dict(self.spec.sizes)
+        for known, operand in zip(spec.operands, operands):
+            if known.dtype is not None and (not isinstance(operand, torch.Tensor) or operand.dtype != known.dtype):
+                raise ScheduleError(f"kernel: '{known.name}' is not {known.dtype}; compile the chain for it")
+            own = known.indices if known.dtype is not None else known.indices[len(self._batch) :]
+            if len(own) != len(operand.shape):
+                raise DataError(f"kernel: '{known.name}' has {len(operand.shape)} axes; it takes [{', '.join(own)}]")
+            for letter, size in zip(own, operand.shape):
+                if sizes.setdefault(letter, size) != size:
+                    raise DataError(f"kernel: axis '{letter}' of '{known.name}' has size {size} and {sizes[letter]}")
+        return sizes
+
+    def run(self, dense, packed, shape):
+        raise NotImplementedError("kernel: a chain is called with its operands in their order")

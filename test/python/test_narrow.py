@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinates of 16 bits: what they take in training, and how they travel."""
+
+import copy
+import io
+import pickle
+
+import lacis
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+from strategies import sparse
+from test_shared_arrays import backward, trained
+
+NARROW = lacis.Format.parse("(i, j) -> (i : dense<crd=i16>, j : compressed<crd=i16>)")
+
+
+def stored(model) -> int:
+    return sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+
+
+def test_a_narrow_weight_is_trained_beside_rows_and_links_by_columns():
+    """Twelve bytes an entry: its value, its column, and in the order of columns its row and its place."""
+    model, dense = trained(format=NARROW)
+    weight, entries = model[0].weight, model[0].weight.packed().nnz
+    assert weight.array("crd1").dtype == torch.int16 and weight.crd1.dtype == torch.uint8
+    assert stored(model) == 12 * entries + 4 * (64 + 1 + 48 + 1 + 64)
+    backward(model, dense)
+    weight.validate()
+
+
+def test_another_pattern_reaches_narrow_arrays():
+    """As many entries in other places, then more, then so few that rows have none, and none at all."""
+    model, dense = trained(format=NARROW)
+    weight = model[0].weight
+    other = [sparse(64, 48, density=density) != 0 for density in (0.4, 0.02, 0)]
+    for mask in (weight.packed().pattern.to_mask().roll(1, 0), *other):
+        weight.set_packed(lacis.pack(torch.randn(64, 48), NARROW, mask))
+        dense[0].weight.data = weight.packed().to_dense()
+        weight.validate()
+        backward(model, dense)
+
+
+def test_bytes_that_are_no_coordinates_are_refused():
+    model, _ = trained(format=NARROW)
+    model[0].weight.crd1[3] = 255  # both bytes: -1
+    with pytest.raises(lacis.DataError, match=r"'crd1' at \[3\]: coordinate -1 is negative"):
+        model(torch.ones(2, 48))
+
+
+def eager(text="(i : dense<crd=i16>, j : compressed<crd=i16>)", seed=0):
+    s = lacis.create_schedule(torch.nn.Sequential(torch.nn.Linear(48, 64)), target="eager")
+    s["0.weight"].sparsify(lacis.Random(0.8, seed)).set_format(lacis.Format.parse(f"(i, j) -> {text}"))
+    return s.build()
+
+
+def through_dcp(model, folder):
+    dcp.save(model.state_dict(), checkpoint_id=str(folder), no_dist=True)
+    other = eager(seed=1)
+    state = other.state_dict()
+    dcp.load(state, checkpoint_id=str(folder), no_dist=True)
+    other.load_state_dict(state)
+    return other
+
+
+def through_a_file(model, folder):
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    file.seek(0)
+    other = eager(seed=1)
+    other.load_state_dict(torch.load(file), assign=True)
+    return other
+
+
+def through_safetensors(model, folder):
+    safetensors = pytest.importorskip("safetensors.torch")
+    other = eager(seed=1)
+    other.load_state_dict(safetensors.load(safetensors.save(model.state_dict())))
+    return other
+
+
+def from_int16(model, folder):
+    """Files of others have the numbers themselves."""
+    state = model.state_dict()
+    other = eager(seed=1)
+    other.load_state_dict({**state, "0.weight.crd1": model[0].weight.array("crd1")})
+    return other
+
+
+WAYS = {
+    "dcp": through_dcp,
+    "file": through_a_file,
+    "safetensors": through_safetensors,
+    "int16": from_int16,
+    "deepcopy": lambda model, folder: copy.deepcopy(model),
+    "pickle": lambda model, folder: pickle.loads(pickle.dumps(model)),
+    "cast": lambda model, folder: copy.deepcopy(model).to(torch.float64).to(torch.float32),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_narrow_arrays_come_through(way, tmp_path):
+    model = eager()
+    other = WAYS[way](model, tmp_path)
+    weight = other[0].weight
+    assert weight.array("crd1").dtype == torch.int16 and weight.crd1.dtype == torch.uint8
+    assert weight.to_dense().equal(model[0].weight.to_dense())
+    weight.validate()
+
+
+def test_narrow_and_wide_arrays_load_into_each_other():
+    narrow, wide = eager(), eager("(i : dense, j : compressed)", seed=1)
+    wide.load_state_dict(narrow.state_dict())
+    assert wide[0].weight.crd1.dtype == torch.int32 and wide[0].weight.to_dense().equal(narrow[0].weight.to_dense())
+    other = eager(seed=2)
+    other.load_state_dict(wide.state_dict())
+    assert other[0].weight.array("crd1").dtype == torch.int16
+    assert other[0].weight.to_dense().equal(narrow[0].weight.to_dense())
+
+
+def test_libraries_get_wide_arrays():
+    packed = lacis.pack(sparse(9, 40), NARROW)
+    assert packed.to_torch().to_dense().equal(packed.to_dense())
+    assert torch.from_numpy(packed.to_scipy().toarray()).equal(packed.to_dense())
+
+
+@pytest.mark.parametrize("sizes", [(1024, 1024), (768, 3072)])
+def test_a_model_in_training_takes_three_fifths(sizes):
+    dense = torch.nn.Sequential(torch.nn.Linear(*sizes))
+    s = lacis.create_schedule(copy.deepcopy(dense), target="cpu")
+    s["0.weight"].sparsify(lacis.Magnitude(0.8)).set_format(NARROW)
+    model = s.build()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    x = torch.randn(16, sizes[0], requires_grad=True)
+    model(x).square().mean().backward()
+    optimizer.step()
+    assert stored(model) <= 0.61 * stored(dense)
