@@ -19,6 +19,12 @@ func.func @format(%w: tensor<?x?xbf16, #bsr>) {
 // -----
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error@+1 {{layout: a capacity is at least 1}}
+#layout = #lacis.layout<format = #csr, capacity = 0>
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 // expected-error@+1 {{index: rows with at least 0 entries; from 1 on}}
 #index = #lacis.index<format = #csr, least = 0>
 
@@ -37,6 +43,12 @@ func.func @format(%w: tensor<?x?xbf16, #bsr>) {
 #cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 // expected-error@+1 {{tile_schedule: columns, swizzle_group, period and split are at least 1}}
 #tiles = #lacis.tile_schedule<columns = 256, swizzle_group = 0, period = 16, cost = #cost>
+
+// -----
+
+#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
+// expected-error@+1 {{segment_schedule: length and span are at least 1}}
+#segments = #lacis.segment_schedule<length = 0, cost = #cost>
 
 // -----
 

@@ -51,15 +51,6 @@ func.func @regrouped_type(%w: tensor<?x?xbf16, #csr>) {
 
 // -----
 
-#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-func.func @capacity(%w: tensor<?x?xbf16, #csr>) {
-  // expected-error@+1 {{layout: a capacity is at least 1}}
-  %0 = lacis.regroup #lacis.layout<format = #csr, capacity = 0> of %w : tensor<?x?xbf16, #csr> to tensor<?x?xbf16, #csr>
-  return
-}
-
-// -----
-
 #cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @balance(%w: tensor<?x?xbf16, #csr>) {
@@ -75,17 +66,6 @@ func.func @balance(%w: tensor<?x?xbf16, #csr>) {
 func.func @lists(%w: tensor<?x?xbf16, #bsr>, %n: index) {
   // expected-error@+1 {{work lists have the format '(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)'}}
   %0 = lacis.balance #lacis.tile_schedule<columns = 256, swizzle_group = 4, cost = #cost> of %w over %n : tensor<?x?xbf16, #bsr> to tensor<?x?xi1, #bsr>
-  return
-}
-
-// -----
-
-#cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
-#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-#lists = #lacis.format<(n, i, b) -> (n : dense, i : compressed<unique=false>, b : singleton)>
-func.func @tiles(%w: tensor<?x?xbf16, #csr>) {
-  // expected-error@+1 {{segment_schedule: length and span are at least 1}}
-  %0 = lacis.balance #lacis.segment_schedule<length = 0, cost = #cost> of %w : tensor<?x?xbf16, #csr> to tensor<?x?x?xi1, #lists>
   return
 }
 

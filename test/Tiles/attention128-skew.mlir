@@ -11,8 +11,7 @@
 #cost = #lacis.cost<bytes = 70000, products = 2048, clock = 1500, panel = 600, start = 4000, part = 1000, move = 80, segment = 8, kept = 16>
 #bsr = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 128 : compressed, i mod 128 : dense, j mod 128 : dense)>
 #lists = #lacis.format<(n, i, h) -> (n : dense, i : compressed<unique=false>, h : singleton)>
-!p = tensor<?x?xbf16, #bsr>
-!lists = tensor<?x?x?xi1, #lists>
+!p = tensor<?x?xbf16, #bsr>  !lists = tensor<?x?x?xi1, #lists>
 !x = tensor<?x?xbf16>
 !q = !lacis.tile<4x64x64xbf16>  !kv = !lacis.tile<2x128x64xbf16>
 !qring = !lacis.ring<2, <4x64x64xbf16>>

@@ -11,8 +11,7 @@
 !x = !lacis.tile<256x64xbf16>
 !w = !lacis.tile<2x64x64xbf16>
 !ring = !lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>
-!acc = !lacis.acc<64x256xf32>
-!rows = !lacis.acc<64x1xf32>
+!acc = !lacis.acc<64x256xf32>  !rows = !lacis.acc<64x1xf32>
 
 module attributes {lacis.stage = "tiles"} {
   func.func @forward(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.axes = ["i", "j"]},

@@ -17,8 +17,7 @@
 !dy = !lacis.tile<64x64xbf16>
 !x = !lacis.tile<8x64x64xbf16>
 !ring = !lacis.ring<3, <64x64xbf16>, <8x64x64xbf16>>
-!acc = !lacis.acc<64x256xf32>
-!block = !lacis.acc<64x64xf32>
+!acc = !lacis.acc<64x256xf32>  !block = !lacis.acc<64x64xf32>
 
 module attributes {lacis.stage = "tiles"} {
   func.func @grad_values(%w: tensor<?x?xi1, #bsr> {lacis.name = "w", lacis.axes = ["i", "j"]},

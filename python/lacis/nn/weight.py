@@ -27,7 +27,7 @@ from .sharded import whole
 
 
 class Held(typing.NamedTuple):
-    """What derived arrays are known by: the step that makes them, and of a copy of values its dtype, None: the weight's."""
+    """What derived arrays are known by: the step that makes them; of a copy of values its dtype, None: the weight's."""
 
     step: Derivation
     is_copy: bool = False

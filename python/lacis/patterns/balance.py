@@ -71,7 +71,8 @@ def gathered_shares(
     and int32 [len(columns) + 2 * workers] `crd1` (panel), `crd2` (first) and `crd3` (number), of which the first
     `pos1[workers]` count.
 
-        >>> lists = gathered_shares(torch.tensor([0, 3]), torch.tensor([0, 16, 96]), by=4, within=64, workers=2, segment=8)
+        >>> positions, columns = torch.tensor([0, 3]), torch.tensor([0, 16, 96])
+        >>> lists = gathered_shares(positions, columns, by=4, within=64, workers=2, segment=8)
         >>> lists["pos1"].tolist(), *(lists[name].tolist()[:2] for name in ("crd1", "crd2", "crd3"))
         ([0, 1, 2], [0, 0], [0, 2], [2, 1])
     """
@@ -200,9 +201,9 @@ def panel_cost(
 ) -> torch.Tensor:
     """Microseconds that a panel of an execution layout takes for one tile of the dense axis, float [panels].
 
-    Every tile costs `cycles` of the tensor cores and `tile_bytes`, every step `step_bytes`; `cost` says what these take,
-    and what a panel costs besides, which is twice that at the least, for behind the stores of an empty one nothing is
-    hidden. A companion index has one tile in each step.
+    Every tile costs `cycles` of the tensor cores and `tile_bytes`, every step `step_bytes`; `cost` says what these
+    take, and what a panel costs besides, which is twice that at the least, for behind the stores of an empty one
+    nothing is hidden. A companion index has one tile in each step.
 
         >>> arrays = {"pos1": torch.tensor([0, 2]), "pos2": torch.tensor([0, 3, 4])}
         >>> cost = Cost(70_000, 2048, 1500, panel=500, start=0, part=0, move=0, segment=8, kept=16)

@@ -40,10 +40,10 @@ def cut_lists(
     """The lists of `group_lists`, and behind them those of m = 1, ..., `cut` tiles in all, whose long panels are cut.
 
     `steps` int64 and `cost` float [panels] are those of each panel, of which `fixed` is there whatever the steps; a
-    part costs `kept` besides. `adding` are the microseconds that adding up takes, of them for each part of the panel with
-    the most, and for each of all parts. Returns `pos2` int32 [(groups * raster + cut) * workers + 1], and int32 `crd2` (panel),
-    `crd3` (tile within the group), `crd4` (first step), `crd5` (steps), `crd6` (number of the part), `crd7` (how many
-    there are) and `crd8` (slot of the sum, -1 of a whole panel).
+    part costs `kept` besides. `adding` are the microseconds that adding up takes, of them for each part of the panel
+    with the most, and for each of all parts. Returns `pos2` int32 [(groups * raster + cut) * workers + 1], and int32
+    `crd2` (panel), `crd3` (tile within the group), `crd4` (first step), `crd5` (steps), `crd6` (number of the part),
+    `crd7` (how many there are) and `crd8` (slot of the sum, -1 of a whole panel).
 
         >>> steps = torch.tensor([32, 1])
         >>> given = {"workers": 2, "raster": 1, "groups": 1, "cut": 1}

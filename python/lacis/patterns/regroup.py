@@ -177,7 +177,7 @@ def _links(layout: Regrouped) -> torch.Tensor:
 def grid_of_slots(structure: Structure) -> torch.Tensor | None:
     """The slot of each block of the matrix, -1 where none is stored; int64 [block rows, block columns].
 
-    Of a matrix without blocks, all of whose places are stored, it is empty: nobody asks. None of what is no such matrix.
+    Of a matrix without blocks, all of whose places are stored, it is empty: nobody asks. Others have none.
     """
     if is_matrix(structure):
         return torch.empty(0, 0, dtype=torch.int64, device=structure.device)
