@@ -16,7 +16,7 @@ _DEVICE = "cuda"
 def hand_out(cost: torch.Tensor, *, workers: int, tiles: Sequence[int] = (1,), groups: int = 1) -> torch.Tensor:
     """The worker of each tile of each item, int32 [groups, rows, n, most tiles].
 
-    `cost` is float [rows, n], in the order in which items are handed out; negative where there is none. In `[g, r]`
+    `cost` is float [rows, n], in the order in which items are handed out; last come negative ones, of none. In `[g, r]`
     each item has `tiles[r]` tiles, of which each costs `cost[r]`, after `g` groups in which it had the most tiles; each
     goes to the worker with the least cost so far, the first of equals. -1 stands where there is no tile. A `cost` of
     float [n] is that of all rows, as it must be for more than one group.
