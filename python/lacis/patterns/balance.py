@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from .constants import counted
+from .constants import counted, on_device
 from .hand_out import hand_out
 
 
@@ -117,9 +117,9 @@ def _greedy(positions: torch.Tensor, columns: torch.Tensor, by: int, within: int
     end = torch.minimum(end, positions[known + 1]) if panels else end
     leap = torch.where(there, end, n)
     leap = torch.cat([leap, counted(n + 2, device)[n:]])
-    begins = counted(n + 2, device) == 0
+    begins = (counted(n + 2, device) == 0) & (leap >= 0)
     for _ in range(n.bit_length()):
-        begins.index_fill_(0, torch.where(begins, leap, leap[n + 1 :]), True)
+        begins.index_put_((torch.where(begins, leap, leap[n + 1 :]),), on_device((True,), torch.bool, device))
         leap = leap[leap]
     return known, at - positions[known], (end - at) * (begins[:n] & there)
 

@@ -40,8 +40,9 @@ def hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: int
 
 
 def group_rows(words: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
-    """As `lacis.patterns.group_rows.group_rows`, of int32 [rows, words] and int32 [rows]: 1 where a panel begins."""
-    return _run(group_rows_text(words.is_cuda), [words[None].contiguous(), begins], (1, len(words)))[0]
+    """Orders as `lacis.patterns.group_rows.group_rows`, of int32 [several, rows, words] and int32 [rows]: 1 where a
+    panel begins."""
+    return _run(group_rows_text(words.is_cuda), [words.contiguous(), begins], tuple(words.shape[:2]))
 
 
 def scatter(units: torch.Tensor, places: torch.Tensor, room: torch.Tensor) -> BoundFill:
