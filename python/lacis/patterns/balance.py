@@ -136,6 +136,15 @@ def _cut_again(shares: torch.Tensor, by: int) -> list[torch.Tensor]:
     return [panel, first + low, (high - low) * there]
 
 
+def sum_of_costs(cost: torch.Tensor) -> torch.Tensor:
+    """The sum of float64 costs as whole 2^-20ths: their order does not matter, nor how many lists are made at once.
+
+    >>> sum_of_costs(torch.tensor([0.5, 3.0]).double()).item()
+    3.5
+    """
+    return (cost * 2.0**20).round().long().sum().double() / 2.0**20
+
+
 def spread(parts: torch.Tensor, size: int):
     """Whose part each of `size` places is, the how manieth, and whether there is one: int64 [..., size].
 

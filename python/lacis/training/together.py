@@ -58,4 +58,13 @@ def kin(weight) -> tuple | None:
         return None
     arrays = ((name, array.shape, array.dtype) for name, array in part.own_arrays.items())
     derived = tuple((key, *names.items()) for key, names in part.derived.items())
-    return part.format, part.packed_shape, part.has_room, part.values.shape, part.values.dtype, part.values.device, *arrays, derived
+    return (
+        part.format,
+        part.packed_shape,
+        part.has_room,
+        part.values.shape,
+        part.values.dtype,
+        part.values.device,
+        *arrays,
+        derived,
+    )
