@@ -2,7 +2,7 @@
 """The kernel that hands items out to workers, written at the stage of buffers: see `lacis.patterns.hand_out`."""
 
 # A unit of the range, or block of the grid, makes one list: it hands out the tiles of all whole groups before, then its
-# own, in one row of positions. It goes in rounds. With the workers by load, the least first, the next tiles go to them
+# own, in one row of positions; rows of costs take turns at the numbers of tiles. It goes in rounds. With the workers by load, the least first, the next tiles go to them
 # in this order, until one that has got a tile comes before one that has not: its place among the others says so.
 # What the threads of a block leave for each other lies in workspaces, which are therefore not `noalias`.
 _TEXT = """
@@ -11,23 +11,26 @@ _TEXT = """
 #groups = #lacis.size<arg 2>
 #rows = #lacis.size<arg 3>
 #most = #lacis.size<arg 4>
+#kinds = #lacis.size<arg 5>
 #lists = #lacis.size<arg 2 * arg 3>
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 1 : i64}, {kind = "dim", operand = 1 : i64, dim = 0 : i64},
             {kind = "dim", operand = -1 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 0 : i64},
-            {kind = "dim", operand = -1 : i64, dim = 3 : i64}, {kind = "operand", operand = 0 : i64},
-            {kind = "operand", operand = 1 : i64}, {kind = "operand", operand = 2 : i64},
-            {kind = "workspace", index = 0 : i64}, {kind = "workspace", index = 1 : i64},
-            {kind = "workspace", index = 2 : i64}, {kind = "workspace", index = 3 : i64}, {kind = "output"}],
+            {kind = "dim", operand = -1 : i64, dim = 3 : i64}, {kind = "dim", operand = 2 : i64, dim = 0 : i64},
+            {kind = "operand", operand = 0 : i64}, {kind = "operand", operand = 1 : i64},
+            {kind = "operand", operand = 2 : i64}, {kind = "workspace", index = 0 : i64},
+            {kind = "workspace", index = 1 : i64}, {kind = "workspace", index = 2 : i64},
+            {kind = "workspace", index = 3 : i64}, {kind = "output"}],
     index_bits = 32 : i64, output = {dtype = "i32", shape = [#groups, #rows, #n, #most], zero = false},
     workspace = [{bytes = #lacis.size<arg 1 * 8 * arg 2 * arg 3>}, {bytes = #lacis.size<arg 1 * 8 * arg 2 * arg 3>},
                  {bytes = #lacis.size<arg 1 * 4 * arg 2 * arg 3>}, {bytes = #lacis.size<arg 1 * 4 * arg 2 * arg 3>}],
-    sizes = [{name = "n"}, {name = "workers"}, {name = "groups"}, {name = "rows"}, {name = "most"}],
+    sizes = [{name = "n"}, {name = "workers"}, {name = "groups"}, {name = "rows"}, {name = "most"},
+             {name = "kinds"}],
     tensors = [{dims = [#rows, #n], dtype = "f64", operand = 0 : i64},
                {dims = [#workers], dtype = "f64", operand = 1 : i64},
-               {dims = [#rows], dtype = "i32", operand = 2 : i64},
+               {dims = [#kinds], dtype = "i32", operand = 2 : i64},
                {dims = [#groups, #rows, #n, #most], dtype = "i32", operand = -1 : i64}]}} {
-  func.func @hand_out(%n: i32, %workers: i32, %groups: i32, %rows: i32, %most: i32,
+  func.func @hand_out(%n: i32, %workers: i32, %groups: i32, %rows: i32, %most: i32, %kinds: i32,
                       %cost: !llvm.ptr {llvm.noalias, llvm.readonly}, %start: !llvm.ptr {llvm.noalias, llvm.readonly},
                       %counts: !llvm.ptr {llvm.noalias, llvm.readonly}, %loads: !llvm.ptr, %sorted: !llvm.ptr,
                       %order: !llvm.ptr, %reach: !llvm.ptr, %to: !llvm.ptr) attributes {lacis.kernel} {
@@ -43,7 +46,8 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
       %row = arith.remui %list, %rows : i32
       %from = arith.muli %row, %n : i32
       %costs = llvm.getelementptr %cost[%from] : (!llvm.ptr, i32) -> !llvm.ptr, f64
-      %own = llvm.getelementptr %counts[%row] : (!llvm.ptr, i32) -> !llvm.ptr, i32
+      %kind = arith.remui %row, %kinds : i32
+      %own = llvm.getelementptr %counts[%kind] : (!llvm.ptr, i32) -> !llvm.ptr, i32
       %count = llvm.load %own : !llvm.ptr -> i32
       %space = arith.muli %list, %workers : i32
       %load = llvm.getelementptr %loads[%space] : (!llvm.ptr, i32) -> !llvm.ptr, f64

@@ -98,16 +98,24 @@ def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
 
 def put_all(part, tensors: dict[str, torch.Tensor | None], is_ours: bool = True) -> None:
     """Arrays in place of the part's: written where these lie, or where one does not fit, itself or a copy."""
-    written: dict[torch.dtype, tuple[list, list]] = {}
+    written = []
     for name, tensor in tensors.items():
         held = getattr(part, name)
         if held is not None and tensor is not None and _fits(held, tensor):
-            for side, each in zip(written.setdefault(held.dtype, ([], [])), (held, tensor)):
-                side.append(each)
+            written.append((held, tensor))
         else:
             setattr(part, name, tensor if tensor is None or is_ours else tensor.clone())
-    for held, new in written.values():
-        torch._foreach_copy_(held, new)  # a GPU does those of one type in one launch
+    write_all([held for held, _ in written], [new for _, new in written])
+
+
+def write_all(held: list[torch.Tensor], new: list[torch.Tensor]) -> None:
+    """Tensors into others of their sizes and types: a GPU does a hundred of one type in one launch."""
+    by_type: dict[torch.dtype, tuple[list, list]] = {}
+    for pair in zip(held, new):
+        for side, each in zip(by_type.setdefault(pair[0].dtype, ([], [])), pair):
+            side.append(each)
+    for those, others in by_type.values():
+        torch._foreach_copy_(those, others)
 
 
 def _fits(held: torch.Tensor | None, tensor: torch.Tensor | None) -> bool:

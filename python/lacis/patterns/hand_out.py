@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable, Sequence
 
 import torch
@@ -33,15 +34,16 @@ def hand_out(cost: torch.Tensor, *, workers: int, tiles: Sequence[int] = (1,), g
 
 def _of_several(costs: torch.Tensor, workers: int, tiles: Sequence[int], groups: int) -> torch.Tensor:
     """[several, groups, rows, n, most tiles], for `costs` [several, rows, n]: they are rows of one list."""
-    found = _hand_out(costs.flatten(0, 1), workers, [*tiles] * len(costs), groups)
+    found = _hand_out(costs.flatten(0, 1), workers, tiles, groups)
     return found.unflatten(1, costs.shape[:2]).movedim(1, 0)
 
 
 def _hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: int) -> torch.Tensor:
+    """`hand_out` of costs whose rows take turns at `tiles`."""
     if cost.device.type == _DEVICE and on_device is not None:
         return on_device(cost.contiguous(), workers, tiles, groups)
     most, rows = max(tiles), []
-    for costs, count in zip(cost.tolist(), tiles):
+    for costs, count in zip(cost.tolist(), itertools.cycle(tiles)):
         load, lists = [(0.0, worker) for worker in range(workers)], []
         for _ in range(groups):
             busy = list(load)
@@ -51,7 +53,7 @@ def _hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: in
                 for each in costs:
                     _give_all(load, each, most)
         rows.append(lists)
-    found = torch.tensor(rows, dtype=torch.int32).reshape(len(tiles), groups, cost.shape[1], most).movedim(1, 0)
+    found = torch.tensor(rows, dtype=torch.int32).reshape(len(rows), groups, cost.shape[1], most).movedim(1, 0)
     return found.to(cost.device, non_blocking=True)
 
 

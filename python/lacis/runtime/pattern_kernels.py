@@ -33,7 +33,7 @@ def _run(text: str, operands: list[torch.Tensor], shape: tuple[int, ...]) -> tor
 
 
 def hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: int) -> torch.Tensor:
-    """As `lacis.patterns.hand_out.hand_out`, on the device of `cost`."""
+    """As `lacis.patterns.hand_out.hand_out`, on the device of `cost`, whose rows take turns at `tiles`."""
     start = torch.zeros(workers, dtype=torch.float64, device=cost.device)
     counts = on_device(tuple(tiles), torch.int32, cost.device)
     return _run(hand_out_text(cost.is_cuda), [cost, start, counts], (groups, *cost.shape, max(tiles)))

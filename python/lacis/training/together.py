@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..nn.arrays import as_buffer
+from ..nn.replace import write_all
 from ..patterns import Pattern
 from ..patterns.structure import Structure
 from ..patterns.transforms import mapped
@@ -40,7 +41,7 @@ class Together:
         stacked[_VALUES] = torch.stack([each.values.detach() for each in self._weights])
         made = mapped(self._of_one, stacked)
         held = [getattr(each, name) for name in made for each in self._weights]
-        torch._foreach_copy_(held, [new for tensor in made.values() for new in as_buffer(tensor)])
+        write_all(held, [new for tensor in made.values() for new in as_buffer(tensor).contiguous()])
 
     def _of_one(self, given: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         part, buffers = self._weights[0], dict(given)
