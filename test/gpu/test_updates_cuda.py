@@ -6,6 +6,8 @@ import copy
 import lacis
 import pytest
 import torch
+from lacis.patterns import group_rows as grouping
+from lacis.patterns import hand_out as handing
 from lacis.training.graph import Lane
 from lacis.training.replay import Replays
 from test_tile_schedules_cuda import check
@@ -165,7 +167,7 @@ def test_captured_updates_equal_those_by_steps(name, arguments, monkeypatch):
     x, found = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16), []
     for is_captured in (True, False):
         if not is_captured:
-            monkeypatch.setattr(Replays, "ready", lambda *_: None)
+            monkeypatch.setattr(Replays, "ready", lambda *_: {})
         policy = lacis.Regrow(0.75, range(1, 100), initial=("uniform", 0.1), seed=3, **arguments)
         model, s, optimizer = build(name, policy)
         updates, seen = s.attach(optimizer), []
@@ -231,3 +233,60 @@ def test_a_compiled_layer_with_graphs_of_its_own_sees_updates(name):
             check(run(x), x.double() @ model[0].weight.to_dense().double().T + model[0].bias.double())
         found.append((s["0.weight"].packed.pattern.to_mask(), content(model, optimizer)))
     require_alike(*found)
+
+
+@pytest.mark.parametrize("block", [16, 32, 64])
+def test_weights_of_one_size_are_updated_together(block, monkeypatch):
+    """Bit by bit what steps make of each: patterns, values, states, and all that is derived; without a wait."""
+    sizes, found = [(512, 384), (512, 384), (384, 512), (512, 384), (256, 320)], []
+    inputs = [torch.randn(256, i, device="cuda", dtype=torch.bfloat16, requires_grad=True) for i, _ in sizes]
+    for is_captured in (True, False):
+        if not is_captured:
+            monkeypatch.setattr(Replays, "ready", lambda *_: {})
+        torch.manual_seed(1)
+        linears = [torch.nn.Linear(i, o, bias=False, device="cuda", dtype=torch.bfloat16) for i, o in sizes]
+        model = torch.nn.ModuleList(linears)
+        s = lacis.create_schedule(model)
+        policy = lacis.Regrow(0.75, range(1, 100), grow="gradient")
+        s.match(r".*weight").block(block, block).sparsify(policy).set_format(lacis.Bsr)
+        s.build()
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+        updates = s.attach(optimizer)
+        for n in range(6):
+            sum(layer(x).float().square().mean() for layer, x in zip(model, inputs)).backward()
+            optimizer.step()
+            torch.cuda.set_sync_debug_mode("error" if n > 2 else "default")
+            try:
+                assert updates.step()
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+            optimizer.zero_grad()
+        counts = [each.together and each.together.count for each in updates._replays._found.values()]
+        assert counts == ([3, 3, None, 3, None] if is_captured else [])
+        for layer in model:
+            layer.weight.validate()
+        states = [t for held in optimizer.state.values() for t in held.values()]
+        found.append([t.detach().clone() for t in [*model.parameters(), *model.buffers(), *states]])
+    assert all(torch.equal(mine, theirs) for mine, theirs in zip(*found, strict=True))
+
+
+def test_kernels_of_patterns_answer_as_loops_on_the_host():
+    """Threads of a block leave each other what they find: always the same, on lists of many rounds and of one."""
+    for n, workers, most, groups in (
+        (2, 132, 8, 16),
+        (33, 132, 4, 16),
+        (8, 132, 8, 16),
+        (300, 132, 1, 1),
+        (700, 7, 3, 2),
+    ):
+        cost = torch.randint(1, 40, (n,)).double().sort(descending=True).values
+        cost[n - n // 5 :] = -1.0
+        want = handing.hand_out(cost, workers=workers, tiles=range(1, most + 1), groups=groups)
+        for _ in range(20):
+            got = handing.hand_out(cost.cuda(), workers=workers, tiles=range(1, most + 1), groups=groups)
+            assert torch.equal(got.cpu(), want)
+    for rows, steps, panels in ((12, 12, 2), (48, 12, 8), (128, 100, 22), (700, 40, 9)):
+        present = torch.rand(rows, steps) < 0.2
+        want = grouping.group_rows(present, panels)
+        for _ in range(20):
+            assert torch.equal(grouping.group_rows(present.cuda(), panels).cpu(), want)

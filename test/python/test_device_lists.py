@@ -10,8 +10,8 @@ import torch
 
 import lacis
 from derived_cost import COST
-from lacis.emit.group_rows import GROUP_ROWS
-from lacis.emit.hand_out import HAND_OUT
+from lacis.emit.group_rows import group_rows as group_rows_text
+from lacis.emit.hand_out import hand_out as hand_out_text
 from lacis.formats.companion import companion
 from lacis.patterns import balance, derived
 from lacis.patterns import group_rows as grouping
@@ -186,11 +186,22 @@ def test_rows_of_a_panel_share_steps(rows, steps, panels, monkeypatch):
     assert group_rows(many, 3).tolist() == list(range(len(many)))
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_rounds_end_where_a_worker_comes_again(ties):
+    """Costs far apart, and equal ones, zeros too: rounds of one tile and of many, within groups and across them."""
+    for n, workers, most, groups in ((1, 2, 2, 3), (9, 4, 2, 3), (3, 132, 8, 16), (33, 132, 4, 5), (40, 1, 1, 2)):
+        cost = torch.randint(0, 3, (n,)).double() if ties else torch.rand(n).double() ** 8
+        cost = torch.cat([cost.sort(descending=True).values, torch.full((n // 4,), -1.0).double()])
+        tiles = range(1, most + 1)
+        given = hand_out(cost, workers=workers, tiles=tiles, groups=groups)
+        assert torch.equal(kernel.hand_out(cost.expand(most, -1).contiguous(), workers, tiles, groups), given)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("text", [HAND_OUT, GROUP_ROWS])
-def test_kernels_are_one_thread_a_list(text):
-    compiled = kernels.compile_kernel(text, "cuda:sm_80")
-    assert [launch["block"] for launch in compiled.info["launches"]] == [[1, 1, 1]]
+@pytest.mark.parametrize("text, threads", [(hand_out_text, 256), (group_rows_text, 128)])
+def test_kernels_are_one_block_a_list(text, threads):
+    compiled = kernels.compile_kernel(text(True), "cuda:sm_80")
+    assert [launch["block"] for launch in compiled.info["launches"]] == [[threads, 1, 1]]
 
 
 def test_the_kernel_serves_every_list(monkeypatch):

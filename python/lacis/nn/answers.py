@@ -134,8 +134,11 @@ class Answers(NoTensor, Used):
         self.sets_by_hand += 1
         self.take(made, packed.pattern)
 
-    def replacements(self, packed: PackedTensor) -> list[Replacement]:
-        """Another pattern and its values, made and checked, for `take` to put in. Raises as `set_packed`."""
+    def replacements(self, packed: PackedTensor, derives: bool = True) -> list[Replacement]:
+        """Another pattern and its values, made and checked, for `take` to put in. Raises as `set_packed`.
+
+        `derives` as in `Replacement`.
+        """
         if packed.format != self.format or packed.shape != self.packed_shape:
             raise DataError(
                 f"the weight is {list(self.packed_shape)} in '{self.format}', not {list(packed.shape)} in "
@@ -144,7 +147,7 @@ class Answers(NoTensor, Used):
         packed = packed.to(self.device)
         made = []
         for name, structure in packed.pattern.parts.items():
-            made.append(Replacement(self._part(name), structure, packed.values_by_part[name]))
+            made.append(Replacement(self._part(name), structure, packed.values_by_part[name], derives=derives))
         return made
 
     def take(self, replacements: list[Replacement], pattern: Pattern) -> None:

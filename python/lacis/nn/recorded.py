@@ -84,6 +84,13 @@ def revision(parts) -> int:
     return total
 
 
+def require_pattern_in(node, module) -> None:
+    """Refuse the backward pass of a call, at this node, where the module's weight has another pattern by then."""
+    parts = module.weight._parts()
+    then = revision(parts)
+    node.register_prehook(lambda _: require_pattern(module, parts, then))
+
+
 def require_pattern(module, parts, then: int) -> None:
     """Raise `DataError` in a backward pass, unless the weight has the pattern of the revision `then`, of the forward.
 

@@ -18,18 +18,19 @@ class Replacement:
     """A pattern and its values for a part, with all that is derived from them, and not yet in it.
 
     Tensors as long as those before are written where these lie, so that whoever holds them sees the new pattern: a
-    captured CUDA graph, the buckets of DDP, a compiled graph. `assigned` tensors are taken as they are.
+    captured CUDA graph, the buckets of DDP, a compiled graph. `assigned` tensors are taken as they are. Without
+    `derives` somebody else makes what is derived, of as many slots as before.
     """
 
-    def __init__(self, part, structure: Structure, values: torch.Tensor, assigned: bool = False):
-        self._part, self._assigned = part, assigned
+    def __init__(self, part, structure: Structure, values: torch.Tensor, assigned: bool = False, derives: bool = True):
+        self._part, self._assigned, self._derives = part, assigned, derives
         self._pattern = Pattern(structure.format, {"": structure})
         own = {**structure.buffers, "valid": structure.valid}
         self._values, self._own = values.detach(), {name: as_buffer(tensor) for name, tensor in own.items()}
         if not assigned:
             self._values = self._apart(self._values.to(part.values.dtype))
             self._own = {name: self._apart(tensor) for name, tensor in self._own.items()}
-        self._derived = part.derived_of(self._pattern, self._values)
+        self._derived = part.derived_of(self._pattern, self._values) if derives else {}
         if is_sharded(part.values):
             self._refuse_other_slots()
             self._values = shared_out(self._values, part.values)  # the whole is not held until it is written
@@ -70,7 +71,7 @@ class Replacement:
             self._assign() if self._assigned else self._copy()
             put_all(self._part, self._derived)
         self._part.has_room |= self._pattern.part().has_room  # captured graphs have kernels for it
-        self._part.note_pattern(self._pattern)
+        self._part.note_pattern(self._pattern) if self._derives else self._part.note_written()
 
     def _assign(self) -> None:
         part = self._part
@@ -97,16 +98,24 @@ def _put_values(parameter: torch.nn.Parameter, values: torch.Tensor) -> None:
 
 def put_all(part, tensors: dict[str, torch.Tensor | None], is_ours: bool = True) -> None:
     """Arrays in place of the part's: written where these lie, or where one does not fit, itself or a copy."""
-    written: dict[torch.dtype, tuple[list, list]] = {}
+    written = []
     for name, tensor in tensors.items():
         held = getattr(part, name)
         if held is not None and tensor is not None and _fits(held, tensor):
-            for side, each in zip(written.setdefault(held.dtype, ([], [])), (held, tensor)):
-                side.append(each)
+            written.append((held, tensor))
         else:
             setattr(part, name, tensor if tensor is None or is_ours else tensor.clone())
-    for held, new in written.values():
-        torch._foreach_copy_(held, new)  # a GPU does those of one type in one launch
+    write_all([held for held, _ in written], [new for _, new in written])
+
+
+def write_all(held: list[torch.Tensor], new: list[torch.Tensor]) -> None:
+    """Tensors into others of their sizes and types: a GPU does a hundred of one type in one launch."""
+    by_type: dict[torch.dtype, tuple[list, list]] = {}
+    for pair in zip(held, new):
+        for side, each in zip(by_type.setdefault(pair[0].dtype, ([], [])), pair):
+            side.append(each)
+    for those, others in by_type.values():
+        torch._foreach_copy_(those, others)
 
 
 def _fits(held: torch.Tensor | None, tensor: torch.Tensor | None) -> bool:

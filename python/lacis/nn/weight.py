@@ -124,11 +124,14 @@ class PackedPart(torch.nn.Module):
 
     def derived_of(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
         """All that kernels walk beside a pattern's own arrays and its values, by name of the buffer."""
+        return {name: as_buffer(tensor) for name, tensor in self.derived_arrays(pattern, values).items()}
+
+    def derived_arrays(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
+        """`derived_of` as the integers that the buffers hold; see `lacis.nn.arrays`."""
         found = {}
         for key, names in self.derived.items():
             made = self._arrays_of(pattern, key, values)
-            mine = {names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers}
-            found.update({name: as_buffer(tensor) for name, tensor in mine.items()})
+            found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
         return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode

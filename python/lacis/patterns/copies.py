@@ -57,8 +57,8 @@ def unit_places(pieces: torch.Tensor, slots: int, block, tile, line: int, itemsi
     if line:
         found = _exchanged(found, 16 // (unit * itemsize))
     found = found.reshape(-1)
-    places = torch.full((units.numel() + 1,), found.numel(), device=pieces.device)
-    places.scatter_(0, found, counted(found.numel(), pieces.device))  # of none, before the first
+    places = found.new_full((units.numel() + 1,), found.numel())
+    places.index_put_((found,), counted(found.numel(), pieces.device))  # of none, before the first
     return places[1:].clone()  # a kernel would copy at each call what does not begin at 16 bytes
 
 
@@ -69,8 +69,8 @@ def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block
     """
     units = _units(values, places, block, tile)
     count = positions * tile[0] * tile[1] * values.element_size() // _unit_bytes(units)
-    room = torch.zeros(count + 1, units.shape[1], dtype=units.dtype, device=values.device)
-    room.index_copy_(0, places, units)
+    room = units.new_zeros(count + 1, units.shape[1])
+    room.index_put_((places,), units)
     return room[:count].view(values.dtype).reshape(positions, *tile)
 
 

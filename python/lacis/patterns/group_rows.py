@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import torch
 
+from .transforms import one_or_several
+
 # How it is done on a GPU without the host; the runtime, which compiles kernels, puts it here.
 on_device: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None = None
 _DEVICE = "cuda"
@@ -30,21 +32,31 @@ def group_rows(present: torch.Tensor, panels: int) -> torch.Tensor:
         return torch.arange(count, device=device)
     panel = torch.arange(count, device=device) * panels // max(count, 1)
     begins = panel.diff(prepend=panel.new_full((1,), -1))
-    if device.type == _DEVICE and on_device is not None and present.numel():
+    one = lambda present: _group_rows(present[None], begins)[0]
+    return one_or_several(present, one, lambda several: _group_rows(several, begins))
+
+
+def _group_rows(present: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
+    """int64 [several, rows], for bool [several, rows, steps], where `begins` is 1 at the first row of each panel."""
+    if present.device.type == _DEVICE and on_device is not None and present.numel():
         return on_device(_words(present), begins.int()).long()
+    return torch.stack([_one_by_one(each, begins.tolist()) for each in present])
+
+
+def _one_by_one(present: torch.Tensor, begins: list[int]) -> torch.Tensor:
     weight = present.float()
     size = weight.sum(1)
     worth, order, covered = torch.stack([size, -size]), [], weight.new_zeros(present.shape[1])
-    for begin in begins.tolist():
+    for begin in begins:
         score = worth[0] if begin else torch.addmv(worth[1], weight, covered, alpha=3.0)
         chosen = int(score.argmax())
         worth[:, chosen] = -torch.inf
         covered = weight[chosen] if begin else torch.maximum(covered, weight[chosen])
         order.append(chosen)
-    return torch.tensor(order, dtype=torch.int64).to(device)
+    return torch.tensor(order, dtype=torch.int64).to(present.device)
 
 
 def _words(present: torch.Tensor) -> torch.Tensor:
-    """The bits of bool [rows, columns] in words of 32, the first the lowest; int32 [rows, words]."""
-    bits = torch.nn.functional.pad(present, (0, -present.shape[1] % 32)).unflatten(1, (-1, 32)).int()
-    return (bits << torch.arange(32, dtype=torch.int32, device=bits.device)).sum(2, dtype=torch.int32)
+    """The bits of bool [..., columns] in words of 32, the first the lowest; int32 [..., words]."""
+    bits = torch.nn.functional.pad(present, (0, -present.shape[-1] % 32)).unflatten(-1, (-1, 32)).int()
+    return (bits << torch.arange(32, dtype=torch.int32, device=bits.device)).sum(-1, dtype=torch.int32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from .balance import by_list, even_shares, gathered_cost, longest_shares, shares_of, spread
+from .balance import by_list, even_shares, gathered_cost, longest_shares, shares_of, spread, sum_of_costs
 from .constants import counted, on_device
 from .hand_out import hand_out
 
@@ -113,7 +113,7 @@ def _numbers(weight: torch.Tensor, workers: int, parts: int, share: int):
     is_rest = there & (counted(len(weight), weight.device) >= shares // workers * workers)
     limit = counted(parts + 1, weight.device)[1:]
     taken = is_rest.sum() * limit
-    kept = 1 / share * weight.sum() / shares.clamp(min=1)
+    kept = 1 / share * sum_of_costs(weight) / shares.clamp(min=1)
     length = (weight * is_rest).amax() / limit + kept * (limit > 1)
     end = length * ((taken + (workers - 1)) // workers)
     best = end.masked_fill_((limit > 1) & (taken > 2 * workers), torch.inf).argmin() + 1  # limits count from 1

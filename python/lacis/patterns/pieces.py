@@ -13,7 +13,7 @@ import itertools
 
 import torch
 
-from .balance import by_list, group_items, spread
+from .balance import by_list, group_items, spread, sum_of_costs
 from .constants import on_device
 from .hand_out import hand_out
 
@@ -81,9 +81,10 @@ def _ways(steps: torch.Tensor, cost: torch.Tensor, workers: int, cut: int) -> to
     ways = on_device(tuple(itertools.product(LENGTHS, LONG)), cost.dtype, cost.device)
     length, long = ways[:, :, None, None].unbind(1)
     tiles = torch.arange(1, cut + 1, device=steps.device)[:, None]
-    share = (tiles * cost.sum() / workers).clamp(min=torch.finfo(torch.float32).tiny)
+    total = sum_of_costs(cost)
+    share = (tiles * total / workers).clamp(min=torch.finfo(torch.float32).tiny)
     parts = torch.minimum((cost / (share * length)).round().long(), steps // SHORTEST).clamp(min=1)
-    parts = torch.where(cost > long * cost.mean(), parts, 1)
+    parts = torch.where(cost > long * (total / len(cost)), parts, 1)
     return torch.where(tiles * _kept(parts).sum(2, keepdim=True) <= 2 * workers, parts, 1)
 
 

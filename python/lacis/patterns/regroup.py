@@ -188,8 +188,8 @@ def grid_of_slots(structure: Structure) -> torch.Tensor | None:
     (row, column), valid = structure.slot_axes()
     place = torch.add(column // width, row // height, alpha=across)
     place = place.masked_fill(~valid, down * across)  # of none, behind the last
-    grid = torch.full((down * across + 1,), -1, dtype=torch.int64, device=row.device)
-    grid.scatter_(0, place, counted(len(row), row.device))
+    grid = place.new_full((down * across + 1,), -1)
+    grid.index_put_((place,), counted(len(row), row.device))
     return grid[:-1].reshape(down, across)
 
 
@@ -249,7 +249,7 @@ def _stages(bits: torch.Tensor, capacity: int | None, most: int):
     size = min(most, panels * steps * -(-width // capacity))
     tile = torch.searchsorted(words, counted(size + 2, device)[1:])  # the first of each word
     tile = torch.minimum(tile, first[-1:])
-    held = torch.zeros(size + 1, dtype=torch.int64, device=device)
+    held = words.new_zeros(size + 1)
     held.scatter_add_(0, words, there[:most] << bit[:most])  # what is not there adds nothing to the last
     panel = first[::steps] if steps else first.new_zeros(panels + 1)
     arrays = {

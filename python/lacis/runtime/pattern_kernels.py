@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ..emit.group_rows import GROUP_ROWS
-from ..emit.hand_out import HAND_OUT
+from ..emit.group_rows import group_rows as group_rows_text
+from ..emit.hand_out import hand_out as hand_out_text
 from ..emit.scatter_units import scatter_units
 from ..patterns import copies
 from ..patterns import group_rows as grouping
@@ -33,15 +33,16 @@ def _run(text: str, operands: list[torch.Tensor], shape: tuple[int, ...]) -> tor
 
 
 def hand_out(cost: torch.Tensor, workers: int, tiles: Sequence[int], groups: int) -> torch.Tensor:
-    """As `lacis.patterns.hand_out.hand_out`, on the device of `cost`."""
+    """As `lacis.patterns.hand_out.hand_out`, on the device of `cost`, whose rows take turns at `tiles`."""
     start = torch.zeros(workers, dtype=torch.float64, device=cost.device)
     counts = on_device(tuple(tiles), torch.int32, cost.device)
-    return _run(HAND_OUT, [cost, start, counts], (groups, *cost.shape, max(tiles)))
+    return _run(hand_out_text(cost.is_cuda), [cost, start, counts], (groups, *cost.shape, max(tiles)))
 
 
 def group_rows(words: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
-    """As `lacis.patterns.group_rows.group_rows`, of int32 [rows, words] and int32 [rows]: 1 where a panel begins."""
-    return _run(GROUP_ROWS, [words[None].contiguous(), begins], (1, len(words)))[0]
+    """Orders as `lacis.patterns.group_rows.group_rows`, of int32 [several, rows, words] and int32 [rows]: 1 where a
+    panel begins."""
+    return _run(group_rows_text(words.is_cuda), [words.contiguous(), begins], tuple(words.shape[:2]))
 
 
 def scatter(units: torch.Tensor, places: torch.Tensor, room: torch.Tensor) -> BoundFill:

@@ -185,9 +185,9 @@ class Look:
             return self.blocks.rows(rows)
         return rows if self.places.block is not None else rows.reshape(-1)
 
-    def moved(self, decision, resize: bool):
+    def moved(self, decision, resize: bool, derives: bool = True):
         """What writes a decision and takes followers along, made and ready; None where it changes nothing."""
-        return Move(self, decision, resize, self.layer.keeps_room) if decision.changes else None
+        return Move(self, decision, resize, self.layer.keeps_room, derives) if decision.changes else None
 
     def fitted(self):
         """What writes the pattern that it has into storage as long as it needs; None where that is so."""

@@ -19,10 +19,10 @@ class Move:
     """The next pattern of a weight, as a decision says.
 
     Nothing has changed until `write`. `rows` takes any numbers of entries along: those of entries that stay go with
-    them, those that come have `fresh` ones.
+    them, those that come have `fresh` ones. `derives` as in `lacis.nn.replace.Replacement`.
     """
 
-    def __init__(self, look, decision, resize: bool, room: bool):
+    def __init__(self, look, decision, resize: bool, room: bool, derives: bool = True):
         self.layer, self._before = look.layer, look.places
         before, weight = look.places, self.layer.weight
         chosen = decision.after(look.view.positions)
@@ -38,7 +38,7 @@ class Move:
         if self.places.sizes != before.sizes:
             self._require_resize(resize)
         values = self.along(look.packed.values_by_part, self._initial)
-        self._replacements = weight.replacements(PackedTensor(self.pattern, values))
+        self._replacements = weight.replacements(PackedTensor(self.pattern, values), derives)
         self._arrays = {name: self._state_of(array) for name, array in self.layer.state.items()}
 
     def _keep_room(self) -> None:

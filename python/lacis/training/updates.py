@@ -91,20 +91,19 @@ class Updates:
         """Have each weight take what a sparsifier says, as a whole or not at all; is any pattern another one now?"""
         if not asked:
             return False
-        moves, replays = [], []
-        for layer, sparsifier in asked:
+        moves, replays = [], {}
+        for layer, _ in asked:
             for follower in self.followers:
                 follower.check(layer)
-            replay = None
-            if self._group is None:
-                replay = self._replays.ready(layer, sparsifier, step, self.followers, self._resize)
-            if replay is not None:
-                replays.append(replay)
+        if self._group is None:
+            replays = self._replays.ready(asked, step, self.followers, self._resize)
+        for layer, sparsifier in asked:
+            if layer.name in replays:
                 continue
             look = layer.look(sparsifier, step, self._group)
             decision = decide(look, sparsifier, self._group)
             moves.append(look.moved(decision, self._resize))
-        return self._write([move for move in moves if move is not None], replays)
+        return self._write([move for move in moves if move is not None], list(replays.values()))
 
     def fit(self, layer: Layer) -> None:
         """Give the room of a weight back, and that of what follows it."""

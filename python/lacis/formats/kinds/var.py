@@ -34,7 +34,7 @@ class Var(Extent):
         position = torch.arange(slots, device=device)
         parent = torch.searchsorted(pos[1:].contiguous(), position, right=True)
         valid = None if buffers.positions is None else position < pos[-1]  # the rest is room
-        parent = parent.clamp_(max=max(parents - 1, 0))
+        parent = parent.clamp(max=max(parents - 1, 0))
         return Positions(parent, position - pos[parent] if slots else position, slots, valid)
 
     def check(self, check, buffers, parents, size):
