@@ -18,7 +18,8 @@ from ..nn.recorded import entries_alone
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from . import autocast, library
-from .gradients import Array, BackwardError, Family, find_family
+from .arrays import Array
+from .gradients import BackwardError, Family, find_family
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +63,7 @@ def einsum(operands, storage, shape, key: str, packed_shape, companions) -> torc
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
         found, key, storage, companions = autocast.family_of(dtype, key, storage, companions)
-        operands, storage = autocast.cast_all(operands, dtype, found), autocast.cast_all(storage, dtype, found)
+        operands, storage = autocast.cast_all(operands, storage, dtype, found)
     found = find_family(key)
     arrays = dict(zip(found.arrays, [*storage, *companions])) if found else {}
     with torch.autocast(device, enabled=False):
