@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import torch
 
-from ..capture import DTYPES
+from ..capture import DTYPES, Epilogue
+from ..patterns import Pattern
 from .gradients import find_family
 
 _libraries: list[torch.library.Library] = []
@@ -72,11 +73,13 @@ def cast_all(operands, storage, dtype, family):
     return family.as_taken(operands, storage)
 
 
-def in_region(operands):
-    """Dense and packed operands in the dtype of an autocast region, where they are in one; doubles and bools stay."""
+def in_region(operands, epilogue):
+    """Operands and an epilogue in the dtype of an autocast region, where they are in one; doubles and bools stay."""
     device = operands[0].device.type
-    if not torch.is_autocast_enabled(device):
-        return operands
+    dtypes = {operand.dtype for operand in operands if not isinstance(operand, Pattern)}
     dtype = torch.get_autocast_dtype(device)
-    stays = lambda operand: getattr(operand, "dtype", None) not in DTYPES or operand.dtype == torch.float64
-    return [operand if stays(operand) else operand.to(dtype) for operand in operands]
+    stay = dtypes <= {dtype} or not dtypes <= set(DTYPES) - {torch.float64}
+    if stay or not torch.is_autocast_enabled(device):
+        return operands, epilogue
+    cast = [operand if isinstance(operand, Pattern) else operand.to(dtype) for operand in operands]
+    return cast, epilogue.to(dtype) if isinstance(epilogue, Epilogue) else epilogue

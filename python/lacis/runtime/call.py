@@ -35,7 +35,8 @@ class Call:
     There is one kernel, named "", save where the output has all letters of a packed sum: then one for each part. A
     kernel needs an axis to run over; where the output has none it keeps one of the packed operand, which is summed up
     afterwards. Where it does not make the whole result (`fused`), the epilogue follows in torch's own operators.
-    `kind` is the kind of device that the kernels are for, by default that of the operands.
+    `kind` is the kind of device that the kernels are for, by default that of the operands. `is_cast`: the operands are
+    in the dtype of an autocast region, because the `asked` dtype of the result is not that of the region's kernels.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class Call:
             refuse_tiles(steps)
         check_operands(operands, kind)
         given, self.asked = operands, out_dtype
-        if out_dtype is not None:  # which no kernel of the region's dtype would answer in
-            operands = in_region(operands)
+        if operands and out_dtype is not None:  # else a kernel of an autocast region's dtype answers in that
+            operands, epilogue = in_region(operands, epilogue)
         self.is_cast = operands is not given
         self.expression = expression
         expression, operands = under_batch_letters(expression, operands)

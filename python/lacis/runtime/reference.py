@@ -33,7 +33,8 @@ def reference(call):
         dense = [o.to_dense() if n == call.packed else o for n, o in enumerate(call.operands)]
         rounds = call.epilogue is None and call.out_dtype == call.dtype
         dense = dense if rounds else [o.to(wide(o.dtype)) for o in dense]
-        total = stored_einsum(call.terms, call.output, dense, call.packed, call.pattern)
+        with torch.autocast(call.device.type, enabled=rounds and torch.is_autocast_enabled(call.device.type)):
+            total = stored_einsum(call.terms, call.output, dense, call.packed, call.pattern)
     return finish(call, total)
 
 
