@@ -216,8 +216,7 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
   if (waitsForStore(acc)) {
     if (auto map = acc.getDefiningOp<MapOp>())
       return applyAt(b, map, n);
-    bool isRead = n % 8 != 0 && pieces(acc)[0].getParentRegion()->isAncestor(b.getInsertionBlock()->getParent());
-    if (!isRead) // elements are asked for in order, and where each part is stored in a branch of its own, in each
+    if (n % 8 == 0) // elements are asked for in order
       setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
     return pieces(acc)[n % 8];
   }
