@@ -49,12 +49,12 @@ class Family:
         self._lock = threading.Lock()
 
     def _differentiated(self) -> KernelSpec:
-        """What the kernels of gradients are made of. A kernel on tensor cores has gradients there, too: these multiply
-        one half type, so what arrives for a sum that was not rounded is rounded to the operands' dtype."""
+        """What the kernels of gradients are made of. Where a kernel multiplies tiles, on tensor cores, its gradients do
+        so, too: of one half type, so what arrives for a sum that was not rounded is rounded to the operands' dtype."""
         spec = self.kernel.spec
         is_wide = spec.dtype != spec.narrow
-        on_tensor_cores = is_wide and any(step.mnemonic == "tensorize" for step in self.kernel.steps)
-        return spec.rounded() if on_tensor_cores else spec
+        has_tiles = is_wide and any(step.mnemonic == "tensorize" and step.kind is None for step in self.kernel.steps)
+        return spec.rounded() if has_tiles else spec
 
     def as_taken(self, operands, storage) -> tuple[list, list]:
         """Dense operands and the kernel's arrays in the dtypes that the kernel takes."""
