@@ -9,6 +9,7 @@ from test_plain_tiles import tiled
 
 import lacis
 from lacis import _core
+from lacis.capture.gradient import gradient_specs
 from lacis.runtime import ptxas
 
 
@@ -18,7 +19,7 @@ def blocks(block: int, rows=256, columns=384) -> lacis.PackedTensor:
 
 
 def on_tensor_cores(kernel) -> bool:
-    return any(step.mnemonic == "tensorize" for step in kernel.steps)
+    return any(step.mnemonic == "tensorize" and step.kind is None for step in kernel.steps)
 
 
 TILES = [(t, b, e) for t in ("cuda:sm_90a", "cuda:sm_80") for b in (128, 64, 32, 16, 8) for e in (False, True)]
@@ -34,6 +35,8 @@ def test_tiles_assemble_clean(target, block, adds):
     kernel = lacis.compile("ij,bj->bi", packed, x, target=target, epilogue=after, out_dtype=SINGLE)
     assert on_tensor_cores(kernel) or (adds and block < 64 and target != "cuda:sm_90a"), kernel.remarks
     _core.compile(kernel.text, target, {"ptxas": ptxas.find(), "check_ptxas": True})
+    rounds = kernel.spec.rounded() if on_tensor_cores(kernel) else kernel.spec
+    assert kernel.family.specs == gradient_specs(rounds)  # on tensor cores, too
 
 
 SAMPLED = [(target, block) for target in ("cuda:sm_90a", "cuda:sm_80") for block in (128, 64, 32, 16)]
@@ -48,17 +51,20 @@ def test_sampled_tiles_assemble_clean(target, block):
     _core.compile(kernel.text, target, {"ptxas": ptxas.find(), "check_ptxas": True})
 
 
-def test_gradients_stay_on_tensor_cores():
-    """They are the kernels of the half result, on what arrives rounded; without tensor cores nothing is rounded."""
+@pytest.mark.long
+@pytest.mark.parametrize("strict", [False, True])
+def test_gradients_stay_on_tensor_cores(strict):
+    """They are the kernels of the half result, on what arrives rounded; without tiles nothing is rounded."""
     packed, x = blocks(16), torch.zeros(64, 384).bfloat16()
-    make = lambda **options: lacis.compile("ij,bj->bi", packed, x, target="cuda:sm_90a", **options).family
-    kept, rounded = make(out_dtype=SINGLE), make()
-    assert on_tensor_cores(kept.kernel) and kept.specs == rounded.specs
-    strict = make(out_dtype=SINGLE, strict=True)
-    assert [o.dtype for o in strict.specs["1"].operands] == [torch.bfloat16, SINGLE]
-    dy, values = torch.randn(64, 256), packed.values
-    dense, stored = kept.gradient("1").as_taken([dy], [values.float(), torch.zeros(1, dtype=torch.int32)])
-    assert [each.dtype for each in (*dense, *stored)] == [torch.bfloat16, torch.bfloat16, torch.int32]
+    kernel = lacis.compile("ij,bj->bi", packed, x, target="cuda:sm_90a", out_dtype=SINGLE, strict=strict)
+    arrives = SINGLE if strict else torch.bfloat16
+    assert on_tensor_cores(kernel) != strict
+    assert [o.dtype for o in kernel.family.specs["1"].operands] == [torch.bfloat16, arrives]
+    assert kernel.family.specs == gradient_specs(kernel.spec if strict else kernel.spec.rounded())
+    gradient = kernel.family.gradient("1")
+    assert on_tensor_cores(gradient.kernel) != strict
+    dense, stored = gradient.as_taken([torch.randn(64, 256)], [packed.values.float(), torch.zeros(1).int()])
+    assert [each.dtype for each in (*dense, *stored)] == [arrives, torch.bfloat16, torch.int32]
 
 
 PLAIN = [(e, b) for e in ("ij,bj->bi", "ij,bj->ib", "ij,jk->ik") for b in (16, 64)]
