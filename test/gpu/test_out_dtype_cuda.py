@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`out_dtype=torch.float32` on a GPU: sums as tensor cores and loops have them, and their gradients, against float64."""
+"""`out_dtype=torch.float32` on a GPU: sums of tensor cores and of loops, and their gradients, against float64."""
 
 import pathlib
 import sys

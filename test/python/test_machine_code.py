@@ -58,11 +58,8 @@ FAMILIES |= {f"tf32 {slot} {n}": (in_tf32, n, slot) for n in (128, 64, 32, 16) f
 FAMILIES |= {f"by hand: {file}": (by_hand, file) for file in HAND}
 BY_WARPS = {f"{slot} {n}": (plain, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
 TURNS = [(name, target) for name in FAMILIES for target in ("cuda:sm_90a", "cuda:sm_80")]
-TURNS = [
-    turn
-    for turn in TURNS
-    if not turn[0].startswith(("gathered", "by hand", "float32, residual 16")) or turn[1] == "cuda:sm_90a"
-]
+HOPPERS = ("gathered", "by hand", "float32, residual 16")
+TURNS = [turn for turn in TURNS if not turn[0].startswith(HOPPERS) or turn[1] == "cuda:sm_90a"]
 TURNS += [(name, "cuda:sm_80") for name in BY_WARPS]
 BY_WARPGROUPS = ("tf32  128", "tf32  64")  # from shared memory, on sm_90a
 HERE = [("gathered 32", "cuda:sm_90a"), ("residual 128", "cuda:sm_90a"), ("tf32 values 64", "cuda:sm_90a")]

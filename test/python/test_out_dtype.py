@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`out_dtype=torch.float32`: half operands give the sum unrounded, and gradients in their own dtype, against float64."""
+"""`out_dtype=torch.float32`: half operands give the sum unrounded, and gradients in their dtype, against float64."""
 
 import pytest
 import torch

@@ -57,17 +57,21 @@ def einsum(
     `deterministic`: no result depends on timing; `False` admits steps by which it does (`race` with `"atomic"`).
     `target`: `"auto"` (where the operands lie), `"eager"` (torch's own operators), or as in `lacis.create_schedule`.
 
-    Half types are summed in float32, and the result is rounded to them; `out_dtype=torch.float32` keeps it, an epilogue
-    too, as it was summed up. Gradients come back in the dtype of the operands, of what arrives in float32. Under
-    autocast operands are cast to the region's dtype, and `out_dtype` stays. By default it is the operands' dtype.
+    Half types are summed in float32. `out_dtype`: the dtype of the result, by default the operands' own, to which the
+    sum is rounded; with `torch.float32` half operands give it, and what an epilogue makes of it, unrounded. Gradients
+    come back in the dtype of the operands; what arrives for them is float32, and is rounded to that dtype first only
+    where the kernel multiplies tiles. Under autocast operands are cast to the region's dtype, and the result has this
+    one. Raises `DataError` for any other dtype, which no kernel stores.
 
-    >>> half, x = w.to(torch.bfloat16), torch.tensor([[1 + 1 / 128, 1.0]], dtype=torch.bfloat16)
-    >>> einsum("nk,bk->bn", half, x).tolist(), einsum("nk,bk->bn", half, x, out_dtype=torch.float32)
-    ([[2.0, 3.03125]], tensor([[2.0000, 3.0234]]))
+    >>> half, x = w.to(torch.bfloat16), torch.tensor([[1 + 1 / 128, 1 + 1 / 128]], dtype=torch.bfloat16)
+    >>> einsum("nk,bk->bn", half, x, out_dtype=torch.float32, target="eager")
+    tensor([[2.0156, 3.0234]])
+    >>> einsum("nk,bk->bn", half, x, target="eager").tolist()
+    [[2.015625, 3.03125]]
 
-    Only entries take part, so NaN and infinity in a dense operand reach the outputs
-    of kept entries alone; but on tensor cores, where tiles are multiplied whole, they may reach other outputs of the
-    same token, and in a gradient of the values others of the same row or column. `strict=True` keeps them from there:
+    Only entries take part, so NaN and infinity in a dense operand reach the outputs of kept entries alone; but on
+    tensor cores, where tiles are multiplied whole, they may reach other outputs of the same token, and in a gradient of
+    the values others of the same row or column. `strict=True` keeps them from there:
     no default schedule makes such tiles, in gradients neither, and a step `tensorize` raises `ScheduleError` (unless
     its kind is `"mma"`).
     Without a packed operand it is `torch.einsum`. Raises `DataError` when operands do not fit
