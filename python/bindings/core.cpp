@@ -90,6 +90,17 @@ static py::bytes artifactCode(const py::bytes &artifact) {
   return py::bytes(text(Buffer(code)));
 }
 
+/// What a kernel stores that is loaded or lies in the search path, as a `lacis_dtype`; none of any other.
+static int outputDtype(const std::string &key) {
+  py::gil_scoped_release release;
+  lacis_kernel *kernel = nullptr;
+  char *error = nullptr;
+  if (lacis_kernel_find(key.c_str(), key.size(), &kernel, &error) == 0)
+    return lacis_kernel_signature(kernel)->output_dtype;
+  lacis_string_free(error);
+  return LACIS_DTYPE_NONE;
+}
+
 PYBIND11_MODULE(_core, m) {
   m.doc() = "The compiler core of Lacis.";
   py::class_<Compiled>(m, "Compiled")
@@ -101,6 +112,8 @@ PYBIND11_MODULE(_core, m) {
         "Register an artifact under a key and load it on a device (-1: the host).");
   m.def("set_kernel_path", [](const std::string &path) { lacis_kernel_set_path(path.c_str()); }, py::arg("path"),
         "Folders and files, separated by ':', with kernels to load on demand.");
+  m.def("output_dtype", &outputDtype, py::arg("key"),
+        "The number of the dtype that a kernel stores, 0 where none is known by the key.");
   m.def("artifact_info", &artifactInfo, py::arg("artifact"), "The artifact's header.");
   m.def("artifact_code", &artifactCode, py::arg("artifact"), "The artifact's code.");
   m.def("version", [] { return std::string(lacis_version()); }, "The release.");

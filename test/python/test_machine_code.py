@@ -27,10 +27,10 @@ SHAPE = (200, 324, 300)
 HALF = torch.bfloat16
 
 
-def with_residual(block, activation="silu") -> str:
+def with_residual(block, activation="silu", **options) -> str:
     bias, residual = torch.zeros(256, dtype=HALF), torch.zeros(64, 256, dtype=HALF)
     after = Epilogue(bias=bias, activation=activation, residual=residual)
-    return problem(lacis.Bsr, 256, 384, 64, (block, block), epilogue=after)[-1]
+    return problem(lacis.Bsr, 256, 384, 64, (block, block), epilogue=after, **options)[-1]
 
 
 def in_tf32(block, slot) -> str:
@@ -53,11 +53,13 @@ HAND = [
 ]
 FAMILIES = {f"gathered {block}": (lambda block: few(block)[-1], block) for block in ("16", "32")}
 FAMILIES |= {f"residual {block}": (with_residual, block) for block in (128, 64)}
+FAMILIES |= {f"float32, residual {n}": (lambda n: with_residual(n, out_dtype=torch.float32), n) for n in (128, 64, 16)}
 FAMILIES |= {f"tf32 {slot} {n}": (in_tf32, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
 FAMILIES |= {f"by hand: {file}": (by_hand, file) for file in HAND}
 BY_WARPS = {f"{slot} {n}": (plain, n, slot) for n in (128, 64, 32, 16) for slot in ("", "1", "values")}
 TURNS = [(name, target) for name in FAMILIES for target in ("cuda:sm_90a", "cuda:sm_80")]
-TURNS = [turn for turn in TURNS if not turn[0].startswith(("gathered", "by hand")) or turn[1] == "cuda:sm_90a"]
+HOPPERS = ("gathered", "by hand", "float32, residual 16")
+TURNS = [turn for turn in TURNS if not turn[0].startswith(HOPPERS) or turn[1] == "cuda:sm_90a"]
 TURNS += [(name, "cuda:sm_80") for name in BY_WARPS]
 BY_WARPGROUPS = ("tf32  128", "tf32  64")  # from shared memory, on sm_90a
 HERE = [("gathered 32", "cuda:sm_90a"), ("residual 128", "cuda:sm_90a"), ("tf32 values 64", "cuda:sm_90a")]

@@ -84,6 +84,12 @@ class Epilogue:
         """The tensors of a call, in the order of the kernel's arguments."""
         return [t for t in (self.scale, self.bias, self.residual) if isinstance(t, torch.Tensor)]
 
+    def to(self, dtype: torch.dtype) -> Epilogue:
+        """The same with tensors of another dtype."""
+        found = {name: getattr(self, name) for name in ("scale", "bias", "residual")}
+        cast = {name: tensor.to(dtype) for name, tensor in found.items() if isinstance(tensor, torch.Tensor)}
+        return dataclasses.replace(self, **cast)
+
     @property
     def only_bias(self) -> bool:
         """Is it one bias along one axis, or nothing?"""

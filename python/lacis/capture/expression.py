@@ -16,11 +16,11 @@ from ..patterns import Pattern
 from ..patterns.uneven import most_are_empty
 from ..schedule.steps import Step
 from .cost import Work, slabs
+from .dtypes import check_dtype, output_dtype
 from .epilogue import Epilogue
 from .semirings import find_semiring
 from .spec import KernelSpec, Operand, divisible
 
-DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 _LETTERS = re.compile(r"[A-Za-z]*")
 
 
@@ -64,12 +64,13 @@ def capture_einsum(
     semiring: str = "plus_times",
     epilogue: Epilogue | None = None,
     kind: str | None = None,
+    out_dtype: torch.dtype | None = None,
 ) -> tuple[KernelSpec, dict[str, int]]:
     """The specification of an einsum with one packed operand, and the size of each letter.
 
     Where the output has the letters of the packed operand it is sampled, and has its letters in its order: another
     order of the expression is a transposed view of the result. `kind` is the kind of device that the kernel is for,
-    by default that of the operands; where it is given, operands may lie on `meta`.
+    by default that of the operands; where it is given, operands may lie on `meta`. `out_dtype`: see `output_dtype`.
     """
     terms, output = parse_statement(expression)
     if len(terms) != len(operands):
@@ -95,7 +96,8 @@ def capture_einsum(
     lines = {term[-1] for term in (*terms, output) if term}
     is_half = dtype.itemsize == 2
     classes += [(c, _dense_class(size, is_half and c in lines)) for c, size in sizes.items() if c not in own]
-    result = Operand("out", own, dtype, taken[packed].format) if sampled else Operand("out", output, dtype)
+    stored = output_dtype(dtype, out_dtype)
+    result = Operand("out", own, stored, taken[packed].format) if sampled else Operand("out", output, stored)
     after = {} if epilogue is None else check_epilogue(epilogue, output, own, sizes, semiring, dtype, _device(operands))
     spec = KernelSpec(
         "einsum",
@@ -246,10 +248,3 @@ def _one_dtype(operands) -> torch.dtype:
     if dtype != torch.bool:
         check_dtype("einsum", dtype)
     return dtype
-
-
-def check_dtype(what: str, dtype: torch.dtype, location=None) -> None:
-    """Raise `DataError` for a dtype that kernels do not have."""
-    if dtype not in DTYPES:
-        known = ", ".join(str(d).removeprefix("torch.") for d in DTYPES)
-        raise DataError(f"{what}: {dtype} has no kernels; there are {known}", location=location)

@@ -72,7 +72,9 @@ def _of_values(spec: KernelSpec, packed: Operand, part: Operand) -> KernelSpec:
     """The product of all other operands and of what arrives, where the part has entries."""
     pattern = dataclasses.replace(part, dtype=None)
     operands = tuple(pattern if other is packed else other for other in spec.operands)
-    return _kernel(spec, operands if spec.sampled else (*operands, spec.output), part)
+    if spec.sampled:  # what arrives multiplies it afterwards, and is no narrower than the output
+        return _kernel(spec, operands, dataclasses.replace(part, dtype=spec.dtype))
+    return _kernel(spec, (*operands, spec.output), part)
 
 
 def _kernel(spec: KernelSpec, operands, output: Operand) -> KernelSpec:

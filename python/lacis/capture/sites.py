@@ -10,7 +10,8 @@ import torch
 from ..errors import ScheduleError
 from ..operators import OPERATORS, Operator, candidates, find
 from ..schedule.names import Names
-from .expression import check_dtype, hints, parse_statement
+from .dtypes import check_dtype
+from .expression import hints, parse_statement
 from .spec import KernelSpec, Operand, divisible
 from .slices import use_of_stack
 from .uses import use_of

@@ -100,11 +100,23 @@ class KernelSpec:
 
     @property
     def dtype(self) -> torch.dtype:
+        """The dtype of the output."""
         return self.output.dtype
 
+    @property
+    def narrow(self) -> torch.dtype:
+        """The dtype of the operands; a sum that is stored unrounded, or what arrives for one, may be wider."""
+        dtypes = [operand.dtype for operand in (*self.operands, self.output) if operand.dtype is not None]
+        return min(dtypes, key=lambda dtype: dtype.itemsize)
+
+    def rounded(self) -> KernelSpec:
+        """The same kernel with a result of the dtype of the operands."""
+        return dataclasses.replace(self, output=dataclasses.replace(self.output, dtype=self.narrow))
+
     def with_dtype(self, dtype: torch.dtype) -> KernelSpec:
-        """The same kernel for another dtype."""
-        change = lambda o: dataclasses.replace(o, dtype=dtype) if isinstance(o, Operand) and o.dtype else o
+        """The same kernel for operands of another dtype; what is wider than they are stays so."""
+        narrow = self.narrow
+        change = lambda o: dataclasses.replace(o, dtype=dtype) if isinstance(o, Operand) and o.dtype == narrow else o
         names = ("output", "bias", "scale", "residual")
         changed = {name: change(getattr(self, name)) for name in names}
         return dataclasses.replace(self, operands=tuple(map(change, self.operands)), **changed)

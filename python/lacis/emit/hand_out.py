@@ -3,9 +3,9 @@
 
 # A unit of the range, or block of the grid, makes one list: it hands out the tiles of all whole groups before, then its
 # own, in one row of positions; rows of costs take turns at the numbers of tiles. It goes in rounds. With the workers by
-# load, the least first, the next tiles go to them in this order, until one that has got a tile comes before one that has
-# not: its place among the others says so. What the threads of a block leave for each other lies in workspaces, which are
-# therefore not `noalias`.
+# load, the least first, the next tiles go to them in this order, until one that has got a tile comes before one that
+# has not: its place among the others says so. What the threads of a block leave for each other lies in workspaces,
+# which are therefore not `noalias`.
 _TEXT = """
 #n = #lacis.size<arg 0>
 #workers = #lacis.size<arg 1>

@@ -88,6 +88,10 @@ class _Writer:
         """Are all operands of the sum float32?"""
         return all(o.dtype in (None, torch.float32) for o in (*self.spec.operands, self.spec.output))
 
+    def is_half(self) -> bool:
+        """Is an operand of the sum, or the output, of a half type?"""
+        return TYPES[self.spec.narrow] != self.sum_type
+
     def op(self, text: str) -> None:
         self.lines.append(f"  {text}{self.loc}")
 
@@ -113,7 +117,7 @@ class _Writer:
             flags = [letter in getattr(self.spec, name) for letter in operand.indices]
             if any(flags):
                 words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
-        if operand.format is not None and (not self.spec.sampled or self.element != self.sum_type):
+        if operand.format is not None and (not self.spec.sampled or self.is_half()):
             words += density(self.spec).get("eighths" if self.spec.sampled else "slabs", [])
         return "{" + ", ".join(words) + "}"
 

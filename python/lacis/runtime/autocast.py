@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import torch
 
+from ..capture import DTYPES, Epilogue
+from ..patterns import Pattern
 from .gradients import find_family
 
 _libraries: list[torch.library.Library] = []
@@ -24,7 +26,7 @@ def _default(device: str, above):
         dtype = torch.get_autocast_dtype(device)
         family, kernel_key, storage, companions = family_of(dtype, kernel_key, storage, companions)
         with torch._C._ExcludeDispatchKeyGuard(above):
-            dense, arrays = cast_all(operands, dtype, family), cast_all(storage, dtype, family)
+            dense, arrays = cast_all(operands, storage, dtype, family)
             return torch.ops.lacis.einsum.default(dense, arrays, shape, kernel_key, packed_shape, companions)
 
     return einsum
@@ -37,8 +39,8 @@ def _inference(device: str, above):
         count = len(found.dense) if found else len(tensors)
         family, kernel_key, storage, _ = family_of(dtype, kernel_key, tensors[count:], ())
         with torch._C._ExcludeDispatchKeyGuard(above):
-            cast = cast_all([*tensors[:count], *storage], dtype, family)
-            return torch.ops.lacis.einsum.inference(cast, sizes, kernel_key)
+            dense, arrays = cast_all(tensors[:count], storage, dtype, family)
+            return torch.ops.lacis.einsum.inference([*dense, *arrays], sizes, kernel_key)
 
     return einsum
 
@@ -58,14 +60,26 @@ _KERNELS = (("einsum", _default), ("einsum.exported", _exported), ("einsum.infer
 def family_of(dtype, kernel_key, storage, companions):
     """The family that runs in the region's dtype, its key, and the arrays that its kernel takes."""
     family = find_family(kernel_key)
-    if family is None or family.kernel.spec.dtype in (dtype, torch.float64):
+    if family is None or family.kernel.spec.narrow in (dtype, torch.float64):
         return family, kernel_key, storage, companions
     family, storage, companions = family.cast(dtype, storage, companions)
     return family, family.key, storage, companions
 
 
-def cast_all(tensors, dtype, family):
-    """The floating-point tensors in the dtype of the region, save where the kernel has no other one."""
-    if family is None or family.kernel.spec.dtype != dtype:
-        return tensors
-    return [tensor.to(dtype) if tensor.is_floating_point() else tensor for tensor in tensors]
+def cast_all(operands, storage, dtype, family):
+    """The floating-point tensors as the kernel of the region takes them, save where it has no other dtype."""
+    if family is None or family.kernel.spec.narrow != dtype:
+        return operands, storage
+    return family.as_taken(operands, storage)
+
+
+def in_region(operands, epilogue):
+    """Operands and an epilogue in the dtype of an autocast region, where they are in one; doubles and bools stay."""
+    device = operands[0].device.type
+    dtypes = {operand.dtype for operand in operands if not isinstance(operand, Pattern)}
+    dtype = torch.get_autocast_dtype(device)
+    stay = dtypes <= {dtype} or not dtypes <= set(DTYPES) - {torch.float64}
+    if stay or not torch.is_autocast_enabled(device):
+        return operands, epilogue
+    cast = [operand if isinstance(operand, Pattern) else operand.to(dtype) for operand in operands]
+    return cast, epilogue.to(dtype) if isinstance(epilogue, Epilogue) else epilogue

@@ -178,6 +178,6 @@ def _autocast(device: str, key):
 
         family = find_family(call.key)
         with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
-            return run()(x if family is None else x.to(family.kernel.spec.dtype), number)
+            return run()(x if family is None else x.to(family.dense[0].dtype), number)
 
     return bound

@@ -13,17 +13,20 @@ from ..capture import (
     capture_einsum,
     check_epilogue,
     check_operands,
+    output_dtype,
     packed_operand,
     parse_statement,
+    wide,
 )
 from ..formats import Sum
 from ..nn.recorded import is_transformed, takes_part
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..schedule.steps.tensorize import refuse_tiles
+from .autocast import in_region
 from .batch_letters import under_batch_letters
 from .forward_only import forward_only
-from .reference import finish, total, wide
+from .reference import finish, total
 
 
 class Call:
@@ -32,7 +35,8 @@ class Call:
     There is one kernel, named "", save where the output has all letters of a packed sum: then one for each part. A
     kernel needs an axis to run over; where the output has none it keeps one of the packed operand, which is summed up
     afterwards. Where it does not make the whole result (`fused`), the epilogue follows in torch's own operators.
-    `kind` is the kind of device that the kernels are for, by default that of the operands.
+    `kind` is the kind of device that the kernels are for, by default that of the operands. `is_cast`: the operands are
+    in the dtype of an autocast region, because the `asked` dtype of the result is not that of the region's kernels.
     """
 
     def __init__(
@@ -46,10 +50,15 @@ class Call:
         deterministic: bool = True,
         strict: bool = False,
         kind: str | None = None,
+        out_dtype: torch.dtype | None = None,
     ):
         if strict:
             refuse_tiles(steps)
         check_operands(operands, kind)
+        given, self.asked = operands, out_dtype
+        if operands and out_dtype is not None:  # else a kernel of an autocast region's dtype answers in that
+            operands, epilogue = in_region(operands, epilogue)
+        self.is_cast = operands is not given
         self.expression = expression
         expression, operands = under_batch_letters(expression, operands)
         self.operands = operands
@@ -68,13 +77,15 @@ class Call:
         self.pieces: dict[str, tuple[KernelSpec, list]] = {}
         for name, mine in self._parts().items():
             if self.fused:
-                spec, self.sizes = capture_einsum(expression, mine, location, steps, semiring, epilogue, kind)
+                given = (location, steps, semiring, epilogue, kind, out_dtype)
+                spec, self.sizes = capture_einsum(expression, mine, *given)
             else:
                 left = expression.partition("->")[0]
                 statement = f"{left}->{''.join(kept)}"
                 spec, self.sizes = capture_einsum(statement, mine, location, steps, semiring, kind=kind)
                 spec = dataclasses.replace(spec, output=dataclasses.replace(spec.output, dtype=wide(spec.dtype)))
             self.pieces[name] = (dataclasses.replace(spec, deterministic=deterministic, plain=strict), mine)
+        self.out_dtype = output_dtype(self.dtype, out_dtype)
         if epilogue is not None and not self.fused:
             check_epilogue(epilogue, self.output, own, self.sizes, semiring, self.dtype, self.device)
 
@@ -91,7 +102,7 @@ class Call:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The dtype of the operands and of the result; a pattern has none."""
+        """The dtype of the operands, and of the result where no other one was asked for; a pattern has none."""
         return next(operand for operand in self.operands if not isinstance(operand, Pattern)).dtype
 
     @property
@@ -100,13 +111,14 @@ class Call:
 
     def without_epilogue(self) -> Call:
         """The sum alone, by its default schedule."""
-        return Call(*self._plain, strict=self.strict)
+        return Call(*self._plain, strict=self.strict, out_dtype=self.asked)
 
     def by_part(self) -> list[Call]:
         """The sum alone as one call for each part of the packed operand; their results add up to it."""
         expression, _, location, steps, semiring = self._plain
-        known = (location, steps, semiring)
-        return [Call(expression, operands, *known, strict=self.strict) for operands in self._split().values()]
+        known = {"location": location, "steps": steps, "semiring": semiring, "strict": self.strict}
+        known["out_dtype"] = self.asked
+        return [Call(expression, operands, **known) for operands in self._split().values()]
 
     @property
     def has_dense_gradients(self) -> bool:

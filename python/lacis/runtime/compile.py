@@ -189,10 +189,10 @@ class EinsumKernel(Kernel):
         own = known.epilogue if epilogue is None else epilogue
         require_devices(self.target, operands)
         given = (self.spec.location, self.spec.steps, known.semiring, own, known.deterministic, known.strict)
-        call = Call(known.expression, operands, *given, kind_of(self.target))
+        call = Call(known.expression, operands, *given, kind_of(self.target), known.asked)
 
         def compute(asked: Call):
-            if asked is not call:
+            if asked is not call or call.is_cast:
                 return asked.launch(load_kernels(asked, self.target))
             kernels = self._for(call)
             result = call.launch(kernels)
@@ -264,6 +264,7 @@ def compile(
     epilogue: Epilogue | None = None,
     deterministic: bool = True,
     strict: bool = False,
+    out_dtype: torch.dtype | None = None,
 ) -> EinsumKernel:
     """Compile an einsum with one packed operand; `kernel(*operands)` runs it. Keywords as those of `lacis.einsum`.
 
@@ -288,7 +289,8 @@ def compile(
             "compile: target 'eager' has no kernel; lacis.einsum(..., target='eager') runs torch's operators"
         )
     location = user_location()
-    call = Call(expression, operands, location, steps, semiring, epilogue, deterministic, strict, kind_of(target))
+    given = (location, steps, semiring, epilogue, deterministic, strict, kind_of(target), out_dtype)
+    call = Call(expression, operands, *given)
     return EinsumKernel(call, load_kernels(call, target, load_anywhere))
 
 

@@ -11,14 +11,14 @@ from ..errors import user_location
 from .call import Call
 from .compile import EinsumKernel, load_anywhere, load_kernels
 
-_KEYWORDS = {"steps", "semiring", "epilogue", "deterministic", "strict"}
+_KEYWORDS = {"steps", "semiring", "epilogue", "deterministic", "strict", "out_dtype"}
 
 
 def compile_many(requests, target: str = "auto", **keywords) -> list[EinsumKernel]:
     """Compile in parallel threads; each request is a tuple `(expression, *operands)`.
 
     `keywords` are those of `lacis.compile`, the same for all: `steps`, `semiring`, `epilogue`, `deterministic`,
-    `strict`.
+    `strict`, `out_dtype`.
     Kernels come in the order of the requests. Raises as `lacis.compile` does, for the first request that fails.
 
     >>> import lacis, torch

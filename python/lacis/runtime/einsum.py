@@ -27,6 +27,7 @@ def einsum(
     target: str = "auto",
     steps=(),
     strict: bool = False,
+    out_dtype: torch.dtype | None = None,
 ) -> torch.Tensor | PackedTensor:
     """Sum of products as `torch.einsum` writes it; one operand is packed, the others are dense.
 
@@ -56,26 +57,35 @@ def einsum(
     `deterministic`: no result depends on timing; `False` admits steps by which it does (`race` with `"atomic"`).
     `target`: `"auto"` (where the operands lie), `"eager"` (torch's own operators), or as in `lacis.create_schedule`.
 
-    Half types are summed in float32. Only entries take part, so NaN and infinity in a dense operand reach the outputs
-    of kept entries alone; but on tensor cores, where tiles are multiplied whole, they may reach other outputs of the
-    same token, and in a gradient of the values others of the same row or column. `strict=True` keeps them from there:
+    Half types are summed in float32. `out_dtype`: the dtype of the result, by default the operands' own, to which the
+    sum is rounded; with `torch.float32` half operands give it, and what an epilogue makes of it, unrounded. Gradients
+    come back in the dtype of the operands; what arrives for them is float32, and is rounded to that dtype first only
+    where the kernel multiplies tiles. Under autocast operands are cast to the region's dtype, and the result has this
+    one. Raises `DataError` for any other dtype, which no kernel stores.
+
+    >>> half, x = w.to(torch.bfloat16), torch.tensor([[1 + 1 / 128, 1 + 1 / 128]], dtype=torch.bfloat16)
+    >>> einsum("nk,bk->bn", half, x, out_dtype=torch.float32, target="eager")
+    tensor([[2.0156, 3.0234]])
+    >>> einsum("nk,bk->bn", half, x, target="eager").tolist()
+    [[2.015625, 3.03125]]
+
+    Only entries take part, so NaN and infinity in a dense operand reach the outputs of kept entries alone; but on
+    tensor cores, where tiles are multiplied whole, they may reach other outputs of the same token, and in a gradient of
+    the values others of the same row or column. `strict=True` keeps them from there:
     no default schedule makes such tiles, in gradients neither, and a step `tensorize` raises `ScheduleError` (unless
     its kind is `"mma"`).
     Without a packed operand it is `torch.einsum`. Raises `DataError` when operands do not fit
     the expression or each other; ellipses and letters twice in one term have no code.
     """
     if not any(isinstance(operand, (PackedTensor, Pattern)) for operand in operands):
-        if is_traced(operands):
-            return traced_einsum(expression, operands)
-        if semiring != "plus_times" or epilogue is not None:
-            raise DataError("einsum: semirings and epilogues need one packed operand; see lacis.pack")
-        return torch.einsum(expression, *operands)
-    said = (expression, semiring, deterministic, target, strict, torch.backends.cuda.matmul.fp32_precision)
+        return _without_packed(expression, operands, semiring != "plus_times" or epilogue is not None, out_dtype)
+    said = (expression, semiring, deterministic, target, strict, out_dtype, torch.backends.cuda.matmul.fp32_precision)
     plain = epilogue is None and not steps and target != "eager"
     result = ready_einsums.run(said, operands) if plain else None
     if result is not None:
         return result
-    call = Call(expression, operands, user_location(), steps, semiring, epilogue, deterministic, strict)
+    given = (user_location(), steps, semiring, epilogue, deterministic, strict)
+    call = Call(expression, operands, *given, out_dtype=out_dtype)
     if target == "eager":
         return run(call, reference)
 
@@ -87,3 +97,14 @@ def einsum(
         return result
 
     return run(call, compute)
+
+
+def _without_packed(expression: str, operands, has_more: bool, out_dtype) -> torch.Tensor:
+    """A statement of a chain, or torch's own einsum; `has_more` says that a semiring or an epilogue was given."""
+    if is_traced(operands):
+        if out_dtype is not None:
+            raise DataError("einsum: a chain of lacis.kernel has the dtype of its operands, and no out_dtype")
+        return traced_einsum(expression, operands)
+    if has_more or out_dtype is not None:
+        raise DataError("einsum: semirings, epilogues and out_dtype need one packed operand; see lacis.pack")
+    return torch.einsum(expression, *operands)

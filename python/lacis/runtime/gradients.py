@@ -14,14 +14,14 @@ import threading
 
 import torch
 
+from ..capture import KernelSpec
 from ..capture.gradient import VALUES, gradient_specs
 from ..emit import density
 from ..errors import DataError, Error
 from ..nn.recorded import is_transformed, takes_part
 from ..patterns.derivation import Array
 from . import library
-
-OWN_VALUES: Array = ("", "", VALUES)
+from .arrays import OWN_VALUES, in_part, out_of_part, values_slot
 
 
 class BackwardError(Error, NotImplementedError):
@@ -43,11 +43,26 @@ class Family:
         self.companions: list[Array] = []
         self._load = load
         self._steps = steps
-        specs = gradient_specs(kernel.spec)
+        specs = gradient_specs(self._differentiated())
         self.specs = {slot: dataclasses.replace(spec, steps=steps.get(slot, ())) for slot, spec in specs.items()}
         self._gradients: dict[str, Family] = {}
         self._casts: dict[torch.dtype, Family] = {}
         self._lock = threading.Lock()
+
+    def _differentiated(self) -> KernelSpec:
+        """What the kernels of gradients are made of. Where a kernel multiplies tiles, on tensor cores, its gradients do
+        so, too: of one half type, so what arrives for a sum that was not rounded is rounded to the operands' dtype."""
+        spec = self.kernel.spec
+        is_wide = spec.dtype != spec.narrow
+        has_tiles = is_wide and any(step.mnemonic == "tensorize" and step.kind is None for step in self.kernel.steps)
+        return spec.rounded() if has_tiles else spec
+
+    def as_taken(self, operands, storage) -> tuple[list, list]:
+        """Dense operands and the kernel's arrays in the dtypes that the kernel takes."""
+        spec = self.kernel.spec
+        stored = spec.operands[spec.packed].dtype
+        dense = [tensor.to(known.dtype) for tensor, known in zip(operands, self.dense)]
+        return dense, [tensor.to(stored) if tensor.is_floating_point() else tensor for tensor in storage]
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -70,7 +85,7 @@ class Family:
     @functools.cached_property
     def own_values(self) -> list[int]:
         """Where the values are among the kernel's arrays, one place for each part that has them there."""
-        return [n for n, array in enumerate(self.kernel.names) if _values_slot(array)]
+        return [n for n, array in enumerate(self.kernel.names) if values_slot(array)]
 
     @property
     def value_parts(self) -> list[str]:
@@ -81,11 +96,11 @@ class Family:
     def differentiable(self) -> list[str]:
         """The slots of the dense operands but the bias, then those of `own_values`."""
         dense = [operand.name for n, operand in enumerate(self.dense) if n != self.bias]
-        return dense + [_values_slot(self.kernel.names[n]) for n in self.own_values]
+        return dense + [values_slot(self.kernel.names[n]) for n in self.own_values]
 
     def walked(self, slot: str) -> list[Array]:
         """The arrays that the kernel of a gradient walks, in its order, by their names in the sum."""
-        return [_in_part(array, slot) for array in self.gradient(slot).kernel.names]
+        return [in_part(array, slot) for array in self.gradient(slot).kernel.names]
 
     def bind(self, slots) -> Family:
         """Compile the kernels of these gradients and note the arrays that they walk, in one order in every process."""
@@ -94,7 +109,7 @@ class Family:
             with self._lock:
                 known = set(self.arrays)
                 for array in gradient.kernel.names:
-                    array = _in_part(array, slot)
+                    array = in_part(array, slot)
                     if array not in known and (array[1] or array[2] != VALUES):
                         self.companions.append(array)
         return self
@@ -136,7 +151,7 @@ class Family:
     def asked(self, operands, storage) -> list[str]:
         """The slots of a call whose tensors take part in autograd."""
         slots = [o.name for n, o in enumerate(self.dense) if n != self.bias and takes_part(operands[n])]
-        return slots + [s for name, t in zip(self.kernel.names, storage) if (s := _values_slot(name)) and takes_part(t)]
+        return slots + [s for name, t in zip(self.kernel.names, storage) if (s := values_slot(name)) and takes_part(t)]
 
 
 _families: dict[str, Family] = {}
@@ -164,26 +179,6 @@ def family(kernel, load, steps=None) -> Family:
 def find_family(key: str) -> Family | None:
     """The family of a kernel that this process compiled."""
     return _families.get(key)
-
-
-def _in_part(array: Array, slot: str) -> Array:
-    """The array of a part's kernel by its name in the sum."""
-    part, dot, _ = slot.rpartition(f".{VALUES}")
-    return (part, *array[1:]) if dot else array
-
-
-def _out_of_part(array: Array, slot: str) -> Array:
-    """The array by the name that the kernel of the slot's part has for it; another part's keeps its name."""
-    part = slot.rpartition(f".{VALUES}")[0]
-    return ("", *array[1:]) if array[0] == part else array
-
-
-def _values_slot(array: Array) -> str | None:
-    """The slot of an array of values; None for an array of the pattern."""
-    part, format, name = array
-    if format or name != VALUES:
-        return None
-    return f"{part}.{VALUES}" if part else VALUES
 
 
 def setup_context(ctx, inputs, output) -> None:
@@ -266,7 +261,7 @@ class _Call:
         operand = self.family.dense[n]
         if n == self.family.bias:
             axes = [axis for axis, letter in enumerate(self.output.indices) if letter not in operand.indices]
-            return self.grad.sum(axes) if axes else self.grad
+            return (self.grad.sum(axes) if axes else self.grad).to(operand.dtype)
         gradient = self.family.gradient(operand.name)
         kept = gradient.kernel.spec.output.indices
         sizes = dict(zip(operand.indices, self.shapes[n]))
@@ -279,18 +274,20 @@ class _Call:
 
     def of_array(self, n: int):
         """The gradient of the values in storage array `n`."""
-        slot = _values_slot(self.family.kernel.names[n])
-        arrays = {_out_of_part(name, slot): tensor for name, tensor in self.arrays.items()}
+        slot = values_slot(self.family.kernel.names[n])
+        arrays = {out_of_part(name, slot): tensor for name, tensor in self.arrays.items()}
         found = self._run(self.family.gradient(slot), arrays, self.shapes[len(self.family.dense) + n])
-        return found * self.grad if self.sampled else found
+        return (found * self.grad).to(self.family.kernel.spec.narrow) if self.sampled else found
 
     def _run(self, gradient: Family, arrays, shape):
-        operands = [self.dense[operand.name] for operand in gradient.dense]
-        _require(arrays, gradient.kernel.names, self.family.key)
+        operands, names = [self.dense[operand.name] for operand in gradient.dense], gradient.kernel.names
+        _require(arrays, names, self.family.key)
+        storage, companions = [arrays[name] for name in names], []
+        if self.output.dtype != self.family.kernel.spec.narrow:
+            operands, storage = gradient.as_taken(operands, storage)
         if is_transformed():
+            arrays = {**arrays, **dict(zip(names, storage))}
             return library.transformed().run(gradient, operands, arrays, shape, self.packed_shape)
-        storage = [arrays[name] for name in gradient.kernel.names]
-        companions = []
         if torch.is_grad_enabled():  # someone may differentiate again
             gradient.bind(gradient.asked(operands, storage))
             _require(arrays, gradient.companions, self.family.key)

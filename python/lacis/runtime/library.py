@@ -69,12 +69,18 @@ def _fake_inference(tensors, sizes, kernel_key):
 
 
 def output_dtype(kernel_key: str, operand: torch.Tensor) -> torch.dtype:
-    """What the kernel answers: some sum half types up in float32. One from another process answers in its operands'."""
+    """What the kernel answers: some keep the float32 in which they sum half types up."""
+    from lacis import _core
+
     from .gradients import find_family
 
     family = find_family(kernel_key)
-    known = None if family is None else family.kernel.spec.dtype
+    known = _FLOATS.get(_core.output_dtype(kernel_key)) if family is None else family.kernel.spec.dtype
     return known if known is not None and known.is_floating_point else operand.dtype
+
+
+# By their numbers in include/lacis-c/lacis_runtime.h.
+_FLOATS = {1: torch.float16, 2: torch.bfloat16, 3: torch.float32, 4: torch.float64}
 
 
 _lock = threading.Lock()

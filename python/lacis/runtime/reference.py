@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from ..capture import Epilogue, find_semiring
+from ..capture import Epilogue, find_semiring, wide
 from ..packing import PackedTensor
 from ..packing.stored_points import Places, stored_einsum
 from ..patterns import Pattern
@@ -31,33 +31,30 @@ def reference(call):
         total = _over_entries(call)
     else:
         dense = [o.to_dense() if n == call.packed else o for n, o in enumerate(call.operands)]
-        dense = dense if call.epilogue is None else [o.to(wide(o.dtype)) for o in dense]
-        total = stored_einsum(call.terms, call.output, dense, call.packed, call.pattern)
+        rounds = call.epilogue is None and call.out_dtype == call.dtype
+        dense = dense if rounds else [o.to(wide(o.dtype)) for o in dense]
+        with torch.autocast(call.device.type, enabled=rounds and torch.is_autocast_enabled(call.device.type)):
+            total = stored_einsum(call.terms, call.output, dense, call.packed, call.pattern)
     return finish(call, total)
 
 
 def finish(call, total):
-    """The epilogue of a call on its sum, in torch's own operators; rounded to the dtype of the operands."""
+    """The epilogue of a call on its sum, in torch's own operators; rounded to the dtype of the result."""
     if not call.sampled:
         total = total if call.epilogue is None else _applied(call.epilogue, total, call.output, call.terms[call.packed])
-        return total.to(call.dtype)
+        return total.to(call.out_dtype)
     if call.epilogue is None:
         return total
     values = {}
     for part, stored in total.values_by_part.items():
         entries = _Entries(call, part)
         at_entries = stored.reshape(-1)[entries.at]
-        values[part] = entries.scatter(_applied(entries.epilogue(call), at_entries, ("e",), ("e",)), call.dtype)
+        values[part] = entries.scatter(_applied(entries.epilogue(call), at_entries, ("e",), ("e",)), call.out_dtype)
     return call.packed_result(values)
 
 
 def _applied(epilogue, total, output, packed) -> torch.Tensor:
     return epilogue.apply(total.to(wide(total.dtype)), output, packed)
-
-
-def wide(dtype: torch.dtype) -> torch.dtype:
-    """The dtype in which values of another are summed."""
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
 class _Entries(Places):
@@ -156,5 +153,5 @@ def _sampled(call) -> PackedTensor:
     values = {}
     for part in call.pattern.parts:
         entries = _Entries(call, part)
-        values[part] = entries.scatter(entries.reduced(call), call.dtype)
+        values[part] = entries.scatter(entries.reduced(call), call.out_dtype)
     return call.packed_result(values)

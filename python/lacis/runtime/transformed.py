@@ -63,7 +63,7 @@ def einsum(operands, storage, shape, key: str, packed_shape, companions) -> torc
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
         found, key, storage, companions = autocast.family_of(dtype, key, storage, companions)
-        operands, storage = autocast.cast_all(operands, dtype, found), autocast.cast_all(storage, dtype, found)
+        operands, storage = autocast.cast_all(operands, storage, dtype, found)
     found = find_family(key)
     arrays = dict(zip(found.arrays, [*storage, *companions])) if found else {}
     with torch.autocast(device, enabled=False):
@@ -163,10 +163,10 @@ def _spread(tensor, letters, output):
 def _require_whole_patterns(call: TransformedCall, dims) -> None:
     """Raise `DataError` where some arrays of a pattern are batched and others, of one pattern, are not."""
     found = dict(zip(call.arrays, dims[call.operands :]))
-    batched = {name for name, dim in found.items() if dim is not None and name[2] not in (VALUES, "valid")}
-    single = {name for name, dim in found.items() if dim is None and name[2] not in (VALUES, "valid")}
-    if batched and single:
-        part, _, name = min(single)
+    dims_of = {array: dim for array, dim in found.items() if array[2] not in (VALUES, "valid")}
+    single = [array for array, dim in dims_of.items() if dim is None]
+    if 0 < len(single) < len(dims_of):
+        part, _, name = single[0]
         raise DataError(
             f"vmap: the patterns of several weights are stacked, '{part + '.' if part else ''}{name}' is that of one; "
             "call .train() of all models before torch.func.stack_module_state, so that each has all its arrays"

@@ -83,6 +83,7 @@ private:
   llvm::LogicalResult lowerRounding(mlir::OpBuilder &b, MapOp op);
   /// Element `n` of a thread; of a single column, the number of its row. Computed here if its map waits for a store.
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n);
+  mlir::Value elementApart(mlir::OpBuilder &b, mlir::Value acc, size_t n);
   mlir::Value applyAt(mlir::OpBuilder &b, MapOp op, size_t n);
   Pieces coordinates(mlir::OpBuilder &b, MapOp op, size_t n);
   void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);

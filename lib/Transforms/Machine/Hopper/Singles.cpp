@@ -52,6 +52,30 @@ public:
 
 static Value wide(OpBuilder &b, Value value) { return castInteger(b, value.getLoc(), value, b.getI64Type()); }
 
+/// The tile that is read for these elements; null where there is none.
+static ReadTileOp readFor(Value acc) {
+  if (auto map = acc.getDefiningOp<MapOp>())
+    for (Value value : map.getValues())
+      if (ReadTileOp read = readFor(value))
+        return read;
+  return acc.getDefiningOp<ReadTileOp>();
+}
+
+/// Element `n`, of which each four have a branch of their own. There a tile is read, 16 columns at once, and its address
+/// computed: few values live.
+Value RoleLowering::elementApart(OpBuilder &b, Value acc, size_t n) {
+  ReadTileOp read = readFor(acc);
+  Value lane = group.lane;
+  if (read && waitsForStore(read.getAcc()) && n % 4 == 0) {
+    group.lane = Instructions(b, acc.getLoc()).here(lane);
+    if (n % 8 != 0) // else it is read below
+      setPieces(read.getAcc(), readPair(b, read, static_cast<int64_t>(n) / 8));
+  }
+  Value value = element(b, acc, n);
+  group.lane = lane;
+  return value;
+}
+
 /// To a transposed matrix: a warp stores 32 bytes of each of four rows at once.
 void RoleLowering::storeColumns(OpBuilder &b, StoreTileOp op) {
   Location loc = op.getLoc();
@@ -69,7 +93,7 @@ void RoleLowering::storeColumns(OpBuilder &b, StoreTileOp op) {
     start = i.apart(eight == 0 ? start : to.sum(b, start, next));
     OpBuilder at = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false).getThenBodyBuilder();
     for (int64_t n = 0; n < 4; ++n) {
-      Value value = element(at, op.getValue(), 4 * eight + n);
+      Value value = elementApart(at, op.getValue(), 4 * eight + n);
       Value inside = arith::AndIOp::create(at, loc, SingleStore::more(at, loc, rows, 8 * eight + n % 2),
                                            SingleStore::more(at, loc, columns, n / 2 * 8));
       OpBuilder then = scf::IfOp::create(at, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
@@ -104,7 +128,7 @@ void RoleLowering::storeRows(OpBuilder &b, Operation *op, ValueRange firsts, Val
       start = i.apart(eight == 0 ? start : to.sum(b, start, i.constant64(8)));
     OpBuilder at = scf::IfOp::create(b, loc, i.opaqueTrue(), /*withElseRegion=*/false).getThenBodyBuilder();
     for (int64_t n = 0; n < 4; ++n) {
-      Value value = element(at, acc, 4 * eight + n);
+      Value value = elementApart(at, acc, 4 * eight + n);
       Value inside =
           arith::AndIOp::create(at, loc, some[n / 2], SingleStore::more(at, loc, columns, 8 * eight + n % 2));
       OpBuilder then = scf::IfOp::create(at, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arrays of a packed operand as kernels and those of their gradients name them."""
+
+from __future__ import annotations
+
+from ..capture.gradient import VALUES
+from ..patterns.derivation import Array
+
+OWN_VALUES: Array = ("", "", VALUES)
+
+
+def in_part(array: Array, slot: str) -> Array:
+    """The array of a part's kernel by its name in the sum."""
+    part, dot, _ = slot.rpartition(f".{VALUES}")
+    return (part, *array[1:]) if dot else array
+
+
+def out_of_part(array: Array, slot: str) -> Array:
+    """The array by the name that the kernel of the slot's part has for it; another part's keeps its name."""
+    part = slot.rpartition(f".{VALUES}")[0]
+    return ("", *array[1:]) if array[0] == part else array
+
+
+def values_slot(array: Array) -> str | None:
+    """The slot of an array of values; None for an array of the pattern.
+
+    >>> values_slot(("ell", "", "values")), values_slot(("", "", "pos1"))
+    ('ell.values', None)
+    """
+    part, step, name = array
+    if step or name != VALUES:
+        return None
+    return f"{part}.{VALUES}" if part else VALUES
