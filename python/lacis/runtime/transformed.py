@@ -166,7 +166,7 @@ def _require_whole_patterns(call: TransformedCall, dims) -> None:
     batched = {name for name, dim in found.items() if dim is not None and name[2] not in (VALUES, "valid")}
     single = {name for name, dim in found.items() if dim is None and name[2] not in (VALUES, "valid")}
     if batched and single:
-        part, _, name = min(single)
+        part, _, name = min(single, key=lambda array: (array[0], str(array[1]), array[2]))
         raise DataError(
             f"vmap: the patterns of several weights are stacked, '{part + '.' if part else ''}{name}' is that of one; "
             "call .train() of all models before torch.func.stack_module_state, so that each has all its arrays"
