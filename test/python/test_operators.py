@@ -174,7 +174,7 @@ def test_a_call_without_what_its_gradient_walks_says_so():
     kernel = lacis.compile("ij,bj->bi", w, x)
     kernel.family.bind(["1"])
     y = torch.ops.lacis.einsum.default([x], kernel.arrays(w), [2, 3], kernel.key, [3, 3], [])
-    with pytest.raises(DataError, match=r"walks 'pos\d' of the companion #lacis.format<.*'companions'"):
+    with pytest.raises(DataError, match=r"walks 'pos\d' of the index #lacis.format<.*'companions'"):
         y.sum().backward()
     with pytest.raises(RuntimeError, match="expected .*, got 2"):
         torch.ops.lacis.einsum.default([x], kernel.arrays(w)[:2], [2, 3], kernel.key, [3, 3], [])

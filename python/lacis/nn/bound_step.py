@@ -18,7 +18,7 @@ from .recorded import Asked, require_pattern, revision
 
 
 class Bound:
-    """A kernel and those of its gradients on the tensors that they were bound to: `arrays` by part, text and name.
+    """A kernel and those of its gradients on the tensors that they were bound to: `arrays` by part, step and name.
 
     `copies` are those of the arrays that are copies of values. `trained` are the values of the parts and the
     operator's extras; `needs` says of the input and of them which require gradients.

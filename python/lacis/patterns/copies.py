@@ -13,6 +13,7 @@ import torch
 
 from ..errors import FormatError
 from .constants import counted
+from .transforms import seen_as
 
 
 def _piece(block: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
@@ -71,7 +72,7 @@ def copy_units(values: torch.Tensor, places: torch.Tensor, positions: int, block
     count = positions * tile[0] * tile[1] * values.element_size() // _unit_bytes(units)
     room = units.new_zeros(count + 1, units.shape[1])
     room.index_put_((places,), units)
-    return room[:count].view(values.dtype).reshape(positions, *tile)
+    return seen_as(room[:count], values.dtype).reshape(positions, *tile)
 
 
 def copy_units_again(tiles: torch.Tensor, values: torch.Tensor, places: torch.Tensor, block, tile) -> None:
@@ -148,7 +149,7 @@ def _units(values: torch.Tensor, places: torch.Tensor, block, tile) -> torch.Ten
     values = values.contiguous()
     if torch.compiler.is_compiling() or values.storage_offset() * itemsize % size:  # a graph knows no offsets
         values = values.clone()
-    return values.view(word).reshape(len(places), max(size // 8, 1))
+    return seen_as(values, word).reshape(len(places), max(size // 8, 1))
 
 
 def _unit_bytes(units: torch.Tensor) -> int:

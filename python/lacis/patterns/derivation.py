@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 
@@ -61,7 +62,7 @@ class Derivation:
         """The bytes of a line of tiles whose chunks are exchanged in a copy of the values, 0 for none."""
         return self.given.get("swizzle", 0)
 
-    @property
+    @functools.cached_property
     def of_pattern(self) -> Derivation:
         """The same arrays of the pattern: how a copy of the values lies does not matter to them."""
         kept = tuple(pair for pair in self.parameters if pair[0] != "swizzle")

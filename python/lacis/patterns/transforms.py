@@ -75,3 +75,16 @@ class _Several(torch.autograd.Function):
 def one_or_several(tensor: torch.Tensor, one: Callable, several: Callable) -> torch.Tensor:
     """`one(tensor)`; in a map, `several` of all tensors along a first axis, whose answer has such an axis too."""
     return _Several.apply(tensor, one, several) if is_wrapped(tensor) else one(tensor)
+
+
+def seen_as(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """`tensor.view(dtype)`, also in a map, for which not every torch has a rule.
+
+    >>> seen_as(torch.tensor([1.0]), torch.int32).tolist()
+    [1065353216]
+    """
+
+    def seen(given):
+        return given.view(dtype)
+
+    return one_or_several(tensor, seen, seen)

@@ -222,8 +222,8 @@ def _require(arrays, names, key: str) -> None:
     """Raise `DataError` unless the call brought every array that a gradient walks."""
     missing = [name for name in names if arrays.get(name) is None]
     if missing:
-        part, format, name = missing[0]
-        whose = f"the companion {format}" if format else "the packed operand"
+        part, step, name = missing[0]
+        whose = f"the {step}" if step else "the packed operand"
         raise DataError(
             f"einsum: a gradient of kernel {key[:12]} walks '{part + '.' if part else ''}{name}' of {whose}, which the "
             "call did not bring in 'companions'; lacis.einsum and built modules do"
