@@ -87,4 +87,5 @@ def seen_as(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     def seen(given):
         return given.view(dtype)
 
-    return one_or_several(tensor, seen, seen)
+    is_traced = torch.compiler.is_compiling()  # which knows nothing of maps
+    return seen(tensor) if is_traced else one_or_several(tensor, seen, seen)
