@@ -45,6 +45,13 @@ class Products:
         self.slices: dict = {}  # patterns of the matrices of a stack
         self.knows_order = False  # a build has seen that `w @ x` is not written anywhere
         self._made: dict[str, tuple] = {}
+        self._collector = None  # see `SparseModule.collector`
+
+    def have(self, collector) -> None:
+        """Who asks for the gradient of all places, of what is made now and later."""
+        self._collector = collector
+        for _, layer in self._made.values():
+            layer.collector = collector
 
     def layer(self, weight, operator: str):
         if (len(weight.shape) != 2 and not self.stacks) or OPERATORS[operator].stacks != self.stacks:
@@ -57,6 +64,7 @@ class Products:
             recipe = self.recipe
             given = "eager" if self.stacks else recipe.target, recipe.loader, *recipe.known
             layer = recipe.make(_Layer(*weight.shape[-2:]), operator, weight, *given)
+            layer.collector = self._collector
             self._made[operator] = now, layer
         return layer
 
@@ -73,7 +81,7 @@ class Products:
         return [layer for _, layer in self._made.values() if layer.is_bound]
 
     def __getstate__(self):
-        return {**self.__dict__, "_made": {}, "slices": {}}  # copies and files make their own
+        return {**self.__dict__, "_made": {}, "slices": {}, "_collector": None}  # copies and files make their own
 
 
 class Used:
