@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of empty places, which RigL reads, of all that multiplies with a weight."""
+"""Patterns that change of layers beyond `nn.Linear`: what RigL reads of empty places, and states that follow."""
 
 import copy
 
@@ -68,3 +68,23 @@ def test_what_grows_has_the_largest_dense_gradients(case):
     expected = kept | largest(weight.grad.abs(), count - int(kept.sum()), ~kept)
     assert not torch.equal(expected, mask)
     assert torch.equal(handle.packed.pattern.to_mask().reshape(weight.shape), expected)
+
+
+@pytest.mark.parametrize("format", [lacis.Csr, lacis.Csf(4)], ids=str)
+def test_a_convolution_takes_the_state_of_an_optimizer_made_before_the_build(format):
+    """As the matrix that its format means, or axis by axis; `restore` gives it back."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Conv2d(3, 8, 3)).double(), torch.randn(2, 3, 5, 6, dtype=torch.float64)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(x).square().mean().backward()
+    optimizer.step()
+    before = optimizer.state[model[0].weight]["exp_avg"].clone()
+    s = lacis.create_schedule(model, target="eager")
+    handle = s["0.weight"].sparsify(lacis.Magnitude(0.5)).set_format(format)
+    with pytest.warns(UserWarning, match="or have schedule.attach"):
+        s.build()
+    s.attach(optimizer)
+    mask = handle.packed.pattern.to_mask().reshape(before.shape)
+    s.restore()
+    assert torch.equal(optimizer.state[model[0].weight]["exp_avg"], before * mask)
+    optimizer.step()
