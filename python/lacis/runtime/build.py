@@ -153,6 +153,8 @@ def _build_site(captured: Captured, schedule, load, packed: PackedTensor | None 
         runs_on = "eager" if owner.operator.statement is None else target
         sparse = SparseModule(owner.module, owner.operator.name, weight, runs_on, load, *known)
         modules.append((owner.module, sparse))
+        if isinstance(owner.module, torch.nn.modules.linear.NonDynamicallyQuantizableLinear):
+            weight._products.layer(weight, "linear").training = owner.module.training  # attention reads its weight
     forwards = _forwards(captured, weight, modules) if has_master else []
     return Built(captured, weight, modules, None, requires_grad, forwards)
 
@@ -209,7 +211,7 @@ def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
 
 def _compile(built: list[Built], progress: Progress) -> None:
     """Compile the distinct kernels in threads, those of gradients where the model trains; give modules their own."""
-    modules = [(each, module) for each in built for _, module in each.modules if module.target != "eager"]
+    modules = [(each, module) for each in built for module in _that_run(each) if module.target != "eager"]
     jobs: dict[tuple, Built] = {}
     for each, module in modules:
         jobs.setdefault((load_kernel, module.spec(), module.target, each.weight.device), each)
@@ -224,6 +226,12 @@ def _compile(built: list[Built], progress: Progress) -> None:
     _run(jobs, progress)
     for _, module in training:
         module.bind_gradients()
+
+
+def _that_run(built: Built) -> list[SparseModule]:
+    """The layers that run a weight's products: those that are written out, then its modules."""
+    own = [module for _, module in built.modules]
+    return [layer for layer in built.weight._products.made if all(layer is not each for each in own)] + own
 
 
 def _run(jobs: dict[tuple, Built], progress: Progress) -> None:
