@@ -249,7 +249,7 @@ def test_compiled_and_exported(case):
 
 
 def test_compiled_before_it_ran():
-    """A build has kernels for what attention makes of its weights; for other products with a layer's weight a call has."""
+    """A build makes the kernels of attention's weights, the first call those of other products with a layer's weight."""
     torch._dynamo.reset()
     model, _, twin, inputs = build("attention out", "cpu", torch.float32)
     torch.testing.assert_close(torch.compile(model, fullgraph=True, backend="aot_eager")(*inputs), twin(*inputs))

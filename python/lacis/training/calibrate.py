@@ -102,8 +102,8 @@ class Calibration:
         for each in captured:
             if not inputs[each.name].count:
                 raise DataError(
-                    f"calibrate: '{each.name}' was given nothing; its layer must be called in the batches, and products "
-                    "with its weight, as of nn.MultiheadAttention's out_proj, are no call of it"
+                    f"calibrate: '{each.name}' was given nothing; its layer must be called in the batches, and "
+                    "products with its weight, as of nn.MultiheadAttention's out_proj, are no call of it"
                 )
             sparsifier, dense = each.site.sparsifier, each.parameter.detach()
             try:
