@@ -249,7 +249,7 @@ def test_compiled_and_exported(case):
 
 
 def test_compiled_before_it_ran():
-    """A build makes the kernels of attention's weights, the first call those of other products with a layer's weight."""
+    """A build makes the kernels of attention's weights, a call those of others that a model multiplies with."""
     torch._dynamo.reset()
     model, _, twin, inputs = build("attention out", "cpu", torch.float32)
     torch.testing.assert_close(torch.compile(model, fullgraph=True, backend="aot_eager")(*inputs), twin(*inputs))

@@ -21,6 +21,8 @@ from .gradients import Family
 from .progress import Progress
 from .targets import refuse_meta, resolve_target, target_anywhere
 
+_OUT_OF_ATTENTION = torch.nn.modules.linear.NonDynamicallyQuantizableLinear  # the class of its out_proj, of no other
+
 
 @dataclasses.dataclass
 class Built:
@@ -153,7 +155,7 @@ def _build_site(captured: Captured, schedule, load, packed: PackedTensor | None 
         runs_on = "eager" if owner.operator.statement is None else target
         sparse = SparseModule(owner.module, owner.operator.name, weight, runs_on, load, *known)
         modules.append((owner.module, sparse))
-        if isinstance(owner.module, torch.nn.modules.linear.NonDynamicallyQuantizableLinear):
+        if isinstance(owner.module, _OUT_OF_ATTENTION):
             weight._products.layer(weight, "linear").training = owner.module.training  # attention reads its weight
     forwards = _forwards(captured, weight, modules) if has_master else []
     return Built(captured, weight, modules, None, requires_grad, forwards)
@@ -163,6 +165,12 @@ def _forwards(captured: Captured, weight, modules) -> list[MasterForward]:
     """What runs the products of the owners, whose dense Parameter stays."""
     site, sparsifier = captured.site, captured.site.sparsifier
     for owner in captured.owners:
+        if isinstance(owner.module, _OUT_OF_ATTENTION):
+            raise ScheduleError(
+                f"'{owner.name}': nn.MultiheadAttention reads the weight past its layer, so with master= it would find "
+                "the dense one; leave master out",
+                location=site.location,
+            )
         if owner.operator.in_place or owner.operator.statement is None:
             raise ScheduleError(
                 f"'{owner.name}': master= has no code for {owner.operator.name}, which is more than one product; leave "
