@@ -166,6 +166,35 @@ def test_what_is_refused():
         s.calibrate([torch.full((2, 6), torch.nan, dtype=torch.float64)])
 
 
+class Attends(torch.nn.MultiheadAttention):
+    def forward(self, x):
+        return super().forward(x, x, x)[0]
+
+
+@pytest.mark.parametrize(
+    "module, name, said",
+    [
+        (lambda: Attends(6, 2), "in_proj_weight", "'in_proj_weight' is multiplied by its module's own forward"),
+        (lambda: Attends(6, 2), "out_proj.weight", "'out_proj.weight' was given nothing; .* no call of it"),
+        (
+            lambda: torch.nn.Sequential(torch.nn.Conv1d(2, 4, 3)),
+            "0.weight",
+            "'0.weight' goes through conv1d, whose inputs are no rows",
+        ),
+        (
+            lambda: torch.nn.Sequential(torch.nn.Embedding(9, 6)),
+            "0.weight",
+            "'0.weight' goes through embedding, whose inputs are no rows",
+        ),
+    ],
+)
+def test_whose_inputs_are_not_seen(module, name, said):
+    s = lacis.create_schedule(module(), target="eager")
+    s[name].sparsify(lacis.Wanda(0.5)).set_format(lacis.Csr)
+    with pytest.raises(lacis.Error, match=f"calibrate: {said}"):
+        s.calibrate([torch.randn(2, 6)])
+
+
 def test_a_sparsifier_with_a_mask_may_solve_too():
     """It need not be `Calibrated`; where nobody calibrates its mask says what is kept."""
 

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 safetensors = pytest.importorskip("safetensors.torch")
 hf = pytest.importorskip("lacis.hf")
 
-from hf_models import FORMATS, LAYER, MODELS, answers, built  # noqa: E402
+from hf_models import FORMATS, LAYER, MODELS, SMALL, answers, built  # noqa: E402
 
 
 @pytest.mark.parametrize("model, format", [("opt", "csr"), ("roberta", "csr"), *(("llama", each) for each in FORMATS)])
@@ -30,6 +30,30 @@ def test_a_model_is_the_same_after_its_file(tmp_path, model, format):
     assert sum(name.endswith("values") for name in stored) > 0
     packed = [m for m in again.modules() if isinstance(m, lacis.nn.SparseModule)]
     assert packed and all(m.weight.requires_grad for m in packed)
+
+
+CONVOLUTIONS = {
+    "matrix": lambda handle: handle.sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csr),
+    "blocks": lambda handle: (
+        handle.block(5, 7).sparsify(lacis.BlockMagnitude(0.5)).set_format(lacis.Bsr)
+    ),  # with padding
+    "taps": lambda handle: handle.sparsify(lacis.Magnitude(0.5)).set_format(lacis.Csf(4)),
+}
+
+
+@pytest.mark.parametrize("format", CONVOLUTIONS)
+def test_convolutions_are_the_same_after_their_file(tmp_path, format):
+    sizes = {name: size for name, size in SMALL.items() if name != "vocab_size"}
+    torch.manual_seed(0)
+    model = transformers.ViTModel(transformers.ViTConfig(image_size=8, patch_size=4, **sizes)).eval()
+    s = lacis.create_schedule(model, target="eager")
+    CONVOLUTIONS[format](s["embeddings.patch_embeddings.projection.weight"])
+    image = torch.randn(2, 3, 8, 8)
+    expected = s.build()(image).last_hidden_state
+    hf.save_pretrained(model, tmp_path)
+    again = transformers.ViTModel.from_pretrained(tmp_path)
+    assert torch.equal(again(image).last_hidden_state, expected)
+    assert again.embeddings.patch_embeddings.projection.weight.shape == (32, 3, 4, 4)
 
 
 def test_a_loaded_model_trains_and_saves_itself(tmp_path):

@@ -248,6 +248,16 @@ def test_compiled_and_exported(case):
     torch.testing.assert_close(torch.export.export(model, tuple(inputs)).module()(*inputs), expected)
 
 
+def test_compiled_before_it_ran():
+    """A build makes the kernels of attention's weights, a call those of others that a model multiplies with."""
+    torch._dynamo.reset()
+    model, _, twin, inputs = build("attention out", "cpu", torch.float32)
+    torch.testing.assert_close(torch.compile(model, fullgraph=True, backend="aot_eager")(*inputs), twin(*inputs))
+    model, _, _, inputs = build("borrowed", "cpu", torch.float32)
+    with pytest.raises(Exception, match="no kernel yet: call the model once, then compile it"):
+        torch.compile(model, fullgraph=True, backend="aot_eager")(*inputs)
+
+
 def test_products_follow_the_weight_to_another_dtype():
     model, _, twin, inputs = build("product", "cpu", torch.float32)
     model(*inputs)

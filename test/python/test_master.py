@@ -264,3 +264,28 @@ def test_what_a_captured_graph_trains_is_looked_at_in_each_call(monkeypatch):
             weight.data.copy_(torch.randn_like(weight))  # as a replay does
             expected = F.linear(x, weight * FORMATS["csr"][1](weight), model[0].bias)
             torch.testing.assert_close(model[0](x), expected)
+
+
+def test_a_fused_encoder_layer_does_not_pass_the_mask_by():
+    """In inference torch runs a whole encoder layer in one operator, on the dense weights that it finds in it."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True)
+    model, x = torch.nn.TransformerEncoder(layer, 1).eval(), torch.randn(2, 5, 16)
+    twin = copy.deepcopy(model)
+    s = lacis.create_schedule(model, target="eager")
+    handle = s["layers.0.linear1.weight"].sparsify(lacis.NM(2, 4), master="ste").set_format(lacis.Csr)
+    s.build()
+    with torch.no_grad():
+        twin.layers[0].linear1.weight.mul_(handle.packed.pattern.to_mask())
+        for each in (model, copy.deepcopy(model), lacis.densify(copy.deepcopy(model))):
+            torch.testing.assert_close(each(x), twin(x))
+        s.restore()
+        assert not model.layers[0].linear1._forward_pre_hooks
+        torch.testing.assert_close(model(x), twin(x))
+
+
+def test_what_attention_reads_past_its_layer_is_refused():
+    s = lacis.create_schedule(torch.nn.ModuleDict({"a": torch.nn.MultiheadAttention(8, 2)}), target="eager")
+    s["a.out_proj.weight"].sparsify(lacis.NM(2, 4), master="ste").set_format(lacis.Csr)
+    with pytest.raises(lacis.ScheduleError, match="'a.out_proj.weight': nn.MultiheadAttention reads the weight past"):
+        s.build()

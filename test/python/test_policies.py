@@ -63,6 +63,28 @@ def test_numbers_that_are_not_finite_come_last():
     assert grown.any() and not grown[:, [5, 7]].any()
 
 
+@pytest.mark.parametrize("format", ["csr", "bsr", "nest"])
+def test_a_policy_that_looks_at_each_step_finds_its_places_once(format, monkeypatch):
+    """Until the pattern is another one, or something was written into its arrays."""
+    from lacis.training import layer
+
+    found, places_of = [], layer.places_of
+    monkeypatch.setattr(layer, "places_of", lambda *args: found.append(args) or places_of(*args))
+    model, s, optimizer, updates = build(format, lacis.Movement(lacis.Ramp(0.0, 0.8, range(0, 9, 4))))
+    counts = []
+    for step in range(8):
+        counts.append(len(found))
+        train(model, optimizer, updates, [step])
+    counts = [count - counts[0] for count in counts]
+    assert counts == [0, 0, 0, 0, 0, 2, 2, 2]  # two weights; the first update is at step 4
+    for step in range(8, 10):
+        train(model, optimizer, updates, [step])
+    before, array = len(found), next(each for name, each in model.named_buffers() if "0.weight.crd" in name)
+    array.copy_(array.clone())  # written, as torch.distributed.checkpoint does
+    train(model, optimizer, updates, [10])
+    assert len(found) == before + 1
+
+
 def test_schedules_with_policies_are_saved(tmp_path):
     policies = [
         lacis.Magnitude(lacis.Ramp(0.0, 0.9, range(10, 100, 10), power=1), per="row"),

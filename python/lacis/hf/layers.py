@@ -120,6 +120,7 @@ def _layer(model, path: str, fields: dict, target: str) -> SparseModule:
     if list(parameter.shape) != fields["shape"]:
         raise DataError(f"the model's weight is {list(parameter.shape)}, the packed one {fields['shape']}")
     format, shape = Format.parse(fields["format"]), tuple(fields["shape"])
+    packed_shape = operator.matrix(shape) if format.rank < len(shape) else shape
     parts = format.parts if isinstance(format, Sum) else {"": format}
     named = {name: (_DTYPES.get(kind, parameter.dtype), sizes) for name, (kind, sizes) in fields["arrays"].items()}
     structures, values = {}, {}
@@ -127,10 +128,10 @@ def _layer(model, path: str, fields: dict, target: str) -> SparseModule:
         arrays = {key: _empty(named, part_name(name, key)) for key in part.buffers}
         valid = _empty(named, part_name(name, "valid")) if part_name(name, "valid") in named else None
         values[name] = _empty(named, part_name(name, "values"))
-        structures[name] = Structure.of_values(part, shape, arrays, values[name], valid)
+        structures[name] = Structure.of_values(part, packed_shape, arrays, values[name], valid)
     if named:
         raise DataError(f"the format stores no {', '.join(map(repr, named))}")
-    weight = weight_module(PackedTensor(Pattern(format, structures), values), fields["trains"])
+    weight = weight_module(PackedTensor(Pattern(format, structures), values), fields["trains"], shape)
     steps = steps_from_json(fields["steps"])
     gradients = {slot: steps_from_json(each) for slot, each in fields["gradients"].items()}
     options = {"deterministic": fields["deterministic"], "strict": fields["strict"]}

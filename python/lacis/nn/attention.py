@@ -182,7 +182,7 @@ def open_doors(model, doors, undo) -> None:
         undo.will_fill(module.__dict__)
         undo.will_fill(module._forward_pre_hooks)
         module.__dict__["_lacis_door"] = door
-        door.hook = module.register_forward_pre_hook(_stay_visible)
+        door.hook = module.register_forward_pre_hook(stay_visible)
         module.__class__ = _attending(type(module))
 
 
@@ -200,7 +200,7 @@ def close_doors(model, doors, undo) -> None:
         del module.__dict__["_lacis_door"]
 
 
-def _stay_visible(module, args) -> None:
+def stay_visible(module, args) -> None:
     """A hook, for which torch's encoder layers call the forward of their attention, and not past it."""
 
 

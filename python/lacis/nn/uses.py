@@ -45,6 +45,13 @@ class Products:
         self.slices: dict = {}  # patterns of the matrices of a stack
         self.knows_order = False  # a build has seen that `w @ x` is not written anywhere
         self._made: dict[str, tuple] = {}
+        self._collector = None  # see `SparseModule.collector`
+
+    def have(self, collector) -> None:
+        """Who asks for the gradient of all places, of what is made now and later."""
+        self._collector = collector
+        for layer in self.made:
+            layer.collector = collector
 
     def layer(self, weight, operator: str):
         if (len(weight.shape) != 2 and not self.stacks) or OPERATORS[operator].stacks != self.stacks:
@@ -57,6 +64,7 @@ class Products:
             recipe = self.recipe
             given = "eager" if self.stacks else recipe.target, recipe.loader, *recipe.known
             layer = recipe.make(_Layer(*weight.shape[-2:]), operator, weight, *given)
+            layer.collector = self._collector
             self._made[operator] = now, layer
         return layer
 
@@ -68,12 +76,17 @@ class Products:
         return [self.layer(weight, operator.runs) for operator in served]
 
     @property
+    def made(self) -> list:
+        """Those that there are, with a kernel or without."""
+        return [layer for _, layer in self._made.values()]
+
+    @property
     def used(self) -> list:
         """Those that have run, or were compiled by a build."""
-        return [layer for _, layer in self._made.values() if layer.is_bound]
+        return [layer for layer in self.made if layer.is_bound]
 
     def __getstate__(self):
-        return {**self.__dict__, "_made": {}, "slices": {}}  # copies and files make their own
+        return {**self.__dict__, "_made": {}, "slices": {}, "_collector": None}  # copies and files make their own
 
 
 class Used:
@@ -85,7 +98,12 @@ class Used:
         """`x @ w.T`, with "transposed_linear" `x @ w`. Raises `DataError` for a weight of no built model."""
         if self._products is None:
             raise DataError("this packed weight is of no built model, so it has no kernel; lacis.einsum takes packed()")
-        return self._products.layer(self, operator)(x)
+        layer = self._products.layer(self, operator)
+        if torch.compiler.is_dynamo_compiling() and not layer.is_bound and layer.target != "eager":
+            raise RuntimeError(
+                "a product with a layer's weight has no kernel yet: call the model once, then compile it"
+            )
+        return layer(x)
 
     def t(self) -> Turned:
         return self.T

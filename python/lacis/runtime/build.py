@@ -21,6 +21,8 @@ from .gradients import Family
 from .progress import Progress
 from .targets import refuse_meta, resolve_target, target_anywhere
 
+_OUT_OF_ATTENTION = torch.nn.modules.linear.NonDynamicallyQuantizableLinear  # the class of its out_proj, of no other
+
 
 @dataclasses.dataclass
 class Built:
@@ -153,6 +155,8 @@ def _build_site(captured: Captured, schedule, load, packed: PackedTensor | None 
         runs_on = "eager" if owner.operator.statement is None else target
         sparse = SparseModule(owner.module, owner.operator.name, weight, runs_on, load, *known)
         modules.append((owner.module, sparse))
+        if isinstance(owner.module, _OUT_OF_ATTENTION):
+            weight._products.layer(weight, "linear").training = owner.module.training  # attention reads its weight
     forwards = _forwards(captured, weight, modules) if has_master else []
     return Built(captured, weight, modules, None, requires_grad, forwards)
 
@@ -161,6 +165,12 @@ def _forwards(captured: Captured, weight, modules) -> list[MasterForward]:
     """What runs the products of the owners, whose dense Parameter stays."""
     site, sparsifier = captured.site, captured.site.sparsifier
     for owner in captured.owners:
+        if isinstance(owner.module, _OUT_OF_ATTENTION):
+            raise ScheduleError(
+                f"'{owner.name}': nn.MultiheadAttention reads the weight past its layer, so with master= it would find "
+                "the dense one; leave master out",
+                location=site.location,
+            )
         if owner.operator.in_place or owner.operator.statement is None:
             raise ScheduleError(
                 f"'{owner.name}': master= has no code for {owner.operator.name}, which is more than one product; leave "
@@ -209,7 +219,7 @@ def _gradient_steps(site, owner, weight) -> dict[str, tuple]:
 
 def _compile(built: list[Built], progress: Progress) -> None:
     """Compile the distinct kernels in threads, those of gradients where the model trains; give modules their own."""
-    modules = [(each, module) for each in built for _, module in each.modules if module.target != "eager"]
+    modules = [(each, module) for each in built for module in _that_run(each) if module.target != "eager"]
     jobs: dict[tuple, Built] = {}
     for each, module in modules:
         jobs.setdefault((load_kernel, module.spec(), module.target, each.weight.device), each)
@@ -224,6 +234,12 @@ def _compile(built: list[Built], progress: Progress) -> None:
     _run(jobs, progress)
     for _, module in training:
         module.bind_gradients()
+
+
+def _that_run(built: Built) -> list[SparseModule]:
+    """The layers that run a weight's products: those that are written out, then its modules."""
+    own = [module for _, module in built.modules]
+    return [layer for layer in built.weight._products.made if all(layer is not each for each in own)] + own
 
 
 def _run(jobs: dict[tuple, Built], progress: Progress) -> None:

@@ -9,6 +9,7 @@ import torch
 
 from ..errors import ScheduleError
 from ..nn import TakesDenseState
+from ..nn.attention import stay_visible
 
 
 class Undo(contextlib.ExitStack):
@@ -72,6 +73,8 @@ def swap_in(model, built, undo: Undo) -> None:
             for forward in each.forwards:
                 undo.will_fill(forward.module.__dict__)
                 forward.module.__dict__["forward"] = forward
+                undo.will_fill(forward.module._forward_pre_hooks)
+                forward.module.register_forward_pre_hook(stay_visible)  # a fused encoder layer would pass it by
             continue
         for owner, (_, sparse) in zip(each.captured.owners, each.modules):
             if owner.operator.in_place:
@@ -132,6 +135,10 @@ def take_forwards(forwards, values: torch.Tensor, undo: Undo) -> None:
     for forward in forwards:
         undo.will_fill(forward.module.__dict__)
         del forward.module.__dict__["forward"]
+        hooks = forward.module._forward_pre_hooks
+        undo.will_fill(hooks)
+        for key in [key for key, hook in hooks.items() if hook is stay_visible]:
+            del hooks[key]
 
 
 def _give_back(original, sparse, undo: Undo) -> None:

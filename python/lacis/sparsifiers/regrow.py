@@ -194,5 +194,7 @@ def _strength(grad: torch.Tensor) -> torch.Tensor:
     """The bits of |grad|, or of the norm of a block's, in their order, from 2 on; 1 where it is not finite."""
     sizes = magnitude(grad)
     sizes = sizes if grad.ndim == 1 else torch.linalg.vector_norm(sizes.double(), dim=-1)
-    words = sizes.contiguous().view(torch.int64 if sizes.dtype == torch.float64 else torch.int32)
-    return torch.where(sizes.isfinite(), words + 2, 1)
+    type = torch.int64 if sizes.dtype == torch.float64 else torch.int32
+    words = sizes.contiguous().view(type)  # of a tensor of our own
+    is_odd = words >= int(torch.tensor(torch.inf, dtype=sizes.dtype).view(type))  # infinity, or NaN behind it
+    return words.add_(2).masked_fill_(is_odd, 1)

@@ -101,7 +101,10 @@ class Calibration:
     def _solve(self, captured: list[Captured], inputs: dict[str, Inputs]) -> None:
         for each in captured:
             if not inputs[each.name].count:
-                raise DataError(f"calibrate: '{each.name}' was given nothing; its layer must run in the batches")
+                raise DataError(
+                    f"calibrate: '{each.name}' was given nothing; its layer must be called in the batches, and "
+                    "products with its weight, as of nn.MultiheadAttention's out_proj, are no call of it"
+                )
             sparsifier, dense = each.site.sparsifier, each.parameter.detach()
             try:
                 mask, tensor = sparsifier.solve(dense, inputs[each.name])
@@ -157,13 +160,25 @@ def _show(model, batches, edges: SeenEdges) -> None:
 def _require_products(captured: Captured) -> None:
     """Raise `ScheduleError` unless all owners multiply [tokens, features] by [outputs, features]."""
     for owner in captured.owners:
-        (weight, x, *_), _ = parse_statement(owner.operator.statement)
-        if len(weight) != 2 or len(x) != 2 or weight[1] != x[1]:
+        if owner.operator.in_place:
             raise ScheduleError(
-                f"calibrate: '{captured.name}' goes through {owner.operator.name}, whose inputs are no rows of "
-                "features; take a sparsifier that looks at values alone",
+                f"calibrate: '{captured.name}' is multiplied by its module's own forward, and what is seen are the "
+                "inputs of layers; take a sparsifier that looks at values alone, or a torch.nn.Linear for the product",
                 location=captured.site.location,
             )
+        if owner.operator.statement is None:
+            _refuse_inputs(captured, owner.operator.name)
+        (weight, x, *_), _ = parse_statement(owner.operator.statement)
+        if len(weight) != 2 or len(x) != 2 or weight[1] != x[1]:
+            _refuse_inputs(captured, owner.operator.name)
+
+
+def _refuse_inputs(captured: Captured, operator: str):
+    raise ScheduleError(
+        f"calibrate: '{captured.name}' goes through {operator}, whose inputs are no rows of features; take a "
+        "sparsifier that looks at values alone",
+        location=captured.site.location,
+    )
 
 
 def _adding(inputs: Inputs, operator):

@@ -29,13 +29,17 @@ class Collector:
     def arm(self) -> None:
         """From the next forward pass on, until the update."""
         self._leaf = self._zeros()
-        for module in self.layer.modules:
-            module.collector = self
+        self._have(self)
 
     def disarm(self) -> None:
-        for module in self.layer.modules:
-            module.collector = None
+        self._have(None)
         self._leaf = None
+
+    def _have(self, collector) -> None:
+        """Tell all that multiplies with the weight: its modules, and what runs the products that a model writes out."""
+        for module in self.layer.modules:
+            module.collector = collector
+        self.layer.weight._products.have(collector)
 
     def _zeros(self) -> torch.Tensor:
         weight = self.layer.weight
@@ -51,7 +55,7 @@ class Collector:
         zeros = Probe.apply(
             self._leaf, self._leaf.dtype, operator.statement, tuple(shape), *(each.detach() for each in dense)
         )
-        return y + operator.output(zeros.to(y.dtype), *args)
+        return y + operator.answer(module, zeros.to(y.dtype), *args)
 
     def arrived(self, group=None) -> torch.Tensor:
         """The gradient at all places, the mean over the ranks of `group`. Raises `DataError` where none arrived."""

@@ -153,5 +153,5 @@ def _exchange(follower: OptimizerFollower, layer: Layer):
     if isinstance(layer, MasterLayer) or id(dense) not in follower.held():
         return None
     pattern = layer.weight.packed().pattern
-    states = packed_states(follower, layer.name, dense, tuple(pattern.shape), pattern)
+    states = packed_states(follower, layer.name, dense, tuple(layer.weight.shape), pattern)
     return lambda: follower.exchange([dense], list(layer.values.values()), states)

@@ -31,6 +31,7 @@ class Layer:
         sparsifier = site.sparsifier
         self.policy = None if sparsifier is None or sparsifier.due() is None else self.bound(sparsifier)
         self.state: dict[str, torch.Tensor] = {}
+        self._places = None, None  # of what pattern, and these
         self.sets_by_hand = self.weight.sets_by_hand
         self.keeps_room = False
         reads = getattr(self.policy, "reads", ())
@@ -61,6 +62,23 @@ class Layer:
     def load(self, arrays: dict[str, torch.Tensor]) -> None:
         """What `saved` answered, by the same names."""
         self.state = {name: array.to(self.weight.device).clone() for name, array in arrays.items()}
+
+    def places(self, pattern, block: tuple[int, ...] | None) -> tuple[Places, Blocks | None]:
+        """The places of its present pattern, and the blocks in which they lie where those are not stored whole.
+
+        They are kept, until the pattern is another one, for a policy that looks at each step.
+        """
+        arrays = pattern.storage.values()
+        revisions = tuple(part.revision for part in self.weight._parts())
+        now = block, revisions, pattern.changes, tuple(array.data_ptr() for array in arrays)
+        if self._places[0] == now:
+            return self._places[1]
+        places = places_of(pattern, block)
+        grouped = block is not None and places.block is None
+        found = places, Blocks(places, block) if grouped else None
+        if self.observes:
+            self._places = now, found
+        return found
 
     def is_due(self, step: int) -> bool:
         return self.policy is not None and step in self.policy.due()
@@ -164,9 +182,7 @@ class Look:
         )  # of a rule it is a side, `()` of a policy entries
         if block is not None and math.prod(block) == 1:
             block = None
-        self.places: Places = places_of(self.packed.pattern, block)
-        grouped = block is not None and self.places.block is None
-        self.blocks = Blocks(self.places, block) if grouped else None
+        self.places, self.blocks = layer.places(self.packed.pattern, block)
         self.view = View(
             layer.name,
             step,

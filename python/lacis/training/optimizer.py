@@ -140,14 +140,17 @@ def _write(state: dict, key, new: torch.Tensor):
 
 
 def packed_states(follower: OptimizerFollower, name: str, dense: torch.nn.Parameter, shape, pattern) -> list[dict]:
-    """The state of a dense parameter of this shape at the entries of a pattern, for each of its parts."""
+    """The state of a dense parameter of this shape at the entries of a pattern, for each of its parts.
+
+    The pattern is of that shape, or of the matrix that a format of two axes means.
+    """
     state = follower.optimizer.state.get(dense, {})
     follower._check(name, torch.Size(shape), state)
     states: list[dict] = [{} for _ in pattern.parts]
     for key, value in state.items():
         gathered = [value] * len(states)
         if follows(value, torch.Size(shape)):
-            found = pattern.gather(value)
+            found = pattern.gather(value.reshape(pattern.shape))
             gathered = list(found.values()) if isinstance(found, dict) else [found]
         for each, tensor in zip(states, gathered):
             each[key] = tensor.clone() if isinstance(tensor, torch.Tensor) else copy.copy(tensor)
@@ -165,7 +168,7 @@ def dense_state(follower: OptimizerFollower, layer) -> dict:
         values = {name: part for name, part in packed.values_by_part.items()}
         if all(follows(value, values[name].shape) for name, value in found.items()):
             given = {n: whole(found[n]) if n in found else torch.zeros_like(part) for n, part in values.items()}
-            dense[key] = type(packed)(packed.pattern, given).to_dense()
+            dense[key] = type(packed)(packed.pattern, given).to_dense().reshape(layer.weight.shape)
         else:
             dense[key] = first.clone() if isinstance(first, torch.Tensor) and math.prod(first.shape) == 1 else first
     return dense
