@@ -7,6 +7,7 @@
 /// element of a dense result.
 #include "Chain.h"
 
+#include "ChainForm.h"
 #include "Expression.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
@@ -39,6 +40,13 @@ Value lacis::walkedPattern(OpBuilder &b, Value tensor) {
   OpBuilder entry(&walk->getParentOfType<func::FuncOp>().getBody().front(),
                   walk->getParentOfType<func::FuncOp>().getBody().front().begin());
   return WalkOp::create(entry, walk.getLoc(), walked, pattern);
+}
+
+std::string lacis::nameOfStatement(linalg::GenericOp statement) {
+  if (auto name = statement->getAttrOfType<StringAttr>("lacis.name"))
+    return name.str();
+  auto all = statement->getBlock()->getOps<linalg::GenericOp>();
+  return "t" + std::to_string(std::distance(all.begin(), llvm::find(all, statement)));
 }
 
 bool lacis::isChain(func::FuncOp function) {
@@ -97,7 +105,9 @@ Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes)
   Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
   Type element = cast<RankedTensorType>(statement.getResult(0).getType()).getElementType();
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  return WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
+  auto made = WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
+  made->setAttr("lacis.kept", b.getStringAttr(nameOfStatement(statement)));
+  return made;
 }
 
 /// for each element: its value, into the workspace.
@@ -144,9 +154,14 @@ LogicalResult KeptTensors::buildOnPattern(linalg::GenericOp statement, MutableAr
 LogicalResult KeptTensors::build() {
   Block &body = outer.function.getBody().front();
   SmallVector<linalg::GenericOp> statements(body.getOps<linalg::GenericOp>());
-  for (auto [number, statement] : llvm::enumerate(statements)) {
-    if (statement == root || !isReadOften(statement))
+  SmallVector<std::string> chosen;
+  for (linalg::GenericOp statement : statements) {
+    std::string name = nameOfStatement(statement);
+    bool isAsked = llvm::is_contained(asked, name);
+    if (statement == root || !(isAsked || isReadOften(statement)))
       continue;
+    if (!isAsked)
+      chosen.push_back("#lacis.keep<tensor = \"" + name + "\">");
     SmallVector<Letter> letters;
     if (failed(outer.lettersOf(statement, letters)))
       return failure();
@@ -156,13 +171,12 @@ LogicalResult KeptTensors::build() {
     bool onPattern = formatOf(statement.getResult(0)) != nullptr;
     if (failed(onPattern ? buildOnPattern(statement, letters) : buildDense(statement, letters)))
       return failure();
-    auto given = statement->getAttrOfType<StringAttr>("lacis.name");
-    std::string name = given ? given.str() : "t" + std::to_string(number);
     for (Operation *op = before->getNextNode(); op && op != &*outer.b.getInsertionPoint(); op = op->getNextNode())
       op->walk([&](Operation *loop) {
         if (isa<LoopOp, LevelLoopOp>(loop))
           loop->setAttr("name", outer.b.getStringAttr(name + "." + loop->getAttrOfType<StringAttr>("name").getValue()));
       });
   }
+  recordForm(outer.function, chosen);
   return success();
 }

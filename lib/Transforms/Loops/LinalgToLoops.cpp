@@ -5,7 +5,7 @@
 /// The outer loops run over the digits of the output's axes; inside, each element is evaluated by
 /// following the producers of the returned tensor: epilogues are inlined, a product accumulates
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
-#include "Chain.h"
+#include "ChainForm.h"
 #include "Expression.h"
 #include "ListedRows.h"
 #include "OutputLoops.h"
@@ -246,12 +246,10 @@ LogicalResult NestBuilder::run() {
   SmallVector<Letter> letters;
   if (failed(outer.lettersOf(root, letters)))
     return failure();
-  FailureOr<std::optional<Rescaled>> rolled = std::optional<Rescaled>();
-  if (isChain(function))
-    rolled = chooseRoll(root, generics.getArrayRef());
-  if (failed(rolled))
+  FailureOr<ChainForm> form = isChain(function) ? chooseForm(root, generics.getArrayRef()) : ChainForm();
+  if (failed(form))
     return failure();
-  if (isChain(function) && !*rolled && failed(chain.emplace(outer, root).build()))
+  if (isChain(function) && !form->rolled && failed(chain.emplace(outer, root, form->kept).build()))
     return failure();
   bool sampled = formatOf(root.getResult(0)) != nullptr;
   if (sampled && !zerosOf(root.getOutputs()[0]))
@@ -262,7 +260,7 @@ LogicalResult NestBuilder::run() {
   BlockArgument output = addOutput(root.getResult(0));
   describe(output, letters);
   RowClasses classes(root, letters, output, sizes);
-  LogicalResult built = *rolled    ? RolledNest(outer, **rolled, root, letters, output).build()
+  LogicalResult built = form->rolled ? RolledNest(outer, *form->rolled, root, letters, output).build()
                         : sampled    ? buildSampled(root, letters, output)
                         : *operand ? buildScattered(root, letters, output, **operand)
                         : classes.find(generics.getArrayRef()) ? classes.build(b)
