@@ -31,7 +31,7 @@ def _no_maximum(q, k, v, pattern):
 
 def _two_maxima(q, k, v, pattern):
     s = _s(pattern, q, k)
-    return lacis.einsum("hij,hij,hje->hie", lacis.softmax(s, "j"), lacis.softmax(s, "j"), v)
+    return lacis.einsum("hij,hij,hje->hie", lacis.softmax(s, "j"), lacis.softmax(s + 1, "j"), v)
 
 
 def _not_linear(q, k, v, pattern):

@@ -49,6 +49,14 @@ std::string lacis::nameOfStatement(linalg::GenericOp statement) {
   return "t" + std::to_string(std::distance(all.begin(), llvm::find(all, statement)));
 }
 
+void lacis::nameLoops(Operation *first, Operation *end, const std::string &prefix) {
+  for (Operation *op = first; op && op != end; op = op->getNextNode())
+    op->walk([&](Operation *loop) {
+      if (isa<LoopOp, LevelLoopOp>(loop))
+        loop->setAttr("name", StringAttr::get(op->getContext(), prefix + loop->getAttrOfType<StringAttr>("name").str()));
+    });
+}
+
 bool lacis::isChain(func::FuncOp function) {
   return llvm::any_of(function.getBody().getOps<linalg::GenericOp>(), [](linalg::GenericOp generic) {
     return !formatOf(generic.getResult(0)) && madeOperand(generic);
@@ -171,11 +179,7 @@ LogicalResult KeptTensors::build() {
     bool onPattern = formatOf(statement.getResult(0)) != nullptr;
     if (failed(onPattern ? buildOnPattern(statement, letters) : buildDense(statement, letters)))
       return failure();
-    for (Operation *op = before->getNextNode(); op && op != &*outer.b.getInsertionPoint(); op = op->getNextNode())
-      op->walk([&](Operation *loop) {
-        if (isa<LoopOp, LevelLoopOp>(loop))
-          loop->setAttr("name", outer.b.getStringAttr(name + "." + loop->getAttrOfType<StringAttr>("name").getValue()));
-      });
+    nameLoops(before->getNextNode(), &*outer.b.getInsertionPoint(), name + ".");
   }
   recordForm(outer.function, chosen);
   return success();

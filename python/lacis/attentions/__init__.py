@@ -3,6 +3,6 @@
 
 from .attention import attention
 from .merge import merge_attention
-from .softmax import softmax
+from .softmax import logsumexp, softmax
 
-__all__ = ["attention", "merge_attention", "softmax"]
+__all__ = ["attention", "logsumexp", "merge_attention", "softmax"]

@@ -42,14 +42,18 @@ class _ChainWriter:
     def text(self) -> str:
         spec = self.spec
         arguments = ", ".join(f"%{o.name}: {self.types[o.name]} {self.attributes(o)}{self.loc}" for o in spec.operands)
-        out = self.tensor(spec.output.letters, self.element, spec.sampled)
+        first, *others = spec.outputs
+        types = [self.tensor(first.letters, self.element, spec.sampled)]
+        types += [self.tensor(other.letters, self.wide, False) for other in others]
+        names = ["out", *(f"out{n}" for n in range(1, len(types)))]
+        results = ", ".join(f'{type} {{lacis.name = "{name}"}}' for type, name in zip(types, names))
         head = [f"#p = {self.pattern.format}"]
-        head.append(f'func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = "out"}})')
+        head.append(f"func.func @{spec.name}({arguments}) -> ({results})")
         words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}", *["lacis.rolls"] * spec.rolls]
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         for statement in spec.statements:
             self.statement(statement, last=statement is spec.output)
-        self.op(f"return %{spec.output.name} : {out}")
+        self.op(f"return {', '.join(f'%{each.name}' for each in spec.outputs)} : {', '.join(types)}")
         return "\n".join([*head, *self.lines, "}" + function_location(spec.location, spec.steps)]) + "\n"
 
     def op(self, text: str) -> None:
