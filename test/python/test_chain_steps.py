@@ -56,6 +56,10 @@ NO_LOOP = {
     "'a' is no statement of the loop": (_other_statement, lacis.Csr),
     "level 1 of the pattern has no positions of one row after another": (attend._function, lacis.Coo),
     "the levels below level 2 of the pattern are no dense tile": (attend._function, lacis.Format.parse(NESTED)),
+    "loop 'j': the levels below level 2 of the pattern are no dense tile": (
+        attend._function,
+        lacis.Format.parse(NESTED.replace(INSIDE, "(i mod 8, j mod 8) : dense")),
+    ),
     "the sum is over one axis of a pattern without bindings": (attend._function, lacis.Sell(4, 8)),
 }
 
@@ -102,6 +106,22 @@ def test_kept_statements_have_nests():
     again = attend.compile(q, k, v, pattern, steps=list(kernel.steps))
     assert again.asm["buffers"] == kernel.asm["buffers"]
     torch.testing.assert_close(kernel(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)
+
+
+def test_slots_that_no_array_counts():
+    q, k, v = operands()
+    with pytest.raises(
+        lacis.CompileError, match="no array of the pattern has an element for each slot, of which a workspace is kept"
+    ):
+        attend.compile(q, k, v, lacis.Pattern.from_mask(mask_of(), lacis.Bitmap(8, 8)))
+
+
+@pytest.mark.long
+def test_tiles_of_one_level_are_right():
+    q, k, v = operands()
+    mask = mask_of()
+    pattern = lacis.Pattern.from_mask(mask, lacis.Format.parse(NESTED.replace(INSIDE, "(i mod 8, j mod 8) : dense")))
+    torch.testing.assert_close(attend(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)
 
 
 WRONG = {

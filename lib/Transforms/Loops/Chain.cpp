@@ -78,28 +78,40 @@ static bool isReadOften(linalg::GenericOp statement) {
   return readers.size() > 1 || llvm::any_of(readers, [&](auto reader) { return reader.getNumLoops() > loops; });
 }
 
-/// How many slots a pattern has room for: what its arrays have an element for, times what follows them.
+/// How many slots a pattern has room for: what its arrays have an element for, times what follows them. Null where they do
+/// not tell.
 static Value slotsOf(OpBuilder &b, Location loc, Value pattern) {
   FormatAttr format = formatOf(pattern);
   Value slots = arith::ConstantIndexOp::create(b, loc, 1);
   auto times = [&](Value size) { slots = arith::MulIOp::create(b, loc, slots, size); };
   unsigned batch = format.getNumBatchLevels();
+  bool isKnown = format.getBindings().empty();
   for (auto [below, level] : llvm::enumerate(format.getPatternLevels())) {
+    ExtentInterface extent = level.getExtent();
     if (!level.getPositionsArray().empty()) {
       slots = PositionsOp::create(b, loc, b.getIndexType(), pattern, batch + below);
+      isKnown = true;
       continue;
     }
-    for (const Digit &digit : level.getExtent().coversDomain() ? level.getDigits() : ArrayRef<Digit>()) {
+    if (extent.hasCapacity() && extent.getTrip()) {
+      times(arith::ConstantIndexOp::create(b, loc, *extent.getTrip()));
+      continue;
+    }
+    isKnown &= extent.coversDomain() || extent.followsParent() || extent.isLink();
+    for (const Digit &digit : extent.coversDomain() ? level.getDigits() : ArrayRef<Digit>()) {
+      isKnown &= digit.axis < format.getAxes().size() || digit.mod != 0;
       if (digit.mod) {
         times(arith::ConstantIndexOp::create(b, loc, digit.mod));
         continue;
       }
+      if (!isKnown)
+        break;
       Value size = tensor::DimOp::create(b, loc, pattern, digit.axis);
       Value by = arith::ConstantIndexOp::create(b, loc, digit.div);
       times(digit.div == 1 ? size : arith::CeilDivUIOp::create(b, loc, size, by).getResult());
     }
   }
-  return slots;
+  return isKnown ? slots : Value();
 }
 
 Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes) {
@@ -137,7 +149,10 @@ LogicalResult KeptTensors::buildOnPattern(linalg::GenericOp statement, MutableAr
   for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
     for (const Digit &digit : level.getDigits())
       copies = arith::MulIOp::create(b, loc, copies, letters[digit.axis].size);
-  Value place = workspace(statement, {copies, slotsOf(b, loc, argumentOf(pattern))});
+  Value slots = slotsOf(b, loc, argumentOf(pattern));
+  if (!slots)
+    return statement.emitError("no array of the pattern has an element for each slot, of which a workspace is kept");
+  Value place = workspace(statement, {copies, slots});
   SmallVector<Letter *> axes = llvm::map_to_vector(letters, [](Letter &letter) { return &letter; });
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {

@@ -151,7 +151,7 @@ static std::string objectionToLevels(Rescaled &found) {
   for (LevelAttr level : levels.drop_front(found.level + 1))
     for (Digit digit : level.getDigits()) {
       if (!level.getExtent().coversDomain() || !level.getCoordinate().isImplicit() || digit.mod == 0 || digit.div != 1 ||
-          ++tiles[isRow(digit)] > 1)
+          level.getDigits().size() != 1 || ++tiles[isRow(digit)] > 1)
         return "the levels below level " + number + " of the pattern are no dense tile";
     }
   std::string letter = names[levels[found.level].getDigits()[0].axis];

@@ -11,7 +11,8 @@ import torch
 from ..errors import DataError
 from .spec import Operand
 
-# An expression: ("read", number of an input), ("number", value), or (operation, expressions…). emit/chain.py writes it.
+# An expression: ("read", number of an input), ("number", value), ("index", letter), which is the coordinate of an entry, or
+# (operation, expressions…). emit/chain.py writes it.
 Expression = tuple
 
 

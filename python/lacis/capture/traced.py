@@ -19,7 +19,7 @@ _FUNCTIONS = {
     "logical_not": "not", "add": "add", "sub": "sub", "mul": "mul", "div": "div",
 }  # fmt: skip
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "neg": "neg", "abs": "abs", "lt": "lt", "le": "le",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "neg": "neg", "abs": "abs", "lt": "lt", "le": "le",
     "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or", "invert": "not",
 }  # fmt: skip
 _SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div"}
@@ -43,6 +43,10 @@ class Traced:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.trace.sizes[letter] for letter in self.letters)
 
+    @property
+    def is_bool(self) -> bool:
+        return self.body[0] in _BOOL
+
     def whole(self) -> Traced:
         """Divided by what is left; 0 where that is: no entry, or none that is not masked."""
         if self.divisor is None:
@@ -55,7 +59,7 @@ class Traced:
         if self.body == ("read", 0) and self.divisor is None:
             return self.reads[0]
         own = self.whole()
-        if own.body[0] in _BOOL:
+        if own.is_bool:
             raise DataError("kernel: a comparison is no number; torch.where makes one of it")
         return self.trace.add(name, own.letters, own.reads, own.body, own.sampled)
 
@@ -248,6 +252,11 @@ def traced_logsumexp(scores: Traced, letter) -> Traced:
     none = ("eq", ("read", 0), ("number", 0.0))
     body = ("where", none, ("number", -math.inf), ("add", below, ("log", ("read", 0))))
     return Traced(scores.trace, (total, top), body, total.letters, False)
+
+
+def coordinates(trace: Trace, letters) -> list[Traced]:
+    """The coordinates of entries as numbers, which functions of positions are traced with."""
+    return [Traced(trace, (), ("index", letter), letters, True) for letter in letters]
 
 
 def is_traced(operands) -> bool:

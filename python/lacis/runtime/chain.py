@@ -60,11 +60,15 @@ class ChainFunction:
         self._kernels: dict[tuple, ChainKernel] = {}
 
     def __call__(self, *operands):
+        return self.compiled(*operands)(*operands)
+
+    def compiled(self, *operands) -> ChainKernel:
+        """The default kernel for operands like these, which is made once."""
         known = tuple(_kind(operand) for operand in operands)
         found = self._kernels.get(known)
         if found is None:
             found = self._kernels[known] = self.compile(*operands)
-        return found(*operands)
+        return found
 
     def compile(self, *operands, steps=(), target: str = "auto") -> ChainKernel:
         """The kernel for operands like these: formats, dtypes, sizes of axes that the pattern lacks."""
