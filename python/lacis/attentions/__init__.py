@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on a pattern, statement by statement."""
+"""Attention on a pattern, statement by statement or as one kernel."""
 
 from .attention import attention
 from .merge import merge_attention
