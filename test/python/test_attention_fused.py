@@ -174,3 +174,16 @@ def test_formats_that_are_left_to_statements(format, ways):
     for _ in range(2):  # the second call knows of the first
         agree(lacis.attention(*operands, pattern, return_lse=True), dense(*operands, kept))
     assert ways == [False, False]
+
+
+@pytest.mark.long
+def test_both_products_of_a_gradient_are_vectors():
+    """Two statements that add up at the same entry: each sum is a vector, with tails."""
+    q, k, v = (x.flatten(0, 1) for x in tensors(dtype=torch.float32))
+    lse, delta = torch.zeros(q.shape[:2]), torch.randn(q.shape[:2])
+    arrived, kept = torch.randn(*q.shape[:2], v.shape[-1]), drawn(S, T)
+    operands = q, k, v, lse, arrived, delta, lacis.Pattern.from_mask(kept, lacis.Csr).batched([len(q)], "h")
+    kernel = fused._Kernels("h", 0.5, ()).of_scores.compile(*operands)
+    assert {lacis.steps.Vectorize("d1", 32), lacis.steps.Vectorize("e1", 32)} <= set(kernel.steps)
+    expected = torch.exp(q @ k.mT * 0.5) * (arrived @ v.mT - delta[..., None]) * 0.5
+    torch.testing.assert_close(kernel(*operands).to_dense(), torch.where(kept, expected, 0), rtol=1e-5, atol=1e-5)

@@ -26,7 +26,7 @@ _KINDS = 64
 _WHOLE = {"add": lambda a, b: a + b, "sub": lambda a, b: a + b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a + 1,
           "mod": lambda a, b: b, "neg": lambda a: a, "abs": lambda a: a, "not": lambda a: a}  # fmt: skip
 _WHOLE |= dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne", "and", "or"), max)
-_KNOWN: dict[tuple, ChainFunction] = {}
+_KNOWN: dict[tuple, _Kernels] = {}
 _REFUSED: set[tuple] = set()  # and the formats for which no chain is compiled
 
 
@@ -46,14 +46,15 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     key = chosen.letters, scale, kept
     if kept is None or (*key, format.text) in _REFUSED or (key not in _KNOWN and len(_KNOWN) == _KINDS):
         return None
-    chain = _KNOWN.setdefault(key, _chain(*key))
+    if key not in _KNOWN:
+        _KNOWN[key] = _Kernels(*key)
     operands = [statements.led(each) for each in (q, k, v)]
     try:
-        chain.compiled(*operands, chosen.pattern)
+        _KNOWN[key].attention.compiled(*operands, chosen.pattern)
     except CompileError:
         _REFUSED.add((*key, format.text))
         return None
-    return Fused.apply(chain, statements, scale, changes, *operands)
+    return Fused.apply(_KNOWN[key], statements, scale, changes, *operands)
 
 
 def _traced(chosen: Chosen, heads: int, masks) -> Expression | None:
@@ -88,23 +89,35 @@ def _largest(body: Expression, lengths: dict[str, int]) -> float:
     return max([*found, _WHOLE[operation](*found)])
 
 
-def _chain(z: str, scale: float, kept: Expression) -> ChainFunction:
-    def attention(q, k, v, pattern):
-        s = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", pattern, q, k) * scale
-        if kept:
-            s = combine("where", Traced(s.trace, (), kept, s.letters, True), s, -math.inf)
-        return einsum(f"{z}ij,{z}je->{z}ie", traced_softmax(s, "j"), v), traced_logsumexp(s, "j")
+class _Kernels:
+    """Attention under masks, and what its gradients read: kernels that are made where they are asked for."""
 
-    return ChainFunction(attention)
+    def __init__(self, z: str, scale: float, kept: Expression):
+        def scores(q, k, pattern) -> Traced:
+            s = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", pattern, q, k) * scale
+            return combine("where", Traced(s.trace, (), kept, s.letters, True), s, -math.inf) if kept else s
+
+        def attention(q, k, v, pattern):
+            s = scores(q, k, pattern)
+            return einsum(f"{z}ij,{z}je->{z}ie", traced_softmax(s, "j"), v), traced_logsumexp(s, "j")
+
+        def shares(q, k, lse, pattern):
+            return torch.exp(scores(q, k, pattern) - lse.at((*z, "i")))
+
+        def of_scores(q, k, v, lse, arrived, delta, pattern):
+            p = torch.exp(scores(q, k, pattern) - lse.at((*z, "i")))
+            return p * (einsum(f"{z}ij,{z}ie,{z}je->{z}ij", pattern, arrived, v) - delta.at((*z, "i"))) * scale
+
+        self.attention, self.shares, self.of_scores = map(ChainFunction, (attention, shares, of_scores))
 
 
 class Fused(torch.autograd.Function):
-    """Output and log of the sums by one kernel; gradients by statements, which make the shares again of that log."""
+    """Output and log of the sums by one kernel; gradients make the shares again of that log."""
 
     @staticmethod
-    def forward(ctx, chain, statements, scale, changes, q, k, v):
-        output, lse = chain(q, k, v, statements.chosen.pattern)
-        ctx.statements, ctx.scale, ctx.changes = statements, scale, changes
+    def forward(ctx, kernels, statements, scale, changes, q, k, v):
+        output, lse = kernels.attention(q, k, v, statements.chosen.pattern)
+        ctx.kernels, ctx.statements, ctx.scale, ctx.changes = kernels, statements, scale, changes
         ctx.save_for_backward(q, k, v, output, lse)
         return output, lse
 
@@ -113,14 +126,29 @@ class Fused(torch.autograd.Function):
         q, k, v, output, lse = ctx.saved_tensors
         z, how = ctx.statements.letters, {"target": ctx.statements.target}
         with torch.autocast(q.device.type, enabled=False):
-            scores, fibres = ctx.statements.scores(q, k, ctx.scale, ctx.changes), ctx.statements.fibres
             empty = lse == -math.inf
-            top, one = fibres.spread(torch.where(empty, 0, lse)), fibres.spread(torch.ones_like(lse))
-            shares = each(lambda s, t, one: torch.exp(s - t) * one, scores, top, one)  # 0 in padding
-            delta = fibres.spread((arrived * output).sum(-1) - torch.where(empty, 0, of_lse))
-            of_shares = einsum(f"{z}ij,{z}ie,{z}je->{z}ij", ctx.statements.chosen.pattern, arrived, v, **how)
-            of_scores = each(lambda p, d, all: p * (d - all) * ctx.scale, shares, of_shares, delta)
+            delta = (arrived * output).sum(-1) - torch.where(empty, 0, of_lse)
+            given = q, k, v, torch.where(empty, 0, lse), arrived, delta
+            shares, of_scores = (
+                Fused.by_statements(ctx, *given) if torch.is_grad_enabled() else Fused.again(ctx, *given)
+            )
             of_q = einsum(f"{z}ij,{z}jd->{z}id", of_scores, k, **how)
             of_k = einsum(f"{z}ij,{z}id->{z}jd", of_scores, q, **how)
             of_v = einsum(f"{z}ij,{z}ie->{z}je", shares, arrived, **how)
         return None, None, None, None, of_q, of_k, of_v
+
+    @staticmethod
+    def again(ctx, q, k, v, lse, arrived, delta):
+        """The shares, and the gradients of the scores, each by one kernel."""
+        pattern, kernels = ctx.statements.chosen.pattern, ctx.kernels
+        return kernels.shares(q, k, lse, pattern), kernels.of_scores(q, k, v, lse, arrived, delta, pattern)
+
+    @staticmethod
+    def by_statements(ctx, q, k, v, lse, arrived, delta):
+        """The same with gradients of its own."""
+        z, target, fibres = ctx.statements.letters, ctx.statements.target, ctx.statements.fibres
+        scores = ctx.statements.scores(q, k, ctx.scale, ctx.changes)
+        one = fibres.spread(torch.ones_like(lse))  # 0 in padding
+        shares = each(lambda s, t, one: torch.exp(s - t) * one, scores, fibres.spread(lse), one)
+        of_shares = einsum(f"{z}ij,{z}ie,{z}je->{z}ij", ctx.statements.chosen.pattern, arrived, v, target=target)
+        return shares, each(lambda p, d, all: p * (d - all) * ctx.scale, shares, of_shares, fibres.spread(delta))
