@@ -108,6 +108,13 @@ def test_kept_statements_have_nests():
     torch.testing.assert_close(kernel(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)
 
 
+def test_a_remark_says_why_it_is_no_loop():
+    q, k, v = operands()
+    kernel = attend.compile(q, k, v, lacis.Pattern.from_mask(mask_of(), lacis.Coo))
+    why = "roll: the statements are no one loop: level 1 of the pattern has no positions of one row after another"
+    assert kernel.remarks == (why,)
+
+
 def test_slots_that_no_array_counts():
     q, k, v = operands()
     with pytest.raises(

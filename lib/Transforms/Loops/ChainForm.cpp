@@ -88,6 +88,8 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   } else if (function->hasAttr("lacis.rolls") && form.kept.empty() && succeeded(found)) {
     form.rolled = *found;
     recordForm(function, {"#lacis.roll<loop = \"" + found->loop + "\">"});
+  } else if (function->hasAttr("lacis.rolls") && form.kept.empty()) {
+    Nest(function).remark("roll", "the statements are no one loop: " + objection);
   }
   return form;
 }
