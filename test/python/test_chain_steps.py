@@ -115,6 +115,15 @@ def test_a_remark_says_why_it_is_no_loop():
     assert kernel.remarks == (why,)
 
 
+def test_roll_is_of_cpus():
+    q, k, v = operands(torch.float32)
+    pattern = lacis.Pattern.from_mask(mask_of(), lacis.Csr)
+    with pytest.raises(
+        lacis.ScheduleError, match="roll: 'cuda:sm_90a' has no default schedule for such a loop, CPUs have"
+    ):
+        attend.compile(q, k, v, pattern, steps=[lacis.steps.Roll("j")], target="cuda:sm_90a")
+
+
 def test_slots_that_no_array_counts():
     q, k, v = operands()
     with pytest.raises(

@@ -80,6 +80,11 @@ class ChainFunction:
         resolve = resolve_target if target == "auto" else target_anywhere
         name = resolve(target, device, f"{spec.name}: the pattern", spec.location)
         spec = dataclasses.replace(spec, rolls=name.startswith("cpu"))
+        rolled = next((step for step in steps if step.mnemonic == "roll" and not spec.rolls), None)
+        if rolled:
+            raise ScheduleError(
+                f"roll: '{name}' has no default schedule for such a loop, CPUs have", location=rolled.location
+            )
         library.register()
         loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
         return ChainKernel(spec, loaded, device, batch)
