@@ -38,7 +38,15 @@ SECTIONS = {
         *(lacis.kernel, lacis.ChainKernel),
     ],
     "Attention": [
-        *(lacis.attention, lacis.merge_attention, lacis.softmax, lacis.PatternRule, lacis.Causal, lacis.Local),
+        *(
+            lacis.attention,
+            lacis.merge_attention,
+            lacis.softmax,
+            lacis.logsumexp,
+            lacis.PatternRule,
+            lacis.Causal,
+            lacis.Local,
+        ),
         *(lacis.Dilated, lacis.Documents, lacis.Fixed, lacis.Variable, lacis.BigBird, lacis.Longformer),
         *(lacis.TopKBlocks, lacis.KMeans),
     ],

@@ -169,12 +169,17 @@ static void scheduleSampled(ScheduleBuilder &schedule) {
     return;
   }
   if (LoopOp sum = sumLoop(nest)) {
-    std::string name = sum.getName().str();
+    SmallVector<std::string> names{sum.getName().str()};
+    for (LoopOp beside : sum->getBlock()->getOps<LoopOp>()) // of another statement at the same entry
+      if (beside != sum && beside.getNumResults() != 0)
+        names.push_back(beside.getName().str());
     CopyRule copy = copyRule(nest);
     copy.rows = true;
-    scheduleCopies(schedule, name, copy);
-    schedule.split(name, copy.panel);
-    schedule.vectorize(name + "1", copy.panel);
+    for (const std::string &name : names) {
+      scheduleCopies(schedule, name, copy);
+      schedule.split(name, copy.panel);
+      schedule.vectorize(name + "1", copy.panel);
+    }
     LoopOp entries = nest.mainChain().back();
     if (!entries.getTrip() && canJam(entries)) {
       std::string units = entries.getName().str();

@@ -5,9 +5,10 @@
 
 func.func @index(%y: tensor<?xi32>, %n: index) {
   %c4 = arith.constant 4 : index
-  // expected-error @+1 {{vectorize: 'arith.index_cast' on the lanes of loop 'b' has no vector form}}
+  // expected-error @+1 {{vectorize: 'arith.muli' on the lanes of loop 'b' has no vector form}}
   lacis.loop "b" %b to %c4 {
-    %v = arith.index_cast %b : index to i32
+    %square = arith.muli %b, %b : index
+    %v = arith.index_cast %square : index to i32
     lacis.write %v to %y[%b] : i32 to tensor<?xi32>
     lacis.yield
   } {vectorize = 4 : i64}

@@ -63,7 +63,7 @@ func.func @bsr(%w: tensor<?x?xf32, #format>, %x: tensor<?xf32>) -> tensor<?xf32>
 
 // -----
 
-// expected-error @+1 {{a kernel returns one tensor, made by 'linalg.generic'}}
+// expected-error @+1 {{a kernel returns one tensor, made by 'linalg.generic'; a chain of statements several}}
 func.func @refused(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %x : tensor<?xf32>
 }

@@ -43,3 +43,24 @@ func.func @bounds(%x: tensor<?xf32>, %y: tensor<?xf32>) {
   } {vectorize = 4 : i64}
   return
 }
+
+// -----
+
+// A coordinate as a number: that of the first lane, and one more for each after it.
+// CHECK-LABEL: func.func @numbers(
+// CHECK:         %[[AT:.*]] = arith.index_cast %{{.*}} : index to i32
+// CHECK:         %[[LANES:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+// CHECK:         %[[ALL:.*]] = vector.broadcast %[[AT]] : i32 to vector<4xi32>
+// CHECK:         %[[NUMBERS:.*]] = arith.addi %[[ALL]], %[[LANES]]
+// CHECK:         arith.sitofp %[[NUMBERS]] : vector<4xi32> to vector<4xf32>
+func.func @numbers(%y: tensor<?xf32>, %b0: index) {
+  %c4 = arith.constant 4 : index
+  lacis.loop "b1" %b1 to %c4 {
+    %b = arith.addi %b0, %b1 : index
+    %i = arith.index_cast %b : index to i32
+    %v = arith.sitofp %i : i32 to f32
+    lacis.write %v to %y[%b] : f32 to tensor<?xf32>
+    lacis.yield
+  } {vectorize = 4 : i64}
+  return
+}

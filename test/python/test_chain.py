@@ -2,13 +2,11 @@
 """`lacis.kernel`: a chain of statements on one pattern as one kernel."""
 
 import math
-import re
 
 import pytest
 import torch
 
 import lacis
-from lacis.runtime.kernels import compile_kernel
 
 
 @lacis.kernel
@@ -174,80 +172,3 @@ def test_operands_that_are_refused():
         attend(q.long(), k, v, pattern)
     with pytest.raises(lacis.ScheduleError, match="list of records"):
         attend.compile(q, k, v, pattern, steps="parallel")
-
-
-def test_one_loop_is_right():
-    """Tiles that do not divide, masked entries inside of kept blocks, large scores; -inf that a loop meets first."""
-    mask = mask_of()
-    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(8, 8))
-    q, k, v = operands()
-    kernel = attend.compile(q, k, v, pattern)
-    assert str(kernel.steps).startswith('own("pattern", "roll")  # one loop over \'j0\'')
-    torch.testing.assert_close(kernel(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)
-    torch.testing.assert_close(kernel(200 * q, k, v, pattern), reference(200 * q, k, v, mask), rtol=0, atol=1e-12)
-    apart = attend.compile(q, k, v, pattern, steps=[lacis.steps.Own("pattern", "nests")])
-    assert "lacis.workspace" in apart.asm["loops"] and "lacis.rolled" not in apart.asm["loops"]
-    torch.testing.assert_close(apart(q, k, v, pattern), kernel(q, k, v, pattern), rtol=0, atol=1e-12)
-
-
-def _no_maximum(q, k, v, pattern):
-    return lacis.einsum("hij,hje->hie", torch.exp(_s(pattern, q, k)), v) * 2
-
-
-def _two_maxima(q, k, v, pattern):
-    s = _s(pattern, q, k)
-    return lacis.einsum("hij,hij,hje->hie", lacis.softmax(s, "j"), lacis.softmax(s, "j"), v)
-
-
-def _not_linear(q, k, v, pattern):
-    shares = lacis.softmax(_s(pattern, q, k), "j")
-    return lacis.einsum("hij,hij,hje->hie", shares, shares, v)
-
-
-def _other_statement(q, k, v, pattern):
-    return lacis.einsum("hij,hje->hie", torch.tanh(lacis.softmax(_s(pattern, q, k), "j")), v) * 2
-
-
-INSIDE = "i mod 8 : compressed<unique=false>, j mod 8 : singleton"
-NESTED = f"(i, j) -> (i floordiv 8 : dense, j floordiv 8 : compressed, {INSIDE})"
-NO_LOOP = {
-    "own: a chain has no form 'push'; there are 'roll' and 'nests'": (attend._function, lacis.Csr),
-    "two maxima, 'm' and 'm1', are no one state": (_two_maxima, lacis.Csr),
-    "no statement takes the largest of what another made on the pattern, for exponentials below it": (
-        _no_maximum,
-        lacis.Csr,
-    ),
-    "is no sum from 0 on that is linear in 'p'": (_not_linear, lacis.Csr),
-    "'a' is no statement of the loop": (_other_statement, lacis.Csr),
-    "level 1 of the pattern has no positions of one row after another": (attend._function, lacis.Coo),
-    "the levels below level 2 of the pattern are no dense tile": (attend._function, lacis.Format.parse(NESTED)),
-    "the sum is over one axis of a pattern without bindings": (attend._function, lacis.Sell(4, 8)),
-}
-
-
-@pytest.mark.parametrize("message", NO_LOOP)
-def test_what_is_no_loop(message):
-    function, format = NO_LOOP[message]
-    q, k, v = operands()
-    own = lacis.steps.Own("pattern", "push" if "push" in message else "roll")
-    with pytest.raises(lacis.CompileError, match=message) as raised:
-        lacis.kernel(function).compile(q, k, v, lacis.Pattern.from_mask(mask_of(), format), steps=[own])
-    assert "push" in message or "operand 'pattern' has no form 'roll': " in str(raised.value)
-
-
-def test_text_that_is_no_loop():
-    """What no function of Python's can say."""
-    q, k, v = operands()
-    own = lacis.steps.Own("pattern", "roll")
-    text = attend.compile(q, k, v, lacis.Pattern.from_mask(mask_of(), lacis.Csr), steps=[own]).text
-    empty = re.compile(r"tensor.empty\((%\w+), (%\w+)\) : tensor<\?x\?x10xf64>")
-    any_size = empty.sub(r"tensor.empty(\1, \2, \1) : tensor<?x?x?xf64>", text).replace("x10xf64", "x?xf64")
-    for other, message in (
-        (
-            text.replace("math.exp ", "math.tanh "),
-            "depends on the maximum through more than the exponential of a difference",
-        ),
-        (any_size, "the size of 'e' is not compiled in, and 'a' has it in a tile"),
-    ):
-        with pytest.raises(lacis.CompileError, match=message):
-            compile_kernel(other, "cpu")

@@ -105,7 +105,7 @@ Value KernelArguments::pointer(const TensorSource &source) {
                     false);
   default:
     return argument(b.getDictionaryAttr({text(b, "kind", "operand"), number(b, "operand", source.number)}), type,
-                    true);
+                    /*readonly=*/!before.getArgAttr(source.number, "lacis.written"));
   }
 }
 

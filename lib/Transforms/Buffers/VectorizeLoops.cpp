@@ -109,6 +109,18 @@ LogicalResult Vectorizer::operation(Operation &op, Value count) {
   return arithmetic(op);
 }
 
+/// A coordinate as a number: that of the first lane, and one more for each after it.
+void Vectorizer::number(arith::IndexCastOp op) {
+  auto type = VectorType::get({width}, op.getType());
+  Value first = arith::IndexCastOp::create(b, op.getLoc(), op.getType(), scalars.lookupOrDefault(op.getIn()));
+  SmallVector<Attribute> steps;
+  for (int64_t lane = 0; lane < width; ++lane)
+    steps.push_back(b.getIntegerAttr(op.getType(), lane));
+  Value lanes = arith::ConstantOp::create(b, op.getLoc(), DenseElementsAttr::get(type, steps));
+  first = vector::BroadcastOp::create(b, op.getLoc(), type, first);
+  vectors[op] = arith::AddIOp::create(b, op.getLoc(), first, lanes);
+}
+
 /// Coordinates stay consecutive under addition; a comparison with a bound counts the active lanes.
 LogicalResult Vectorizer::arithmetic(Operation &op) {
   if (isa<arith::AddIOp>(op) && isConsecutive(op.getOperand(0)) != isConsecutive(op.getOperand(1)) &&
@@ -117,6 +129,8 @@ LogicalResult Vectorizer::arithmetic(Operation &op) {
     consecutive.insert(op.getResult(0));
     return success();
   }
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op); cast && isConsecutive(cast.getIn()))
+    return number(cast), success();
   if (isBand(op))
     return success();
   if (isa<arith::AndIOp>(op) && llvm::all_of(op.getOperands(), [&](Value v) { return isGuard(v); }))

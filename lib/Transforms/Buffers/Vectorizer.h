@@ -23,6 +23,8 @@ private:
   }
   mlir::Value asVector(mlir::Value value);
   llvm::LogicalResult operation(mlir::Operation &op, mlir::Value count);
+  /// A coordinate as a number: that of the first lane, and one more for each after it.
+  void number(mlir::arith::IndexCastOp op);
   /// Coordinates stay consecutive under addition; a comparison with a bound counts the active lanes.
   llvm::LogicalResult arithmetic(mlir::Operation &op);
   /// Conditions whose active lanes are counted, or that hold for all lanes or none.

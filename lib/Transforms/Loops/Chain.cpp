@@ -7,6 +7,7 @@
 /// element of a dense result.
 #include "Chain.h"
 
+#include "ChainForm.h"
 #include "Expression.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
@@ -41,6 +42,21 @@ Value lacis::walkedPattern(OpBuilder &b, Value tensor) {
   return WalkOp::create(entry, walk.getLoc(), walked, pattern);
 }
 
+std::string lacis::nameOfStatement(linalg::GenericOp statement) {
+  if (auto name = statement->getAttrOfType<StringAttr>("lacis.name"))
+    return name.str();
+  auto all = statement->getBlock()->getOps<linalg::GenericOp>();
+  return "t" + std::to_string(std::distance(all.begin(), llvm::find(all, statement)));
+}
+
+void lacis::nameLoops(Operation *first, Operation *end, const std::string &prefix) {
+  for (Operation *op = first; op && op != end; op = op->getNextNode())
+    op->walk([&](Operation *loop) {
+      if (isa<LoopOp, LevelLoopOp>(loop))
+        loop->setAttr("name", StringAttr::get(op->getContext(), prefix + loop->getAttrOfType<StringAttr>("name").str()));
+    });
+}
+
 bool lacis::isChain(func::FuncOp function) {
   return llvm::any_of(function.getBody().getOps<linalg::GenericOp>(), [](linalg::GenericOp generic) {
     return !formatOf(generic.getResult(0)) && madeOperand(generic);
@@ -62,28 +78,40 @@ static bool isReadOften(linalg::GenericOp statement) {
   return readers.size() > 1 || llvm::any_of(readers, [&](auto reader) { return reader.getNumLoops() > loops; });
 }
 
-/// How many slots a pattern has room for: what its arrays have an element for, times what follows them.
+/// How many slots a pattern has room for: what its arrays have an element for, times what follows them. Null where they do
+/// not tell.
 static Value slotsOf(OpBuilder &b, Location loc, Value pattern) {
   FormatAttr format = formatOf(pattern);
   Value slots = arith::ConstantIndexOp::create(b, loc, 1);
   auto times = [&](Value size) { slots = arith::MulIOp::create(b, loc, slots, size); };
   unsigned batch = format.getNumBatchLevels();
+  bool isKnown = format.getBindings().empty();
   for (auto [below, level] : llvm::enumerate(format.getPatternLevels())) {
+    ExtentInterface extent = level.getExtent();
     if (!level.getPositionsArray().empty()) {
       slots = PositionsOp::create(b, loc, b.getIndexType(), pattern, batch + below);
+      isKnown = true;
       continue;
     }
-    for (const Digit &digit : level.getExtent().coversDomain() ? level.getDigits() : ArrayRef<Digit>()) {
+    if (extent.hasCapacity() && extent.getTrip()) {
+      times(arith::ConstantIndexOp::create(b, loc, *extent.getTrip()));
+      continue;
+    }
+    isKnown &= extent.coversDomain() || extent.followsParent() || extent.isLink();
+    for (const Digit &digit : extent.coversDomain() ? level.getDigits() : ArrayRef<Digit>()) {
+      isKnown &= digit.axis < format.getAxes().size() || digit.mod != 0;
       if (digit.mod) {
         times(arith::ConstantIndexOp::create(b, loc, digit.mod));
         continue;
       }
+      if (!isKnown)
+        break;
       Value size = tensor::DimOp::create(b, loc, pattern, digit.axis);
       Value by = arith::ConstantIndexOp::create(b, loc, digit.div);
       times(digit.div == 1 ? size : arith::CeilDivUIOp::create(b, loc, size, by).getResult());
     }
   }
-  return slots;
+  return isKnown ? slots : Value();
 }
 
 Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes) {
@@ -97,7 +125,9 @@ Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes)
   Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
   Type element = cast<RankedTensorType>(statement.getResult(0).getType()).getElementType();
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  return WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
+  auto made = WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
+  made->setAttr("lacis.kept", b.getStringAttr(nameOfStatement(statement)));
+  return made;
 }
 
 /// for each element: its value, into the workspace.
@@ -119,7 +149,10 @@ LogicalResult KeptTensors::buildOnPattern(linalg::GenericOp statement, MutableAr
   for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
     for (const Digit &digit : level.getDigits())
       copies = arith::MulIOp::create(b, loc, copies, letters[digit.axis].size);
-  Value place = workspace(statement, {copies, slotsOf(b, loc, argumentOf(pattern))});
+  Value slots = slotsOf(b, loc, argumentOf(pattern));
+  if (!slots)
+    return statement.emitError("no array of the pattern has an element for each slot, of which a workspace is kept");
+  Value place = workspace(statement, {copies, slots});
   SmallVector<Letter *> axes = llvm::map_to_vector(letters, [](Letter &letter) { return &letter; });
   bool ok = true;
   auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
@@ -144,9 +177,14 @@ LogicalResult KeptTensors::buildOnPattern(linalg::GenericOp statement, MutableAr
 LogicalResult KeptTensors::build() {
   Block &body = outer.function.getBody().front();
   SmallVector<linalg::GenericOp> statements(body.getOps<linalg::GenericOp>());
-  for (auto [number, statement] : llvm::enumerate(statements)) {
-    if (statement == root || !isReadOften(statement))
+  SmallVector<std::string> chosen;
+  for (linalg::GenericOp statement : statements) {
+    std::string name = nameOfStatement(statement);
+    bool isAsked = llvm::is_contained(asked, name);
+    if (statement == root || !(isAsked || isReadOften(statement)))
       continue;
+    if (!isAsked)
+      chosen.push_back("#lacis.keep<tensor = \"" + name + "\">");
     SmallVector<Letter> letters;
     if (failed(outer.lettersOf(statement, letters)))
       return failure();
@@ -156,13 +194,8 @@ LogicalResult KeptTensors::build() {
     bool onPattern = formatOf(statement.getResult(0)) != nullptr;
     if (failed(onPattern ? buildOnPattern(statement, letters) : buildDense(statement, letters)))
       return failure();
-    auto given = statement->getAttrOfType<StringAttr>("lacis.name");
-    std::string name = given ? given.str() : "t" + std::to_string(number);
-    for (Operation *op = before->getNextNode(); op && op != &*outer.b.getInsertionPoint(); op = op->getNextNode())
-      op->walk([&](Operation *loop) {
-        if (isa<LoopOp, LevelLoopOp>(loop))
-          loop->setAttr("name", outer.b.getStringAttr(name + "." + loop->getAttrOfType<StringAttr>("name").getValue()));
-      });
+    nameLoops(before->getNextNode(), &*outer.b.getInsertionPoint(), name + ".");
   }
+  recordForm(outer.function, chosen);
   return success();
 }

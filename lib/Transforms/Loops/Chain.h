@@ -14,13 +14,19 @@ mlir::linalg::GenericOp makerOf(mlir::Value tensor);
 mlir::OpOperand *madeOperand(mlir::linalg::GenericOp generic);
 /// The pattern of a tensor that a statement makes, as the tensor is walked.
 mlir::Value walkedPattern(mlir::OpBuilder &b, mlir::Value tensor);
+/// What steps call a statement: its name, or `t` and its number in the function.
+std::string nameOfStatement(mlir::linalg::GenericOp statement);
+/// Puts `prefix` before the names of the loops from `first` to `end`, which is behind the last.
+void nameLoops(mlir::Operation *first, mlir::Operation *end, const std::string &prefix);
 /// Does some statement add up what another made on a pattern?
 bool isChain(mlir::func::FuncOp function);
 
 /// Nests for what would be computed more than once, each into a workspace: the unfused form of a chain.
 class KeptTensors {
 public:
-  KeptTensors(OutputLoops &outer, mlir::linalg::GenericOp root) : outer(outer), root(root) {}
+  /// `asked` are the names of those that a step keeps, however often they are read.
+  KeptTensors(OutputLoops &outer, mlir::linalg::GenericOp root, llvm::ArrayRef<std::string> asked)
+      : outer(outer), root(root), asked(asked) {}
   /// Builds the nests, in the order of the statements.
   llvm::LogicalResult build();
   /// The workspace of each tensor that is kept: with its axes, or (copy, slot) where it is on a pattern.
@@ -33,6 +39,7 @@ private:
 
   OutputLoops &outer;
   mlir::linalg::GenericOp root;
+  llvm::ArrayRef<std::string> asked;
   llvm::DenseMap<mlir::Value, mlir::Value> kept;
 };
 

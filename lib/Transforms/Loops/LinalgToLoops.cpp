@@ -5,7 +5,7 @@
 /// The outer loops run over the digits of the output's axes; inside, each element is evaluated by
 /// following the producers of the returned tensor: epilogues are inlined, a product accumulates
 /// over the walk of its encoded operand, a chain of products (a sum) accumulates one after another.
-#include "Chain.h"
+#include "ChainForm.h"
 #include "Expression.h"
 #include "ListedRows.h"
 #include "OutputLoops.h"
@@ -29,7 +29,7 @@ using namespace lacis;
 
 namespace {
 
-/// Builds one nest for the tensor that a function returns.
+/// Builds one nest for the tensor that a function returns; of a chain one for each, or one for all.
 class NestBuilder {
 public:
   explicit NestBuilder(func::FuncOp function)
@@ -38,7 +38,10 @@ public:
 
 private:
   void collect(Value tensor);
-  BlockArgument addOutput(Value returned);
+  FailureOr<SmallVector<linalg::GenericOp>> findRoots(func::ReturnOp ret);
+  BlockArgument addOutput(Value returned, unsigned number);
+  LogicalResult buildFirst(KernelResult &result, OpOperand *scattered);
+  LogicalResult buildOthers(MutableArrayRef<KernelResult> results);
   void describe(BlockArgument output, ArrayRef<Letter> letters);
   OpBuilder openLocated(Value tensor, ArrayRef<Letter *> axes, SmallVectorImpl<LoopOp> &loops);
   OpOperand *owner(StringRef form);
@@ -66,17 +69,32 @@ void NestBuilder::collect(Value tensor) {
     collect(operand);
 }
 
-/// The returned tensor becomes the last argument: a destination that the nest writes, named 'y' unless the result is.
-BlockArgument NestBuilder::addOutput(Value returned) {
+FailureOr<SmallVector<linalg::GenericOp>> NestBuilder::findRoots(func::ReturnOp ret) {
+  SmallVector<linalg::GenericOp> roots;
+  for (Value returned : ret.getOperands())
+    roots.push_back(returned.getDefiningOp<linalg::GenericOp>());
+  if (roots.empty() || llvm::is_contained(roots, linalg::GenericOp()) || (roots.size() > 1 && !isChain(function)))
+    return function.emitError("a kernel returns one tensor, made by 'linalg.generic'; a chain of statements several");
+  for (linalg::GenericOp root : ArrayRef(roots).drop_front())
+    if (formatOf(root.getResult(0)))
+      return root.emitError("the first result of a kernel alone may be on a pattern");
+  return roots;
+}
+
+/// The first returned tensor becomes the last argument: a destination that the nest writes, named 'y' unless the result is.
+/// Others become operands that are written, before it.
+BlockArgument NestBuilder::addOutput(Value returned, unsigned result) {
   unsigned number = function.getNumArguments();
   NamedAttrList attributes;
-  attributes.set("lacis.output", b.getUnitAttr());
-  auto name = function.getResultAttrOfType<StringAttr>(0, "lacis.name");
-  attributes.set("lacis.name", name ? name : b.getStringAttr("y"));
-  function.removeResAttrsAttr();
+  attributes.set(result == 0 ? "lacis.output" : "lacis.written", b.getUnitAttr());
+  auto name = function.getResultAttrOfType<StringAttr>(result, "lacis.name");
+  attributes.set("lacis.name", name ? name : b.getStringAttr(result == 0 ? "y" : "y" + std::to_string(result)));
+  if (result == 0)
+    function.removeResAttrsAttr();
   (void)function.insertArgument(number, returned.getType(), attributes.getDictionary(b.getContext()),
                                 returned.getLoc());
-  function.setType(b.getFunctionType(function.getArgumentTypes(), {}));
+  if (result == 0)
+    function.setType(b.getFunctionType(function.getArgumentTypes(), {}));
   return function.getArgument(number);
 }
 
@@ -233,45 +251,66 @@ LogicalResult NestBuilder::buildScattered(linalg::GenericOp root, MutableArrayRe
   return success(ok);
 }
 
+/// Nests for the results after the first, which are dense and read what the statements before kept.
+LogicalResult NestBuilder::buildOthers(MutableArrayRef<KernelResult> results) {
+  for (KernelResult &result : results) {
+    Operation *before = b.getInsertionPoint()->getPrevNode();
+    if (failed(outer.writeElements(result.root, result.letters, result.output, &chain->get())))
+      return failure();
+    nameLoops(before->getNextNode(), &*b.getInsertionPoint(), nameOfStatement(result.root) + ".");
+  }
+  return success();
+}
+
+/// The nest of the first result: by what its operands' levels own, where they own something.
+LogicalResult NestBuilder::buildFirst(KernelResult &result, OpOperand *scattered) {
+  auto &[root, letters, output] = result;
+  RowClasses classes(root, letters, output, sizes);
+  return formatOf(root.getResult(0)) ? buildSampled(root, letters, output)
+         : scattered                 ? buildScattered(root, letters, output, *scattered)
+         : classes.find(generics.getArrayRef()) ? classes.build(b)
+         : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
+         : owner("permute") ? PermutedRows(root, *owner("permute"), letters, output, sizes).build(b)
+         : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
+         : owner("share") ? SharedRows(root, *owner("share"), letters, output, sizes).build(b)
+                          : buildDense(root, letters, output);
+}
+
 LogicalResult NestBuilder::run() {
   auto ret = cast<func::ReturnOp>(function.getBody().front().getTerminator());
-  if (ret.getNumOperands() != 1 || !ret.getOperand(0).getDefiningOp<linalg::GenericOp>())
-    return function.emitError("a kernel returns one tensor, made by 'linalg.generic'");
-  auto root = ret.getOperand(0).getDefiningOp<linalg::GenericOp>();
-  collect(root.getResult(0));
+  FailureOr<SmallVector<linalg::GenericOp>> roots = findRoots(ret);
+  if (failed(roots))
+    return failure();
+  for (linalg::GenericOp each : *roots)
+    collect(each.getResult(0));
   b.setInsertionPoint(ret);
   for (linalg::GenericOp generic : generics)
     if (failed(outer.add(generic)))
       return failure();
-  SmallVector<Letter> letters;
-  if (failed(outer.lettersOf(root, letters)))
+  SmallVector<KernelResult> results;
+  for (linalg::GenericOp each : *roots) {
+    results.push_back({each, {}, {}});
+    if (failed(outer.lettersOf(each, results.back().letters)))
+      return failure();
+  }
+  linalg::GenericOp root = roots->front();
+  FailureOr<ChainForm> form = isChain(function) ? chooseForm(*roots, generics.getArrayRef()) : ChainForm();
+  if (failed(form))
     return failure();
-  FailureOr<std::optional<Rescaled>> rolled = std::optional<Rescaled>();
-  if (isChain(function))
-    rolled = chooseRoll(root, generics.getArrayRef());
-  if (failed(rolled))
+  if (isChain(function) && !form->rolled && failed(chain.emplace(outer, root, form->kept).build()))
     return failure();
-  if (isChain(function) && !*rolled && failed(chain.emplace(outer, root).build()))
-    return failure();
-  bool sampled = formatOf(root.getResult(0)) != nullptr;
-  if (sampled && !zerosOf(root.getOutputs()[0]))
+  if (formatOf(root.getResult(0)) && !zerosOf(root.getOutputs()[0]))
     return root.emitError("an output with a format begins as 'lacis.zeros' of its pattern");
   FailureOr<OpOperand *> operand = scattered(root);
   if (failed(operand))
     return failure();
-  BlockArgument output = addOutput(root.getResult(0));
-  describe(output, letters);
-  RowClasses classes(root, letters, output, sizes);
-  LogicalResult built = *rolled    ? RolledNest(outer, **rolled, root, letters, output).build()
-                        : sampled    ? buildSampled(root, letters, output)
-                        : *operand ? buildScattered(root, letters, output, **operand)
-                        : classes.find(generics.getArrayRef()) ? classes.build(b)
-                        : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
-                        : owner("permute") ? PermutedRows(root, *owner("permute"), letters, output, sizes).build(b)
-                        : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
-                        : owner("share") ? SharedRows(root, *owner("share"), letters, output, sizes).build(b)
-                                   : buildDense(root, letters, output);
-  if (failed(built))
+  for (unsigned number = results.size(); number-- > 0;) {
+    results[number].output = addOutput(results[number].root.getResult(0), number);
+    describe(results[number].output, results[number].letters);
+  }
+  if (!form->rolled && failed(buildOthers(MutableArrayRef(results).drop_front())))
+    return failure();
+  if (failed(form->rolled ? RolledNest(outer, *form->rolled, results).build() : buildFirst(results[0], *operand)))
     return failure();
   func::ReturnOp::create(b, ret.getLoc());
   ret.erase();

@@ -43,6 +43,13 @@ mlir::OpBuilder composeInside(mlir::OpBuilder b, mlir::Location loc, Letter &let
 /// Ends the bodies of loops that carry nothing.
 void closeLoops(mlir::Location loc, llvm::ArrayRef<LoopOp> loops);
 
+/// A tensor that a kernel returns: the statement that makes it, its axes, and where it is written.
+struct KernelResult {
+  mlir::linalg::GenericOp root;
+  llvm::SmallVector<Letter> letters;
+  mlir::BlockArgument output;
+};
+
 } // namespace lacis
 
 #endif // LACIS_LIB_TRANSFORMS_LOOPS_OUTPUTLOOPS_H

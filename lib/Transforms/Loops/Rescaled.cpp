@@ -8,9 +8,7 @@
 
 #include "Expression.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
-#include "lacis/Dialect/Lacis/IR/StepInterface.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
@@ -91,7 +89,7 @@ static bool leadsTo(linalg::GenericOp statement, linalg::GenericOp scores) {
          });
 }
 
-static std::string objectionToStatements(Rescaled &found, linalg::GenericOp root,
+static std::string objectionToStatements(Rescaled &found, ArrayRef<linalg::GenericOp> roots,
                                          ArrayRef<linalg::GenericOp> statements) {
   for (linalg::GenericOp each : statements)
     if (isa_and_nonnull<arith::MaximumFOp>(resultOf(each)) && madeOperand(each) && !formatOf(each.getResult(0))) {
@@ -119,15 +117,18 @@ static std::string objectionToStatements(Rescaled &found, linalg::GenericOp root
       if (!isFollower(each, found.shares))
         return nameOf(each) + " is no sum from 0 on that is linear in " + nameOf(found.shares);
       found.followers.push_back(each);
-    } else if (each != root || madeOperand(each)) {
+    } else if (!llvm::is_contained(roots, each) || madeOperand(each)) {
       return nameOf(each) + kOutside;
     }
   }
-  return formatOf(root.getResult(0)) || llvm::is_contained(found.followers, root) ? nameOf(root) + kOutside : "";
+  for (linalg::GenericOp root : roots)
+    if (formatOf(root.getResult(0)) || root == found.largest || llvm::is_contained(found.followers, root))
+      return nameOf(root) + kOutside;
+  return "";
 }
 
 /// A loop over positions, under digits of rows that are located, and above one tile of each at the most.
-static std::string objectionToLevels(Rescaled &found, linalg::GenericOp root) {
+static std::string objectionToLevels(Rescaled &found) {
   AffineMap axes = found.scores.getIndexingMapsArray().back(), rows = found.largest.getIndexingMapsArray().back();
   SmallVector<std::string> names, rowNames;
   for (AffineExpr expr : axes.getResults())
@@ -150,7 +151,7 @@ static std::string objectionToLevels(Rescaled &found, linalg::GenericOp root) {
   for (LevelAttr level : levels.drop_front(found.level + 1))
     for (Digit digit : level.getDigits()) {
       if (!level.getExtent().coversDomain() || !level.getCoordinate().isImplicit() || digit.mod == 0 || digit.div != 1 ||
-          ++tiles[isRow(digit)] > 1)
+          level.getDigits().size() != 1 || ++tiles[isRow(digit)] > 1)
         return "the levels below level " + number + " of the pattern are no dense tile";
     }
   std::string letter = names[levels[found.level].getDigits()[0].axis];
@@ -164,54 +165,13 @@ static std::string objectionToLevels(Rescaled &found, linalg::GenericOp root) {
   return "";
 }
 
-FailureOr<Rescaled> lacis::findRescaled(linalg::GenericOp root, ArrayRef<linalg::GenericOp> statements,
+FailureOr<Rescaled> lacis::findRescaled(ArrayRef<linalg::GenericOp> roots, ArrayRef<linalg::GenericOp> statements,
                                         std::string &objection) {
   Rescaled found;
-  objection = objectionToStatements(found, root, statements);
+  objection = objectionToStatements(found, roots, statements);
   if (objection.empty())
-    objection = objectionToLevels(found, root);
+    objection = objectionToLevels(found);
   if (!objection.empty())
     return failure();
   return found;
-}
-
-/// The forms that a step may ask for.
-static constexpr StringLiteral kRoll = "roll", kNests = "nests";
-
-/// The name of the pattern that the statements are on.
-static std::string patternOf(ArrayRef<linalg::GenericOp> statements) {
-  for (linalg::GenericOp each : statements)
-    if (ZerosOp zeros = zerosOf(each.getOutputs()[0])) {
-      BlockArgument argument = argumentOf(zeros.getSource());
-      auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-      auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name");
-      return name ? name.str() : "";
-    }
-  return "";
-}
-
-FailureOr<std::optional<Rescaled>> lacis::chooseRoll(linalg::GenericOp root, ArrayRef<linalg::GenericOp> statements) {
-  auto function = root->getParentOfType<func::FuncOp>();
-  FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(function);
-  if (failed(steps))
-    return failure();
-  std::string objection, operand = patternOf(statements);
-  FailureOr<Rescaled> found = findRescaled(root, statements, objection);
-  for (const RecordedStep &entry : *steps) {
-    StringRef form = entry.step.getOwnerForm(operand);
-    if (form.empty())
-      continue;
-    if (form != kRoll && form != kNests)
-      return emitError(entry.loc) << "own: a chain has no form '" << form << "'; there are '" << kRoll << "' and '" << kNests
-                                  << "'";
-    if (form == kRoll && failed(found))
-      return emitError(entry.loc) << "own: operand '" << operand << "' has no form 'roll': " << objection;
-    return form == kRoll ? std::optional<Rescaled>(*found) : std::nullopt;
-  }
-  if (!function->hasAttr("lacis.rolls") || failed(found))
-    return std::optional<Rescaled>();
-  std::string why = "one loop over '" + found->loop + "'";
-  std::string text = "#lacis.own<operand = \"" + operand + "\", form = \"" + kRoll.str() + "\", why = \"" + why + "\">";
-  function->setAttr("lacis.owners", Builder(function).getArrayAttr({parseAttribute(text, root.getContext())}));
-  return std::optional<Rescaled>(*found);
 }

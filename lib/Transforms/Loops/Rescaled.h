@@ -18,13 +18,9 @@ struct Rescaled {
   std::string loop;                // its name
 };
 
-/// The statements behind `root`, or why they are no loop with a rescaled sum.
-llvm::FailureOr<Rescaled> findRescaled(mlir::linalg::GenericOp root, llvm::ArrayRef<mlir::linalg::GenericOp> statements,
-                                       std::string &objection);
-
-/// What steps ask for, or what is best: the statements that one loop makes, or nothing where each has its own nest.
-llvm::FailureOr<std::optional<Rescaled>> chooseRoll(mlir::linalg::GenericOp root,
-                                                    llvm::ArrayRef<mlir::linalg::GenericOp> statements);
+/// The statements behind `roots`, or why they are no loop with a rescaled sum.
+llvm::FailureOr<Rescaled> findRescaled(llvm::ArrayRef<mlir::linalg::GenericOp> roots,
+                                       llvm::ArrayRef<mlir::linalg::GenericOp> statements, std::string &objection);
 
 } // namespace lacis
 

@@ -13,11 +13,18 @@
 using namespace mlir;
 using namespace lacis;
 
+/// Is what `statement` made read by `reader`, or by what that is made of?
+static bool isReadBy(linalg::GenericOp reader, linalg::GenericOp statement) {
+  return llvm::any_of(reader.getInputs(), [&](Value input) {
+    auto maker = input.getDefiningOp<linalg::GenericOp>();
+    return maker && (maker == statement || isReadBy(maker, statement));
+  });
+}
+
 static Value constant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
-RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, linalg::GenericOp root, MutableArrayRef<Letter> letters,
-                       BlockArgument output)
-    : outer(outer), chain(chain), root(root), letters(letters), output(output), loc(root.getLoc()) {
+RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<KernelResult> results)
+    : outer(outer), chain(chain), results(results), loc(results[0].output.getLoc()) {
   pattern = argumentOf(zerosOf(this->chain.scores.getOutputs()[0]).getSource());
   format = formatOf(pattern);
   element = cast<RankedTensorType>(this->chain.largest.getResult(0).getType()).getElementType();
@@ -327,20 +334,22 @@ LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
   return success();
 }
 
-/// The output, of the maximum and the sums.
-LogicalResult RolledNest::finish(OpBuilder &b) {
-  Tile tile = open(b, root, "", /*columns=*/false, /*others=*/true);
+/// A result, of the maximum and the sums that it reads.
+LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, StringRef prefix) {
+  linalg::GenericOp root = result.root;
+  Tile tile = open(b, root, prefix, /*columns=*/false, /*others=*/true);
   OpBuilder inner = tile.b;
-  SmallVector<Value> where;
-  for (Letter &letter : letters) {
-    auto *found = llvm::find_if(tile.letters, [&](Letter &each) { return each.name == letter.name; });
-    where.push_back(found->coordinate);
-  }
+  auto coordinateOf = [&](StringRef name) {
+    return llvm::find_if(tile.letters, [&](Letter &each) { return each.name == name; })->coordinate;
+  };
+  SmallVector<Value> where = llvm::map_to_vector(result.letters, [&](const Letter &each) { return coordinateOf(each.name); });
   if (tile.inside)
     inner = scf::IfOp::create(inner, loc, tile.inside, /*withElseRegion=*/false).getThenBodyBuilder();
   Expression expression(outer.sizes);
   expression.setSummed(chain.largest.getResult(0), read(inner, largest, {tile.row}));
   for (auto [statement, state] : llvm::zip(chain.followers, states)) {
+    if (!isReadBy(root, statement))
+      continue;
     SmallVector<Value> at{tile.row};
     if (statement.getIndexingMapsArray().back().getNumResults() > rows.size())
       llvm::append_range(at, tile.others);
@@ -349,7 +358,7 @@ LogicalResult RolledNest::finish(OpBuilder &b) {
   FailureOr<Value> value = expression.element(inner, root.getResult(0), where);
   if (failed(value))
     return failure();
-  write(inner, *value, output, where);
+  write(inner, *value, result.output, where);
   close(tile);
   return success();
 }
@@ -371,8 +380,9 @@ LogicalResult RolledNest::build() {
     if (failed(updateFollower(inner, number)))
       return failure();
   YieldOp::create(inner, loc);
-  if (failed(finish(b)))
-    return failure();
+  for (auto [number, result] : llvm::enumerate(results))
+    if (failed(finish(b, result, number == 0 ? "" : nameOf(result.root) + ".")))
+      return failure();
   YieldOp::create(b, loc);
   return success();
 }

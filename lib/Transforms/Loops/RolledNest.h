@@ -12,8 +12,7 @@ namespace lacis {
 /// for rows: m, l, o = -inf, 0, 0;  for j0: { t; n = max(m, t); r = p(m, n); p(t, n); l = l r + …; o = o r + …; m = n };  y
 class RolledNest {
 public:
-  RolledNest(OutputLoops &outer, const Rescaled &chain, mlir::linalg::GenericOp root,
-             llvm::MutableArrayRef<Letter> letters, mlir::BlockArgument output);
+  RolledNest(OutputLoops &outer, const Rescaled &chain, llvm::ArrayRef<KernelResult> results);
   llvm::LogicalResult build();
 
 private:
@@ -43,16 +42,14 @@ private:
   llvm::LogicalResult fillScores(mlir::OpBuilder &b);
   llvm::LogicalResult updateLargest(mlir::OpBuilder &b);
   llvm::LogicalResult updateFollower(mlir::OpBuilder &b, unsigned number);
-  llvm::LogicalResult finish(mlir::OpBuilder &b);
+  llvm::LogicalResult finish(mlir::OpBuilder &b, const KernelResult &result, llvm::StringRef prefix);
   std::string nameOf(mlir::linalg::GenericOp statement) const;
   unsigned summedAxis() const { return format.getLevels()[chain.level].getDigits()[0].axis; }
   bool guardsColumns() const { return needsGuard(column.size, columns, columns > 1 ? 2 : 1); }
 
   OutputLoops &outer;
   Rescaled chain;
-  mlir::linalg::GenericOp root;
-  llvm::MutableArrayRef<Letter> letters; // of the output
-  mlir::BlockArgument output;
+  llvm::ArrayRef<KernelResult> results;
   mlir::Location loc;
   mlir::Value pattern, position; // of the present round
   FormatAttr format;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on a pattern, statement by statement."""
+"""Attention on a pattern, statement by statement or as one kernel."""
 
 from .attention import attention
 from .merge import merge_attention
-from .softmax import softmax
+from .softmax import logsumexp, softmax
 
-__all__ = ["attention", "merge_attention", "softmax"]
+__all__ = ["attention", "logsumexp", "merge_attention", "softmax"]

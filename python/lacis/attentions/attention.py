@@ -11,6 +11,7 @@ from ..errors import DataError
 from ..packing import PackedTensor
 from ..runtime.einsum import einsum
 from .fibres import Fibres
+from .fused import together
 from .patterns import Chosen, choose
 from .philox import philox
 from .scores import Positions, Scores, sequence_starts
@@ -69,8 +70,8 @@ def attention(
     tensor([[[[1.0000, 0.0000],
               [0.2689, 0.7311]]]])
 
-    Each statement is a kernel of its own, all deterministic, differentiable in q, k, v, `bias`, `sink` and what the
-    functions capture, twice too. `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError`
+    On a CPU it is one kernel where masks of positions alone change the scores, else each statement is a kernel of its
+    own; all are deterministic, differentiable in q, k, v, `bias`, `sink` and what the functions capture, twice too. `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError`
     for operands and patterns that do not fit.
     """
     if page_table is not None or tuple(steps):
@@ -84,10 +85,14 @@ def attention(
         masks = masks if mask is None else [mask, *masks]
         changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
         statements = _Statements(chosen, q, target)
-        shares, lse = statements.shares(k, scale, changes, sink)
-        if dropout:
-            shares = statements.dropped(shares, dropout, seed)
-        output = statements.product(shares, v)
+        found = None if dropout or sink is not None else together(statements, k, v, scale, changes)
+        if found is not None:
+            output, lse = (x.reshape(*q.shape[:3], *x.shape[len(chosen.lead) + 1 :]) for x in found)
+        else:
+            shares, lse = statements.shares(k, scale, changes, sink)
+            if dropout:
+                shares = statements.dropped(shares, dropout, seed)
+            output = statements.product(shares, v)
         if empty == "nan":
             output = torch.where((lse == -math.inf)[..., None], math.nan, output)
     return (output.to(q.dtype), lse) if return_lse else output.to(q.dtype)
@@ -101,15 +106,24 @@ class _Statements:
         self.wide = torch.promote_types(q.dtype, torch.float32)
         self.letters = chosen.letters
 
-    def shares(self, k, scale: float, changes: Scores, sink) -> tuple[PackedTensor, torch.Tensor]:
-        """The softmax, and the log of its sums [B, H, Sq]."""
-        z, heads = self.letters, self.q.shape[1]
-        operands = self.chosen.pattern, self._led(self.q), self._led(k)
-        scores = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", *operands, target=self.target)
+    @property
+    def fibres(self) -> Fibres:
+        return Fibres(self.chosen.pattern, len(self.letters) + 1, self.target)
+
+    def scores(self, q, k, scale: float, changes: Scores) -> PackedTensor:
+        """Of operands with the first axes of the pattern."""
+        z = self.letters
+        scores = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", self.chosen.pattern, q, k, target=self.target)
         scores = each(lambda s: s * scale, scores)
         if changes.any:
-            scores = scores.map(lambda s, *where: changes(s, *self.chosen.places(heads, where)))
-        fibres = Fibres(self.chosen.pattern, len(z) + 1, self.target)
+            scores = scores.map(lambda s, *where: changes(s, *self.chosen.places(self.q.shape[1], where)))
+        return scores
+
+    def shares(self, k, scale: float, changes: Scores, sink) -> tuple[PackedTensor, torch.Tensor]:
+        """The softmax, and the log of its sums [B, H, Sq]."""
+        heads = self.q.shape[1]
+        scores = self.scores(self.led(self.q), self.led(k), scale, changes)
+        fibres = self.fibres
         shape = self.q.shape[:3]
         if sink is not None:
             if not isinstance(sink, torch.Tensor) or sink.shape != (heads,):
@@ -135,10 +149,10 @@ class _Statements:
 
     def product(self, shares: PackedTensor, v: torch.Tensor) -> torch.Tensor:
         z = self.letters
-        found = einsum(f"{z}ij,{z}je->{z}ie", shares, self._led(v), target=self.target)
+        found = einsum(f"{z}ij,{z}je->{z}ie", shares, self.led(v), target=self.target)
         return found.reshape(*self.q.shape[:3], v.shape[-1])
 
-    def _led(self, tensor: torch.Tensor) -> torch.Tensor:
+    def led(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor [B, H | Hk, S, D] with the first axes of the pattern."""
         batch, heads = self.q.shape[:2]
         tensor = tensor.to(self.wide)

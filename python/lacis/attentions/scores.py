@@ -41,6 +41,11 @@ class Scores:
     def any(self) -> bool:
         return bool(self.masks) or any(x is not None for x in (self.score, self.bias, self.key_padding))
 
+    @property
+    def of_positions(self) -> bool:
+        """Are there masks alone, which look at coordinates and at no tensor of the call?"""
+        return self.score is None and self.bias is None and self.key_padding is None
+
     def __call__(self, values: torch.Tensor, b, h, i, j) -> torch.Tensor:
         where, kept = (b, h, i, j), None
         if self.score is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lacis.softmax`: the softmax over the entries of each fibre."""
+"""`lacis.softmax`: the softmax over the entries of each fibre; `lacis.logsumexp`: the log of what it divides by."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from ..capture.traced import Traced, traced_softmax
+from ..capture.traced import Traced, traced_logsumexp, traced_softmax
 from ..errors import DataError
 from ..packing import PackedTensor
 from .fibres import Fibres, axis_of
@@ -31,12 +31,33 @@ def softmax(packed: PackedTensor, letter, *, target: str = "auto") -> PackedTens
     """
     if isinstance(packed, Traced):
         return traced_softmax(packed, letter)
-    if not isinstance(packed, PackedTensor):
-        raise DataError(f"softmax: a packed tensor is needed, not {type(packed).__name__}; see lacis.pack")
-    if not packed.dtype.is_floating_point:
-        raise DataError(f"softmax: the values are {packed.dtype}; it needs floating point numbers")
-    fibres = Fibres(packed.pattern, axis_of("softmax", packed, letter), target)
+    fibres = _fibres("softmax", packed, letter, target)
     return each(lambda p: p.to(packed.dtype), normalised(fibres, packed)[0])
+
+
+def logsumexp(packed: PackedTensor, letter, *, target: str = "auto") -> torch.Tensor:
+    """The log of the sum of exponentials over each fibre, dense, without the axis `letter`; -infinity where it is empty.
+
+    `packed` and `letter` as for `softmax`; natural log, float32 at least. Differentiable in `.values`.
+
+    >>> import lacis
+    >>> s = lacis.pack(torch.tensor([[0.0, 1.0, 0.0], [2.0, 0.0, 2.0]]), lacis.Csr)
+    >>> logsumexp(s, "j", target="eager")
+    tensor([1.0000, 2.6931])
+
+    Raises `DataError` for what is no packed tensor of floating point values, and for an axis that it has not.
+    """
+    if isinstance(packed, Traced):
+        return traced_logsumexp(packed, letter)
+    return normalised(_fibres("logsumexp", packed, letter, target), packed)[1]
+
+
+def _fibres(what: str, packed, letter, target: str) -> Fibres:
+    if not isinstance(packed, PackedTensor):
+        raise DataError(f"{what}: a packed tensor is needed, not {type(packed).__name__}; see lacis.pack")
+    if not packed.dtype.is_floating_point:
+        raise DataError(f"{what}: the values are {packed.dtype}; it needs floating point numbers")
+    return Fibres(packed.pattern, axis_of(what, packed, letter), target)
 
 
 def normalised(fibres: Fibres, scores: PackedTensor, sink: torch.Tensor | None = None) -> tuple:

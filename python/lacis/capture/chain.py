@@ -11,7 +11,8 @@ import torch
 from ..errors import DataError
 from .spec import Operand
 
-# An expression: ("read", number of an input), ("number", value), or (operation, expressions…). emit/chain.py writes it.
+# An expression: ("read", number of an input), ("number", value), ("index", letter), which is the coordinate of an entry, or
+# (operation, expressions…). emit/chain.py writes it.
 Expression = tuple
 
 
@@ -45,7 +46,8 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class ChainSpec:
-    """Statements on one pattern, the last of which makes the output; operand `packed` is the pattern.
+    """Statements on one pattern, of which `returned` make the results, the last one where that is empty; operand `packed`
+    is the pattern. Results after the first are dense, and float32 at least.
 
     `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
     `rolls`: the default schedule makes one loop of a softmax and what follows it.
@@ -60,11 +62,18 @@ class ChainSpec:
     sizes: tuple[tuple[str, int], ...] = ()
     steps: tuple = ()
     rolls: bool = False
+    returned: tuple[str, ...] = ()
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
 
     @property
+    def outputs(self) -> tuple[Statement, ...]:
+        """The statements that make the results."""
+        by_name = {statement.name: statement for statement in self.statements}
+        return tuple(by_name[name] for name in self.returned) or self.statements[-1:]
+
+    @property
     def output(self) -> Statement:
-        return self.statements[-1]
+        return self.outputs[0]
 
     @property
     def sampled(self) -> bool:
@@ -79,6 +88,7 @@ class Trace:
         self.statements: list[Statement] = []
         self.pattern: tuple[str, tuple[str, ...]] | None = None
         self.sizes: dict[str, int] = {}
+        self.softmaxes: dict = {}  # by the number of an object and a letter: the object, and the statements
 
     def add(self, name: str, letters, inputs, body, sampled: bool, reduce=None) -> Read:
         taken = self.operands | {statement.name for statement in self.statements}

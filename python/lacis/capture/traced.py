@@ -19,7 +19,7 @@ _FUNCTIONS = {
     "logical_not": "not", "add": "add", "sub": "sub", "mul": "mul", "div": "div",
 }  # fmt: skip
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "neg": "neg", "abs": "abs", "lt": "lt", "le": "le",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "neg": "neg", "abs": "abs", "lt": "lt", "le": "le",
     "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or", "invert": "not",
 }  # fmt: skip
 _SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div"}
@@ -43,6 +43,10 @@ class Traced:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.trace.sizes[letter] for letter in self.letters)
 
+    @property
+    def is_bool(self) -> bool:
+        return self.body[0] in _BOOL
+
     def whole(self) -> Traced:
         """Divided by what is left; 0 where that is: no entry, or none that is not masked."""
         if self.divisor is None:
@@ -55,7 +59,7 @@ class Traced:
         if self.body == ("read", 0) and self.divisor is None:
             return self.reads[0]
         own = self.whole()
-        if own.body[0] in _BOOL:
+        if own.is_bool:
             raise DataError("kernel: a comparison is no number; torch.where makes one of it")
         return self.trace.add(name, own.letters, own.reads, own.body, own.sampled)
 
@@ -217,21 +221,42 @@ def _product(trace: Trace, expression: str, terms, operands, output) -> Traced:
     return Traced.of(trace, trace.add("s" if sampled else "a", output, reads, body, sampled, reduce), sampled, divisor)
 
 
-def traced_softmax(scores: Traced, letter) -> Traced:
-    """`lacis.softmax` inside of a function that is traced: exponentials, and the sum that they are divided by."""
+def _softmax(what: str, scores: Traced, letter) -> tuple[Read, Read, Read, Expression]:
+    """Exponentials below the maximum, the maximum, their sum, and 0 for a maximum of -infinity; made once for an object."""
     if not scores.sampled:
-        raise DataError("softmax: a tensor on the pattern is needed, as an einsum with the pattern makes it")
+        raise DataError(f"{what}: a tensor on the pattern is needed, as an einsum with the pattern makes it")
     letters = scores.letters
     if letter not in letters and letter not in range(len(letters)):
-        raise DataError(f"softmax: no axis {letter!r}; there are {', '.join(letters)}")
+        raise DataError(f"{what}: no axis {letter!r}; there are {', '.join(letters)}")
     letter = letter if letter in letters else letters[letter]
-    rest = tuple(other for other in letters if other != letter)
-    trace, read = scores.trace, scores.read()
-    top = trace.add("m", rest, (read,), ("read", 0), False, "max")
-    below = ("where", ("eq", ("read", 1), ("number", -math.inf)), ("number", 0.0), ("read", 1))
-    shares = trace.add("p", letters, (read, top), ("exp", ("sub", ("read", 0), below)), True)
-    total = trace.add("l", rest, (shares,), ("read", 0), False, "add")
-    return Traced.of(trace, shares, True, total)
+    trace, below = scores.trace, ("where", ("eq", ("read", 1), ("number", -math.inf)), ("number", 0.0), ("read", 1))
+    if (id(scores), letter) not in trace.softmaxes:
+        rest = tuple(other for other in letters if other != letter)
+        read = scores.read()
+        top = trace.add("m", rest, (read,), ("read", 0), False, "max")
+        shares = trace.add("p", letters, (read, top), ("exp", ("sub", ("read", 0), below)), True)
+        total = trace.add("l", rest, (shares,), ("read", 0), False, "add")
+        trace.softmaxes[id(scores), letter] = scores, (shares, top, total)
+    return *trace.softmaxes[id(scores), letter][1], below
+
+
+def traced_softmax(scores: Traced, letter) -> Traced:
+    """`lacis.softmax` inside of a function that is traced: exponentials, and the sum that they are divided by."""
+    shares, _, total, _ = _softmax("softmax", scores, letter)
+    return Traced.of(scores.trace, shares, True, total)
+
+
+def traced_logsumexp(scores: Traced, letter) -> Traced:
+    """`lacis.logsumexp` inside of a function that is traced: of the sum that `softmax` of the same object divides by."""
+    _, top, total, below = _softmax("logsumexp", scores, letter)
+    none = ("eq", ("read", 0), ("number", 0.0))
+    body = ("where", none, ("number", -math.inf), ("add", below, ("log", ("read", 0))))
+    return Traced(scores.trace, (total, top), body, total.letters, False)
+
+
+def coordinates(trace: Trace, letters) -> list[Traced]:
+    """The coordinates of entries as numbers, which functions of positions are traced with."""
+    return [Traced(trace, (), ("index", letter), letters, True) for letter in letters]
 
 
 def is_traced(operands) -> bool:
@@ -244,15 +269,24 @@ def arguments_of(trace: Trace, names, operands, is_pattern) -> list[Argument]:
     return [Argument(trace, *each) for each in zip(names, shapes, map(is_pattern, operands))]
 
 
-def finished(trace: Trace, result) -> None:
-    """The last statement makes the result. Raises `DataError` for what no statement can make."""
-    if not isinstance(result, Traced) or isinstance(result, Argument):
-        raise DataError(f"kernel: the function returns {type(result).__name__}, not a tensor that a statement makes")
+def finished(trace: Trace, result) -> tuple[str, ...]:
+    """The statements that make the results, of which a single one is the last. Raises `DataError` for what none can make."""
+    results = result if isinstance(result, tuple) else (result,)
+    for each in results or ((),):
+        if not isinstance(each, Traced) or isinstance(each, Argument):
+            raise DataError(f"kernel: the function returns {type(each).__name__}, not a tensor that a statement makes")
     if trace.pattern is None:
         raise DataError("kernel: no einsum samples on a pattern")
-    read = result.read("o")
-    if trace.statements[-1].name != read.name:
-        trace.add("o", read.letters, (read,), ("read", 0), result.sampled)
+    if any(each.sampled for each in results[1:]):
+        raise DataError("kernel: a result after the first is on the pattern; return that first")
+    names: list[str] = []
+    for number, each in enumerate(results):
+        read = each.read("o" if number == 0 else "r")
+        is_read = any(other == read for statement in trace.statements for other in statement.inputs)
+        if read.name in names or (is_read if len(results) > 1 else trace.statements[-1].name != read.name):
+            read = trace.add("o", read.letters, (read,), ("read", 0), each.sampled)
+        names.append(read.name)
+    return tuple(names)
 
 
 def dtype_of(operands) -> torch.dtype:

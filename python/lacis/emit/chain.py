@@ -15,7 +15,7 @@ from .steps import function_location, steps_attribute
 _BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
            "maximum": "arith.maximumf", "minimum": "arith.minimumf"}  # fmt: skip
 _UNARY = {"neg": "arith.negf", "exp": "math.exp", "exp2": "math.exp2", "log": "math.log", "tanh": "math.tanh",
-          "sqrt": "math.sqrt", "erf": "math.erf", "abs": "math.absf"}  # fmt: skip
+          "sqrt": "math.sqrt", "erf": "math.erf", "abs": "math.absf", "floor": "math.floor"}  # fmt: skip
 _COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 _LOGIC = {"and": "arith.andi", "or": "arith.ori"}
 _REDUCE = {"add": ("arith.addf", 0.0), "max": ("arith.maximumf", -math.inf)}
@@ -42,14 +42,18 @@ class _ChainWriter:
     def text(self) -> str:
         spec = self.spec
         arguments = ", ".join(f"%{o.name}: {self.types[o.name]} {self.attributes(o)}{self.loc}" for o in spec.operands)
-        out = self.tensor(spec.output.letters, self.element, spec.sampled)
+        first, *others = spec.outputs
+        types = [self.tensor(first.letters, self.element, spec.sampled)]
+        types += [self.tensor(other.letters, self.wide, False) for other in others]
+        names = ["out", *(f"out{n}" for n in range(1, len(types)))]
+        results = ", ".join(f'{type} {{lacis.name = "{name}"}}' for type, name in zip(types, names))
         head = [f"#p = {self.pattern.format}"]
-        head.append(f'func.func @{spec.name}({arguments}) -> ({out} {{lacis.name = "out"}})')
+        head.append(f"func.func @{spec.name}({arguments}) -> ({results})")
         words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}", *["lacis.rolls"] * spec.rolls]
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         for statement in spec.statements:
             self.statement(statement, last=statement is spec.output)
-        self.op(f"return %{spec.output.name} : {out}")
+        self.op(f"return {', '.join(f'%{each.name}' for each in spec.outputs)} : {', '.join(types)}")
         return "\n".join([*head, *self.lines, "}" + function_location(spec.location, spec.steps)]) + "\n"
 
     def op(self, text: str) -> None:
@@ -130,6 +134,7 @@ class _ChainWriter:
         for name, read in zip(inputs, statement.inputs):
             own = self.elements[read.name]
             values.append(name if own == self.wide else self.fresh(f"arith.extf {name} : {own} to {self.wide}"))
+        self.loops = statement.loops
         value = self.expression(statement.body, values)
         if statement.reduce:
             value = self.fresh(f"{_REDUCE[statement.reduce][0]} {carried}, {value} : {self.wide}")
@@ -143,6 +148,15 @@ class _ChainWriter:
             return values[parts[0]]
         if operation == "number":
             return self.fresh(f"arith.constant {number(parts[0], self.wide)}")
+        if operation == "index":
+            index = self.fresh(f"linalg.index {self.loops.index(parts[0])} : index")
+            whole = self.fresh(f"arith.index_cast {index} : index to i32")
+            return self.fresh(f"arith.sitofp {whole} : i32 to {self.wide}")
+        if operation in ("floordiv", "mod"):
+            down = ("floor", ("div", *parts))
+            return self.expression(
+                down if operation == "floordiv" else ("sub", parts[0], ("mul", down, parts[1])), values
+            )
         of = [self.expression(part, values) for part in parts]
         if operation == "share":
             zero = self.fresh(f"arith.constant {number(0, self.wide)}")

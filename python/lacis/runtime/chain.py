@@ -27,10 +27,11 @@ from .targets import require_devices, resolve_target, target_anywhere
 def kernel(function) -> "ChainFunction":
     """A decorator: the function's statements are one kernel.
 
-    The function takes dense tensors and one `lacis.Pattern`, and returns one tensor made by `lacis.einsum`,
-    `lacis.softmax`, arithmetic, comparisons, `torch.where` and functions of one number such as `torch.exp`. It is run
-    once for each kind of operands, with stand-ins for them. The first einsum that has the pattern samples on it; what
-    later ones read has its entries. Sizes of axes that the pattern lacks are compiled in, but for those of a batch.
+    The function takes dense tensors and one `lacis.Pattern`, and returns a tensor made by `lacis.einsum`,
+    `lacis.softmax`, `lacis.logsumexp`, arithmetic, comparisons, `torch.where` and functions of one number such as
+    `torch.exp`, or a tuple of them. It is run once for each kind of operands, with stand-ins for them. The first einsum
+    that has the pattern samples on it; what later ones read has its entries. Sizes of axes that the pattern lacks are
+    compiled in, but for those of a batch. Results after the first are dense, and float32 at least.
 
     >>> import torch, lacis
     >>> @lacis.kernel
@@ -59,11 +60,15 @@ class ChainFunction:
         self._kernels: dict[tuple, ChainKernel] = {}
 
     def __call__(self, *operands):
+        return self.compiled(*operands)(*operands)
+
+    def compiled(self, *operands) -> ChainKernel:
+        """The default kernel for operands like these, which is made once."""
         known = tuple(_kind(operand) for operand in operands)
         found = self._kernels.get(known)
         if found is None:
             found = self._kernels[known] = self.compile(*operands)
-        return found(*operands)
+        return found
 
     def compile(self, *operands, steps=(), target: str = "auto") -> ChainKernel:
         """The kernel for operands like these: formats, dtypes, sizes of axes that the pattern lacks."""
@@ -75,6 +80,11 @@ class ChainFunction:
         resolve = resolve_target if target == "auto" else target_anywhere
         name = resolve(target, device, f"{spec.name}: the pattern", spec.location)
         spec = dataclasses.replace(spec, rolls=name.startswith("cpu"))
+        rolled = next((step for step in steps if step.mnemonic == "roll" and not spec.rolls), None)
+        if rolled:
+            raise ScheduleError(
+                f"roll: '{name}' has no default schedule for such a loop, CPUs have", location=rolled.location
+            )
         library.register()
         loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
         return ChainKernel(spec, loaded, device, batch)
@@ -87,7 +97,8 @@ class ChainFunction:
         _check(self._names, operands, patterns)
         check_operands(operands, kind)
         trace = Trace(self._names)
-        finished(trace, self._function(*arguments_of(trace, self._names, operands, lambda o: isinstance(o, Pattern))))
+        arguments = arguments_of(trace, self._names, operands, lambda o: isinstance(o, Pattern))
+        returned = finished(trace, self._function(*arguments))
         packed = patterns[0]
         letters = trace.pattern[1]
         batch = letters[: len(letters) - len(operands[packed].shape)]
@@ -106,7 +117,7 @@ class ChainFunction:
         classes = tuple((x, divisible(trace.sizes[x])) for x in letters)
         spec = ChainSpec(
             self.__name__, tuple(named), packed, tuple(trace.statements), dtype, classes, tuple(sizes.items()), steps,
-            user_location(),
+            returned=returned, location=user_location(),
         )  # fmt: skip
         return spec, batch
 
@@ -146,7 +157,7 @@ class ChainKernel(Kernel):
         """What the compiler was given."""
         return emit_chain(self.spec)
 
-    def __call__(self, *operands) -> torch.Tensor | PackedTensor:
+    def __call__(self, *operands):
         spec = self.spec
         if len(operands) != len(spec.operands) or not isinstance(operands[spec.packed], Pattern):
             raise DataError(f"kernel: '{spec.name}' takes {', '.join(o.name for o in spec.operands)}")
@@ -161,9 +172,13 @@ class ChainKernel(Kernel):
         if pattern.format.text != spec.operands[spec.packed].format:
             raise ScheduleError(f"kernel: the pattern is {pattern.format}; compile the chain for it")
         shape = pattern.part().values_shape if spec.sampled else [sizes[x] for x in spec.output.letters]
+        others = [[sizes[letter] for letter in output.letters] for output in spec.outputs[1:]]
         with torch.no_grad():
-            result = library.einsum(dense, self.arrays(pattern), list(shape), self.key, list(pattern.shape))
-        return PackedTensor(pattern, {"": result}) if spec.sampled else result
+            first, *rest = library.chain(
+                dense, self.arrays(pattern), list(shape), self.key, list(pattern.shape), others
+            )
+        first = PackedTensor(pattern, {"": first}) if spec.sampled else first
+        return (first, *rest) if rest else first
 
     def _sizes(self, operands) -> dict[str, int]:
         """The size of each letter; raises `DataError` where operands do not fit."""

@@ -136,6 +136,18 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
         raise refusal(error) from error
 
 
+def chain(operands, storage, shape, kernel_key, packed_shape, others) -> list[torch.Tensor]:
+    """Runs a kernel of several results: the first, of `shape`, and those of the shapes `others`, float32 at least.
+
+    The kernel writes the latter where operands lie, behind those that it reads.
+    """
+    if others and torch.compiler.is_compiling():
+        raise NotImplementedError("a kernel of several results is no operator of torch.compile; return one")
+    dtype = torch.promote_types(operands[0].dtype, torch.float32)
+    written = [torch.empty(other, dtype=dtype, device=operands[0].device) for other in others]
+    return [einsum([*operands, *written], storage, shape, kernel_key, packed_shape), *written]
+
+
 @functools.cache
 def _recorded():
     from .recorded import Recorded

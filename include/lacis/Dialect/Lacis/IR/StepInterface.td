@@ -23,7 +23,11 @@ def Lacis_StepInterface : AttrInterface<"StepInterface"> {
     InterfaceMethod<"The letters by which `operand` is walked, or none where the step leaves that open.",
                     "::mlir::ArrayAttr", "getWalk", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>,
     InterfaceMethod<"The form in which levels of `operand` own the output, or none where the step leaves that open.",
-                    "::llvm::StringRef", "getOwnerForm", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>
+                    "::llvm::StringRef", "getOwnerForm", (ins "::llvm::StringRef":$operand), [{}], [{ return {}; }]>,
+    InterfaceMethod<"The one loop that the statements of a chain become, or none where the step leaves that open.",
+                    "::llvm::StringRef", "getRolledLoop", (ins), [{}], [{ return {}; }]>,
+    InterfaceMethod<"The statement of a chain that has a nest of its own, or none where the step leaves that open.",
+                    "::llvm::StringRef", "getKeptTensor", (ins), [{}], [{ return {}; }]>
   ];
 }
 

@@ -170,6 +170,18 @@ def Lacis_OwnStep : Lacis_Step<"Own", "own", ["getOwnerForm", "comesFirst"]> {
   let parameters = (ins StringRefParameter<>:$operand, StringRefParameter<>:$form, OptionalParameter<"::mlir::StringAttr">:$why);
 }
 
+def Lacis_RollStep : Lacis_Step<"Roll", "roll", ["getRolledLoop", "comesFirst"]> {
+  let summary = "for j: m; for j: l, o of m  -->  for j: n = max(m, t); l = l r + s(n); o = o r + s(n); m = n";
+  let description = "A maximum of a chain of statements and the sums below it are one loop, which rescales the sums.";
+  let parameters = (ins StringRefParameter<>:$loop);
+}
+
+def Lacis_KeepStep : Lacis_Step<"Keep", "keep", ["getKeptTensor", "comesFirst"]> {
+  let summary = "for i: y = s(t)  -->  for t.i: w = t;  for i: y = s(w)";
+  let description = "What a statement of a chain makes has a nest of its own and a workspace.";
+  let parameters = (ins StringRefParameter<>:$tensor);
+}
+
 def Lacis_SpecializeStep : Lacis_Step<"Specialize", "specialize", ["comesFirst"]> {
   let summary = "The letters have these sizes; the launch refuses others.";
   let parameters = (ins "::mlir::DictionaryAttr":$sizes);

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`lacis.attention` on CPUs is one kernel where a chain can say it, and statements elsewhere: the same numbers."""
+
+import importlib
+import itertools
+
+import pytest
+import torch
+from dense_attention import H, S, T, agree, dense, drawn, grid, tensors
+from strategies import mostly_long
+
+import lacis
+from lacis.attentions import fused
+
+attention = importlib.import_module("lacis.attentions.attention")
+BLOCKS = lacis.Bsr(4, 4)
+CASES = {
+    "plain": ({}, lambda b, h, i, j: j >= 0),
+    "causal": ({"causal": True}, lambda b, h, i, j: j <= i),
+    "window": ({"causal": True, "window": (4, 2), "scale": 0.3}, lambda b, h, i, j: (j <= i) & (i - j <= 4)),
+    "function": (
+        {"mask": lambda b, h, i, j: ((i + j) % 2 == h % 2) | ((b + i // 4 > 0) & ~(abs(i - j) > 3))},
+        lambda b, h, i, j: ((i + j) % 2 == h % 2) | ((b + i // 4 > 0) & ~((i - j).abs() > 3)),
+    ),
+}
+
+
+@pytest.fixture
+def ways(monkeypatch):
+    """Of each call: was it one kernel?"""
+    found = []
+
+    def noted(*given):
+        result = fused.together(*given)
+        found.append(result is not None)
+        return result
+
+    monkeypatch.setattr(attention, "together", noted)
+    return found
+
+
+def gradients(results, operands):
+    output, lse = results
+    weight = torch.linspace(-1, 1, output.numel(), dtype=torch.float64).reshape(output.shape)
+    sums = torch.where(lse.isinf(), 0, lse).double() * weight.sum(-1)
+    return torch.autograd.grad((output.double() * weight).sum() + sums.sum(), operands)
+
+
+FORMATS = {"csr": lacis.Csr, "bsr": BLOCKS, "coo": lacis.Coo}
+SINGLE, DOUBLE = (torch.float32, 1e-5), (torch.float64, 1e-12)
+QUICK = (("function", "bsr", SINGLE),)  # one kernel; those of gradients are test_attention's
+ALL = mostly_long([*QUICK, *((*each, DOUBLE) for each in itertools.product(CASES, FORMATS))], *QUICK)
+
+
+@pytest.mark.parametrize("heads", [1, H])
+@pytest.mark.parametrize("case, format, numbers", ALL)
+def test_one_kernel_is_attention(case, format, numbers, heads, ways):
+    """Forward and backward; blocks that do not divide the lengths, a row without entries, heads that share keys."""
+    (how, keeps), (dtype, tolerance) = CASES[case], numbers
+    kept = drawn(S, T)
+    pattern = lacis.Pattern.from_mask(kept, FORMATS[format])
+    operands = [x.requires_grad_() for x in tensors(heads, dtype=dtype)]
+    copies = [x.detach().double().requires_grad_() for x in operands]
+    found = lacis.attention(*operands, pattern, return_lse=True, **how)
+    expected = dense(*copies, kept & keeps(*grid()), how.get("scale"))
+    assert ways == [True]
+    agree(found, expected, rtol=tolerance, atol=tolerance)
+    assert not found[0][:, :, 1].any() and bool(found[1][:, :, 1].isneginf().all())
+    agree(gradients(found, operands), gradients(expected, copies), rtol=tolerance, atol=4 * tolerance)
+
+
+def test_nothing_is_stored(ways):
+    operands = [x.requires_grad_() for x in tensors(dtype=torch.float32)]
+    pattern = lacis.Pattern.from_mask(torch.zeros(S, T, dtype=torch.bool), BLOCKS)
+    output, lse = lacis.attention(*operands, pattern, return_lse=True)
+    assert ways == [True] and not output.any() and bool(lse.isneginf().all())
+    assert not any(x.any() for x in gradients((output, lse), operands))
+    nan = lacis.attention(*operands, pattern, empty="nan")
+    assert bool(nan.isnan().all())
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(torch.bfloat16, 1e-2), (torch.float16, 2e-3)])
+def test_half_types_are_computed_in_float32(dtype, tolerance, ways):
+    kept = drawn(S, T)
+    operands = [x.transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in tensors(2, dtype=dtype)]
+    output, lse = lacis.attention(*operands, lacis.Pattern.from_mask(kept, BLOCKS), return_lse=True)
+    assert ways == [True] and output.dtype == dtype and lse.dtype == torch.float32
+    copies = [x.detach().double().requires_grad_() for x in operands]
+    expected = dense(*copies, kept)
+    agree((output, lse), expected, rtol=tolerance, atol=tolerance)
+    agree(gradients((output, lse), operands), gradients(expected, copies), rtol=tolerance, atol=2 * tolerance)
+
+
+@pytest.mark.long
+def test_gradients_twice(ways):
+    pattern = lacis.Pattern.from_mask(drawn(3, 4, density=0.7), lacis.Csr)
+    operands = [torch.randn(1, 2, n, 2, dtype=torch.float64, requires_grad=True) for n in (3, 4, 4)]
+
+    def compute(q, k, v):
+        output, lse = lacis.attention(q, k, v, pattern, causal=True, return_lse=True)
+        return output, torch.where(lse.isinf(), 0, lse)
+
+    assert torch.autograd.gradcheck(compute, operands) and torch.autograd.gradgradcheck(compute, operands)
+    assert all(ways)
+
+
+@pytest.mark.long
+def test_rules_and_patterns_of_heads(ways):
+    operands = tensors(q=12, k=12)
+    b, h, i, j = grid(12, 12)
+    agree(lacis.attention(*operands, lacis.Causal(block=4), return_lse=True), dense(*operands, j <= i))
+    kept = drawn(H, S, T)
+    pattern = lacis.Pattern.from_mask(kept, lacis.Csf(3))
+    agree(lacis.attention(*tensors(), pattern, return_lse=True), dense(*tensors(), kept))
+    assert ways == [True, True]
+
+
+TABLE = torch.rand(S + T) < 0.5
+STATEMENTS = {
+    "a score": {"score": lambda s, b, h, i, j: s * 2},
+    "a bias": {"bias": torch.zeros(S, T)},
+    "key padding": {"key_padding": torch.ones(2, T)},
+    "sequences": {"causal": True, "cu_seqlens": torch.tensor([0, 4, S]), "cu_seqlens_k": torch.tensor([0, 4, T])},
+    "a mask that captures a tensor": {"mask": lambda b, h, i, j: TABLE[i + j]},
+    "a mask that branches": {"mask": lambda b, h, i, j: torch.where(j > 2, True, False)},
+    "a mask of fractions": {"mask": lambda b, h, i, j: j <= 0.3 * i},
+    "a mask of large numbers": {"mask": lambda b, h, i, j: (i * 3**14 + j) % 2 == 0},
+    "a remainder by no number": {"mask": lambda b, h, i, j: (i + 1) % (j + 1) == 0},
+    "eager": {"target": "eager"},
+}
+
+
+class Asked(Exception):
+    """Ends a call where it is known which way it takes."""
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    def ask(*given):
+        raise Asked(fused.together(*given) is not None)
+
+    monkeypatch.setattr(attention, "together", ask)
+
+
+@pytest.mark.parametrize("case", STATEMENTS)
+def test_what_is_left_to_statements(case, asked):
+    """The numbers are those of other tests."""
+    how = STATEMENTS[case]
+    operands = [x[:1] if "cu_seqlens" in how else x for x in tensors(dtype=torch.float32)]
+    with pytest.raises(Asked, match="False"):
+        lacis.attention(*operands, lacis.Pattern.from_mask(drawn(S, T), BLOCKS), **how)
+
+
+def test_numbers_that_change_are_left_to_statements(asked, monkeypatch):
+    operands, pattern = tensors(dtype=torch.float32), lacis.Pattern.from_mask(drawn(S, T), BLOCKS)
+    with pytest.raises(Asked, match="True"):
+        lacis.attention(*operands, pattern)
+    monkeypatch.setattr(fused, "_KINDS", len(fused._KNOWN))
+    with pytest.raises(Asked, match="False"):
+        lacis.attention(*operands, pattern, scale=0.77)
+
+
+def test_dropout_and_sinks_are_left_to_statements(asked):
+    operands, pattern = tensors(dtype=torch.float32), lacis.Pattern.from_mask(drawn(S, T), lacis.Csr)
+    for how in ({"dropout": 0.5, "seed": 1}, {"sink": torch.zeros(H)}):
+        lacis.attention(*operands, pattern, target="eager", **how)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("format", [lacis.Hyb(1, 1), lacis.Bitmap(3, 3)], ids=["sum", "bitmap"])
+def test_formats_that_are_left_to_statements(format, ways):
+    operands, kept = tensors(), drawn(S, T)
+    pattern = lacis.Pattern.from_mask(kept, format)
+    for _ in range(2):  # the second call knows of the first
+        agree(lacis.attention(*operands, pattern, return_lse=True), dense(*operands, kept))
+    assert ways == [False, False]
+
+
+@pytest.mark.long
+def test_both_products_of_a_gradient_are_vectors():
+    """Two statements that add up at the same entry: each sum is a vector, with tails."""
+    q, k, v = (x.flatten(0, 1) for x in tensors(dtype=torch.float32))
+    lse, delta = torch.zeros(q.shape[:2]), torch.randn(q.shape[:2])
+    arrived, kept = torch.randn(*q.shape[:2], v.shape[-1]), drawn(S, T)
+    operands = q, k, v, lse, arrived, delta, lacis.Pattern.from_mask(kept, lacis.Csr).batched([len(q)], "h")
+    kernel = fused._Kernels("h", 0.5, ()).of_scores.compile(*operands)
+    assert {lacis.steps.Vectorize("d1", 32), lacis.steps.Vectorize("e1", 32)} <= set(kernel.steps)
+    expected = torch.exp(q @ k.mT * 0.5) * (arrived @ v.mT - delta[..., None]) * 0.5
+    torch.testing.assert_close(kernel(*operands).to_dense(), torch.where(kept, expected, 0), rtol=1e-5, atol=1e-5)
