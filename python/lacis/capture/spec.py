@@ -28,7 +28,8 @@ class KernelSpec:
     """`output[...] = activation(scale * reduce(combine(operands) over the other letters) + bias) + residual`.
 
     The semiring says what combines (a product) and reduces (a sum). An output with a format is sampled: it has the
-    letters of the packed operand, in its order, and is computed at the entries of its pattern only.
+    letters of the packed operand, in its order, and is computed at the entries of its pattern only. The dtype of the
+    output says how the sum is stored: that of half operands, or the float32 of the sum itself.
     `divisible` gives each letter the largest power of two (at most 128) that its size is known to be a multiple of.
     `uneven` has the letters of the packed operand some of whose coordinates have far more entries than most, `large`
     those with many coordinates, `skewed` those that are both and have few entries on the mean, `filled` those most of
