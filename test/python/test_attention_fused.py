@@ -69,6 +69,19 @@ def test_one_kernel_is_attention(case, format, numbers, heads, ways):
     agree(gradients(found, operands), gradients(expected, copies), rtol=tolerance, atol=4 * tolerance)
 
 
+@pytest.mark.parametrize("asked", range(3))
+def test_gradients_of_one_operand(asked, ways):
+    kept = drawn(S, T)
+    operands = tensors(dtype=torch.float32)
+    operands[asked].requires_grad_()
+    found = lacis.attention(*operands, lacis.Pattern.from_mask(kept, BLOCKS), return_lse=True)
+    copies = [x.detach().double() for x in operands]
+    copies[asked].requires_grad_()
+    wanted = gradients(dense(*copies, kept), copies[asked])
+    assert ways == [True]
+    agree(gradients(found, operands[asked]), wanted, rtol=1e-5, atol=1e-5)
+
+
 def test_nothing_is_stored(ways):
     operands = [x.requires_grad_() for x in tensors(dtype=torch.float32)]
     pattern = lacis.Pattern.from_mask(torch.zeros(S, T, dtype=torch.bool), BLOCKS)

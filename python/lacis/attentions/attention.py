@@ -62,7 +62,8 @@ def attention(
 
     A row without entries is 0 (`empty="nan"`: NaN), with gradient 0. `return_lse=True` returns the log of the sum of
     exponentials [B, H, Sq] too: natural log, float32 at least, -infinity where empty, differentiable. Half types are
-    computed in float32 and rounded once. NaN in v reaches rows with masked entries too.
+    computed in float32 and rounded once. NaN in v reaches rows with masked entries, and on CPUs all rows of a stored
+    block that has its key, too.
 
     >>> import lacis
     >>> q = k = v = torch.eye(2).reshape(1, 1, 2, 2)

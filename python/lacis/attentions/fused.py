@@ -132,10 +132,14 @@ class Fused(torch.autograd.Function):
             shares, of_scores = (
                 Fused.by_statements(ctx, *given) if torch.is_grad_enabled() else Fused.again(ctx, *given)
             )
-            of_q = einsum(f"{z}ij,{z}jd->{z}id", of_scores, k, **how)
-            of_k = einsum(f"{z}ij,{z}id->{z}jd", of_scores, q, **how)
-            of_v = einsum(f"{z}ij,{z}ie->{z}je", shares, arrived, **how)
-        return None, None, None, None, of_q, of_k, of_v
+            products = (
+                (f"{z}ij,{z}jd->{z}id", of_scores, k),
+                (f"{z}ij,{z}id->{z}jd", of_scores, q),
+                (f"{z}ij,{z}ie->{z}je", shares, arrived),
+            )
+            asked = ctx.needs_input_grad[4:]
+            found = [einsum(*each, **how) if needed else None for each, needed in zip(products, asked)]
+        return None, None, None, None, *found
 
     @staticmethod
     def again(ctx, q, k, v, lse, arrived, delta):

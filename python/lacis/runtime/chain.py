@@ -24,6 +24,10 @@ from .kernels import compile_kernel
 from .targets import require_devices, resolve_target, target_anywhere
 
 
+# Of so many shapes the kernels are at hand; another shape mostly finds the same kernel by its text.
+_SHAPES = 256
+
+
 def kernel(function) -> "ChainFunction":
     """A decorator: the function's statements are one kernel.
 
@@ -67,6 +71,8 @@ class ChainFunction:
         known = tuple(_kind(operand) for operand in operands)
         found = self._kernels.get(known)
         if found is None:
+            if len(self._kernels) == _SHAPES:
+                self._kernels.clear()
             found = self._kernels[known] = self.compile(*operands)
         return found
 
