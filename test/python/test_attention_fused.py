@@ -48,8 +48,8 @@ def gradients(results, operands):
 
 FORMATS = {"csr": lacis.Csr, "bsr": BLOCKS, "coo": lacis.Coo}
 SINGLE, DOUBLE = (torch.float32, 1e-5), (torch.float64, 1e-12)
-QUICK = (("function", "bsr", SINGLE),)  # one kernel; those of gradients are test_attention's
-ALL = mostly_long([*QUICK, *((*each, DOUBLE) for each in itertools.product(CASES, FORMATS))], *QUICK)
+QUICK = ("plain", "bsr", SINGLE)  # the kernels of test_attention
+ALL = mostly_long([QUICK, *((*each, DOUBLE) for each in itertools.product(CASES, FORMATS))], QUICK)
 
 
 @pytest.mark.parametrize("heads", [1, H])
@@ -67,6 +67,14 @@ def test_one_kernel_is_attention(case, format, numbers, heads, ways):
     agree(found, expected, rtol=tolerance, atol=tolerance)
     assert not found[0][:, :, 1].any() and bool(found[1][:, :, 1].isneginf().all())
     agree(gradients(found, operands), gradients(expected, copies), rtol=tolerance, atol=4 * tolerance)
+
+
+def test_a_function_of_positions_is_a_mask(ways):
+    kept, (how, keeps) = drawn(S, T), CASES["function"]
+    operands = tensors(dtype=torch.float32)
+    found = lacis.attention(*operands, lacis.Pattern.from_mask(kept, BLOCKS), return_lse=True, **how)
+    assert ways == [True]
+    agree(found, dense(*operands, kept & keeps(*grid())), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("asked", range(3))

@@ -57,12 +57,12 @@ def test_half_types_are_rounded_once():
 
 
 def test_duplicates_weigh_twice():
-    q, k, v = operands(rows=3, columns=4)
+    q, k, v = operands(rows=3, columns=5)
     index = torch.tensor([[0, 0, 1, 0], [1, 3, 2, 1]])
-    twice = lacis.pack(torch.sparse_coo_tensor(index, torch.ones(4, dtype=q.dtype), (3, 4)), lacis.Coo).pattern
-    s = reference(q, k, torch.eye(4, dtype=q.dtype).expand(2, 4, 4), torch.ones(3, 4).bool())
+    twice = lacis.pack(torch.sparse_coo_tensor(index, torch.ones(4, dtype=q.dtype), (3, 5)), lacis.Coo).pattern
+    s = reference(q, k, torch.eye(5, dtype=q.dtype).expand(2, 5, 5), torch.ones(3, 5).bool())
     one = torch.ones(4, dtype=q.dtype)
-    weight = torch.zeros(3, 4, dtype=q.dtype).index_put((index[0], index[1]), one, accumulate=True)
+    weight = torch.zeros(3, 5, dtype=q.dtype).index_put((index[0], index[1]), one, accumulate=True)
     wanted = (s * weight / (s * weight).sum(-1, keepdim=True)).nan_to_num(0) @ v
     torch.testing.assert_close(attend(q, k, v, twice), wanted, rtol=0, atol=1e-12)
 

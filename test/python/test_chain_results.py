@@ -57,6 +57,7 @@ def test_half_types_have_wide_sums():
     torch.testing.assert_close(lse.double(), lse_of(q, k, mask), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.long
 def test_statements_that_others_read_are_results_too():
     """Shares on the pattern and, behind them, what they were made of; nests, for one is on the pattern."""
 

@@ -20,7 +20,7 @@ def test_one_loop_is_right():
     assert kernel.steps[0] == lacis.steps.Roll("j0") and str(kernel.steps).startswith('roll("j0")')
     torch.testing.assert_close(kernel(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)
     torch.testing.assert_close(kernel(200 * q, k, v, pattern), reference(200 * q, k, v, mask), rtol=0, atol=1e-12)
-    apart = attend.compile(q, k, v, pattern, steps=[lacis.steps.Keep("m")])
+    apart = attend.compile(q, k, v, pattern, steps=[lacis.steps.Keep("s")])
     assert "lacis.workspace" in apart.asm["loops"] and "lacis.rolled" not in apart.asm["loops"]
     torch.testing.assert_close(apart(q, k, v, pattern), kernel(q, k, v, pattern), rtol=0, atol=1e-12)
 
@@ -98,7 +98,7 @@ def test_kept_statements_have_nests():
     """What was chosen is told, saved and replayed; a statement that is read once is kept where a step says so."""
     q, k, v = operands()
     mask = mask_of()
-    pattern = lacis.Pattern.from_mask(mask, lacis.Csr)
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(8, 8))
     kernel = attend.compile(q, k, v, pattern, steps=[lacis.steps.Keep("s")])
     kept = [step.tensor for step in kernel.steps if step.mnemonic == "keep"]
     assert kept == ["s", "t", "m", "p", "l"]
