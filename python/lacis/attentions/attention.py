@@ -72,8 +72,9 @@ def attention(
               [0.2689, 0.7311]]]])
 
     On a CPU it is one kernel where masks of positions alone change the scores, else each statement is a kernel of its
-    own; all are deterministic, differentiable in q, k, v, `bias`, `sink` and what the functions capture, twice too. `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError`
-    for operands and patterns that do not fit.
+    own; all are deterministic, differentiable in q, k, v, `bias`, `sink` and what the functions capture, twice too.
+    `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that
+    do not fit.
     """
     if page_table is not None or tuple(steps):
         what = "page_table" if page_table is not None else "steps"

@@ -23,8 +23,10 @@ _EXACT = 2**24
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
 _KINDS = 64
 # How large a result is, of operands so large; comparisons and what joins them are no numbers.
-_WHOLE = {"add": lambda a, b: a + b, "sub": lambda a, b: a + b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a + 1,
-          "mod": lambda a, b: b, "neg": lambda a: a, "abs": lambda a: a, "not": lambda a: a}  # fmt: skip
+_WHOLE = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a + b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a + 1,
+    "mod": lambda a, b: b, "neg": lambda a: a, "abs": lambda a: a, "not": lambda a: a,
+}  # fmt: skip
 _WHOLE |= dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne", "and", "or"), max)
 _KNOWN: dict[tuple, _Kernels] = {}
 _REFUSED: set[tuple] = set()  # and the formats for which no chain is compiled

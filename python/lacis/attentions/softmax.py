@@ -36,7 +36,7 @@ def softmax(packed: PackedTensor, letter, *, target: str = "auto") -> PackedTens
 
 
 def logsumexp(packed: PackedTensor, letter, *, target: str = "auto") -> torch.Tensor:
-    """The log of the sum of exponentials over each fibre, dense, without the axis `letter`; -infinity where it is empty.
+    """The log of the sum of exponentials over each fibre, dense, without the axis `letter`; -infinity of an empty one.
 
     `packed` and `letter` as for `softmax`; natural log, float32 at least. Differentiable in `.values`.
 

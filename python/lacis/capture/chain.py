@@ -11,8 +11,8 @@ import torch
 from ..errors import DataError
 from .spec import Operand
 
-# An expression: ("read", number of an input), ("number", value), ("index", letter), which is the coordinate of an entry, or
-# (operation, expressions…). emit/chain.py writes it.
+# An expression: ("read", number of an input), ("number", value), ("index", letter), which is the coordinate of an
+# entry, or (operation, expressions…). emit/chain.py writes it.
 Expression = tuple
 
 
@@ -46,8 +46,9 @@ class Statement:
 
 @dataclasses.dataclass(frozen=True)
 class ChainSpec:
-    """Statements on one pattern, of which `returned` make the results, the last one where that is empty; operand `packed`
-    is the pattern. Results after the first are dense, and float32 at least.
+    """Statements on one pattern, of which `returned` make the results, the last one where that is empty.
+
+    Operand `packed` is the pattern. Results after the first are dense, and float32 at least.
 
     `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
     `rolls`: the default schedule makes one loop of a softmax and what follows it.

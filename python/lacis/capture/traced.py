@@ -19,8 +19,9 @@ _FUNCTIONS = {
     "logical_not": "not", "add": "add", "sub": "sub", "mul": "mul", "div": "div",
 }  # fmt: skip
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "neg": "neg", "abs": "abs", "lt": "lt", "le": "le",
-    "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or", "invert": "not",
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floordiv", "mod": "mod", "neg": "neg",
+    "abs": "abs", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge", "eq": "eq", "ne": "ne", "and": "and", "or": "or",
+    "invert": "not",
 }  # fmt: skip
 _SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div"}
 _BOOL = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
@@ -222,7 +223,7 @@ def _product(trace: Trace, expression: str, terms, operands, output) -> Traced:
 
 
 def _softmax(what: str, scores: Traced, letter) -> tuple[Read, Read, Read, Expression]:
-    """Exponentials below the maximum, the maximum, their sum, and 0 for a maximum of -infinity; made once for an object."""
+    """Exponentials below the maximum, it, their sum, and 0 for a maximum of -infinity; made once for an object."""
     if not scores.sampled:
         raise DataError(f"{what}: a tensor on the pattern is needed, as an einsum with the pattern makes it")
     letters = scores.letters
@@ -247,7 +248,7 @@ def traced_softmax(scores: Traced, letter) -> Traced:
 
 
 def traced_logsumexp(scores: Traced, letter) -> Traced:
-    """`lacis.logsumexp` inside of a function that is traced: of the sum that `softmax` of the same object divides by."""
+    """`lacis.logsumexp` inside of a function that is traced: of the sum by which `softmax` of the object divides."""
     _, top, total, below = _softmax("logsumexp", scores, letter)
     none = ("eq", ("read", 0), ("number", 0.0))
     body = ("where", none, ("number", -math.inf), ("add", below, ("log", ("read", 0))))
@@ -270,7 +271,7 @@ def arguments_of(trace: Trace, names, operands, is_pattern) -> list[Argument]:
 
 
 def finished(trace: Trace, result) -> tuple[str, ...]:
-    """The statements that make the results, of which a single one is the last. Raises `DataError` for what none can make."""
+    """The statements that make the results, of which a single one is the last; `DataError` for what none can make."""
     results = result if isinstance(result, tuple) else (result,)
     for each in results or ((),):
         if not isinstance(each, Traced) or isinstance(each, Argument):
