@@ -187,16 +187,9 @@ def test_steps_given_back_make_the_same_code():
     spec, _ = capture_einsum("ij,bj->bi", [packed, x], None)
     again = lambda chosen: emit(dataclasses.replace(gradient_specs(spec)["values"], steps=tuple(chosen)))
     assert compile_kernel(again(steps), TARGET).code == kernel.code
-    for verb, what in (
-        ("pipeline", "pipeline it"),
-        ("regroup", "regroup it"),
-        ("stage", "is not staged"),
-        ("balance", "balance loop 'i0_j00'"),
-        ("bind", "no loop is bound to 'warpgroup'"),
-        ("jam", "nor jammed"),
-    ):
-        with pytest.raises(lacis.CompileError, match=what):
-            compile_kernel(again(step for step in steps if step.mnemonic != verb), TARGET)
+    for verb in ("pipeline", "regroup", "stage", "balance", "bind", "jam"):
+        found = compile_kernel(again(step for step in steps if step.mnemonic != verb), TARGET)
+        assert found.code == kernel.code, f"the default completes {verb}"
 
 
 @pytest.mark.long
