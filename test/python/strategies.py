@@ -201,8 +201,8 @@ def pool(count: int, rank: int = 2) -> list[Format | Sum]:
 
 # Of the 100, 20 are a linear layer's weight, 12 are one under schedules drawn at random, and 8 meet other expressions;
 # the rest is for the long run, for each schedule is a kernel of its own.
-POOL, SHARDS = (2500, 32) if LONG else (100, 4)
-SHARES = {"schedules": (3,), "layers": (0, 5), "expressions": (2,)}  # of ten
+POOL, SHARDS = (2500, 32) if LONG else (60, 4)
+SHARES = {"schedules": (3, 8), "layers": (0,), "expressions": (2,)}  # of ten
 
 
 def share(use: str, shard: int) -> list[tuple[int, Format | Sum]]:

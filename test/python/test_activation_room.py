@@ -23,7 +23,7 @@ FORMATS = {
 }
 OTHERS = (lacis.Ell, lacis.Dcsr, lacis.Dia, lacis.Dense, "(i, j) -> (i : dense, j : compressed<crd=i16>)")
 CASES = [(name, target) for name in FORMATS for target in ("eager", "cpu")]
-CASES = mostly_long(CASES, ("csr", "cpu"), *((name, "eager") for name in FORMATS))
+CASES = mostly_long(CASES, *((name, "eager") for name in FORMATS))
 _AT = torch.ops.aten
 _WAITS = {_AT._local_scalar_dense, _AT.nonzero, _AT.masked_select, _AT.equal, _AT._unique2, _AT.item, _AT.is_nonzero}
 

@@ -74,7 +74,7 @@ def test_random_matrix(shard):
         tally.counts["expressions"] += 1
 
 
-@pytest.mark.parametrize("name, expression, dtype", list(pairs(CUBES, expressions.CUBE[:: 1 if LONG else 6])), ids=ids)
+@pytest.mark.parametrize("name, expression, dtype", list(pairs(CUBES, expressions.CUBE[:: 1 if LONG else 12])), ids=ids)
 def test_three_axes(name, expression, dtype):
     expressions.run(expression, CUBES[name], dtype, sizes=expressions.SIZES[:4])
 

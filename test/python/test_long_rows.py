@@ -82,6 +82,7 @@ def default_steps(features=None, **facts) -> list:
     return [steps.parse(text) for text in compile_kernel(emit(spec), "cuda:sm_90a").info["steps"]]
 
 
+@pytest.mark.long
 def test_a_gpu_parts_few_long_rows_of_many():
     """Where they may be most of the entries, shares of all rows stay."""
     skewed = default_steps(uneven=("i",), large=("i", "j"), skewed=("i",))

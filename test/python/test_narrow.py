@@ -19,6 +19,7 @@ def stored(model) -> int:
     return sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
 
 
+@pytest.mark.long
 def test_a_narrow_weight_is_trained_beside_rows_and_links_by_columns():
     """Twelve bytes an entry: its value, its column, and in the order of columns its row and its place."""
     model, dense = trained(format=NARROW)

@@ -107,8 +107,11 @@ def test_the_form_is_told_with_its_reason(format, form, why):
     assert owned(kernel) == (form, why)
 
 
+ROWS = [((17, 23), 0.4), ((33, 9), 0.0), ((0, 5), 1.0), ((5, 0), 1.0), ((41, 3), 1.0)]
+
+
 @pytest.mark.parametrize("activation", mostly_long([None, "gelu"], "gelu"))
-@pytest.mark.parametrize("shape, rows", [((17, 23), 0.4), ((33, 9), 0.0), ((0, 5), 1.0), ((5, 0), 1.0), ((41, 3), 1.0)])
+@pytest.mark.parametrize("shape, rows", mostly_long(ROWS, ROWS[0], ROWS[2]))
 def test_rows_that_are_not_listed_are_finished_too(shape, rows, activation):
     dense, mask = sparse(*shape, rows=rows)
     bias = torch.randn(shape[0])
@@ -139,7 +142,7 @@ def test_blocks_and_pairs_of_coordinates_are_listed(expression, format):
 
 @pytest.mark.parametrize("activation", mostly_long([None, "gelu"], "gelu"))
 @pytest.mark.parametrize("format", mostly_long(["nest", "csb"], "nest"))
-@pytest.mark.parametrize("shape", [(17, 23), (33, 9), (0, 5), (5, 0)])
+@pytest.mark.parametrize("shape", [(17, 23), (0, 5), pytest.param((33, 9), marks=pytest.mark.long)])
 def test_digits_below_their_owner_are_pushed_to_a_tile(shape, format, activation):
     dense, mask = sparse(*shape, rows=1.0)
     bias, packed = torch.randn(shape[0]), lacis.pack(dense, lacis.Format.parse(NEST if format == "nest" else CSB), mask)
@@ -180,6 +183,7 @@ def test_what_is_not_stored_stays_with_its_row():
         assert bool((y[1].isnan() == mask.any(1)).all()) and not y[0].isnan().any()
 
 
+@pytest.mark.long
 def test_a_list_is_not_taken_where_it_is_slower():
     """Hints say so, with which a kernel runs on other patterns as well."""
     dense, _ = sparse(17, 400)

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from strategies import LONG
+from strategies import LONG, mostly_long
 from test_sampled import FORMATS, mask
 
 import lacis
@@ -28,7 +28,7 @@ def dense_softmax(dense, kept):
 
 
 @pytest.mark.parametrize("target", ["eager", "cpu"])
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", mostly_long(FORMATS, "csr"))
 def test_heads_that_share_a_pattern(name, target):
     if target == "cpu" and name != "bsr" and not LONG:
         return

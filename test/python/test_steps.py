@@ -93,6 +93,7 @@ def test_the_default_given_back_is_the_same_kernel(format):
         assert after.code == before.code
 
 
+@pytest.mark.long
 def test_a_sum_given_back_is_the_same_kernel():
     test_the_default_given_back_is_the_same_kernel(decompose(a=lacis.Ell(2), rest=lacis.Coo(2)))
 

@@ -125,6 +125,7 @@ def test_steps_given_back_make_the_same_code():
     assert compile_kernel(emit(spec), TARGET).code == kernel.code
 
 
+@pytest.mark.long
 def test_a_missing_mark_is_completed_or_named():
     """By the rule of tensor cores; sm_75 has none, and takes a schedule of tiles as it is."""
     packed, x, text = problem(lacis.Bsr, 256, 384, 64, (64, 64))
