@@ -27,7 +27,7 @@ FORMULAS = {
 TOLERANCES = {torch.float32: 1e-6, torch.float64: 1e-14, torch.float16: 1e-3}
 COMPILED = {
     "relu": [torch.float64],
-    "gelu": [torch.float32, torch.float16],
+    "gelu": [torch.float32],
     "gelu_tanh": [torch.float64],
     "silu": [torch.float16],
     "leaky_relu(0.1)": [torch.float32],
