@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel that brings rows together, written at the stage of buffers: see `lacis.patterns.group_rows`."""
 
+from .barriers import with_barriers
+
 # Rows are sets of steps, 32 in a word. Each unit of the range, or block of the grid, orders the rows of one matrix. It
 # keeps how many steps each row has (-1 once the row has its place), and those that the rows of a panel have so far. A
 # thread looks for the best of every 128th row, then each thread for the best of these. What the threads of a block
@@ -142,4 +144,4 @@ def group_rows(is_on_gpu: bool) -> str:
     >>> "nvvm.barrier0" in group_rows(True), "nvvm.barrier0" in group_rows(False)
     (True, False)
     """
-    return _TEXT.replace("BARRIER", "nvvm.barrier0" if is_on_gpu else "")
+    return with_barriers(_TEXT, is_on_gpu)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel that hands items out to workers, written at the stage of buffers: see `lacis.patterns.hand_out`."""
 
+from .barriers import with_barriers
+
 # A unit of the range, or block of the grid, makes one list: it hands out the tiles of all whole groups before, then its
 # own, in one row of positions; rows of costs take turns at the numbers of tiles. It goes in rounds. With the workers by
 # load, the least first, the next tiles go to them in this order, until one that has got a tile comes before one that
@@ -207,4 +209,4 @@ def hand_out(is_on_gpu: bool) -> str:
     >>> "nvvm.barrier0" in hand_out(True), "nvvm.barrier0" in hand_out(False)
     (True, False)
     """
-    return _TEXT.replace("BUSIER", _BUSIER).replace("BARRIER", "nvvm.barrier0" if is_on_gpu else "")
+    return with_barriers(_TEXT.replace("BUSIER", _BUSIER), is_on_gpu)
