@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable
 
 import torch
 
@@ -105,13 +106,13 @@ def put_all(part, tensors: dict[str, torch.Tensor | None], is_ours: bool = True)
             written.append((held, tensor))
         else:
             setattr(part, name, tensor if tensor is None or is_ours else tensor.clone())
-    write_all([held for held, _ in written], [new for _, new in written])
+    write_all(written)
 
 
-def write_all(held: list[torch.Tensor], new: list[torch.Tensor]) -> None:
-    """Tensors into others of their sizes and types: a GPU does a hundred of one type in one launch."""
+def write_all(pairs: Iterable[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    """Into the first of each pair the second, of its size and type: a GPU does a hundred of one type in one launch."""
     by_type: dict[torch.dtype, tuple[list, list]] = {}
-    for pair in zip(held, new):
+    for pair in pairs:
         for side, each in zip(by_type.setdefault(pair[0].dtype, ([], [])), pair):
             side.append(each)
     for those, others in by_type.values():

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import torch
 
+from ..capture.gradient import VALUES
 from ..nn.arrays import as_buffer
 from ..nn.replace import write_all
 from ..patterns import Pattern
 from ..patterns.structure import Structure
 from ..patterns.transforms import mapped
-
-_VALUES = "values"
 
 
 class Together:
@@ -38,14 +37,14 @@ class Together:
     def _derive(self) -> None:
         names = self._weights[0].format.buffers
         stacked = {name: torch.stack([each.array(name) for each in self._weights]) for name in names}
-        stacked[_VALUES] = torch.stack([each.values.detach() for each in self._weights])
+        stacked[VALUES] = torch.stack([each.values.detach() for each in self._weights])
         made = mapped(self._of_one, stacked)
         held = [getattr(each, name) for name in made for each in self._weights]
-        write_all(held, [new for tensor in made.values() for new in as_buffer(tensor).contiguous()])
+        write_all(zip(held, (new for tensor in made.values() for new in as_buffer(tensor).contiguous()), strict=True))
 
     def _of_one(self, given: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         part, buffers = self._weights[0], dict(given)
-        values = buffers.pop(_VALUES)
+        values = buffers.pop(VALUES)
         structure = Structure.of_values(part.format, part.packed_shape, buffers, values, has_room=part.has_room)
         return part.derived_arrays(Pattern(part.format, {"": structure}), values)
 
