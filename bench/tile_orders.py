@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored blocks on tensor cores in other orders of the axes, and of a batch, beside the order of a layer, by the default
-schedules."""
+"""Stored blocks on tensor cores in other orders of the axes, and of a batch, beside the order of a layer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Letters of a batch, and vectors along the tokens, on tiles: in plain loops against float64, and assembled for GPUs."""
+"""Letters of a batch, and vectors along tokens, on tiles: in plain loops against float64, and assembled for GPUs."""
 
 import dataclasses
 
