@@ -18,7 +18,8 @@ using namespace lacis;
 namespace {
 
 /// The width of positions and coordinates in the kernel, in bits. It is 64 if an operand has an index array of 64 bits,
-/// or if a loop runs over pairs of coordinates: the product of two sizes can exceed 2^31. Else it is 32.
+/// or if a loop runs over pairs of coordinates: the product of two sizes can exceed 2^31. Else it is 32. Roles count tiles
+/// of a batch of matrices, and coordinates of the copy engine have 32 bits.
 unsigned indexBits(func::FuncOp function) {
   unsigned bits = 32;
   auto visit = [&](Type type) {
@@ -39,7 +40,7 @@ unsigned indexBits(func::FuncOp function) {
     Value size = loop.getUpper();
     while (auto strips = size.getDefiningOp<arith::CeilDivUIOp>())
       size = strips.getLhs();
-    if (size.getDefiningOp<arith::MulIOp>())
+    if (size.getDefiningOp<arith::MulIOp>() && !loop->getParentOfType<RolesOp>())
       bits = 64;
   });
   return bits;
