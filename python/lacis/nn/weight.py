@@ -12,6 +12,7 @@ from ..errors import ScheduleError
 from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.axes import read_once
 from ..patterns.capturing import is_captured
 from ..patterns.derivation import Derivation
 from ..patterns.seen import runs_again
@@ -129,9 +130,10 @@ class PackedPart(torch.nn.Module):
     def derived_arrays(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
         """`derived_of` as the integers that the buffers hold; see `lacis.nn.arrays`."""
         found = {}
-        for key, names in self.derived.items():
-            made = self._arrays_of(pattern, key, values)
-            found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
+        with read_once():
+            for key, names in self.derived.items():
+                made = self._arrays_of(pattern, key, values)
+                found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
         return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode
