@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m lacis`: what a bug report should say of versions, targets, the kernel cache, the assembler and GPUs."""
+"""`python -m lacis`: what a bug report should say of versions, targets, the kernel cache, the assembler and GPUs.
+
+`python -m lacis node` builds the node of autograd in C++ for the torch that is installed.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
+from collections.abc import Sequence
 
 import torch
 
@@ -13,8 +18,12 @@ import lacis
 from lacis import knobs
 
 
-def main() -> int:
-    """Prints the table; 1 where the compiled half of Lacis cannot be loaded, which a row says."""
+def main(arguments: Sequence[str] = ()) -> int:
+    """Prints the table; 1 where the compiled half of Lacis cannot be loaded, which a row says. `node` builds that."""
+    parser = argparse.ArgumentParser(prog="python -m lacis", description=__doc__)
+    parser.add_argument("what", nargs="?", choices=["node"], help="build the node of autograd for the installed torch")
+    if parser.parse_args(arguments).what == "node":
+        return _build_node()
     from rich.console import Console
     from rich.table import Table
 
@@ -55,10 +64,23 @@ def _compiler() -> list[tuple[str, str]]:
 
 
 def _autograd() -> str:
-    from lacis.runtime import library
+    from lacis.runtime import node
 
-    name = library.node_name()
-    return name if library.has_node() else f"Python, for want of {name}: build lacis from source beside this torch"
+    found = node.find()
+    if found is None:
+        return f"Python, for want of a node for torch {torch.__version__}: run python -m lacis node"
+    return os.path.basename(found)
+
+
+def _build_node() -> int:
+    from lacis.runtime import node
+
+    try:
+        print(node.build())
+    except lacis.Error as error:
+        print(f"python -m lacis node: {error.message}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _cache(folder: str) -> str:
@@ -95,4 +117,4 @@ def _knobs() -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -64,6 +64,10 @@ def test_sizes():
         assert installed(f"bin/{tool}").stat().st_size <= 1_000_000
 
 
+def test_the_source_of_the_node_is_installed():
+    assert "TORCH_LIBRARY_FRAGMENT(lacis" in installed("runtime/node_source.cpp").read_text()
+
+
 def test_core_shows_only_its_c_functions():
     shown = symbols(installed("lib/liblacis_core.so"), "--defined-only")
     assert {"lacis_compile", "lacis_kernel_launch", "lacis_opt_main"} <= shown

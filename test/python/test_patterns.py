@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Patterns: transposes over the same arrays, and companions made on the device."""
 
+import itertools
 import warnings
 
 import lacis
@@ -12,8 +13,11 @@ from lacis.errors import DataError, FormatError
 from lacis.formats import Bcsc, Coo, Csc, Csr, Ell, Format, companion, decompose
 from lacis.packing import pack
 from lacis.patterns import Pattern, announce
+from lacis.patterns.derived import companion_arrays
+from lacis.patterns.room import with_room
 from strategies import NEST, PREDEFINED, formats, sparse, tensors
 
+COO = "i : compressed<unique=false>, j : singleton, k : singleton"
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -54,6 +58,26 @@ def test_companion_tables():
     )
     assert str(companion(NEST, [0])) == "#lacis.format<(i, j) -> (i : dense, j : compressed<unique=false>, link)>"
     assert companion(Csr(), [0, 1]) is None
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("ijk")), ids="".join)
+@pytest.mark.parametrize("own", [COO, "k : dense, i : dense, j : compressed"])
+def test_companions_have_the_order_of_their_coordinates(own, order):
+    """Their blocks are sorted by as few levels as the order of the slots leaves to do, and those with room as all."""
+    mask = torch.rand(7, 5, 6, generator=torch.Generator().manual_seed(0)) < 0.3
+    part = Pattern.from_mask(mask, f"(i, j, k) -> ({own})").part()
+    for structure in (part, with_room(part, part.slots + 3)):
+        axes, sound = structure.slot_axes()
+        keys = [dict(zip("ijk", axes))[letter] for letter in order]
+        expected = torch.arange(structure.slots)
+        for key in [*reversed(keys), ~sound]:
+            expected = expected[torch.sort(key[expected], stable=True).indices]
+        first, *rest = order
+        text = f"({first} : compressed<unique=false>, {rest[0]} : singleton, {rest[1]} : singleton, link)"
+        made = companion_arrays(structure, f"(i, j, k) -> {text}")
+        assert made["link3"].tolist() == expected.tolist()
+        for number, key in enumerate(keys):
+            assert made[f"crd{number}"].tolist() == torch.where(sound, key, -1)[expected].tolist()
 
 
 def test_companion_arrays():

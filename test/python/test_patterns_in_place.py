@@ -9,7 +9,7 @@ from strategies import mostly_long
 from training import SHAPE, build
 
 from lacis.capture import sites
-from lacis.nn import known
+from lacis.nn import known, sparse_module
 
 FEW = mostly_long(["csr", "csc", "coo", "ell", "bsr", "sum"], "csr", "bsr", "sum")
 
@@ -54,17 +54,40 @@ def test_as_many_slots_stay_where_they_are(format):
     assert_right(layer)
 
 
+@pytest.mark.parametrize("format", FEW)
+def test_what_is_bound_stays_where_the_arrays_do(format, monkeypatch):
+    """The step behind an update makes no specification and binds nothing."""
+    model, _ = build(format)
+    layer = model[0]
+    assert_right(layer)
+    found, told = layer._quick_steps._last.found(), []
+    monkeypatch.setattr(sparse_module, "kernel_spec", lambda *given: told.append(given) or sites.kernel_spec(*given))
+    layer.weight.set_packed(moved(layer))
+    assert_right(layer)
+    assert layer._quick_steps._last.found() is found and not told
+    other = torch.zeros(layer.weight.shape)
+    other[:8, :8] = 1
+    layer.weight.set_packed(lacis.pack(other, layer.weight.format))
+    assert_right(layer)
+    assert layer._quick_steps._last.found() is not found and told
+
+
 @pytest.mark.usefixtures("kernels_in_torch")
 @pytest.mark.parametrize("format", tile_kernels.FORMATS)
 def test_what_tile_kernels_walk_stays_where_it_is(format):
     """Layouts, copies of values and their places."""
     layer = tile_kernels.layer(tile_kernels.FORMATS[format])
-    layer(tile_kernels.tokens(grad=True)).sum().backward()
+    for _ in range(2):  # the first call binds
+        layer(tile_kernels.tokens(grad=True)).sum().backward()
     layer.zero_grad()
-    before = pointers(layer)
+    before, found = pointers(layer), layer._quick_steps._last.found()
     layer.weight.set_packed(moved(layer))
     assert any("derived" in name for name in before) and pointers(layer) == before
     tile_kernels.assert_fresh(layer)
+    x = tile_kernels.tokens(grad=True)
+    layer(x).sum().backward()
+    assert layer._quick_steps._last.found() is found
+    assert torch.equal(x.grad, layer.weight.to_dense().detach().float().sum(0).bfloat16().expand(5, -1))
 
 
 def test_what_is_given_stays_the_callers():
@@ -206,8 +229,10 @@ def test_a_kernel_follows_the_density_class(monkeypatch):
     weight.set_packed(moved(layer))
     assert_right(layer)
     assert not asked, "another pattern of the same class needs no other kernel"
-    weight.set_packed(moved(layer))
-    told = sites.hints  # of a pattern that a GPU finds uneven
+    packed = moved(layer)
+    packed.pattern.uneven = (True, False)  # as a GPU finds it
+    weight.set_packed(packed)
+    told = sites.hints
     monkeypatch.setattr(sites, "hints", lambda *given: told(*given) | {"uneven": ("i",)})
     model(torch.randn(2, SHAPE[0]))
     assert asked == [("i",)]

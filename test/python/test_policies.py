@@ -6,6 +6,8 @@ import warnings
 import lacis
 import pytest
 import torch
+from lacis.sparsifiers import View, regrow
+from lacis.sparsifiers.choose import among, keep_largest
 from test_updates import build, content, same, train
 
 
@@ -220,3 +222,14 @@ def test_to_attach_a_wrapped_optimizer_trains_nothing(name):
     updates = s.attach(Wrapped(optimizer, name))
     assert same(before, content(model, optimizer))
     assert any(train(model, optimizer, updates, range(5)))
+
+
+@pytest.mark.parametrize("stored", [0, 1, 40, 99, 100])
+def test_what_is_drawn_among_all_places_is_what_empty_ones_alone_would_be(stored):
+    positions = torch.randperm(100, generator=torch.Generator().manual_seed(stored))[:stored].sort().values
+    view = View("w", 3, (10, 10), None, positions, torch.zeros(stored))
+    for count in (0, 1, 50, 100 - stored):
+        if count <= 100 - stored:
+            empty = view.empty()
+            expected = empty[keep_largest(among(view.keys(100), empty), count)]
+            assert torch.equal(regrow._drawn(view, count).nonzero().reshape(-1), expected)

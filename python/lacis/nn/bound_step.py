@@ -42,7 +42,7 @@ class Bound:
         self._of_values: dict[int, tuple] = {}  # of each part's gradient, made by the first one
         self.trained, self.needs = (*self.values, *extras), needs
         self.needs_input, self.needs_values = needs[0], any(needs[1 : 1 + len(self.values)])
-        self._copies, self.has_copies = copies, bool(copies)
+        self.copies, self.has_copies = copies, bool(copies)
         of = lambda names: [copies[array] for array in names if array in copies]
         self._read = {slot: of(names) for slot, names in walked.items()}
         self.parts, self.asked = module.weight._parts(), Asked()
@@ -101,7 +101,7 @@ class Bound:
 
     def _fill(self):
         """Fills the copies; those that are answered are filled by the forward call, and `filled` after it."""
-        copies = self._copies.values()
+        copies = self.copies.values()
         fills = [copy.fill() for copy in copies]
         if not fills or None in fills:
             for copy in copies:
@@ -185,7 +185,7 @@ class Bound:
         """`gradients` by the way that may be differentiated again; `values` are those that autograd saved."""
         family, count = self._family, len(self.values)
         arrays = {**self._arrays, **dict(zip((family.kernel.names[n] for n in family.own_values), values))}
-        arrays |= {array: copy.made(arrays[array[0], "", VALUES]) for array, copy in self._copies.items()}
+        arrays |= {array: copy.made(arrays[array[0], "", VALUES]) for array, copy in self.copies.items()}
         storage = [arrays[array] for array in family.kernel.names]
         dense, out = self._operator.inputs(self._module, grad.new_empty(shape) if x is None else x)
         first = len(dense)

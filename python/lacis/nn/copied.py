@@ -40,10 +40,18 @@ class CopiedValues:
 
     def __init__(self, places: str, how: TileCopy):
         self.places, self._how = places, how
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is filled: the values, or where they go, are others now."""
         self._tiles: torch.Tensor | None = None
         self._seen: Seen | None = None
         self._filled = 0
         self._lasts = False  # it serves later calls too, while the values stay as they are
+
+    def is_made(self, places: str, how: TileCopy) -> bool:
+        """Is this how the buffer is made?"""
+        return (self.places, self._how) == (places, how)
 
     def made(self, values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
         """A copy of its own for one call."""
@@ -86,12 +94,12 @@ class BoundCopy:
     """A copy in the buffer that recorded calls are bound to, and the values that it is made from."""
 
     def __init__(self, copied: CopiedValues, tiles: torch.Tensor, places: torch.Tensor, values: torch.Tensor):
-        self._copied, self._tiles, self._places, self._values = copied, tiles, places, values
+        self.copied, self._tiles, self._places, self._values = copied, tiles, places, values
         self._refill: Refill | None = None  # made by the first filling
 
     def refresh(self, since: int | None = None) -> None:
         """Fill it, unless that was done after `since`, or the values are frozen, and they have not changed."""
-        copied, tiles, values = self._copied, self._tiles, self._values
+        copied, tiles, values = self.copied, self._tiles, self._values
         frozen = not values.requires_grad
         if (frozen or since is not None) and copied.serves(tiles, values, None if frozen else since):
             return
@@ -112,11 +120,11 @@ class BoundCopy:
     def filled(self) -> None:
         """What `fill` answered was called just now."""
         self._refill.noted()
-        self._copied.note(self._tiles, self._values, lasts=False)
+        self.copied.note(self._tiles, self._values, lasts=False)
 
     def made(self, values: torch.Tensor) -> torch.Tensor:
         """A copy of other values of the same pattern."""
-        return self._copied.made(values, self._places)
+        return self.copied.made(values, self._places)
 
 
 class DenseCopy:

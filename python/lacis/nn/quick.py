@@ -44,10 +44,12 @@ class Watched:
         for holder, name, tensor in known:
             if holder[name] is not tensor:
                 made = None
+        if made is None:
+            return self._bind()
         for tensor, count in self._written:
             if tensor._version != count:
-                made = None
-        return self._bind() if made is None else made
+                return self._bind_again(made)
+        return made
 
     def _bind(self):
         self.release()
@@ -55,10 +57,28 @@ class Watched:
             return None
         known = tuple((holder, name, holder[name]) for holder, name in self._looked_at)
         made = self.make([getattr(owner, name) for owner, name in self._places])
+        self._note(known, made)
+        return made
+
+    def _bind_again(self, made):
+        """`_bind`, where others were written into arrays that lie where they lay: what is bound to these stays."""
+        known, _ = self._bound
+        self.release()
+        if not self._follows():
+            return None
+        if any(holder[name] is not tensor for holder, name, tensor in known) or not self.serves(made):
+            return self._bind()
+        self._note(known, made)
+        return made
+
+    def serves(self, made) -> bool:
+        """Is `made` what `make` would make of the same tensors now?"""
+        return True
+
+    def _note(self, known, made) -> None:
         parts = self._owners[0][2]._parts()
         self._written = tuple(each for part in parts for each in part.written() if not each[0].is_inference())
         self._bound = known, made
-        return made
 
     def _follows(self) -> bool:
         """`SparseModule.follow`; False where the interpreter exits and has taken the module apart."""

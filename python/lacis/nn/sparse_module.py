@@ -161,8 +161,8 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
             return False
         now = revision(self.weight._parts())
         if now != self._revision:
-            self._revision = now
-            if not same_kernel(self.spec(), self._spec):
+            self._revision, before, self._sizes = now, self._sizes, self.weight.sizes()
+            if self._sizes != before and not same_kernel(self.spec(), self._spec):
                 self.bind()
                 return False
         return True
@@ -218,7 +218,7 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
         spec = self.spec()
         kernel = self.loader(spec, self.target, self.weight.device)
         self._spec, self._revision, self._casts = spec, revision(self.weight._parts()), {}
-        self._family = kernel.scheduled(self.gradient_steps)
+        self._sizes, self._family = self.weight.sizes(), kernel.scheduled(self.gradient_steps)
         self._arrays = self.weight.bind(kernel.names)
         self._companions: list[tuple[str, str]] = []
         self._launch = kernel.launch
@@ -283,7 +283,7 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
 
     def __getstate__(self):
         state = dict(self.__dict__)
-        for name in ("_family", "_launch", "_arrays", "_companions", "_spec", "_revision", "collector"):
+        for name in ("_family", "_launch", "_arrays", "_companions", "_spec", "_revision", "_sizes", "collector"):
             state.pop(name, None)
         state["_key"] = state["_quick"] = state["_quick_steps"] = None
         state["_casts"], state["_dense"] = {}, DenseCopy()

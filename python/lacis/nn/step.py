@@ -82,6 +82,10 @@ class QuickStep(Watched):
             self._module.weight._part(part).make_room(name)
         return super()._bind()
 
+    def serves(self, made: Bound) -> bool:
+        of_part = self._module.weight._part
+        return all(of_part(part).fills(name, made.copies[array]) for array, (part, name) in self._copies.items())
+
     def make(self, tensors) -> Bound:
         extras = len(tensors) - len(self._arrays)
         arrays, weight = dict(zip(self._arrays, tensors[extras:])), self._module.weight

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import typing
 
 import torch
@@ -12,6 +11,7 @@ from ..errors import ScheduleError
 from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.axes import read_once
 from ..patterns.capturing import is_captured
 from ..patterns.derivation import Derivation
 from ..patterns.seen import runs_again
@@ -119,7 +119,8 @@ class PackedPart(torch.nn.Module):
         """As `note_pattern`, of arrays as long as those before, which torch did not see written."""
         torch.autograd.graph.increment_version([self.values, *self.buffers(), self.counted])
         self.revision += 1
-        self._copies = {name: copy.copy(copied) for name, copied in self._copies.items()}  # none is filled
+        for copied in self._copies.values():
+            copied.forget()
         self._known.note(self)
 
     def derived_of(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -129,9 +130,10 @@ class PackedPart(torch.nn.Module):
     def derived_arrays(self, pattern: Pattern, values: torch.Tensor) -> dict[str, torch.Tensor]:
         """`derived_of` as the integers that the buffers hold; see `lacis.nn.arrays`."""
         found = {}
-        for key, names in self.derived.items():
-            made = self._arrays_of(pattern, key, values)
-            found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
+        with read_once():
+            for key, names in self.derived.items():
+                made = self._arrays_of(pattern, key, values)
+                found.update({names[n]: tensor for n, tensor in made.items() if names[n] not in self.format.buffers})
         return found
 
     @torch.inference_mode(False)  # a copy is filled again in every mode
@@ -146,8 +148,11 @@ class PackedPart(torch.nn.Module):
     def _note_copy(self, key: Held, pattern: Pattern) -> None:
         """How the copy is made from now on, which depends on the pattern."""
         names = self.derived[key]
-        copy = TileCopy.of(pattern.layout(key.step), key.dtype)
-        self._copies[names["values"]] = CopiedValues(names["places"], copy)
+        how, known = TileCopy.of(pattern.layout(key.step), key.dtype), self._copies.get(names["values"])
+        if known is not None and known.is_made(names["places"], how):
+            known.forget()  # who is bound to it stays so
+        else:
+            self._copies[names["values"]] = CopiedValues(names["places"], how)
 
     def require(self, step: Derivation, array: str, dtype: torch.dtype | None = None) -> str:
         """Keep this array of what a step makes from now on, and those with it; the buffer's name.
@@ -199,6 +204,10 @@ class PackedPart(torch.nn.Module):
         """A copy of `values`, which are this part's, for calls that are bound to its buffer."""
         copied, buffers = self._copies[name], self._buffers
         return BoundCopy(copied, buffers[name], buffers[copied.places], values)
+
+    def fills(self, name: str, bound: BoundCopy) -> bool:
+        """Is a bound copy made as that of this name is now?"""
+        return bound.copied is self._copies[name]
 
     def keep_room(self, keeps: bool) -> None:
         """From now on its kernels take it that there may be slots behind the last position, or that there are none."""

@@ -73,9 +73,13 @@ def _walked(format: Format):
 
 def _same_order(own: Format, format: Format) -> bool:
     """Do the levels of both name the same digits in the same order, which the stored ones of `own` keep?"""
-    kept = all(level.extent.covers or getattr(level.coordinate, "ordered", False) for level in own.prefix)
     digits = [[digit for level in levels for digit in level.digits] for levels in (own.prefix, _walked(format))]
-    return kept and digits[0] == digits[1]
+    return _keeps_order(own) and digits[0] == digits[1]
+
+
+def _keeps_order(own: Format) -> bool:
+    """Are slots in the order of their coordinates, level by level?"""
+    return all(level.extent.covers or getattr(level.coordinate, "ordered", False) for level in own.prefix)
 
 
 def _lists_every_block(structure: Structure, format: Format) -> bool:
@@ -98,26 +102,50 @@ def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     axes, sound = structure.slot_axes()
     crds, sizes = [level.coordinate_of(axes, shape) for level in levels], [level.size(shape) for level in levels]
     own = _same_order(structure.format, format)
-    order = torch.arange(structure.slots, device=structure.device)
-    for key in reversed([] if own else fused_keys(crds, sizes)):
-        order = order[torch.sort(key[order], stable=True).indices]
+    order = None if own else _sorted(crds[: _moved(structure.format, format)], sizes)
     lead = sum(level.extent.covers for level in levels)
-    parents, parent = math.prod(sizes[:lead]), torch.zeros_like(order)
-    for crd, size in zip(crds[:lead], sizes):
+    parents, parent = math.prod(sizes[:lead]), torch.zeros_like(crds[0]) if not lead else crds[0]
+    for crd, size in zip(crds[1:lead], sizes[1:]):
         parent = parent * size + crd
     if structure.has_room:  # it comes last, under no parent
-        order = order[torch.sort(~sound[order], stable=True).indices]
+        room_last = lambda there: torch.sort(~there, stable=True).indices
+        order = room_last(sound) if order is None else order[room_last(sound[order])]
         parent = torch.where(sound, parent, parents)
         crds = [torch.where(sound, crd, -1) for crd in crds]
     announce(parents + 1, levels[lead].kind, str(format))
     bounds = torch.arange(parents + 1, device=structure.device)
-    buffers = {f"pos{lead}": torch.searchsorted(parent[order], bounds)}
-    buffers |= {f"crd{number}": crds[number][order] for number in range(lead, len(levels))}
+    in_order = lambda array: array if order is None else array.index_select(0, order)
+    buffers = {f"pos{lead}": torch.searchsorted(in_order(parent), bounds)}
+    buffers |= {f"crd{number}": in_order(crds[number]) for number in range(lead, len(levels))}
     if _is_linked(format):
-        buffers[f"link{len(levels)}"] = order
+        every = torch.arange(structure.slots, device=structure.device)
+        buffers[f"link{len(levels)}"] = every if order is None else order
     largest = max([*shape, *sizes, parents, structure.slots * math.prod(format.tile)])
     made = _typed(structure, format, buffers, largest)
     return {**made, **(_shared(structure, levels, made) if own else {})}
+
+
+def _moved(own: Format, format: Format) -> int:
+    """By how many of the companion's first levels its blocks are sorted: those below have the slots' own order."""
+    stored = [digit for level in own.prefix for digit in level.digits]
+    walked = [level.digits for level in _walked(format)]
+    if not _keeps_order(own):
+        return len(walked)
+    for number in range(len(walked)):
+        first = [digit for digits in walked[:number] for digit in digits]
+        rest = [digit for digits in walked[number:] for digit in digits]
+        if rest == [digit for digit in stored if digit not in first]:
+            return number
+    return len(walked)
+
+
+def _sorted(crds, sizes) -> torch.Tensor | None:
+    """The order of slots by these coordinates, and then by slot; None where that is theirs."""
+    order = None
+    for key in reversed(fused_keys(crds, sizes) if crds else []):
+        step = torch.sort(key if order is None else key[order], stable=True).indices
+        order = step if order is None else order[step]
+    return order
 
 
 def _typed(structure: Structure, format: Format, buffers, largest: int) -> dict[str, torch.Tensor]:

@@ -107,7 +107,9 @@ def fused_keys(crds, sizes) -> list[torch.Tensor]:
         else:
             keys.append(crd)
             room = max(size, 1)
-    return [keys[0].to(torch.int32)] if len(keys) == 1 and room < 2**31 else keys
+    if len(keys) > 1 or room >= 2**31:
+        return keys
+    return [keys[0].to(torch.int16 if room < 2**15 else torch.int32)]
 
 
 def _changes(crds) -> list[torch.Tensor]:

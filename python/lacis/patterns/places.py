@@ -36,13 +36,20 @@ class Places:
     def gather(self, values: dict[str, torch.Tensor]) -> torch.Tensor:
         """[count, width]: tensors of the parts' values, place by place."""
         flat = [tensor.detach().reshape(-1, self.width) for tensor in values.values()]
-        return (flat[0] if len(flat) == 1 else torch.cat(flat))[self.rows]
+        return rows_at(flat[0] if len(flat) == 1 else torch.cat(flat), self.rows)
 
     def scatter(self, rows: torch.Tensor) -> dict[str, torch.Tensor]:
         """The tensors of the parts' values, from [count, width]; 0 in padding."""
         counts = [math.prod(size) // self.width for size in self.sizes.values()]
         flat = rows.new_zeros(sum(counts), self.width).index_copy_(0, self.rows, rows)
         return {name: part.reshape(size) for (name, size), part in zip(self.sizes.items(), flat.split(counts))}
+
+
+def rows_at(rows: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+    """`rows[index]` of rows [n, width]: a CPU takes numbers one by one in a third of the time of rows of one."""
+    if rows.shape[1] == 1:
+        return rows.reshape(-1).index_select(0, index)[:, None]
+    return rows.index_select(0, index)
 
 
 def places_of(pattern: Pattern, block: tuple[int, ...] | None = None) -> Places:
@@ -53,7 +60,7 @@ def places_of(pattern: Pattern, block: tuple[int, ...] | None = None) -> Places:
     for part in pattern.parts.values():
         axes, sound = part.coordinates() if block is None else part.slot_axes()
         numbers.append(flat_numbers(axes, shape, block))
-        row = torch.arange(len(sound), device=sound.device) + before
+        row = torch.arange(before, before + len(sound), device=sound.device)
         if not has_no_padding(part, block):
             numbers[-1], row = numbers[-1][sound], row[sound]
         rows.append(row)
@@ -61,7 +68,7 @@ def places_of(pattern: Pattern, block: tuple[int, ...] | None = None) -> Places:
     positions, rows = torch.cat(numbers), torch.cat(rows)
     if positions.device.type != "cpu" or bool((positions[1:] < positions[:-1]).any()):
         positions, order = torch.sort(positions, stable=True)
-        rows = rows[order]
+        rows = rows.index_select(0, order)
     return Places(shape, block, positions, rows, {name: part.values_shape for name, part in pattern.parts.items()})
 
 
@@ -133,10 +140,11 @@ def is_tile(format: Format, block: tuple[int, ...]) -> bool:
 
 def flat_numbers(axes, shape, block) -> torch.Tensor:
     """int64 [n]: the row-major numbers of coordinates, or of the blocks that begin at them."""
-    number = torch.zeros_like(axes[0])
+    number = None
     for n, (axis, size) in enumerate(zip(axes, shape)):
-        number = number * (size if block is None else -(-size // block[n]))
-        number = number + (axis if block is None else axis // block[n])
+        if block is not None:
+            axis, size = axis // block[n], -(-size // block[n])
+        number = axis if number is None else number * size + axis
     return number
 
 
@@ -145,6 +153,8 @@ def axes_of(numbers: torch.Tensor, shape, block) -> list[torch.Tensor]:
     axes = []
     for n in reversed(range(len(shape))):
         size = shape[n] if block is None else -(-shape[n] // block[n])
-        axes.append(numbers % size * (1 if block is None else block[n]))
-        numbers = numbers // size
+        above = numbers // size
+        inside = numbers - above * size
+        axes.append(inside if block is None else inside * block[n])
+        numbers = above
     return axes[::-1]

@@ -46,6 +46,6 @@ def _compare(test: Compare, shape, axes) -> torch.Tensor:
 def _counts(keys) -> torch.Tensor:
     """int64 [n]: how many entries have the same keys as each."""
     if len(keys) == 1 and keys[0].numel() and int(keys[0].max()) < _FEW * keys[0].numel():
-        return torch.bincount(keys[0])[keys[0]]
+        return torch.bincount(keys[0]).index_select(0, keys[0].long())
     _, inverse, counts = torch.unique(torch.stack(keys), dim=1, return_inverse=True, return_counts=True)
     return counts[inverse]

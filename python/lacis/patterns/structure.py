@@ -11,8 +11,9 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format, Level
-from ..formats.bindings import solve, with_bindings
+from ..formats.bindings import with_bindings
 from ..formats.level import Buffers
+from .axes import add_digits, axes_of_slots
 from .batch import count_copies, in_all_copies, of_all_copies, renumbered
 from .check import check_structure
 from .padding import bitmap
@@ -83,27 +84,7 @@ class Structure:
 
         They are 0 along the axes of a batch.
         """
-        sizes = self.format.name_sizes(self.shape)
-        axes = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in sizes]
-        valid = torch.ones(1, dtype=torch.bool, device=self.device)
-        parents = 1
-        for number, level in enumerate(self.format.prefix):
-            buffers, size = self.of_level(number), level.size(sizes)
-            positions = level.extent.read(buffers, parents, size, self.device)
-            crd, sound = level.coordinate.read(buffers, positions, size)
-            axes = [axis[positions.parent] for axis in axes]
-            _add_digits(level, sizes, axes, crd)
-            valid = valid[positions.parent]
-            for found in (sound, positions.valid):
-                valid = valid if found is None else valid & found
-            parents = positions.slots
-        arrays = [None if name is None else self.buffers[name] for name in self.format.binding_arrays]
-        axes = solve(self.format.bindings, len(self.shape), self.format.levels, axes, sizes, arrays)
-        for axis, length in zip(axes, self.shape):
-            valid = valid & (axis < length)
-            if self.format.bindings:
-                valid = valid & (axis >= 0)
-        return axes, valid
+        return axes_of_slots(self)
 
     def tile_axes(self) -> list[torch.Tensor]:
         """What each place of a stored block adds to the axis coordinates, int64 [prod(tile)] per axis."""
@@ -112,7 +93,7 @@ class Structure:
         axes = [torch.zeros_like(crd) for _ in self.shape]
         for level in reversed(levels):
             size = level.size(self.shape)
-            _add_digits(level, self.shape, axes, crd % size)
+            add_digits(level, self.shape, axes, crd % size)
             crd = crd // size
         return axes
 
@@ -199,15 +180,6 @@ class Structure:
         valid = None if self.valid is None else function(self.valid)
         device = valid.device if valid is not None else next((t.device for t in buffers.values()), self.device)
         return dataclasses.replace(self, buffers=buffers, valid=valid, device=device)
-
-
-def _add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
-    """Add what a level's coordinate says to the axis coordinates, in place of the list."""
-    for digit in reversed(level.digits):
-        extent = max(digit.extent(shape), 1)
-        value = crd if digit is level.digits[0] else crd % extent
-        axes[digit.axis] = axes[digit.axis] + value * digit.div
-        crd = crd // extent
 
 
 def build_structure(

@@ -18,7 +18,7 @@ from lacis.runtime import sealed
 _LOG = logging.getLogger("lacis")
 _MAGIC = b"LACISC02"
 _ENTRY = re.compile("[0-9a-f]+[.]kernel")
-_INSIDE = "lacis-kernels"  # the folder that is made within one that other users may look into
+INSIDE = "lacis-kernels"  # the folder that is made within one that other users may look into
 
 DEFAULT_LIMIT = 2 * 1024**3
 """Bytes that the folder may hold before the least recently used entries leave."""
@@ -31,7 +31,7 @@ class CacheError(Exception):
     """The folder cannot be used; the caller compiles without it."""
 
 
-def _prepare(directory: pathlib.Path) -> pathlib.Path:
+def prepare(directory: pathlib.Path) -> pathlib.Path:
     """Makes the folder, and refuses one that another user could have filled.
 
     One that others may only look into is left as it is; a private folder inside of it takes its place.
@@ -41,7 +41,7 @@ def _prepare(directory: pathlib.Path) -> pathlib.Path:
         sealed.check_folder(directory)
         if not stat.S_IMODE(directory.stat().st_mode) & 0o077:
             return directory
-        inside = directory / _INSIDE
+        inside = directory / INSIDE
         inside.mkdir(mode=0o700, exist_ok=True)
         sealed.check_folder(inside)
         return inside
@@ -64,7 +64,7 @@ class Cache:
         self._asked = pathlib.Path(directory)
         self.limit = limit
         self._room = 0  # bytes that this process may write before it looks at the folder again
-        self.directory = _prepare(self._asked)
+        self.directory = prepare(self._asked)
 
     def path(self, key: str) -> pathlib.Path:
         """The file of an entry."""
@@ -98,7 +98,7 @@ class Cache:
             try:
                 sealed.write(self.path(key), entry)
             except FileNotFoundError:  # the folder was deleted
-                self.directory = _prepare(self._asked)
+                self.directory = prepare(self._asked)
                 sealed.write(self.path(key), entry)
         except (CacheError, OSError) as error:
             _LOG.warning("lacis: the kernel cache cannot be written: %s", error)

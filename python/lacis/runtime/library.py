@@ -14,20 +14,12 @@ from lacis import knobs
 from lacis.errors import CompileError, DataError, Error
 from lacis.nn.recorded import is_transformed, may_record
 
+from . import node
+
 
 def _library_path(name: str) -> str | None:
     paths = [os.path.join(folder, name) for folder in lacis.__path__]
     return next(filter(os.path.exists, paths), None)
-
-
-def node_name() -> str:
-    """The library with a node of autograd for exactly this torch, see python/node/node.cpp."""
-    return f"_node-{torch.__version__.split('+')[0]}.so"
-
-
-def has_node() -> bool:
-    """Was such a library built?"""
-    return _library_path(node_name()) is not None
 
 
 def _load() -> None:
@@ -35,8 +27,8 @@ def _load() -> None:
     if path is None:
         raise Error(f"lacis is not built: '_ops.so' is in none of {list(lacis.__path__)}", location=None)
     torch.ops.load_library(path)
-    if has_node():
-        torch.ops.load_library(_library_path(node_name()))
+    if (built := node.find()) is not None:
+        torch.ops.load_library(built)
 
 
 def refuse_meta(tensors) -> None:

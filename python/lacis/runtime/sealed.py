@@ -45,6 +45,14 @@ def check_folder(path: pathlib.Path) -> None:
     _check_owner(path, status)
 
 
+def check_file(path: pathlib.Path) -> None:
+    """The same of a file, which is no link; `OSError` without one."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode):
+        raise Distrusted(f"{path}: is no regular file")
+    _check_owner(path, status)
+
+
 def _check_owner(path: pathlib.Path, status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise Distrusted(f"{path}: belongs to another user")

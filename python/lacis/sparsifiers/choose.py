@@ -81,7 +81,7 @@ def hashed(numel: int, seed: int | torch.Tensor, device) -> Keys:
         word += start
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
             word ^= (word >> shift).bitwise_and_((1 << (64 - shift)) - 1)
-            word *= signed(factor)
+            word = word if factor == 1 else word.mul_(signed(factor))
         return word.bitwise_xor_(signed(1 << 63))
 
     return Keys(numel, 64, torch.device(device), keys)

@@ -9,7 +9,7 @@ import torch
 
 from ..errors import DataError
 from .by_row import check_per, counted, keep_largest_of_groups, keep_largest_of_rows
-from .choose import Keys, among, check_sparsity, hashed, keep_count, keep_largest, magnitude, magnitudes, spread
+from .choose import Keys, check_sparsity, hashed, keep_count, keep_largest, magnitude, magnitudes, spread
 from .entries_first import indices
 from .policy import Policy
 from .ramp import Ramp
@@ -94,9 +94,8 @@ class Regrow(Policy):
         kept = keep_largest(_sizes(view), count)
         missing = wanted - count
         if self.grow == "random":
-            empty = view.empty()
-            best = keep_largest(among(view.keys(view.total), empty), missing)
-            return indices(kept, count), empty[indices(best, min(missing, len(empty)))]
+            missing = min(missing, view.total - view.count)
+            return indices(kept, count), indices(_drawn(view, missing), missing)
         best, _ = _freely(view, kept, count, missing)
         kept = kept | best[view.positions]
         return kept.nonzero().reshape(-1), best.index_fill(0, view.positions, False).nonzero().reshape(-1)
@@ -166,6 +165,17 @@ def _norms(view) -> torch.Tensor:
 
 def _sizes(view):
     return magnitudes(view.values if view.block is None else _norms(view))
+
+
+def _drawn(view, count: int) -> torch.Tensor:
+    """Which of the empty places come, as many as `count` says, bool [view.total]."""
+    stored = torch.zeros(view.total, dtype=torch.int8, device=view.positions.device)
+    stored.index_fill_(0, view.positions, 1)
+    if count == view.total - view.count:
+        return stored == 0
+    drawn, kept = view.keys(view.total), stored - 1  # no bits of stored places, all of empty ones
+    keys = lambda at: drawn.at(at).bitwise_and_(kept[at])  # of empty places at most one is 0 then, too
+    return keep_largest(Keys(view.total, drawn.bits, drawn.device, keys), count)
 
 
 def _freely(view, kept: torch.Tensor, count: int, missing: int) -> tuple[torch.Tensor, int]:

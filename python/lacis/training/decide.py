@@ -55,9 +55,8 @@ def _chosen(view: View, sparsifier) -> tuple[torch.Tensor, torch.Tensor, torch.T
     _check("keep", keep, view.count, view)
     _check("grow", grow, view.total, view)
     if _on_host(grow) and len(grow):
-        kept = torch.zeros(view.total, dtype=torch.bool)
-        kept[view.positions[keep]] = True
-        if bool(kept[grow].any()):
+        kept = torch.zeros(view.total, dtype=torch.bool).index_fill_(0, view.positions.index_select(0, keep), True)
+        if bool(kept.index_select(0, grow).any()):
             raise DataError("'grow' names a place that is kept")
     keep, grow = _ascending(keep), _ascending(grow)
     shape = len(grow), *view.values.shape[1:]
@@ -78,6 +77,8 @@ def _check(what: str, places, count: int, view: View) -> None:
         return
     if int(places.min()) < 0 or int(places.max()) >= count:
         raise DataError(f"'{what}' names a place that is not from 0 to {count - 1}")
+    if bool((places[1:] > places[:-1]).all()):
+        return
     named = torch.zeros(count, dtype=torch.bool).index_fill_(0, places, True)
     if int(named.sum()) < len(places):
         raise DataError(f"'{what}' names a place twice")

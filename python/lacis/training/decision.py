@@ -7,6 +7,8 @@ import dataclasses
 
 import torch
 
+from ..sparsifiers.entries_first import indices
+
 
 @dataclasses.dataclass
 class Next:
@@ -36,10 +38,11 @@ class Decision:
 
     def after(self, positions: torch.Tensor) -> Next:
         """The next places, those before being `positions`, ascending."""
-        old, grow = positions[self.keep], self.grow
-        old_at = torch.searchsorted(grow, old) + torch.arange(len(old), device=old.device)
+        old, grow = positions.index_select(0, self.keep), self.grow
         grown_at = torch.searchsorted(old, grow) + torch.arange(len(grow), device=old.device)
         joined, source = (positions.new_empty(len(old) + len(grow)) for _ in range(2))
+        is_old = torch.ones(len(joined), dtype=torch.bool, device=old.device).index_fill_(0, grown_at, False)
+        old_at = indices(is_old, len(old))
         joined[old_at], joined[grown_at] = old, grow
         source[old_at] = self.keep
         source[grown_at] = len(positions) + torch.arange(len(grow), device=old.device)

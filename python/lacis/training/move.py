@@ -11,7 +11,7 @@ from ..errors import DataError
 from ..nn.ranks import is_under_ddp
 from ..packing import PackedTensor
 from ..patterns import Pattern
-from ..patterns.places import place_pattern
+from ..patterns.places import place_pattern, rows_at
 from ..patterns.room import may_have_room, with_room
 
 
@@ -70,8 +70,8 @@ class Move:
         """Numbers of the stored places before, by part, at the stored places afterwards; `fresh` where they grow."""
         rows = self._before.gather(values)
         if fresh is None:
-            return self.places.scatter(torch.cat([rows, rows.new_zeros(1, rows.shape[1])])[self._fresh])
-        return self.places.scatter(torch.cat([rows, fresh.to(rows.dtype)])[self._source])
+            return self.places.scatter(rows_at(torch.cat([rows, rows.new_zeros(1, rows.shape[1])]), self._fresh))
+        return self.places.scatter(rows_at(torch.cat([rows, fresh.to(rows.dtype)]), self._source))
 
     def along_new(self, values: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """`along`, where what grows begins as the values do."""
@@ -83,7 +83,7 @@ class Move:
         return lambda: weight.take(replacements, self.pattern)
 
     def _state_of(self, array: torch.Tensor) -> torch.Tensor:
-        return torch.cat([array, array.new_zeros(1, *array.shape[1:])])[self._state]
+        return torch.cat([array, array.new_zeros(1, *array.shape[1:])]).index_select(0, self._state)
 
     def write(self) -> None:
         """Put the pattern and its values into the weight."""

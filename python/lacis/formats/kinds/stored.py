@@ -27,9 +27,10 @@ class Stored(Coordinate):
         return ("crd",)
 
     def place(self, fibre, placed):
-        at, values = placed.pos[fibre.first], fibre.crd[fibre.first]
+        values = fibre.crd.index_select(0, fibre.first)
         if not fibre.level.padded:
             return {"crd": values}
+        at = placed.pos.index_select(0, fibre.first)
         crd = torch.full((placed.slots,), -1, dtype=torch.int64, device=values.device)
         crd[at] = values
         return {"crd": crd.reshape(placed.shape)}
