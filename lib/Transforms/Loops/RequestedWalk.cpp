@@ -24,12 +24,11 @@ bool RequestedWalk::isOwnOrderOf(FormatAttr format) const {
   return ArrayRef(order).take_front(axes.size()) == ArrayRef(axes);
 }
 
-FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, OpOperand &operand) {
-  RequestedWalk walk{nameOf(operand.get()).str(), {}, std::nullopt, "", std::nullopt};
+FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, Value tensor, AffineMap map) {
+  RequestedWalk walk{nameOf(tensor).str(), {}, std::nullopt, "", std::nullopt};
   FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(generic->getParentOfType<func::FuncOp>());
   if (failed(steps))
     return failure();
-  AffineMap map = generic.getMatchingIndexingMap(&operand);
   auto letters = generic->getAttrOfType<ArrayAttr>("lacis.loops");
   for (const RecordedStep &entry : *steps) {
     if (StringRef form = entry.step.getOwnerForm(walk.operand); !form.empty()) {

@@ -23,8 +23,9 @@ struct RequestedWalk {
   bool isOwnOrderOf(FormatAttr format) const;
 };
 
-/// What the steps of the function say about an operand, or an error for a letter that it does not have.
-mlir::FailureOr<RequestedWalk> requestedWalk(mlir::linalg::GenericOp generic, mlir::OpOperand &operand);
+/// What the steps of the function say about a tensor whose axes `map` gives the loops of, or an error for a letter that it
+/// does not have.
+mlir::FailureOr<RequestedWalk> requestedWalk(mlir::linalg::GenericOp generic, mlir::Value tensor, mlir::AffineMap map);
 
 } // namespace lacis
 
