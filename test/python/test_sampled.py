@@ -185,5 +185,7 @@ def test_rows_are_walked_where_a_step_asks_for_them(density):
     kernel = lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=[lacis.steps.Walk("0", "i")])
     assert "lacis.walk %" not in kernel.asm["loops"]
     check(kernel(pattern, a, b), a @ b.T, kept)
-    with pytest.raises(lacis.CompileError, match="only entries in order under dense rows, as in CSR, are walked row by"):
+    with pytest.raises(
+        lacis.CompileError, match="only entries in order under dense rows, as in CSR, are walked row by"
+    ):
         lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=[lacis.steps.Walk("0", "j")])

@@ -9,7 +9,10 @@ import torch
 import lacis
 
 
-def trained(sparsity=0.8, format=lacis.Csr):
+WIDE = lacis.Format.parse("(i, j) -> (i : dense<crd=i32>, j : compressed<crd=i32>)")
+
+
+def trained(sparsity=0.8, format=WIDE):
     """A model with one CSR weight of 64×48, and the dense one, both after a backward pass."""
     torch.manual_seed(0)
     dense = torch.nn.Sequential(torch.nn.Linear(48, 64))

@@ -294,8 +294,9 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand, bool byR
   return success();
 }
 
-/// Does a step ask for the rows of a sampled pattern? An error where its entries cannot be walked in that order.
-FailureOr<bool> asksForRows(ZerosOp zeros) {
+/// Is a sampled pattern walked row by row: where a step asks for that, and by default where no step names the loop over
+/// all entries? An error where a step asks for an order that the entries do not have.
+FailureOr<bool> goesByRows(ZerosOp zeros, bool byDefault) {
   FormatAttr format = formatOf(zeros.getSource());
   for (OpOperand &use : zeros->getUses()) {
     auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
@@ -310,8 +311,9 @@ FailureOr<bool> asksForRows(ZerosOp zeros) {
                                             "in CSR, are walked row by row, in the order of their format";
     if (*asked)
       return true;
+    byDefault &= !namesLoop(generic, entriesName(generic, generic.getMatchingIndexingMap(&use)));
   }
-  return false;
+  return byDefault && hasNarrowRows(format);
 }
 
 LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
@@ -320,11 +322,9 @@ LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
     return zeros.emitError("a sum of formats is sampled part by part");
   if (failed(requireCode(format, zeros.getLoc())))
     return failure();
-  FailureOr<bool> asked = asksForRows(zeros);
-  if (failed(asked))
-    return failure();
-  if (*asked || (byRows && hasNarrowRows(format)))
-    return success();
+  FailureOr<bool> rows = goesByRows(zeros, byRows);
+  if (failed(rows) || *rows)
+    return rows;
   OpBuilder b(zeros);
   FailureOr<Value> entries = walkEntries(b, zeros.getLoc(), zeros.getSource());
   if (succeeded(entries))

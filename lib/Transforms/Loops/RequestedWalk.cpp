@@ -3,6 +3,10 @@
 /// The order in which a step of the schedule wants an operand walked.
 #include "RequestedWalk.h"
 
+#include "Expression.h"
+
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -50,4 +54,20 @@ FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, Value t
     }
   }
   return walk;
+}
+
+std::string lacis::entriesName(linalg::GenericOp generic, AffineMap map) {
+  std::string name;
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    name += (axis == 0 ? "" : "_") + letterName(generic, map.getDimPosition(axis));
+  return name;
+}
+
+bool lacis::namesLoop(linalg::GenericOp generic, StringRef loop) {
+  FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(generic->getParentOfType<func::FuncOp>());
+  return succeeded(steps) && llvm::any_of(*steps, [&](const RecordedStep &entry) {
+           return llvm::any_of(entry.step.namedLoops(), [&](StringRef name) {
+             return name.consume_front(loop) && llvm::all_of(name, llvm::isDigit);
+           });
+         });
 }

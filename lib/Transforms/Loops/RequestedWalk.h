@@ -27,6 +27,12 @@ struct RequestedWalk {
 /// does not have.
 mlir::FailureOr<RequestedWalk> requestedWalk(mlir::linalg::GenericOp generic, mlir::Value tensor, mlir::AffineMap map);
 
+/// What the loop over all entries of a tensor with these axes is called: `i_j`.
+std::string entriesName(mlir::linalg::GenericOp generic, mlir::AffineMap map);
+
+/// Does a step name this loop, or one that was made of it?
+bool namesLoop(mlir::linalg::GenericOp generic, llvm::StringRef loop);
+
 } // namespace lacis
 
 #endif // LACIS_LIB_TRANSFORMS_LOOPS_REQUESTEDWALK_H

@@ -11,7 +11,8 @@ from ..errors import FormatError
 from ..formats import Format
 from .announce import announce
 from .place import fused_keys, place, sort_entries
-from .structure import Structure, dtype_of
+from .structure import Structure
+from .widths import dtype_of
 
 
 def companion_arrays(structure: Structure, format: Format | str, least: int = 0) -> dict[str, torch.Tensor]:
