@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 from lacis.formats.widths import weight_format
-from strategies import sparse
+from strategies import mostly_long, sparse
 from test_shared_arrays import WIDE, backward, trained
 
 NARROW = lacis.Format.parse("(i, j) -> (i : dense<crd=i16>, j : compressed<crd=i16>)")
@@ -142,12 +142,13 @@ class Encoder(torch.nn.Module):
 
 
 MODELS = {
+    "linear": lambda: torch.nn.Sequential(*(torch.nn.Linear(96, 96) for _ in range(2))),
     "mlp": lambda: torch.nn.Sequential(torch.nn.Linear(96, 384), torch.nn.ReLU(), torch.nn.Linear(384, 96)),
     "bert": lambda: torch.nn.Sequential(Encoder(), Encoder()),
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", mostly_long(MODELS, "linear"))
 def test_a_model_in_training_takes_less_than_three_fifths(name):
     dense = MODELS[name]()
     s = lacis.create_schedule(copy.deepcopy(dense), target="cpu")

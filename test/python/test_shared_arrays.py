@@ -40,6 +40,7 @@ def backward(model, dense):
     weight.values.grad = dense[0].weight.grad = None
 
 
+@pytest.mark.long
 def test_a_weight_is_trained_beside_three_arrays_of_its_entries():
     """The rows of its entries, and rows and links in the order of columns; the columns are its own."""
     model, dense = trained()
