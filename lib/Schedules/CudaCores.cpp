@@ -217,8 +217,15 @@ static void scheduleBlock(ScheduleBuilder &schedule, LoopOp block) {
     schedule.bind(row, "thread.y");
 }
 
-/// A warp sums the products of four entries at once: each lane takes every 32nd vector, and the lanes add up their
-/// sums.
+/// The loop over the entries of a row that a sampled output has, or null where it goes from entry to entry.
+static LevelLoopOp entriesOfRow(Nest &nest) {
+  LevelLoopOp found;
+  nest.mainChain().front()->walk([&](LevelLoopOp loop) { found = loop.getNumResults() == 0 ? loop : found; });
+  return found;
+}
+
+/// A warp sums the products of four entries at once, of all or of its part of a row: each lane takes every 32nd vector,
+/// and the lanes add up their sums.
 static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
   Nest &nest = schedule.getNest();
   std::string name = sum.getName().str();
@@ -239,13 +246,19 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
   }
   schedule.reorder({lane, name + "0"});
   schedule.bind(lane, "lane");
-  LoopOp entries = nest.mainChain().back();
-  std::string units = entries.getName().str();
-  schedule.split(units, 4 * kWarps * share);
-  schedule.split(units + "1", 4);
-  bindWarps(schedule, units + "10", share);
-  if (LoopOp four = nest.find(units + "11"); four && canJam(four))
-    schedule.jam(units + "11");
+  std::string units = nest.mainChain().back().getName().str(), four = units + "11", warps = units + "10";
+  if (LevelLoopOp entries = entriesOfRow(nest)) {
+    std::string row = entries.getName().str();
+    schedule.splitParts(row, kWarps * share);
+    schedule.split(row + "1", 4);
+    four = row + "11", warps = row + "0";
+  } else {
+    schedule.split(units, 4 * kWarps * share);
+    schedule.split(units + "1", 4);
+  }
+  bindWarps(schedule, warps, share);
+  if (LoopOp rounds = nest.find(four); rounds && canJam(rounds))
+    schedule.jam(four);
 }
 
 void lacis::schedulePrecomputed(ScheduleBuilder &schedule, StringRef part) {

@@ -55,6 +55,10 @@ void ScheduleBuilder::splitNnz(StringRef loop, int64_t factor) {
   add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, factor, std::nullopt));
 }
 
+void ScheduleBuilder::splitParts(StringRef loop, int64_t parts) {
+  add(SplitNnzStepAttr::get(nest.getFunction().getContext(), loop, std::nullopt, parts));
+}
+
 void ScheduleBuilder::apart(ArrayRef<StringRef> parts, std::optional<int64_t> least) {
   if (parts.empty())
     return;

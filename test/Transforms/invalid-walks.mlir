@@ -70,3 +70,19 @@ func.func @sum(%w: tensor<?x?xf32, #sum>) -> tensor<?x?xf32, #sum> {
   %zero = lacis.zeros %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #sum>
   return %zero : tensor<?x?xf32, #sum>
 }
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+#maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>]
+// expected-error @+1 {{walk: the output has the entries of 'p', which are walked one by one; only entries in order under dense rows, as in CSR, are walked row by row, in the order of their format}}
+func.func @sampled(%p: tensor<?x?xi1, #csr> {lacis.name = "p"}, %x: tensor<?xf32>) -> tensor<?x?xf32, #csr>
+    attributes {lacis.steps = [#lacis.walk<operand = "p", axes = ["j"]>]} {
+  %zero = lacis.zeros %p : tensor<?x?xi1, #csr> to tensor<?x?xf32, #csr>
+  %sum = linalg.generic {indexing_maps = #maps, iterator_types = ["parallel", "parallel"], lacis.loops = ["i", "j"]}
+      ins(%x : tensor<?xf32>) outs(%zero : tensor<?x?xf32, #csr>) {
+  ^bb0(%a: f32, %acc: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x?xf32, #csr>
+  return %sum : tensor<?x?xf32, #csr>
+}

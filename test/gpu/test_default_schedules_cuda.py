@@ -93,3 +93,16 @@ def test_sampled_products_of_few_columns(features, dtype):
     expected = pattern.gather(a.double() @ b.double().T)
     error = torch.finfo(dtype).eps * features**0.5 * 16
     torch.testing.assert_close(found.double(), expected, rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("features", [1, 30, 32, 128, 129])
+@pytest.mark.parametrize("width", ["i16", "i32"])
+def test_sampled_products_by_rows(features, width):
+    format = lacis.Format.parse(f"(i, j) -> (i : dense<crd={width}>, j : compressed<crd={width}>)")
+    pattern = lacis.pack(skewed(), format).pattern
+    a, b = (torch.randn(size, features, device="cuda") for size in (ROWS, LONG))
+    kernel = lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=[steps.Walk("0", "i")])
+    assert "lacis.walk %" not in kernel.asm["loops"]
+    expected = pattern.gather(a.double() @ b.double().T)
+    error = torch.finfo(torch.float32).eps * features**0.5 * 16
+    torch.testing.assert_close(kernel(pattern, a, b).values.double(), expected, rtol=error, atol=error)

@@ -35,3 +35,16 @@ def test_one_feature_of_an_uneven_graph_is_shared_out_like_a_vector():
     vector = steps_of("ij,j->i", torch.zeros(40), uneven=("i",))
     assert shares[0] == lacis.steps.SplitNnz("upto1.i_upto1.j", 512)
     assert lacis.steps.SplitNnz("i_j", 512) in vector and lacis.steps.Split("i", 4) in vector
+
+
+def test_sampled_products_go_by_rows_where_a_step_asks_for_it():
+    """The warps of a block, and parts of them, share the entries of a row, and each sums four entries at once."""
+    walk = lacis.steps.Walk("0", "i")
+    pattern = lacis.pack(strategies.sparse(24, 40), lacis.Csr).pattern
+    a, b = torch.zeros(24, 128), torch.zeros(40, 128)
+    kernel = lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=[walk], target="cuda:sm_90a")
+    assert "lacis.walk %" not in kernel.asm["loops"] and walk in kernel.steps
+    for step in (lacis.steps.SplitNnz("j", parts=16), lacis.steps.Bind("j00", "warp"), lacis.steps.Jam("j11")):
+        assert step in kernel.steps
+    again = lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=kernel.steps, target="cuda:sm_90a")
+    assert again.asm["ptx"] == kernel.asm["ptx"]

@@ -41,7 +41,8 @@ def test_a_model_on_meta_is_loaded_by_assignment(format):
         model(x.to("meta"))
     with pytest.raises(RuntimeError, match="is on the meta device, where nothing is kept; load it with assign=True"):
         model.load_state_dict(state)
-    bad = {name: torch.full_like(t, 9999) if name.endswith("crd1") else t for name, t in state.items()}
+    wrong = lambda t: torch.full(t.shape[:1], 9999, dtype=torch.int16)
+    bad = {name: wrong(t) if name.endswith("crd1") else t for name, t in state.items()}
     with pytest.raises(RuntimeError, match="coordinate 9999 is out of range"):
         model.load_state_dict(bad, assign=True)
     with pytest.raises(RuntimeError, match="is on the meta device and holds no numbers; load a state dict that does"):
@@ -85,7 +86,7 @@ def test_wide_arrays_load_into_a_narrow_format():
         s["0.weight"].sparsify(lacis.Random(0.8, 0)).set_format(lacis.Format.parse(text))
         return s.build()
 
-    wide, narrow = (model(f"(i, j) -> (i : dense, j : compressed{crd})") for crd in ("", "<crd=i16>"))
+    wide, narrow = (model(f"(i, j) -> (i : dense, j : compressed{crd})") for crd in ("<crd=i32>", "<crd=i16>"))
     state = wide.state_dict()
     narrow.load_state_dict(state)
     assert narrow[0].weight.array("crd1").dtype == torch.int16 and narrow[0].weight.to_dense().equal(

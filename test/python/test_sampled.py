@@ -174,3 +174,18 @@ def test_a_kernel_on_other_patterns():
     kernel = lacis.compile("ij,kli,klj->ij", first, a, b)
     assert set(kernel.parts) == {"ell", "rest"}
     check(kernel(second, a, b), torch.einsum("kli,klj->ij", a, b), second.to_mask())
+
+
+@pytest.mark.parametrize("density", [0.3, 0])
+def test_rows_are_walked_where_a_step_asks_for_them(density):
+    """Row 1 has no entry."""
+    kept = mask(17, 23, density=density)
+    pattern = lacis.Pattern.from_mask(kept, lacis.Csr)
+    a, b = (torch.randn(size, 9) for size in (17, 23))
+    kernel = lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=[lacis.steps.Walk("0", "i")])
+    assert "lacis.walk %" not in kernel.asm["loops"]
+    check(kernel(pattern, a, b), a @ b.T, kept)
+    with pytest.raises(
+        lacis.CompileError, match="only entries in order under dense rows, as in CSR, are walked row by"
+    ):
+        lacis.compile("ij,ik,jk->ij", pattern, a, b, steps=[lacis.steps.Walk("0", "j")])

@@ -9,7 +9,10 @@ import torch
 import lacis
 
 
-def trained(sparsity=0.8, format=lacis.Csr):
+WIDE = lacis.Format.parse("(i, j) -> (i : dense<crd=i32>, j : compressed<crd=i32>)")
+
+
+def trained(sparsity=0.8, format=WIDE):
     """A model with one CSR weight of 64×48, and the dense one, both after a backward pass."""
     torch.manual_seed(0)
     dense = torch.nn.Sequential(torch.nn.Linear(48, 64))
@@ -37,6 +40,7 @@ def backward(model, dense):
     weight.values.grad = dense[0].weight.grad = None
 
 
+@pytest.mark.long
 def test_a_weight_is_trained_beside_three_arrays_of_its_entries():
     """The rows of its entries, and rows and links in the order of columns; the columns are its own."""
     model, dense = trained()

@@ -29,6 +29,8 @@ public:
   std::string fuse(llvm::ArrayRef<std::string> loops);
   void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
+  /// So many parts of each row.
+  void splitParts(llvm::StringRef loop, int64_t parts);
   void apart(llvm::ArrayRef<llvm::StringRef> parts, std::optional<int64_t> least = std::nullopt);
   void precompute(llvm::StringRef part, FormatAttr layout);
   void reorder(llvm::ArrayRef<std::string> loops);

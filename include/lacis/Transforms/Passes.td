@@ -35,7 +35,7 @@ def LacisLowerSums : LacisPass<"lacis-lower-sums"> {
 def LacisChooseWalks : LacisPass<"lacis-choose-walks"> {
   let summary = "Chooses how the levels of an operand own the elements of the output, or walks its companion index.";
   let options = [Option<"rows", "rows", "bool", "false",
-                        "a product sampled on rows of narrow coordinates goes row by row, not entry by entry">];
+                        "where coordinates are narrow, sampled products go row by row and links are places in rows">];
 }
 
 def LacisLinalgToLoops : LacisPass<"lacis-linalg-to-loops"> {

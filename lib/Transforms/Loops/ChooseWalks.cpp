@@ -15,6 +15,7 @@
 #include "RowClasses.h"
 #include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
+#include "lacis/Dialect/Lacis/IR/KindArguments.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -85,6 +86,36 @@ bool listsInOrder(FormatAttr format) {
   auto dense = levels.take_while([](LevelAttr level) { return level.getExtent().coversDomain(); });
   return dense.size() < levels.size() && llvm::all_of(levels.drop_front(dense.size()), isListed) &&
          llvm::all_of(dense, [](LevelAttr level) { return level.getCoordinate().isImplicit(); });
+}
+
+/// Do rows that are all there have entries alone, in order?
+bool hasRows(FormatAttr format) {
+  return format.getPatternLevels().front().getExtent().coversDomain() && listsInOrder(format);
+}
+
+/// The same with coordinates in so few bits that an array of the rows of entries would be much beside them.
+bool hasNarrowRows(FormatAttr format) {
+  auto isNarrow = [](LevelAttr level) {
+    IntegerType listed = level.getCoordinate().getListedType();
+    return listed && listed.getWidth() < 32;
+  };
+  return hasRows(format) && llvm::all_of(format.getLevels(), isNarrow);
+}
+
+/// The companion of narrow rows has links as narrow, places in these rows, where its slots are those of `tensor` itself.
+FormatAttr withPlaces(Value tensor, FormatAttr companion) {
+  FormatAttr format = formatOf(tensor);
+  ArrayRef<LevelAttr> own = format.getLevels(), levels = companion.getLevels();
+  bool isMatrix = own.size() == 2 && own[0].getDigits().size() == 1 && own[1].getDigits().size() == 1;
+  if (!isa<BlockArgument>(tensor) || !isMatrix || !hasNarrowRows(format) || format.getIndexType().isInteger(64) ||
+      format.getMultiset() || !own[1].getCoordinate().isUnique() || !levels.back().getExtent().isLink())
+    return companion;
+  MLIRContext *context = format.getContext();
+  KindArguments link(context);
+  link.addWidth("pos", own[1].getCoordinate().getListedType());
+  SmallVector<LevelAttr> placed(levels.drop_back());
+  placed.push_back(LevelAttr::getByName(context, {}, "link", "link", link));
+  return FormatAttr::get(context, companion.getAxes(), placed);
 }
 
 SmallVector<Digit> digitsOf(ArrayRef<LevelAttr> levels) {
@@ -205,7 +236,7 @@ void recordForm(linalg::GenericOp generic, const RequestedWalk &asked, const Own
 
 /// The operand is walked through its companion index, by these axes first.
 LogicalResult walkCompanion(linalg::GenericOp generic, OpOperand &operand, const RequestedWalk &asked,
-                            ArrayRef<unsigned> axes) {
+                            ArrayRef<unsigned> axes, bool byRows) {
   auto type = cast<RankedTensorType>(operand.get().getType());
   FormatAttr format = formatOf(operand.get());
   FormatAttr companion = withoutLink(format, format.companion(asked ? ArrayRef(asked.axes) : axes));
@@ -213,6 +244,8 @@ LogicalResult walkCompanion(linalg::GenericOp generic, OpOperand &operand, const
     return refuseMeeting(asked, generic, operand, axes);
   if (!companion || !nestsDigits(companion) || !isLocated(companion, axes))
     return generic.emitError("no walk of '") << format << "' gives each output element one owner";
+  if (byRows)
+    companion = withPlaces(operand.get(), companion);
   auto walked = RankedTensorType::get(type.getShape(), type.getElementType(), companion);
   OpBuilder b(generic);
   operand.set(WalkOp::create(b, generic.getLoc(), walked, operand.get()));
@@ -232,11 +265,11 @@ LogicalResult chooseScatter(linalg::GenericOp generic, OpOperand &operand, const
   return entries;
 }
 
-LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
+LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand, bool byRows) {
   FormatAttr format = formatOf(operand.get());
   if (failed(requireCode(format, generic.getLoc())))
     return failure();
-  FailureOr<RequestedWalk> asked = requestedWalk(generic, operand);
+  FailureOr<RequestedWalk> asked = requestedWalk(generic, operand.get(), generic.getMatchingIndexingMap(&operand));
   if (failed(asked))
     return failure();
   if (scatters(generic, operand))
@@ -253,23 +286,34 @@ LogicalResult chooseWalk(linalg::GenericOp generic, OpOperand &operand) {
   if (*asked ? asked->isOwnOrderOf(format) && isLocated(format, axes) : form->name == "locate")
     return success();
   if (*asked || operand.get().getDefiningOp<PartOp>())
-    return walkCompanion(generic, operand, *asked, axes);
+    return walkCompanion(generic, operand, *asked, axes, byRows);
   recordForm(generic, *asked, *form);
   if (form->name == kCompanion)
-    return walkCompanion(generic, operand, *asked, axes);
+    return walkCompanion(generic, operand, *asked, axes, byRows);
   generic->setAttr("lacis.owner", StringAttr::get(generic.getContext(), form->name));
   return success();
 }
 
-/// Rows of entries in order, with coordinates in so few bits that an array of the rows of entries would be much beside
-/// them.
-bool hasNarrowRows(FormatAttr format) {
-  auto isNarrow = [](LevelAttr level) {
-    IntegerType listed = level.getCoordinate().getListedType();
-    return listed && listed.getWidth() < 32;
-  };
-  return format.getLevels().front().getExtent().coversDomain() && listsInOrder(format) &&
-         llvm::all_of(format.getLevels(), isNarrow);
+/// Is a sampled pattern walked row by row: where a step asks for that, and by default where no step names the loop over
+/// all entries? An error where a step asks for an order that the entries do not have.
+FailureOr<bool> goesByRows(ZerosOp zeros, bool byDefault) {
+  FormatAttr format = formatOf(zeros.getSource());
+  for (OpOperand &use : zeros->getUses()) {
+    auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!generic)
+      continue;
+    FailureOr<RequestedWalk> asked = requestedWalk(generic, zeros.getSource(), generic.getMatchingIndexingMap(&use));
+    if (failed(asked))
+      return failure();
+    if (*asked && (!asked->isOwnOrderOf(format) || !hasRows(format)))
+      return emitError(*asked->location) << "walk: the output has the entries of '" << asked->operand
+                                         << "', which are walked one by one; only entries in order under dense rows, as "
+                                            "in CSR, are walked row by row, in the order of their format";
+    if (*asked)
+      return true;
+    byDefault &= !namesLoop(generic, entriesName(generic, generic.getMatchingIndexingMap(&use)));
+  }
+  return byDefault && hasNarrowRows(format);
 }
 
 LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
@@ -278,8 +322,9 @@ LogicalResult chooseSampledWalk(ZerosOp zeros, bool byRows) {
     return zeros.emitError("a sum of formats is sampled part by part");
   if (failed(requireCode(format, zeros.getLoc())))
     return failure();
-  if (byRows && hasNarrowRows(format))
-    return success();
+  FailureOr<bool> rows = goesByRows(zeros, byRows);
+  if (failed(rows) || *rows)
+    return rows;
   OpBuilder b(zeros);
   FailureOr<Value> entries = walkEntries(b, zeros.getLoc(), zeros.getSource());
   if (succeeded(entries))
@@ -309,11 +354,11 @@ LogicalResult chooseMadeWalk(linalg::GenericOp generic, OpOperand &operand) {
   SmallVector<unsigned> axes = outputAxes(generic, operand);
   if (failed(requireCode(format, generic.getLoc())))
     return failure();
-  return isLocated(format, axes) ? success() : walkCompanion(generic, operand, RequestedWalk{}, axes);
+  return isLocated(format, axes) ? success() : walkCompanion(generic, operand, RequestedWalk{}, axes, false);
 }
 
 /// What the generic's encoded operands are walked by; two walk together only on one pattern.
-LogicalResult chooseWalks(linalg::GenericOp generic) {
+LogicalResult chooseWalks(linalg::GenericOp generic, bool byRows) {
   ZerosOp zeros = zerosOf(generic.getOutputs()[0]);
   BlockArgument sampled = zeros ? argumentOf(zeros.getSource()) : BlockArgument();
   OpOperand *walked = nullptr;
@@ -332,7 +377,7 @@ LogicalResult chooseWalks(linalg::GenericOp generic) {
                                          << " is walked beside what a statement made; a chain walks one pattern";
   if (made)
     return chooseMadeWalk(generic, *made);
-  return walked ? chooseWalk(generic, *walked) : success();
+  return walked ? chooseWalk(generic, *walked, byRows) : success();
 }
 
 struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
@@ -341,7 +386,7 @@ struct ChooseWalks : lacis::impl::LacisChooseWalksBase<ChooseWalks> {
   void runOnOperation() override {
     SmallVector<ZerosOp> outputs(getOperation().getBody().getOps<ZerosOp>());
     for (linalg::GenericOp generic : getOperation().getBody().getOps<linalg::GenericOp>())
-      if (failed(chooseWalks(generic)))
+      if (failed(chooseWalks(generic, rows)))
         return signalPassFailure();
     for (ZerosOp zeros : outputs)
       if (failed(chooseSampledWalk(zeros, rows)))

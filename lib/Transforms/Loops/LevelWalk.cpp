@@ -158,8 +158,22 @@ LevelWalk::Values LevelWalk::emitLevel(OpBuilder &b, unsigned number, Value pare
 
 /// The pattern does not see the levels that share it: below them it begins where it does without them.
 Value LevelWalk::locate(OpBuilder &b, unsigned number, Value parent, ValueRange digits) {
-  return number < first ? parent
-                        : LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits).getResult();
+  if (number < first)
+    return parent;
+  Value position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, parent, digits);
+  LevelAttr level = format.getLevels()[number];
+  bool isPlace = level.getExtent().isLink() && level.getBuffers().front().elementType.getIntOrFloatBitWidth() < 32;
+  return isPlace ? slotAt(b, position) : position;
+}
+
+/// A link of few bits is a place in the row of the tensor that is walked.
+Value LevelWalk::slotAt(OpBuilder &b, Value place) {
+  Value source = tensor.getDefiningOp<WalkOp>().getSource();
+  Digit digit = formatOf(source).getLevels()[0].getDigits()[0];
+  Value coordinate = axes[digit.axis]->digit(b, loc, digit.div, digit.mod);
+  Value row = LocateOp::create(b, loc, b.getIndexType(), source, 0, zero(b), coordinate);
+  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), source, 1, row);
+  return arith::AddIOp::create(b, loc, bounds.getLo(), place);
 }
 
 LevelWalk::Values LevelWalk::emitLevelLoop(OpBuilder &b, unsigned number, Value parent, ValueRange carried,

@@ -53,6 +53,7 @@ private:
   Values emitLevelLoop(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange carried, Body body);
   void emitRoot(mlir::OpBuilder &b, Body body);
   mlir::Value locate(mlir::OpBuilder &b, unsigned level, mlir::Value parent, mlir::ValueRange digits);
+  mlir::Value slotAt(mlir::OpBuilder &b, mlir::Value place);
   mlir::Value zero(mlir::OpBuilder &b);
   /// The letters that follow from bindings with what is known now; the condition that they lie in their axes.
   mlir::Value solve(mlir::OpBuilder &b, llvm::SmallVectorImpl<std::pair<Letter *, Letter>> &before);

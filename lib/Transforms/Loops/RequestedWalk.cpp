@@ -3,6 +3,10 @@
 /// The order in which a step of the schedule wants an operand walked.
 #include "RequestedWalk.h"
 
+#include "Expression.h"
+
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -24,12 +28,11 @@ bool RequestedWalk::isOwnOrderOf(FormatAttr format) const {
   return ArrayRef(order).take_front(axes.size()) == ArrayRef(axes);
 }
 
-FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, OpOperand &operand) {
-  RequestedWalk walk{nameOf(operand.get()).str(), {}, std::nullopt, "", std::nullopt};
+FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, Value tensor, AffineMap map) {
+  RequestedWalk walk{nameOf(tensor).str(), {}, std::nullopt, "", std::nullopt};
   FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(generic->getParentOfType<func::FuncOp>());
   if (failed(steps))
     return failure();
-  AffineMap map = generic.getMatchingIndexingMap(&operand);
   auto letters = generic->getAttrOfType<ArrayAttr>("lacis.loops");
   for (const RecordedStep &entry : *steps) {
     if (StringRef form = entry.step.getOwnerForm(walk.operand); !form.empty()) {
@@ -51,4 +54,20 @@ FailureOr<RequestedWalk> lacis::requestedWalk(linalg::GenericOp generic, OpOpera
     }
   }
   return walk;
+}
+
+std::string lacis::entriesName(linalg::GenericOp generic, AffineMap map) {
+  std::string name;
+  for (unsigned axis = 0; axis < map.getNumResults(); ++axis)
+    name += (axis == 0 ? "" : "_") + letterName(generic, map.getDimPosition(axis));
+  return name;
+}
+
+bool lacis::namesLoop(linalg::GenericOp generic, StringRef loop) {
+  FailureOr<SmallVector<RecordedStep>> steps = recordedSteps(generic->getParentOfType<func::FuncOp>());
+  return succeeded(steps) && llvm::any_of(*steps, [&](const RecordedStep &entry) {
+           return llvm::any_of(entry.step.namedLoops(), [&](StringRef name) {
+             return name.consume_front(loop) && llvm::all_of(name, llvm::isDigit);
+           });
+         });
 }

@@ -23,8 +23,15 @@ struct RequestedWalk {
   bool isOwnOrderOf(FormatAttr format) const;
 };
 
-/// What the steps of the function say about an operand, or an error for a letter that it does not have.
-mlir::FailureOr<RequestedWalk> requestedWalk(mlir::linalg::GenericOp generic, mlir::OpOperand &operand);
+/// What the steps of the function say about a tensor whose axes `map` gives the loops of, or an error for a letter that it
+/// does not have.
+mlir::FailureOr<RequestedWalk> requestedWalk(mlir::linalg::GenericOp generic, mlir::Value tensor, mlir::AffineMap map);
+
+/// What the loop over all entries of a tensor with these axes is called: `i_j`.
+std::string entriesName(mlir::linalg::GenericOp generic, mlir::AffineMap map);
+
+/// Does a step name this loop, or one that was made of it?
+bool namesLoop(mlir::linalg::GenericOp generic, llvm::StringRef loop);
 
 } // namespace lacis
 

@@ -137,7 +137,8 @@ class Axis:
         """The integer types of its arrays, "i8" to "i64": `compressed -> compressed<crd=i16>`.
 
         Of a dense axis `crd` is the type in which companions list its coordinates: `dense -> dense<crd=i16>`. Packing
-        refuses numbers that do not fit. Left out, they are i32, or i64 where a tensor needs it.
+        refuses numbers that do not fit. Left out, they are i32, or i64 where a tensor needs it, and in the weight of a
+        layer i16 or i8 where its size allows it.
         """
         for name, width in (("pos", pos), ("crd", crd)):
             if width not in (None, "i8", "i16", "i32", "i64"):

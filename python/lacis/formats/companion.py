@@ -48,14 +48,14 @@ def companion(format: Format, leading_axes) -> Format | None:
     return Format.of(levels + list(format.levels[len(format.prefix) :]), axes=format.axes)
 
 
-def _coordinate_width(format: Format, digit: Digit) -> str:
+def _coordinate_width(format: Format, digit: Digit) -> str | None:
     """That in which the format itself stores the coordinates, or would, so that the two can share an array."""
     found = (
         level.coordinate.crd
         for level in format.prefix
         if level.digits == (digit,) and isinstance(level.coordinate, (Stored, Implicit))
     )
-    return "i64" if _width(format) == "i64" else next(found, "i32")
+    return "i64" if _width(format) == "i64" else next(found, None)
 
 
 def _width(format: Format) -> str:

@@ -107,12 +107,12 @@ class _Kind:
     def width_of(self, buffer: str) -> str | None:
         """The integer type that the format's text gives an array, or None."""
         value = getattr(self, buffer, None)
-        return value if isinstance(value, str) and value != "i32" else None
+        return value if isinstance(value, str) and value != getattr(type(self), buffer, None) else None
 
-    def with_width(self, buffer: str, width: str):
-        """The same kind with this integer type for an array; itself where the array is not its own to type."""
+    def with_width(self, buffer: str, width: str | None):
+        """The same kind with this type for an array, None for no word of it; itself where it is not its own to type."""
         named = buffer in {field.name for field in dataclasses.fields(self)}
-        return dataclasses.replace(self, **{buffer: width}) if named else self
+        return dataclasses.replace(self, **{buffer: width or getattr(type(self), buffer)}) if named else self
 
     def _refuse(self, what: str):
         raise FormatError(f"level kind '{self.name}' has no {what} yet; use dense, compressed, packed or bitmap")

@@ -240,7 +240,8 @@ def _check_argument(scan, field, value):
         scan.fail(f"'{field.name}' must be a number")
     if "bool" in str(field.type) and not isinstance(value, bool):
         scan.fail(f"'{field.name}' must be true or false")
-    if field.type in ("str", str) and value not in ("i8", "i16", "i32", "i64"):
+    is_type = field.type in ("str", str) or str(field.type) == "str | None"
+    if is_type and value not in ("i8", "i16", "i32", "i64"):
         scan.fail(f"'{field.name}' must be an integer type: i8, i16, i32 or i64")
 
 

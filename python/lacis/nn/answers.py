@@ -8,6 +8,7 @@ import math
 import torch
 
 from ..errors import DataError
+from ..formats.widths import without_widths
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from .arrays import as_array
@@ -135,7 +136,7 @@ class Answers(NoTensor, Used):
                         )
 
     def set_packed(self, packed: PackedTensor) -> None:
-        """Another pattern and its values, of the same shape and format, copied to the weight's device.
+        """Another pattern and its values, of the same shape and format, on the weight's device, in its integer types.
 
         Where it has as many slots, all arrays stay where they are and hold the new numbers. Raises `DataError` where
         shape or format differ, and where a captured CUDA graph walks an array that would have to move. Where
@@ -150,7 +151,7 @@ class Answers(NoTensor, Used):
 
         `derives` as in `Replacement`.
         """
-        if packed.format != self.format or packed.shape != self.packed_shape:
+        if without_widths(packed.format) != without_widths(self.format) or packed.shape != self.packed_shape:
             raise DataError(
                 f"the weight is {list(self.packed_shape)} in '{self.format}', not {list(packed.shape)} in "
                 f"'{packed.format}'"
@@ -158,7 +159,8 @@ class Answers(NoTensor, Used):
         packed = packed.to(self.device)
         made = []
         for name, structure in packed.pattern.parts.items():
-            made.append(Replacement(self._part(name), structure, packed.values_by_part[name], derives=derives))
+            part = self._part(name)
+            made.append(Replacement(part, part.typed(structure), packed.values_by_part[name], derives=derives))
         return made
 
     def take(self, replacements: list[Replacement], pattern: Pattern) -> None:

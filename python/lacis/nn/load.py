@@ -54,11 +54,16 @@ def _checked(part, given, assigned: bool):
         tensor = whole(tensor.detach())
         moved[name] = tensor if assigned else tensor.to(part.values.device)
         if name in part.format.buffers:
-            moved[name], dtype = as_array(moved[name]), part.array(name).dtype
-            _check_integers(name, moved[name], dtype)
-            moved[name] = moved[name].to(dtype)
+            moved[name] = integers(name, moved[name], part.array(name).dtype)
     packed = PackedTensor.from_storage(part.format, part.packed_shape, moved)
     return packed.pattern.part(), packed.values
+
+
+def integers(name: str, buffer: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """What a buffer of a state dict holds, in this type. Raises `DataError` for other than integers that fit."""
+    array = as_array(buffer)
+    _check_integers(name, array, dtype)
+    return array.to(dtype)
 
 
 def _check_integers(name, tensor, dtype) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing
 
 import torch
@@ -17,6 +18,7 @@ from ..patterns.derivation import Derivation
 from ..patterns.seen import runs_again
 from ..patterns.structure import Structure
 from ..patterns.tile_copy import TileCopy
+from ..patterns.widths import asked_width
 from .answers import Answers
 from .arrays import as_array, as_buffer
 from .copied import BoundCopy, CopiedValues
@@ -91,6 +93,15 @@ class PackedPart(torch.nn.Module):
     def bitmap(self) -> torch.Tensor:
         """`valid` as kernels take it: empty when every stored value is an entry."""
         return self.all_valid if self.valid is None else self.valid
+
+    def typed(self, other: Structure) -> Structure:
+        """A structure of the same format but for integer types, in this part's; what is longer than these stays so."""
+        buffers = {}
+        for name, tensor in other.buffers.items():
+            dtype = self.array(name).dtype
+            is_free = asked_width(self.format, name) is None and tensor.dtype in (torch.int32, torch.int64)
+            buffers[name] = tensor if is_free else tensor.to(dtype)
+        return dataclasses.replace(other, format=self.format, buffers=buffers)
 
     def holds_pattern(self, other: Structure) -> bool:
         """Are the arrays those of this structure, with all that is derived?"""

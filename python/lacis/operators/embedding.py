@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from ..formats import Bsr, Csr, Format
 from ..formats.kinds.fixed import Fixed
+from ..formats.widths import without_widths
 from .operator import Operator, operator
 
 
@@ -52,7 +53,7 @@ class Embedding(Operator):
 
 def whole_rows(format: Format) -> bool:
     """Is each row (of blocks) one stretch of positions, and dense inside of a block?"""
-    like = Bsr(*format.tile) if format.tile else Csr()
+    format, like = without_widths(format), Bsr(*format.tile) if format.tile else Csr()
     outer, inner, *rest = format.levels
     same = lambda n: format.levels[n] == like.levels[n] or (n == 1 and isinstance(inner.extent, Fixed))
     if len(format.levels) != len(like.levels) or not all(map(same, range(len(like.levels)))):

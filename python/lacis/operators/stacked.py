@@ -12,6 +12,7 @@ import math
 import torch
 
 from ..formats import Csr, Format
+from ..formats.widths import without_widths
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.structure import Structure
@@ -87,7 +88,8 @@ def of_one(format: Format) -> Format:
     if not isinstance(format, Format) or format.rank != 3 or format.bindings:
         return format
     first, *rest = format.levels
-    if first != Csr().levels[0] or any(digit.axis == 0 for each in rest for digit in each.digits):
+    is_dense = without_widths(format).levels[0] == Csr().levels[0]
+    if not is_dense or any(digit.axis == 0 for each in rest for digit in each.digits):
         return format
     down = lambda level: dataclasses.replace(
         level, digits=tuple(dataclasses.replace(digit, axis=digit.axis - 1) for digit in level.digits)

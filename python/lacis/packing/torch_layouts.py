@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import FormatError
-from ..formats import Bcsc, Bsr, Coo, Csc, Csr, Dense, Format
+from ..formats import Bcsc, Bsr, Coo, Csc, Csr, Dense
 from ..formats.widths import without_widths
 from .jagged import is_jagged, to_jagged
 
@@ -17,9 +17,7 @@ def to_torch(packed) -> torch.Tensor:
     torch's indices have 32 or 64 bits, so that narrower ones are copied. Raises `FormatError`, with the formats that
     have a layout, where torch has none.
     """
-    formats = [packed.format]
-    if isinstance(packed.format, Format):
-        formats.append(without_widths(packed.format))
+    formats = [packed.format, without_widths(packed.format)]
     for matches, build in _LAYOUTS:
         if any(matches(format, packed.shape) for format in formats):
             return build(packed, tuple(packed.shape))

@@ -14,7 +14,8 @@ from ..patterns.plain import check_plain
 from ..patterns.pattern import Pattern, part_name
 from ..patterns.places import has_no_padding
 from ..patterns.room import is_longer
-from ..patterns.structure import _INTEGERS, Structure, asked_width
+from ..patterns.structure import Structure
+from ..patterns.widths import INTEGERS, asked_width
 from .check_values import check_values
 from .packed import PackedTensor
 
@@ -89,7 +90,7 @@ def _check_kinds(formats, given) -> None:
                 raise DataError(f"'{name}' must be bool, not {tensor.dtype}")
             continue
         asked = asked_width(formats[part], short)
-        if tensor.dtype not in ((_INTEGERS[asked],) if asked else (torch.int32, torch.int64)):
+        if tensor.dtype not in ((INTEGERS[asked],) if asked else (torch.int32, torch.int64)):
             raise DataError(f"'{name}' must be {asked or 'int32 or int64'}, not {tensor.dtype}")
         free |= set() if asked else {tensor.dtype}
     if len(free) > 1:

@@ -12,8 +12,9 @@ from ..formats import Sum, as_format
 from .batch import shared_places
 from .pattern import Pattern
 from .split import accepted
-from .structure import _INTEGERS, Structure, build_structure
+from .structure import Structure, build_structure
 from .uneven import uneven_axes
+from .widths import INTEGERS
 
 
 @dataclasses.dataclass
@@ -38,7 +39,7 @@ def _require_room(format, shape) -> None:
     sizes = format.name_sizes(shape)
     for level in format.levels:
         width = level.coordinate.width_of("crd") if level.coordinate.implicit else None
-        if width and level.size(sizes) - 1 > torch.iinfo(_INTEGERS[width]).max:
+        if width and level.size(sizes) - 1 > torch.iinfo(INTEGERS[width]).max:
             raise FormatError(
                 f"'{level.text(format.names)}' has {level.size(sizes)} coordinates, which do not fit into {width}; "
                 "leave the integer type out"

@@ -11,18 +11,19 @@ from ..errors import FormatError
 from ..formats import Format
 from .announce import announce
 from .place import fused_keys, place, sort_entries
-from .structure import Structure, dtype_of
+from .structure import Structure
+from .widths import dtype_of
 
 
 def companion_arrays(structure: Structure, format: Format | str, least: int = 0) -> dict[str, torch.Tensor]:
     """The arrays of a companion `format` of a structure, by name: `pos1`, `crd1`, `link2`.
 
     Entries are the stored blocks that are not padding, sorted by the companion's coordinates and then by slot.
-    `format` ends, above its stored blocks, with a `link` level, which holds the slot of each position; without one it
-    has the order of the structure's own format, which stores entries alone. An array that would be one of the
-    structure's is that. The host waits for the device only where levels are padded or an axis of `structure` has
-    several digits: then it must know how many blocks are no padding; and with `least`, of whose first axis coordinates
-    with at least so many entries are there alone.
+    `format` ends, above its stored blocks, with a `link` level, which holds the slot of each position, or in few bits
+    its place in its row; without one it has the order of the structure's own format, which stores entries alone. An
+    array that would be one of the structure's is that. The host waits for the device only where levels are padded or an
+    axis of `structure` has several digits: then it must know how many blocks are no padding; and with `least`, of whose
+    first axis coordinates with at least so many entries are there alone.
 
     >>> from lacis.patterns import Pattern
     >>> mask = torch.tensor([[True, True], [False, True], [True, True]])
@@ -44,6 +45,8 @@ def companion_arrays(structure: Structure, format: Format | str, least: int = 0)
     format.require_code("derive")
     if listed and not least:
         return _listed(structure, format)
+    if _holds_places(format):
+        raise FormatError(f"places in rows are of all entries in the order of rows, not of '{structure.format}'")
     axes, valid = structure.slot_axes()
     if structure.format.bindings and structure.valid is not None:
         valid = valid & structure.valid  # it lists entries alone
@@ -64,6 +67,16 @@ def companion_waits(structure: Structure, text: str) -> bool:
 
 def _is_linked(format: Format) -> bool:
     return format.levels[len(format.prefix) - 1].extent.stands_alone
+
+
+def _holds_places(format: Format) -> bool:
+    return _is_linked(format) and format.levels[len(format.prefix) - 1].extent.is_place
+
+
+def _places(structure: Structure, axes, sound: torch.Tensor) -> torch.Tensor:
+    """int64 [slots]: the place of each slot in its row, 0 behind the last position."""
+    first = structure.buffers["pos1"].long()[structure.format.levels[0].coordinate_of(axes, structure.shape)]
+    return torch.where(sound, torch.arange(structure.slots, device=structure.device) - first, 0)
 
 
 def _walked(format: Format):
@@ -118,8 +131,8 @@ def _listed(structure: Structure, format: Format) -> dict[str, torch.Tensor]:
     buffers = {f"pos{lead}": torch.searchsorted(in_order(parent), bounds)}
     buffers |= {f"crd{number}": in_order(crds[number]) for number in range(lead, len(levels))}
     if _is_linked(format):
-        every = torch.arange(structure.slots, device=structure.device)
-        buffers[f"link{len(levels)}"] = every if order is None else order
+        every = torch.arange(structure.slots, device=structure.device) if order is None else order
+        buffers[f"link{len(levels)}"] = _places(structure, axes, sound)[every] if _holds_places(format) else every
     largest = max([*shape, *sizes, parents, structure.slots * math.prod(format.tile)])
     made = _typed(structure, format, buffers, largest)
     return {**made, **(_shared(structure, levels, made) if own else {})}

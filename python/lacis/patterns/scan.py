@@ -14,7 +14,8 @@ import torch
 from ..formats import Format, Sum
 from .pattern import Pattern
 from .room import may_have_room
-from .structure import Structure, asked_width
+from .structure import Structure
+from .widths import asked_width
 
 
 def may_be_scanned(format: Format | Sum) -> bool:

@@ -9,7 +9,6 @@ import math
 
 import torch
 
-from ..errors import FormatError
 from ..formats import Format, Level
 from ..formats.bindings import with_bindings
 from ..formats.level import Buffers
@@ -20,9 +19,7 @@ from .padding import bitmap
 from .place import place, same_place, sort_entries
 from .room import without_room
 from .transforms import outside_transforms
-
-_INTEGERS = {"i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64}
-_WIDTHS = {dtype: name for name, dtype in _INTEGERS.items()}
+from .widths import asked_width, fitted, with_types
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -153,7 +150,7 @@ class Structure:
     @property
     def typed_format(self) -> Format:
         """The format with the integer types that its arrays have."""
-        return with_widths(self.format, {name: _WIDTHS[t.dtype] for name, t in self.buffers.items()})
+        return with_types(self.format, {name: t.dtype for name, t in self.buffers.items()})
 
     def batched(self, sizes: tuple[int, ...], letters: str) -> "Structure":
         """The same arrays below a batch: new first axes that values alone have."""
@@ -196,7 +193,7 @@ def build_structure(
     entries = sort_entries(format, shape, axes)
     placed = place(format, shape, entries, distinct and (whole or not format.tile))
     placed.buffers.update(binding_buffers(format, axes, shape))
-    buffers = {name: _narrow(format, name, t, placed.largest) for name, t in placed.buffers.items()}
+    buffers = {name: fitted(format, name, t, placed.largest, shape) for name, t in placed.buffers.items()}
     structure = Structure(
         format,
         tuple(shape),
@@ -232,41 +229,3 @@ def _count(format: Format, shape, axes, whole: bool) -> int | None:
         return axes[0].numel()
     is_even = all(size % block == 0 for size, block in zip(shape, format.tile))
     return axes[0].numel() * math.prod(format.tile) if is_even else None
-
-
-def _narrow(format: Format, name: str, tensor: torch.Tensor, largest: int) -> torch.Tensor:
-    """The array in the integer type that the format gives, else the smaller of int32 and int64 that holds all."""
-    asked = asked_width(format, name)
-    if asked is None:
-        return tensor.to(torch.int32 if largest < 2**31 else torch.int64)
-    dtype = _INTEGERS[asked]
-    if tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
-        raise FormatError(f"'{name}' does not fit into {asked}; leave the integer type out")
-    return tensor.to(dtype)
-
-
-def asked_width(format: Format, name: str) -> str | None:
-    """The integer type that the format gives an array, or None."""
-    stem = name.rstrip("0123456789")
-    level = format.levels[int(name[len(stem) :])]
-    return level.extent.width_of(stem) or level.coordinate.width_of(stem)
-
-
-def dtype_of(format: Format, name: str) -> torch.dtype:
-    """That of an array of the format, int32 where it says nothing."""
-    return _INTEGERS[asked_width(format, name) or "i32"]
-
-
-def with_widths(format: Format, widths) -> Format:
-    """The format with the integer types `widths` (array name to 'i32', 'i64', ...) in its text."""
-    levels = []
-    for number, level in enumerate(format.levels):
-        extent, coordinate = level.extent, level.coordinate
-        for name in level.buffers():
-            width = widths.get(f"{name}{number}")
-            if width and name in level.extent.buffers():
-                extent = extent.with_width(name, width)
-            elif width:
-                coordinate = coordinate.with_width(name, width)
-        levels.append(Level(level.digits, extent, coordinate))
-    return Format.of(levels, format.axes, format.bindings, format.multiset, format.layout)

@@ -12,6 +12,7 @@ import torch
 
 from ..capture import Captured, capture_site
 from ..errors import Error, ScheduleError
+from ..formats.widths import weight_format
 from ..nn import KeptGradient, Master, MasterForward, Products, Recipe, SparseModule, weight_module
 from ..packing import PackedTensor, pack
 from ..schedule.master import check_master
@@ -122,7 +123,7 @@ def pack_site(captured: Captured) -> PackedTensor:
         if site.block_size is not None:
             sparsifier = sparsifier.with_block(site.block_size)
         mask = sparsifier(dense)
-    return pack(dense, site.format(), mask=mask)
+    return pack(dense, weight_format(site.format(), dense.shape), mask=mask)
 
 
 def _build_site(captured: Captured, schedule, load, packed: PackedTensor | None = None) -> Built:

@@ -9,7 +9,11 @@ from collections.abc import Mapping
 import torch
 
 from ..errors import DataError, ScheduleError
+from ..formats import Sum
+from ..formats.widths import weight_format
+from ..nn.load import integers
 from ..packing import PackedTensor
+from ..patterns.widths import asked_width, dtype_of
 from .swap import Undo
 
 _ALIGNED = 64  # bytes: what begins elsewhere kernels would copy at each call
@@ -90,8 +94,13 @@ class Stored:
         if len(site.axes) < len(shape):
             shape = captured.owners[0].operator.matrix(shape)
         names = self._arrays[site.name]
-        arrays = self.checkpoint.read(names.values())
-        return PackedTensor.from_storage(site.format(), shape, {key: arrays[name] for key, name in names.items()})
+        arrays, format = self.checkpoint.read(names.values()), weight_format(site.format(), shape)
+        given = {key: arrays[name] for key, name in names.items()}
+        if not isinstance(format, Sum):
+            for key in format.buffers:
+                if asked_width(format, key) and key in given:
+                    given[key] = integers(key, given[key], dtype_of(format, key))
+        return PackedTensor.from_storage(format, shape, given)
 
     def fill(self, schedule, undo: Undo) -> None:
         """Give the dense parameters and buffers what the checkpoint has; those that will be packed have no memory.

@@ -7,6 +7,7 @@ import torch
 
 from ..errors import DataError, user_location
 from ..formats import Format, as_format
+from ..formats.widths import weight_format
 from ..nn import Products, Recipe, SparseModule, weight_module
 from ..nn.init import kaiming_uniform_, uniform_bias_
 from ..packing import PackedTensor, pack
@@ -73,11 +74,11 @@ def _packed(pattern, shape, format, device, dtype) -> PackedTensor:
             raise DataError(f"SparseLinear: the pattern is in '{pattern.format}', the format is '{format}'")
     elif isinstance(pattern, torch.Tensor) and pattern.layout != torch.strided:
         _require_shape(pattern.shape, shape)
-        pattern = pack(pattern, format).pattern
+        pattern = pack(pattern, weight_format(format.for_rank(2), shape)).pattern
     else:
         mask = pattern if isinstance(pattern, torch.Tensor) else _mask(pattern, shape, format, device)
         _require_shape(mask.shape, shape)
-        pattern = Pattern.from_mask(mask, format)
+        pattern = Pattern.from_mask(mask, weight_format(format.for_rank(2), shape))
     _require_shape(pattern.shape, shape)
     pattern = pattern if device is None else pattern.to(torch.device(device))
     parts = pattern.parts.items()

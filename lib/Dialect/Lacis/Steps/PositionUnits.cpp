@@ -53,9 +53,15 @@ LoopOp lacis::walkRun(OpBuilder &b, LevelLoopOp entries, StringRef name, Value l
   return run;
 }
 
+/// Each round writes the entry that it is at: parts have nothing to bring together.
+static bool setsEntries(LevelLoopOp entries) {
+  auto isSet = [](SetOp) { return WalkResult::interrupt(); };
+  return entries.getNumResults() == 0 && entries->walk(isSet).wasInterrupted();
+}
+
 std::string lacis::objectionToCuts(LevelLoopOp entries) {
   std::string loop = "loop '" + entries.getName().str() + "' ";
-  if (entries.getNumResults() == 0)
+  if (entries.getNumResults() == 0 && !setsEntries(entries))
     return loop + "carries no sum";
   if (!isStateless(entries))
     return loop + "walks coordinates that follow from those before them; they have no strips";

@@ -9,9 +9,12 @@ from ..level import Coordinate, register
 @register
 @dataclasses.dataclass(frozen=True)
 class Implicit(Coordinate):
-    """No coordinate is written; of a full extent this is `dense`. `crd` is their type where a companion lists them."""
+    """No coordinate is written; of a full extent this is `dense`. `crd` is their type where a companion lists them.
 
-    crd: str = "i32"
+    It is None where the format says none.
+    """
+
+    crd: str | None = None
 
     name = "implicit"
     has_code = True

@@ -11,12 +11,15 @@ from ..level import Coordinate, register
 @register
 @dataclasses.dataclass(frozen=True)
 class Stored(Coordinate):
-    """`crd`; `unique=False` lets a coordinate repeat as the level below demands."""
+    """`crd`; `unique=False` lets a coordinate repeat as the level below demands.
+
+    `crd` is None where the format says no integer type.
+    """
 
     unique: bool = True
     ordered: bool = True
     pad: bool | None = None
-    crd: str = "i32"
+    crd: str | None = None
 
     name = "crd"
     has_code = True
