@@ -274,7 +274,7 @@ static void scheduleTransposed(ScheduleBuilder &schedule, LoopOp top, int64_t la
 }
 
 /// Rows of a tile that share what they read: as many sums as additions of four cycles that begin twice a cycle.
-static constexpr int64_t kSharedRows = 8;
+static constexpr int64_t kSharedRows = 4;
 
 /// The statements of a round: products along what they sum up, row sums along the columns of the tile, what has an axis
 /// of its own along that, and so products of operands that are transposed; rows of a tile share what they read.
@@ -289,7 +289,7 @@ static void scheduleStatement(ScheduleBuilder &schedule, LoopOp top, int64_t lan
     return;
   bool isProduct = inside.size() == 1 && !inside[0].getName().contains('.') && !runsAlongReads(last);
   if (inside.empty() || (chain.size() > 1 && !isProduct))
-    vectorizeStrips(schedule, last, lanes);
+    vectorizeStrips(schedule, last, !inside.empty() && last.getTrip() && *last.getTrip() % (2 * lanes) == 0 ? 2 * lanes : lanes);
   else
     for (LoopOp sum : inside)
       vectorizeStrips(schedule, sum, lanes);
@@ -309,8 +309,9 @@ static bool scheduleRolled(ScheduleBuilder &schedule) {
   SmallVector<LoopOp> tops(round->getBlock()->getOps<LoopOp>()); // what begins and ends, then the statements of a round
   llvm::append_range(tops, round.getBlock()->getOps<LoopOp>());
   for (LoopOp top : tops)
-    top->hasAttr("lacis.copies")  ? scheduleTransposed(schedule, top, lanes)
-    : top.getNumResults() == 0 ? scheduleStatement(schedule, top, lanes) : vectorizeStrips(schedule, top, lanes);
+    top->hasAttr("lacis.copies")     ? scheduleTransposed(schedule, top, lanes)
+    : top->hasAttr("lacis.rescales") ? vectorizeStrips(schedule, top, lanes)
+    : top.getNumResults() == 0       ? scheduleStatement(schedule, top, lanes) : vectorizeStrips(schedule, top, lanes);
   return true;
 }
 

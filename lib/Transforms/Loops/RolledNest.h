@@ -10,6 +10,9 @@
 
 namespace lacis {
 
+/// Is what `statement` made read by `reader`, or by what that is made of?
+bool isReadBy(mlir::linalg::GenericOp reader, mlir::linalg::GenericOp statement);
+
 /// for rows: m, l, o = -inf, 0, 0;  for j0: { t; n = max(m, t); r = p(m, n); p(t, n); l = l r + …; o = o r + …; m = n };  y
 /// Without a maximum:  for rows: o = 0;  for j0: { t; o = o + t … };  y
 class RolledNest {
@@ -44,7 +47,9 @@ private:
   mlir::Value neutral(mlir::OpBuilder &b);
   void setMade(Expression &expression, mlir::OpBuilder &b, mlir::linalg::GenericOp reader, Tile &tile);
   llvm::LogicalResult fill(mlir::OpBuilder &b, unsigned number);
-  llvm::LogicalResult updateLargest(mlir::OpBuilder &b);
+  llvm::LogicalResult findLargest(mlir::OpBuilder &b);
+  llvm::LogicalResult rescale(mlir::OpBuilder &b);
+  llvm::LogicalResult fillShares(mlir::OpBuilder &b);
   llvm::LogicalResult updateFollower(mlir::OpBuilder &b, unsigned number);
   llvm::LogicalResult finish(mlir::OpBuilder &b, const KernelResult &result, llvm::StringRef prefix);
   std::string nameOf(mlir::linalg::GenericOp statement) const;

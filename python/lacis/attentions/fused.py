@@ -9,14 +9,13 @@ import torch
 
 from ..capture.chain import Expression, Trace
 from ..capture.traced import Traced, combine, coordinates, traced_logsumexp, traced_softmax
-from ..errors import CompileError
-from ..formats import Sum
 from ..nn.recorded import is_transformed
 from ..runtime.chain import ChainFunction
 from ..runtime.einsum import einsum
 from .patterns import Chosen
 from .scores import Scores
 from .softmax import each
+from .walks import by_columns, by_rows
 
 # Coordinates are float32 numbers in a chain: whole ones are exact up to here.
 _EXACT = 2**24
@@ -29,34 +28,28 @@ _WHOLE = {
 }  # fmt: skip
 _WHOLE |= dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne", "and", "or"), max)
 _KNOWN: dict[tuple, _Kernels] = {}
-_REFUSED: set[tuple] = set()  # and the formats for which no chain is compiled
 
 
 def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The output and the log of the sums of one kernel, of which all but the last axes are those of the pattern.
 
     None where statements have to make them: on a GPU, under transforms, for what changes scores and is no mask of
-    positions, for sums of formats, and for formats for which a chain has no code.
+    positions, and for sums of formats.
     """
-    chosen, q, format = statements.chosen, statements.q, statements.chosen.pattern.format
+    chosen, q = statements.chosen, statements.q
     cpu = q.device.type == "cpu" and (statements.target == "auto" or statements.target.startswith("cpu"))
-    if not cpu or torch.compiler.is_compiling() or is_transformed() or isinstance(format, Sum):
+    if not cpu or torch.compiler.is_compiling() or is_transformed():
         return None
     if not (changes.of_positions and min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
-    kept = _traced(chosen, q.shape[1], changes.masks)
+    pattern, kept = by_rows(chosen.pattern), _traced(chosen, q.shape[1], changes.masks)
     key = chosen.letters, scale, kept
-    if kept is None or (*key, format.text) in _REFUSED or (key not in _KNOWN and len(_KNOWN) == _KINDS):
+    if pattern is None or kept is None or (key not in _KNOWN and len(_KNOWN) == _KINDS):
         return None
     if key not in _KNOWN:
         _KNOWN[key] = _Kernels(*key)
     operands = [statements.led(each) for each in (q, k, v)]
-    try:
-        _KNOWN[key].attention.compiled(*operands, chosen.pattern)
-    except CompileError:
-        _REFUSED.add((*key, format.text))
-        return None
-    return Fused.apply(_KNOWN[key], statements, scale, changes, *operands)
+    return Fused.apply(_KNOWN[key], statements, pattern, scale, changes, *operands)
 
 
 def _traced(chosen: Chosen, heads: int, masks) -> Expression | None:
@@ -95,30 +88,39 @@ class _Kernels:
     """Attention under masks, and what its gradients read: kernels that are made where they are asked for."""
 
     def __init__(self, z: str, scale: float, kept: Expression):
-        def scores(q, k, pattern) -> Traced:
-            s = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", pattern, q, k) * scale
+        def scores(q, k, pattern, ij="ij") -> Traced:
+            s = einsum(f"{z}{ij},{z}id,{z}jd->{z}{ij}", pattern, q, k) * scale
             return combine("where", Traced(s.trace, (), kept, s.letters, True), s, -math.inf) if kept else s
 
         def attention(q, k, v, pattern):
             s = scores(q, k, pattern)
             return einsum(f"{z}ij,{z}je->{z}ie", traced_softmax(s, "j"), v), traced_logsumexp(s, "j")
 
-        def shares(q, k, lse, pattern):
-            return torch.exp(scores(q, k, pattern) - lse.at((*z, "i")))
+        def of_scores(q, k, v, lse, arrived, delta, pattern, ij) -> tuple[Traced, Traced]:
+            """The shares, and the gradient of the products before the scale."""
+            p = torch.exp(scores(q, k, pattern, ij) - lse.at((*z, "i")))
+            p = Traced.of(p.trace, p.read("p"), True)  # made once for both gradients
+            of_shares = einsum(f"{z}{ij},{z}ie,{z}je->{z}{ij}", pattern, arrived, v)
+            return p, p * (of_shares - delta.at((*z, "i"))) * scale
 
-        def of_scores(q, k, v, lse, arrived, delta, pattern):
-            p = torch.exp(scores(q, k, pattern) - lse.at((*z, "i")))
-            return p * (einsum(f"{z}ij,{z}ie,{z}je->{z}ij", pattern, arrived, v) - delta.at((*z, "i"))) * scale
+        def of_query(q, k, v, lse, arrived, delta, pattern):
+            _, ds = of_scores(q, k, v, lse, arrived, delta, pattern, "ij")
+            return einsum(f"{z}ij,{z}jd->{z}id", ds, k)
 
-        self.attention, self.shares, self.of_scores = map(ChainFunction, (attention, shares, of_scores))
+        def of_key_value(q, k, v, lse, arrived, delta, pattern):
+            p, ds = of_scores(q, k, v, lse, arrived, delta, pattern, "ji")
+            return einsum(f"{z}ji,{z}id->{z}jd", ds, q), einsum(f"{z}ji,{z}ie->{z}je", p, arrived)
+
+        self.attention, self.of_query, self.of_key_value = map(ChainFunction, (attention, of_query, of_key_value))
 
 
 class Fused(torch.autograd.Function):
     """Output and log of the sums by one kernel; gradients make the shares again of that log."""
 
     @staticmethod
-    def forward(ctx, kernels, statements, scale, changes, q, k, v):
-        output, lse = kernels.attention(q, k, v, statements.chosen.pattern)
+    def forward(ctx, kernels, statements, pattern, scale, changes, q, k, v):
+        output, lse = kernels.attention(q, k, v, pattern)
+        ctx.pattern = pattern
         ctx.kernels, ctx.statements, ctx.scale, ctx.changes = kernels, statements, scale, changes
         ctx.save_for_backward(q, k, v, output, lse)
         return output, lse
@@ -126,35 +128,36 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx, arrived, of_lse):
         q, k, v, output, lse = ctx.saved_tensors
-        z, how = ctx.statements.letters, {"target": ctx.statements.target}
         with torch.autocast(q.device.type, enabled=False):
             empty = lse == -math.inf
             delta = (arrived * output).sum(-1) - torch.where(empty, 0, of_lse)
             given = q, k, v, torch.where(empty, 0, lse), arrived, delta
-            shares, of_scores = (
-                Fused.by_statements(ctx, *given) if torch.is_grad_enabled() else Fused.again(ctx, *given)
-            )
-            products = (
-                (f"{z}ij,{z}jd->{z}id", of_scores, k),
-                (f"{z}ij,{z}id->{z}jd", of_scores, q),
-                (f"{z}ij,{z}ie->{z}je", shares, arrived),
-            )
-            asked = ctx.needs_input_grad[4:]
-            found = [einsum(*each, **how) if needed else None for each, needed in zip(products, asked)]
-        return None, None, None, None, *found
+            asked = ctx.needs_input_grad[5:]
+            found = (Fused.by_statements if torch.is_grad_enabled() else Fused.again)(ctx, asked, *given)
+        return None, None, None, None, None, *found
 
     @staticmethod
-    def again(ctx, q, k, v, lse, arrived, delta):
-        """The shares, and the gradients of the scores, each by one kernel."""
-        pattern, kernels = ctx.statements.chosen.pattern, ctx.kernels
-        return kernels.shares(q, k, lse, pattern), kernels.of_scores(q, k, v, lse, arrived, delta, pattern)
+    def again(ctx, asked, *given):
+        """The gradient of q by rows, those of k and v by columns, each by one kernel."""
+        of_q = of_k = of_v = None
+        if asked[0]:
+            of_q = ctx.kernels.of_query(*given, ctx.pattern)
+        if asked[1] or asked[2]:
+            of_k, of_v = ctx.kernels.of_key_value(*given, by_columns(ctx.pattern))
+        return of_q, of_k, of_v
 
     @staticmethod
-    def by_statements(ctx, q, k, v, lse, arrived, delta):
+    def by_statements(ctx, asked, q, k, v, lse, arrived, delta):
         """The same with gradients of its own."""
         z, target, fibres = ctx.statements.letters, ctx.statements.target, ctx.statements.fibres
         scores = ctx.statements.scores(q, k, ctx.scale, ctx.changes)
         one = fibres.spread(torch.ones_like(lse))  # 0 in padding
         shares = each(lambda s, t, one: torch.exp(s - t) * one, scores, fibres.spread(lse), one)
         of_shares = einsum(f"{z}ij,{z}ie,{z}je->{z}ij", ctx.statements.chosen.pattern, arrived, v, target=target)
-        return shares, each(lambda p, d, all: p * (d - all) * ctx.scale, shares, of_shares, fibres.spread(delta))
+        of_scores = each(lambda p, d, all: p * (d - all) * ctx.scale, shares, of_shares, fibres.spread(delta))
+        products = (
+            (f"{z}ij,{z}jd->{z}id", of_scores, k),
+            (f"{z}ij,{z}id->{z}jd", of_scores, q),
+            (f"{z}ij,{z}ie->{z}je", shares, arrived),
+        )
+        return [einsum(*each, target=target) if needed else None for each, needed in zip(products, asked)]

@@ -35,6 +35,7 @@ class Traced:
     def __init__(self, trace: Trace, reads, body: Expression, letters, sampled: bool, divisor: Read | None = None):
         self.trace, self.reads, self.body = trace, tuple(reads), body
         self.letters, self.sampled, self.divisor = tuple(letters), sampled, divisor
+        self.used: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, trace: Trace, read: Read, sampled: bool, divisor: Read | None = None) -> Traced:
@@ -81,7 +82,7 @@ class Traced:
 
 
 class Argument(Traced):
-    """An argument of the function, whose axes get letters where it is used."""
+    """An argument of the function, whose axes get letters where it is used; `used` are those of its first use."""
 
     def __init__(self, trace: Trace, name: str, shape, is_pattern: bool):
         super().__init__(trace, (), ("read", 0), (), False)
@@ -175,13 +176,18 @@ def traced_einsum(expression: str, operands) -> Traced:
                     f"kernel: '{letter}' in '{expression}' is '{known}' and '{global_letter[letter]}' before"
                 )
     for term, operand in zip(terms, operands):
-        for letter, size in zip(term, operand.shape):
+        before = operand.used or (None,) * len(term)
+        for letter, size, known in zip(term, operand.shape, before):
             if letter not in global_letter:
-                global_letter[letter] = trace.letter(letter, size)
+                again = known is not None and known not in global_letter.values()
+                global_letter[letter] = known if again else trace.letter(letter, size)
             if trace.sizes[global_letter[letter]] != size:
                 other = trace.sizes[global_letter[letter]]
                 raise DataError(f"einsum: '{letter}' in '{expression}' has size {size} and {other}")
     named = lambda letters: tuple(global_letter[letter] for letter in letters)
+    for term, operand in zip(terms, operands):
+        if isinstance(operand, Argument):
+            operand.used = operand.used or named(term)
     return _product(trace, expression, [named(term) for term in terms], operands, named(output))
 
 
