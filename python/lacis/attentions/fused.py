@@ -8,7 +8,8 @@ import math
 import torch
 
 from ..capture.chain import Expression, Trace
-from ..capture.traced import Traced, combine, coordinates, traced_logsumexp, traced_softmax
+from ..capture.traced import Traced, combine, coordinates
+from ..capture.traced_softmax import traced_logsumexp, traced_softmax
 from ..nn.recorded import is_transformed
 from ..runtime.chain import ChainFunction
 from ..runtime.einsum import einsum

@@ -7,7 +7,8 @@ import math
 
 import torch
 
-from ..capture.traced import Traced, traced_logsumexp, traced_softmax
+from ..capture.traced import Traced
+from ..capture.traced_softmax import traced_logsumexp, traced_softmax
 from ..errors import DataError
 from ..packing import PackedTensor
 from .fibres import Fibres, axis_of
