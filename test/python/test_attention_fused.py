@@ -137,18 +137,22 @@ def test_rules_and_patterns_of_heads(ways):
 
 
 TABLE = torch.rand(S + T) < 0.5
+WEIGHTS = torch.linspace(-1, 1, H, dtype=torch.float64)
 STATEMENTS = {
-    "a score": {"score": lambda s, b, h, i, j: s * 2},
-    "a bias": {"bias": torch.zeros(S, T)},
-    "key padding": {"key_padding": torch.ones(2, T)},
     "sequences": {"causal": True, "cu_seqlens": torch.tensor([0, 4, S]), "cu_seqlens_k": torch.tensor([0, 4, T])},
-    "a mask that captures a tensor": {"mask": lambda b, h, i, j: TABLE[i + j]},
+    "a tensor read elsewhere": {"mask": lambda b, h, i, j: TABLE[i + j]},
+    "a tensor of no axes": {"score": lambda s, b, h, i, j: s * WEIGHTS[0]},
+    "a bias that is one number": {"bias": torch.ones(1)},
+    "whole numbers that float32 has not": {"score": lambda s, b, h, i, j: s + LARGE[j]},
     "a mask that branches": {"mask": lambda b, h, i, j: torch.where(j > 2, True, False)},
     "a mask of fractions": {"mask": lambda b, h, i, j: j <= 0.3 * i},
     "a mask of large numbers": {"mask": lambda b, h, i, j: (i * 3**14 + j) % 2 == 0},
     "a remainder by no number": {"mask": lambda b, h, i, j: (i + 1) % (j + 1) == 0},
+    "a remainder of a score": {"score": lambda s, b, h, i, j: s % 2},
+    "a score that is none": {"score": lambda s, b, h, i, j: WEIGHTS[h]},
     "eager": {"target": "eager"},
 }
+LARGE = torch.full((T,), 2**24 + 1)
 
 
 class Asked(Exception):
@@ -181,10 +185,9 @@ def test_numbers_that_change_are_left_to_statements(asked, monkeypatch):
         lacis.attention(*operands, pattern, scale=0.77)
 
 
-def test_dropout_and_sinks_are_left_to_statements(asked):
+def test_dropout_is_left_to_statements(asked):
     operands, pattern = tensors(dtype=torch.float32), lacis.Pattern.from_mask(drawn(S, T), lacis.Csr)
-    for how in ({"dropout": 0.5, "seed": 1}, {"sink": torch.zeros(H)}):
-        lacis.attention(*operands, pattern, target="eager", **how)
+    lacis.attention(*operands, pattern, target="eager", dropout=0.5, seed=1)
 
 
 @pytest.mark.long
