@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changes scores is a part of the one kernel of attention on CPUs: numbers and gradients are those of dense float64."""
+"""What changes scores is a part of the one kernel of attention on CPUs: numbers and gradients of dense float64."""
 
 import pytest
 import torch

@@ -20,8 +20,8 @@ _KNOWN: dict[tuple, Kernels] = {}
 def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
-    None where statements have to make them: on a GPU, under transforms, for sums of formats, and for what changes scores
-    by more than arithmetic of coordinates and tensors read at them.
+    None where statements have to make them: on a GPU, under transforms, for sums of formats, and for what changes
+    scores by more than arithmetic of coordinates and tensors read at them.
     """
     chosen, q = statements.chosen, statements.q
     cpu = q.device.type == "cpu" and (statements.target == "auto" or statements.target.startswith("cpu"))

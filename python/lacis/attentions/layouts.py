@@ -11,7 +11,7 @@ from .walks import by_columns, by_rows
 
 
 class Layout:
-    """Heads that share a pattern are axes of a batch, with one for the heads of a group; others are those of the pattern.
+    """Heads that share a pattern are axes of a batch, with one for those of a group; others are those of the pattern.
 
     `letters` are those of q before its rows, `key_letters` those of k and v.
     """
@@ -65,7 +65,7 @@ class Layout:
         return tensor.reshape(*self.lead, *tensor.shape[2:])
 
     def key(self, tensor: torch.Tensor) -> torch.Tensor:
-        """[B, Hk, …] with the axes of k's letters; copied for the heads of a group where they have patterns of their own."""
+        """[B, Hk, …] with the axes of k's letters; copied for a group of heads that have patterns of their own."""
         if self.letters == "bgr":
             return tensor
         if self.group > 1:
