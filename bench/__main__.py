@@ -16,6 +16,7 @@ from .measure import Case
 
 NAMES = [
     "cpu_csr",
+    "cpu_attention",
     "owner_forms",
     "batch",
     "build",

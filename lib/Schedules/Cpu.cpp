@@ -237,25 +237,65 @@ static void vectorizeStrips(ScheduleBuilder &schedule, LoopOp loop, int64_t lane
   schedule.vectorize(name, lanes);
 }
 
+/// Does the loop go through the last axis of all that is read inside, or through none?
+static bool runsAlongReads(LoopOp loop) {
+  auto varies = [&](Value value) {
+    auto found = [&](auto &self, Value each) -> bool {
+      Operation *op = each.getDefiningOp();
+      return each == loop.getCoordinate() ||
+             (op && loop->isAncestor(op) && llvm::any_of(op->getOperands(), [&](Value operand) { return self(self, operand); }));
+    };
+    return found(found, value);
+  };
+  WalkResult walked = loop->walk([&](ReadOp read) {
+    return llvm::any_of(read.getIndices().drop_back(), varies) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return !walked.wasInterrupted();
+}
+
+/// Squares of an operand are transposed in registers.
+static void scheduleTransposed(ScheduleBuilder &schedule, LoopOp top, int64_t lanes) {
+  SmallVector<LoopOp> chain = perfectChain(top);
+  SmallVector<std::string> names, order;
+  for (LoopOp loop : chain) {
+    std::optional<int64_t> trip = pinTrip(loop);
+    if (chain.size() != 2 || !trip || *trip % lanes != 0)
+      return;
+    names.push_back(loop.getName().str());
+  }
+  for (const std::string &name : names)
+    schedule.split(name, lanes);
+  for (const char *digit : {"0", "1"})
+    for (const std::string &name : names)
+      order.push_back(name + digit);
+  schedule.reorder(order);
+  for (const std::string &name : names)
+    schedule.vectorize(name + "1", lanes);
+}
+
+/// Rows of a tile that share what they read: as many sums as additions of four cycles that begin twice a cycle.
+static constexpr int64_t kSharedRows = 4;
+
 /// The statements of a round: products along what they sum up, row sums along the columns of the tile, what has an axis
-/// of its own along that; four rows of a tile share what they read.
+/// of its own along that, and so products of operands that are transposed; rows of a tile share what they read.
 static void scheduleStatement(ScheduleBuilder &schedule, LoopOp top, int64_t lanes) {
   SmallVector<LoopOp> chain = perfectChain(top);
   LoopOp last = chain.back();
   std::string row = top.getName().str();
-  bool jams = chain.size() > 1 && top.getTrip() && *top.getTrip() % 4 == 0 && canJam(top);
+  int64_t shared = top.getTrip() && *top.getTrip() % kSharedRows == 0 ? kSharedRows : kSharedRows / 2;
+  bool jams = chain.size() > 1 && top.getTrip() && *top.getTrip() % shared == 0 && canJam(top);
   SmallVector<LoopOp> inside(last.getBlock()->getOps<LoopOp>());
   if (inside.empty() && chain.size() == 1 && llvm::isDigit(row.back())) // one number for each row of a tile
     return;
-  bool isProduct = inside.size() == 1 && !inside[0].getName().contains('.');
+  bool isProduct = inside.size() == 1 && !inside[0].getName().contains('.') && !runsAlongReads(last);
   if (inside.empty() || (chain.size() > 1 && !isProduct))
-    vectorizeStrips(schedule, last, lanes);
+    vectorizeStrips(schedule, last, !inside.empty() && last.getTrip() && *last.getTrip() % (2 * lanes) == 0 ? 2 * lanes : lanes);
   else
     for (LoopOp sum : inside)
       vectorizeStrips(schedule, sum, lanes);
   if (!jams)
     return;
-  schedule.split(row, 4);
+  schedule.split(row, shared);
   schedule.jam(row + "1");
 }
 
@@ -269,7 +309,9 @@ static bool scheduleRolled(ScheduleBuilder &schedule) {
   SmallVector<LoopOp> tops(round->getBlock()->getOps<LoopOp>()); // what begins and ends, then the statements of a round
   llvm::append_range(tops, round.getBlock()->getOps<LoopOp>());
   for (LoopOp top : tops)
-    top.getNumResults() == 0 ? scheduleStatement(schedule, top, lanes) : vectorizeStrips(schedule, top, lanes);
+    top->hasAttr("lacis.copies")     ? scheduleTransposed(schedule, top, lanes)
+    : top->hasAttr("lacis.rescales") ? vectorizeStrips(schedule, top, lanes)
+    : top.getNumResults() == 0       ? scheduleStatement(schedule, top, lanes) : vectorizeStrips(schedule, top, lanes);
   return true;
 }
 

@@ -8,9 +8,13 @@
 // CHECK:           lacis.level_loop "j"
 // CHECK:             %[[OLD:.*]] = lacis.read %[[MAX]]
 // CHECK:             %[[NEW:.*]] = arith.maximumf %[[OLD]]
-// CHECK:             %[[GROWTH:.*]] = arith.subf %[[OLD]], %[[NEW]]
+// CHECK:             lacis.write %[[NEW]] to %[[SCALE:.*]][
+// CHECK:             %[[LARGER:.*]] = lacis.read %[[SCALE]]
+// CHECK:             %[[BEFORE:.*]] = lacis.read %[[MAX]]
+// CHECK:             %[[GROWTH:.*]] = arith.subf %[[BEFORE]], %[[LARGER]]
 // CHECK:             %[[RATIO:.*]] = math.exp %[[GROWTH]]
-// CHECK:             lacis.write %[[RATIO]]
+// CHECK:             lacis.write %[[RATIO]] to %[[SCALE]]
+// CHECK:             lacis.write %[[LARGER]] to %[[MAX]]
 // CHECK:             math.exp
 // CHECK:             arith.mulf
 // CHECK:             arith.addf

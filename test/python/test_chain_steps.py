@@ -25,8 +25,14 @@ def test_one_loop_is_right():
     torch.testing.assert_close(apart(q, k, v, pattern), kernel(q, k, v, pattern), rtol=0, atol=1e-12)
 
 
-def _no_maximum(q, k, v, pattern):
-    return lacis.einsum("hij,hje->hie", torch.exp(_s(pattern, q, k)), v) * 2
+def _no_sum(q, k, v, pattern):
+    squares = torch.exp(_s(pattern, q, k))
+    return lacis.einsum("hij,hij,hje->hie", squares, squares, v) * 2
+
+
+def _sum_before(q, k, v, pattern):
+    shares = torch.exp(_s(pattern, q, k))
+    return lacis.einsum("hij,hje->hie", shares / lacis.einsum("hij,hje->hi", shares, v), v)
 
 
 def _two_maxima(q, k, v, pattern):
@@ -48,10 +54,8 @@ NESTED = f"(i, j) -> (i floordiv 8 : dense, j floordiv 8 : compressed, {INSIDE})
 NO_LOOP = {
     "roll: no loop named 'i'; the statements become loop 'j'": (attend._function, lacis.Csr),
     "two maxima, 'm' and 'm1', are no one state": (_two_maxima, lacis.Csr),
-    "no statement takes the largest of what another made on the pattern, for exponentials below it": (
-        _no_maximum,
-        lacis.Csr,
-    ),
+    "'a' is no sum from 0 on that is linear in 't'": (_no_sum, lacis.Csr),
+    "'t1' is no statement of the loop": (_sum_before, lacis.Csr),
     "is no sum from 0 on that is linear in 'p'": (_not_linear, lacis.Csr),
     "'a' is no statement of the loop": (_other_statement, lacis.Csr),
     "level 1 of the pattern has no positions of one row after another": (attend._function, lacis.Coo),
@@ -74,6 +78,26 @@ def test_what_is_no_loop(message):
             q, k, v, lacis.Pattern.from_mask(mask_of(), format), steps=[lacis.steps.Roll(loop)]
         )
     assert "named" in message or f"roll: the statements are no one loop '{loop}': " in str(raised.value)
+
+
+@pytest.mark.parametrize("format", [lacis.Csr, pytest.param(lacis.Bsr(8, 8), marks=pytest.mark.long)])
+def test_sums_without_a_maximum_are_one_loop(format):
+    """Two sums of two statements, of which the second reads the first; what pads a tile adds nothing."""
+
+    @lacis.kernel
+    def sums(q, k, v, pattern):
+        s = _s(pattern, q, k)
+        first = torch.exp(_s(pattern, q, k))
+        return lacis.einsum("hij,hje->hie", s * 2, v), lacis.einsum("hij,hje->hie", first + 1, v)
+
+    mask = mask_of()
+    q, k, v = operands()
+    kernel = sums.compile(q, k, v, lacis.Pattern.from_mask(mask, format))
+    assert kernel.steps[0].mnemonic == "roll" and "lacis.kept" not in kernel.asm["loops"]
+    s = torch.einsum("hid,hjd->hij", q, k)
+    found = kernel(q, k, v, lacis.Pattern.from_mask(mask, format))
+    wanted = torch.where(mask, 2 * s, 0) @ v, torch.where(mask, torch.exp(s) + 1, 0) @ v
+    torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
 
 
 def test_text_that_is_no_loop():

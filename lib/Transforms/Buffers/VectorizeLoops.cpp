@@ -66,8 +66,10 @@ LogicalResult Vectorizer::sumLanes() {
     result = copy.getResult(0);
     b.setInsertionPointAfter(copy);
   }
-  Value sum = vector::ReductionOp::create(b, loop.getLoc(), *kind, result, top.getInits()[0],
-                                          arith::FastMathFlags::reassoc);
+  arith::FastMathFlags flags = arith::FastMathFlags::reassoc;
+  if (auto known = dyn_cast<arith::ArithFastMathInterface>(combiner))
+    flags = flags | known.getFastMathFlagsAttr().getValue();
+  Value sum = vector::ReductionOp::create(b, loop.getLoc(), *kind, result, top.getInits()[0], flags);
   top.getResult(0).replaceAllUsesWith(sum);
   top.erase();
   return success();

@@ -107,6 +107,11 @@ FailureOr<Value> Expression::element(OpBuilder &b, Value tensor, ArrayRef<Value>
     return arith::ConstantOp::create(b, tensor.getLoc(), b.getZeroAttr(elementOf(tensor))).getResult();
   if (auto generic = tensor.getDefiningOp<linalg::GenericOp>())
     return evaluate(b, generic, coordinates);
+  if (auto copy = copied.find(tensor); copy != copied.end()) {
+    SmallVector<Value> where{coordinates[copy->second.axis], copy->second.place};
+    return ReadOp::create(b, tensor.getLoc(), elementOf(tensor), copy->second.tile, where, Value(), IntegerAttr())
+        .getResult();
+  }
   if (isa<BlockArgument>(tensor) && !cast<RankedTensorType>(tensor.getType()).getEncoding())
     return ReadOp::create(b, tensor.getLoc(), elementOf(tensor), tensor, coordinates, Value(), IntegerAttr())
         .getResult();

@@ -56,6 +56,10 @@ public:
   void setEmpty() { empty = true; }
   /// The element of `tensor` at the present point is known.
   void setSummed(mlir::Value tensor, mlir::Value value) { summed[tensor] = value; }
+  /// A tile has the elements of a dense operand that the nest reads: those along `axis`, at `place` of the tile.
+  void setCopied(mlir::Value tensor, mlir::Value tile, unsigned axis, mlir::Value place) {
+    copied[tensor] = {tile, axis, place};
+  }
   /// `carried` and what the product adds to it at `position` of its operand; `known` are the letters with a coordinate.
   llvm::FailureOr<mlir::Value> update(mlir::OpBuilder &b, mlir::OpOperand &operand, mlir::Value position,
                                       llvm::ArrayRef<Letter *> known, mlir::Value carried);
@@ -103,6 +107,12 @@ private:
   llvm::SmallVector<Bound, 0> bound;
   bool empty = false;
   llvm::DenseMap<mlir::Value, mlir::Value> summed;
+  struct Copied {
+    mlir::Value tile;
+    unsigned axis;
+    mlir::Value place;
+  };
+  llvm::DenseMap<mlir::Value, Copied> copied;
 };
 
 } // namespace lacis

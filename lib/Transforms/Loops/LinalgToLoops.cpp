@@ -304,7 +304,8 @@ LogicalResult NestBuilder::run() {
   FailureOr<OpOperand *> operand = scattered(root);
   if (failed(operand))
     return failure();
-  for (unsigned number = results.size(); number-- > 0;) {
+  for (unsigned place = 1; place <= results.size(); ++place) { // the first is the last argument
+    unsigned number = place % results.size();
     results[number].output = addOutput(results[number].root.getResult(0), number);
     describe(results[number].output, results[number].letters);
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Sums of exponentials below a maximum, which one loop can make: they are rescaled when the maximum grows.
+/// Sums over the entries of a row that one loop can make: those of exponentials below a maximum are rescaled when it grows.
 ///
 /// With p(t, m) = exp(t - m) is p(t, n) = p(t, m) p(m, n): what was added up for a maximum m is right for a larger one, n,
-/// when it is multiplied by p(m, n). That holds of every sum that is linear in p and begins at 0.
+/// when it is multiplied by p(m, n). That holds of every sum that is linear in p and begins at 0. Without a maximum a round
+/// adds what it makes; sums that are linear in it take nothing from padding, where it is 0.
 #include "Rescaled.h"
 
 #include "Expression.h"
@@ -17,6 +18,7 @@ using namespace lacis;
 
 static constexpr StringLiteral kNoMaximum =
     "no statement takes the largest of what another made on the pattern, for exponentials below it";
+static constexpr StringLiteral kNoSum = "no statement adds up what another made on the pattern";
 static const std::string kOutside = " is no statement of the loop";
 
 static Operation *resultOf(linalg::GenericOp generic) {
@@ -89,29 +91,38 @@ static bool leadsTo(linalg::GenericOp statement, linalg::GenericOp scores) {
          });
 }
 
-static std::string objectionToStatements(Rescaled &found, ArrayRef<linalg::GenericOp> roots,
-                                         ArrayRef<linalg::GenericOp> statements) {
+/// Does the statement take the largest of what another made on the pattern?
+static bool takesLargest(linalg::GenericOp generic) {
+  return isa_and_nonnull<arith::MaximumFOp>(resultOf(generic)) && madeOperand(generic) && !formatOf(generic.getResult(0));
+}
+
+/// The maximum, the scores that it is of, and the exponentials below it.
+static std::string findLargest(Rescaled &found, ArrayRef<linalg::GenericOp> statements) {
   for (linalg::GenericOp each : statements)
-    if (isa_and_nonnull<arith::MaximumFOp>(resultOf(each)) && madeOperand(each) && !formatOf(each.getResult(0))) {
+    if (takesLargest(each)) {
       if (found.largest)
         return "two maxima, " + nameOf(found.largest) + " and " + nameOf(each) + ", are no one state";
       found.largest = each;
     }
-  if (!found.largest || found.largest.getNumDpsInputs() != 1)
+  if (found.largest.getNumDpsInputs() != 1)
     return kNoMaximum.str();
-  found.scores = makerOf(found.largest.getInputs()[0]);
+  linalg::GenericOp scores = makerOf(found.largest.getInputs()[0]);
+  found.made.push_back(scores);
   for (linalg::GenericOp each : statements)
     if (formatOf(each.getResult(0)) && readerOf(each, found.largest)) {
-      if (!isShare(each, readerOf(each, found.scores), readerOf(each, found.largest)))
+      if (!isShare(each, readerOf(each, scores), readerOf(each, found.largest)))
         return nameOf(each) + " depends on the maximum through more than the exponential of a difference";
       if (found.shares)
         return nameOf(each) + kOutside;
       found.shares = each;
     }
-  if (!found.shares)
-    return kNoMaximum.str();
+  return found.shares ? "" : kNoMaximum.str();
+}
+
+static std::string objectionToFollowers(Rescaled &found, ArrayRef<linalg::GenericOp> roots,
+                                        ArrayRef<linalg::GenericOp> statements) {
   for (linalg::GenericOp each : statements) {
-    if (each == found.largest || each == found.shares || leadsTo(each, found.scores))
+    if (each == found.largest || each == found.shares || leadsTo(each, found.made[0]))
       continue;
     if (readerOf(each, found.shares)) {
       if (!isFollower(each, found.shares))
@@ -127,15 +138,65 @@ static std::string objectionToStatements(Rescaled &found, ArrayRef<linalg::Gener
   return "";
 }
 
+/// Sums without a maximum; what several statements read, or a sum does, stands in a tile of its own.
+static std::string objectionToSums(Rescaled &found, ArrayRef<linalg::GenericOp> roots,
+                                   ArrayRef<linalg::GenericOp> statements) {
+  for (linalg::GenericOp each : statements) {
+    if (formatOf(each.getResult(0)))
+      continue;
+    if (OpOperand *made = madeOperand(each)) {
+      linalg::GenericOp maker = makerOf(made->get());
+      if (llvm::count_if(each.getInputs(), [](Value input) { return formatOf(input) != nullptr; }) != 1 ||
+          !isFollower(each, maker))
+        return nameOf(each) + " is no sum from 0 on that is linear in " + nameOf(maker);
+      found.followers.push_back(each);
+    } else if (llvm::none_of(each.getInputs(), [](Value input) { return input.getDefiningOp<linalg::GenericOp>(); })) {
+      return nameOf(each) + kOutside;
+    }
+  }
+  for (linalg::GenericOp each : statements) {
+    if (!formatOf(each.getResult(0)))
+      continue;
+    auto reads = [&](linalg::GenericOp reader) { return readerOf(reader, each) != nullptr; };
+    auto isDense = [](Value input) { return !formatOf(input) && input.getDefiningOp<linalg::GenericOp>(); };
+    if (llvm::is_contained(roots, each) || llvm::any_of(each.getInputs(), isDense)) // a sum before another
+      return nameOf(each) + kOutside;
+    if (llvm::any_of(found.followers, reads) || llvm::count_if(statements, reads) > 1)
+      found.made.push_back(each);
+  }
+  llvm::sort(found.made, [](linalg::GenericOp a, linalg::GenericOp b) { return a->isBeforeInBlock(b); });
+  return found.followers.empty() ? kNoSum.str() : "";
+}
+
+static SmallVector<std::string> lettersOf(linalg::GenericOp generic) {
+  SmallVector<std::string> names;
+  for (AffineExpr expr : generic.getIndexingMapsArray().back().getResults())
+    names.push_back(letterName(generic, cast<AffineDimExpr>(expr).getPosition()));
+  return names;
+}
+
+/// The letters of the pattern that each sum is over, or that each lacks.
+static std::string objectionToRows(const Rescaled &found, ArrayRef<std::string> names, SmallVector<std::string> &rows) {
+  SmallVector<linalg::GenericOp> sums(found.followers);
+  if (found.largest)
+    sums.insert(sums.begin(), found.largest);
+  for (linalg::GenericOp each : sums) {
+    SmallVector<std::string> own = lettersOf(each);
+    llvm::erase_if(own, [&](const std::string &name) { return !llvm::is_contained(names, name); });
+    llvm::sort(own);
+    if (each != sums.front() && own != rows)
+      return nameOf(each) + " is over other axes than " + nameOf(sums.front());
+    rows = own;
+  }
+  return "";
+}
+
 /// A loop over positions, under digits of rows that are located, and above one tile of each at the most.
 static std::string objectionToLevels(Rescaled &found) {
-  AffineMap axes = found.scores.getIndexingMapsArray().back(), rows = found.largest.getIndexingMapsArray().back();
-  SmallVector<std::string> names, rowNames;
-  for (AffineExpr expr : axes.getResults())
-    names.push_back(letterName(found.scores, cast<AffineDimExpr>(expr).getPosition()));
-  for (AffineExpr expr : rows.getResults())
-    rowNames.push_back(letterName(found.largest, cast<AffineDimExpr>(expr).getPosition()));
-  FormatAttr format = formatOf(found.scores.getResult(0));
+  SmallVector<std::string> names = lettersOf(found.made[0]), rowNames;
+  if (std::string objection = objectionToRows(found, names, rowNames); !objection.empty())
+    return objection;
+  FormatAttr format = formatOf(found.made[0].getResult(0));
   auto isRow = [&](Digit digit) { return llvm::is_contained(rowNames, names[digit.axis]); };
   if (rowNames.size() + 1 != names.size() || !format.getBindings().empty())
     return "the sum is over one axis of a pattern without bindings";
@@ -168,7 +229,10 @@ static std::string objectionToLevels(Rescaled &found) {
 FailureOr<Rescaled> lacis::findRescaled(ArrayRef<linalg::GenericOp> roots, ArrayRef<linalg::GenericOp> statements,
                                         std::string &objection) {
   Rescaled found;
-  objection = objectionToStatements(found, roots, statements);
+  if (llvm::none_of(statements, takesLargest))
+    objection = objectionToSums(found, roots, statements);
+  else if (objection = findLargest(found, statements); objection.empty())
+    objection = objectionToFollowers(found, roots, statements);
   if (objection.empty())
     objection = objectionToLevels(found);
   if (!objection.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Sums of exponentials below a maximum, which one loop can make: they are rescaled when the maximum grows.
+/// Sums over the entries of a row that one loop can make: those of exponentials below a maximum are rescaled when it grows.
 #ifndef LACIS_LIB_TRANSFORMS_LOOPS_RESCALED_H
 #define LACIS_LIB_TRANSFORMS_LOOPS_RESCALED_H
 
@@ -8,17 +8,17 @@
 
 namespace lacis {
 
-/// The statements of a rolled loop. A number w of a row means exp(m) w, where m is the maximum so far.
+/// The statements of a rolled loop. Below a maximum m a number w of a row means exp(m) w.
 struct Rescaled {
-  mlir::linalg::GenericOp scores;  // t, on the pattern
-  mlir::linalg::GenericOp largest; // m = max t
-  mlir::linalg::GenericOp shares;  // p = exp(t - m)
-  llvm::SmallVector<mlir::linalg::GenericOp> followers; // sums that are linear in p
+  llvm::SmallVector<mlir::linalg::GenericOp> made; // on the pattern, each before those that read it; below a maximum t alone
+  mlir::linalg::GenericOp largest;                 // m = max t, or null
+  mlir::linalg::GenericOp shares;                  // p = exp(t - m), or null
+  llvm::SmallVector<mlir::linalg::GenericOp> followers; // sums that are linear in p, or in one of what is made
   unsigned level = 0;              // whose loop is rolled; those below are dense tiles
   std::string loop;                // its name
 };
 
-/// The statements behind `roots`, or why they are no loop with a rescaled sum.
+/// The statements behind `roots`, or why they are no such loop.
 llvm::FailureOr<Rescaled> findRescaled(llvm::ArrayRef<mlir::linalg::GenericOp> roots,
                                        llvm::ArrayRef<mlir::linalg::GenericOp> statements, std::string &objection);
 

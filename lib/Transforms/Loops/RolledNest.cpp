@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One loop over the positions of a row that carries a maximum and the sums below it.
+/// One loop over the positions of a row that carries sums, and a maximum where they are below one.
 ///
 /// A position is an entry, or a dense tile of them; what a round makes stands in private tiles, and the statements of a
 /// round are loops over these, one after another, named `statement.letter`.
@@ -8,13 +8,10 @@
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
-#include "mlir/AsmParser/AsmParser.h"
-
 using namespace mlir;
 using namespace lacis;
 
-/// Is what `statement` made read by `reader`, or by what that is made of?
-static bool isReadBy(linalg::GenericOp reader, linalg::GenericOp statement) {
+bool lacis::isReadBy(linalg::GenericOp reader, linalg::GenericOp statement) {
   return llvm::any_of(reader.getInputs(), [&](Value input) {
     auto maker = input.getDefiningOp<linalg::GenericOp>();
     return maker && (maker == statement || isReadBy(maker, statement));
@@ -25,13 +22,14 @@ static Value constant(OpBuilder &b, Location loc, int64_t value) { return arith:
 
 RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<KernelResult> results)
     : outer(outer), chain(chain), results(results), loc(results[0].output.getLoc()) {
-  pattern = argumentOf(zerosOf(this->chain.scores.getOutputs()[0]).getSource());
+  linalg::GenericOp first = this->chain.made[0];
+  pattern = argumentOf(zerosOf(first.getOutputs()[0]).getSource());
   format = formatOf(pattern);
-  element = cast<RankedTensorType>(this->chain.largest.getResult(0).getType()).getElementType();
-  AffineMap map = this->chain.scores.getIndexingMapsArray().back();
+  element = cast<RankedTensorType>(first.getResult(0).getType()).getElementType();
+  AffineMap map = first.getIndexingMapsArray().back();
   for (unsigned axis = 0; axis < map.getNumResults(); ++axis) {
     Letter letter;
-    letter.name = letterName(this->chain.scores, map.getDimPosition(axis));
+    letter.name = letterName(first, map.getDimPosition(axis));
     letter.size = outer.sizes.lookup(letter.name);
     for (LevelAttr level : format.getLevels().drop_front(chain.level + 1))
       for (Digit digit : level.getDigits()) {
@@ -76,22 +74,6 @@ LoopOp RolledNest::openOwners(OpBuilder &b) {
   closeLoops(loc, ArrayRef(loops).drop_back());
   b.setInsertionPointAfter(loops.front());
   return loops.back();
-}
-
-Value RolledNest::makeTile(OpBuilder &b, ArrayRef<int64_t> sizes) {
-  std::string axes, levels;
-  SmallVector<Value> extents;
-  for (int64_t size : sizes) {
-    std::string axis = (extents.empty() ? "l" : ", l") + std::to_string(extents.size());
-    axes += axis;
-    levels += axis + " : dense";
-    extents.push_back(constant(b, loc, size));
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
-  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
-  made->setAttr("lacis.place", b.getStringAttr("private"));
-  return made;
 }
 
 Value RolledNest::read(OpBuilder &b, Value tile, ValueRange at) {
@@ -190,21 +172,16 @@ SmallVector<Value> RolledNest::coordinates(OpBuilder &b, linalg::GenericOp state
   return found;
 }
 
-/// p(score, largest).
-FailureOr<Value> RolledNest::share(OpBuilder &b, Tile &tile, Value score, Value largest) {
-  Expression expression(outer.sizes);
-  expression.setSummed(chain.scores.getResult(0), score);
-  expression.setSummed(chain.largest.getResult(0), largest);
-  return expression.element(b, chain.shares.getResult(0), coordinates(b, chain.shares, tile));
-}
-
 /// m = -inf, sums = 0.
 LogicalResult RolledNest::begin(OpBuilder &b) {
-  scores = makeTile(b, {height, columns});
-  largest = makeTile(b, {height});
-  ratio = makeTile(b, {height});
-  SmallVector<linalg::GenericOp> statements{chain.largest};
-  llvm::append_range(statements, chain.followers);
+  for (unsigned number = 0; number < chain.made.size(); ++number)
+    made.push_back(makeTile(b, loc, element, {height, columns}));
+  SmallVector<linalg::GenericOp> statements(chain.followers);
+  if (chain.largest) {
+    largest = makeTile(b, loc, element, {height});
+    ratio = makeTile(b, loc, element, {height});
+    statements.insert(statements.begin(), chain.largest);
+  }
   for (linalg::GenericOp each : statements) {
     Tile tile = open(b, each, "first." + nameOf(each) + ".", /*columns=*/false, /*others=*/true);
     Expression expression(outer.sizes);
@@ -218,126 +195,27 @@ LogicalResult RolledNest::begin(OpBuilder &b) {
       sizes.push_back(*knownSize(letter.size));
     OpBuilder before = tile.loops.empty() ? tile.b : OpBuilder(tile.loops.front());
     if (each != chain.largest)
-      states.push_back(makeTile(before, sizes));
+      states.push_back(makeTile(before, loc, element, sizes));
     write(tile.b, *first, each == chain.largest ? largest : states.back(), at);
     close(tile);
   }
-  return success();
-}
-
-/// t of each entry, -inf elsewhere.
-LogicalResult RolledNest::fillScores(OpBuilder &b) {
-  Value least = arith::ConstantOp::create(
-      b, loc, b.getFloatAttr(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), /*Negative=*/true)));
-  std::string name = nameOf(chain.scores) + ".";
-  if (guardsColumns()) {
-    Tile tile = open(b, chain.scores, "none." + name, /*columns=*/true, /*others=*/false);
-    write(tile.b, least, scores, {tile.row, tile.column});
-    close(tile);
+  SmallVector<std::string> fixed;
+  for (const Letter &row : rows)
+    if (row.name != tiledRow)
+      fixed.push_back(row.name);
+  copies = findCopies(chain.made, column.name, fixed, height, columns);
+  for (RolledCopy &copy : copies) {
+    auto type = cast<RankedTensorType>(copy.operand.getType());
+    copy.tile = makeTile(b, loc, type.getElementType(), {type.getShape().back(), columns});
   }
-  Tile tile = open(b, chain.scores, name, /*columns=*/true, /*others=*/false);
-  OpBuilder inner = tile.b;
-  Value inside = placeColumn(tile, inner);
-  if (inside)
-    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-  Value at = position;
-  for (auto [below, level] : llvm::enumerate(format.getLevels().drop_front(chain.level + 1))) {
-    SmallVector<Value> digits;
-    for (Digit digit : level.getDigits())
-      digits.push_back(digit.axis == summedAxis() ? tile.column : tile.row);
-    at = LocateOp::create(inner, loc, b.getIndexType(), pattern, chain.level + 1 + below, at, digits);
-  }
-  Expression expression(outer.sizes);
-  expression.setSample(pattern, at);
-  FailureOr<Value> score = expression.element(inner, chain.scores.getResult(0), coordinates(inner, chain.scores, tile));
-  if (failed(score))
-    return failure();
-  if (mayPad(pattern)) {
-    Value entry = EntryOp::create(inner, loc, b.getI1Type(), pattern, at);
-    *score = arith::SelectOp::create(inner, loc, entry, *score, least).getResult();
-  }
-  write(inner, *score, scores, {tile.row, tile.column});
-  close(tile);
-  return success();
-}
-
-/// n = max(m, t), r = p(m, n), p(t, n) in the place of t.
-LogicalResult RolledNest::updateLargest(OpBuilder &b) {
-  Tile tile = open(b, chain.largest, nameOf(chain.largest) + ".", /*columns=*/false, /*others=*/false);
-  Value before = read(tile.b, largest, {tile.row});
-  auto over = [&](linalg::GenericOp statement, ValueRange carried, auto body) -> FailureOr<Value> {
-    Tile inner = tile;
-    LoopOp loop;
-    Value value = openColumns(inner, nameOf(statement) + ".", carried, loop);
-    (void)placeColumn(inner, inner.b);
-    FailureOr<Value> next = body(inner, value);
-    if (failed(next) || !loop)
-      return next;
-    carried.empty() ? YieldOp::create(inner.b, loc) : YieldOp::create(inner.b, loc, *next);
-    return carried.empty() ? *next : loop.getResult(0);
-  };
-  FailureOr<Value> after = over(chain.largest, before, [&](Tile &inner, Value carried) {
-    Expression expression(outer.sizes);
-    expression.setSummed(chain.scores.getResult(0), read(inner.b, scores, {inner.row, inner.column}));
-    return expression.add(inner.b, chain.largest, inner.letters, carried);
-  });
-  FailureOr<Value> rescale = failed(after) ? after : share(tile.b, tile, before, *after);
-  if (failed(rescale))
-    return failure();
-  write(tile.b, *rescale, ratio, {tile.row});
-  write(tile.b, *after, largest, {tile.row});
-  FailureOr<Value> shares = over(chain.shares, {}, [&](Tile &inner, Value) -> FailureOr<Value> {
-    Value score = read(inner.b, scores, {inner.row, inner.column});
-    FailureOr<Value> value = share(inner.b, inner, score, *after);
-    if (succeeded(value))
-      write(inner.b, *value, scores, {inner.row, inner.column});
-    return value;
-  });
-  close(tile);
-  return shares;
-}
-
-/// sum = sum r + what the round adds.
-LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
-  linalg::GenericOp statement = chain.followers[number];
-  std::string name = nameOf(statement) + ".";
-  Tile tile = open(b, statement, name, /*columns=*/false, /*others=*/true);
-  SmallVector<Value> at{tile.row};
-  llvm::append_range(at, tile.others);
-  Value scaled = arith::MulFOp::create(tile.b, loc, read(tile.b, states[number], at), read(tile.b, ratio, {tile.row}));
-  Tile inner = tile;
-  LoopOp loop;
-  Value carried = openColumns(inner, name, scaled, loop);
-  Value inside = placeColumn(inner, inner.b);
-  auto guard = inside ? scf::IfOp::create(inner.b, loc, element, inside, /*withElseRegion=*/true) : scf::IfOp();
-  OpBuilder then = guard ? guard.getThenBodyBuilder() : inner.b;
-  Expression expression(outer.sizes);
-  expression.setSummed(chain.shares.getResult(0), read(then, scores, {inner.row, inner.column}));
-  FailureOr<Value> next = expression.add(then, statement, inner.letters, carried);
-  if (failed(next))
-    return failure();
-  if (guard) {
-    OpBuilder otherwise = guard.getElseBodyBuilder();
-    scf::YieldOp::create(then, loc, *next);
-    scf::YieldOp::create(otherwise, loc, carried);
-    *next = guard.getResult(0);
-    inner.b.setInsertionPointAfter(guard);
-  }
-  if (loop) {
-    YieldOp::create(inner.b, loc, *next);
-    *next = loop.getResult(0);
-  } else {
-    tile.b = inner.b;
-  }
-  write(tile.b, *next, states[number], at);
-  close(tile);
   return success();
 }
 
 /// A result, of the maximum and the sums that it reads.
 LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, StringRef prefix) {
   linalg::GenericOp root = result.root;
-  Tile tile = open(b, root, prefix, /*columns=*/false, /*others=*/true);
+  bool isSum = llvm::is_contained(chain.followers, root);
+  Tile tile = open(b, root, isSum ? "last." + nameOf(root) + "." : prefix.str(), /*columns=*/false, /*others=*/true);
   OpBuilder inner = tile.b;
   auto coordinateOf = [&](StringRef name) {
     return llvm::find_if(tile.letters, [&](Letter &each) { return each.name == name; })->coordinate;
@@ -346,9 +224,10 @@ LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, Strin
   if (tile.inside)
     inner = scf::IfOp::create(inner, loc, tile.inside, /*withElseRegion=*/false).getThenBodyBuilder();
   Expression expression(outer.sizes);
-  expression.setSummed(chain.largest.getResult(0), read(inner, largest, {tile.row}));
+  if (largest)
+    expression.setSummed(chain.largest.getResult(0), read(inner, largest, {tile.row}));
   for (auto [statement, state] : llvm::zip(chain.followers, states)) {
-    if (!isReadBy(root, statement))
+    if (root != statement && !isReadBy(root, statement))
       continue;
     SmallVector<Value> at{tile.row};
     if (statement.getIndexingMapsArray().back().getNumResults() > rows.size())
@@ -374,7 +253,11 @@ LogicalResult RolledNest::build() {
   position = round.getPosition();
   Digit digit = format.getLevels()[chain.level].getDigits()[0];
   column.digits = {{Digit{0, digit.div, digit.mod}, round.getCoordinates()[0]}};
-  if (failed(fillScores(inner)) || failed(updateLargest(inner)))
+  copyOperands(inner);
+  for (unsigned number = 0; number < made.size(); ++number)
+    if (failed(fill(inner, number)))
+      return failure();
+  if (chain.largest && (failed(findLargest(inner)) || failed(rescale(inner)) || failed(fillShares(inner))))
     return failure();
   for (unsigned number = 0; number < chain.followers.size(); ++number)
     if (failed(updateFollower(inner, number)))

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One loop over the positions of a row that carries a maximum and the sums below it.
+/// One loop over the positions of a row that carries sums, and a maximum where they are below one.
 #ifndef LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDNEST_H
 #define LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDNEST_H
 
 #include "Expression.h"
 #include "Rescaled.h"
+#include "RolledCopies.h"
 
 namespace lacis {
 
+/// Is what `statement` made read by `reader`, or by what that is made of?
+bool isReadBy(mlir::linalg::GenericOp reader, mlir::linalg::GenericOp statement);
+
 /// for rows: m, l, o = -inf, 0, 0;  for j0: { t; n = max(m, t); r = p(m, n); p(t, n); l = l r + …; o = o r + …; m = n };  y
+/// Without a maximum:  for rows: o = 0;  for j0: { t; o = o + t … };  y
 class RolledNest {
 public:
   RolledNest(OutputLoops &outer, const Rescaled &chain, llvm::ArrayRef<KernelResult> results);
@@ -32,18 +37,24 @@ private:
   mlir::Value openColumns(Tile &tile, llvm::StringRef prefix, mlir::ValueRange carried, LoopOp &loop);
   void placeRow(Tile &tile);
   mlir::Value placeColumn(Tile &tile, mlir::OpBuilder &b);
-  mlir::Value makeTile(mlir::OpBuilder &b, llvm::ArrayRef<int64_t> sizes);
   mlir::Value read(mlir::OpBuilder &b, mlir::Value tile, mlir::ValueRange at);
   void write(mlir::OpBuilder &b, mlir::Value value, mlir::Value tile, mlir::ValueRange at);
   llvm::SmallVector<mlir::Value> coordinates(mlir::OpBuilder &b, mlir::linalg::GenericOp statement, Tile &tile);
   mlir::FailureOr<mlir::Value> share(mlir::OpBuilder &b, Tile &tile, mlir::Value score, mlir::Value largest);
 
   llvm::LogicalResult begin(mlir::OpBuilder &b);
-  llvm::LogicalResult fillScores(mlir::OpBuilder &b);
-  llvm::LogicalResult updateLargest(mlir::OpBuilder &b);
+  void copyOperands(mlir::OpBuilder &b);
+  mlir::Value neutral(mlir::OpBuilder &b);
+  void setMade(Expression &expression, mlir::OpBuilder &b, mlir::linalg::GenericOp reader, Tile &tile);
+  llvm::LogicalResult fill(mlir::OpBuilder &b, unsigned number);
+  llvm::LogicalResult findLargest(mlir::OpBuilder &b);
+  llvm::LogicalResult rescale(mlir::OpBuilder &b);
+  llvm::LogicalResult fillShares(mlir::OpBuilder &b);
   llvm::LogicalResult updateFollower(mlir::OpBuilder &b, unsigned number);
   llvm::LogicalResult finish(mlir::OpBuilder &b, const KernelResult &result, llvm::StringRef prefix);
   std::string nameOf(mlir::linalg::GenericOp statement) const;
+  /// What stands in a tile: a statement and its tile.
+  mlir::linalg::GenericOp madeOf(unsigned number) const { return chain.shares && isShared ? chain.shares : chain.made[number]; }
   unsigned summedAxis() const { return format.getLevels()[chain.level].getDigits()[0].axis; }
   bool guardsColumns() const { return needsGuard(column.size, columns, columns > 1 ? 2 : 1); }
 
@@ -58,7 +69,10 @@ private:
   Letter column;
   std::string tiledRow;              // the letter whose rows a tile has, or none
   int64_t height = 1, columns = 1;   // of a tile
-  mlir::Value scores, largest, ratio; // tiles: t, later p; m; p(m, n)
+  llvm::SmallVector<mlir::Value> made; // tiles of what is made on the pattern: t, later p
+  bool isShared = false;               // p is in the place of t
+  mlir::Value largest, ratio;          // tiles: m, p(m, n); null without a maximum
+  llvm::SmallVector<RolledCopy> copies;
   llvm::SmallVector<mlir::Value> states; // of each follower
 };
 

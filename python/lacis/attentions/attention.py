@@ -15,7 +15,7 @@ from .fused import together
 from .patterns import Chosen, choose
 from .philox import philox
 from .scores import Positions, Scores, sequence_starts
-from .softmax import each, normalised
+from .softmax import each, normalised, with_sink
 
 
 def attention(
@@ -71,7 +71,7 @@ def attention(
     tensor([[[[1.0000, 0.0000],
               [0.2689, 0.7311]]]])
 
-    On a CPU it is one kernel where masks of positions alone change the scores, else each statement is a kernel of its
+    On a CPU it is one kernel where a chain can say it (docs/attention.md), else each statement is a kernel of its
     own; all are deterministic, differentiable in q, k, v, `bias`, `sink` and what the functions capture, twice too.
     `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that
     do not fit.
@@ -87,9 +87,9 @@ def attention(
         masks = masks if mask is None else [mask, *masks]
         changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
         statements = _Statements(chosen, q, target)
-        found = None if dropout or sink is not None else together(statements, k, v, scale, changes)
+        found = None if dropout else together(statements, k, v, scale, changes)
         if found is not None:
-            output, lse = (x.reshape(*q.shape[:3], *x.shape[len(chosen.lead) + 1 :]) for x in found)
+            output, lse = found if sink is None else with_sink(*found, _checked_sink(sink, q.shape[1]))
         else:
             shares, lse = statements.shares(k, scale, changes, sink)
             if dropout:
@@ -128,9 +128,7 @@ class _Statements:
         fibres = self.fibres
         shape = self.q.shape[:3]
         if sink is not None:
-            if not isinstance(sink, torch.Tensor) or sink.shape != (heads,):
-                raise DataError(f"sink: a tensor [H] = [{heads}] is needed")
-            sink = sink[None, :, None].expand(shape).reshape(fibres.shape)
+            sink = _checked_sink(sink, heads)[None, :, None].expand(shape).reshape(fibres.shape)
         shares, lse = normalised(fibres, scores, sink)
         return shares, lse.reshape(shape)
 
@@ -181,6 +179,12 @@ def _checked(q, k, v, scale, dropout, empty) -> float:
     if empty not in ("zero", "nan"):
         raise DataError(f"attention: empty is 'zero' or 'nan', not {empty!r}")
     return 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
+
+
+def _checked_sink(sink, heads: int) -> torch.Tensor:
+    if not isinstance(sink, torch.Tensor) or sink.shape != (heads,):
+        raise DataError(f"sink: a tensor [H] = [{heads}] is needed")
+    return sink
 
 
 def _as_autocast(*tensors):

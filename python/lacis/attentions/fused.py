@@ -7,154 +7,86 @@ import math
 
 import torch
 
-from ..capture.chain import Expression, Trace
-from ..capture.traced import Traced, combine, coordinates, traced_logsumexp, traced_softmax
-from ..errors import CompileError
-from ..formats import Sum
 from ..nn.recorded import is_transformed
-from ..runtime.chain import ChainFunction
-from ..runtime.einsum import einsum
-from .patterns import Chosen
+from .fused_kernels import Kernels
+from .layouts import Layout
 from .scores import Scores
-from .softmax import each
+from .traced_scores import TracedScores, trace_scores
 
-# Coordinates are float32 numbers in a chain: whole ones are exact up to here.
-_EXACT = 2**24
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
 _KINDS = 64
-# How large a result is, of operands so large; comparisons and what joins them are no numbers.
-_WHOLE = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a + b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a + 1,
-    "mod": lambda a, b: b, "neg": lambda a: a, "abs": lambda a: a, "not": lambda a: a,
-}  # fmt: skip
-_WHOLE |= dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne", "and", "or"), max)
-_KNOWN: dict[tuple, _Kernels] = {}
-_REFUSED: set[tuple] = set()  # and the formats for which no chain is compiled
-
+_KNOWN: dict[tuple, Kernels] = {}
 
 def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """The output and the log of the sums of one kernel, of which all but the last axes are those of the pattern.
+    """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
-    None where statements have to make them: on a GPU, under transforms, for what changes scores and is no mask of
-    positions, for sums of formats, and for formats for which a chain has no code.
+    None where statements have to make them: on a GPU, under transforms, for sums of formats, and for what changes
+    scores by more than arithmetic of coordinates and tensors read at them.
     """
-    chosen, q, format = statements.chosen, statements.q, statements.chosen.pattern.format
+    chosen, q = statements.chosen, statements.q
     cpu = q.device.type == "cpu" and (statements.target == "auto" or statements.target.startswith("cpu"))
-    if not cpu or torch.compiler.is_compiling() or is_transformed() or isinstance(format, Sum):
+    if not cpu or torch.compiler.is_compiling() or is_transformed():
         return None
-    if not (changes.of_positions and min(chosen.pattern.shape) and q.numel() and v.numel()):
+    if not (min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
-    kept = _traced(chosen, q.shape[1], changes.masks)
-    key = chosen.letters, scale, kept
-    if kept is None or (*key, format.text) in _REFUSED or (key not in _KNOWN and len(_KNOWN) == _KINDS):
+    layout = Layout(chosen, q, k)
+    pattern, traced = layout.pattern(), trace_scores(changes, layout, statements.wide)
+    if pattern is None or traced is None:
         return None
-    if key not in _KNOWN:
-        _KNOWN[key] = _Kernels(*key)
-    operands = [statements.led(each) for each in (q, k, v)]
-    try:
-        _KNOWN[key].attention.compiled(*operands, chosen.pattern)
-    except CompileError:
-        _REFUSED.add((*key, format.text))
+    key = layout.letters, scale, traced.body, traced.letters
+    if key not in _KNOWN and len(_KNOWN) == _KINDS:
         return None
-    return Fused.apply(_KNOWN[key], statements, scale, changes, *operands)
+    kernels = _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters))
+    operands = layout.query(q), *map(layout.key, (k, v))
+    operands = [each.to(statements.wide) for each in operands]
+    call = _Call(kernels, statements, layout, traced, scale)
+    output, lse = Fused.apply(call, *operands, *traced.operands)
+    return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
 
+class _Call:
+    """What the gradients of a call need besides tensors."""
 
-def _traced(chosen: Chosen, heads: int, masks) -> Expression | None:
-    """The masks as one expression of coordinates; None for a function that does more than arithmetic with them."""
-    letters = (*chosen.letters, "i", "j")
-    where = chosen.places(heads, coordinates(Trace(), letters))
-    every: Expression = ()
-    for mask in masks:
-        try:
-            found = mask(*where)
-        except Exception:  # the statements tell what is wrong with it, if anything
-            return None
-        lengths = dict(zip(letters, chosen.pattern.shape))
-        if not isinstance(found, Traced) or not found.is_bool or _largest(found.body, lengths) > _EXACT:
-            return None
-        every = ("and", every, found.body) if every else found.body
-    return every
+    def __init__(self, kernels: Kernels, statements, layout: Layout, traced: TracedScores, scale: float):
+        self.kernels, self.statements, self.layout = kernels, statements, layout
+        self.traced, self.scale = traced, scale
 
+    def by_statements(self, q, k, v, operands) -> tuple[torch.Tensor, torch.Tensor]:
+        """Output and log of the sums, differentiable as often as one likes."""
+        layout = self.layout
+        shape = layout.batch, layout.heads
+        q, k, v = (x.reshape(shape[0], -1, *x.shape[-2:]) for x in (q, k, v))
+        statements = type(self.statements)(self.statements.chosen, q, self.statements.target)
 
-def _largest(body: Expression, lengths: dict[str, int]) -> float:
-    """No part of the expression has a larger magnitude; infinity for what is no arithmetic of whole numbers."""
-    operation, *parts = body
-    if operation == "index":
-        return lengths[parts[0]]
-    if operation == "number":
-        return abs(parts[0]) if float(parts[0]).is_integer() else math.inf
-    if operation not in _WHOLE:
-        return math.inf
-    found = [_largest(part, lengths) for part in parts]
-    if operation in ("floordiv", "mod") and (parts[1][0] != "number" or parts[1][1] < 1):
-        return math.inf
-    return max([*found, _WHOLE[operation](*found)])
+        def changed(values, *where):
+            return self.traced.at_entries(values, layout.coordinates(*where), operands)
 
-
-class _Kernels:
-    """Attention under masks, and what its gradients read: kernels that are made where they are asked for."""
-
-    def __init__(self, z: str, scale: float, kept: Expression):
-        def scores(q, k, pattern) -> Traced:
-            s = einsum(f"{z}ij,{z}id,{z}jd->{z}ij", pattern, q, k) * scale
-            return combine("where", Traced(s.trace, (), kept, s.letters, True), s, -math.inf) if kept else s
-
-        def attention(q, k, v, pattern):
-            s = scores(q, k, pattern)
-            return einsum(f"{z}ij,{z}je->{z}ie", traced_softmax(s, "j"), v), traced_logsumexp(s, "j")
-
-        def shares(q, k, lse, pattern):
-            return torch.exp(scores(q, k, pattern) - lse.at((*z, "i")))
-
-        def of_scores(q, k, v, lse, arrived, delta, pattern):
-            p = torch.exp(scores(q, k, pattern) - lse.at((*z, "i")))
-            return p * (einsum(f"{z}ij,{z}ie,{z}je->{z}ij", pattern, arrived, v) - delta.at((*z, "i"))) * scale
-
-        self.attention, self.shares, self.of_scores = map(ChainFunction, (attention, shares, of_scores))
-
+        changed.any = True
+        shares, lse = statements.shares(k, self.scale, changed, None)
+        output = statements.product(shares, v)
+        return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
 
 class Fused(torch.autograd.Function):
     """Output and log of the sums by one kernel; gradients make the shares again of that log."""
 
     @staticmethod
-    def forward(ctx, kernels, statements, scale, changes, q, k, v):
-        output, lse = kernels.attention(q, k, v, statements.chosen.pattern)
-        ctx.kernels, ctx.statements, ctx.scale, ctx.changes = kernels, statements, scale, changes
-        ctx.save_for_backward(q, k, v, output, lse)
+    def forward(ctx, call, q, k, v, *operands):
+        output, lse = call.kernels.attention(q, k, v, call.layout.pattern(), *operands)
+        ctx.call = call
+        ctx.save_for_backward(q, k, v, output, lse, *operands)
         return output, lse
 
     @staticmethod
     def backward(ctx, arrived, of_lse):
-        q, k, v, output, lse = ctx.saved_tensors
-        z, how = ctx.statements.letters, {"target": ctx.statements.target}
+        q, k, v, output, lse, *operands = ctx.saved_tensors
         with torch.autocast(q.device.type, enabled=False):
+            if torch.is_grad_enabled():
+                found = ctx.call.by_statements(q, k, v, operands)
+                inputs = [x for x, needed in zip((q, k, v, *operands), ctx.needs_input_grad[1:]) if needed]
+                made = iter(torch.autograd.grad(found, inputs, (arrived, of_lse), create_graph=True))
+                return None, *(next(made) if needed else None for needed in ctx.needs_input_grad[1:])
             empty = lse == -math.inf
             delta = (arrived * output).sum(-1) - torch.where(empty, 0, of_lse)
             given = q, k, v, torch.where(empty, 0, lse), arrived, delta
-            shares, of_scores = (
-                Fused.by_statements(ctx, *given) if torch.is_grad_enabled() else Fused.again(ctx, *given)
-            )
-            products = (
-                (f"{z}ij,{z}jd->{z}id", of_scores, k),
-                (f"{z}ij,{z}id->{z}jd", of_scores, q),
-                (f"{z}ij,{z}ie->{z}je", shares, arrived),
-            )
-            asked = ctx.needs_input_grad[4:]
-            found = [einsum(*each, **how) if needed else None for each, needed in zip(products, asked)]
-        return None, None, None, None, *found
+            found = ctx.call.kernels.gradients(ctx.call.layout, given, operands, ctx.needs_input_grad[1:])
+        return None, *found
 
-    @staticmethod
-    def again(ctx, q, k, v, lse, arrived, delta):
-        """The shares, and the gradients of the scores, each by one kernel."""
-        pattern, kernels = ctx.statements.chosen.pattern, ctx.kernels
-        return kernels.shares(q, k, lse, pattern), kernels.of_scores(q, k, v, lse, arrived, delta, pattern)
-
-    @staticmethod
-    def by_statements(ctx, q, k, v, lse, arrived, delta):
-        """The same with gradients of its own."""
-        z, target, fibres = ctx.statements.letters, ctx.statements.target, ctx.statements.fibres
-        scores = ctx.statements.scores(q, k, ctx.scale, ctx.changes)
-        one = fibres.spread(torch.ones_like(lse))  # 0 in padding
-        shares = each(lambda s, t, one: torch.exp(s - t) * one, scores, fibres.spread(lse), one)
-        of_shares = einsum(f"{z}ij,{z}ie,{z}je->{z}ij", ctx.statements.chosen.pattern, arrived, v, target=target)
-        return shares, each(lambda p, d, all: p * (d - all) * ctx.scale, shares, of_shares, fibres.spread(delta))

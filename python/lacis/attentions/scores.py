@@ -34,17 +34,13 @@ class Scores:
 
     def __init__(self, lengths: tuple[int, int, int, int], score=None, masks=(), bias=None, key_padding=None):
         self.lengths, self.score, self.masks = lengths, score, list(masks)
+        self.given_bias = bias
         self.bias = None if bias is None else _broadcast("bias", bias, lengths)
         self.key_padding = None if key_padding is None else self._checked(key_padding)
 
     @property
     def any(self) -> bool:
         return bool(self.masks) or any(x is not None for x in (self.score, self.bias, self.key_padding))
-
-    @property
-    def of_positions(self) -> bool:
-        """Are there masks alone, which look at coordinates and at no tensor of the call?"""
-        return self.score is None and self.bias is None and self.key_padding is None
 
     def __call__(self, values: torch.Tensor, b, h, i, j) -> torch.Tensor:
         where, kept = (b, h, i, j), None

@@ -7,7 +7,8 @@ import math
 
 import torch
 
-from ..capture.traced import Traced, traced_logsumexp, traced_softmax
+from ..capture.traced import Traced
+from ..capture.traced_softmax import traced_logsumexp, traced_softmax
 from ..errors import DataError
 from ..packing import PackedTensor
 from .fibres import Fibres, axis_of
@@ -78,6 +79,17 @@ def normalised(fibres: Fibres, scores: PackedTensor, sink: torch.Tensor | None =
     shares = fibres.spread(torch.where(empty, 0, 1 / sound))
     probabilities = each(lambda e, share: e * share, below, shares)
     return probabilities, torch.where(empty, -math.inf, top + torch.log(sound))
+
+
+def with_sink(output: torch.Tensor, lse: torch.Tensor, sink: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Output [B, H, S, D] and log of the sums, with the scores [H] of one more key, which takes its share."""
+    sink = sink.to(lse.dtype)[:, None]
+    top = torch.maximum(lse, sink).detach()
+    top = torch.where(top == -math.inf, 0, top)
+    own, more = torch.exp(lse - top), torch.exp(sink - top)
+    empty = own + more == 0
+    total = torch.where(empty, 1, own + more)
+    return output * (own / total)[..., None], torch.where(empty, -math.inf, top + torch.log(total))
 
 
 def each(function, packed: PackedTensor, *others: PackedTensor) -> PackedTensor:

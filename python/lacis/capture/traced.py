@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 
 from ..errors import DataError
@@ -35,6 +33,7 @@ class Traced:
     def __init__(self, trace: Trace, reads, body: Expression, letters, sampled: bool, divisor: Read | None = None):
         self.trace, self.reads, self.body = trace, tuple(reads), body
         self.letters, self.sampled, self.divisor = tuple(letters), sampled, divisor
+        self.used: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, trace: Trace, read: Read, sampled: bool, divisor: Read | None = None) -> Traced:
@@ -81,7 +80,7 @@ class Traced:
 
 
 class Argument(Traced):
-    """An argument of the function, whose axes get letters where it is used."""
+    """An argument of the function, whose axes get letters where it is used; `used` are those of its first use."""
 
     def __init__(self, trace: Trace, name: str, shape, is_pattern: bool):
         super().__init__(trace, (), ("read", 0), (), False)
@@ -175,13 +174,18 @@ def traced_einsum(expression: str, operands) -> Traced:
                     f"kernel: '{letter}' in '{expression}' is '{known}' and '{global_letter[letter]}' before"
                 )
     for term, operand in zip(terms, operands):
-        for letter, size in zip(term, operand.shape):
+        before = operand.used or (None,) * len(term)
+        for letter, size, known in zip(term, operand.shape, before):
             if letter not in global_letter:
-                global_letter[letter] = trace.letter(letter, size)
+                again = known is not None and known not in global_letter.values()
+                global_letter[letter] = known if again else trace.letter(letter, size)
             if trace.sizes[global_letter[letter]] != size:
                 other = trace.sizes[global_letter[letter]]
                 raise DataError(f"einsum: '{letter}' in '{expression}' has size {size} and {other}")
     named = lambda letters: tuple(global_letter[letter] for letter in letters)
+    for term, operand in zip(terms, operands):
+        if isinstance(operand, Argument):
+            operand.used = operand.used or named(term)
     return _product(trace, expression, [named(term) for term in terms], operands, named(output))
 
 
@@ -220,39 +224,6 @@ def _product(trace: Trace, expression: str, terms, operands, output) -> Traced:
     loops = {letter for read in reads for letter in read.letters}
     reduce = "add" if loops - set(output) else None
     return Traced.of(trace, trace.add("s" if sampled else "a", output, reads, body, sampled, reduce), sampled, divisor)
-
-
-def _softmax(what: str, scores: Traced, letter) -> tuple[Read, Read, Read, Expression]:
-    """Exponentials below the maximum, it, their sum, and 0 for a maximum of -infinity; made once for an object."""
-    if not scores.sampled:
-        raise DataError(f"{what}: a tensor on the pattern is needed, as an einsum with the pattern makes it")
-    letters = scores.letters
-    if letter not in letters and letter not in range(len(letters)):
-        raise DataError(f"{what}: no axis {letter!r}; there are {', '.join(letters)}")
-    letter = letter if letter in letters else letters[letter]
-    trace, below = scores.trace, ("where", ("eq", ("read", 1), ("number", -math.inf)), ("number", 0.0), ("read", 1))
-    if (id(scores), letter) not in trace.softmaxes:
-        rest = tuple(other for other in letters if other != letter)
-        read = scores.read()
-        top = trace.add("m", rest, (read,), ("read", 0), False, "max")
-        shares = trace.add("p", letters, (read, top), ("exp", ("sub", ("read", 0), below)), True)
-        total = trace.add("l", rest, (shares,), ("read", 0), False, "add")
-        trace.softmaxes[id(scores), letter] = scores, (shares, top, total)
-    return *trace.softmaxes[id(scores), letter][1], below
-
-
-def traced_softmax(scores: Traced, letter) -> Traced:
-    """`lacis.softmax` inside of a function that is traced: exponentials, and the sum that they are divided by."""
-    shares, _, total, _ = _softmax("softmax", scores, letter)
-    return Traced.of(scores.trace, shares, True, total)
-
-
-def traced_logsumexp(scores: Traced, letter) -> Traced:
-    """`lacis.logsumexp` inside of a function that is traced: of the sum by which `softmax` of the object divides."""
-    _, top, total, below = _softmax("logsumexp", scores, letter)
-    none = ("eq", ("read", 0), ("number", 0.0))
-    body = ("where", none, ("number", -math.inf), ("add", below, ("log", ("read", 0))))
-    return Traced(scores.trace, (total, top), body, total.letters, False)
 
 
 def coordinates(trace: Trace, letters) -> list[Traced]:

@@ -57,10 +57,11 @@ def kernel(function) -> "ChainFunction":
 class ChainFunction:
     """A function whose statements are one kernel, see `lacis.kernel`."""
 
-    def __init__(self, function):
+    def __init__(self, function, names=None):
+        """`names` are those of the operands, by default the function's parameters."""
         functools.update_wrapper(self, function)
         self._function = function
-        self._names = tuple(inspect.signature(function).parameters)
+        self._names = tuple(names or inspect.signature(function).parameters)
         self._kernels: dict[tuple, ChainKernel] = {}
 
     def __call__(self, *operands):

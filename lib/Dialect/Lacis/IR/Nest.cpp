@@ -259,9 +259,11 @@ LoopOp lacis::outermostLoop(LoopOp loop) {
 }
 
 Operation *lacis::placeForSizes(LoopOp loop) {
-  LoopOp top = outermostLoop(loop);
   Operation *size = loop.getUpper().getDefiningOp();
-  return size && top->isProperAncestor(size) ? loop : top;
+  for (auto parent = loop->getParentOfType<LoopOp>(); parent && !(size && parent->isProperAncestor(size));
+       parent = loop->getParentOfType<LoopOp>())
+    loop = parent;
+  return loop;
 }
 
 void lacis::passOnRaces(LoopOp from, LoopOp to) {

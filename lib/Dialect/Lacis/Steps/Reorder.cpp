@@ -152,13 +152,16 @@ LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   if (loops.empty())
     return emitError(loc) << "reorder: no loop is named";
   bool carried = loops.front().getNumResults() != 0;
-  SmallVector<LoopOp> chain = carried ? carriedChain(loops.front()) : perfectChain(outermostLoop(loops.front()));
+  LoopOp first = *llvm::find_if(loops, [&](LoopOp loop) {
+    return llvm::none_of(loops, [&](LoopOp other) { return other->isProperAncestor(loop); });
+  });
+  SmallVector<LoopOp> chain = carried ? carriedChain(loops.front()) : perfectChain(first);
   SmallVector<unsigned> places;
   for (auto [place, loop] : llvm::enumerate(chain))
     if (llvm::is_contained(loops, loop))
       places.push_back(place);
   if (places.size() != loops.size())
-    return emitError(loc) << "reorder: the loops are not perfectly nested in '" << chain.front().getName() << "'";
+    return emitError(loc) << "reorder: the loops are not perfectly nested in '" << outermostLoop(first).getName() << "'";
   SmallVector<LoopOp> wanted = chain;
   for (auto [place, loop] : llvm::zip(places, loops))
     wanted[place] = loop;

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The statements of a round of a rolled loop, each a loop over the tiles of the round.
+#include "RolledNest.h"
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+using namespace mlir;
+using namespace lacis;
+
+static Value constant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+/// p(score, largest).
+FailureOr<Value> RolledNest::share(OpBuilder &b, Tile &tile, Value score, Value largest) {
+  Expression expression(outer.sizes);
+  expression.setSummed(chain.made[0].getResult(0), score);
+  expression.setSummed(chain.largest.getResult(0), largest);
+  return expression.element(b, chain.shares.getResult(0), coordinates(b, chain.shares, tile));
+}
+
+/// Columns of the round's operands, transposed.
+void RolledNest::copyOperands(OpBuilder &b) {
+  auto function = cast<func::FuncOp>(pattern.getParentBlock()->getParentOp());
+  for (const RolledCopy &copy : copies) {
+    std::string name = function.getArgAttrOfType<StringAttr>(copy.operand.getArgNumber(), "lacis.name").str() + ".";
+    int64_t length = cast<RankedTensorType>(copy.operand.getType()).getShape().back();
+    Value upper = constant(b, loc, columns), last = constant(b, loc, length);
+    auto over = LoopOp::create(b, loc, name + digitName(column.name, 1, 2), upper);
+    over->setAttr("lacis.copies", b.getUnitAttr());
+    OpBuilder inner = OpBuilder::atBlockEnd(over.getBlock());
+    auto along = LoopOp::create(inner, loc, name + copy.letters.back(), last);
+    inner = OpBuilder::atBlockEnd(along.getBlock());
+    Tile tile{inner, {over, along}, {}, over.getCoordinate(), {}, {}, {}};
+    for (const Letter &row : rows) {
+      tile.letters.push_back(row);
+      if (row.name != tiledRow)
+        tile.letters.back().compose(inner, loc);
+    }
+    if (Value inside = placeColumn(tile, inner))
+      inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+    SmallVector<Value> from;
+    for (const std::string &letter : ArrayRef(copy.letters).drop_back())
+      from.push_back(llvm::find_if(tile.letters, [&](Letter &each) { return each.name == letter; })->coordinate);
+    from.push_back(along.getCoordinate());
+    Type type = cast<RankedTensorType>(copy.operand.getType()).getElementType();
+    Value value = ReadOp::create(inner, loc, type, copy.operand, from, Value(), IntegerAttr());
+    write(inner, value, copy.tile, {along.getCoordinate(), over.getCoordinate()});
+    close(tile);
+  }
+}
+
+/// What adds nothing: the least score, or 0.
+Value RolledNest::neutral(OpBuilder &b) {
+  APFloat value = APFloat::getZero(cast<FloatType>(element).getFloatSemantics());
+  if (chain.largest)
+    value = APFloat::getInf(value.getSemantics(), /*Negative=*/true);
+  return arith::ConstantOp::create(b, loc, b.getFloatAttr(element, value));
+}
+
+/// What `reader` reads of the tiles is known at a place.
+void RolledNest::setMade(Expression &expression, OpBuilder &b, linalg::GenericOp reader, Tile &tile) {
+  for (auto [number, place] : llvm::enumerate(made)) {
+    linalg::GenericOp statement = madeOf(number);
+    if (statement != reader && isReadBy(reader, statement))
+      expression.setSummed(statement.getResult(0), read(b, place, {tile.row, tile.column}));
+  }
+}
+
+/// What a statement makes of each entry, what adds nothing elsewhere.
+LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
+  linalg::GenericOp statement = chain.made[number];
+  Value none = neutral(b);
+  std::string name = nameOf(statement) + ".";
+  if (guardsColumns()) {
+    Tile tile = open(b, statement, "none." + name, /*columns=*/true, /*others=*/false);
+    write(tile.b, none, made[number], {tile.row, tile.column});
+    close(tile);
+  }
+  Tile tile = open(b, statement, name, /*columns=*/true, /*others=*/false);
+  OpBuilder inner = tile.b;
+  Value inside = placeColumn(tile, inner);
+  if (inside)
+    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+  Value at = position;
+  for (auto [below, level] : llvm::enumerate(format.getLevels().drop_front(chain.level + 1))) {
+    SmallVector<Value> digits;
+    for (Digit digit : level.getDigits())
+      digits.push_back(digit.axis == summedAxis() ? tile.column : tile.row);
+    at = LocateOp::create(inner, loc, b.getIndexType(), pattern, chain.level + 1 + below, at, digits);
+  }
+  Expression expression(outer.sizes);
+  expression.setSample(pattern, at);
+  setMade(expression, inner, statement, tile);
+  for (const RolledCopy &copy : copies)
+    expression.setCopied(copy.operand, copy.tile, copy.axis(), tile.column);
+  FailureOr<Value> value = expression.element(inner, statement.getResult(0), coordinates(inner, statement, tile));
+  if (failed(value))
+    return failure();
+  if (mayPad(pattern)) {
+    Value entry = EntryOp::create(inner, loc, b.getI1Type(), pattern, at);
+    *value = arith::SelectOp::create(inner, loc, entry, *value, none).getResult();
+  }
+  write(inner, *value, made[number], {tile.row, tile.column});
+  close(tile);
+  return success();
+}
+
+/// n = max(m, t), for now in the place of r.
+LogicalResult RolledNest::findLargest(OpBuilder &b) {
+  Tile tile = open(b, chain.largest, nameOf(chain.largest) + ".", /*columns=*/false, /*others=*/false), inner = tile;
+  LoopOp loop;
+  Value carried = openColumns(inner, nameOf(chain.largest) + ".", read(tile.b, largest, {tile.row}), loop);
+  (void)placeColumn(inner, inner.b);
+  Expression expression(outer.sizes);
+  expression.setSummed(chain.made[0].getResult(0), read(inner.b, made[0], {inner.row, inner.column}));
+  FailureOr<Value> next = expression.add(inner.b, chain.largest, inner.letters, carried);
+  if (failed(next))
+    return failure();
+  if (auto larger = next->getDefiningOp<arith::MaximumFOp>()) // of m no use tells the sign of 0
+    larger.setFastmath(arith::FastMathFlags::nsz);
+  if (loop)
+    YieldOp::create(inner.b, loc, *next);
+  write(loop ? tile.b : inner.b, loop ? loop.getResult(0) : *next, ratio, {tile.row});
+  close(tile);
+  return success();
+}
+
+/// r = p(m, n), m = n.
+LogicalResult RolledNest::rescale(OpBuilder &b) {
+  Tile tile{b, {}, {}, {}, {}, {}, {}};
+  if (height > 1) {
+    std::string name = "scale." + nameOf(chain.largest) + "." + digitName(tiledRow, 1, 2);
+    tile.loops.push_back(LoopOp::create(b, loc, name, constant(b, loc, height)));
+    tile.loops.back()->setAttr("lacis.rescales", b.getUnitAttr());
+    tile.b = OpBuilder::atBlockEnd(tile.loops.back().getBlock());
+  }
+  tile.row = height > 1 ? tile.loops.back().getCoordinate() : constant(b, loc, 0);
+  Value after = read(tile.b, ratio, {tile.row});
+  FailureOr<Value> scale = share(tile.b, tile, read(tile.b, largest, {tile.row}), after);
+  if (failed(scale))
+    return failure();
+  write(tile.b, *scale, ratio, {tile.row});
+  write(tile.b, after, largest, {tile.row});
+  close(tile);
+  return success();
+}
+
+/// p(t, m) in the place of t.
+LogicalResult RolledNest::fillShares(OpBuilder &b) {
+  Tile tile = open(b, chain.shares, nameOf(chain.shares) + ".", /*columns=*/false, /*others=*/false), inner = tile;
+  Value top = read(tile.b, largest, {tile.row});
+  LoopOp loop;
+  openColumns(inner, nameOf(chain.shares) + ".", {}, loop);
+  (void)placeColumn(inner, inner.b);
+  FailureOr<Value> value = share(inner.b, inner, read(inner.b, made[0], {inner.row, inner.column}), top);
+  if (failed(value))
+    return failure();
+  write(inner.b, *value, made[0], {inner.row, inner.column});
+  if (loop)
+    YieldOp::create(inner.b, loc);
+  isShared = true;
+  close(tile);
+  return success();
+}
+
+/// sum = sum r + what the round adds.
+LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
+  linalg::GenericOp statement = chain.followers[number];
+  std::string name = nameOf(statement) + ".";
+  Tile tile = open(b, statement, name, /*columns=*/false, /*others=*/true);
+  SmallVector<Value> at{tile.row};
+  llvm::append_range(at, tile.others);
+  Value sum = read(tile.b, states[number], at);
+  if (ratio)
+    sum = arith::MulFOp::create(tile.b, loc, sum, read(tile.b, ratio, {tile.row}));
+  Tile inner = tile;
+  LoopOp loop;
+  Value carried = openColumns(inner, name, sum, loop);
+  Value inside = placeColumn(inner, inner.b);
+  auto guard = inside ? scf::IfOp::create(inner.b, loc, element, inside, /*withElseRegion=*/true) : scf::IfOp();
+  OpBuilder then = guard ? guard.getThenBodyBuilder() : inner.b;
+  Expression expression(outer.sizes);
+  setMade(expression, then, statement, inner);
+  FailureOr<Value> next = expression.add(then, statement, inner.letters, carried);
+  if (failed(next))
+    return failure();
+  if (guard) {
+    OpBuilder otherwise = guard.getElseBodyBuilder();
+    scf::YieldOp::create(then, loc, *next);
+    scf::YieldOp::create(otherwise, loc, carried);
+    *next = guard.getResult(0);
+    inner.b.setInsertionPointAfter(guard);
+  }
+  if (loop) {
+    YieldOp::create(inner.b, loc, *next);
+    *next = loop.getResult(0);
+  } else {
+    tile.b = inner.b;
+  }
+  write(tile.b, *next, states[number], at);
+  close(tile);
+  return success();
+}
+

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of fused attention and of its gradients: made where they are asked for."""
+
+from __future__ import annotations
+
+import functools
+
+import torch
+
+from ..capture.chain import Expression
+from ..capture.traced import Traced
+from ..capture.traced_softmax import traced_logsumexp, traced_softmax
+from ..runtime.chain import ChainFunction
+from ..runtime.einsum import einsum
+from .derivative import derivative
+from .layouts import Layout
+from .traced_scores import replayed
+
+_GIVEN = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
+
+
+class Kernels:
+    """Attention whose scores change by `body`, of operands with these letters.
+
+    `z` and `zk` are the letters of q, and of k and v, before their rows.
+    """
+
+    def __init__(self, z: str, zk: str, scale: float, body: Expression, letters):
+        self.z, self.zk, self.scale, self.body, self.letters = z, zk, scale, body, letters
+        self.names = tuple(f"x{number}" for number in range(len(letters)))
+        self.attention = ChainFunction(self._attention, ("q", "k", "v", "pattern", *self.names))
+        self.made: dict[tuple, ChainFunction] = {}
+
+    def _leaves(self, q, k, pattern, operands, ij: str) -> list[Traced]:
+        """The score and the operands; those with both coordinates have them in the order of the pattern's."""
+        z, zk = self.z, self.zk
+        s = einsum(f"{z}{ij},{z}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
+        own = [_ordered(letters, ij) for letters in self.letters]
+        reads = [x.at(each).reads for x, each in zip(operands, own)]
+        return [s, *(Traced(s.trace, read, ("read", 0), s.letters, True) for read in reads)]
+
+    def _attention(self, q, k, v, pattern, *operands):
+        z, zk = self.z, self.zk
+        s = replayed(self.body, self._leaves(q, k, pattern, operands, "ij"))
+        return einsum(f"{z}ij,{zk}je->{z}ie", traced_softmax(s, "j"), v), traced_logsumexp(s, "j")
+
+    def _of_scores(self, given, ij: str) -> tuple[Traced, Traced, list[Traced]]:
+        """The shares, the gradients of the changed scores, and the leaves."""
+        q, k, v, lse, arrived, delta, pattern, *operands = given
+        z, zk = self.z, self.zk
+        leaves = self._leaves(q, k, pattern, operands, ij)
+        p = torch.exp(replayed(self.body, leaves) - lse.at((*z, "i")))
+        if ij == "ji":
+            p = Traced.of(p.trace, p.read("p"), True)  # made once for both gradients
+        of_shares = einsum(f"{z}{ij},{z}ie,{zk}je->{z}{ij}", pattern, arrived, v)
+        return p, p * (of_shares - delta.at((*z, "i"))), leaves
+
+    def _of(self, leaves, changed: Traced, number: int) -> Traced:
+        """The gradient of the score, or of an operand at each entry."""
+        found = derivative(self.body, number)
+        if found is None or found == ("number", 1.0):
+            return changed if found else changed * 0.0
+        return changed * replayed(found, leaves)
+
+    def gradients(self, layout: Layout, given, operands, needed) -> list[torch.Tensor | None]:
+        """Those of q, k, v and the operands that are needed; `given` are all before the pattern."""
+        found: list[torch.Tensor | None] = [None] * len(needed)
+        rows = [n for n, own in enumerate(self.letters) if needed[3 + n] and "j" not in own]
+        columns = [n for n, own in enumerate(self.letters) if needed[3 + n] and "j" in own and "i" not in own]
+        pairs = [n for n, own in enumerate(self.letters) if needed[3 + n] and "j" in own and "i" in own]
+        if needed[0] or rows:
+            made = self._run("rows", (needed[0], tuple(rows)), given, layout.pattern(), operands)
+            found[0] = made.pop(0) if needed[0] else None
+            for number, each in zip(rows, made):
+                found[3 + number] = _summed(each, (*self.z, "i"), self.letters[number])
+        if needed[1] or needed[2] or columns:
+            across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
+            what = (needed[1] or needed[2], tuple(columns))
+            made = self._run("columns", what, given, layout.pattern(columns=True), across)
+            if what[0]:
+                found[1:3] = (_summed(each, (*self.z, "j", "e"), (*self.zk, "j", "e")) for each in made[:2])
+            for number, each in zip(columns, made[2:] if what[0] else made):
+                found[3 + number] = _summed(each, (*self.z, "j"), self.letters[number])
+        for number in pairs:
+            (each,) = self._run("pairs", (number,), given, layout.pattern(), operands)
+            found[3 + number] = _summed(each.to_dense(), (*self.z, "i", "j"), self.letters[number])
+        return found
+
+    def _run(self, what: str, asked: tuple, given, pattern, operands) -> list:
+        if (what, asked) not in self.made:
+            function = functools.partial(getattr(self, f"_{what}"), asked)
+            functools.update_wrapper(function, getattr(self, f"_{what}"))
+            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names))
+        made = self.made[what, asked](*given, pattern, *operands)
+        return list(made) if isinstance(made, tuple) else [made]
+
+    def _rows(self, asked, *given):
+        """The gradients of q, and of operands without keys, for each query."""
+        z, (of_query, numbers) = self.z, asked
+        _, changed, leaves = self._of_scores(given, "ij")
+        found = []
+        if of_query:
+            found.append(einsum(f"{z}ij,{self.zk}jd->{z}id", self._of(leaves, changed, 0) * self.scale, given[1]))
+        found += [einsum(f"{z}ij->{z}i", self._of(leaves, changed, 1 + number)) for number in numbers]
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def _columns(self, asked, *given):
+        """The gradients of k and v, for each head of q, and of operands without queries, for each key."""
+        z, (of_keys, numbers) = self.z, asked
+        p, changed, leaves = self._of_scores(given, "ji")
+        found = []
+        if of_keys:
+            found.append(einsum(f"{z}ji,{z}id->{z}jd", self._of(leaves, changed, 0) * self.scale, given[0]))
+            found.append(einsum(f"{z}ji,{z}ie->{z}je", p, given[4]))
+        found += [einsum(f"{z}ji->{z}j", self._of(leaves, changed, 1 + number)) for number in numbers]
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def _pairs(self, asked, *given):
+        """The gradient of an operand with both coordinates, at each entry."""
+        _, changed, leaves = self._of_scores(given, "ij")
+        return self._of(leaves, changed, 1 + asked[0]) * 1.0
+
+
+def _ordered(letters, ij: str) -> tuple[str, ...]:
+    both = {"i", "j"} <= set(letters)
+    return (*letters[:-2], *ij) if both else letters
+
+
+def _summed(tensor: torch.Tensor, letters, kept) -> torch.Tensor:
+    """The sum over the axes whose letters are not kept."""
+    dims = [dim for dim, letter in enumerate(letters) if letter not in kept]
+    return tensor.sum(dims) if dims else tensor

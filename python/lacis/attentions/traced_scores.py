@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What changes scores as one expression of the score, coordinates, and elements of tensors, with its derivatives."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ..capture.chain import Expression, Read, Trace
+from ..capture.traced import Traced, combine, coordinates
+from ..errors import DataError
+from .layouts import Layout
+from .scores import Scores
+
+# Coordinates are float32 numbers in a chain: whole ones are exact up to here.
+_EXACT = 2**24
+# How large a result is, of operands so large; comparisons and what joins them are no numbers.
+_WHOLE = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a + b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a + 1,
+    "mod": lambda a, b: b, "neg": lambda a: a, "abs": lambda a: a, "not": lambda a: a,
+}  # fmt: skip
+_SAYS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or")
+_WHOLE |= dict.fromkeys(_SAYS, max)
+
+
+@dataclasses.dataclass
+class TracedScores:
+    """`body` of ("read", 0), the score, and ("read", n), operand n - 1, whose axes have `letters[n - 1]`."""
+
+    body: Expression
+    operands: list[torch.Tensor]
+    letters: tuple[tuple[str, ...], ...]
+
+    def at_entries(self, values: torch.Tensor, where: dict[str, torch.Tensor], operands) -> torch.Tensor:
+        """The changed scores, by torch, of coordinates by letter."""
+        leaves = [values, *(x[tuple(where[a] for a in own)] for x, own in zip(operands, self.letters))]
+        return _by_torch(self.body, leaves, where)
+
+
+def trace_scores(changes: Scores, layout: Layout, wide: torch.dtype) -> TracedScores | None:
+    """None for what is more than arithmetic of the score, coordinates and tensors read at coordinates."""
+    letters = (*layout.letters, "i", "j")
+    trace = Trace()
+    where = layout.places(coordinates(trace, letters))
+    captures = _Captures(trace, where, layout, wide)
+    score = Traced.of(trace, Read("score", letters), True)
+    try:
+        with captures:
+            found = _changed(changes, score, where, captures)
+    except Exception:  # the statements tell what is wrong with it, if anything
+        return None
+    read = [each.name for each in found.reads]
+    used = [n for n, name in enumerate(captures.names) if name in read]
+    names = ["score", *(captures.names[n] for n in used)]
+    body = _renamed(found.body, [names.index(name) for name in read])
+    if "score" not in read or not _is_exact(body, dict(zip(letters, layout.shape))):
+        return None
+    return TracedScores(body, [captures.tensors[n] for n in used], tuple(captures.letters[n] for n in used))
+
+
+def _changed(changes: Scores, score: Traced, where, captures: _Captures) -> Traced:
+    if changes.score is not None:
+        score = changes.score(score, *where)
+    if changes.bias is not None:
+        score = score + captures.broadcast(changes.given_bias)
+    kept = []
+    if changes.key_padding is not None:
+        padding = captures.read(changes.key_padding, (where[0], where[3]))
+        if changes.key_padding.is_floating_point():
+            score = score + padding
+        else:
+            kept.append(padding if padding.is_bool else padding != 0)
+    for mask in changes.masks:
+        kept.append(mask(*where))
+        if not isinstance(kept[-1], Traced) or not kept[-1].is_bool:
+            raise DataError("mask: the function must answer bool")
+    if not isinstance(score, Traced) or score.is_bool or not score.sampled:
+        raise DataError("score: the function must answer a number")
+    for each in kept[1:]:
+        kept[0] = combine("and", kept[0], each)
+    return combine("where", kept[0], score, -math.inf) if kept else score
+
+
+class _Captures(TorchFunctionMode):
+    """Tensors that functions read at coordinates become operands."""
+
+    def __init__(self, trace: Trace, where, layout: Layout, wide: torch.dtype):
+        super().__init__()
+        self.trace, self.where, self.layout, self.wide = trace, where, layout, wide
+        self.every = (*layout.letters, "i", "j")
+        self.tensors: list[torch.Tensor] = []
+        self.letters: list[tuple[str, ...]] = []
+        self.names: list[str] = []
+        self.known: dict[tuple, Traced] = {}
+
+    def __torch_function__(self, function, types, arguments=(), keywords=None):
+        if function is torch.Tensor.__getitem__ and not isinstance(arguments[0], Traced):
+            index = arguments[1] if isinstance(arguments[1], tuple) else (arguments[1],)
+            if any(isinstance(each, Traced) for each in index):
+                return self.read(arguments[0], index)
+        return function(*arguments, **(keywords or {}))
+
+    def broadcast(self, bias: torch.Tensor) -> Traced:
+        """A tensor that broadcasts to [B, H, Sq, Sk]."""
+        bias = bias.reshape((1,) * (4 - bias.ndim) + tuple(bias.shape))
+        return self.read(bias, tuple(0 if size == 1 else at for size, at in zip(bias.shape, self.where)))
+
+    def read(self, tensor: torch.Tensor, index) -> Traced:
+        """Raises `DataError` for an index that is neither a coordinate nor a number."""
+        with torch._C.DisableTorchFunction():
+            axes = []
+            for each in index:
+                axis = next((n for n, at in enumerate(self.where) if at is each), None)
+                if axis is None and not (isinstance(each, int) and not isinstance(each, bool)):
+                    raise DataError("score: a tensor is read at coordinates alone")
+                axes.append(axis)
+            key = (id(tensor), tuple(index if axis is None else axis for index, axis in zip(index, axes)))
+            named = [axis for axis in axes if axis is not None]
+            if len(axes) != tensor.ndim or len(set(named)) != len(named):
+                raise DataError("score: a tensor is read at one element")
+            if key not in self.known:
+                self.known[key] = self._added(tensor, index, axes)
+            return self.known[key]
+
+    def _added(self, tensor: torch.Tensor, index, axes) -> Traced:
+        for dim in reversed(range(tensor.ndim)):
+            if axes[dim] is None:
+                tensor = tensor.select(dim, index[dim])
+        tensor, letters = self.layout.operand(tensor, [axis for axis in axes if axis is not None])
+        if not letters:
+            raise DataError("score: a tensor without an axis of its own")
+        is_bool = tensor.dtype == torch.bool
+        if not is_bool and not tensor.is_floating_point() and tensor.numel() and int(tensor.abs().max()) > _EXACT:
+            raise DataError("score: a tensor of larger numbers than float32 has")
+        self.names.append(f"x{len(self.names)}")
+        self.tensors.append(tensor.to(self.wide).contiguous())
+        self.letters.append(letters)
+        read = Traced(self.trace, (Read(self.names[-1], letters),), ("read", 0), self.every, True)
+        return read != 0 if is_bool else read
+
+
+def _renamed(body: Expression, numbers: list[int]) -> Expression:
+    if body[0] == "read":
+        return ("read", numbers[body[1]])
+    return (body[0], *(_renamed(part, numbers) if isinstance(part, tuple) else part for part in body[1:]))
+
+
+def _reads(body: Expression) -> bool:
+    return body[0] == "read" or any(isinstance(part, tuple) and _reads(part) for part in body[1:])
+
+
+def _is_exact(body: Expression, lengths: dict[str, int]) -> bool:
+    """Are whole numbers small enough, and is what is compared or divided to whole ones whole?"""
+    if body[0] in ("read", "index", "number"):
+        return body[0] != "index" or lengths[body[1]] <= _EXACT
+    if not _reads(body):
+        largest = _largest(body, lengths)
+        if largest < math.inf or body[0] in (*_SAYS, "not", "floordiv", "mod"):
+            return largest <= _EXACT
+    elif body[0] in ("floordiv", "mod"):
+        return False
+    return all(_is_exact(part, lengths) for part in body[1:])
+
+
+def _largest(body: Expression, lengths: dict[str, int]) -> float:
+    """No part of the expression has a larger magnitude; infinity for what is no arithmetic of whole numbers."""
+    operation, *parts = body
+    if operation == "index":
+        return lengths[parts[0]]
+    if operation == "number":
+        return abs(parts[0]) if float(parts[0]).is_integer() else math.inf
+    if operation not in _WHOLE:
+        return math.inf
+    found = [_largest(part, lengths) for part in parts]
+    if operation in ("floordiv", "mod") and (parts[1][0] != "number" or parts[1][1] < 1):
+        return math.inf
+    return max([*found, _WHOLE[operation](*found)])
+
+
+def replayed(body: Expression, leaves: list[Traced]) -> Traced | float:
+    """The expression again, of what a chain made: the first leaf is on the pattern."""
+    if body[0] == "read":
+        return leaves[body[1]]
+    if body[0] == "number":
+        return body[1]
+    first = leaves[0]
+    if body[0] == "index":
+        return Traced(first.trace, (), body, first.letters, True)
+    parts = [replayed(part, leaves) for part in body[1:]]
+    if not any(isinstance(part, Traced) for part in parts):
+        return float(_TORCH[body[0]](*(torch.tensor(part, dtype=torch.float64) for part in parts)))
+    return combine(body[0], *parts)
+
+
+_TORCH = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "floordiv": torch.floor_divide,
+    "mod": torch.remainder, "neg": torch.neg, "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
+    "tanh": torch.tanh, "sqrt": torch.sqrt, "erf": torch.erf, "abs": torch.abs, "where": torch.where,
+    "maximum": torch.maximum, "minimum": torch.minimum, "lt": torch.lt, "le": torch.le, "gt": torch.gt,
+    "ge": torch.ge, "eq": torch.eq, "ne": torch.ne, "and": torch.logical_and, "or": torch.logical_or,
+    "not": torch.logical_not,
+}  # fmt: skip
+
+
+def _by_torch(body: Expression, leaves, where) -> torch.Tensor:
+    if body[0] == "read":
+        return leaves[body[1]]
+    if body[0] == "index":
+        return where[body[1]].to(leaves[0].dtype)
+    if body[0] == "number":
+        return torch.tensor(body[1], dtype=leaves[0].dtype)
+    return _TORCH[body[0]](*(_by_torch(part, leaves, where) for part in body[1:]))
