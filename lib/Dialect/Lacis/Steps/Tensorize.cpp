@@ -81,6 +81,12 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
                           << "; there are 'mma', of one warp, and 'tf32', of float32 in 10 bits of the mantissa";
   if (getKind() && !isTf32)
     return markForWarp(getLoops(), nest, loc);
+  if (SmallVector<Operation *> found = nest.findAll(namedLoops().front());
+      getLoops().size() == 1 && found.size() == 1 && found.front()->hasAttr("lacis.rolled")) {
+    found.front()->setAttr("lacis.tensorize", StringAttr::get(getContext(), "statements"));
+    found.front()->setLoc(loc);
+    return success();
+  }
   std::string why;
   std::optional<std::pair<StringRef, StringRef>> letters = sideLetters(nest, why);
   if (!letters)
