@@ -60,7 +60,6 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load), success(); })
-      .Case([&](StoreRowsOp store) { return lowerStoreRows(b, store), success(); })
       .Case([&](LoadAccOp load) { return lowerLoadAcc(b, load), success(); })
       .Case([&](StoreAccOp store) { return lowerStoreAcc(b, store), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })

@@ -52,7 +52,6 @@ private:
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   void lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
-  void lowerStoreRows(mlir::OpBuilder &b, StoreRowsOp op);
   void lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
   void lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   mlir::Value withoutPadding(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::Value value,

@@ -65,7 +65,7 @@ LogicalResult TileStatements::read(ReadOp op) {
     return success();
   if (!state(op.getTensor()) || op.getIndices().front() != row)
     return op.emitError("tiles: a statement reads its own row of what an earlier one has written");
-  known[op.getValue()] = state(op.getTensor());
+  known[op.getResult()] = state(op.getTensor());
   return success();
 }
 
@@ -105,10 +105,9 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
   FailureOr<Value> acc = tile(b, value, column, op.getLoc());
   if (failed(acc))
     return failure();
-  if (column)
-    StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
-  else
-    StoreRowsOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value());
+  if (!column)
+    return op.emitError("tiles: no store of rows");
+  StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
   return success();
 }
 

@@ -51,7 +51,6 @@ private:
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
   void freeStored(mlir::OpBuilder &b, mlir::Location loc);
   void storeColumns(mlir::OpBuilder &b, StoreTileOp op);
-  void lowerStoreRows(mlir::OpBuilder &b, StoreRowsOp op);
   void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column);
   /// Where the row of a thread's first elements, or that so many `below`, stands: behind the first of its group of rows.
   /// A group without a place begins at minus its rows, so all of it is negative.
