@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored blocks on tensor cores in other orders of the axes, beside the order of a layer, by the default schedules."""
+"""Stored blocks on tensor cores in other orders of the axes, and of a batch, beside the order of a layer, by the default
+schedules."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ import torch
 from .measure import Case, measure
 from .tile_schedules import blocked
 
-TITLE = "Orders of the axes on tensor cores, 75 % zeros, 8192 tokens, bf16, beside the order of a layer"
+TITLE = "Orders of the axes and batches on tensor cores, 75 % zeros, 8192 tokens, bf16, beside the order of a layer"
 PRODUCTS = ("ij,jk->ik", "ij,kj->ik", "ij,jk->ki")
+BATCHES = ("ij,hjb->hib", "ij,hbj->hbi", "ij,hjb->hbi")
 
 
 def product(expression: str, block: int, size: int, tokens: int) -> Case:
@@ -46,8 +48,43 @@ def scores(block: int, depth: int, size: int = 8192) -> Case:
         return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 3")
 
 
+def batch(expression: str, block: int, size: int, matrices: int, tokens: int) -> Case:
+    """The peers are one matrix of as many tokens, as layers have it, and torch's dense product of the batch."""
+    packed = lacis.pack(blocked(size, block, 0.75), lacis.Bsr(block, block))
+    dense, sizes = packed.to_dense(), {"j": size, "h": matrices, "b": tokens}
+    x = torch.randn([sizes[letter] for letter in expression[3:6]], device="cuda").bfloat16()
+    one = torch.randn(matrices * tokens, size, device="cuda").bfloat16()
+    kernel, layer = lacis.compile(expression, packed, x), lacis.compile("ij,bj->bi", packed, one)
+    contenders = {
+        "lacis": lambda: kernel(packed, x),
+        "as layers": lambda: layer(packed, one),
+        "torch dense": lambda: torch.einsum(expression, dense, x),
+    }
+    with torch.no_grad():
+        name = f"{expression}, {size}², {matrices} x {tokens} tokens, block {block}"
+        return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 0.95")
+
+
+def heads(block: int, count: int, size: int = 4096, depth: int = 64) -> Case:
+    """Scores of several heads that share a pattern, beside the kernel of CUDA cores."""
+    packed = lacis.pack(blocked(size, block, 0.75), lacis.Bsr(block, block))
+    q, k = (torch.randn(count, size, depth, device="cuda").bfloat16() for _ in range(2))
+    said = "ij,hid,hjd->hij"
+    tiles, loops = lacis.compile(said, packed.pattern, q, k), lacis.compile(said, packed.pattern, q, k, strict=True)
+    contenders = {
+        "lacis": lambda: tiles(packed.pattern, q, k),
+        "CUDA cores": lambda: loops(packed.pattern, q, k),
+        "torch dense": lambda: q @ k.mT,
+    }
+    with torch.no_grad():
+        name = f"{said} beside CUDA cores, {count} heads of {size}², depth {depth}, block {block}"
+        return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 3")
+
+
 def run() -> list[Case]:
     if not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0):
         return []
     found = [product(e, block, size, 8192) for size in (8192, 4096) for block in (128, 64, 32, 16) for e in PRODUCTS]
-    return found + [scores(block, depth) for block in (64, 128) for depth in (64, 128)]
+    found += [scores(block, depth) for block in (64, 128) for depth in (64, 128)]
+    found += [batch(e, block, 4096, 16, 512) for block in (128, 64, 32, 16) for e in BATCHES]
+    return found + [heads(block, 8) for block in (64, 128)]

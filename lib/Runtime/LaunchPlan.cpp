@@ -274,8 +274,8 @@ llvm::SmallVector<TensorMapValue, 4> LaunchPlan::tensorMaps(ArrayRef<uint64_t> v
   for (const TensorMap &map : maps) {
     TensorMapValue value = map.value;
     value.pointer = values[map.pointer];
-    for (int axis = 0; axis < 2; ++axis)
-      value.shape[axis] = map.shape[axis].evaluate(values);
+    for (const Size &size : map.shape)
+      value.shape.push_back(size.evaluate(values));
     result.push_back(value);
   }
   return result;

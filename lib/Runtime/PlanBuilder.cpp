@@ -274,9 +274,8 @@ void PlanBuilder::addTensorMaps() {
     map.pointer = from.pointer;
     bool isTf32 = from.dtype == "tf32"; // float32 in memory, rounded by the copy
     int32_t dtype = parseDtype(isTf32 ? "f32" : from.dtype);
-    map.value = {number, 0, {0, 0}, {from.box[0], from.box[1]}, from.swizzle, dtype, isTf32};
-    for (int axis = 0; axis < 2; ++axis)
-      map.shape[axis] = from.shape[axis];
+    map.value = {number, 0, {}, llvm::SmallVector<int64_t, 3>(from.box.begin(), from.box.end()), from.swizzle, dtype, isTf32};
+    map.shape = from.shape;
     plan.maps.push_back(std::move(map));
   }
 }

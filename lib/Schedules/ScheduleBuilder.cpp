@@ -38,6 +38,15 @@ void ScheduleBuilder::split(StringRef loop, int64_t factor) {
   add(SplitStepAttr::get(nest.getFunction().getContext(), loop, factor));
 }
 
+std::string ScheduleBuilder::fuse(ArrayRef<std::string> loops) {
+  std::string fused = loops.front();
+  for (const std::string &inner : loops.drop_front()) {
+    add(FuseStepAttr::get(nest.getFunction().getContext(), fused, inner));
+    fused += "_" + inner;
+  }
+  return fused;
+}
+
 void ScheduleBuilder::upto(StringRef loop, int64_t most) {
   add(UptoStepAttr::get(nest.getFunction().getContext(), loop, most));
 }

@@ -101,14 +101,26 @@ static std::string objectionToBlock(int64_t rows, int64_t columns) {
   return ("stored blocks of " + llvm::Twine(rows) + " x " + llvm::Twine(columns) + " fill no tile").str();
 }
 
+/// Each letter of a batch has one loop; where the batch and the columns are one axis, they stand outside in its order.
+static bool hasBatchLoops(ArrayRef<LoopOp> chain, const Product &product) {
+  auto isOver = [](LoopOp loop, StringRef letter) { return letterOf(loop.getName()) == letter; };
+  SmallVector<StringRef> letters(product.batch.begin(), product.batch.end());
+  if (!product.isFolded())
+    return llvm::all_of(letters, [&](StringRef letter) { return loopsOf(chain, letter).size() == 1; });
+  letters.push_back(product.columns);
+  return chain.size() >= letters.size() &&
+         llvm::all_of(llvm::zip(chain, letters), [&](auto pair) { return isOver(std::get<0>(pair), std::get<1>(pair)); });
+}
+
 /// The rows have one digit over the grid of blocks and one over the rows of a block, the columns have one. A dense
 /// matrix has no blocks, so its rows have one loop as well. Other parts of a sum may split the rows further.
-static bool hasTileLoops(ArrayRef<LoopOp> rows, ArrayRef<LoopOp> columns, ArrayRef<LoopOp> chain, int64_t block) {
-  bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 &&
-                 !LoopOp(columns[0]).getTrip() && !LoopOp(rows[0]).getTrip();
+static bool hasTileLoops(ArrayRef<LoopOp> chain, const Product &product, int64_t block) {
+  SmallVector<LoopOp> rows = loopsOf(chain, product.rows), columns = loopsOf(chain, product.columns);
+  bool isChain = !rows.empty() && columns.size() == 1 && chain.size() == rows.size() + 1 + product.batch.size() &&
+                 hasBatchLoops(chain, product) && !columns[0].getTrip() && !rows[0].getTrip();
   if (!isChain || block == 0)
     return isChain && rows.size() == 1;
-  bool areKnown = llvm::all_of(rows.drop_front(), [](LoopOp loop) { return loop.getTrip().has_value(); });
+  bool areKnown = llvm::all_of(ArrayRef(rows).drop_front(), [](LoopOp loop) { return loop.getTrip().has_value(); });
   return areKnown && rows.size() > 1 &&
          llvm::any_of(rowLoops(rows), [&](const RowLoop &loop) { return loop.unit == block; });
 }
@@ -116,8 +128,9 @@ static bool hasTileLoops(ArrayRef<LoopOp> rows, ArrayRef<LoopOp> columns, ArrayR
 /// A residual is loaded to where the dense operand's tile was.
 static std::string objectionToFinish(Product &product, const TilePanel &panel, bool isTf32) {
   std::optional<Finish> finish = product.finish();
+  std::string letters = "'" + product.rows.str() + (product.isFolded() ? "'" : "' or '" + product.columns.str() + "'");
   if (!finish)
-    return ("what follows the sum reads more than vectors along '" + product.rows + "', numbers, and one residual").str();
+    return "what follows the sum reads more than vectors along " + letters + ", numbers, and one residual";
   if (finish->residual && (panel.tileRows != panel.step || isTf32))
     return "a residual needs tiles of 64 rows of a half type";
   if (finish->residual && product.isDepthFirst != product.isRowsFirst)
@@ -142,9 +155,7 @@ std::string lacis::objectionToTiles(Nest &nest, Product &product, const std::opt
                   [&] { return objectionToSizes(nest.getFunction(), product); },
                   [&] { return objectionToFormat(product.format()); },
                   [&]() -> std::string {
-                    SmallVector<LoopOp> chain = nest.mainChain();
-                    bool has = hasTileLoops(loopsOf(chain, product.rows), loopsOf(chain, product.columns), chain,
-                                            block.rows);
+                    bool has = hasTileLoops(nest.mainChain(), product, block.rows);
                     return has ? "" : "the loops are not those over blocks, the rows of a block, and columns";
                   }});
 }

@@ -88,10 +88,32 @@ static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, Small
   return found;
 }
 
+/// Splits the loop over columns, and of a batch makes one loop of those around: over columns before, where these are one
+/// axis, else over the tiles of all matrices. Answers the names of the loops over tiles and over the columns of one.
+static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule, const Product &product,
+                                                      const TilePanel &panel, const RowLoops &rows) {
+  std::string column = product.columnLoop();
+  std::vector<std::string> around(product.batch.begin(), product.batch.end()), order{rows.panels};
+  if (product.isFolded()) {
+    around.push_back(product.columns.str());
+    schedule.fuse(around);
+    around.clear();
+  }
+  schedule.split(column, panel.columns);
+  around.push_back(column + "0");
+  llvm::append_range(order, around);
+  order.push_back(rows.consumers);
+  llvm::append_range(order, rows.parts);
+  llvm::append_range(order, rows.rows);
+  order.push_back(column + "1");
+  schedule.reorder(order);
+  return {schedule.fuse(around), column + "1"};
+}
+
 static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
                           MutableArrayRef<LoopOp> rows) {
   func::FuncOp function = schedule.getNest().getFunction();
-  std::string column = product.columns.str(), walk = product.walkName().str();
+  std::string walk = product.walkName().str();
   StringRef stored = nameOf(function, product.stored), dense = nameOf(function, product.dense);
   std::string layout = layoutText(product, function, panel);
   LoopOp depth;
@@ -103,16 +125,11 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
   if (depth)
     tile.push_back(depth.getName().str());
   RowLoops cut = cutRows(schedule, panel, rowLoops(rows));
-  schedule.split(column, panel.columns);
-  std::vector<std::string> order{cut.panels, column + "0", cut.consumers};
-  llvm::append_range(order, cut.parts);
-  llvm::append_range(order, cut.rows);
-  order.push_back(column + "1");
-  schedule.reorder(order);
+  auto [tiles, columns] = cutColumns(schedule, product, panel, cut);
   schedule.regroup(stored, cast<FormatAttr>(parseAttribute(layout, function.getContext())), panel.capacity);
   bool isUneven = letterHas(schedule.getNest(), product.rows, "lacis.uneven");
   bool isWhole = product.start || product.block().isMatrix;
-  schedule.balance(column + "0", panel.raster, kGroups, std::nullopt,
+  schedule.balance(tiles, panel.raster, kGroups, std::nullopt,
                    isUneven && !isWhole ? std::optional(kCut) : std::nullopt);
   schedule.bind(cut.consumers, "warpgroup");
   for (const std::string &part : cut.parts)
@@ -123,7 +140,7 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
     schedule.stage(nameOf(function, cast<BlockArgument>(residual.getTensor())), "shared");
   schedule.pipeline(walk, panel.stages);
   llvm::append_range(tile, cut.rows);
-  tile.push_back(column + "1");
+  tile.push_back(columns);
   schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
@@ -151,6 +168,8 @@ static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes
   for (StringRef part : parts) {
     std::optional<Product> product = productOf(nest, unused, part);
     StoredBlock block = product ? product->block() : StoredBlock();
+    if (product && !product->batch.empty())
+      return why = "what a sum of formats multiplies has letters of a batch; fold them into one axis", std::nullopt;
     if (block.rows * block.depth > largest && sizes.panel(block.rows, block.depth) &&
         areSideBySide(parts, product->walk)) {
       largest = block.rows * block.depth;
@@ -185,9 +204,9 @@ static std::string sampledLayout(const SampledProduct &product, const SampledPan
   std::string text;
   llvm::raw_string_ostream out(text);
   StringRef m = product.rows, n = product.columns;
-  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
-      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << n << " floordiv " << panel.step
-      << " : compressed" << (panel.within ? "<unique=false>" : "") << ", (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
+  auto own = llvm::to_vector(axes.getAsValueRange<StringAttr>()); // the last two are of the pattern that copies share
+  out << "#lacis.format<(" << own[own.size() - 2] << ", " << own.back() << ") -> (" << m << " floordiv " << panel.rows
+      << " : dense, " << n << " floordiv " << panel.step << " : compressed" << (panel.within ? "<unique=false>" : "") << ", (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
       << " floordiv " << width << " mod " << panel.step / width << ") : bitmap, link, " << m << " mod " << height
       << " : dense, " << n << " mod " << width << " : dense)>";
   return text;
@@ -219,8 +238,15 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
     parts += "1";
   }
   schedule.split(sum, panel.depth);
+  if (product.hasCopies) {
+    std::vector<std::string> order{entries + "0"};
+    for (StringRef letter : product.batch)
+      order.push_back(letter.str());
+    schedule.reorder(order);
+  }
   schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
-  bool isCut = !takesTf32(schedule.getNest()); // TF32 goes by mma.sync, which keeps no partial sums
+  // TF32 goes by mma.sync, which keeps no partial sums; a sum for each copy is short, and shares are many.
+  bool isCut = !takesTf32(schedule.getNest()) && !product.hasCopies;
   schedule.balance(entries + "0", 1, 1, panel.within, /*cut=*/std::nullopt,
                    isCut ? std::optional(kParts) : std::nullopt);
   schedule.bind(consumers, "warpgroup");
@@ -290,7 +316,7 @@ static TilePanel asGiven(ScheduleBuilder &schedule, TilePanel panel, Product &pr
       panel = withCapacity(panel, *layout.getCapacity());
   }
   int64_t room = panel.stages * stageElements(panel);
-  if (auto tile = schedule.findGiven<SplitStepAttr>(isLoop(product.columns))) {
+  if (auto tile = schedule.findGiven<SplitStepAttr>(isLoop(product.columnLoop()))) {
     int64_t columns = tile.getFactor();
     if (columns < 1 || columns > panel.columns || columns % panel.columnUnit != 0) {
       schedule.refuse(tile, "tiles have a multiple of " + Twine(panel.columnUnit) + " columns, up to " +

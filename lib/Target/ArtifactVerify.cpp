@@ -136,7 +136,7 @@ static Error verifyTensorMap(const Artifact &artifact, const Artifact::TensorMap
   StringRef kind = artifact.args[map.pointer].kind;
   if (kind != "storage" && kind != "derived" && kind != "operand" && kind != "output" && kind != "workspace")
     return malformed("a tensor map of argument " + Twine(map.pointer) + ", which is no pointer");
-  if (map.shape.size() != 2 || map.box.size() != 2)
+  if ((map.shape.size() != 2 && map.shape.size() != 3) || map.box.size() != map.shape.size())
     return malformed("a tensor map of rank " + Twine(map.shape.size()) + " with a box of rank " +
                      Twine(map.box.size()));
   for (int64_t extent : map.box)

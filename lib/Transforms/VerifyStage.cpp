@@ -42,8 +42,8 @@ LogicalResult verifyAlgebra(Operation *op) {
 /// What roles do with tiles; these operations outlive the levels, and an architecture's pass lowers them.
 bool isTileOperation(Operation *op) {
   return isa<RingOp, RolesOp, AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp,
-             MmaGatheredOp, CompleteOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, ReadColumnsOp, LoadRowsOp, LoadAccOp,
-             StoreAccOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
+             MmaGatheredOp, CompleteOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, ReadColumnsOp, LoadRowsOp, LoadColumnsOp,
+             LoadAccOp, StoreAccOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
          (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
 }
 

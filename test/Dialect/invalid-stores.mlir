@@ -98,7 +98,7 @@ func.func @dense_blocks(%acc: !lacis.acc<64x32xf32>, %dw: tensor<?x?xbf16>, %i: 
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @values(%acc: !lacis.acc<64x64xf32>, %dw: tensor<?x?xbf16, #bsr>, %i: index) {
-  // expected-error@+1 {{needs position, row and column}}
+  // expected-error@+1 {{needs 3 indices: position, row and column}}
   lacis.store_tile %acc to %dw[%i, %i] : !lacis.acc<64x64xf32> to tensor<?x?xbf16, #bsr>[index, index]
   return
 }

@@ -31,7 +31,7 @@
 // LISTS: error: balance: only tiles are handed out in lists, as those of loop 'b0' would be, and no loop is tensorized
 // GROUPS: error: bind: only tiles are multiplied by a 'warpgroup', which loop 'i01' is bound to, and no loop is tensorized
 // WIDE: error: tiles: a residual takes the place of a dense tile, 128 columns wide; tiles have 64 rows
-// AFTER: error: tiles: what follows the sum reads more than vectors along the rows of a tile
+// AFTER: error: tiles: what follows the sum reads more than vectors along the rows and columns of a tile
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 #pairs = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, link, i mod 64 : dense, j mod 64 : dense)>

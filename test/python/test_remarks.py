@@ -45,8 +45,8 @@ REMARKS = {
         "the size of 'k' is no multiple of 8, and rows are copied in chunks of 16 bytes",
     ),
     "order": (
-        dict(format=lacis.Bsr(64, 64), expression="ij,hjk->hik"),
-        "it is no product of two matrices, of which one has a format",
+        dict(format=lacis.Bsr(64, 64), expression="ij,jhk->hik"),
+        "letters of a batch come first in the dense operand and in the output, in one order",
     ),
     "twice": (
         dict(format=MULTISET),
@@ -123,9 +123,9 @@ def test_an_epilogue_that_no_tile_has_is_named():
     kernel = lacis.compile("nk,bk->bn", w, x, epilogue=lacis.Epilogue(residual=x), **on)
     assert kernel.remarks == ("tensorize: a residual needs tiles of 64 rows of a half type",)
     wide = lacis.pack(torch.ones(128, 128, dtype=torch.bfloat16), lacis.Bsr(64, 64))
-    kernel = lacis.compile("nk,bk->bn", wide, x, epilogue=lacis.Epilogue(bias=x[0], bias_axis="b"), **on)
+    kernel = lacis.compile("nk,bk->bn", wide, x, epilogue=lacis.Epilogue(bias=x, bias_axis="nb"), **on)
     assert kernel.remarks == (
-        "tensorize: what follows the sum reads more than vectors along 'n', numbers, and one residual",
+        "tensorize: what follows the sum reads more than vectors along 'n' or 'b', numbers, and one residual",
     )
     kernel = lacis.compile("nk,kb->bn", wide, x, epilogue=lacis.Epilogue(residual=x), **on)
     assert kernel.remarks == ("tensorize: a residual lies as the dense operand, with 'b' first or last in both",)

@@ -28,12 +28,11 @@ int32_t parseDtype(llvm::StringRef text);
 const char *dtypeName(int32_t dtype);
 int64_t dtypeBytes(int32_t dtype);
 
-/// A matrix as the copy engine of a device sees it; see Artifact::TensorMap.
+/// Matrices as the copy engine of a device sees them; see Artifact::TensorMap.
 struct TensorMapValue {
   size_t argument; // the kernel's argument that it is for
   uint64_t pointer;
-  int64_t shape[2];
-  int64_t box[2];
+  llvm::SmallVector<int64_t, 3> shape, box; // the first axis has neighbours, the third are the matrices of a batch
   int64_t swizzle;
   int32_t dtype;
   bool isTf32 = false; // the copy rounds float32 to 10 bits of the mantissa
@@ -136,7 +135,7 @@ private:
   struct TensorMap {
     TensorMapValue value; // what does not depend on the tensors
     int64_t pointer;
-    Size shape[2];
+    std::vector<Size> shape;
   };
   struct Launch {
     bool hasGrid = false;

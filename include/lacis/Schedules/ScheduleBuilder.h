@@ -25,6 +25,8 @@ public:
   void refuse(mlir::Attribute step, const llvm::Twine &why);
 
   void split(llvm::StringRef loop, int64_t factor);
+  /// One loop over the rounds of neighbours, the first of which is outside; answers its name.
+  std::string fuse(llvm::ArrayRef<std::string> loops);
   void upto(llvm::StringRef loop, int64_t most);
   void splitNnz(llvm::StringRef loop, int64_t factor);
   void apart(llvm::ArrayRef<llvm::StringRef> parts, std::optional<int64_t> least = std::nullopt);

@@ -66,7 +66,8 @@ struct Artifact {
     int64_t copies = 0;     // the first dimensions, which positions do not run through
   };
 
-  /// A matrix as a copy engine sees it: rows of neighbours behind a pointer, read or written in boxes.
+  /// A matrix, or a batch of matrices, as a copy engine sees it: rows of neighbours behind a pointer, read or written in
+  /// boxes.
   struct TensorMap {
     int64_t pointer = 0;      // the argument
     std::vector<Size> shape;  // elements; the first axis has neighbours

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Describes a matrix to the copy engine of a device; the driver encodes it on the host, in a fraction of a
+/// Describes matrices to the copy engine of a device; the driver encodes it on the host, in a fraction of a
 /// microsecond.
 #include "TensorMaps.h"
 #include "lacis-c/lacis_runtime.h"
@@ -30,7 +30,7 @@ static bool elementOf(const TensorMapValue &value, int &number, uint64_t &bytes)
 Error lacis::runtime::cuda::encodeTensorMap(const Driver &driver, const TensorMapValue &value, TensorMapBytes &map) {
   constexpr int noInterleave = 0, promoteTo256Bytes = 3, zeroOutside = 0;
   constexpr uint64_t alignment = 16;
-  if (value.shape[0] == 0 || value.shape[1] == 0)
+  if (llvm::is_contained(value.shape, 0))
     return Error::success();
   if (!driver.tensorMapEncode)
     return llvm::createStringError("the CUDA driver lacks cuTensorMapEncodeTiled, of CUDA 12.0");
@@ -38,9 +38,10 @@ Error lacis::runtime::cuda::encodeTensorMap(const Driver &driver, const TensorMa
   uint64_t bytes = 0;
   if (!elementOf(value, element, bytes))
     return llvm::createStringError(Twine("tensor map: no matrices of ") + dtypeName(value.dtype));
-  uint64_t shape[] = {uint64_t(value.shape[0]), uint64_t(value.shape[1])};
-  uint64_t stride[] = {shape[0] * bytes};
-  unsigned box[] = {unsigned(value.box[0]), unsigned(value.box[1])}, step[] = {1, 1};
+  llvm::SmallVector<uint64_t> shape(value.shape.begin(), value.shape.end()), stride{shape[0] * bytes};
+  llvm::SmallVector<unsigned> box(value.box.begin(), value.box.end()), step(shape.size(), 1);
+  if (shape.size() == 3) // from one matrix to the next
+    stride.push_back(stride[0] * shape[1]);
   if (stride[0] % alignment != 0)
     return llvm::createStringError("a row of " + Twine(stride[0]) + " bytes is no multiple of " + Twine(alignment) +
                                    " bytes: this kernel needs rows of a multiple of " + Twine(alignment / bytes) +
@@ -48,7 +49,9 @@ Error lacis::runtime::cuda::encodeTensorMap(const Driver &driver, const TensorMa
   if (value.pointer % alignment != 0)
     return llvm::createStringError("a tensor begins at no multiple of " + Twine(alignment) + " bytes");
   int swizzle = value.swizzle == 128 ? 3 : value.swizzle == 64 ? 2 : value.swizzle == 32 ? 1 : 0;
-  return driver.check(driver.tensorMapEncode(map.bytes, element, 2, reinterpret_cast<void *>(value.pointer), shape,
-                                             stride, box, step, noInterleave, swizzle, promoteTo256Bytes, zeroOutside),
+  return driver.check(driver.tensorMapEncode(map.bytes, element, unsigned(shape.size()),
+                                             reinterpret_cast<void *>(value.pointer), shape.data(), stride.data(),
+                                             box.data(), step.data(), noInterleave, swizzle, promoteTo256Bytes,
+                                             zeroOutside),
                       "tensor map of " + Twine(shape[1]) + " rows of " + Twine(shape[0]) + " elements");
 }

@@ -67,7 +67,7 @@ inline int64_t bytesOfElement(mlir::Type type) {
 
 /// Does an operation read tiles, or rows for tiles, from memory, or keep them in a workspace?
 inline bool isTileAccess(mlir::Operation *op) {
-  return llvm::isa<LoadTileOp, LoadRunOp, LoadRowsOp, LoadAccOp, StoreAccOp, LoadEntriesOp>(op);
+  return llvm::isa<LoadTileOp, LoadRunOp, LoadRowsOp, LoadColumnsOp, LoadAccOp, StoreAccOp, LoadEntriesOp>(op);
 }
 
 } // namespace lacis

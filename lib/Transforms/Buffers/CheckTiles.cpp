@@ -37,10 +37,10 @@ void AccessChecks::guardLoadTile(LoadTileOp load) {
   OpBuilder b(load);
   Location loc = load.getLoc();
   TileType tile = load.getTile().getType();
-  ArrayAttr shape = *load.getShape();
-  Value rows = emitSize(b, loc, kernel, cast<SizeAttr>(shape[0]));
-  Value columns = emitSize(b, loc, kernel, cast<SizeAttr>(shape[1]));
-  Value row = wide(b, load.getIndices()[0]), column = wide(b, load.getIndices()[1]);
+  ArrayRef<Attribute> sizes = load.getShape()->getValue().take_back(2);
+  Value rows = emitSize(b, loc, kernel, cast<SizeAttr>(sizes[0]));
+  Value columns = emitSize(b, loc, kernel, cast<SizeAttr>(sizes[1]));
+  Value row = wide(b, load.getIndices().drop_back().back()), column = wide(b, load.getIndices().back());
   auto near = [&](Value value, Value size) {
     return within(b, loc, value, arith::AddIOp::create(b, loc, size, constant(b, loc, kSlack)));
   };
@@ -48,6 +48,12 @@ void AccessChecks::guardLoadTile(LoadTileOp load) {
   if (load.getPlace())
     inside = arith::AndIOp::create(b, loc, inside,
                                    within(b, loc, wide(b, load.getPlace()), constant(b, loc, tile.getCount())));
+  if (sizes.size() != load.getShape()->size()) { // of a batch, behind the rows of the matrices before it
+    Value matrix = wide(b, load.getIndices()[0]);
+    Value matrices = emitSize(b, loc, kernel, cast<SizeAttr>((*load.getShape())[0]));
+    inside = arith::AndIOp::create(b, loc, inside, within(b, loc, matrix, matrices));
+    row = arith::AddIOp::create(b, loc, row, arith::MulIOp::create(b, loc, matrix, rows));
+  }
   Value first = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, row, columns), column);
   guardTile(load, load.getSource(), tile.getElementType(), first, inside);
 }
@@ -133,6 +139,8 @@ void AccessChecks::guardTileAccess(Operation *op) {
   if (auto store = dyn_cast<StoreAccOp>(op))
     return guardStoreAcc(store);
   if (auto load = dyn_cast<LoadRowsOp>(op))
+    return guardRows(load, load.getSource(), *load.getType(), wide(b, load.getFirst()), load.getSizeMutable()[0]);
+  if (auto load = dyn_cast<LoadColumnsOp>(op))
     return guardRows(load, load.getSource(), *load.getType(), wide(b, load.getFirst()), load.getSizeMutable()[0]);
   auto load = cast<LoadEntriesOp>(op);
   Value stride = constant(b, op->getLoc(), load.getStride());

@@ -6,11 +6,25 @@
 using namespace mlir;
 using namespace lacis;
 
-/// What `step` makes of `source`, which is a tensor of type `type`.
+/// The pattern that values in copies share: the format without the levels of the batch, which its first axes have.
+static FormatAttr belowBatch(FormatAttr format) {
+  unsigned copies = format.getNumBatchLevels();
+  auto levels = llvm::map_to_vector(format.getPatternLevels(), [&](LevelAttr level) {
+    SmallVector<Digit> digits(level.getDigits());
+    for (Digit &digit : digits)
+      digit.axis -= copies;
+    return LevelAttr::get(level.getContext(), digits, level.getExtent(), level.getCoordinate());
+  });
+  return FormatAttr::get(format.getContext(), format.getAxes().drop_front(copies), levels);
+}
+
+/// What `step` makes of `source`, which is a tensor of type `type`. Execution layouts are of the pattern alone.
 static TensorSource derive(TensorSource source, Type type, DerivedInterface step) {
   auto tensor = cast<RankedTensorType>(type);
   if (source.kind != TensorSource::Derived) {
     source.format = cast<FormatAttr>(tensor.getEncoding());
+    if (isa<LayoutAttr>(step) && source.format.getNumBatchLevels() != 0)
+      source.format = belowBatch(source.format);
     source.element = tensor.getElementType();
   }
   source.kind = TensorSource::Derived;

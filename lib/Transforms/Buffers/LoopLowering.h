@@ -49,9 +49,12 @@ private:
   llvm::LogicalResult lowerRegions(mlir::OpBuilder &b, mlir::Operation &op);
   llvm::LogicalResult lowerPresence(mlir::OpBuilder &b, PresenceOp op);
   void lowerOrigin(mlir::OpBuilder &b, OriginOp op);
+  mlir::Value takeCopy(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
+                       llvm::SmallVectorImpl<mlir::Value> &indices, int64_t rows);
+  mlir::Value copyRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::Value copy, int64_t rows);
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
-  void lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  template <typename Load> void lowerLoadVector(mlir::OpBuilder &b, Load op);
   void lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
   void lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   mlir::Value withoutPadding(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::Value value,

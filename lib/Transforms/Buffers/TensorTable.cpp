@@ -159,6 +159,8 @@ void TensorTable::addDerived(Value tensor) {
   TensorSource source = sourceOf(tensor, {});
   if (sizes.empty() || source.kind != TensorSource::Derived)
     return;
+  if (isa<LayoutAttr>(source.steps.front())) // of the pattern alone
+    sizes.erase(sizes.begin(), sizes.begin() + formatOf(argumentOf(tensor)).getNumBatchLevels());
   auto owner = llvm::find_if(slots, [&](const auto &entry) {
     return entry.first.number == source.number && entry.first.part == source.part;
   });

@@ -41,7 +41,7 @@ void LoopLowering::lowerOrigin(OpBuilder &b, OriginOp op) {
 }
 
 namespace {
-/// A tensor as rows and columns.
+/// A tensor as rows and columns, or as matrices of them.
 struct Matrix {
   Value pointer;
   ArrayAttr shape;
@@ -58,15 +58,30 @@ static Value patternOf(Value output) {
   return pattern ? function.getArgument(pattern.getInt()) : Value();
 }
 
-static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
+/// A dense tensor as `sizes` sizes tell it: the axes before the last two are those of a batch, or more rows.
+static Matrix denseMatrix(Value tensor, unsigned sizes, const TensorSource &source, KernelArguments &arguments) {
+  Value pointer = arguments.pointer(source);
+  auto size = [&](unsigned axis) -> Attribute { return arguments.sizeOfDim(source, axis); };
+  Builder b(tensor.getContext());
+  auto rank = static_cast<unsigned>(cast<RankedTensorType>(tensor.getType()).getRank());
+  if (rank == 1) // one row
+    return {pointer, b.getArrayAttr({arguments.constantSize(1), size(0)})};
+  SmallVector<Attribute> shape{size(0)};
+  for (unsigned axis = 1; axis < rank; ++axis)
+    if (axis + sizes > rank)
+      shape.push_back(size(axis));
+    else
+      shape[0] = cast<SizeAttr>(shape[0]).times(cast<SizeAttr>(size(axis)));
+  return {pointer, b.getArrayAttr(shape)};
+}
+
+/// `tensor` where it is loaded from, or stored to, at so many `indices`.
+static Matrix matrixOf(Value tensor, size_t indices, KernelArguments &arguments, ArrayRef<WorkspaceOp> workspaces) {
   TensorSource source = sourceOf(tensor, workspaces);
   Builder b(tensor.getContext());
   auto format = dyn_cast_or_null<FormatAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
-  if (!format && cast<RankedTensorType>(tensor.getType()).getRank() == 1) // one row
-    return {arguments.pointer(source), b.getArrayAttr({arguments.constantSize(1), arguments.sizeOfDim(source, 0)}), 0};
   if (!format)
-    return {arguments.pointer(source), b.getArrayAttr({arguments.sizeOfDim(source, 0), arguments.sizeOfDim(source, 1)}),
-            0};
+    return denseMatrix(tensor, static_cast<unsigned>(indices), source, arguments);
   ArrayRef<LevelAttr> levels = format.getLevels();
   bool isMatrix = levels.size() == 2 && llvm::all_of(levels, [](LevelAttr level) {
                     return level.getExtent().coversDomain() && level.getCoordinate().isImplicit() &&
@@ -80,33 +95,59 @@ static Matrix matrixOf(Value tensor, KernelArguments &arguments, ArrayRef<Worksp
     return {};
   int64_t rows = levels[levels.size() - 2].getDigits()[0].mod;
   SizeAttr columns = arguments.constantSize(levels.back().getDigits()[0].mod);
+  unsigned copies = format.getNumBatchLevels();
   if (source.kind != TensorSource::Output) {
     Value pointer = arguments.array(source, "values");
-    return {pointer, b.getArrayAttr({arguments.sizeOfArray(source, "values", 0).times(rows), columns}), rows};
+    SizeAttr all = arguments.sizeOfArray(source, "values", 0);
+    for (unsigned axis = 1; axis <= copies; ++axis)
+      all = all.times(arguments.sizeOfArray(source, "values", axis));
+    return {pointer, b.getArrayAttr({all.times(rows), columns}), rows};
   }
   Value pattern = patternOf(tensor);
   if (!pattern)
     return {};
   SizeAttr all = arguments.slots(sourceOf(pattern, workspaces), format).times(rows);
+  for (LevelAttr level : format.getLevels().take_front(copies))
+    all = all.times(arguments.sizeOfDim(sourceOf(pattern, workspaces), level.getDigits()[0].axis));
   return {arguments.pointer(source), b.getArrayAttr({all, columns}), rows};
 }
 
 /// Position, row and column of a stored block become row and column; a matrix is one block, and a vector one row.
-static SmallVector<Value> flattened(OpBuilder &b, Location loc, SmallVector<Value> indices, int64_t blockRows) {
+static SmallVector<Value> flattened(OpBuilder &b, Location loc, SmallVector<Value> indices, const Matrix &matrix) {
   if (indices.size() == 1)
     return {arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), 0)), indices[0]};
-  if (!blockRows)
-    return SmallVector<Value>(ArrayRef(indices).take_back(2));
-  Value rows = arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), blockRows));
+  if (!matrix.blockRows)
+    return SmallVector<Value>(ArrayRef(indices).take_back(matrix.shape.size()));
+  Value rows = arith::ConstantOp::create(b, loc, b.getIntegerAttr(indices[0].getType(), matrix.blockRows));
   Value first = arith::MulIOp::create(b, loc, indices[0], rows);
   return {arith::AddIOp::create(b, loc, first, indices[1]), indices[2]};
 }
 
+/// The rows of the copies before that which is the first of four indices, and takes it from these; null of one copy.
+Value LoopLowering::takeCopy(OpBuilder &b, Location loc, Value tensor, SmallVectorImpl<Value> &indices, int64_t rows) {
+  if (indices.size() != 4)
+    return {};
+  Value copy = indices.front();
+  indices.erase(indices.begin());
+  return copyRows(b, loc, tensor, copy, rows);
+}
+
+/// The rows of the values before a copy, each slot of which has so many.
+Value LoopLowering::copyRows(OpBuilder &b, Location loc, Value tensor, Value copy, int64_t rows) {
+  Value slots = castInteger(b, loc, arguments.slots(tensor, workspaces), copy.getType());
+  Value height = arith::ConstantOp::create(b, loc, b.getIntegerAttr(copy.getType(), rows));
+  return arith::MulIOp::create(b, loc, copy, arith::MulIOp::create(b, loc, slots, height));
+}
+
 LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
-  Matrix matrix = matrixOf(op.getSource(), arguments, workspaces);
+  Matrix matrix = matrixOf(op.getSource(), op.getIndices().size(), arguments, workspaces);
   if (!matrix.pointer)
     return op.emitError("load_tile: the format of the source does not end in a stored block of two dense levels");
-  SmallVector<Value> indices = flattened(b, op.getLoc(), mapped(op.getIndices()), matrix.blockRows);
+  SmallVector<Value> indices = mapped(op.getIndices());
+  Value before = takeCopy(b, op.getLoc(), op.getSource(), indices, matrix.blockRows);
+  indices = flattened(b, op.getLoc(), indices, matrix);
+  if (before)
+    indices[0] = arith::AddIOp::create(b, op.getLoc(), indices[0], before);
   Value place = op.getPlace() ? mapping.lookup(op.getPlace()) : Value();
   LoadTileOp::create(b, op.getLoc(), matrix.pointer, indices, mapping.lookup(op.getTile()), place, matrix.shape);
   return success();
@@ -121,13 +162,16 @@ void LoopLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
                     mapping.lookup(op.getTile()));
 }
 
-void LoopLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+template <typename Load> void LoopLowering::lowerLoadVector(OpBuilder &b, Load op) {
   TensorSource source = sourceOf(op.getSource(), workspaces);
   Type element = cast<RankedTensorType>(op.getSource().getType()).getElementType();
-  auto made = LoadRowsOp::create(b, op.getLoc(), op.getAcc().getType(), arguments.pointer(source),
-                                 mapping.lookup(op.getFirst()), arguments.dim(source, 0), TypeAttr::get(element));
+  auto made = Load::create(b, op.getLoc(), op.getAcc().getType(), arguments.pointer(source),
+                           mapping.lookup(op.getFirst()), arguments.dim(source, 0), TypeAttr::get(element));
   mapping.map(op.getAcc(), made.getAcc());
 }
+
+template void LoopLowering::lowerLoadVector(OpBuilder &b, LoadRowsOp op);
+template void LoopLowering::lowerLoadVector(OpBuilder &b, LoadColumnsOp op);
 
 void LoopLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
   Value pointer = arguments.pointer(sourceOf(op.getSource(), workspaces));
@@ -162,13 +206,17 @@ Value LoopLowering::withoutPadding(OpBuilder &b, Location loc, Value target, Val
 }
 
 LogicalResult LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
-  Matrix matrix = matrixOf(op.getTarget(), arguments, workspaces);
+  Matrix matrix = matrixOf(op.getTarget(), op.getIndices().size(), arguments, workspaces);
   if (!matrix.pointer)
     return op.emitError("store_tile: the target is dense, or sampled on a pattern that ends in a stored block");
-  SmallVector<Value> indices = flattened(b, op.getLoc(), mapped(op.getIndices()), matrix.blockRows);
+  SmallVector<Value> indices = mapped(op.getIndices());
+  Value before = takeCopy(b, op.getLoc(), op.getTarget(), indices, matrix.blockRows);
+  indices = flattened(b, op.getLoc(), indices, matrix);
   Value value = mapping.lookup(op.getValue());
   if (matrix.blockRows)
     value = withoutPadding(b, op.getLoc(), op.getTarget(), value, indices[0], indices[1]);
+  if (before) // all copies have the same padding
+    indices[0] = arith::AddIOp::create(b, op.getLoc(), indices[0], before);
   Type element = cast<RankedTensorType>(op.getTarget().getType()).getElementType();
   Value through = op.getThrough() ? mapping.lookup(op.getThrough()) : Value();
   Value slot = op.getSlot() ? mapping.lookup(op.getSlot()) : Value();
@@ -179,7 +227,7 @@ LogicalResult LoopLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
 
 LogicalResult LoopLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   Location loc = op.getLoc();
-  Matrix matrix = matrixOf(op.getTarget(), arguments, workspaces);
+  Matrix matrix = matrixOf(op.getTarget(), /*indices=*/3, arguments, workspaces);
   int64_t columns = op.getValue().getType().getColumns();
   if (!matrix.blockRows || matrix.blockRows * static_cast<int64_t>(op.getSlots().size()) !=
                                op.getValue().getType().getRows() ||
@@ -192,7 +240,14 @@ LogicalResult LoopLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   }
   Value zero = arith::ConstantOp::create(b, loc, b.getIntegerAttr(rows[0].getType(), 0));
   Value value = withoutPadding(b, loc, op.getTarget(), mapping.lookup(op.getValue()), rows, zero);
+  if (op.getBatch()) { // all copies have the same padding
+    Value before = copyRows(b, loc, op.getTarget(), mapping.lookup(op.getBatch()), matrix.blockRows);
+    for (Value &row : rows) {
+      Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row, zero);
+      row = arith::SelectOp::create(b, loc, isNone, row, arith::AddIOp::create(b, loc, row, before));
+    }
+  }
   Type element = cast<RankedTensorType>(op.getTarget().getType()).getElementType();
-  StoreBlocksOp::create(b, loc, value, matrix.pointer, rows, matrix.shape, TypeAttr::get(element));
+  StoreBlocksOp::create(b, loc, value, matrix.pointer, rows, /*batch=*/Value(), matrix.shape, TypeAttr::get(element));
   return success();
 }

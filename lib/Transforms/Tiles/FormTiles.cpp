@@ -31,6 +31,33 @@ TileType TileForm::denseTile() {
   return TileType::get(function.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), element);
 }
 
+Value TileForm::sizeOf(Value tensor, unsigned axis) { return tensor::DimOp::create(b, loc, tensor, constant(axis)); }
+
+/// How many tiles the dense axis has, in all matrices of a batch.
+void TileForm::countTiles() {
+  const Product &product = nest.product;
+  Value extent = sizeOf(product.dense, product.denseColumns()), matrices;
+  for (unsigned axis = 0; axis < product.batch.size(); ++axis) {
+    Value size = sizeOf(product.dense, axis);
+    matrices = matrices ? arith::MulIOp::create(b, loc, matrices, size).getResult() : size;
+  }
+  if (product.isFolded())
+    extent = arith::MulIOp::create(b, loc, matrices, extent);
+  tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
+  if (!matrices || product.isFolded())
+    return;
+  tilesOfMatrix = tiles;
+  tiles = arith::MulIOp::create(b, loc, matrices, tiles);
+}
+
+/// Where a tile of the dense axis begins; of a batch, in which matrix.
+SmallVector<Value, 2> TileForm::columnOf(OpBuilder &at, Value tile) {
+  if (!tilesOfMatrix)
+    return {multiply(at, tile, nest.columns)};
+  Value matrix = arith::DivUIOp::create(at, loc, tile, tilesOfMatrix);
+  return {matrix, multiply(at, arith::RemUIOp::create(at, loc, tile, tilesOfMatrix), nest.columns)};
+}
+
 /// The structures that the roles walk, and how many tiles the dense axis has.
 void TileForm::prepare() {
   MLIRContext *context = function.getContext();
@@ -42,15 +69,13 @@ void TileForm::prepare() {
                                           element)});
   accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
   zero = constant(0);
-  Value extent = tensor::DimOp::create(b, loc, product.dense, constant(product.denseColumns()));
-  tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
+  countTiles();
   if (product.block().isMatrix)
-    matrixRows = tensor::DimOp::create(b, loc, product.output, constant(1 - product.outputColumns()));
+    matrixRows = sizeOf(product.output, product.outputRows());
   if (product.start)
-    rowTiles = arith::CeilDivUIOp::create(
-        b, loc, tensor::DimOp::create(b, loc, product.output, constant(1 - product.outputColumns())), constant(nest.rows));
+    rowTiles = arith::CeilDivUIOp::create(b, loc, sizeOf(product.output, product.outputRows()), constant(nest.rows));
   if (after.residual)
-    residualRows = tensor::DimOp::create(b, loc, after.residual.getTensor(), constant(1 - product.outputColumns()));
+    residualRows = sizeOf(after.residual.getTensor(), product.outputRows());
   regrouped = RegroupOp::create(b, loc, product.tensor, LayoutAttr::get(context, layout.format, layout.capacity, 0));
   prepareLists();
 }
@@ -59,12 +84,18 @@ void TileForm::prepare() {
 
 /// A tile of a matrix with the order of the dense operand: from `column` on along n, and from `across` on along its other
 /// axis.
-void TileForm::loadDense(OpBuilder &at, Value matrix, Value column, Value across, Value tile) {
-  if (!nest.product.isDepthFirst)
-    return load(at, matrix, {column, across}, tile, Value());
+void TileForm::loadDense(OpBuilder &at, Value from, ValueRange column, Value across, Value tile) {
+  SmallVector<Value> indices(column);
+  if (!nest.product.isDepthFirst) {
+    indices.push_back(across);
+    return load(at, from, indices, tile, Value());
+  }
+  indices.insert(std::prev(indices.end()), across);
   auto type = cast<TileType>(tile.getType());
-  for (int64_t n = 0; n < type.getCount(); ++n)
-    load(at, matrix, {across, add(at, column, constant(n * type.getColumns()))}, tile, constant(n));
+  for (int64_t n = 0; n < type.getCount(); ++n) {
+    indices.back() = add(at, column.back(), constant(n * type.getColumns()));
+    load(at, from, indices, tile, constant(n));
+  }
 }
 
 /// Starts the loads of the stored tiles of one step.
@@ -130,16 +161,16 @@ Value TileForm::fill(OpBuilder &in, const Item &item, Value position, Value coor
 }
 
 /// The parts of the residual, each in the place of a dense tile; a panel may lack rows.
-Value TileForm::loadResidual(OpBuilder &at, Value panel, Value column, Value ring) {
+Value TileForm::loadResidual(OpBuilder &at, const Item &item, Value ring) {
   auto loop = LoopOp::create(at, loc, "part", constant(layout.height), ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value place = add(in, multiply(in, panel, layout.height), loop.getCoordinate());
+  Value place = add(in, multiply(in, item.panel, layout.height), loop.getCoordinate());
   Value group = OriginOp::create(in, loc, in.getIndexType(), regrouped, place);
   Value row = multiply(in, group, layout.rows);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), loop.getIterArgs()[0]);
   Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, residualRows);
   OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-  loadDense(then, after.residual.getTensor(), column, row, tiles.getTiles()[0]);
+  loadDense(then, after.residual.getTensor(), item.column, row, tiles.getTiles()[0]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
   return loop.getResult(0);
 }
@@ -149,7 +180,7 @@ Value TileForm::loadResidual(OpBuilder &at, Value panel, Value column, Value rin
 LogicalResult TileForm::run() {
   std::optional<Finish> found = nest.product.finish();
   if (!found)
-    return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows of a tile");
+    return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows and columns of a tile");
   after = *found;
   if (after.residual && layout.rows != layout.step)
     return nest.product.write.emitError("tiles: a residual takes the place of a dense tile, ")
@@ -172,7 +203,7 @@ void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
       })[0];
     if (!after.residual)
       return place;
-    auto loaded = [&](OpBuilder &in) { return loadResidual(in, item.panel, item.column, place); };
+    auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, place); };
     auto nothing = [&](OpBuilder &) { return place; };
     return isSummingUp ? whereWhole(at, item, nothing, loaded) : whereWhole(at, item, loaded, nothing);
   });

@@ -13,9 +13,10 @@
 namespace lacis {
 
 /// A share: steps [first, first + count) of its panel, which has those in [begin, end), and the rounds of its sum that
-/// are done here. They are part `part` of `parts`; the part's sum is kept in `slot`, where that is not negative.
+/// are done here. They are part `part` of `parts`; the part's sum is kept in `slot`, where that is not negative. Of values
+/// in copies that share a pattern it is done for `copy`.
 struct Share {
-  mlir::Value panel, begin, end, first, count, from, rounds, part, parts, slot;
+  mlir::Value panel, begin, end, first, count, from, rounds, part, parts, slot, copy;
 };
 
 /// Makes the roles of a sampled product of tiles.
@@ -34,9 +35,12 @@ private:
   mlir::Value workLists();
   Share shareOf(mlir::OpBuilder &in, llvm::ArrayRef<mlir::Value> found);
   mlir::Value forEachShare(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring, Body body);
+  mlir::Value forEachCopy(mlir::OpBuilder &at, const Share &share, mlir::Value ring, Body body);
   llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const Share &share);
-  using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::Value depth, mlir::Value tile)>;
-  void loadPart(mlir::OpBuilder &at, mlir::Value operand, bool isAlong, mlir::Value depth, mlir::Value line,
+  void countRounds();
+  llvm::SmallVector<mlir::Value, 2> depthOf(mlir::OpBuilder &at, const Share &share, mlir::Value round);
+  using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::ValueRange depth, mlir::Value tile)>;
+  void loadPart(mlir::OpBuilder &at, mlir::Value operand, bool isAlong, mlir::ValueRange depth, mlir::Value line,
                 mlir::Value tile, mlir::Value place);
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
@@ -49,15 +53,17 @@ private:
   void finish(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   mlir::Value fill(mlir::OpBuilder &at, const Share &share, mlir::Value ring);
   mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value ring);
-  void storeStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value acc, mlir::Value step, int64_t column);
-  void store(mlir::OpBuilder &at, mlir::Value acc, mlir::Value rowGroup, mlir::Value step, int64_t column);
+  void storeStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value acc, const Share &share, mlir::Value step,
+                 int64_t column);
+  void store(mlir::OpBuilder &at, mlir::Value acc, mlir::Value rowGroup, const Share &share, mlir::Value step,
+             int64_t column);
   mlir::Value columnOf(mlir::OpBuilder &at, const Share &share, mlir::Value step);
   mlir::Value firstColumn(mlir::OpBuilder &at, const Share &share);
   mlir::Value fillGathered(mlir::OpBuilder &at, const Share &share, mlir::Value ring);
   mlir::Value sumGathered(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps,
                           mlir::Value ring);
   mlir::Value sumSome(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value ring);
-  void storeGathered(mlir::OpBuilder &at, mlir::Value acc, mlir::Value step, int64_t column);
+  void storeGathered(mlir::OpBuilder &at, mlir::Value acc, const Share &share, mlir::Value step, int64_t column);
   mlir::Value slotOf(mlir::OpBuilder &at, mlir::Value step, mlir::Value bits, mlir::Value lo, mlir::Value bit);
   mlir::Value columns(mlir::OpBuilder &at, mlir::Value acc, int64_t first, int64_t count);
 
@@ -70,6 +76,8 @@ private:
   SampledNest &nest;
   const TileLayout &layout;
   mlir::Value regrouped, lists, rounds, zero;
+  mlir::Value roundsOfMatrix; // of a batch that the sum runs over; else null
+  mlir::Value copies;         // of the values; null of one
   bool isSummingUp = false; // the nest behind, which adds up the parts of shares
 };
 

@@ -34,14 +34,26 @@ Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body bo
   }
   return forEachOfList(
       at, name + "_panel", name, lists, list, ring,
-      [&](OpBuilder &in, ArrayRef<Value> found, Value place) { return body(in, shareOf(in, found), place); });
+      [&](OpBuilder &in, ArrayRef<Value> found, Value place) { return forEachCopy(in, shareOf(in, found), place, body); });
+}
+
+/// A share of values in copies is done for one after another.
+Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Body body) {
+  if (!copies)
+    return body(at, share, ring);
+  auto loop = LoopOp::create(at, loc, "copy", copies, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Share own = share;
+  own.copy = loop.getCoordinate();
+  YieldOp::create(in, loc, body(in, own, loop.getIterArgs()[0]));
+  return loop.getResult(0);
 }
 
 /// What a list says of a share: the panel, then which of its shares, or the first step and the number of steps.
 Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   Type index = in.getIndexType();
   auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, found[0]);
-  Share share{found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}};
+  Share share{found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}, {}};
   if (nest.isGathered()) {
     share.first = add(in, share.begin, found[1]);
     share.count = found[2];
@@ -98,6 +110,6 @@ void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
   forEachOwnStep(then, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
     auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, nest.ownSteps(), n); };
     addUpOwn(in, sum, constant(n), type, placeOf,
-             [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, step, /*column=*/0); });
+             [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, share, step, /*column=*/0); });
   });
 }

@@ -41,7 +41,8 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
       (side.getValue() == "rows"      ? marks.rows
        : side.getValue() == "columns" ? marks.columns
                                       : nest.depth) *= *loop.getTrip();
-    bool known = loop == top || loop == nest.product.sum || side || bound || (isEntries && loop.getJam());
+    bool known = loop == top || loop == nest.product.sum || llvm::is_contained(nest.product.batchLoops, loop) || side ||
+                 bound || (isEntries && loop.getJam());
     if (!known && !open)
       open = loop;
   });
@@ -137,6 +138,8 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
   if (failed(isTf32) || failed(readLayout(nest, function, marks)))
     return failure();
   nest.isTf32 = *isTf32;
+  if (nest.parts && nest.product.hasCopies)
+    return nest.product.entries.emitError("tiles: sums of values in copies that share a pattern are not cut into 'parts'");
   if (nest.parts && nest.isTf32)
     return nest.product.entries.emitError("tiles: sums of shares in tf32 are not cut into 'parts'");
   return nest;

@@ -25,8 +25,7 @@ void SampledForm::run() {
                                                  tiles(columns / right, right, nest.product.isRightAlong)});
   accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
   zero = constant(0);
-  Value extent = tensor::DimOp::create(b, loc, nest.product.left, constant(nest.product.leftDepth()));
-  rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
+  countRounds();
   auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
   regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
   lists = workLists();
@@ -37,6 +36,34 @@ void SampledForm::run() {
     isSummingUp = true;
   }
   form(workers, nest.numConsumers());
+}
+
+/// The rounds of a whole sum, over all matrices of a batch.
+void SampledForm::countRounds() {
+  const SampledProduct &product = nest.product;
+  auto sizeOf = [&](unsigned axis) -> Value { return tensor::DimOp::create(b, loc, product.left, constant(axis)); };
+  Value extent = sizeOf(product.leftDepth()), matrices;
+  for (unsigned axis = 0; axis < product.batch.size(); ++axis)
+    matrices = matrices ? arith::MulIOp::create(b, loc, matrices, sizeOf(axis)).getResult() : sizeOf(axis);
+  if (product.isFolded())
+    extent = arith::MulIOp::create(b, loc, matrices, extent);
+  rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
+  if (product.hasCopies)
+    copies = matrices;
+  if (!matrices || product.hasCopies || product.isFolded())
+    return;
+  roundsOfMatrix = rounds;
+  rounds = arith::MulIOp::create(b, loc, matrices, rounds);
+}
+
+/// Where a round of the sum begins along the contraction; of a batch, in which matrix.
+SmallVector<Value, 2> SampledForm::depthOf(OpBuilder &at, const Share &share, Value round) {
+  if (share.copy)
+    return {share.copy, multiply(at, round, nest.depth)};
+  if (!roundsOfMatrix)
+    return {multiply(at, round, nest.depth)};
+  Value matrix = arith::DivUIOp::create(at, loc, round, roundsOfMatrix);
+  return {matrix, multiply(at, arith::RemUIOp::create(at, loc, round, roundsOfMatrix), nest.depth)};
 }
 
 //===- Producer -----------------------------------------------------------===//
@@ -51,8 +78,11 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
 }
 
 /// The part of an operand from `line` on along its own axis, and from `depth` on along the contraction.
-void SampledForm::loadPart(OpBuilder &at, Value operand, bool isAlong, Value depth, Value line, Value tile, Value place) {
-  load(at, operand, {isAlong ? line : depth, isAlong ? depth : line}, tile, place);
+void SampledForm::loadPart(OpBuilder &at, Value operand, bool isAlong, ValueRange depth, Value line, Value tile,
+                           Value place) {
+  SmallVector<Value> indices(depth);
+  indices.insert(isAlong ? std::prev(indices.end()) : indices.end(), line);
+  load(at, operand, indices, tile, place);
 }
 
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
@@ -60,7 +90,8 @@ Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value>
   auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
-  Value place = loop.getIterArgs()[0], depth = multiply(in, round, nest.depth);
+  Value place = loop.getIterArgs()[0];
+  SmallVector<Value, 2> depth = depthOf(in, share, round);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
   for (auto [n, row] : llvm::enumerate(rows))
     loadPart(in, nest.product.left, nest.product.isLeftAlong, depth, row, tiles.getTiles()[0], constant(n));
@@ -91,7 +122,7 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(columnOf(at, share, step));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, ValueRange depth, Value tile) {
     int64_t parts = layout.step / right;
     for (int64_t n = 0; n < nest.share; ++n) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
@@ -150,11 +181,12 @@ void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &sha
 /// The blocks that a consumer has of a share.
 void SampledForm::storeShare(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
   forEachOwnStep(at, consumer, share, steps,
-                 [&](OpBuilder &in, int64_t n, Value step) { storeStep(in, consumer, acc, step, n * layout.step); });
+                 [&](OpBuilder &in, int64_t n, Value step) { storeStep(in, consumer, acc, share, step, n * layout.step); });
 }
 
-void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, Value step, int64_t column) {
-  return nest.isGathered() ? storeGathered(at, acc, step, column) : store(at, acc, rowGroupOf(consumer), step, column);
+void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const Share &share, Value step, int64_t column) {
+  return nest.isGathered() ? storeGathered(at, acc, share, step, column)
+                           : store(at, acc, rowGroupOf(consumer), share, step, column);
 }
 
 /// The slot of the block whose bit is `bit` in a step; negative where none is stored.
@@ -183,7 +215,7 @@ Value SampledForm::columns(OpBuilder &at, Value acc, int64_t first, int64_t coun
 }
 
 /// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
-void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, Value step, int64_t column) {
+void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, const Share &share, Value step, int64_t column) {
   Type index = at.getIndexType();
   Value bits, lo, row = zero;
   if (!layout.isFull) {
@@ -201,11 +233,14 @@ void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, Value step, in
       Value bit = arith::AddIOp::create(at, loc, firstBit, word(at, n * layout.width + beside));
       slots.push_back(slotOf(at, step, bits, lo, bit));
     }
+    SmallVector<Value> place{slots[0], row, zero};
+    if (share.copy)
+      place.insert(place.begin(), share.copy);
     if (layout.isFull)
-      StoreTileOp::create(at, loc, own, nest.product.output, ValueRange{slots[0], row, zero},
-                          /*through=*/Value(), /*slot=*/Value(), UnitAttr(), ArrayAttr(), TypeAttr());
+      StoreTileOp::create(at, loc, own, nest.product.output, place, /*through=*/Value(), /*slot=*/Value(), UnitAttr(),
+                          ArrayAttr(), TypeAttr());
     else
-      StoreBlocksOp::create(at, loc, own, nest.product.output, slots, ArrayAttr(), TypeAttr());
+      StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
   }
 }
 
@@ -234,7 +269,7 @@ Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, Value depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, ValueRange depth, Value tile) {
     for (auto [n, from] : llvm::enumerate(columns)) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
       loadPart(then, nest.product.right, nest.product.isRightAlong, depth, from, tile, constant(n));
@@ -290,7 +325,7 @@ Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share
 }
 
 /// Stores the blocks of one step, from `column` of the accumulator on.
-void SampledForm::storeGathered(OpBuilder &at, Value acc, Value step, int64_t column) {
+void SampledForm::storeGathered(OpBuilder &at, Value acc, const Share &share, Value step, int64_t column) {
   Type wordType = at.getI32Type(), index = at.getIndexType();
   auto bounds = BoundsOp::create(at, loc, index, index, regrouped, 2, step);
   SmallVector<Value> slots;
@@ -304,8 +339,8 @@ void SampledForm::storeGathered(OpBuilder &at, Value acc, Value step, int64_t co
     scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
     slots.push_back(guard.getResult(0));
   }
-  StoreBlocksOp::create(at, loc, columns(at, acc, column, layout.columns), nest.product.output, slots, ArrayAttr(),
-                        TypeAttr());
+  StoreBlocksOp::create(at, loc, columns(at, acc, column, layout.columns), nest.product.output, slots, share.copy,
+                        ArrayAttr(), TypeAttr());
 }
 
 LogicalResult lacis::formSampledTiles(func::FuncOp function) {

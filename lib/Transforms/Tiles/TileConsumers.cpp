@@ -50,13 +50,17 @@ SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value s
   return results;
 }
 
-/// What follows the sum, element by element.
-Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value residual) {
+/// What follows the sum, element by element; the accumulator begins at `column` of its matrix.
+Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
   if (after.steps.empty())
     return acc;
   SmallVector<Value> values{acc};
   llvm::append_range(values, part.vectors);
   SmallVector<ReadOp> reads = after.vectors;
+  for (ReadOp vector : after.columns) {
+    values.push_back(LoadColumnsOp::create(at, loc, accType, vector.getTensor(), column, Value(), TypeAttr()));
+    reads.push_back(vector);
+  }
   if (residual) {
     UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
     values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), transposed));
@@ -104,10 +108,11 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Valu
   return parts;
 }
 
-void TileForm::store(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
+void TileForm::store(OpBuilder &at, Value acc, const Part &part, ValueRange column, Value residual) {
   bool isRowsFirst = nest.product.isRowsFirst;
-  SmallVector<Value> place{isRowsFirst ? part.row : column, isRowsFirst ? column : part.row};
-  StoreTileOp::create(at, loc, applyFinish(at, acc, part, residual), nest.product.output, place,
+  SmallVector<Value> place(column);
+  place.insert(isRowsFirst ? std::prev(place.end()) : place.end(), part.row);
+  StoreTileOp::create(at, loc, applyFinish(at, acc, part, column.back(), residual), nest.product.output, place,
                       /*through=*/Value(), /*slot=*/Value(), isRowsFirst ? UnitAttr() : at.getUnitAttr(), ArrayAttr(),
                       TypeAttr());
 }
@@ -144,13 +149,13 @@ Value TileForm::finish(OpBuilder &at, Value consumer, Value ring, StorePart stor
 
 /// What an accumulator holds before the first product: a constant, or a tile of what other parts were summed up to. Of
 /// rows that a panel lacks it is any tile, as nobody stores them.
-Value TileForm::begin(OpBuilder &at, const Part &part, Value column) {
+Value TileForm::begin(OpBuilder &at, const Part &part, ValueRange column) {
   if (!nest.product.start) {
     Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
     return SplatOp::create(at, loc, accType, initial);
   }
   Value last = arith::SubIOp::create(at, loc, rowTiles, constant(1));
-  Value across = arith::DivUIOp::create(at, loc, column, constant(nest.columns));
+  Value across = arith::DivUIOp::create(at, loc, column.back(), constant(nest.columns));
   Value place =
       add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
   return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place, /*onto=*/Value());

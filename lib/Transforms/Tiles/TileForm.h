@@ -21,7 +21,9 @@ private:
   /// What a worker does at once: a panel, or `count` steps of it from the `first` on, for the tokens of one tile. Such
   /// steps are part `part` of `parts`, whose sum is kept in `slot` of the workspace; of a whole panel that is negative.
   struct Item {
-    mlir::Value panel, column, first, count, part, parts, slot;
+    mlir::Value panel;
+    llvm::SmallVector<mlir::Value, 2> column; // of a batch behind the number of the matrix
+    mlir::Value first, count, part, parts, slot;
   };
   /// Where one accumulator of a consumer stands in the output; the vectors that follow the sum, at its rows, and the numbers.
   struct Part {
@@ -50,7 +52,10 @@ private:
   mlir::Value fill(mlir::OpBuilder &in, const Item &item, mlir::Value position, mlir::Value coordinate,
                    mlir::Value ring);
   TileType denseTile();
-  void loadDense(mlir::OpBuilder &at, mlir::Value matrix, mlir::Value column, mlir::Value across, mlir::Value tile);
+  mlir::Value sizeOf(mlir::Value tensor, unsigned axis);
+  void countTiles();
+  llvm::SmallVector<mlir::Value, 2> columnOf(mlir::OpBuilder &at, mlir::Value tile);
+  void loadDense(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange column, mlir::Value across, mlir::Value tile);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
   void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
   void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);
@@ -60,10 +65,11 @@ private:
   llvm::SmallVector<mlir::Value> multiplyStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value step,
                                               mlir::Value ring, mlir::ValueRange accs);
   llvm::SmallVector<Part> locate(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value panel);
-  mlir::Value begin(mlir::OpBuilder &at, const Part &part, mlir::Value column);
-  mlir::Value applyFinish(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value residual);
-  void store(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value column, mlir::Value residual);
-  mlir::Value loadResidual(mlir::OpBuilder &at, mlir::Value panel, mlir::Value column, mlir::Value ring);
+  mlir::Value begin(mlir::OpBuilder &at, const Part &part, mlir::ValueRange column);
+  mlir::Value applyFinish(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value column,
+                          mlir::Value residual);
+  void store(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::ValueRange column, mlir::Value residual);
+  mlir::Value loadResidual(mlir::OpBuilder &at, const Item &item, mlir::Value ring);
   mlir::Value pass(mlir::OpBuilder &at, mlir::Value consumers, mlir::Value ring);
 
   TileNest &nest;
@@ -71,6 +77,7 @@ private:
   Finish after;
   bool isSummingUp = false; // the nest behind, which adds up the parts of panels
   mlir::Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows, rowTiles;
+  mlir::Value tilesOfMatrix; // of a batch; else null
 };
 
 } // namespace lacis

@@ -63,6 +63,17 @@ def below_batch(pattern, sizes: tuple[int, ...], letters: str):
     return made
 
 
+def one_copy(structure):
+    """What the copies of a batch share: the same arrays, without the levels and axes of the batch."""
+    levels = len(structure.format.batch)
+    return dataclasses.replace(
+        structure,
+        format=below(structure.format, levels),
+        shape=structure.shape[levels:],
+        buffers=renumbered(structure.buffers, -levels),
+    )
+
+
 def derived_below(pattern, levels: int, text: str, part: str) -> dict[str, torch.Tensor]:
     """The arrays of a companion of so many levels of a batch over `pattern`: those of its own companion."""
     return renumbered(pattern.derived(below(Format.parse(text), levels).text, part), levels)

@@ -12,7 +12,7 @@ import torch
 
 from ..errors import DataError, FormatError
 from ..formats import Format, Sum
-from .batch import below_batch, derived_below
+from .batch import below_batch, derived_below, one_copy
 from .capturing import refuse_capture
 from .check import check_parts
 from .derivation import Derivation
@@ -182,6 +182,8 @@ class Pattern:
         if self._shared is not None and step.function == "index":
             return derived_below(*self._shared, step.given["format"], part)
         source = self.part(part) if step.source is None else self.made(step.source, part)
+        if step.function == "layout" and source.format.batch:  # of the pattern alone
+            return make(step, one_copy(source)) if self._shared is None else self._shared[0].made(step, part)
         return make(step, source, lambda: self._slots(part))
 
     def layout(self, step: Derivation, part: str = "") -> Regrouped:

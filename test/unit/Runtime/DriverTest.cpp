@@ -5,6 +5,8 @@
 
 #include "gtest/gtest.h"
 
+#include <vector>
+
 using namespace lacis::runtime;
 using namespace lacis::runtime::cuda;
 
@@ -42,6 +44,25 @@ TEST(Driver, RefusesMatricesThatTheCopyEngineCannotRead) {
   EXPECT_EQ(refusal([](TensorMapValue &v) { v.pointer = 4100; }), "a tensor begins at no multiple of 16 bytes");
   EXPECT_EQ(refusal([](TensorMapValue &) {}),
             "tensor map of 33 rows of 64 elements: CUDA_ERROR_INVALID_VALUE: no description");
+}
+
+/// The axes, strides and boxes that the driver is given.
+std::vector<uint64_t> given;
+Result record(void *, int, unsigned rank, void *, const uint64_t *shape, const uint64_t *strides, const unsigned *box,
+              const unsigned *, int, int, int, int) {
+  given.assign(shape, shape + rank);
+  given.insert(given.end(), strides, strides + rank - 1);
+  given.insert(given.end(), box, box + rank);
+  return 0;
+}
+
+TEST(Driver, DescribesABatchOfMatrices) {
+  Driver driver = makeDriver();
+  driver.tensorMapEncode = record;
+  EXPECT_EQ(refusal([](TensorMapValue &v) { v.shape.push_back(5), v.box.push_back(1); }, driver), "");
+  EXPECT_EQ(given, (std::vector<uint64_t>{64, 33, 5, 128, 128 * 33, 64, 32, 1}));
+  EXPECT_EQ(refusal([](TensorMapValue &) {}, driver), "");
+  EXPECT_EQ(given, (std::vector<uint64_t>{64, 33, 128, 64, 32}));
 }
 
 TEST(Driver, RefusesWhatAnOldDriverLacks) {

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -17,6 +18,13 @@ FormatAttr Product::format() const { return formatOf(tensor); }
 StringRef Product::walkName() const {
   auto loop = dyn_cast<LoopOp>(walk);
   return loop ? loop.getName() : cast<LevelLoopOp>(walk).getName();
+}
+
+std::string Product::columnLoop() const {
+  std::string name;
+  for (StringRef letter : isFolded() ? ArrayRef(batch) : ArrayRef<StringRef>())
+    name += letter.str() + "_";
+  return name + columns.str();
 }
 
 /// Every coordinate of both axes has a place.
@@ -92,16 +100,32 @@ static bool findFactors(Product &product) {
   return product.stored && product.dense && product.stored != product.dense;
 }
 
-/// The letters of w[m, k], x[n, k] and y[n, m], each in any order: what two of them share.
+std::optional<ArrayRef<Attribute>> lacis::batchLetters(ArrayAttr w, ArrayAttr a, ArrayAttr b) {
+  auto isMatrix = [](ArrayAttr axes) {
+    llvm::SmallDenseSet<Attribute> letters;
+    return axes && axes.size() >= 2 && llvm::all_of(axes, [&](Attribute axis) { return letters.insert(axis).second; });
+  };
+  if (!isMatrix(a) || !isMatrix(b))
+    return std::nullopt;
+  ArrayRef<Attribute> batch = a.getValue().drop_back(2);
+  bool isNew = llvm::none_of(batch, [&](Attribute h) { return llvm::is_contained(w, h); });
+  return isNew && batch == b.getValue().drop_back(2) ? std::optional(batch) : std::nullopt;
+}
+
+/// The letters of w[m, k], x[h, n, k] and y[h, n, m], the last two of each in any order: what two of them share.
 static bool findLetters(Product &product, func::FuncOp function) {
   ArrayAttr w = axesOf(function, product.stored), x = axesOf(function, product.dense);
   ArrayAttr y = axesOf(function, product.output);
-  if (!areOfMatrix(w) || !areOfMatrix(x) || !areOfMatrix(y))
+  std::optional<ArrayRef<Attribute>> batch = areOfMatrix(w) ? batchLetters(w, x, y) : std::nullopt;
+  if (!batch)
     return false;
-  product.isDepthFirst = llvm::is_contained(w, x[0]);
-  product.isRowsFirst = llvm::is_contained(w, y[0]);
-  Attribute n = x[product.denseColumns()], k = x[1 - product.denseColumns()], m = y[1 - product.outputColumns()];
-  if (y[product.outputColumns()] != n || k == m || llvm::is_contained(w, n) || !llvm::is_contained(w, k) ||
+  for (Attribute letter : *batch)
+    product.batch.push_back(cast<StringAttr>(letter).getValue());
+  ArrayRef<Attribute> dense = x.getValue().take_back(2), output = y.getValue().take_back(2);
+  product.isDepthFirst = llvm::is_contained(w, dense[0]);
+  product.isRowsFirst = llvm::is_contained(w, output[0]);
+  Attribute n = dense[product.isDepthFirst], k = dense[!product.isDepthFirst], m = output[!product.isRowsFirst];
+  if (output[product.isRowsFirst] != n || k == m || llvm::is_contained(w, n) || !llvm::is_contained(w, k) ||
       !llvm::is_contained(w, m))
     return false;
   product.columns = cast<StringAttr>(n).getValue();
@@ -117,7 +141,7 @@ static bool isPartOf(Operation *op, Operation *walk) {
 
 std::optional<Finish> Product::finish() {
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
-  auto letter = StringAttr::get(function.getContext(), rows);
+  auto letter = StringAttr::get(function.getContext(), rows), across = StringAttr::get(function.getContext(), columns);
   Finish found;
   found.result = write.getValue();
   if (auto rounded = found.result.getDefiningOp<arith::TruncFOp>())
@@ -134,13 +158,14 @@ std::optional<Finish> Product::finish() {
       ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
       bool isResidual = axes == axesOf(function, output) && !found.residual &&
                         getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
-      bool isNumber = axes && axes.empty(), isVector = axes && axes.size() == 1 && axes[0] == letter;
-      if (!axes || formatOf(operand) || (!isResidual && !isNumber && !isVector))
+      bool isNumber = axes && axes.empty(), isVector = axes && axes.size() == 1;
+      bool isAlong = isVector && axes[0] == letter, isAcross = isVector && axes[0] == across && !isFolded();
+      if (!axes || formatOf(operand) || (!isResidual && !isNumber && !isAlong && !isAcross))
         return std::nullopt;
       if (isResidual)
         found.residual = read;
       else
-        (isNumber ? found.numbers : found.vectors).push_back(read);
+        (isNumber ? found.numbers : isAlong ? found.vectors : found.columns).push_back(read);
     } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
       return std::nullopt;
     } else {
@@ -200,8 +225,12 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why, StringRef 
     return why = "it has not one loop over the positions of a level, under an output of its own", std::nullopt;
   if (!findStart(product, !part.empty()) || !findFactors(product))
     return why = "it does not sum products of a stored and a dense element", std::nullopt;
-  if (!findLetters(product, function))
-    return why = "it is no product of two matrices, of which one has a format", std::nullopt;
+  if (!findLetters(product, function)) {
+    ArrayAttr x = axesOf(function, product.dense);
+    why = x && x.size() > 2 ? "letters of a batch come first in the dense operand and in the output, in one order"
+                            : "it is no product of two matrices, of which one has a format";
+    return std::nullopt;
+  }
   return product;
 }
 

@@ -12,8 +12,9 @@ LogicalResult RegroupOp::verify() {
   auto from = cast<RankedTensorType>(getSource().getType()), to = cast<RankedTensorType>(getResult().getType());
   if (!formatOf(getSource()) || !formatOf(getResult()))
     return emitOpError("needs tensors with a '#lacis.format' encoding");
-  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
-    return emitOpError("shape and element type stay what they are");
+  unsigned copies = formatOf(getSource()).getNumBatchLevels();
+  if (from.getShape().drop_front(copies) != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError("shape and element type stay what they are, but for the axes of a batch, whose values share them");
   if (to.getEncoding() != getLayout().getFormat())
     return emitOpError("the result has the format of the layout, ") << getLayout().getFormat();
   return success();
@@ -21,7 +22,8 @@ LogicalResult RegroupOp::verify() {
 
 void RegroupOp::build(OpBuilder &b, OperationState &state, Value source, LayoutAttr layout) {
   auto type = cast<RankedTensorType>(source.getType());
-  build(b, state, RankedTensorType::get(type.getShape(), type.getElementType(), layout.getFormat()), source, layout);
+  ArrayRef<int64_t> shape = type.getShape().drop_front(formatOf(source).getNumBatchLevels());
+  build(b, state, RankedTensorType::get(shape, type.getElementType(), layout.getFormat()), source, layout);
 }
 
 LogicalResult OriginOp::verify() {
@@ -66,16 +68,35 @@ static Type elementOf(Value source) {
   return tensor ? tensor.getElementType() : Type();
 }
 
+/// Row and column; of a packed tensor behind the position, of a batch of matrices behind the number of one. Values in
+/// copies have the number of one in front.
+template <typename Op> static LogicalResult verifyIndices(Op op, Value array) {
+  auto tensor = dyn_cast<RankedTensorType>(array.getType());
+  size_t sizes = op.getShape() ? op.getShape()->size() : 2, given = op.getIndices().size();
+  if (FormatAttr format = tensor ? formatOf(array) : FormatAttr()) {
+    bool hasCopies = format.getNumBatchLevels() != 0;
+    if (given == (hasCopies ? 4 : 3))
+      return success();
+    return op.emitOpError("needs ") << (hasCopies ? "4 indices: copy, " : "3 indices: ") << "position, row and column";
+  }
+  if (given == 2 && (tensor || sizes == 2))
+    return success();
+  bool isBatch = tensor ? tensor.getRank() > 2 : sizes == 3;
+  if (isBatch && given == 3)
+    return success();
+  return op.emitOpError("needs ") << (isBatch ? "3 indices: matrix, row and column" : "2 indices: row and column");
+}
+
 LogicalResult LoadTileOp::verify() {
   auto tensor = dyn_cast<RankedTensorType>(getSource().getType());
   if (tensor && tensor.getElementType() != getTile().getType().getElementType())
     return emitOpError("element types must agree: ") << tensor.getElementType() << " and "
                                                      << getTile().getType().getElementType();
-  size_t wanted = tensor && tensor.getEncoding() ? 3 : tensor ? tensor.getRank() : 2;
-  bool isVector = wanted == 1, isOneRow = getTile().getType().getRows() == 1 && !getTile().getType().isList();
-  if (getIndices().size() != wanted)
-    return emitOpError("needs ") << wanted << (isVector ? " index: the first" : " indices: ")
-                                 << (wanted == 3 ? "position, row and column" : isVector ? "" : "row and column");
+  bool isVector = tensor && tensor.getRank() == 1, isOneRow = getTile().getType().getRows() == 1 && !getTile().getType().isList();
+  if (isVector && getIndices().size() != 1)
+    return emitOpError("needs 1 index: the first");
+  if (!isVector && failed(verifyIndices(*this, getSource())))
+    return failure();
   if (isVector && !isOneRow)
     return emitOpError("loads a vector into a tile of one row");
   if (!tensor && !getShape())
@@ -259,16 +280,22 @@ LogicalResult ReadColumnsOp::verify() {
   return tile.getElementType() == acc.getElementType() ? success() : emitOpError("gives what the tile holds");
 }
 
-LogicalResult LoadRowsOp::verify() {
-  if (getAcc().getType().getColumns() != 1)
-    return emitOpError("gives an accumulator of one column");
-  auto tensor = dyn_cast<RankedTensorType>(getSource().getType());
+/// A dense vector, or a pointer to one.
+template <typename Op> static LogicalResult verifyVector(Op op) {
+  auto tensor = dyn_cast<RankedTensorType>(op.getSource().getType());
   if (tensor && (tensor.getRank() != 1 || tensor.getEncoding()))
-    return emitOpError("needs a dense vector");
-  if (!tensor && (!getSize() || !getType()))
-    return emitOpError("a pointer needs its size and 'type'");
+    return op.emitOpError("needs a dense vector");
+  if (!tensor && (!op.getSize() || !op.getType()))
+    return op.emitOpError("a pointer needs its size and 'type'");
   return success();
 }
+
+LogicalResult LoadRowsOp::verify() {
+  return getAcc().getType().getColumns() == 1 ? verifyVector(*this)
+                                              : emitOpError("gives an accumulator of one column");
+}
+
+LogicalResult LoadColumnsOp::verify() { return verifyVector(*this); }
 
 /// The workspace lies in tiles of the accumulator, where its levels are still there.
 static LogicalResult verifyTiles(Operation *op, Value workspace, AccType acc) {
@@ -301,8 +328,12 @@ LogicalResult StoreBlocksOp::verify() {
     return emitOpError("the rows of the accumulator are as many groups as there are slots");
   if (!elementOf(getTarget()) && (!getShape() || !getType()))
     return emitOpError("a pointer needs 'shape' and 'type'");
-  if (elementOf(getTarget()) && !formatOf(getTarget()))
+  FormatAttr format = elementOf(getTarget()) ? formatOf(getTarget()) : FormatAttr();
+  if (elementOf(getTarget()) && !format)
     return emitOpError("the target is sampled on a pattern with stored blocks");
+  if (static_cast<bool>(getBatch()) != (format && format.getNumBatchLevels() != 0))
+    return emitOpError("says which copy of the values it means, by 'batch', where levels of kind 'batch' make several, and "
+                       "nowhere else");
   return success();
 }
 
@@ -319,12 +350,9 @@ static LogicalResult verifyThrough(StoreTileOp op) {
 }
 
 LogicalResult StoreTileOp::verify() {
-  bool packed = elementOf(getTarget()) && formatOf(getTarget());
-  if (getIndices().size() != (packed ? 3 : 2))
-    return emitOpError("needs ") << (packed ? "position, row and column" : "row and column");
   if (!elementOf(getTarget()) && (!getShape() || !getType()))
     return emitOpError("a pointer needs 'shape' and 'type'");
-  return verifyThrough(*this);
+  return failed(verifyIndices(*this, getTarget())) ? failure() : verifyThrough(*this);
 }
 
 #define GET_OP_CLASSES

@@ -26,8 +26,10 @@ LogicalResult RegroupStepAttr::apply(Nest &nest, Location loc) const {
   if (!type.getEncoding())
     return emitError(loc) << "regroup: operand '" << getOperand() << "' is dense; relayout copies dense operands";
   auto layout = dyn_cast<FormatAttr>(getLayout());
-  if (!layout || static_cast<int64_t>(layout.getAxes().size()) != type.getRank())
-    return emitError(loc) << "regroup: the layout of '" << getOperand() << "' must be a format over its axes";
+  int64_t copies = formatOf(operand).getNumBatchLevels();
+  if (!layout || static_cast<int64_t>(layout.getAxes().size()) != type.getRank() - copies)
+    return emitError(loc) << "regroup: the layout of '" << getOperand() << "' must be a format over its axes"
+                          << (copies ? ", without those of the batch" : "");
   if (getCapacity() && *getCapacity() < 1)
     return emitError(loc) << "regroup: a capacity of " << *getCapacity() << " tiles holds none";
   auto mark = LayoutAttr::get(getContext(), layout, getCapacity(), /*swizzle=*/0);

@@ -13,14 +13,14 @@ SmallVector<StringRef> TensorizeStepAttr::namedLoops() const {
   return llvm::map_to_vector(getLoops().getAsValueRange<StringAttr>(), [](StringRef name) { return name; });
 }
 
-/// The letters of the rows and of the columns of the main nest's product.
-static std::optional<std::pair<StringRef, StringRef>> sideLetters(Nest &nest, std::string &why) {
+/// What the loops over the rows and over the columns of the main nest's product are called, but for their digits.
+static std::optional<std::pair<std::string, std::string>> sideLetters(Nest &nest, std::string &why) {
   if (isSampled(nest)) {
     std::optional<SampledProduct> product = sampledProductOf(nest, why);
-    return product ? std::optional(std::pair(product->rows, product->columns)) : std::nullopt;
+    return product ? std::optional(std::pair(product->rows.str(), product->columns.str())) : std::nullopt;
   }
   std::optional<Product> product = productOf(nest, why);
-  return product ? std::optional(std::pair(product->rows, product->columns)) : std::nullopt;
+  return product ? std::optional(std::pair(product->rows.str(), product->columnLoop())) : std::nullopt;
 }
 
 /// Has the argument of the function that is the output (the last tensor), or one that has a format, the letter?
@@ -97,7 +97,7 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
       getLoops().size() == 1 && found.size() == 1 && found.front()->hasAttr("lacis.rolled"))
     return markStatements(cast<LevelLoopOp>(found.front()), loc);
   std::string why;
-  std::optional<std::pair<StringRef, StringRef>> letters = sideLetters(nest, why);
+  std::optional<std::pair<std::string, std::string>> letters = sideLetters(nest, why);
   if (!letters)
     return emitError(loc) << "tensorize: the nest is no product of tiles: " << why;
   for (StringRef name : namedLoops()) {

@@ -14,14 +14,18 @@ Value RoleLowering::wide(OpBuilder &b, Value value) {
   return castInteger(b, value.getLoc(), mapping.lookupOrDefault(value), b.getI64Type());
 }
 
-Matrix RoleLowering::matrixOf(Value pointer, ArrayAttr shape) {
+Matrix RoleLowering::matrixOf(OpBuilder &b, Value pointer, ArrayAttr shape, ValueRange indices, Type element) {
   Matrix &matrix = matrices[pointer];
   if (!matrix.pointer) {
-    OpBuilder b(kernel.getBody());
-    auto size = [&](Attribute axis) { return emitSize(b, kernel.getLoc(), kernel, cast<SizeAttr>(axis)); };
-    matrix = {pointer, size(shape[0]), size(shape[1])};
+    OpBuilder top(kernel.getBody());
+    auto size = [&](Attribute axis) { return emitSize(top, kernel.getLoc(), kernel, cast<SizeAttr>(axis)); };
+    ArrayRef<Attribute> sizes = shape.getValue().take_back(2);
+    matrix = {pointer, size(sizes[0]), size(sizes[1])};
   }
-  return matrix;
+  if (shape.size() == 2)
+    return matrix;
+  Value own = matrixAt(b, indices[0].getLoc(), pointer, wide(b, indices[0]), matrix.rows, matrix.columns, element);
+  return {own, matrix.rows, matrix.columns};
 }
 
 /// The box of the matrix from a row and a column on: chunk (r, c) goes to the place that is exchanged by the number of
@@ -83,9 +87,10 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   TileType tile = op.getTile().getType();
   if (failed(checkTile(op, tile)))
     return failure();
-  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getSource()), *op.getShape());
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getIndices(),
+                           tile.getElementType());
   Value to = tileAddress(i, op.getTile(), op.getPlace());
-  Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]);
+  Value row = wide(b, op.getIndices().drop_back().back()), column = wide(b, op.getIndices().back());
   for (int64_t n = 0, count = op.getPlace() ? 1 : tile.getCount(); n < count; ++n) {
     Value next = n == 0 ? column : arith::AddIOp::create(b, loc, column, i.constant64(n * tile.getColumns())).getResult();
     copyTile(b, loc, tile, i.add(to, n * bytesPerTile(tile)), matrix, row, next);

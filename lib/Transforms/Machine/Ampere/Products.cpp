@@ -223,6 +223,13 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &shar
       pair = readPair(b, acc.getDefiningOp<ReadTileOp>(), row, column / 2 * 2);
     return pair[4 * (column % 2) + n % 4];
   }
+  if (auto load = acc.getDefiningOp<LoadColumnsOp>()) {
+    int64_t eight = static_cast<int64_t>(n) / 4 % share.wide();
+    Pieces &pair = columnPairs[{load, eight}];
+    if (pair.empty())
+      pair = loadColumnPair(b, load, eight);
+    return pair[n % 2];
+  }
   if (auto found = entries.find(acc); found != entries.end())
     return found->second[static_cast<int64_t>(n) / 4 % share.wide() * 2 + n % 2];
   return pieces(acc)[cast<AccType>(acc.getType()).getColumns() == 1 ? share.rowOf(n) : n];
@@ -362,6 +369,21 @@ void RoleLowering::loadRows(OpBuilder &b, LoadRowsOp op) {
     rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
   }
   setPieces(op.getAcc(), rows);
+}
+
+RoleLowering::Pieces RoleLowering::loadColumnPair(OpBuilder &b, LoadColumnsOp op, int64_t eight) {
+  Instructions i(b, op.getLoc());
+  Value array = mapping.lookupOrDefault(op.getSource()), size = wide(b, op.getSize());
+  Value own = i.multiply(arith::AndIOp::create(b, op.getLoc(), group.lane, i.constant(3)), 2);
+  if (!byRows)
+    own = i.add(own, i.multiply(group.warp, shareOf(op.getAcc().getType()).columns));
+  Value first = arith::AddIOp::create(b, op.getLoc(), wide(b, op.getFirst()), castInteger(b, op.getLoc(), own, b.getI64Type()));
+  Pieces pair;
+  for (int64_t beside : {0, 1}) {
+    Value index = arith::AddIOp::create(b, op.getLoc(), first, i.constant64(8 * eight + beside));
+    pair.push_back(columnElement(b, op, array, index, size));
+  }
+  return pair;
 }
 
 void RoleLowering::loadRowsOf(OpBuilder &b, Value acc) {

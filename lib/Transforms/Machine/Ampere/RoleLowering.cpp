@@ -54,6 +54,7 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
       .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
       .Case([&](LoadRowsOp load) { return checkLoadRows(load); })
+      .Case([&](LoadColumnsOp load) { return checkLoadColumns(load); })
       .Default([](Operation *) { return std::nullopt; });
 }
 

@@ -60,7 +60,9 @@ private:
   Pieces takeLoads(mlir::OpBuilder &b, mlir::Location loc);
 
   // Copies
-  Matrix matrixOf(mlir::Value pointer, mlir::ArrayAttr shape);
+  /// The matrix of sizes `shape`, or of a batch of matrices that which the first of `indices` numbers.
+  Matrix matrixOf(mlir::OpBuilder &b, mlir::Value pointer, mlir::ArrayAttr shape, mlir::ValueRange indices,
+                  mlir::Type element);
   mlir::Value wide(mlir::OpBuilder &b, mlir::Value value);
   void copyTile(mlir::OpBuilder &b, mlir::Location loc, TileType tile, mlir::Value to, const Matrix &matrix,
                 mlir::Value row, mlir::Value column);
@@ -83,6 +85,8 @@ private:
   llvm::LogicalResult checkLoadRows(LoadRowsOp op);
   void loadRows(mlir::OpBuilder &b, LoadRowsOp op);
   void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
+  /// The two columns that a thread has of eight.
+  Pieces loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, int64_t eight);
 
   // Stores
   mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed,
@@ -105,6 +109,7 @@ private:
   llvm::DenseMap<mlir::Value, Matrix> matrices;
   std::map<std::pair<int64_t, int64_t>, Pieces> pairs; // that one line of a store has read
   llvm::DenseMap<mlir::Value, Pieces> entries;         // likewise
+  std::map<std::pair<mlir::Operation *, int64_t>, Pieces> columnPairs; // likewise, of vectors along the columns
   llvm::MapVector<mlir::Block *, Pieces> loads; // since the last release, by block: words that depend on each
 };
 

@@ -127,6 +127,7 @@ RoleLowering::Pieces RoleLowering::wordsOf(OpBuilder &b, Value acc, Type element
   Share share = shareOf(cast<AccType>(acc.getType()));
   Pieces words;
   pairs.clear();
+  columnPairs.clear();
   loadEntriesOf(b, acc, line);
   for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
     auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);
@@ -190,6 +191,7 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
     LLVM::StoreOp::create(then, loc, run, address, 4 * static_cast<unsigned>(values.size()));
   };
   pairs.clear();
+  columnPairs.clear();
   loadEntriesOf(b, acc, line);
   for (int64_t n = 0; n < (transposed ? 2 * share.tall() : share.wide()); ++n) {
     auto [eight, across] = transposed ? std::pair(n, line) : std::pair(line, n);
@@ -214,8 +216,9 @@ static LogicalResult checkStore(Operation *op, Type element) {
 LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   if (failed(checkAcc(op, op.getValue().getType())) || failed(checkStore(op, *op.getType())))
     return failure();
-  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getTarget()), *op.getShape());
-  storeLines(b, op.getValue(), *op.getType(), matrix, wide(b, op.getIndices()[0]), wide(b, op.getIndices()[1]),
+  OperandRange indices = op.getIndices();
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getTarget()), *op.getShape(), indices, *op.getType());
+  storeLines(b, op.getValue(), *op.getType(), matrix, wide(b, indices.drop_back().back()), wide(b, indices.back()),
              op.getTransposed());
   return success();
 }
@@ -228,7 +231,7 @@ LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   int64_t rows = type.getRows() / static_cast<int64_t>(op.getSlots().size());
   if (rows % 8 != 0)
     return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
-  Matrix matrix = matrixOf(mapping.lookupOrDefault(op.getTarget()), *op.getShape());
+  Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getTarget()), *op.getShape(), /*indices=*/{}, *op.getType());
   auto firsts = llvm::map_to_vector(op.getSlots(), [&](Value row) { return wide(b, row); });
   storeLines(b, op.getValue(), *op.getType(), matrix, firsts, Instructions(b, op.getLoc()).constant64(0),
              /*transposed=*/false);

@@ -220,6 +220,11 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
       setPieces(acc, readPair(b, acc.getDefiningOp<ReadTileOp>(), n / 8));
     return pieces(acc)[n % 8];
   }
+  if (auto load = acc.getDefiningOp<LoadColumnsOp>()) {
+    if (n % 4 == 0) // both rows of a thread have these two columns
+      loadColumnPair(b, load, n);
+    return pieces(acc)[n % 2];
+  }
   auto type = cast<AccType>(acc.getType());
   if (!type.getElementType().isF32())
     return halfOf(b, acc.getLoc(), pieces(acc)[n / 2], type.getElementType(), n % 2 == 1);

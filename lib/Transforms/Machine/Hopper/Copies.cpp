@@ -22,8 +22,9 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   int64_t count = op.getPlace() ? 1 : tile.getCount();
   i.expectBytes(at[1], i.constant(count * bytesPerTile(tile)));
   for (int64_t n = 0; n < count; ++n) {
-    Value column = i.add(mapping.lookupOrDefault(op.getIndices()[1]), n * tile.getColumns());
-    i.copyBox(i.add(address, n * bytesPerTile(tile)), *map, column, mapping.lookupOrDefault(op.getIndices()[0]), at[1]);
+    SmallVector<Value> place = mapped(op.getIndices());
+    place.back() = i.add(place.back(), n * tile.getColumns());
+    i.copyBox(i.add(address, n * bytesPerTile(tile)), *map, place, at[1]);
   }
   return success();
 }
@@ -136,9 +137,11 @@ LogicalResult RoleLowering::storeThrough(OpBuilder &b, StoreTileOp op) {
   Value first = arith::AndIOp::create(b, loc, i.equal(group.warp, 0), i.equal(group.lane, 0));
   OpBuilder then = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false).getThenBodyBuilder();
   Instructions one(then, loc);
-  Value row = mapping.lookupOrDefault(op.getIndices()[0]), column = mapping.lookupOrDefault(op.getIndices()[1]);
-  for (int64_t pass = 0; pass < passes; ++pass)
-    one.storeBox(*map, one.add(column, pass * width), row, one.add(to, pass * bytesPerTile(tile)));
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    SmallVector<Value> place = mapped(op.getIndices());
+    place.back() = one.add(place.back(), pass * width);
+    one.storeBox(*map, place, one.add(to, pass * bytesPerTile(tile)));
+  }
   one.commitStores();
   return success();
 }
@@ -147,8 +150,10 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   if (op.getThrough())
     return storeThrough(b, op);
   AccType type = op.getValue().getType();
+  OperandRange indices = op.getIndices();
+  Value number = indices.size() == 3 ? indices[0] : Value(), row = indices.drop_back().back();
   if (op.getType()->isF32() && succeeded(checkAcc(op, type)))
-    return op.getTransposed() ? storeColumns(b, op) : storeRows(b, op, op.getIndices()[0], op.getIndices()[1]), success();
+    return op.getTransposed() ? storeColumns(b, op) : storeRows(b, op, row, indices.back(), number), success();
   int64_t width = memory.storeColumns, passes = type.getColumns() / width;
   if (failed(checkStore(op, type, *op.getType(), width)))
     return failure();
@@ -160,10 +165,10 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
   for (int64_t pass = 0; pass < passes; ++pass)
     storeBox(b, op.getValue(), pass, transposed, *op.getType(),
              [&](Instructions &store, OpBuilder &, Value buffer) {
-               Value row = mapping.lookupOrDefault(op.getIndices()[0]);
-               Value column = mapping.lookupOrDefault(op.getIndices()[1]);
-               (transposed ? row : column) = store.add(transposed ? row : column, pass * width);
-               store.storeBox(*map, column, row, buffer);
+               SmallVector<Value> place = mapped(op.getIndices());
+               Value &first = place[place.size() - (transposed ? 2 : 1)];
+               first = store.add(first, pass * width);
+               store.storeBox(*map, place, buffer);
              });
   return success();
 }
@@ -180,7 +185,7 @@ LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
   if (rows % 8 != 0)
     return op.emitError("tiles: groups of ") << rows << " rows are stored; groups of 8 or a multiple can be";
   if (isSingle)
-    return storeRows(b, op, op.getSlots(), /*column=*/Value()), success();
+    return storeRows(b, op, op.getSlots(), /*column=*/Value(), /*number=*/Value()), success();
   FailureOr<Value> map = maps.get(op, op.getTarget(), *op.getShape(), *op.getType(), rows, width);
   if (failed(map))
     return failure();
@@ -193,7 +198,7 @@ LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
                  auto guard = scf::IfOp::create(then, loc, some, /*withElseRegion=*/false);
                  OpBuilder inner = guard.getThenBodyBuilder();
                  Instructions one(inner, loc);
-                 one.storeBox(*map, one.constant(pass * width), row,
+                 one.storeBox(*map, {row, one.constant(pass * width)},
                               one.add(buffer, static_cast<int64_t>(n) * rows * width * 2));
                }
              });

@@ -28,9 +28,16 @@ void Instructions::synchronize(Value id, int64_t threads) {
 
 //===- Copies -------------------------------------------------------------===//
 
-void Instructions::copyBox(Value to, Value map, Value column, Value row, Value barrier) {
-  effect("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
-         "r,l,r,r,r", {to, map, column, row, barrier});
+void Instructions::copyBox(Value to, Value map, ValueRange place, Value barrier) {
+  SmallVector<Value> operands{to, map};
+  llvm::append_range(operands, llvm::reverse(place));
+  operands.push_back(barrier);
+  if (place.size() == 2)
+    effect("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3}], [$4];",
+           "r,l,r,r,r", operands);
+  else
+    effect("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {$2, $3, $4}], [$5];",
+           "r,l,r,r,r,r", operands);
 }
 
 void Instructions::copyRun(Value to, Value from, Value bytes, Value barrier) {
@@ -38,9 +45,14 @@ void Instructions::copyRun(Value to, Value from, Value bytes, Value barrier) {
          {to, from, bytes, barrier});
 }
 
-void Instructions::storeBox(Value map, Value column, Value row, Value from) {
-  effect("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];", "l,r,r,r",
-         {map, column, row, from});
+void Instructions::storeBox(Value map, ValueRange place, Value from) {
+  SmallVector<Value> operands{map};
+  llvm::append_range(operands, llvm::reverse(place));
+  operands.push_back(from);
+  if (place.size() == 2)
+    effect("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [$0, {$1, $2}], [$3];", "l,r,r,r", operands);
+  else
+    effect("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [$0, {$1, $2, $3}], [$4];", "l,r,r,r,r", operands);
 }
 
 void Instructions::commitStores() { NVVM::CpAsyncBulkCommitGroupOp::create(b, loc); }

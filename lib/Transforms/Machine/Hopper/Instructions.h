@@ -20,10 +20,11 @@ public:
   /// `threads` threads of the block, at the barrier number `id`.
   void synchronize(mlir::Value id, int64_t threads);
 
-  /// A box of a tensor map to shared memory, complete at `barrier`; elements, innermost first.
-  void copyBox(mlir::Value to, mlir::Value map, mlir::Value column, mlir::Value row, mlir::Value barrier);
+  /// A box of a tensor map to shared memory, complete at `barrier`, from row and column on, or of a batch from matrix, row
+  /// and column.
+  void copyBox(mlir::Value to, mlir::Value map, mlir::ValueRange place, mlir::Value barrier);
   void copyRun(mlir::Value to, mlir::Value from, mlir::Value bytes, mlir::Value barrier);
-  void storeBox(mlir::Value map, mlir::Value column, mlir::Value row, mlir::Value from);
+  void storeBox(mlir::Value map, mlir::ValueRange place, mlir::Value from);
   void commitStores();
   /// Until at most `groups` groups of stores are under way; `read`: still read shared memory.
   void waitStores(int64_t groups, bool read);

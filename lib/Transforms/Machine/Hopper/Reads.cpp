@@ -175,6 +175,18 @@ LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
   return success();
 }
 
+/// The two columns, of eight, in which a thread has elements `n` to `n` + 3.
+void RoleLowering::loadColumnPair(OpBuilder &b, LoadColumnsOp op, size_t n) {
+  Instructions i(b, op.getLoc());
+  Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
+  Value own = i.multiply(arith::AndIOp::create(b, op.getLoc(), group.lane, i.constant(3)), 2);
+  Value first = i.add(i.add(mapping.lookupOrDefault(op.getFirst()), own), static_cast<int64_t>(n) / 4 * 8);
+  Pieces pair;
+  for (int64_t beside : {0, 1})
+    pair.push_back(columnElement(b, op, array, i.add(first, beside), size));
+  setPieces(op.getAcc(), pair);
+}
+
 FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
   Location loc = op->getLoc();
   Instructions i(b, loc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The operations of a role on sm_90a, and its rings.
+#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -52,6 +53,7 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
       .Case([&](ReadColumnsOp read) { return lowerReadColumns(b, read); })
       .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load); })
+      .Case([&](LoadColumnsOp load) { return checkLoadColumns(load); })
       .Case([&](LoadEntriesOp load) { return lowerLoadEntries(b, load); })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -51,7 +51,8 @@ private:
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
   void freeStored(mlir::OpBuilder &b, mlir::Location loc);
   void storeColumns(mlir::OpBuilder &b, StoreTileOp op);
-  void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column);
+  void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column,
+                 mlir::Value number);
   /// Where the row of a thread's first elements, or that so many `below`, stands: behind the first of its group of rows.
   /// A group without a place begins at minus its rows, so all of it is negative.
   mlir::Value rowIn(mlir::OpBuilder &b, mlir::ValueRange firsts, int64_t below);
@@ -99,6 +100,7 @@ private:
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
   llvm::LogicalResult lowerReadColumns(mlir::OpBuilder &b, ReadColumnsOp op);
   llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  void loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, size_t n);
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
   llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);
 

@@ -3,6 +3,7 @@
 /// Stores of sums as they are, in float32: each thread stores its own elements.
 #include "../../Buffers/Addressing.h"
 #include "../../Buffers/EmitSize.h"
+#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -11,11 +12,15 @@ using namespace lacis::hopper;
 
 namespace {
 
-/// A matrix of float32 whose elements are stored one by one.
+/// A matrix of float32 whose elements are stored one by one; of a batch it has a `number`, in i64.
 class SingleStore {
 public:
-  SingleStore(OpBuilder &b, Operation *op, ArrayAttr shape, Value matrix)
-      : loc(op->getLoc()), matrix(matrix), rows(size(b, op, shape[0])), columns(size(b, op, shape[1])) {}
+  SingleStore(OpBuilder &b, Operation *op, ArrayAttr shape, Value array, Value number)
+      : loc(op->getLoc()), matrix(array), rows(size(b, op, shape[shape.size() - 2])),
+        columns(size(b, op, shape[shape.size() - 1])) {
+    if (number)
+      matrix = matrixAt(b, loc, array, number, rows, columns, b.getF32Type());
+  }
 
   /// How many lines there are from `from` on, as far as it matters.
   Value left(OpBuilder &b, Value all, Value from) const {
@@ -80,11 +85,13 @@ Value RoleLowering::elementApart(OpBuilder &b, Value acc, size_t n) {
 void RoleLowering::storeColumns(OpBuilder &b, StoreTileOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  SingleStore to(b, op, *op.getShape(), mapping.lookupOrDefault(op.getTarget()));
+  Pieces place = mapped(op.getIndices());
+  Value number = place.size() == 3 ? wide(b, place[0]) : Value();
+  SingleStore to(b, op, *op.getShape(), mapping.lookupOrDefault(op.getTarget()), number);
   Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
-  Value row = wide(b, i.add(mapping.lookupOrDefault(op.getIndices()[0]), pair));
-  Value column = wide(b, i.add(mapping.lookupOrDefault(op.getIndices()[1]), i.add(i.multiply(group.warp, 16), eighth)));
+  Value row = wide(b, i.add(place[place.size() - 2], pair));
+  Value column = wide(b, i.add(place.back(), i.add(i.multiply(group.warp, 16), eighth)));
   Value rows = to.left(b, to.rows, row), columns = to.left(b, to.columns, column);
   Value start = to.sum(b, to.mul(b, row, to.columns), column), next = to.mul(b, to.columns, i.constant64(8));
   for (int64_t eight = 0; eight < op.getValue().getType().getColumns() / 8; ++eight) {
@@ -104,13 +111,15 @@ void RoleLowering::storeColumns(OpBuilder &b, StoreTileOp op) {
 }
 
 /// Rows of the accumulator to rows of a matrix from `column` on: from one row on, or groups of rows, each where its slot
-/// is, if that is not negative. A warp stores 32 bytes of each of eight rows at once.
-void RoleLowering::storeRows(OpBuilder &b, Operation *op, ValueRange firsts, Value column) {
+/// is, if that is not negative. A warp stores 32 bytes of each of eight rows at once. Of a batch it is matrix `number`.
+void RoleLowering::storeRows(OpBuilder &b, Operation *op, ValueRange firsts, Value column, Value number) {
   Location loc = op->getLoc();
   Instructions i(b, loc);
   Value acc = op->getOperand(0);
   auto shape = op->getAttrOfType<ArrayAttr>("shape");
-  SingleStore to(b, op, shape, mapping.lookupOrDefault(op->getOperand(1)));
+  if (number)
+    number = wide(b, mapping.lookupOrDefault(number));
+  SingleStore to(b, op, shape, mapping.lookupOrDefault(op->getOperand(1)), number);
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
   Value first = wide(b, column ? i.add(mapping.lookupOrDefault(column), pair) : pair);
   Value columns = to.left(b, to.columns, first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Kernel arguments that describe a matrix to the copy engine.
+/// Kernel arguments that describe matrices to the copy engine.
 #include "TensorMaps.h"
 
 using namespace mlir;
@@ -45,13 +45,17 @@ FailureOr<Value> TensorMaps::get(Operation *user, Value pointer, ArrayAttr shape
     return user->emitError("tiles: a box of ")
            << rows << " rows of " << bytes << " bytes; it may have 256 rows of 32, 64 or 128 bytes";
   auto listed = module->getAttrOfType<DictionaryAttr>(kArtifact);
-  if (!listed || !listed.get("args") || !shape || shape.size() != 2)
-    return user->emitError("tiles: a box needs 'lacis.artifact', which lists the kernel's arguments, and two sizes");
+  if (!listed || !listed.get("args") || !shape || (shape.size() != 2 && shape.size() != 3))
+    return user->emitError("tiles: a box needs 'lacis.artifact', which lists the kernel's arguments, and two sizes, or "
+                           "three of a batch");
   Builder b(module.getContext());
+  SmallVector<Attribute> sizes(llvm::reverse(shape));
+  SmallVector<int64_t> box{columns, rows};
+  box.resize(sizes.size(), 1);
   DictionaryAttr map = b.getDictionaryAttr({
       b.getNamedAttr("pointer", b.getI64IntegerAttr(argument.getArgNumber())),
-      b.getNamedAttr("shape", b.getArrayAttr({shape[1], shape[0]})),
-      b.getNamedAttr("box", b.getI64ArrayAttr({columns, rows})),
+      b.getNamedAttr("shape", b.getArrayAttr(sizes)),
+      b.getNamedAttr("box", b.getI64ArrayAttr(box)),
       b.getNamedAttr("swizzle", b.getI64IntegerAttr(isVector ? 0 : bytes)),
       b.getNamedAttr("dtype", b.getStringAttr(element.isBF16()  ? "bf16"
                                               : element.isF16() ? "f16"

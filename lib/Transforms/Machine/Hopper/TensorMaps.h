@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Kernel arguments that describe a matrix to the copy engine: made on first use, recorded in the artifact.
+/// Kernel arguments that describe matrices to the copy engine: made on first use, recorded in the artifact.
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_TENSORMAPS_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_TENSORMAPS_H
 
@@ -12,8 +12,8 @@ class TensorMaps {
 public:
   TensorMaps(mlir::ModuleOp module, mlir::func::FuncOp function) : module(module), function(function) {}
 
-  /// The map of the matrix behind the kernel argument `pointer`, with `shape` (sizes of rows and columns as rules),
-  /// in boxes of `rows` x `columns` elements whose rows fill `columns` elements of one swizzled line; one row lies as it is.
+  /// The map of the matrix behind the kernel argument `pointer`, with `shape` (sizes of rows and columns as rules, or of
+  /// matrices, rows and columns), in boxes of `rows` x `columns` elements whose rows fill `columns` elements of one swizzled line; one row lies as it is.
   llvm::FailureOr<mlir::Value> get(mlir::Operation *user, mlir::Value pointer, mlir::ArrayAttr shape,
                                    mlir::Type element, int64_t rows, int64_t columns);
 

@@ -177,6 +177,16 @@ void TileLoops::loadRows(LoadRowsOp op) {
   });
 }
 
+void TileLoops::loadColumns(LoadColumnsOp op) {
+  OpBuilder b(op);
+  AccType type = op.getAcc().getType();
+  Acc to = made(op.getAcc(), type);
+  Value first = wide(b, op.getFirst()), size = wide(b, op.getSize());
+  eachElement(b, type, [&](OpBuilder &in, Value row, Value, Value column) {
+    put(in, to, row, column, columnElement(in, op, op.getSource(), add(in, first, column), size));
+  });
+}
+
 void TileLoops::loadAcc(LoadAccOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
@@ -245,7 +255,8 @@ void TileLoops::loadEntries(LoadEntriesOp op) {
 
 void TileLoops::storeAt(OpBuilder &b, Location loc, Value target, ArrayAttr shape, Type element, Value row,
                         Value column, Value value) {
-  Value rows = size(shape[0]), columns = size(shape[1]);
+  ArrayRef<Attribute> sizes = shape.getValue().take_back(2);
+  Value rows = size(sizes[0]), columns = size(sizes[1]);
   Value inside = arith::AndIOp::create(b, loc, less(b, row, rows), less(b, column, columns));
   OpBuilder then = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
   if (!element.isF32())
@@ -257,10 +268,12 @@ void TileLoops::storeAt(OpBuilder &b, Location loc, Value target, ArrayAttr shap
 void TileLoops::storeTile(StoreTileOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
-  Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]);
+  OperandRange indices = op.getIndices();
+  Value row = wide(b, indices.drop_back().back()), column = wide(b, indices.back());
+  Value target = ownMatrix(b, op.getTarget(), *op.getShape(), indices, *op.getType());
   eachElement(b, op.getValue().getType(), [&](OpBuilder &in, Value m, Value number, Value n) {
     bool turned = op.getTransposed();
-    storeAt(in, loc, op.getTarget(), *op.getShape(), *op.getType(), add(in, row, turned ? n : number),
+    storeAt(in, loc, target, *op.getShape(), *op.getType(), add(in, row, turned ? n : number),
             add(in, column, turned ? number : n), get(in, from, m, n));
   });
 }

@@ -132,6 +132,7 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
                    .Case([&](ReadTileOp read) { return readTile(read), true; })
                    .Case([&](ReadColumnsOp read) { return readColumns(read), true; })
                    .Case([&](LoadRowsOp load) { return loadRows(load), true; })
+                   .Case([&](LoadColumnsOp load) { return loadColumns(load), true; })
                    .Case([&](LoadAccOp load) { return loadAcc(load), true; })
                    .Case([&](StoreAccOp store) { return storeAcc(store), true; })
                    .Case([&](LoadEntriesOp load) { return loadEntries(load), true; })
@@ -297,22 +298,29 @@ void TileLoops::loadTile(LoadTileOp op) {
   OpBuilder b(op);
   TileType tile = op.getTile().getType();
   Type element = tile.getElementType();
-  Value rows = size((*op.getShape())[0]), columns = size((*op.getShape())[1]);
-  Value row = wide(b, op.getIndices()[0]), column = wide(b, op.getIndices()[1]),
+  OperandRange indices = op.getIndices();
+  Value source = ownMatrix(b, op.getSource(), *op.getShape(), indices, element);
+  Value row = wide(b, indices.drop_back().back()), column = wide(b, indices.back()),
         to = tileAt(b, op.getTile(), op.getPlace());
   int64_t count = op.getPlace() ? 1 : tile.getCount();
   for (int64_t n = 0; n < count; ++n) {
     Value next = n == 0 ? column : add(b, column, constant(n * tile.getColumns()));
     Value own = n == 0 ? to : address(b, to, element, constant(n * tile.getRows() * tile.getColumns()));
-    loadBox(b, op, rows, columns, row, next, own);
+    loadBox(b, tile, source, *op.getShape(), row, next, own);
   }
 }
 
+Value TileLoops::ownMatrix(OpBuilder &b, Value array, ArrayAttr shape, ValueRange indices, Type element) {
+  return shape.size() == 2 ? array
+                           : matrixAt(b, loc, array, wide(b, indices[0]), size(shape[1]), size(shape[2]), element);
+}
+
 /// One tile; elements outside of the matrix are 0.
-void TileLoops::loadBox(OpBuilder &b, LoadTileOp op, Value rows, Value columns, Value row, Value column, Value to) {
-  TileType tile = op.getTile().getType();
+void TileLoops::loadBox(OpBuilder &b, TileType tile, Value source, ArrayAttr shape, Value row, Value column, Value to) {
   Type element = tile.getElementType();
-  Value source = op.getSource(), width = constant(tile.getColumns()), height = constant(tile.getRows());
+  ArrayRef<Attribute> sizes = shape.getValue().take_back(2);
+  Value rows = size(sizes[0]), columns = size(sizes[1]);
+  Value width = constant(tile.getColumns()), height = constant(tile.getRows());
   auto copy = [&](OpBuilder &at, Value n, Value m) {
     Value from = add(at, row, n), place = add(at, column, m);
     Value inside = arith::AndIOp::create(at, loc, less(at, from, rows), less(at, place, columns));

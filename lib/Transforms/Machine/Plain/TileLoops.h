@@ -62,7 +62,10 @@ private:
   mlir::Value elementOf(mlir::OpBuilder &b, TileType tile, bool transposed, mlir::Value base, mlir::Value side,
                         mlir::Value depth);
   void loadTile(LoadTileOp op);
-  void loadBox(mlir::OpBuilder &b, LoadTileOp op, mlir::Value rows, mlir::Value columns, mlir::Value row,
+  /// The matrix behind `array` that indices mean: of a batch, whose `shape` has three sizes, that of the first.
+  mlir::Value ownMatrix(mlir::OpBuilder &b, mlir::Value array, mlir::ArrayAttr shape, mlir::ValueRange indices,
+                        mlir::Type element);
+  void loadBox(mlir::OpBuilder &b, TileType tile, mlir::Value source, mlir::ArrayAttr shape, mlir::Value row,
                mlir::Value column, mlir::Value to);
   void loadRun(LoadRunOp op);
 
@@ -103,6 +106,7 @@ private:
   void readTile(ReadTileOp op);
   void readColumns(ReadColumnsOp op);
   void loadRows(LoadRowsOp op);
+  void loadColumns(LoadColumnsOp op);
   void loadAcc(LoadAccOp op);
   void storeAcc(StoreAccOp op);
   void loadEntries(LoadEntriesOp op);

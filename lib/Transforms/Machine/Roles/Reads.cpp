@@ -3,6 +3,7 @@
 /// What roles read of arguments and arrays in memory alike on every architecture.
 #include "Reads.h"
 #include "../../Buffers/Addressing.h"
+#include "RoleBody.h"
 #include "WarpInstructions.h"
 
 using namespace mlir;
@@ -16,6 +17,32 @@ Value lacis::elementOr0(OpBuilder &b, Location loc, Value array, Value index, Ty
   scf::YieldOp::create(otherwise, loc,
                        arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(type)).getResult());
   return guard.getResult(0);
+}
+
+Value lacis::columnElement(OpBuilder &b, LoadColumnsOp op, Value array, Value index, Value size) {
+  Location loc = op.getLoc();
+  Type element = *op.getType();
+  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
+  Value value = elementOr0(b, loc, array, index, element, inside);
+  return element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
+}
+
+LogicalResult lacis::checkLoadColumns(LoadColumnsOp op) {
+  Type element = *op.getType();
+  if (!element.isF32() && !element.isBF16() && !element.isF16())
+    return op.emitError("tiles: columns are loaded from a vector of f32, bf16 or f16; got ") << element;
+  bool isStored = llvm::all_of(op->getUsers(), [](Operation *user) {
+    return isa<MapOp>(user) && waitsForStore(user->getResult(0));
+  });
+  return isStored ? success()
+                  : op.emitError("tiles: a vector along the columns is read by maps whose results are stored, and by "
+                                 "nothing else");
+}
+
+Value lacis::matrixAt(OpBuilder &b, Location loc, Value array, Value number, Value rows, Value columns, Type element) {
+  Value elements = arith::MulIOp::create(b, loc, rows, columns);
+  Value first = arith::MulIOp::create(b, loc, number, elements);
+  return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{first});
 }
 
 std::array<Value, 2> lacis::entryPair(OpBuilder &b, Location loc, Value base, int32_t offset) {

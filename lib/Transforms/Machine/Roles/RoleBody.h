@@ -45,6 +45,10 @@ protected:
   /// An operation on tiles; nullopt for any other.
   virtual std::optional<llvm::LogicalResult> lowerTiles(mlir::OpBuilder &b, mlir::Operation &op) = 0;
 
+  /// Indices as the role has them.
+  Pieces mapped(mlir::ValueRange values) const {
+    return llvm::map_to_vector(values, [&](mlir::Value value) { return mapping.lookupOrDefault(value); });
+  }
   Pieces pieces(mlir::Value value);
   /// Has the value been made already?
   bool isKnown(mlir::Value value) const { return split.contains(value); }

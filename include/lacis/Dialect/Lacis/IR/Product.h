@@ -9,12 +9,12 @@
 
 namespace lacis {
 
-/// What follows a sum of products before it is stored: arithmetic on the sum, on vectors along its rows, on numbers that are
-/// the same for all of it, and on the same element of a residual.
+/// What follows a sum of products before it is stored: arithmetic on the sum, on vectors along its rows and along its
+/// columns, on numbers that are the same for all of it, and on the same element of a residual.
 struct Finish {
   mlir::Value result;                          // in the type of the sum
   llvm::SmallVector<mlir::Operation *> steps;  // in order
-  llvm::SmallVector<ReadOp> vectors, numbers;
+  llvm::SmallVector<ReadOp> vectors, columns, numbers;
   ReadOp residual;                             // or null
 };
 
@@ -25,11 +25,13 @@ struct StoredBlock {
   bool isMatrix = false;       // all of a dense matrix, of no fixed size: rows and depth are 0
 };
 
-/// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format; the axes of each in any order.
+/// y[n, m] = finish(initial + sum over k of w[m, k] x[n, k]), w with a format; the axes of each in any order. Of a batch
+/// x[h, n, k] and y[h, n, m]: its letters come first in both.
 struct Product {
   mlir::BlockArgument stored, dense, output;
   mlir::Value tensor;                   // the stored operand, or the part of it that is walked
   llvm::StringRef rows, columns, depth; // the letters m, n and k
+  llvm::SmallVector<llvm::StringRef, 2> batch; // the letters h
   bool isDepthFirst = false;            // x is [k, n]: neighbours in memory are neighbours along n
   bool isRowsFirst = false;             // y is [m, n]
   mlir::Operation *walk = nullptr;      // the outermost loop over k
@@ -40,16 +42,25 @@ struct Product {
   FormatAttr format() const;
   llvm::StringRef walkName() const;
   StoredBlock block() const;
-  /// The axes of the dense operand and of the output along n.
-  unsigned denseColumns() const { return isDepthFirst ? 1 : 0; }
-  unsigned outputColumns() const { return isRowsFirst ? 1 : 0; }
-  /// What follows the sum; nullopt where it reads more than vectors along the rows, numbers, and one residual in the type
-  /// of the dense operand.
+  /// The batch and n are one axis, of which x and y have the rows.
+  bool isFolded() const { return !batch.empty() && !isDepthFirst && !isRowsFirst; }
+  /// The loop over n, or, of a batch that is folded, over all of it, when its loops are one.
+  std::string columnLoop() const;
+  /// The axes of the dense operand along n, and of the output along n and m.
+  unsigned denseColumns() const { return batch.size() + (isDepthFirst ? 1 : 0); }
+  unsigned outputColumns() const { return batch.size() + (isRowsFirst ? 1 : 0); }
+  unsigned outputRows() const { return batch.size() + (isRowsFirst ? 0 : 1); }
+  /// What follows the sum; nullopt where it reads more than vectors along rows or columns (the same in all matrices of a
+  /// batch), numbers, and one residual in the type of the dense operand.
   std::optional<Finish> finish();
 };
 
 /// The letters of the axes are those of a matrix: two, which differ.
 inline bool areOfMatrix(mlir::ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; }
+
+/// The letters that come before the last two of `a` and of `b`, the same in both, and none of `w`; nullopt where they are
+/// not.
+std::optional<llvm::ArrayRef<mlir::Attribute>> batchLetters(mlir::ArrayAttr w, mlir::ArrayAttr a, mlir::ArrayAttr b);
 
 /// The product of the main nest, or, where it is none, nullopt and `why`. Of a sum the product of `part`, if that is
 /// named.

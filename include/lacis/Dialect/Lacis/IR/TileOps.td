@@ -62,9 +62,11 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
   let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
   let description = [{
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
-    the order of its values; of a vector from `[first]`, into a tile of one row. `to %list[%n]` fills one tile of a list,
-    `to %list` all of them, side by side. After the levels are lowered the source is a pointer to rows and columns, whose
-    sizes `shape` tells by the kernel's arguments.
+    the order of its values, or, of values in copies that share a pattern, from `[copy, position, row, column]`; of a vector from `[first]`, into a tile of one row. A dense tensor of more axes is a batch of
+    matrices, of the last two, loaded from `[matrix, row, column]`, or, from `[row, column]`, one matrix whose rows are
+    all axes but the last. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels
+    are lowered the source is a pointer to rows and columns, or to matrices of them, whose sizes `shape` tells by the
+    kernel's arguments.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
@@ -241,6 +243,21 @@ def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Lacis_LoadColumnsOp : Lacis_Op<"load_columns", [MemoryEffects<[MemRead]>]> {
+  let summary = "One number for each column of an accumulator, from a vector at `[first]`; 0 beyond its end.";
+  let description = [{
+    All rows are that one. After the levels are lowered the vector is a pointer to `size` elements of `type`.
+  }];
+  let arguments = (ins Lacis_MatrixType:$source, Lacis_IndexLike:$first, Optional<Lacis_IndexLike>:$size,
+                       OptionalAttr<TypeAttr>:$type);
+  let results = (outs Lacis_AccType:$acc);
+  let assemblyFormat = [{
+    $source `[` $first `]` (`of` $size^ `:` type($size))? attr-dict `:` type($source) `[` type($first) `]`
+    `to` qualified(type($acc))
+  }];
+  let hasVerifier = 1;
+}
+
 def Lacis_LoadAccOp : Lacis_Op<"load_acc", [MemoryEffects<[MemRead]>]> {
   let summary = "An accumulator from a workspace that lies tile by tile: what has been summed up before.";
   let description = [{
@@ -285,8 +302,9 @@ def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
 def Lacis_StoreTileOp : Lacis_Op<"store_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rounds an accumulator to the tensor's type and stores it at `[row, column]`.";
   let description = [{
-    Into the values of a sampled output at `[position, row, column]`, where padding becomes 0. What lies outside of
-    the tensor is left out. `transposed`: acc[m, n] goes to `[row + n, column + m]`.
+    Into the values of a sampled output at `[position, row, column]`, where padding becomes 0, or, of values in copies that
+    share a pattern, at `[copy, position, row, column]`; into a batch of matrices as in `lacis.load_tile`. What lies outside of the tensor is left out. `transposed`: acc[m, n] goes to
+    `[row + n, column + m]`.
     `through` a tile, of the same rows and columns, that nothing reads any more: it is staged there, and the place is free
     when it has been stored. Of a list, tiles side by side, `from` one of them on.
     After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
@@ -302,17 +320,19 @@ def Lacis_StoreTileOp : Lacis_Op<"store_tile", [AttrSizedOperandSegments, Memory
   let hasVerifier = 1;
 }
 
-def Lacis_StoreBlocksOp : Lacis_Op<"store_blocks", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Lacis_StoreBlocksOp : Lacis_Op<"store_blocks", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rounds an accumulator and stores groups of its rows, each as a stored block of a sampled output.";
   let description = [{
     Group n goes to the slot `slots[n]`, and nowhere where that is negative; all columns are those of the block.
-    Padding becomes 0. After the levels are lowered the tensor is a pointer and the slots are rows behind it: `shape`
-    as in `lacis.load_tile`, `type` its elements.
+    Padding becomes 0. Of values in copies that share a pattern, `batch` is the number of the copy. After the levels are
+    lowered the tensor is a pointer and the slots are rows behind it: `shape` as in `lacis.load_tile`, `type` its elements.
   }];
   let arguments = (ins Lacis_AccType:$value, Lacis_MatrixType:$target, Variadic<Lacis_IndexLike>:$slots,
-                       OptionalAttr<Lacis_Sizes>:$shape, OptionalAttr<TypeAttr>:$type);
+                       Optional<Lacis_IndexLike>:$batch, OptionalAttr<Lacis_Sizes>:$shape,
+                       OptionalAttr<TypeAttr>:$type);
   let assemblyFormat = [{
-    $value `to` $target `[` $slots `]` attr-dict `:` qualified(type($value)) `to` type($target) `[` type($slots) `]`
+    $value `to` $target `[` $slots `]` (`batch` $batch^ `:` type($batch))? attr-dict
+    `:` qualified(type($value)) `to` type($target) `[` type($slots) `]`
   }];
   let hasVerifier = 1;
 }
