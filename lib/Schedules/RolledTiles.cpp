@@ -8,7 +8,8 @@ using namespace lacis;
 
 /// Rows of tiles that share a processor: while one computes exponentials the other multiplies.
 static constexpr int64_t kRowsAtOnce = 2;
-/// Places of a ring: one is read while the next is filled. More do not fit beside the other row's for heads of 128.
+/// Places of a ring: one is read while the next is filled. More do not fit beside the other row's for heads of 128, and
+/// what does not fit twice is not rolled (Loops/RolledTiles.cpp).
 static constexpr int64_t kStages = 2;
 
 LevelLoopOp lacis::rolledLoop(Nest &nest) {

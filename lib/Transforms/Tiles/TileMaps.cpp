@@ -67,12 +67,18 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   return success();
 }
 
-/// exp x = 2^(x log2 e), which machines have.
+/// exp x = 2^(x log2 e), which machines have; of a difference in two instructions.
 Value TileMaps::exponential(OpBuilder &b, Operation *op) {
-  Value x = compute(b, op->getOperand(0));
-  Value factor = arith::ConstantOp::create(b, op->getLoc(), b.getFloatAttr(x.getType(), kLog2E));
-  Value scaled = arith::MulFOp::create(b, op->getLoc(), x, factor);
-  return math::Exp2Op::create(b, op->getLoc(), scaled, arith::FastMathFlags::afn);
+  Location loc = op->getLoc();
+  Value x = op->getOperand(0);
+  Value factor = arith::ConstantOp::create(b, loc, b.getFloatAttr(x.getType(), kLog2E));
+  auto scaled = [&](Value value) { return arith::MulFOp::create(b, loc, compute(b, value), factor).getResult(); };
+  auto difference = x.getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return math::Exp2Op::create(b, loc, scaled(x), arith::FastMathFlags::afn);
+  Value less = arith::NegFOp::create(b, loc, scaled(difference.getRhs()));
+  Value power = math::FmaOp::create(b, loc, compute(b, difference.getLhs()), factor, less);
+  return math::Exp2Op::create(b, loc, power, arith::FastMathFlags::afn);
 }
 
 Value TileMaps::compute(OpBuilder &b, Value value) {
@@ -80,7 +86,9 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
     return done;
   Operation *op = value.getDefiningOp();
   Value made;
-  if (isa<math::ExpOp>(op)) {
+  if (value.getType().isIndex()) { // a map is handed whole coordinates
+    made = inner.lookup(variance.placeOf(value)->coordinate);
+  } else if (isa<math::ExpOp>(op)) {
     made = exponential(b, op);
   } else {
     for (Value operand : op->getOperands())

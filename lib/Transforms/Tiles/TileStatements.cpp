@@ -105,9 +105,10 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
   FailureOr<Value> acc = tile(b, value, column, op.getLoc());
   if (failed(acc))
     return failure();
-  if (!column)
-    return op.emitError("tiles: no store of rows");
-  StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
+  if (column)
+    StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
+  else
+    StoreRowsOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value());
   return success();
 }
 

@@ -49,7 +49,11 @@ class _ChainWriter:
         results = ", ".join(f'{type} {{lacis.name = "{name}"}}' for type, name in zip(types, names))
         head = [f"#p = {self.pattern.format}"]
         head.append(f"func.func @{spec.name}({arguments}) -> ({results})")
-        words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}", *[f'lacis.rolls = "{spec.rolls}"'] * bool(spec.rolls)]
+        words = [
+            "lacis.kernel",
+            f"lacis.steps = {steps_attribute(spec.steps)}",
+            *[f'lacis.rolls = "{spec.rolls}"'] * bool(spec.rolls),
+        ]
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         for statement in spec.statements:
             self.statement(statement, last=statement is spec.output)

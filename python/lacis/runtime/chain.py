@@ -91,7 +91,8 @@ class ChainFunction:
         rolled = next((step for step in steps if step.mnemonic == "roll" and not spec.rolls), None)
         if rolled:
             raise ScheduleError(
-                f"roll: '{name}' has no default schedule for such a loop, CPUs and sm_90a have", location=rolled.location
+                f"roll: '{name}' has no default schedule for such a loop, CPUs and sm_90a have",
+                location=rolled.location,
             )
         library.register()
         loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
@@ -185,7 +186,9 @@ class ChainKernel(Kernel):
         if pattern.format.text != spec.operands[spec.packed].format:
             raise ScheduleError(f"kernel: the pattern is {pattern.format}; compile the chain for it")
         if spec.full and not _is_full(pattern):
-            raise ScheduleError("kernel: stored blocks of the pattern have places without an entry; compile the chain for it")
+            raise ScheduleError(
+                "kernel: stored blocks of the pattern have places without an entry; compile the chain for it"
+            )
         shape = pattern.part().values_shape if spec.sampled else [sizes[x] for x in spec.output.letters]
         others = [[sizes[letter] for letter in output.letters] for output in spec.outputs[1:]]
         with torch.no_grad():
