@@ -12,8 +12,8 @@ using namespace lacis;
 
 bool lacis::isTensorized(Nest &nest) {
   return nest.getFunction()
-      .walk([](LoopOp loop) {
-        return loop->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
+      .walk([](Operation *op) {
+        return op->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -369,6 +369,8 @@ Rule lacis::ruleOfTiles(TileSizes (*sizesOf)(Nest &nest)) {
     Nest &nest = schedule.getNest();
     if (nest.getFunction()->hasAttr("lacis.plain"))
       return "NaN and infinity are kept to the outputs of kept entries (strict), which tiles may spread";
+    if (LevelLoopOp round = rolledLoop(nest))
+      return scheduleRolled(schedule, round), "";
     return (isSampled(nest) ? completeSampled : completeProduct)(schedule, sizesOf(nest));
   };
   return {kTiles.str(), kRankOfTiles, take};

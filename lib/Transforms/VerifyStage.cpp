@@ -43,7 +43,7 @@ LogicalResult verifyAlgebra(Operation *op) {
 bool isTileOperation(Operation *op) {
   return isa<RingOp, RolesOp, AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp,
              MmaGatheredOp, CompleteOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, ReadColumnsOp, LoadRowsOp, LoadColumnsOp,
-             LoadAccOp, StoreAccOp, LoadEntriesOp, StoreTileOp, StoreBlocksOp>(op) ||
+             LoadAccOp, StoreAccOp, LoadEntriesOp, StoreTileOp, StoreRowsOp, StoreBlocksOp>(op) ||
          (isa<YieldOp>(op) && isa<RolesOp, MapOp>(op->getParentOp()));
 }
 

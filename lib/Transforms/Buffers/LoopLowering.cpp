@@ -61,6 +61,7 @@ LogicalResult LoopLowering::lowerOperation(OpBuilder &b, Operation &op) {
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](LoadRowsOp load) { return lowerLoadVector(b, load), success(); })
       .Case([&](LoadColumnsOp load) { return lowerLoadVector(b, load), success(); })
+      .Case([&](StoreRowsOp store) { return lowerStoreRows(b, store), success(); })
       .Case([&](LoadAccOp load) { return lowerLoadAcc(b, load), success(); })
       .Case([&](StoreAccOp store) { return lowerStoreAcc(b, store), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })

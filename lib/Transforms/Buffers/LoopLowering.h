@@ -55,6 +55,7 @@ private:
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   template <typename Load> void lowerLoadVector(mlir::OpBuilder &b, Load op);
+  void lowerStoreRows(mlir::OpBuilder &b, StoreRowsOp op);
   void lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
   void lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   mlir::Value withoutPadding(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::Value value,

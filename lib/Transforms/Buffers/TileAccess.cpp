@@ -173,6 +173,21 @@ template <typename Load> void LoopLowering::lowerLoadVector(OpBuilder &b, Load o
 template void LoopLowering::lowerLoadVector(OpBuilder &b, LoadRowsOp op);
 template void LoopLowering::lowerLoadVector(OpBuilder &b, LoadColumnsOp op);
 
+/// The axes before the last say which row of neighbours it is.
+void LoopLowering::lowerStoreRows(OpBuilder &b, StoreRowsOp op) {
+  Location loc = op.getLoc();
+  TensorSource source = sourceOf(op.getTarget(), workspaces);
+  SmallVector<Value> indices = mapped(op.getIndices());
+  auto sizeOf = [&](size_t axis) { return castInteger(b, loc, arguments.dim(source, axis), indices[0].getType()); };
+  Value first = indices[0], end = sizeOf(0);
+  for (size_t axis = 1; axis < indices.size(); ++axis) {
+    Value before = arith::MulIOp::create(b, loc, first, sizeOf(axis));
+    end = arith::AddIOp::create(b, loc, before, sizeOf(axis));
+    first = arith::AddIOp::create(b, loc, before, indices[axis]);
+  }
+  StoreRowsOp::create(b, loc, mapping.lookup(op.getValue()), arguments.pointer(source), first, end);
+}
+
 void LoopLowering::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
   Value pointer = arguments.pointer(sourceOf(op.getSource(), workspaces));
   Value onto = op.getOnto() ? mapping.lookup(op.getOnto()) : Value();

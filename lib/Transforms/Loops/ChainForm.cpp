@@ -4,6 +4,7 @@
 #include "ChainForm.h"
 
 #include "Expression.h"
+#include "RolledTiles.h"
 #include "lacis/Dialect/Lacis/IR/StepInterface.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -66,6 +67,11 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   ChainForm form;
   std::string objection, operand = patternOf(statements);
   FailureOr<Rescaled> found = findRescaled(roots, statements, objection);
+  if (auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls"); rolls && rolls.getValue() == "tiles" && succeeded(found)) {
+    objection = objectionToTiles(*found, statements);
+    if (!objection.empty())
+      found = failure();
+  }
   bool isAsked = false;
   for (const RecordedStep &entry : *steps) {
     StringRef loop = entry.step.getRolledLoop(), tensor = entry.step.getKeptTensor();

@@ -48,6 +48,10 @@ bool lacis::mayPad(Value tensor) {
   FormatAttr format = formatOf(walk ? walk.getSource() : tensor);
   LevelAttr last = format.getLevels().back();
   bool namesEntries = walk && !format.getBindings().empty(); // a companion of bindings lists them alone
+  auto argument = dyn_cast<BlockArgument>(walk ? walk.getSource() : tensor);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  if (function && function.getArgAttr(argument.getArgNumber(), "lacis.full"))
+    return false;
   return !namesEntries && (last.getExtent().coversDomain() || last.getCoordinate().isImplicit());
 }
 

@@ -26,7 +26,7 @@ struct RangeMapping {
     unsigned count = function.getNumArguments();
     for (unsigned n = 0; n < 2; ++n)
       (void)function.insertArgument(count + n, i64, DictionaryAttr(), function.getLoc());
-    SmallVector<scf::ForOp> loops = boundLoops(function, {"parallel", "block.x"});
+    SmallVector<scf::ForOp> loops = boundLoops(function, {"parallel", "block.x", "block.y", "block.z"});
     SizeAttr units = productOfSizes(b, loops);
     Attribute launch = b.getDictionaryAttr({b.getNamedAttr("entry", b.getStringAttr(function.getName())),
                                             b.getNamedAttr("units", units)});

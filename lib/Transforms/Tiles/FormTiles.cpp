@@ -5,6 +5,7 @@
 /// for i: for b: for i1, b1: y = sum over j  -->  for (i, b) in the worker's list: producer: for j: load; consumers:
 /// for j: multiply; store. Both roles walk the same execution layout.
 #include "SampledTiles.h"
+#include "StatementRoles.h"
 #include "TileForm.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -241,8 +242,13 @@ namespace {
 
 struct FormTiles : lacis::impl::LacisFormTilesBase<FormTiles> {
   void runOnOperation() override {
-    if (!isTensorized(getOperation())) {
+    if (!isTensorized(getOperation()) && !roundOfStatements(getOperation())) {
       if (failed(refuseMarks(getOperation())))
+        signalPassFailure();
+      return;
+    }
+    if (roundOfStatements(getOperation())) {
+      if (failed(formStatementRoles(getOperation())))
         signalPassFailure();
       return;
     }

@@ -51,7 +51,8 @@ class ChainSpec:
     Operand `packed` is the pattern. Results after the first are dense, and float32 at least.
 
     `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
-    `rolls`: the default schedule makes one loop of a softmax and what follows it.
+    `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"` or on `"tiles"`; empty:
+    it does not. `full`: every place of a stored block is an entry.
     """
 
     name: str
@@ -62,7 +63,8 @@ class ChainSpec:
     divisible: tuple[tuple[str, int], ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
     steps: tuple = ()
-    rolls: bool = False
+    rolls: str = ""
+    full: bool = False
     returned: tuple[str, ...] = ()
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
 

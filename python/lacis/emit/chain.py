@@ -49,7 +49,11 @@ class _ChainWriter:
         results = ", ".join(f'{type} {{lacis.name = "{name}"}}' for type, name in zip(types, names))
         head = [f"#p = {self.pattern.format}"]
         head.append(f"func.func @{spec.name}({arguments}) -> ({results})")
-        words = ["lacis.kernel", f"lacis.steps = {steps_attribute(spec.steps)}", *["lacis.rolls"] * spec.rolls]
+        words = [
+            "lacis.kernel",
+            f"lacis.steps = {steps_attribute(spec.steps)}",
+            *[f'lacis.rolls = "{spec.rolls}"'] * bool(spec.rolls),
+        ]
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         for statement in spec.statements:
             self.statement(statement, last=statement is spec.output)
@@ -79,6 +83,8 @@ class _ChainWriter:
         words = [f'lacis.name = "{operand.name}"']
         if any(c > 1 for c in classes):
             words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
+        if operand.dtype is None and self.spec.full:
+            words.append("lacis.full")
         return "{" + ", ".join(words) + "}"
 
     def sizes(self, statement: Statement) -> str:

@@ -26,6 +26,8 @@ from .targets import require_devices, resolve_target, target_anywhere
 
 # Of so many shapes the kernels are at hand; another shape mostly finds the same kernel by its text.
 _SHAPES = 256
+# What a softmax and what follows it become by default: targets whose names begin so, and the form.
+_ROLLS = (("cpu", "loops"), ("cuda:sm_90a", "tiles"))
 
 
 def kernel(function) -> "ChainFunction":
@@ -86,11 +88,12 @@ class ChainFunction:
         device = operands[spec.packed].device
         resolve = resolve_target if target == "auto" else target_anywhere
         name = resolve(target, device, f"{spec.name}: the pattern", spec.location)
-        spec = dataclasses.replace(spec, rolls=name.startswith("cpu"))
+        spec = dataclasses.replace(spec, rolls=next((form for start, form in _ROLLS if name.startswith(start)), ""))
         rolled = next((step for step in steps if step.mnemonic == "roll" and not spec.rolls), None)
         if rolled:
             raise ScheduleError(
-                f"roll: '{name}' has no default schedule for such a loop, CPUs have", location=rolled.location
+                f"roll: '{name}' has no default schedule for such a loop, CPUs and sm_90a have",
+                location=rolled.location,
             )
         library.register()
         loaded = compile_kernel(emit_chain(spec), name, device=device if device.type == "cuda" else None)
@@ -124,7 +127,7 @@ class ChainFunction:
         classes = tuple((x, divisible(trace.sizes[x])) for x in letters)
         spec = ChainSpec(
             self.__name__, tuple(named), packed, tuple(trace.statements), dtype, classes, tuple(sizes.items()), steps,
-            returned=returned, location=user_location(),
+            returned=returned, location=user_location(), full=_is_full(operands[packed]),
         )  # fmt: skip
         return spec, batch
 
@@ -132,10 +135,15 @@ class ChainFunction:
 def _kind(operand) -> tuple:
     """What a kernel is compiled for of an operand."""
     if isinstance(operand, Pattern):
-        return operand.format.text, tuple(operand.shape), operand.device
+        return operand.format.text, tuple(operand.shape), operand.device, _is_full(operand)
     if isinstance(operand, torch.Tensor):
         return operand.dtype, tuple(operand.shape), operand.device
     return (type(operand),)
+
+
+def _is_full(pattern: Pattern) -> bool:
+    """Is every place of a stored block an entry, as far as is known without a look at numbers?"""
+    return not isinstance(pattern.format, Sum) and pattern.part().valid is None
 
 
 def _check(names, operands, patterns) -> None:
@@ -178,6 +186,10 @@ class ChainKernel(Kernel):
             pattern = pattern.batched([sizes[x] for x in self._batch], "".join(self._batch))
         if pattern.format.text != spec.operands[spec.packed].format:
             raise ScheduleError(f"kernel: the pattern is {pattern.format}; compile the chain for it")
+        if spec.full and not _is_full(pattern):
+            raise ScheduleError(
+                "kernel: stored blocks of the pattern have places without an entry; compile the chain for it"
+            )
         shape = pattern.part().values_shape if spec.sampled else [sizes[x] for x in spec.output.letters]
         others = [[sizes[letter] for letter in output.letters] for output in spec.outputs[1:]]
         with torch.no_grad():

@@ -52,7 +52,7 @@ LogicalResult RolesOp::verify() {
     return emitOpError("the producer takes no argument, the consumer its number; with groups each takes that of its "
                        "group besides");
   auto found = getProducer().walk([](Operation *op) {
-    bool isOfConsumer = isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, ReadColumnsOp, AdvanceOp, RevisitOp, StoreTileOp,
+    bool isOfConsumer = isa<MmaOp, MmaGatheredOp, CompleteOp, ReadTileOp, ReadColumnsOp, AdvanceOp, RevisitOp, StoreTileOp, StoreRowsOp,
                             StoreBlocksOp>(op);
     return isOfConsumer ? WalkResult(op->emitOpError("belongs to a consumer")) : WalkResult::advance();
   });

@@ -297,6 +297,19 @@ LogicalResult LoadRowsOp::verify() {
 
 LogicalResult LoadColumnsOp::verify() { return verifyVector(*this); }
 
+LogicalResult StoreRowsOp::verify() {
+  if (getValue().getType().getColumns() != 1 || !getValue().getType().getElementType().isF32())
+    return emitOpError("stores an accumulator of one column of f32");
+  auto tensor = dyn_cast<RankedTensorType>(getTarget().getType());
+  if (tensor && (tensor.getEncoding() || !tensor.getElementType().isF32()))
+    return emitOpError("stores to a dense tensor of f32, not to ") << tensor;
+  if (tensor && static_cast<int64_t>(getIndices().size()) != tensor.getRank())
+    return emitOpError("needs ") << tensor.getRank() << " indices, the last of which is that of the first row";
+  if (!tensor && (!getSize() || getIndices().size() != 1))
+    return emitOpError("a pointer needs one index, and where rows end");
+  return success();
+}
+
 /// The workspace lies in tiles of the accumulator, where its levels are still there.
 static LogicalResult verifyTiles(Operation *op, Value workspace, AccType acc) {
   Type element = elementOf(workspace);

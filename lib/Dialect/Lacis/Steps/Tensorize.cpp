@@ -61,6 +61,18 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
   return success();
 }
 
+/// The statements of a rolled loop, and those before and behind it, are of tiles: their loops have constant counts.
+static LogicalResult markStatements(LevelLoopOp round, Location loc) {
+  LogicalResult result = success();
+  round->getParentOfType<LoopOp>()->walk([&](LoopOp loop) {
+    if (loop != round->getParentOfType<LoopOp>() && !pinTrip(loop))
+      result = emitError(loc) << "tensorize: loop '" << loop.getName() << "' of a statement has no constant trip count";
+  });
+  round->setAttr("lacis.tensorize", StringAttr::get(round.getContext(), "statements"));
+  round->setLoc(loc);
+  return result;
+}
+
 /// The order of the loops says nothing, and the kind may be left to the rule.
 Attribute TensorizeStepAttr::unify(Attribute open) const {
   auto other = dyn_cast<TensorizeStepAttr>(open);
@@ -81,6 +93,9 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
                           << "; there are 'mma', of one warp, and 'tf32', of float32 in 10 bits of the mantissa";
   if (getKind() && !isTf32)
     return markForWarp(getLoops(), nest, loc);
+  if (SmallVector<Operation *> found = nest.findAll(namedLoops().front());
+      getLoops().size() == 1 && found.size() == 1 && found.front()->hasAttr("lacis.rolled"))
+    return markStatements(cast<LevelLoopOp>(found.front()), loc);
   std::string why;
   std::optional<std::pair<std::string, std::string>> letters = sideLetters(nest, why);
   if (!letters)

@@ -43,6 +43,7 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
       .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
       .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
       .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
+      .Case([&](StoreRowsOp store) { return lowerStoreRows(b, store), success(); })
       .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
       .Case([&](SplatOp splat) { return lowerSplat(b, splat); })
       .Case([&](MmaOp mma) { return lowerMma(b, mma); })

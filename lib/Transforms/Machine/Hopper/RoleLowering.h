@@ -51,6 +51,7 @@ private:
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
   void freeStored(mlir::OpBuilder &b, mlir::Location loc);
   void storeColumns(mlir::OpBuilder &b, StoreTileOp op);
+  void lowerStoreRows(mlir::OpBuilder &b, StoreRowsOp op);
   void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column,
                  mlir::Value number);
   /// Where the row of a thread's first elements, or that so many `below`, stands: behind the first of its group of rows.

@@ -145,3 +145,19 @@ void RoleLowering::storeRows(OpBuilder &b, Operation *op, ValueRange firsts, Val
     }
   }
 }
+
+/// A number for each row: the four threads of a quad have the same two, the first of them stores.
+void RoleLowering::lowerStoreRows(OpBuilder &b, StoreRowsOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  Value target = mapping.lookupOrDefault(op.getTarget()), end = wide(b, mapping.lookupOrDefault(op.getSize()));
+  Value isFirst = i.equal(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 0);
+  for (int64_t below : {0, 8}) {
+    Value place = wide(b, rowIn(b, mapping.lookupOrDefault(op.getIndices()[0]), below));
+    Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, place, end);
+    Value some = arith::AndIOp::create(b, loc, inside, isFirst);
+    OpBuilder then = scf::IfOp::create(b, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
+    Value address = LLVM::GEPOp::create(then, loc, target.getType(), b.getF32Type(), target, ArrayRef<LLVM::GEPArg>{place});
+    LLVM::StoreOp::create(then, loc, element(then, op.getValue(), below / 4), address, /*alignment=*/4);
+  }
+}

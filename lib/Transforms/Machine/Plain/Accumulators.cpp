@@ -278,6 +278,17 @@ void TileLoops::storeTile(StoreTileOp op) {
   });
 }
 
+void TileLoops::storeRows(StoreRowsOp op) {
+  OpBuilder b(op);
+  Acc from = accs.lookup(op.getValue());
+  Value first = wide(b, op.getIndices()[0]), end = wide(b, op.getSize());
+  eachRow(b, op.getValue().getType(), [&](OpBuilder &in, Value row, Value number) {
+    Value place = add(in, first, number);
+    OpBuilder then = scf::IfOp::create(in, loc, less(in, place, end), /*withElseRegion=*/false).getThenBodyBuilder();
+    LLVM::StoreOp::create(then, loc, get(then, from, row, constant(0)), address(then, op.getTarget(), in.getF32Type(), place));
+  });
+}
+
 /// Groups of rows, each where its slot is.
 void TileLoops::storeBlocks(StoreBlocksOp op) {
   OpBuilder b(op);

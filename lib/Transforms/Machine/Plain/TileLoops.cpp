@@ -137,6 +137,7 @@ LogicalResult TileLoops::lowerOp(Operation *op) {
                    .Case([&](StoreAccOp store) { return storeAcc(store), true; })
                    .Case([&](LoadEntriesOp load) { return loadEntries(load), true; })
                    .Case([&](StoreTileOp store) { return storeTile(store), true; })
+                   .Case([&](StoreRowsOp store) { return storeRows(store), true; })
                    .Case([&](StoreBlocksOp store) { return storeBlocks(store), true; })
                    .Default([](Operation *) { return false; });
   if (known)

@@ -114,6 +114,7 @@ private:
   void storeAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::ArrayAttr shape, mlir::Type element,
                mlir::Value row, mlir::Value column, mlir::Value value);
   void storeTile(StoreTileOp op);
+  void storeRows(StoreRowsOp op);
   void storeBlocks(StoreBlocksOp op);
 
   // Arithmetic in i64

@@ -258,6 +258,27 @@ def Lacis_LoadColumnsOp : Lacis_Op<"load_columns", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Lacis_StoreRowsOp : Lacis_Op<"store_rows", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "Stores the number that each row of an accumulator has to neighbours along the last axis of a tensor.";
+  let description = [{
+    From `[first]` of a vector on, or from `[matrix, first]`: what lies behind the end of that axis is left out. Of float32.
+    After the levels are lowered the target is a pointer, and rows end before `size`.
+    ```mlir
+    func.func @keep(%lse: tensor<?x?xf32>, %of: !lacis.acc<64x1xf32>, %head: index, %row: index) {
+      lacis.store_rows %of to %lse[%head, %row] : !lacis.acc<64x1xf32> to tensor<?x?xf32>[index, index]
+      return
+    }
+    ```
+  }];
+  let arguments = (ins Lacis_AccType:$value, Lacis_MatrixType:$target, Variadic<Lacis_IndexLike>:$indices,
+                       Optional<Lacis_IndexLike>:$size);
+  let assemblyFormat = [{
+    $value `to` $target `[` $indices `]` (`of` $size^ `:` type($size))? attr-dict
+    `:` qualified(type($value)) `to` type($target) `[` type($indices) `]`
+  }];
+  let hasVerifier = 1;
+}
+
 def Lacis_LoadAccOp : Lacis_Op<"load_acc", [MemoryEffects<[MemRead]>]> {
   let summary = "An accumulator from a workspace that lies tile by tile: what has been summed up before.";
   let description = [{

@@ -152,7 +152,7 @@ def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize", ["unify"]> {
   let summary = "The loops become the rows, columns and depth of one product of tiles.";
   let description = [{
     Of warpgroups, which `stage` and `pipeline` feed, with `kind = "tf32"` of float32 in 10 bits of the mantissa; with
-    `kind = "mma"` of one warp, which reads them from memory.
+    `kind = "mma"` of one warp, which reads them from memory. A loop that `roll` made, named alone: its statements are of tiles.
   }];
   let parameters = (ins Lacis_Names:$loops, OptionalParameter<"::mlir::StringAttr">:$kind);
 }

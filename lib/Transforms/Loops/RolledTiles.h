@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Which rolled loops can be statements of tiles.
+#ifndef LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDTILES_H
+#define LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDTILES_H
+
+#include "Rescaled.h"
+
+namespace lacis {
+
+/// Why the rounds of the loop are none that tensor cores multiply, or nothing.
+std::string objectionToTiles(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDTILES_H

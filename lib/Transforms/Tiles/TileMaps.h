@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Arithmetic on the elements of a tile, as maps of accumulators.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_TILEMAPS_H
+#define LACIS_LIB_TRANSFORMS_TILES_TILEMAPS_H
+
+#include "TileVariance.h"
+
+namespace lacis {
+
+class RoleScalars;
+
+class TileMaps {
+public:
+  using Known = llvm::DenseMap<mlir::Value, mlir::Value>;
+
+  /// `known` are the accumulators of values that statements have made; `row` is the coordinate of the rows.
+  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row)
+      : variance(variance), scalars(scalars), known(known), row(row) {}
+
+  /// The accumulator of a value, of one column where `column` is null.
+  llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc);
+  /// The accumulator in another type.
+  static mlir::Value rounded(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element);
+
+private:
+  llvm::LogicalResult collect(mlir::OpBuilder &b, mlir::Value value);
+  llvm::LogicalResult collectPlace(mlir::Value index);
+  mlir::Value compute(mlir::OpBuilder &b, mlir::Value value);
+  mlir::Value exponential(mlir::OpBuilder &b, mlir::Operation *op);
+
+  TileVariance &variance;
+  RoleScalars &scalars;
+  Known &known;
+  mlir::Value row, column;
+  llvm::SetVector<mlir::Value> leaves; // values that are accumulators, or the same for all of the tile
+  std::array<mlir::Value, 2> bases;    // of rows and columns, where coordinates are read
+  bool readsPlace = false;
+  mlir::IRMapping inner;               // in the body of the map
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_TILEMAPS_H

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The statements of a nest as values of tiles.
+#include "TileStatements.h"
+
+#include "TileMaps.h"
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace lacis;
+
+Value RoleScalars::get(OpBuilder &b, Value number) {
+  if (Value known = mapping.lookupOrNull(number))
+    return known;
+  Operation *op = number.getDefiningOp();
+  if (!op || !replaced->isProperAncestor(op))
+    return number;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, get(b, operand));
+  return b.clone(*op, mapping)->getResult(cast<OpResult>(number).getResultNumber());
+}
+
+//===- Boxes --------------------------------------------------------------===//
+
+Value TileStatements::acquire(OpBuilder &b, StagedBox &box) {
+  if (!box.inRound)
+    return box.held;
+  return AcquireOp::create(b, box.read.getLoc(), TypeRange(Type(box.tile)), box.place).getTiles()[0];
+}
+
+void TileStatements::release(OpBuilder &b, StagedBox &box) {
+  box.place = ReleaseOp::create(b, box.read.getLoc(), box.place.getType(), box.place);
+}
+
+//===- Statements ---------------------------------------------------------===//
+
+LogicalResult TileStatements::emit(OpBuilder &b, LoopOp statement) {
+  row = statement.getCoordinate();
+  return emitBlock(b, *statement.getBlock());
+}
+
+LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    LogicalResult done = success();
+    if (auto loop = dyn_cast<LoopOp>(op))
+      done = loop.getNumResults() == 0 ? emitBlock(b, *loop.getBlock()) : reduce(b, loop);
+    else if (auto read = dyn_cast<ReadOp>(op))
+      done = this->read(read);
+    else if (auto write = dyn_cast<WriteOp>(op))
+      done = this->write(b, write);
+    else if (!isPure(&op))
+      done = op.emitError("tiles: '") << op.getName() << "' is no statement of a tile";
+    if (failed(done))
+      return failure();
+  }
+  return success();
+}
+
+/// What a tensor of the round holds where it is read; reads of operands wait for the product that takes them.
+LogicalResult TileStatements::read(ReadOp op) {
+  if (!op.getTensor().getDefiningOp<WorkspaceOp>())
+    return success();
+  if (!state(op.getTensor()) || op.getIndices().front() != row)
+    return op.emitError("tiles: a statement reads its own row of what an earlier one has written");
+  known[op.getResult()] = state(op.getTensor());
+  return success();
+}
+
+FailureOr<Value> TileStatements::tile(OpBuilder &b, Value value, Value column, Location loc) {
+  return TileMaps(variance, scalars, known, row).make(b, value, column, loc);
+}
+
+LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
+  auto target = op.getTensor().getDefiningOp<WorkspaceOp>();
+  if (!target)
+    return store(b, op);
+  ValueRange at = op.getIndices();
+  if (at.front() != row || (at.size() == 2 && !variance.isOfTile(at[1])))
+    return op.emitError("tiles: a statement writes its own row, one element of each column");
+  FailureOr<Value> made = tile(b, op.getValue(), at.size() == 2 ? at[1] : Value(), op.getLoc());
+  if (succeeded(made))
+    state(target) = *made;
+  return made;
+}
+
+/// Rows and columns go to the output, or a number for each row.
+LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
+  Value value = op.getValue();
+  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
+    value = rounded.getIn(); // the store rounds
+  SmallVector<Value> at;
+  Value column;
+  for (auto [number, index] : llvm::enumerate(op.getIndices())) {
+    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    bool isRow = place && place->coordinate == row;
+    if (!place || (place->coordinate && !isRow && (column || number + 1 != op.getIndices().size())))
+      return op.emitError("tiles: the output is written in boxes of rows and columns");
+    if (place->coordinate && !isRow)
+      column = place->coordinate;
+    at.push_back(place->base ? scalars.get(b, place->base) : arith::ConstantIndexOp::create(b, op.getLoc(), 0).getResult());
+  }
+  FailureOr<Value> acc = tile(b, value, column, op.getLoc());
+  if (failed(acc))
+    return failure();
+  if (column)
+    StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
+  else
+    StoreRowsOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value());
+  return success();
+}
+
+//===- Reductions ---------------------------------------------------------===//
+
+static Value behindCast(Value value) {
+  auto wide = value.getDefiningOp<arith::ExtFOp>();
+  return wide ? wide.getIn() : value;
+}
+
+LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
+  Location loc = loop.getLoc();
+  Operation *combiner = combinerOf(loop);
+  if (!combiner || loop.getNumResults() != 1)
+    return loop.emitError("tiles: loop '") << loop.getName() << "' is no reduction";
+  if (failed(emitBlock(b, *loop.getBlock())))
+    return failure();
+  Value carried = loop.getIterArgs()[0];
+  Value value = combiner->getOperand(combiner->getOperand(0) == carried ? 1 : 0);
+  SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
+  llvm::erase(along, row);
+  if (along.size() > 1)
+    return loop.emitError("tiles: what loop '") << loop.getName() << "' adds up has rows and columns, and no third axis";
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  bool isSum = isa<arith::AddFOp>(combiner);
+  if (isSum && product && !along.empty())
+    return multiply(b, loop, along[0], product.getLhs(), product.getRhs());
+  if (!along.empty() || !(isSum || isa<arith::MaximumFOp>(combiner)))
+    return loop.emitError("tiles: loop '") << loop.getName() << "' neither adds up products nor reduces rows";
+  FailureOr<Value> whole = tile(b, value, loop.getCoordinate(), loc);
+  FailureOr<Value> onto = failed(whole) ? whole : tile(b, loop.getInits()[0], Value(), loc);
+  if (failed(onto))
+    return failure();
+  known[loop.getResult(0)] =
+      ReduceRowsOp::create(b, loc, onto->getType(), b.getStringAttr(isSum ? "sum" : "max"), *whole, *onto);
+  return success();
+}
+
+/// A factor along one side and the sum: an operand's box, or an accumulator in the element type of products.
+FailureOr<Value> TileStatements::factor(OpBuilder &b, Value value, Value row, Value column, Type element) {
+  auto read = behindCast(value).getDefiningOp<ReadOp>();
+  if (read && boxes.contains(read))
+    return acquire(b, boxes[read]);
+  FailureOr<Value> wide = tile(b, value, column, value.getLoc());
+  if (failed(wide))
+    return failure();
+  return TileMaps::rounded(b, *wide, element);
+}
+
+/// sum over k of a[m, k] b[n, k], onto what the loop begins with.
+LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, Value column, Value one, Value other) {
+  Location loc = loop.getLoc();
+  if (!variance.of(one).contains(row))
+    std::swap(one, other);
+  auto right = behindCast(other).getDefiningOp<ReadOp>();
+  if (!variance.of(one).contains(row) || variance.of(other).contains(row) || !right || !boxes.contains(right))
+    return loop.emitError("tiles: loop '") << loop.getName() << "' adds up products of rows and of columns of an operand";
+  StagedBox &box = boxes[right];
+  Type element = box.tile.getElementType();
+  FailureOr<Value> a = factor(b, one, row, loop.getCoordinate(), element);
+  if (failed(a))
+    return failure();
+  Value onto, init = loop.getInits()[0];
+  bool isZero = matchPattern(init, m_AnyZeroFloat());
+  if (!isZero) {
+    FailureOr<Value> begin = tile(b, init, column, loc);
+    if (failed(begin))
+      return failure();
+    onto = *begin;
+  }
+  Value tileOfBox = acquire(b, box);
+  auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(column)}, b.getF32Type());
+  Value place = box.isTransposed && box.tile.isList() ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
+  Value sum = MmaOp::create(b, loc, type, *a, Value(), /*aTransposed=*/UnitAttr(), Value(), tileOfBox, place,
+                            box.isTransposed ? b.getUnitAttr() : UnitAttr(), onto, /*tf32=*/UnitAttr());
+  known[loop.getResult(0)] = CompleteOp::create(b, loc, TypeRange(Type(type)), sum).getResult(0);
+  for (Value side : {one, other})
+    if (auto read = behindCast(side).getDefiningOp<ReadOp>(); read && boxes.contains(read) && boxes[read].inRound)
+      release(b, boxes[read]);
+  return success();
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Along which loops of a tile the values of a nest vary.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_TILEVARIANCE_H
+#define LACIS_LIB_TRANSFORMS_TILES_TILEVARIANCE_H
+
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace lacis {
+
+class TileVariance {
+public:
+  using Coordinates = llvm::SetVector<mlir::Value>;
+  /// An index is a number, the same for all of a tile, and a coordinate of the tile; either may be null.
+  struct Place {
+    mlir::Value base, coordinate;
+  };
+
+  /// The rounds of the loop are elements of a tile.
+  void add(LoopOp loop) { sizes[loop.getCoordinate()] = *loop.getTrip(); }
+  int64_t sizeOf(mlir::Value coordinate) const { return sizes.lookup(coordinate); }
+  bool isOfTile(mlir::Value coordinate) const { return sizes.contains(coordinate); }
+  /// The coordinates of tiles that the value follows from.
+  const Coordinates &of(mlir::Value value);
+  std::optional<Place> placeOf(mlir::Value index);
+
+private:
+  llvm::DenseMap<mlir::Value, int64_t> sizes;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Coordinates>> found;
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_TILEVARIANCE_H

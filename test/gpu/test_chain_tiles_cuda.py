@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chains whose rounds are statements on tiles, on a GPU with them: against float64, on poisoned memory, bit-equal."""
+
+import pathlib
+import sys
+
+import poison
+import pytest
+import torch
+
+import lacis
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from test_chain_results import attend_lse, lse_of  # noqa: E402
+from test_chain_tiles import BLOCKS, blocks, check, dense, operands  # noqa: E402
+
+pytestmark = pytest.mark.skipif(
+    not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0), reason="needs sm_90a"
+)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("depth, wide", [(64, 64), (128, 128), (64, 128), (32, 16)])
+@pytest.mark.parametrize("width", BLOCKS)
+@pytest.mark.parametrize("rows, columns", [(192, 256), (2048, 1024)])
+def test_attention_and_its_sums(rows, columns, width, depth, wide, dtype):
+    q, k, v = (x.cuda() for x in operands(rows, columns, depth, wide, dtype, heads=3))
+    mask = blocks(rows, columns, width).cuda()
+    pattern = lacis.Pattern.from_mask(mask, BLOCKS[width])
+    assert "lacis.mma" in attend_lse.compile(q, k, v, pattern).asm["tiles"]
+    with poison.allocations():
+        poison.shared_memory()
+        out, lse = attend_lse(q, k, v, pattern)
+    check(out, dense(q, k, v, mask), 2)
+    torch.testing.assert_close(lse.double(), lse_of(q, k, mask), rtol=1e-5, atol=1e-5)
+    assert not out[:, :64].any() and lse[:, :64].isneginf().all()
+    for _ in range(20):
+        poison.flush_cache()
+        again = attend_lse(q, k, v, pattern)
+        assert torch.equal(out, again[0]) and torch.equal(lse, again[1])
