@@ -6,7 +6,8 @@
 func.func @unit(%n: index) {
   lacis.loop "i" %i to %n {
     lacis.yield
-  // expected-error @below {{expected one of [parallel, block.x, block.y, block.z, thread.x, thread.y, thread.z, threads, warp, lane, warpgroup] for a unit that runs iterations, got: blocks}}
+  // expected-error @+2 {{to be one of: parallel, block.x, block.y, block.z, thread.x, thread.y, thread.z, threads, warp, lane, warpgroup}}
+  // expected-error @+1 {{failed to parse Lacis_ParallelUnitAttr parameter 'value'}}
   } bind<blocks>
   return
 }
@@ -54,9 +55,9 @@ func.func @twice(%n: index) {
 // -----
 
 func.func @type(%n: index) {
-  // expected-error @below {{Invalid attribute `bind` in property conversion: "lane"}}
   lacis.loop "i" %i to %n {
     lacis.yield
+  // expected-error @below {{'bind' is a word behind the body, not in braces}}
   } {bind = "lane"}
   return
 }
@@ -64,7 +65,7 @@ func.func @type(%n: index) {
 // -----
 
 func.func @word(%n: index) {
-  // expected-error @below {{has no mark 'lacis.meet'; there are 'adds', 'begins', 'balance'}}
+  // expected-error @below {{has no mark 'lacis.meet'; there are 'adds', 'balance', 'begins'}}
   lacis.loop "i" %i to %n {
     lacis.yield
   } {lacis.meet}

@@ -300,13 +300,14 @@ struct StageOperands : lacis::impl::LacisStageOperandsBase<StageOperands> {
         return signalPassFailure();
       }
     llvm::DenseMap<Operation *, int64_t> bytes; // of a nest
-    for (Operation *round : rounds) {
+    for (LoopOpInterface round : rounds) {
       if (!StringRef(target).starts_with("cuda")) {
         emitError(round->getLoc()) << "stage: 'shared' is the memory that a block of a GPU has; there is none on '" << target
                                    << "'";
         return signalPassFailure();
       }
-      auto loop = isa<LoopOp>(round) ? cast<LoopOp>(round) : round->getParentOfType<LoopOp>();
+      auto own = dyn_cast<LoopOp>(round.getOperation());
+      LoopOp loop = own ? own : round->getParentOfType<LoopOp>();
       if (failed(StagedLoop(round).run(bytes[outermostLoop(loop)])))
         return signalPassFailure();
     }

@@ -107,7 +107,14 @@ ParseResult lacis::parseMarks(OpAsmParser &parser, OperationState &result) {
     result.addAttribute(mark, value);
     location = parser.getCurrentLocation();
   }
-  return parser.parseOptionalAttrDict(result.attributes);
+  NamedAttrList others;
+  if (parser.parseOptionalAttrDict(others))
+    return failure();
+  for (NamedAttribute other : others)
+    if (llvm::is_contained(known, other.getName().getValue()))
+      return parser.emitError(location) << "'" << other.getName().getValue() << "' is a word behind the body, not in braces";
+  result.addAttributes(others);
+  return success();
 }
 
 //===- Verifier -----------------------------------------------------------===//
