@@ -13,7 +13,10 @@ using namespace lacis;
 bool lacis::isTensorized(Nest &nest) {
   return nest.getFunction()
       .walk([](Operation *op) {
-        return op->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
+        auto loop = dyn_cast<LoopOp>(op);
+        auto rounds = dyn_cast<LevelLoopOp>(op);
+        bool isMarked = loop ? loop.getTensorize().has_value() : rounds && rounds.getTiled();
+        return isMarked ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

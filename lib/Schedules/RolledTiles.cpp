@@ -15,7 +15,7 @@ static constexpr int64_t kStages = 2;
 LevelLoopOp lacis::rolledLoop(Nest &nest) {
   LevelLoopOp found;
   nest.getFunction().walk([&](LevelLoopOp loop) {
-    if (loop->hasAttr("lacis.rolled"))
+    if (loop.getRolled())
       found = loop;
   });
   return found;

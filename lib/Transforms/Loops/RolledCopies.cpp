@@ -70,6 +70,6 @@ Value lacis::makeTile(OpBuilder &b, Location loc, Type element, ArrayRef<int64_t
   Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
   auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
-  made->setAttr("lacis.place", b.getStringAttr("private"));
+  made.setPlace(WorkspacePlace::Private);
   return made;
 }

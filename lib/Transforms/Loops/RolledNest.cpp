@@ -248,7 +248,7 @@ LogicalResult RolledNest::build() {
   if (failed(begin(b)))
     return failure();
   auto round = LevelLoopOp::create(b, loc, chain.loop, pattern, chain.level, position, ValueRange());
-  round->setAttr("lacis.rolled", b.getUnitAttr());
+  round.setRolled(true);
   OpBuilder inner = OpBuilder::atBlockEnd(round.getBlock());
   position = round.getPosition();
   Digit digit = format.getLevels()[chain.level].getDigits()[0];

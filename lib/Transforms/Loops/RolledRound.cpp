@@ -26,7 +26,7 @@ void RolledNest::copyOperands(OpBuilder &b) {
     int64_t length = cast<RankedTensorType>(copy.operand.getType()).getShape().back();
     Value upper = constant(b, loc, columns), last = constant(b, loc, length);
     auto over = LoopOp::create(b, loc, name + digitName(column.name, 1, 2), upper);
-    over->setAttr("lacis.copies", b.getUnitAttr());
+    over.setCopies(true);
     OpBuilder inner = OpBuilder::atBlockEnd(over.getBlock());
     auto along = LoopOp::create(inner, loc, name + copy.letters.back(), last);
     inner = OpBuilder::atBlockEnd(along.getBlock());
@@ -131,7 +131,7 @@ LogicalResult RolledNest::rescale(OpBuilder &b) {
   if (height > 1) {
     std::string name = "scale." + nameOf(chain.largest) + "." + digitName(tiledRow, 1, 2);
     tile.loops.push_back(LoopOp::create(b, loc, name, constant(b, loc, height)));
-    tile.loops.back()->setAttr("lacis.rescales", b.getUnitAttr());
+    tile.loops.back().setRescales(true);
     tile.b = OpBuilder::atBlockEnd(tile.loops.back().getBlock());
   }
   tile.row = height > 1 ? tile.loops.back().getCoordinate() : constant(b, loc, 0);

@@ -47,11 +47,10 @@ private:
 
 /// The loops of tiles, and the one whose rounds run side by side.
 LogicalResult StatementRoles::readLoops() {
-  if (!groups || groups.getBind() != StringRef("warpgroup") || !groups.getTrip())
+  if (!groups || groups.getBind() != ParallelUnit::Warpgroup || !groups.getTrip())
     return round.emitError("tiles: no loop right around loop '")
            << round.getName() << "' is bound to 'warpgroup'; bind the one whose rounds are rows of tiles side by side";
-  if (auto pipeline = round->getAttrOfType<IntegerAttr>("lacis.pipeline"))
-    stages = pipeline.getInt();
+  stages = round.getPipeline().value_or(stages);
   LogicalResult ok = success();
   groups->walk([&](LoopOp loop) {
     if (loop == groups)
@@ -310,7 +309,7 @@ LogicalResult StatementRoles::run() {
 LevelLoopOp lacis::roundOfStatements(func::FuncOp function) {
   LevelLoopOp found;
   function.walk([&](LevelLoopOp loop) {
-    if (loop->hasAttr("lacis.tensorize"))
+    if (loop.getTiled())
       found = loop;
   });
   return found;

@@ -21,7 +21,8 @@ LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<Operation *> loops = nest.findAll(getLoop());
   if (loops.empty())
     return emitError(loc) << "pipeline: no loop named '" << getLoop() << "'";
-  bool isRolled = loops.size() == 1 && loops.front()->hasAttr("lacis.rolled"); // its sums stand in tiles
+  auto level = dyn_cast<LevelLoopOp>(loops.front());
+  bool isRolled = level && level.getRolled(); // its sums stand in tiles
   if (loops.size() != 1 || (loops.front()->getNumResults() == 0 && !isRolled))
     return emitError(loc) << "pipeline: loop '" << getLoop() << "' carries no sum; what a sum adds up is loaded ahead";
   if (getStages() < 2)
@@ -31,7 +32,7 @@ LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
                           << kMostStages << ", the most that are loaded ahead";
   if (auto loop = dyn_cast<LoopOp>(loops.front()); loop && (loop.getBind() || loop.getVectorize() || loop.getJam()))
     return emitError(loc) << "pipeline: loop '" << getLoop() << "' is bound, vectorized or jammed: its rounds run at once";
-  loops.front()->setAttr("lacis.pipeline", Builder(getContext()).getI64IntegerAttr(getStages()));
+  cast<LoopOpInterface>(loops.front()).setPipeline(getStages());
   loops.front()->setLoc(loc);
   return success();
 }

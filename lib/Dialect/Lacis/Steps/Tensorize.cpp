@@ -54,8 +54,8 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
     StringRef letter = letterOf(name.rsplit('.').second.empty() ? name : name.rsplit('.').second);
     bool kept = hasLetter(nest.getFunction(), letter, /*isOutput=*/true);
     bool stored = hasLetter(nest.getFunction(), letter, /*isOutput=*/false);
-    StringRef side = !kept ? "depth" : stored ? "rows" : "columns";
-    (*loop)->setAttr("lacis.mma", StringAttr::get(loc.getContext(), side));
+    TileSide side = !kept ? TileSide::Depth : stored ? TileSide::Rows : TileSide::Columns;
+    loop->setMma(side);
     (*loop)->setLoc(loc);
   }
   return success();
@@ -68,7 +68,7 @@ static LogicalResult markStatements(LevelLoopOp round, Location loc) {
     if (loop != round->getParentOfType<LoopOp>() && !pinTrip(loop))
       result = emitError(loc) << "tensorize: loop '" << loop.getName() << "' of a statement has no constant trip count";
   });
-  round->setAttr("lacis.tensorize", StringAttr::get(round.getContext(), "statements"));
+  round.setTiled(true);
   round->setLoc(loc);
   return result;
 }
@@ -93,9 +93,10 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
                           << "; there are 'mma', of one warp, and 'tf32', of float32 in 10 bits of the mantissa";
   if (getKind() && !isTf32)
     return markForWarp(getLoops(), nest, loc);
-  if (SmallVector<Operation *> found = nest.findAll(namedLoops().front());
-      getLoops().size() == 1 && found.size() == 1 && found.front()->hasAttr("lacis.rolled"))
-    return markStatements(cast<LevelLoopOp>(found.front()), loc);
+  SmallVector<Operation *> found = nest.findAll(namedLoops().front());
+  auto round = getLoops().size() == 1 && found.size() == 1 ? dyn_cast<LevelLoopOp>(found.front()) : LevelLoopOp();
+  if (round && round.getRolled())
+    return markStatements(round, loc);
   std::string why;
   std::optional<std::pair<std::string, std::string>> letters = sideLetters(nest, why);
   if (!letters)
@@ -105,10 +106,9 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
     if (failed(loop))
       return failure();
     StringRef letter = letterOf(name);
-    StringRef side = letter == letters->first ? "rows" : letter == letters->second ? "columns" : "depth";
-    (*loop)->setAttr("lacis.tensorize", StringAttr::get(getContext(), side));
-    if (isTf32)
-      (*loop)->setAttr("lacis.tf32", UnitAttr::get(getContext()));
+    bool isRow = letter == letters->first, isColumn = letter == letters->second;
+    loop->setTensorize(isRow ? TileSide::Rows : isColumn ? TileSide::Columns : TileSide::Depth);
+    loop->setTf32(isTf32);
     (*loop)->setLoc(loc);
   }
   return success();
