@@ -6,6 +6,7 @@
 #include "Expression.h"
 #include "RolledTiles.h"
 #include "lacis/Dialect/Lacis/IR/StepInterface.h"
+#include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -67,11 +68,15 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   ChainForm form;
   std::string objection, operand = patternOf(statements);
   FailureOr<Rescaled> found = findRescaled(roots, statements, objection);
-  if (auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls"); rolls && rolls.getValue() == "tiles" && succeeded(found)) {
+  auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls");
+  if (rolls && rolls.getValue() == "tiles" && succeeded(found)) {
     objection = objectionToTiles(*found, statements);
     if (!objection.empty())
       found = failure();
   }
+  if (succeeded(found))
+    found->isOnTiles = (rolls && rolls.getValue() == "tiles") ||
+                       llvm::any_of(*steps, [](const RecordedStep &entry) { return isa<TensorizeStepAttr>(entry.step); });
   bool isAsked = false;
   for (const RecordedStep &entry : *steps) {
     StringRef loop = entry.step.getRolledLoop(), tensor = entry.step.getKeptTensor();

@@ -203,7 +203,8 @@ LogicalResult RolledNest::begin(OpBuilder &b) {
   for (const Letter &row : rows)
     if (row.name != tiledRow)
       fixed.push_back(row.name);
-  copies = findCopies(chain.made, column.name, fixed, height, columns);
+  if (!chain.isOnTiles)
+    copies = findCopies(chain.made, column.name, fixed, height, columns);
   for (RolledCopy &copy : copies) {
     auto type = cast<RankedTensorType>(copy.operand.getType());
     copy.tile = makeTile(b, loc, type.getElementType(), {type.getShape().back(), columns});

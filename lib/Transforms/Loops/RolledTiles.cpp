@@ -28,11 +28,14 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
       if (!argument)
         continue;
       bool isOfRows = llvm::any_of(each.getMatchingIndexingMap(operand).getResults(), [&](AffineExpr axis) {
-        return letterName(each, cast<AffineDimExpr>(axis).getPosition()) == rows;
+        auto dim = dyn_cast<AffineDimExpr>(axis);
+        return dim && letterName(each, dim.getPosition()) == rows;
       });
       auto type = cast<RankedTensorType>(input.getType());
       auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
       std::string name = "operand " + function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").str();
+      if (each.getNumReductionLoops() == 0 || each.getNumDpsInputs() != 2)
+        return name + " is read by arithmetic; tiles of operands are multiplied";
       if (!type.getElementType().isBF16() && !type.getElementType().isF16())
         return name + " is not of a half type";
       if (ShapedType::isDynamic(type.getShape().back()) || !isOfLines(type.getShape().back()))
@@ -45,7 +48,9 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
 }
 
 std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
-  linalg::GenericOp scores = chain.scores;
+  linalg::GenericOp scores = chain.made[0];
+  if (!chain.largest)
+    return "no maximum is carried: sums alone have no form on tiles yet";
   BlockArgument pattern = argumentOf(zerosOf(scores.getOutputs()[0]).getSource());
   auto function = cast<func::FuncOp>(pattern.getOwner()->getParentOp());
   if (!function.getArgAttr(pattern.getArgNumber(), "lacis.full"))
