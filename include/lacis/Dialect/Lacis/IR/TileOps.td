@@ -26,7 +26,8 @@ def Lacis_DerivedAttr : Attr<CPred<"::llvm::isa<::lacis::DerivedInterface>($_sel
 def Lacis_RegroupOp : Lacis_Op<"regroup", [Pure]> {
   let summary = "The same entries in an execution layout: an ordinary format, made of pattern and values.";
   let description = [{
-    The result has the format of the layout. Rows may stand in another order: see `lacis.origin`.
+    The result has the format of the layout. Rows may stand in another order: see `lacis.origin`. The layout of values in
+    copies that share a pattern is that of the pattern, without the axes of the batch.
   }];
   let arguments = (ins AnyRankedTensor:$source, Lacis_LayoutAttr:$layout);
   let results = (outs AnyRankedTensor:$result);
@@ -62,11 +63,11 @@ def Lacis_LoadTileOp : Lacis_Op<"load_tile", [AttrSizedOperandSegments, MemoryEf
   let summary = "Starts to load a box into a tile; elements outside of the tensor are zero.";
   let description = [{
     Of a dense matrix from `[row, column]`; of a packed one from the stored block `[position, row, column]`, read in
-    the order of its values, or, of values in copies that share a pattern, from `[copy, position, row, column]`; of a vector from `[first]`, into a tile of one row. A dense tensor of more axes is a batch of
-    matrices, of the last two, loaded from `[matrix, row, column]`, or, from `[row, column]`, one matrix whose rows are
-    all axes but the last. `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels
-    are lowered the source is a pointer to rows and columns, or to matrices of them, whose sizes `shape` tells by the
-    kernel's arguments.
+    the order of its values, or, of values in copies that share a pattern, from `[copy, position, row, column]`; of a
+    vector from `[first]`, into a tile of one row. A dense tensor of more axes is a batch of matrices, of the last two,
+    loaded from `[matrix, row, column]`, or, from `[row, column]`, one matrix whose rows are all axes but the last.
+    `to %list[%n]` fills one tile of a list, `to %list` all of them, side by side. After the levels are lowered the source
+    is a pointer to rows and columns, or to matrices of them, whose sizes `shape` tells by the kernel's arguments.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Variadic<Lacis_IndexLike>:$indices, Lacis_TileType:$tile,
                        Optional<Lacis_IndexLike>:$place, OptionalAttr<Lacis_Sizes>:$shape);
@@ -323,9 +324,9 @@ def Lacis_LoadEntriesOp : Lacis_Op<"load_entries", [MemoryEffects<[MemRead]>]> {
 def Lacis_StoreTileOp : Lacis_Op<"store_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Rounds an accumulator to the tensor's type and stores it at `[row, column]`.";
   let description = [{
-    Into the values of a sampled output at `[position, row, column]`, where padding becomes 0, or, of values in copies that
-    share a pattern, at `[copy, position, row, column]`; into a batch of matrices as in `lacis.load_tile`. What lies outside of the tensor is left out. `transposed`: acc[m, n] goes to
-    `[row + n, column + m]`.
+    Into the values of a sampled output at `[position, row, column]`, where padding becomes 0, or, of values in copies
+    that share a pattern, at `[copy, position, row, column]`; into a batch of matrices as in `lacis.load_tile`. What lies
+    outside of the tensor is left out. `transposed`: acc[m, n] goes to `[row + n, column + m]`.
     `through` a tile, of the same rows and columns, that nothing reads any more: it is staged there, and the place is free
     when it has been stored. Of a list, tiles side by side, `from` one of them on.
     After the levels are lowered the tensor is a pointer: `shape` as in `lacis.load_tile`, `type` its elements.
