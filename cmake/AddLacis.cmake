@@ -64,7 +64,7 @@ function(lacis_tablegen_file td relative suffix)
   set_property(GLOBAL APPEND PROPERTY LACIS_GENERATED ${output})
 endfunction()
 
-# The last word of a .td's name says what it declares: Dialect, Ops, Types, OpInterface, Interface, Passes, Base
+# The last word of a .td's name says what it declares: Dialect, Ops, Types, OpInterface, Interface, Enums, Passes, Base
 # (classes only); anything else declares attributes.
 function(lacis_tablegen td relative)
   get_filename_component(name ${relative} NAME_WE)
@@ -84,6 +84,8 @@ function(lacis_tablegen td relative)
     set(kind op-interface)
   elseif(name MATCHES "Interfaces?$")
     set(kind attr-interface)
+  elseif(name MATCHES "Enums$")
+    set(kind enum)
   else()
     set(kind attrdef)
   endif()

@@ -81,7 +81,7 @@ static SmallVector<LoopOp> rowLoops(LoopOp panel, StringRef lane) {
   WriteOp last;
   panel->walk([&](WriteOp write) {
     auto copy = write.getTensor().getDefiningOp<WorkspaceOp>();
-    last = copy && !copy->hasAttr("lacis.place") ? write : last;
+    last = copy && !copy.getPlace() ? write : last;
   });
   SmallVector<LoopOp> loops;
   for (LoopOp loop = last ? last->getParentOfType<LoopOp>() : panel; loop != panel; loop = loop->getParentOfType<LoopOp>())
@@ -262,7 +262,7 @@ static void scheduleStatement(ScheduleBuilder &schedule, LoopOp top, int64_t lan
 /// A chain that one loop makes.
 static bool scheduleRolled(ScheduleBuilder &schedule) {
   LevelLoopOp round;
-  schedule.getNest().getFunction().walk([&](LevelLoopOp loop) { round = loop->hasAttr("lacis.rolled") ? loop : round; });
+  schedule.getNest().getFunction().walk([&](LevelLoopOp loop) { round = loop.getRolled() ? loop : round; });
   if (!round)
     return false;
   int64_t lanes = rolledLanes(schedule.getNest());
@@ -321,8 +321,8 @@ static LogicalResult checkUnits(Nest &nest) {
   if (isTensorized(nest))
     return result;
   nest.getFunction().walk([&](LoopOp loop) {
-    if (loop.getBind().value_or("parallel") != "parallel")
-      result = loop.emitError("bind: a CPU has no '") << *loop.getBind() << "'; use parallel";
+    if (loop.getBind().value_or(ParallelUnit::Parallel) != ParallelUnit::Parallel)
+      result = loop.emitError("bind: a CPU has no '") << stringifyParallelUnit(*loop.getBind()) << "'; use parallel";
   });
   return result;
 }

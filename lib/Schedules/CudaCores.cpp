@@ -160,8 +160,7 @@ static void scheduleThreads(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain) {
   auto isFree = [](LoopOp loop) { return !isMarked(loop); };
   bool hasThreads = false;
   LoopOp(chain.front())->walk([&](LoopOp loop) {
-    StringRef unit = loop.getBind().value_or("");
-    hasThreads |= unit.starts_with("thread") || unit == "warp" || unit == "lane";
+    hasThreads |= loop.getBind() && (isThread(*loop.getBind()) || isOfWarps(*loop.getBind()));
   });
   auto innermost = llvm::find_if(llvm::reverse(chain), isFree);
   if (hasThreads || innermost == llvm::reverse(chain).end())
@@ -181,7 +180,7 @@ static void unrollEntries(ScheduleBuilder &schedule, Operation *root, int64_t ro
     auto dense = dyn_cast<LoopOp>(loop); // over all coordinates of a dense level
     bool walks =
         isa<LevelLoopOp>(loop) || (dense && dense.getNumResults() != 0 && !dense.getTrip() && !isMarked(dense));
-    if (!walks || loop->hasAttr("unroll"))
+    if (!walks || cast<LoopOpInterface>(loop).getUnroll())
       return;
     loop->getRegion(0).walk([&](Operation *op) { walks &= !isa<LoopOp, LevelLoopOp>(op); });
     StringRef name = loop->getAttrOfType<StringAttr>("name").getValue();

@@ -13,7 +13,7 @@ using namespace lacis;
 bool lacis::isTensorized(Nest &nest) {
   return nest.getFunction()
       .walk([](LoopOp loop) {
-        return loop->hasAttr("lacis.tensorize") ? WalkResult::interrupt() : WalkResult::advance();
+        return loop.getTensorize() ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -44,7 +44,7 @@ static void scheduleRuns(ScheduleBuilder &schedule, LoopOp top) {
 void lacis::scheduleUnlisted(ScheduleBuilder &schedule) {
   SmallVector<LoopOp> nests;
   for (LoopOp loop : schedule.getNest().getFunction().getBody().getOps<LoopOp>())
-    if (loop->hasAttr("lacis.unlisted") || loop->hasAttr("lacis.finishes"))
+    if (loop.getUnlisted() || loop.getFinishes())
       nests.push_back(loop);
   for (LoopOp top : nests)
     scheduleRuns(schedule, top);

@@ -66,7 +66,7 @@ void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
 
 void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
   MLIRContext *context = nest.getFunction().getContext();
-  if (LoopOp found = nest.find(loop); found && found->hasAttr("lacis.meets") && !found->hasAttr("lacis.race"))
+  if (LoopOp found = nest.find(loop); found && found.getMeets() && !found.getRace())
     race(loop, "order");
   add(unit == "parallel" ? Attribute(ParallelStepAttr::get(context, loop)) : BindStepAttr::get(context, loop, unit));
 }

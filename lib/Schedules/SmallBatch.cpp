@@ -175,7 +175,7 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
   auto walk = sums.empty() ? LevelLoopOp() : dyn_cast<LevelLoopOp>(sums[0]);
   auto depth = sums.size() == 2 ? dyn_cast<LoopOp>(sums[1]) : LoopOp();
   if (guarded || rows.size() != 2 || rows[0].getTrip() || !rows[1].getTrip() || !walk || !isStateless(walk) || !depth ||
-      !depth.getTrip() || walk.getUnroll() || walk->hasAttr("lacis.pipeline") || depth.getUnroll())
+      !depth.getTrip() || walk.getUnroll() || walk.getPipeline() || depth.getUnroll())
     return std::nullopt;
   ValueOp value;
   ReadOp read;

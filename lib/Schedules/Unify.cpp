@@ -14,13 +14,14 @@ void ScheduleBuilder::refuse(Attribute step, const Twine &why) {
 /// The tiles of its nest are handed out in lists, or the loop is marked.
 static bool isTaken(Operation *loop) {
   auto dense = dyn_cast<LoopOp>(loop);
-  if (loop->hasAttr("unroll") || loop->hasAttr("lacis.pipeline") || (dense && isMarked(dense)))
+  auto marks = cast<LoopOpInterface>(loop);
+  if (marks.getUnroll() || marks.getPipeline() || (dense && isMarked(dense)))
     return true;
   Operation *top = loop;
   while (isa<LoopOp, LevelLoopOp>(top->getParentOp()))
     top = top->getParentOp();
   return top->walk([](LoopOp inner) {
-              return inner->hasAttr("lacis.balance") ? WalkResult::interrupt() : WalkResult::advance();
+              return inner.getBalance() ? WalkResult::interrupt() : WalkResult::advance();
             })
       .wasInterrupted();
 }

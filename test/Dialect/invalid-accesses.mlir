@@ -110,10 +110,10 @@ func.func @elements(%x: tensor<?x?xf32>, %v: f16, %i: index) {
 func.func @tile_of_many_threads(%n: index, %y: tensor<?x?xf32>) {
   lacis.loop "i0" %i to %n {
     // expected-error @below {{compute_at: loop 'i1' inside runs on 'parallel', but the tile belongs to one thread; bind a loop around it}}
-    %tile = lacis.workspace(%n, %n) {lacis.place = "private"} : tensor<?x?xf32, #panels>
+    %tile = lacis.workspace(%n, %n) place<private> : tensor<?x?xf32, #panels>
     lacis.loop "i1" %j to %n {
       lacis.yield
-    } {bind = "parallel"}
+    } bind<parallel>
     lacis.yield
   }
   return

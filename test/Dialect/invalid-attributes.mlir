@@ -104,8 +104,8 @@ func.func private @of_5() attributes {lacis.when = 4}
 
 // -----
 
-// expected-error @below {{'lacis.balance' is numbers from 1 on: raster, groups, within, cut, parts; got}}
-func.func private @of_6() attributes {lacis.balance = {raster = 0 : i64, groups = 16 : i64}}
+// expected-error @below {{'lacis.bind' is the name of a unit, as in 'bind' of a loop; got "blocks"}}
+func.func private @of_6() attributes {lacis.bind = "blocks"}
 
 // -----
 

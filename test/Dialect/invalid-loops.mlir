@@ -47,7 +47,7 @@ func.func @vectorize(%n: index) {
   // expected-error @below {{vectorize: loop 'i' must run exactly 8 times}}
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {vectorize = 8 : i64}
+  } vectorize<8>
   return
 }
 
@@ -57,7 +57,7 @@ func.func @jam(%n: index) {
   // expected-error @below {{jam: loop 'i' must run exactly 4 times}}
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {jam = 4 : i64}
+  } jam<4>
   return
 }
 

@@ -7,7 +7,7 @@ func.func @none(%n: index) {
   // expected-error @below {{'unroll' of loop 'i' is at least 1}}
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {unroll = 0 : i64}
+  } unroll<0>
   return
 }
 
@@ -18,7 +18,7 @@ func.func @jam(%n: index) {
   // expected-error @below {{jam: loop 'i' must run exactly 1000 times}}
   lacis.loop "i" %i to %c4 {
     lacis.yield
-  } {jam = 1000 : i64}
+  } jam<1000>
   return
 }
 
@@ -29,7 +29,7 @@ func.func @lanes() {
   // expected-error @below {{loop 'i' has 1024 lanes; a vector has at most 512}}
   lacis.loop "i" %i to %c1024 {
     lacis.yield
-  } {vectorize = 1024 : i64}
+  } vectorize<1024>
   return
 }
 
@@ -42,10 +42,10 @@ func.func @rounds(%n: index, %x: i1) {
       // expected-error @below {{'unroll' and 'jam' of loop 'j' and of the loops around it put more than 1024 rounds side by side}}
       lacis.loop "j" %j to %n {
         lacis.yield
-      } {unroll = 32 : i64}
+      } unroll<32>
     }
     lacis.yield
-  } {jam = 64 : i64}
+  } jam<64>
   return
 }
 
@@ -55,6 +55,6 @@ func.func @side(%n: index) {
   // expected-error @below {{loop 'i' is a side of a tile, so it runs a constant number of times, at most 1024}}
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.tensorize = "rows"}
+  } tensorize<rows>
   return
 }

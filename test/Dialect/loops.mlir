@@ -42,13 +42,13 @@ func.func @loops(%w: tensor<?x?xf32, #csr>, %x: tensor<?xf32>, %y: tensor<?xf32>
       %r = arith.addf %acc, %m : f32
       // CHECK: lacis.yield %{{.*}} : f32
       lacis.yield %r : f32
-    // CHECK: } {unroll = 4 : i64}
-    } {unroll = 4 : i64}
+    // CHECK: } unroll<4>
+    } unroll<4>
     // CHECK: lacis.write %{{.*}} to %{{.*}}[%[[I]]] : f32 to tensor<?xf32>
     lacis.write %s to %y[%i] : f32 to tensor<?xf32>
     lacis.yield
-  // CHECK: } {bind = "parallel"}
-  } {bind = "parallel"}
+  // CHECK: } bind<parallel>
+  } bind<parallel>
   return
 }
 

@@ -3,7 +3,7 @@
 
 // CHECK-LABEL: func.func @lists(
 // CHECK:         lacis.loop "b"
-// CHECK:         lacis.balance = {groups = 16 : i64, raster = 4 : i64}
+// CHECK:         } balance<raster = 4, groups = 16>
 func.func @lists(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16>]} {
   lacis.loop "i" %i to %n {
     lacis.loop "b" %b to %n {
@@ -80,7 +80,7 @@ func.func @parts(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b"
 // -----
 
 // CHECK-LABEL: func.func @cut(
-// CHECK:         lacis.balance = {cut = 8 : i64, groups = 16 : i64, raster = 4 : i64}
+// CHECK:         } balance<raster = 4, groups = 16, cut = 8>
 func.func @cut(%n: index) attributes {lacis.steps = [#lacis.balance<loop = "b", raster = 4, groups = 16, cut = 8>]} {
   lacis.loop "i" %i to %n {
     lacis.loop "b" %b to %n {

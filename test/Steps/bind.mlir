@@ -4,9 +4,9 @@
 // CHECK:         lacis.loop "i"
 // CHECK:           lacis.loop "b0"
 // CHECK:             lacis.loop "b1"
-// CHECK:             {bind = "lane"}
-// CHECK:           {bind = "warp"}
-// CHECK:         {bind = "block.y"}
+// CHECK:             bind<lane>
+// CHECK:           bind<warp>
+// CHECK:         bind<block.y>
 func.func @units(%y: tensor<?x?xf32>, %n: index)
     attributes {lacis.steps = [#lacis.bind<loop = "i", unit = "block.y">, #lacis.bind<unit = "warp", loop = "b0">,
                                #lacis.bind<loop = "b1", unit = "lane">]} {

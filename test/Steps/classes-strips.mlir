@@ -23,7 +23,7 @@
 // CHECK:         lacis.loop "finished.i"
 // CHECK:           %[[ALL:.*]] = lacis.read %[[Y]]
 // CHECK:           arith.negf %[[ALL]]
-// CHECK:         lacis.finishes
+// CHECK:         } finishes
 #dcsr = #lacis.format<(i, j) -> (i : compressed, j : compressed)>
 #sum = #lacis.sum<a = #dcsr when j lt 8 and nnz(i) lt 3, b = #dcsr when j lt 8, c = #dcsr when nnz(i) lt 3, d = #dcsr>
 func.func @strips(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %init: tensor<?xf32>) -> tensor<?xf32> {

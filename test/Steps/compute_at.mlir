@@ -8,7 +8,7 @@
 // CHECK-NOT:     lacis.workspace
 // CHECK:         lacis.loop "b0" %[[B:.*]] to
 // CHECK:           lacis.loop "i0" %[[I:.*]] to
-// CHECK:             %[[TILE:.*]] = lacis.workspace(%{{.*}}) {lacis.place = "private"}
+// CHECK:             %[[TILE:.*]] = lacis.workspace(%{{.*}}) place<private>
 // CHECK:             lacis.loop "i1" %[[I1:.*]] to
 // CHECK:               lacis.loop "b1" %[[B1:.*]] to
 // CHECK:                 lacis.read %[[X]]
@@ -19,7 +19,7 @@
 // CHECK:                 %[[ROW:.*]] = arith.addi %[[ROWS]], %[[YB1]]
 // CHECK:                 %[[V:.*]] = lacis.read %[[TILE]][%[[YB1]], %[[YI1]]]
 // CHECK:                 lacis.write %[[V]] to %[[Y]][%[[ROW]]
-// CHECK:             } {bind = "parallel"}
+// CHECK:             } bind<parallel>
 // CHECK-NOT:     lacis.loop
 
 // One launch, whose tile is made before its loops.

@@ -63,7 +63,7 @@ func.func @sizes(%n: index) attributes {lacis.steps = [#lacis.fuse<outer = "i", 
 // CHECK:           %[[ROW:.*]] = lacis.owner %[[W]][1]
 // CHECK-NOT:       lacis.owner
 // CHECK:           lacis.loop "j"
-// CHECK:         } {bind = "parallel", lacis.meets, lacis.race = "order"}
+// CHECK:         } bind<parallel> meets race<"order">
 // CHECK:         lacis.loop "i_j.i" %[[I:.*]] to
 // CHECK:           %[[SUM:.*]] = lacis.loop "i_j.i_j"
 // CHECK:           lacis.write %[[SUM]] to %[[Y]][%[[I]]]

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: func.func @rows(
 // CHECK:         lacis.loop "i"
-// CHECK:         {jam = 2 : i64}
+// CHECK:         jam<2>
 func.func @rows(%n: index) attributes {lacis.steps = [#lacis.jam<loop = "i">]} {
   %c2 = arith.constant 2 : index
   lacis.loop "b" %b to %n {

@@ -3,7 +3,7 @@
 
 // A statement that is read once has a nest, whose workspace the other reads.
 // CHECK-LABEL: func.func @sums(
-// CHECK:         %[[KEPT:.*]] = lacis.workspace(%{{.*}}) {lacis.kept = "s"}
+// CHECK:         %[[KEPT:.*]] = lacis.workspace(%{{.*}}) kept<"s">
 // CHECK:         lacis.loop "s.i_j
 // CHECK:           lacis.write %{{.*}} to %[[KEPT]]
 // CHECK:         lacis.loop "i"

@@ -2,7 +2,7 @@
 
 // CHECK-LABEL: func.func @shared(
 // CHECK:         lacis.loop "i"
-// CHECK:       {bind = "parallel"}
+// CHECK:       bind<parallel>
 func.func @shared(%n: index) attributes {lacis.steps = [#lacis.parallel<loop = "i">]} {
   lacis.loop "i" %i to %n {
     lacis.yield

@@ -4,7 +4,7 @@
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 // CHECK-LABEL: func.func @ahead(
 // CHECK:         lacis.level_loop "j"
-// CHECK:         lacis.pipeline = 4 : i64
+// CHECK:         } pipeline<4>
 func.func @ahead(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
     attributes {lacis.steps = [#lacis.pipeline<loop = "j", stages = 4>]} {
   %zero = arith.constant 0.0 : f32

@@ -8,13 +8,13 @@
 // CHECK:         lacis.loop "i_j.i" %[[I:.*]] to
 // CHECK:           scf.if
 // CHECK-NEXT:        lacis.write %cst to %[[Y]][%[[I]]]
-// CHECK:         } {bind = "parallel", lacis.begins}
+// CHECK:         } begins bind<parallel>
 // CHECK:         lacis.loop "i_j0"
 // CHECK:           %[[SUM:.*]] = lacis.loop "j"
 // CHECK:             lacis.write %[[SUM]] to %[[Y]][%[[ROW:.*]]] : f32
 // CHECK:           } else {
-// CHECK:             lacis.write %[[SUM]] to %[[Y]][%[[ROW]]] {lacis.atomic = "fadd"}
-// CHECK:         } {bind = "parallel", lacis.meets, lacis.race = "atomic"}
+// CHECK:             lacis.write %[[SUM]] to %[[Y]][%[[ROW]]] atomic<fadd>
+// CHECK:         } bind<parallel> meets race<"atomic">
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @rows(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32> {lacis.name = "y"}, %n: index)
     attributes {lacis.nondeterministic, lacis.steps = [#lacis.split_nnz<loop = "i_j", factor = 4>, #lacis.race<loop = "i_j0", strategy = "atomic">]} {

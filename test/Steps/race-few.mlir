@@ -10,7 +10,7 @@
 // CHECK: scf.if
 // CHECK: %[[SUM:.+]] = lacis.loop "upto8.k0"
 // CHECK: lacis.write %[[SUM]] to %[[COPIES]][%[[UNIT]], %[[B0]], %[[B1]]]
-// CHECK: {bind = "block.x", lacis.meets, lacis.race = "private"}
+// CHECK: bind<block.x> meets race<"private">
 // CHECK: lacis.loop "upto8.k1.b0"
 // CHECK: lacis.loop "upto8.k1.k1" {{.+}} to %[[UNITS]]
 // CHECK: lacis.loop "b0"

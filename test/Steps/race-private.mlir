@@ -9,7 +9,7 @@
 // CHECK:           lacis.loop "k0" %[[UNIT:.*]] to %{{[^ ]*}} {
 // CHECK:             %[[OWN:.*]] = lacis.loop "k1"
 // CHECK:             lacis.write %[[OWN]] to %[[COPIES]][%[[UNIT]], %[[B]]]
-// CHECK:           } {bind = "parallel", lacis.meets, lacis.race = "private"}
+// CHECK:           } bind<parallel> meets race<"private">
 // CHECK:         lacis.loop "k0.b" %[[B2:.*]] to
 // CHECK:           %[[SUM:.*]] = lacis.loop "k0.k0" %[[NEXT:.*]] to %{{.*}} iter(%[[ACC:.*]] = %{{.*}}) -> (f32) {
 // CHECK:             %[[COPY:.*]] = lacis.read %[[COPIES]][%[[NEXT]], %[[B2]]]
@@ -45,7 +45,7 @@ func.func @sum(%x: tensor<?x?xf32> {lacis.axes = ["b", "k"], lacis.name = "x"}, 
 // CHECK:           lacis.loop "i"
 // CHECK:             %[[ROW:.*]] = arith.addi
 // CHECK:             lacis.write %{{.*}} to %[[COPIES]][%[[SHARE]], %[[ROW]]]
-// CHECK:         } {bind = "parallel", lacis.meets, lacis.race = "private"}
+// CHECK:         } bind<parallel> meets race<"private">
 // CHECK:         lacis.loop "i_j.i" %[[DONE:.*]] to
 // CHECK:           lacis.read %[[COPIES]][%{{.*}}, %[[DONE]]]
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>

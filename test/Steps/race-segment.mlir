@@ -22,8 +22,8 @@
 // CHECK:               lacis.write %[[TOTAL]] to %[[PARTS]][%[[GROUP]],
 // CHECK:             lacis.write %[[NEXT]] to %[[PARTS]][%[[GROUP]],
 // CHECK:             lacis.yield %[[NEXT]]
-// CHECK:           } {bind = "lane", lacis.race = "segment", lacis.scan}
-// CHECK:         } {bind = "block.x", lacis.meets, lacis.race = "order"}
+// CHECK:           } bind<lane> race<"segment"> scan
+// CHECK:         } bind<block.x> meets race<"order">
 // CHECK:         lacis.loop "i_j.i0"
 // CHECK:           arith.divui %{{.*}}, %[[SIZE]]
 // CHECK:           arith.divui %{{.*}}, %[[SIZE]]

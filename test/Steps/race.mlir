@@ -2,12 +2,12 @@
 
 // CHECK-LABEL: func.func @order(
 // CHECK:         lacis.loop "i"
-// CHECK:       {bind = "parallel", lacis.meets, lacis.race = "order"}
+// CHECK:       bind<parallel> meets race<"order">
 func.func @order(%n: index)
     attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "order">, #lacis.parallel<loop = "i">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }
 
@@ -17,7 +17,7 @@ func.func @order(%n: index)
 func.func @none(%n: index) attributes {lacis.steps = [#lacis.parallel<loop = "i">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }
 
@@ -39,7 +39,7 @@ func.func @needless(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i"
 func.func @luck(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "luck">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }
 
@@ -50,7 +50,7 @@ func.func @luck(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", st
 func.func @twice(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "order">, #lacis.race<loop = "i", strategy = "private">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }
 
@@ -62,9 +62,9 @@ func.func @parts(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", s
   lacis.loop "i" %i to %n {
     lacis.loop "j" %j to %n {
       lacis.yield
-    } {lacis.meets}
+    } meets
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }
 
@@ -75,7 +75,7 @@ func.func @parts(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", s
 func.func @kept(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "private">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }
 
@@ -86,6 +86,6 @@ func.func @kept(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", st
 func.func @atomic_kept(%n: index) attributes {lacis.steps = [#lacis.race<loop = "i", strategy = "atomic">]} {
   lacis.loop "i" %i to %n {
     lacis.yield
-  } {lacis.meets}
+  } meets
   return
 }

@@ -4,7 +4,7 @@
 // One loop: a larger maximum, the ratio to it, the exponential, and the rescaled sum.
 // CHECK-LABEL: func.func @softmax(
 // CHECK:         lacis.loop "i"
-// CHECK:           %[[MAX:.*]] = lacis.workspace(%{{.*}}) {lacis.place = "private"} : tensor<?xf32
+// CHECK:           %[[MAX:.*]] = lacis.workspace(%{{.*}}) place<private> : tensor<?xf32
 // CHECK:           lacis.level_loop "j"
 // CHECK:             %[[OLD:.*]] = lacis.read %[[MAX]]
 // CHECK:             %[[NEW:.*]] = arith.maximumf %[[OLD]]
@@ -14,7 +14,7 @@
 // CHECK:             math.exp
 // CHECK:             arith.mulf
 // CHECK:             arith.addf
-// CHECK:           } {lacis.rolled}
+// CHECK:           } rolled
 // CHECK:           math.log
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @softmax(%p: !lacis.pattern<?x?, #csr> {lacis.name = "p"}, %t: tensor<?x?xf32>) -> tensor<?xf32>

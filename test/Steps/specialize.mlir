@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @sizes(
 // CHECK-SAME:    tensor<8x?xf32>
 // CHECK:         lacis.loop "b" %{{.*}} to %c8
-// CHECK:         {vectorize = 8 : i64}
+// CHECK:         vectorize<8>
 func.func @sizes(%y: tensor<?x?xf32> {lacis.axes = ["b", "i"]})
     attributes {lacis.steps = [#lacis.vectorize<loop = "b", width = 8>, #lacis.specialize<sizes = {b = 8}>]} {
   %c0 = arith.constant 0 : index

@@ -15,7 +15,7 @@
 // CHECK:             %[[FROM:.*]] = arith.minsi %[[BEGIN]], %[[HI]]
 // CHECK:             %[[OWN:.*]] = lacis.loop "j1"
 // CHECK:             lacis.write %[[OWN]] to %[[COPIES]][%[[UNIT]], %[[I]]]
-// CHECK:           } {bind = "parallel", lacis.meets, lacis.race = "private"}
+// CHECK:           } bind<parallel> meets race<"private">
 // CHECK:         lacis.loop "j0.i" %[[I2:.*]] to
 // CHECK:           %[[SUM:.*]] = lacis.loop "j0.j0" %[[NEXT:.*]] to
 // CHECK:             lacis.read %[[COPIES]][%[[NEXT]], %[[I2]]]
@@ -47,12 +47,12 @@ func.func @private(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>)
 // CHECK-NOT:     lacis.workspace
 // CHECK:         lacis.loop "j0.i" %[[I:.*]] to
 // CHECK:           lacis.write %cst to %[[Y]][%[[I]]]
-// CHECK:         } {bind = "parallel", lacis.begins}
+// CHECK:         } begins bind<parallel>
 // CHECK:         lacis.loop "i" %[[I2:.*]] to
 // CHECK:           lacis.loop "j0"
 // CHECK:             %[[OWN:.*]] = lacis.loop "j1"
-// CHECK:             lacis.write %[[OWN]] to %[[Y]][%[[I2]]] {lacis.atomic = "fadd"}
-// CHECK:           } {bind = "parallel", lacis.meets, lacis.race = "atomic"}
+// CHECK:             lacis.write %[[OWN]] to %[[Y]][%[[I2]]] atomic<fadd>
+// CHECK:           } bind<parallel> meets race<"atomic">
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @atomic(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>)
     attributes {lacis.nondeterministic, lacis.steps = [#lacis.split_nnz<loop = "j", parts = 8>, #lacis.race<loop = "j0", strategy = "atomic">, #lacis.parallel<loop = "j0">]} {

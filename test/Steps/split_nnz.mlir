@@ -21,7 +21,7 @@
 // CHECK:                 lacis.write %{{.*}} to %[[Y:.*]][
 // CHECK:               } else {
 // CHECK:                 lacis.write %{{.*}} to %[[PARTS]][%[[S]],
-// CHECK:       {bind = "parallel", lacis.meets, lacis.race = "order"}
+// CHECK:       bind<parallel> meets race<"order">
 // CHECK:         lacis.loop "i_j.i"
 // CHECK:           scf.if
 // CHECK:             lacis.loop "i_j.i_j0"

@@ -10,9 +10,9 @@
 // CHECK-LABEL: func.func @tile(
 // CHECK:         lacis.loop "b1"
 // CHECK:           lacis.loop "j1"
-// CHECK:           {lacis.tensorize = "depth"}
-// CHECK:         {lacis.tensorize = "columns"}
-// CHECK:         {lacis.tensorize = "rows"}
+// CHECK:           tensorize<depth>
+// CHECK:         tensorize<columns>
+// CHECK:         tensorize<rows>
 func.func @tile(%w: tensor<?x?xbf16, #bsr> {lacis.axes = ["i", "j"], lacis.name = "w"},
                 %x: tensor<?x?xbf16> {lacis.axes = ["b", "j"], lacis.name = "x"}, %n: index,
                 %y: tensor<?x?xf32> {lacis.axes = ["b", "i"], lacis.name = "y", lacis.output})

@@ -3,9 +3,9 @@
 // A factor is given, or the loop's own count is taken; a level that is packed has one.
 // CHECK-LABEL: func.func @rounds(
 // CHECK:         lacis.level_loop "j"
-// CHECK:         {unroll = 4 : i64}
+// CHECK:         unroll<4>
 // CHECK:         lacis.level_loop "k"
-// CHECK:         {unroll = 2 : i64}
+// CHECK:         unroll<2>
 #ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)>
 #csr = #lacis.format<(i, k) -> (i : dense, k : compressed)>
 func.func @rounds(%w: tensor<?x?xf32, #ell>, %v: tensor<?x?xf32, #csr>, %n: index)
@@ -27,7 +27,7 @@ func.func @rounds(%w: tensor<?x?xf32, #ell>, %v: tensor<?x?xf32, #csr>, %n: inde
 // A sum of products may have several sums, which the rounds that run at once add to.
 // CHECK-LABEL: func.func @sums(
 // CHECK:         lacis.level_loop "j"
-// CHECK:         {lacis.sums = 2 : i64, unroll = 4 : i64}
+// CHECK:         sums<2> unroll<4>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @sums(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)
     attributes {lacis.steps = [#lacis.unroll<loop = "j", factor = 4, sums = 2>]} {

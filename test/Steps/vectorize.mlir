@@ -3,7 +3,7 @@
 // CHECK-LABEL: func.func @lanes(
 // CHECK:         lacis.loop "i"
 // CHECK:           lacis.loop "b"
-// CHECK:         {vectorize = 8 : i64}
+// CHECK:         vectorize<8>
 func.func @lanes(%y: tensor<?x?xf32>, %n: index) attributes {lacis.steps = [#lacis.vectorize<loop = "b", width = 8>]} {
   %zero = arith.constant 0.0 : f32
   %c8 = arith.constant 8 : index

@@ -108,7 +108,7 @@ module attributes {lacis.stage = "tiles"} {
         lacis.yield
       }
       lacis.yield
-    } {bind = "block.x"}
+    } bind<block.x>
     return
   }
 }

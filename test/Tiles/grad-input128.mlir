@@ -86,7 +86,7 @@ module attributes {lacis.stage = "tiles"} {
         lacis.yield
       }
       lacis.yield
-    } {bind = "block.x"}
+    } bind<block.x>
     return
   }
 }

@@ -114,7 +114,7 @@ module attributes {lacis.stage = "tiles"} {
         lacis.yield
       }
       lacis.yield
-    } {bind = "block.x"}
+    } bind<block.x>
     return
   }
 }

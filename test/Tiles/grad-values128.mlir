@@ -104,7 +104,7 @@ module attributes {lacis.stage = "tiles"} {
         lacis.yield
       }
       lacis.yield
-    } {bind = "block.x"}
+    } bind<block.x>
     return
   }
 }

@@ -16,11 +16,11 @@ module attributes {lacis.stage = "loops"} {
         %first = arith.muli %i0, %c2 : index
         %i = arith.addi %first, %i1 : index
         %v = lacis.read %x[%i] : tensor<8xf32> -> f32
-        lacis.write %v to %y[%i] {lacis.atomic = "fadd"} : f32 to tensor<8xf32>
+        lacis.write %v to %y[%i] atomic<fadd> : f32 to tensor<8xf32>
         lacis.yield
-      } {vectorize = 2 : i64}
+      } vectorize<2>
       lacis.yield
-    } {bind = "block.x"}
+    } bind<block.x>
     return
   }
 }
@@ -44,10 +44,10 @@ module attributes {lacis.stage = "loops"} {
         %v = lacis.read %x[%i] : tensor<32xf32> -> f32
         %next = arith.maximumf %acc, %v : f32
         lacis.yield %next : f32
-      } {bind = "lane"}
-      lacis.write %sum to %y[%b] {lacis.atomic = "fmaximum"} : f32 to tensor<4xf32>
+      } bind<lane>
+      lacis.write %sum to %y[%b] atomic<fmaximum> : f32 to tensor<4xf32>
       lacis.yield
-    } {bind = "block.x"}
+    } bind<block.x>
     return
   }
 }

@@ -4,7 +4,7 @@
 
 // What a second statement reads has a nest and a workspace: (copy, slot) on the pattern, its axes where it is dense.
 // CHECK-LABEL: func @shares(
-// CHECK:         %[[P:.*]] = lacis.workspace(%{{.*}}, %{{.*}}) {lacis.kept = "p"} : tensor<?x?xf32
+// CHECK:         %[[P:.*]] = lacis.workspace(%{{.*}}, %{{.*}}) kept<"p"> : tensor<?x?xf32
 // CHECK:         lacis.loop "p.h"
 // CHECK:             math.exp
 // CHECK:             lacis.write %{{.*}} to %[[P]][%{{.*}}, %{{.*}}]

@@ -21,7 +21,7 @@
 // CHECK-NOT:               lacis.presence
 // CHECK:                   lacis.mma
 // CHECK:                 lacis.store_tile {{.*}} transposed
-// CHECK:         {bind = "block.x"}
+// CHECK:         bind<block.x>
 
 #copied = #lacis.format<(i, j) -> (i floordiv 128 : dense, j floordiv 64 : compressed, i floordiv 64 mod 2 : bitmap, i mod 64 : dense, j mod 64 : dense)>
 #steps = [#lacis.split<loop = "i", factor = 128>, #lacis.split<loop = "i1", factor = 64>, #lacis.split<loop = "b", factor = 256>,

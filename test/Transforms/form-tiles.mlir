@@ -37,7 +37,7 @@
 // CHECK:                   lacis.mma
 // CHECK:                 lacis.complete
 // CHECK:                 lacis.store_tile {{.*}} transposed
-// CHECK:         {bind = "block.x"}
+// CHECK:         bind<block.x>
 
 #bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @product(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.divisible = array<i64: 64, 8>},

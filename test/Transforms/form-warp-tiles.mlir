@@ -12,9 +12,9 @@
 // CHECK:             %[[B:.*]] = arith.select
 // CHECK:             lacis.read %{{.*}} along 1 : tensor<?x?xbf16> -> vector<4xbf16>
 // CHECK:             nvvm.mma.sync
-// CHECK:           } {lacis.adds}
+// CHECK:           } adds
 // CHECK-COUNT-4:   lacis.write
-// CHECK:         } {bind = "lane"}
+// CHECK:         } bind<lane>
 #bsr = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, i mod 16 : dense, j mod 16 : dense)>
 func.func @tiles(%w: tensor<?x?xbf16, #bsr> {lacis.name = "w", lacis.axes = ["i", "j"]},
                  %x: tensor<?x?xbf16> {lacis.name = "x", lacis.axes = ["b", "j"]},

@@ -17,9 +17,9 @@ func.func @held(%x: tensor<?xf32>, %z: tensor<?xf32>, %y: tensor<?xf32>, %n: ind
   %zero = arith.constant 0.0 : f32
   lacis.loop "j" %j to %n {
     %s = lacis.loop "k" %k to %m iter(%acc = %zero) -> (f32) {
-      %a = lacis.read %x[%j] {lacis.held = "j"} : tensor<?xf32> -> f32
+      %a = lacis.read %x[%j] held<"j"> : tensor<?xf32> -> f32
       %v = lacis.read %z[%k] : tensor<?xf32> -> f32
-      %b = lacis.read %x[%j] {lacis.held = "j"} : tensor<?xf32> -> f32
+      %b = lacis.read %x[%j] held<"j"> : tensor<?xf32> -> f32
       %p = arith.mulf %a, %v : f32
       %q = arith.mulf %p, %b : f32
       %r = arith.addf %acc, %q : f32
@@ -27,7 +27,7 @@ func.func @held(%x: tensor<?xf32>, %z: tensor<?xf32>, %y: tensor<?xf32>, %n: ind
     }
     lacis.write %s to %y[%j] : f32 to tensor<?xf32>
     lacis.yield
-  } {lacis.holds}
+  } holds
   return
 }
 
@@ -38,12 +38,12 @@ func.func @changes(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index, %m: index) {
   // expected-error @+1 {{stage: the operand is read at coordinates that change within a round of loop "j" (axis 0); a register holds one element: name a loop inside of those, or jam or vectorize them}}
   lacis.loop "j" %j to %n {
     %s = lacis.loop "k" %k to %m iter(%acc = %zero) -> (f32) {
-      %a = lacis.read %x[%k] {lacis.held = "j"} : tensor<?xf32> -> f32
+      %a = lacis.read %x[%k] held<"j"> : tensor<?xf32> -> f32
       %r = arith.addf %acc, %a : f32
       lacis.yield %r : f32
     }
     lacis.write %s to %y[%j] : f32 to tensor<?xf32>
     lacis.yield
-  } {lacis.holds}
+  } holds
   return
 }

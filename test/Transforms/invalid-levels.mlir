@@ -40,7 +40,7 @@ func.func @unknown_size(%w: tensor<?x?xf32, #csr> {lacis.axes = ["i", "j"]}, %y:
   // expected-error @below {{bind: the size of loop 'i' is not known before the launch}}
   lacis.loop "i" %i to %hi {
     lacis.yield
-  } {bind = "parallel"}
+  } bind<parallel>
   return
 }
 
@@ -79,7 +79,7 @@ func.func @one_round(%w: tensor<?x?xf32, #coo> {lacis.axes = ["i", "j"]}, %y: te
     // expected-error @below {{pipeline: loop 'j' has one round, which has none to load ahead}}
     %s = lacis.level_loop "j" %w[1] at %p (%q, %j) iter(%a = %zero) -> (f32) : tensor<?x?xf32, #coo> {
       lacis.yield %a : f32
-    } {lacis.pipeline = 2 : i64}
+    } pipeline<2>
     lacis.yield
   }
   return

@@ -8,7 +8,7 @@ func.func @dense(%y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
   %c64 = arith.constant 64 : index
   lacis.loop "i" %i to %c64 {
     lacis.yield
-  } {lacis.tensorize = "rows"}
+  } tensorize<rows>
   return
 }
 
@@ -20,6 +20,6 @@ func.func @sampled(%w: tensor<?x?xi1, #csr>, %dw: tensor<?x?xf32, #csr> {lacis.o
   %c64 = arith.constant 64 : index
   lacis.loop "i" %i to %c64 {
     lacis.yield
-  } {lacis.tensorize = "rows"}
+  } tensorize<rows>
   return
 }

@@ -11,7 +11,7 @@ func.func @index(%y: tensor<?xi32>, %n: index) {
     %v = arith.index_cast %square : index to i32
     lacis.write %v to %y[%b] : i32 to tensor<?xi32>
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -24,7 +24,7 @@ func.func @diagonal(%x: tensor<?x?xf32>, %y: tensor<?xf32>) {
     %v = lacis.read %x[%b, %b] : tensor<?x?xf32> -> f32
     lacis.write %v to %y[%b] : f32 to tensor<?xf32>
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -37,7 +37,7 @@ func.func @one_element(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index) {
     %v = lacis.read %x[%b] : tensor<?xf32> -> f32
     lacis.write %v to %y[%n] : f32 to tensor<?xf32>
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -52,7 +52,7 @@ func.func @rows(%w: tensor<?x?xf32, #rows>, %y: tensor<?xf32>, %n: index) {
     %v = lacis.value %w at %p : tensor<?x?xf32, #rows> -> f32
     lacis.write %v to %y[%i] : f32 to tensor<?xf32>
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -66,7 +66,7 @@ func.func @bounds(%n: index) {
       lacis.yield
     }
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }
 
@@ -81,7 +81,7 @@ func.func @positions(%w: tensor<?x?xf32, #csr>) {
       lacis.yield
     }
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }
 
@@ -100,6 +100,6 @@ func.func @guarded_value(%x: tensor<?xf32>, %y: tensor<?xf32>, %n: index, %zero:
     }
     lacis.write %v to %y[%i] : f32 to tensor<?xf32>
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }

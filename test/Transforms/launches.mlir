@@ -31,6 +31,6 @@ func.func @sums(%w: tensor<?x?xf32, #csr> {lacis.axes = ["i", "j"]},
     }
     lacis.write %sum to %y[%i] : f32 to tensor<?xf32>
     lacis.yield
-  } {bind = "parallel"}
+  } bind<parallel>
   return
 }

@@ -19,7 +19,7 @@
 // CHECK:                 lacis.write %[[NEXT]] to %[[PARTS]][%[[SHARE]], %{{.*}}]
 // CHECK:               } else {
 // CHECK:                 lacis.write %[[NEXT]] to %[[Y]][%[[ROW]]]
-// CHECK:         } {lacis.meets}
+// CHECK:         } meets
 // CHECK:         lacis.loop "i_j.i" %{{.*}} to %[[COUNT]]
 // CHECK:           %[[END:.*]] = lacis.seek %[[W]][0]
 // CHECK:           lacis.loop "i_j.i_j0"

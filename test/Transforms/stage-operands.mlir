@@ -8,13 +8,13 @@
 // CHECK:           %[[INSIDE:.*]] = arith.cmpi slt
 // CHECK-NOT:       scf.if
 // CHECK:           lacis.loop "k0"
-// CHECK:             %[[TILE:.*]] = lacis.workspace(%c16{{.*}}, %c33{{.*}}) {lacis.place = "shared"}
+// CHECK:             %[[TILE:.*]] = lacis.workspace(%c16{{.*}}, %c33{{.*}}) place<shared>
 // CHECK:             lacis.loop "k0.tile" %[[N:.*]] to %c512
 // CHECK:               %[[COLUMN:.*]] = arith.remui %[[N]], %c32
 // CHECK:               %[[ROW:.*]] = arith.divui %[[N]], %c32
 // CHECK:               lacis.read %[[X]]
 // CHECK:               lacis.write %{{.*}} to %[[TILE]][%[[ROW]], %[[COLUMN]]]
-// CHECK:             } {bind = "threads"}
+// CHECK:             } bind<threads>
 // CHECK:             nvvm.barrier
 // CHECK:             scf.if %[[INSIDE]] -> (f32)
 // CHECK:               lacis.loop "k1"
@@ -38,18 +38,18 @@ func.func @tile(%x: tensor<?x?xf32>, %y: tensor<?xf32>, %blocks: index, %rounds:
           %t = lacis.loop "k1" %k1 to %c32 iter(%own = %acc) -> (f32) {
             %start = arith.muli %k0, %c32 : index
             %k = arith.addi %start, %k1 : index
-            %v = lacis.read %x[%b, %k] {lacis.staged = "k0"} : tensor<?x?xf32> -> f32
+            %v = lacis.read %x[%b, %k] staged<"k0"> : tensor<?x?xf32> -> f32
             %r = arith.addf %own, %v : f32
             lacis.yield %r : f32
           }
           lacis.yield %t : f32
-        } {lacis.stages}
+        } stages
         lacis.write %s to %y[%b] : f32 to tensor<?xf32>
       }
       lacis.yield
-    } {bind = "thread.x"}
+    } bind<thread.x>
     lacis.yield
-  } {bind = "block.x"}
+  } bind<block.x>
   return
 }
 
@@ -61,13 +61,13 @@ func.func @threads(%x: tensor<?x?xf32>, %y: tensor<?xf32>, %rounds: index) {
   lacis.loop "b" %b to %c16 {
     // expected-error @+1 {{stage: how often loop 'k' runs differs between the threads of a block, which load together at 'k'}}
     %s = lacis.loop "k" %k to %b iter(%acc = %zero) -> (f32) {
-      %v = lacis.read %x[%b, %k] {lacis.staged = "k"} : tensor<?x?xf32> -> f32
+      %v = lacis.read %x[%b, %k] staged<"k"> : tensor<?x?xf32> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
-    } {lacis.stages}
+    } stages
     lacis.write %s to %y[%b] : f32 to tensor<?xf32>
     lacis.yield
-  } {bind = "thread.x"}
+  } bind<thread.x>
   return
 }
 
@@ -81,15 +81,15 @@ func.func @large(%x: tensor<?x?xf32>, %y: tensor<?xf32>) {
   lacis.loop "b" %b to %c16 {
     lacis.loop "i" %i to %c16 {
       %s = lacis.loop "k" %k to %c1024 iter(%acc = %zero) -> (f32) {
-        %v = lacis.read %x[%i, %k] {lacis.staged = "b"} : tensor<?x?xf32> -> f32
+        %v = lacis.read %x[%i, %k] staged<"b"> : tensor<?x?xf32> -> f32
         %r = arith.addf %acc, %v : f32
         lacis.yield %r : f32
       }
       lacis.write %s to %y[%i] : f32 to tensor<?xf32>
       lacis.yield
-    } {bind = "thread.x"}
+    } bind<thread.x>
     lacis.yield
-  } {bind = "block.x", lacis.stages}
+  } bind<block.x> stages
   return
 }
 
@@ -100,7 +100,7 @@ func.func @on_threads(%x: tensor<?x?xf32>, %n: index) {
   // expected-error @+1 {{stage: loop 'b' runs on 'thread.x'; the threads of a block load together, in a loop that all of them run}}
   lacis.loop "b" %b to %c16 {
     lacis.yield
-  } {bind = "thread.x", lacis.stages}
+  } bind<thread.x> stages
   return
 }
 

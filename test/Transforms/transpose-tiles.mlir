@@ -16,9 +16,9 @@ func.func @whole(%x: tensor<?x?xf32>, %t: tensor<?x?xf32>, %n: index) {
         %v = lacis.read %x[%b, %j] : tensor<?x?xf32> -> f32
         lacis.write %v to %t[%j, %b] : f32 to tensor<?x?xf32>
         lacis.yield
-      } {vectorize = 4 : i64}
+      } vectorize<4>
       lacis.yield
-    } {vectorize = 4 : i64}
+    } vectorize<4>
     lacis.yield
   }
   return
@@ -48,9 +48,9 @@ func.func @edge(%x: tensor<?x?xf32>, %t: tensor<?x?xf32>, %n: index, %size: inde
           lacis.write %v to %t[%j, %b] : f32 to tensor<?x?xf32>
         }
         lacis.yield
-      } {vectorize = 2 : i64}
+      } vectorize<2>
       lacis.yield
-    } {vectorize = 2 : i64}
+    } vectorize<2>
     lacis.yield
   }
   return
@@ -66,8 +66,8 @@ func.func @same(%x: tensor<?x?xf32>, %t: tensor<?x?xf32>) {
       %v = lacis.read %x[%b, %j] : tensor<?x?xf32> -> f32
       lacis.write %v to %t[%b, %j] : f32 to tensor<?x?xf32>
       lacis.yield
-    } {vectorize = 2 : i64}
+    } vectorize<2>
     lacis.yield
-  } {vectorize = 2 : i64}
+  } vectorize<2>
   return
 }

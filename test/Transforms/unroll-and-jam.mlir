@@ -26,7 +26,7 @@ func.func @rows(%x: tensor<?xf32>, %y: tensor<?xf32>, %i0: index, %n: index) {
       lacis.write %sum to %y[%i] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }
 
@@ -39,7 +39,7 @@ func.func @one_place(%y: tensor<?xf32>, %n: index) {
   lacis.loop "i" %i to %c2 {
     lacis.write %zero to %y[%n] : f32 to tensor<?xf32>
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }
 
@@ -57,7 +57,7 @@ func.func @found(%w: tensor<?xf32, #lacis.format<(i) -> (i : compressed)>>, %y: 
       lacis.write %v to %y[%crd] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }
 
@@ -87,6 +87,6 @@ func.func @fused(%x: tensor<?xf32>, %y: tensor<?xf32>, %first: index, %strips: i
       lacis.write %v to %y[%k] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {jam = 2 : i64}
+  } jam<2>
   return
 }

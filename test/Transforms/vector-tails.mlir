@@ -26,7 +26,7 @@ func.func @strip_of_strip(%x: tensor<?xf32> {lacis.divisible = array<i64: 32>}, 
       }
     }
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -50,7 +50,7 @@ func.func @whole(%x: tensor<?xf32> {lacis.divisible = array<i64: 8>}, %y: tensor
       lacis.write %v to %y[%k] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -71,7 +71,7 @@ func.func @both(%y: tensor<?xf32>, %v: f32, %k0: index, %n: index, %m: index) {
       lacis.write %v to %y[%k] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -101,6 +101,6 @@ func.func @stored(%w: tensor<?x?xf32, #blocks>, %y: tensor<?xf32>, %row: index, 
       lacis.write %v to %y[%j1] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }

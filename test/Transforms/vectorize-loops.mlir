@@ -24,7 +24,7 @@ func.func @scale(%x: tensor<?x?xf32>, %y: tensor<?xf32>, %b0: index, %n: index) 
       lacis.write %sum to %y[%b] : f32 to tensor<?xf32>
     }
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -40,7 +40,7 @@ func.func @bounds(%x: tensor<?xf32>, %y: tensor<?xf32>) {
     }
     lacis.write %sum to %y[%b] : f32 to tensor<?xf32>
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }
 
@@ -61,6 +61,6 @@ func.func @numbers(%y: tensor<?xf32>, %b0: index) {
     %v = arith.sitofp %i : i32 to f32
     lacis.write %v to %y[%b] : f32 to tensor<?xf32>
     lacis.yield
-  } {vectorize = 4 : i64}
+  } vectorize<4>
   return
 }

@@ -27,7 +27,7 @@ func.func @dot(%a: tensor<?xf32>, %b: tensor<?xf32>, %blocks: index, %size: inde
         scf.yield %acc : f32
       }
       lacis.yield %kept : f32
-    } {vectorize = 8 : i64}
+    } vectorize<8>
     lacis.yield %part : f32
   }
   return %sum : f32
@@ -41,6 +41,6 @@ func.func @no_operation(%start: f32) -> f32 {
   %sum = lacis.loop "k" %k to %c8 iter(%acc = %start) -> (f32) {
     %next = arith.negf %acc : f32
     lacis.yield %next : f32
-  } {vectorize = 8 : i64}
+  } vectorize<8>
   return %sum : f32
 }

@@ -21,7 +21,7 @@ def test_one_loop_is_right():
     torch.testing.assert_close(kernel(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)
     torch.testing.assert_close(kernel(200 * q, k, v, pattern), reference(200 * q, k, v, mask), rtol=0, atol=1e-12)
     apart = attend.compile(q, k, v, pattern, steps=[lacis.steps.Keep("s")])
-    assert "lacis.workspace" in apart.asm["loops"] and "lacis.rolled" not in apart.asm["loops"]
+    assert "lacis.workspace" in apart.asm["loops"] and "} rolled" not in apart.asm["loops"]
     torch.testing.assert_close(apart(q, k, v, pattern), kernel(q, k, v, pattern), rtol=0, atol=1e-12)
 
 
@@ -102,7 +102,7 @@ def test_kept_statements_have_nests():
     kernel = attend.compile(q, k, v, pattern, steps=[lacis.steps.Keep("s")])
     kept = [step.tensor for step in kernel.steps if step.mnemonic == "keep"]
     assert kept == ["s", "t", "m", "p", "l"]
-    assert kernel.asm["loops"].count("lacis.kept") == len(kept)
+    assert kernel.asm["loops"].count(" kept<") == len(kept)
     again = attend.compile(q, k, v, pattern, steps=list(kernel.steps))
     assert again.asm["buffers"] == kernel.asm["buffers"]
     torch.testing.assert_close(kernel(q, k, v, pattern), reference(q, k, v, mask), rtol=0, atol=1e-12)

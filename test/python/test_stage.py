@@ -27,7 +27,7 @@ def test_an_element_stays_in_a_register_while_a_loop_runs():
     kernel = lacis.compile("ijk,jr,kr->ir", t, b, c, steps=given)
     exact = torch.einsum("ijk,jr,kr->ir", a.double(), b.double(), c.double())
     torch.testing.assert_close(kernel(t, b, c).double(), exact, rtol=1e-5, atol=1e-5)
-    assert 'lacis.held = "j"' in kernel.asm["loops"] and given[0] in kernel.steps
+    assert 'held<"j">' in kernel.asm["loops"] and given[0] in kernel.steps
 
 
 def test_what_cannot_be_staged_is_refused():

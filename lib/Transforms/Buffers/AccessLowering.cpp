@@ -81,13 +81,13 @@ static constexpr unsigned kTileAlignment = 64;
 
 /// A workspace inside of a nest is a tile in shared memory, or one that a thread has to itself; others are arguments.
 void LoopLowering::lowerWorkspace(OpBuilder &b, WorkspaceOp op) {
-  auto place = op->getAttrOfType<StringAttr>("lacis.place");
+  std::optional<WorkspacePlace> place = op.getPlace();
   if (!place)
     return;
   int64_t bytes = std::max(1u, cast<RankedTensorType>(op.getType()).getElementTypeBitWidth() / 8);
   for (Value size : op.getSizes())
     bytes *= *getConstantIntValue(size);
-  if (place == "private") {
+  if (place == WorkspacePlace::Private) {
     Type pointer = LLVM::LLVMPointerType::get(b.getContext());
     Value count = arith::ConstantOp::create(b, op.getLoc(), b.getI64IntegerAttr(bytes));
     auto tile = LLVM::AllocaOp::create(b, op.getLoc(), pointer, b.getI8Type(), count, kTileAlignment);
@@ -129,19 +129,29 @@ LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
   return success();
 }
 
-/// Stores a value; where `atomic` names an instruction, combines it with what is there.
-static void store(OpBuilder &b, Location loc, Value value, Value address, StringAttr atomic) {
+static LLVM::AtomicBinOp instructionOf(AtomicKind atomic) {
+  switch (atomic) {
+  case AtomicKind::AddF:
+    return LLVM::AtomicBinOp::fadd;
+  case AtomicKind::MaximumF:
+    return LLVM::AtomicBinOp::fmaximum;
+  case AtomicKind::Or:
+    return LLVM::AtomicBinOp::_or;
+  }
+}
+
+/// Stores a value; where `atomic` is an instruction, combines it with what is there.
+static void store(OpBuilder &b, Location loc, Value value, Value address, std::optional<AtomicKind> atomic) {
   if (!atomic) {
     LLVM::StoreOp::create(b, loc, value, address);
     return;
   }
-  LLVM::AtomicRMWOp::create(b, loc, *LLVM::symbolizeAtomicBinOp(atomic), address, value,
-                            LLVM::AtomicOrdering::monotonic);
+  LLVM::AtomicRMWOp::create(b, loc, instructionOf(*atomic), address, value, LLVM::AtomicOrdering::monotonic);
 }
 
 LogicalResult LoopLowering::lowerWrite(OpBuilder &b, WriteOp op) {
   Location loc = op.getLoc();
-  auto atomic = op->getAttrOfType<StringAttr>("lacis.atomic");
+  std::optional<AtomicKind> atomic = op.getAtomic();
   DenseAccess access(b, loc, arguments, workspaces, op.getTensor(), mapping.lookupOrNull(op.getTensor()));
   Value base = access.address(mapped(op.getIndices()));
   Value value = mapping.lookup(op.getValue());

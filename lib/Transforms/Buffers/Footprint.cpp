@@ -10,8 +10,7 @@ using namespace mlir;
 using namespace lacis;
 
 bool lacis::isOnThreads(LoopOp loop) {
-  StringRef unit = loop.getBind().value_or("");
-  return unit.starts_with("thread") || unit == "warp" || unit == "lane";
+  return loop.getBind() && (isThread(*loop.getBind()) || isOfWarps(*loop.getBind()));
 }
 
 bool Footprint::isCommon(Value value) const {

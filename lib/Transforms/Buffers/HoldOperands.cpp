@@ -21,7 +21,7 @@ namespace {
 /// The loads at the beginning of the rounds of one loop.
 class HeldLoop {
 public:
-  explicit HeldLoop(Operation *round)
+  explicit HeldLoop(LoopOpInterface round)
       : round(round), loc(round->getLoc()), footprint(round, /*ofThread=*/true),
         b(OpBuilder::atBlockBegin(&round->getRegion(0).front())) {}
 
@@ -31,7 +31,7 @@ private:
   LogicalResult hold(ReadOp read);
   Value load(ReadOp read);
 
-  Operation *round;
+  LoopOpInterface round;
   Location loc;
   Footprint footprint;
   OpBuilder b;
@@ -60,8 +60,7 @@ Value HeldLoop::load(ReadOp read) {
   auto guard = scf::IfOp::create(b, loc, read.getType(), inside, /*withElseRegion=*/true);
   OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
   auto own = ReadOp::create(then, loc, read.getType(), read.getTensor(), indices, count, read.getAlongAttr());
-  if (Attribute staged = read->getAttr("lacis.staged"))
-    own->setAttr("lacis.staged", staged);
+  own.setStagedAttr(read.getStagedAttr());
   scf::YieldOp::create(then, loc, own.getResult());
   Value zero = arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(read.getType()));
   scf::YieldOp::create(otherwise, loc, zero);
@@ -75,7 +74,7 @@ LogicalResult HeldLoop::hold(ReadOp read) {
   for (auto [axis, index] : llvm::enumerate(places))
     if (!footprint.isCommon(index))
       return emitError(loc) << "stage: the operand is read at coordinates that change within a round of loop "
-                            << round->getAttr("name") << " (axis " << axis
+                            << round.getNameAttr() << " (axis " << axis
                             << "); a register holds one element: name a loop inside of those, or jam or vectorize them";
   auto isSameRead = [&](auto &pair) {
     ReadOp other = pair.first;
@@ -93,7 +92,7 @@ LogicalResult HeldLoop::hold(ReadOp read) {
 LogicalResult HeldLoop::run() {
   SmallVector<ReadOp> reads;
   round->walk([&](ReadOp read) {
-    if (read->getAttr("lacis.held") == round->getAttr("name"))
+    if (read.getHeldAttr() == round.getNameAttr())
       reads.push_back(read);
   });
   for (ReadOp read : reads)
@@ -103,7 +102,7 @@ LogicalResult HeldLoop::run() {
     read.getResult().replaceAllUsesWith(value);
     read.erase();
   }
-  round->removeAttr("lacis.holds");
+  round.setHolds(false);
   return success();
 }
 
@@ -111,12 +110,12 @@ namespace {
 
 struct HoldOperands : lacis::impl::LacisHoldOperandsBase<HoldOperands> {
   void runOnOperation() override {
-    SmallVector<Operation *> rounds;
-    getOperation().walk([&](Operation *op) {
-      if (op->hasAttr("lacis.holds"))
-        rounds.push_back(op);
+    SmallVector<LoopOpInterface> rounds;
+    getOperation().walk([&](LoopOpInterface loop) {
+      if (loop.getHolds())
+        rounds.push_back(loop);
     });
-    for (Operation *round : rounds)
+    for (LoopOpInterface round : rounds)
       if (failed(HeldLoop(round).run()))
         return signalPassFailure();
   }

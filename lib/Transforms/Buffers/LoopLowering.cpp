@@ -111,19 +111,20 @@ LogicalResult LoopLowering::lowerIf(OpBuilder &b, scf::IfOp op) {
 
 /// Rounds that run at once; those with sums of their own are a pass of its own (InterleaveSums.cpp), and so are those
 /// that load ahead (LoadAhead.cpp).
-static void annotateRounds(Operation *loop, Operation *marked) {
-  if (Attribute stages = marked->getAttr("lacis.pipeline"))
-    loop->setAttr("lacis.pipeline", stages);
-  auto factor = marked->getAttrOfType<IntegerAttr>("unroll");
-  if (auto sums = marked->getAttrOfType<IntegerAttr>("lacis.sums")) {
-    loop->setAttr("lacis.sums", sums);
-    loop->setAttr("lacis.rounds", factor);
+static void annotateRounds(Operation *loop, LoopOpInterface marked) {
+  Builder b(loop->getContext());
+  if (std::optional<uint64_t> stages = marked.getPipeline())
+    loop->setAttr("lacis.pipeline", b.getI64IntegerAttr(*stages));
+  std::optional<uint64_t> factor = marked.getUnroll();
+  if (std::optional<uint64_t> sums = marked.getSums()) {
+    loop->setAttr("lacis.sums", b.getI64IntegerAttr(*sums));
+    loop->setAttr("lacis.rounds", b.getI64IntegerAttr(factor.value_or(1)));
     return;
   }
   if (!factor)
     return;
   std::string text =
-      "#llvm.loop_annotation<unroll = <disable = false, count = " + std::to_string(factor.getInt()) + " : i32>>";
+      "#llvm.loop_annotation<unroll = <disable = false, count = " + std::to_string(*factor) + " : i32>>";
   loop->setAttr("llvm.loop_annotation", parseAttribute(text, loop->getContext()));
 }
 
@@ -144,16 +145,17 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
   Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(index, 1));
   auto made = scf::ForOp::create(b, loc, zero, mapping.lookup(loop.getUpper()), one, mapped(loop.getInits()));
   made.getBody()->clear();
-  if (auto unit = loop.getBindAttr()) {
-    made->setAttr("lacis.bind", unit);
+  if (std::optional<ParallelUnit> unit = loop.getBind()) {
+    made->setAttr("lacis.bind", b.getStringAttr(stringifyParallelUnit(*unit)));
     SizeAttr size = arguments.sizeOf(loop.getUpper(), workspaces);
     if (!size)
       return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
     made->setAttr("lacis.size", size);
   }
-  for (StringRef kept : {"lacis.adds", "lacis.scan"})
-    if (Attribute fact = loop->getAttr(kept))
-      made->setAttr(kept, fact);
+  if (loop.getAdds())
+    made->setAttr("lacis.adds", b.getUnitAttr());
+  if (loop.getScan())
+    made->setAttr("lacis.scan", b.getUnitAttr());
   if (SizeAttr condition = conditionOf(loop))
     made->setAttr("lacis.when", condition);
   if (isApart(outermostLoop(loop))) // each loop says so: those that run once are left out
@@ -231,12 +233,12 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   auto [lo, hi] = attr.getExtent().emitBounds(level, parent);
   SmallVector<Value> inits = mapped(loop.getInits()), state = attr.getCoordinate().emitOpen(level, parent, lo);
   std::optional<int64_t> trip = attr.getExtent().getTrip();
-  if (trip == 1 && loop->hasAttr("lacis.pipeline"))
+  if (trip == 1 && loop.getPipeline())
     return loop.emitError("pipeline: loop '") << loop.getName() << "' has one round, which has none to load ahead";
-  if (!state.empty() && loop->hasAttr("lacis.pipeline"))
+  if (!state.empty() && loop.getPipeline())
     return loop.emitError("pipeline: loop '")
            << loop.getName() << "' walks coordinates that follow from those before them; nothing is known ahead";
-  if (trip == 1 || (trip && *trip <= kFewPositions && !loop.getUnroll() && !loop->hasAttr("lacis.pipeline")))
+  if (trip == 1 || (trip && *trip <= kFewPositions && !loop.getUnroll() && !loop.getPipeline()))
     return lowerFewPositions(b, loop, lo, *trip, std::move(inits), std::move(state));
   Value one = arith::ConstantOp::create(b, loc, b.getIntegerAttr(arguments.getIndexType(), 1));
   size_t count = inits.size();

@@ -63,7 +63,7 @@ private:
         llvm::TypeSwitch<Operation *, bool>(op)
             .Case([&](ReadOp found) { return !std::exchange(read, found) && !found.getAlong(); })
             .Case([&](WriteOp found) {
-              return !std::exchange(write, found) && !found.getAlong() && found->getDiscardableAttrDictionary().empty();
+              return !std::exchange(write, found) && !found.getAlong() && !found.getAtomic();
             })
             .Case([&](scf::IfOp guard) { return guards.push_back(guard.getCondition()), grows(guard.getCondition()); })
             .Case<scf::YieldOp, YieldOp>([](auto) { return true; })

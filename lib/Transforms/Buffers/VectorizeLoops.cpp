@@ -202,14 +202,16 @@ LogicalResult Vectorizer::access(Operation &op, ValueRange indices, Value result
   if (write) {
     auto made =
         WriteOp::create(b, op.getLoc(), asVector(write.getValue()), write.getTensor(), places, count, axis);
-    made->setDiscardableAttrs(write->getDiscardableAttrDictionary()); // atomic
+    made.setAtomicAttr(write.getAtomicAttr());
     return success();
   }
   auto type = VectorType::get({width}, result.getType());
-  Value tensor = scalars.lookupOrDefault(cast<ReadOp>(op).getTensor());
+  auto read = cast<ReadOp>(op);
+  Value tensor = scalars.lookupOrDefault(read.getTensor());
   Value active = isPadded(tensor, *along, places[*along]) ? Value() : count;
   auto made = ReadOp::create(b, op.getLoc(), type, tensor, places, active, axis);
-  made->setDiscardableAttrs(op.getDiscardableAttrDictionary()); // staged
+  made.setStagedAttr(read.getStagedAttr());
+  made.setHeldAttr(read.getHeldAttr());
   vectors[result] = made;
   return success();
 }

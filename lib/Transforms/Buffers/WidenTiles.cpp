@@ -31,7 +31,7 @@ void lacis::widenTiles(LoopOp loop, int64_t count) {
       sizes.push_back(arith::ConstantIndexOp::create(b, tile.getLoc(), *getConstantIntValue(size)));
     sizes.push_back(arith::ConstantIndexOp::create(b, tile.getLoc(), count));
     auto wide = WorkspaceOp::create(b, tile.getLoc(), widened(tile.getResult().getType()), sizes);
-    wide->setDiscardableAttrs(tile->getDiscardableAttrDictionary());
+    wide.setPlaceAttr(tile.getPlaceAttr());
     for (Operation *user : llvm::make_early_inc_range(tile->getUsers())) {
       auto at = [&](auto access) {
         access.getIndicesMutable().append(loop.getCoordinate());

@@ -30,9 +30,10 @@ private:
   static LogicalResult checkRaces(Nest &nest) {
     LogicalResult result = success();
     nest.getFunction().walk([&](LoopOp loop) {
-      if (loop.getBind() && loop->hasAttr("lacis.meets") && !loop->hasAttr("lacis.race"))
+      if (loop.getBind() && loop.getMeets() && !loop.getRace())
         result = loop.emitError("race: iterations of loop '")
-                 << loop.getName() << "' meet in one element of the output, and it is bound to '" << *loop.getBind()
+                 << loop.getName() << "' meet in one element of the output, and it is bound to '"
+                 << stringifyParallelUnit(*loop.getBind())
                  << "'; race with a strategy brings them together; here would do " << strategiesFor(loop, nest);
     });
     return result;
@@ -57,7 +58,7 @@ private:
       return failure();
     if (failed(checkRaces(nest)))
       return failure();
-    if (function.walk([](LoopOp loop) { return WalkResult(failure(loop->hasAttr("lacis.balance"))); }).wasInterrupted())
+    if (function.walk([](LoopOp loop) { return WalkResult(failure(loop.getBalance().has_value())); }).wasInterrupted())
       function->setAttr("lacis.cost", CostAttr::of(&getContext(), target)); // work lists follow it
     SmallVector<Attribute> all(steps->begin(), steps->end());
     function->setAttr("lacis.steps", Builder(&getContext()).getArrayAttr(all));

@@ -126,7 +126,7 @@ Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes)
   Type element = cast<RankedTensorType>(statement.getResult(0).getType()).getElementType();
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
   auto made = WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
-  made->setAttr("lacis.kept", b.getStringAttr(nameOfStatement(statement)));
+  made.setKept(nameOfStatement(statement));
   return made;
 }
 

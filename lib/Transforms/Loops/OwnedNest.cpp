@@ -121,7 +121,7 @@ LogicalResult OwnedNest::fillAll(OpBuilder &b) {
   SmallVector<Letter> all(letters);
   for (Letter &letter : all) {
     letter.coordinate = openLoop(b, "unlisted." + letter.name, letter.size).getCoordinate();
-    loops.back()->setAttr("lacis.unlisted", b.getUnitAttr());
+    loops.back().setUnlisted(true);
   }
   Expression expression(sizes);
   expression.setEmpty();

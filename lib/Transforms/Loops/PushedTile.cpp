@@ -50,7 +50,7 @@ Value PushedTile::makeTile(OpBuilder &b) {
   Type element = cast<RankedTensorType>(product.getResult(0).getType()).getElementType();
   SmallVector<int64_t> shape(extents.size(), ShapedType::kDynamic);
   auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
-  made->setAttr("lacis.place", b.getStringAttr("private"));
+  made.setPlace(WorkspacePlace::Private);
   return made;
 }
 

@@ -90,7 +90,7 @@ Value RolledNest::makeTile(OpBuilder &b, ArrayRef<int64_t> sizes) {
   Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
   auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
-  made->setAttr("lacis.place", b.getStringAttr("private"));
+  made.setPlace(WorkspacePlace::Private);
   return made;
 }
 
@@ -369,7 +369,7 @@ LogicalResult RolledNest::build() {
   if (failed(begin(b)))
     return failure();
   auto round = LevelLoopOp::create(b, loc, chain.loop, pattern, chain.level, position, ValueRange());
-  round->setAttr("lacis.rolled", b.getUnitAttr());
+  round.setRolled(true);
   OpBuilder inner = OpBuilder::atBlockEnd(round.getBlock());
   position = round.getPosition();
   Digit digit = format.getLevels()[chain.level].getDigits()[0];

@@ -28,8 +28,9 @@ void RunningSum::prepare(OpBuilder &b, ArrayRef<Letter> letters) {
   std::string text = "#lacis.format<(" + llvm::join(names, ", ") + ") -> (" + llvm::join(levels, ", ") + ")>";
   Attribute layout = parseAttribute(text, b.getContext());
   SmallVector<int64_t> shape(extents.size(), ShapedType::kDynamic);
-  tensor = WorkspaceOp::create(b, root.getLoc(), RankedTensorType::get(shape, element(), layout), extents);
-  tensor.getDefiningOp()->setAttr("lacis.running", b.getUnitAttr());
+  auto made = WorkspaceOp::create(b, root.getLoc(), RankedTensorType::get(shape, element(), layout), extents);
+  made.setRunning(true);
+  tensor = made;
 }
 
 /// The coordinates of the letters, in the order that a product's result has them.
@@ -83,7 +84,7 @@ LogicalResult RunningSum::finish(OpBuilder &b, ArrayRef<Letter> letters, const l
   SmallVector<LoopOp> loops;
   for (Letter &letter : own) {
     loops.push_back(LoopOp::create(inner, loc, "finished." + letter.name, letter.size));
-    loops.back()->setAttr("lacis.finishes", b.getUnitAttr());
+    loops.back().setFinishes(true);
     inner = OpBuilder::atBlockEnd(loops.back().getBlock());
     letter.coordinate = loops.back().getCoordinate();
     letter.digits = {{Digit{0, 1, 0}, letter.coordinate}};

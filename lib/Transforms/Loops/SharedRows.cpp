@@ -251,7 +251,7 @@ LogicalResult SharedRows::walkShare(Builder &b, const Share &share) {
 
 LogicalResult SharedRows::makeShares(Builder &b) {
   OpBuilder inner = openNest(b, "", name + "0", /*sharesFirst=*/false);
-  number.getParentBlock()->getParentOp()->setAttr("lacis.meets", b.getUnitAttr());
+  cast<LoopOp>(number.getParentBlock()->getParentOp()).setMeets(true);
   LogicalResult walked = walkShare(inner, shareAt(inner));
   closeLoops();
   return walked;

@@ -66,12 +66,11 @@ private:
 /// The loops, the guards of columns around the sum, and the two operands.
 LogicalResult WarpForm::read() {
   SmallVector<LoopOp> chain = perfectChain(rows);
-  auto side = [](LoopOp loop) { return loop->getAttrOfType<StringAttr>("lacis.mma"); };
-  if (chain.size() != 2 || !side(chain[1]) || side(chain[1]).getValue() != "columns")
+  if (chain.size() != 2 || chain[1].getMma() != TileSide::Columns)
     return refuse("are rows around columns, with nothing between them");
   columns = chain[1];
   columns->walk([&](LoopOp loop) {
-    if (loop != columns && side(loop))
+    if (loop != columns && loop.getMma())
       depth = loop;
   });
   m = *rows.getTrip() / kRows;
@@ -201,11 +200,11 @@ FailureOr<SmallVector<Value>> WarpForm::sumOf(OpBuilder &b, Operation *op, Accum
   state.addOperands(accs);
   state.addTypes(types);
   state.attributes = op->getAttrs();
-  state.addAttribute("lacis.adds", b.getUnitAttr());
   Block *source = &op->getRegion(0).front();
   auto *fresh = new Block;
   state.addRegion()->push_back(fresh);
   Operation *made = b.create(state);
+  cast<LoopOpInterface>(made).setAdds(true);
   for (BlockArgument argument : source->getArguments().drop_back(op->getNumResults()))
     shared.map(argument, fresh->addArgument(argument.getType(), argument.getLoc()));
   Accumulators carried;
@@ -335,7 +334,7 @@ LogicalResult WarpForm::run() {
     return failure();
   OpBuilder b(rows);
   auto lanes = LoopOp::create(b, loc, (rows.getName() + "_" + columns.getName()).str(), constant(b, kLanes));
-  lanes.setBind(StringRef("lane"));
+  lanes.setBind(ParallelUnit::Lane);
   OpBuilder in = OpBuilder::atBlockEnd(lanes.getBlock());
   group = arith::DivUIOp::create(in, loc, lanes.getCoordinate(), constant(in, kMembers));
   member = arith::RemUIOp::create(in, loc, lanes.getCoordinate(), constant(in, kMembers));
@@ -358,7 +357,7 @@ struct FormWarpTiles : lacis::impl::LacisFormWarpTilesBase<FormWarpTiles> {
   void runOnOperation() override {
     SmallVector<LoopOp> found;
     getOperation().walk([&](LoopOp loop) {
-      if (auto side = loop->getAttrOfType<StringAttr>("lacis.mma"); side && side.getValue() == "rows")
+      if (loop.getMma() == TileSide::Rows)
         found.push_back(loop);
     });
     for (LoopOp rows : found)

@@ -35,8 +35,8 @@ struct Tile {
 
 class StagedLoop {
 public:
-  explicit StagedLoop(Operation *round)
-      : round(round), name(round->getAttrOfType<StringAttr>("name").getValue()), loc(round->getLoc()), footprint(round) {}
+  explicit StagedLoop(LoopOpInterface round)
+      : round(round), name(round.getName()), loc(round->getLoc()), footprint(round) {}
 
   LogicalResult run(int64_t &bytes);
 
@@ -50,7 +50,7 @@ private:
   Value makeTile(OpBuilder &b, Type element, Tile &tile);
   void fill(OpBuilder &b, Value source, Value target, Tile &tile);
 
-  Operation *round;
+  LoopOpInterface round;
   std::string name;
   Location loc;
   Footprint footprint;
@@ -63,8 +63,8 @@ static Block *bodyOf(Operation *op) { return &op->getRegion(0).front(); }
 
 /// The threads of a block run the loops around together.
 LogicalResult StagedLoop::checkAround() {
-  if (auto own = dyn_cast<LoopOp>(round); own && isOnThreads(own))
-    return refuse() << "loop '" << name << "' runs on '" << *own.getBind()
+  if (auto own = dyn_cast<LoopOp>(round.getOperation()); own && isOnThreads(own))
+    return refuse() << "loop '" << name << "' runs on '" << stringifyParallelUnit(*own.getBind())
                     << "'; the threads of a block load together, in a loop that all of them run";
   for (Operation *op = round; !isa<func::FuncOp>(op); op = op->getParentOp()) {
     auto loop = dyn_cast<LoopOp>(op);
@@ -168,9 +168,8 @@ static SmallVector<unsigned> orderOf(Value tensor, std::optional<unsigned> last)
 
 LogicalResult StagedLoop::findTiles() {
   WalkResult walked = round->walk([&](ReadOp read) {
-    auto at = read->getAttrOfType<StringAttr>("lacis.staged");
-    return at && at == name && failed(addToBox(tiles[read.getTensor()], read)) ? WalkResult::interrupt()
-                                                                                : WalkResult::advance();
+    bool isOwn = read.getStaged() == StringRef(name);
+    return isOwn && failed(addToBox(tiles[read.getTensor()], read)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (walked.wasInterrupted())
     return failure();
@@ -212,7 +211,7 @@ Value StagedLoop::makeTile(OpBuilder &b, Type element, Tile &tile) {
   Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
   auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), sizes);
-  made->setAttr("lacis.place", b.getStringAttr("shared"));
+  made.setPlace(WorkspacePlace::Shared);
   return made.getResult();
 }
 
@@ -223,7 +222,7 @@ void StagedLoop::fill(OpBuilder &b, Value source, Value target, Tile &tile) {
   for (IndexRange &range : tile.box)
     begins.push_back(footprint.begin(b, range));
   auto loop = LoopOp::create(b, loc, name + ".tile", constant(b, sizeOf(tile.filled)));
-  loop.setBind(StringRef("threads"));
+  loop.setBind(ParallelUnit::Threads);
   OpBuilder body = OpBuilder::atBlockEnd(loop.getBlock());
   Value rest = loop.getCoordinate(), inside;
   SmallVector<Value> to(tile.filled.size()), from(tile.filled.size());
@@ -272,13 +271,13 @@ LogicalResult StagedLoop::run(int64_t &bytes) {
       read.getTensorMutable().assign(target);
       read.getIndicesMutable().assign(places);
       read.getCountMutable().clear(); // past the end there are zeros
-      read->removeAttr("lacis.staged");
+      read.removeStagedAttr();
     }
   }
   NVVM::BarrierOp::create(b, loc); // the tiles are whole
   b.setInsertionPoint(bodyOf(round)->getTerminator());
   NVVM::BarrierOp::create(b, loc); // and read
-  round->removeAttr("lacis.stages");
+  round.setStages(false);
   return success();
 }
 
@@ -288,10 +287,10 @@ struct StageOperands : lacis::impl::LacisStageOperandsBase<StageOperands> {
   using LacisStageOperandsBase::LacisStageOperandsBase;
 
   void runOnOperation() override {
-    SmallVector<Operation *> rounds;
-    getOperation().walk([&](Operation *op) {
-      if (op->hasAttr("lacis.stages"))
-        rounds.push_back(op);
+    SmallVector<LoopOpInterface> rounds;
+    getOperation().walk([&](LoopOpInterface loop) {
+      if (loop.getStages())
+        rounds.push_back(loop);
     });
     for (unsigned number = 0; number < getOperation().getNumArguments(); ++number)
       if (getOperation().getArgAttr(number, "lacis.staged")) {
@@ -301,13 +300,14 @@ struct StageOperands : lacis::impl::LacisStageOperandsBase<StageOperands> {
         return signalPassFailure();
       }
     llvm::DenseMap<Operation *, int64_t> bytes; // of a nest
-    for (Operation *round : rounds) {
+    for (LoopOpInterface round : rounds) {
       if (!StringRef(target).starts_with("cuda")) {
         emitError(round->getLoc()) << "stage: 'shared' is the memory that a block of a GPU has; there is none on '" << target
                                    << "'";
         return signalPassFailure();
       }
-      auto loop = isa<LoopOp>(round) ? cast<LoopOp>(round) : round->getParentOfType<LoopOp>();
+      auto own = dyn_cast<LoopOp>(round.getOperation());
+      LoopOp loop = own ? own : round->getParentOfType<LoopOp>();
       if (failed(StagedLoop(round).run(bytes[outermostLoop(loop)])))
         return signalPassFailure();
     }

@@ -195,10 +195,10 @@ static LogicalResult refuseMarks(func::FuncOp function) {
              << function.getArgAttrOfType<StringAttr>(number, "lacis.name") << noTiles;
   LogicalResult result = success();
   function.walk([&](LoopOp loop) {
-    if (loop->hasAttr("lacis.balance"))
+    if (loop.getBalance())
       result = loop.emitError("balance: only tiles are handed out in lists, as those of loop '")
                << loop.getName() << "' would be" << noTiles;
-    else if (loop.getBind() == StringRef("warpgroup"))
+    else if (loop.getBind() == ParallelUnit::Warpgroup)
       result = loop.emitError("bind: only tiles are multiplied by a 'warpgroup', which loop '")
                << loop.getName() << "' is bound to" << noTiles;
     return succeeded(result) ? WalkResult::advance() : WalkResult::interrupt();

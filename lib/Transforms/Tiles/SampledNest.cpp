@@ -27,8 +27,8 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
   LoopOp open;
   top->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
     bool isEntries = loop != top && llvm::is_contained(chain, loop) && letters(loop) == letters(top);
-    auto side = loop->getAttrOfType<StringAttr>("lacis.tensorize");
-    bool bound = loop.getBind() == StringRef("warpgroup") && loop.getTrip().value_or(0) > 0;
+    std::optional<TileSide> side = loop.getTensorize();
+    bool bound = loop.getBind() == ParallelUnit::Warpgroup && loop.getTrip().value_or(0) > 0;
     if (bound) {
       nest.consumers = loop;
       marks.consumersHaveRows = !isEntries;
@@ -38,16 +38,16 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
     else if (bound)
       marks.rows *= *loop.getTrip();
     if (side)
-      (side.getValue() == "rows"      ? marks.rows
-       : side.getValue() == "columns" ? marks.columns
-                                      : nest.depth) *= *loop.getTrip();
+      (side == TileSide::Rows      ? marks.rows
+       : side == TileSide::Columns ? marks.columns
+                                   : nest.depth) *= *loop.getTrip();
     bool known = loop == top || loop == nest.product.sum || side || bound || (isEntries && loop.getJam());
     if (!known && !open)
       open = loop;
   });
   if (!nest.consumers)
     return top.emitError("tiles: no loop is bound to 'warpgroup'; bind the one whose rounds multiply side by side");
-  if (!top->hasAttr("lacis.balance"))
+  if (!top.getBalance())
     return top.emitError("tiles: nothing says who works on which blocks; balance loop '") << top.getName() << "'";
   if (open)
     return open.emitError("tiles: loop '") << open.getName()
@@ -81,9 +81,9 @@ static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const 
   TileLayout &layout = nest.layout;
   layout.format = mark.getFormat();
   std::optional<int64_t> capacity = mark.getCapacity();
-  auto within = top->getAttrOfType<DictionaryAttr>("lacis.balance").getAs<IntegerAttr>("within");
+  std::optional<int64_t> within = top.getBalanceAttr().getWithin();
   bool isRead = succeeded(layout.read(product.rowAxis, 1 - product.rowAxis));
-  if (!isRead || capacity.has_value() != static_cast<bool>(within) || !layout.isLinked)
+  if (!isRead || capacity.has_value() != within.has_value() || !layout.isLinked)
     return top.emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of blocks, link, and block";
   auto [height, width] = product.block();
   if (layout.transposed || layout.rows != height || layout.columns != width || marks.rows != height ||
@@ -91,7 +91,7 @@ static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const 
     return top.emitError("tiles: the tiles of the layout are the stored blocks, of ")
            << height << " x " << width << ", and so are the loops that are tensorized";
   if (capacity)
-    return readGathered(nest, *capacity, within.getInt(), marks);
+    return readGathered(nest, *capacity, *within, marks);
   nest.rowGroups = layout.panel / 64;
   bool halves = nest.rowGroups == nest.numConsumers() || (nest.rowGroups == 1 && !marks.consumersHaveRows);
   if (layout.panel % 64 != 0 || !halves)
@@ -121,18 +121,16 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
   Marks marks;
   if (failed(readLoops(nest, loops, marks)))
     return failure();
-  auto stages = nest.product.sum->getAttrOfType<IntegerAttr>("lacis.pipeline");
+  std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.sum.getOperation()).getPipeline();
   if (!stages)
     return nest.product.sum.emitError("tiles: loop '") << nest.product.sum.getName() << "' loads nothing ahead; "
                                                        << "pipeline it";
-  nest.stages = stages.getInt();
+  nest.stages = *stages;
   for (BlockArgument operand : {nest.product.left, nest.product.right})
     if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
       return nest.product.entries.emitError("tiles: operand ")
              << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
-  auto balance = nest.product.entries->getAttrOfType<DictionaryAttr>("lacis.balance");
-  if (auto parts = balance.getAs<IntegerAttr>("parts"))
-    nest.parts = parts.getInt();
+  nest.parts = nest.product.entries.getBalanceAttr().getParts().value_or(nest.parts);
   FailureOr<bool> isTf32 = readTf32(function, nest.product.left);
   if (failed(isTf32) || failed(readLayout(nest, function, marks)))
     return failure();

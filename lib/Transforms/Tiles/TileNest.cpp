@@ -13,15 +13,17 @@ int64_t TileNest::numParts() const {
   return count;
 }
 
-static bool hasMarkedLoop(func::FuncOp function, StringRef mark) {
-  auto stop = [&](LoopOp loop) { return loop->hasAttr(mark) ? WalkResult::interrupt() : WalkResult::advance(); };
+static bool hasLoop(func::FuncOp function, llvm::function_ref<bool(LoopOp)> isMarked) {
+  auto stop = [&](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
   return function.walk(stop).wasInterrupted();
 }
 
-bool lacis::isTensorized(func::FuncOp function) { return hasMarkedLoop(function, "lacis.tensorize"); }
+bool lacis::isTensorized(func::FuncOp function) {
+  return hasLoop(function, [](LoopOp loop) { return loop.getTensorize().has_value(); });
+}
 
 FailureOr<bool> lacis::readTf32(func::FuncOp function, Value operand) {
-  bool isTf32 = hasMarkedLoop(function, "lacis.tf32");
+  bool isTf32 = hasLoop(function, [](LoopOp loop) { return loop.getTf32(); });
   Type element = getElementTypeOrSelf(operand);
   if (isTf32 && !element.isF32())
     return function.emitError("tiles: products in tf32 are of f32 operands, not of ") << element;
@@ -59,12 +61,11 @@ static void readLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
   nest.panels = chain[0];
   nest.tiles = chain.size() > 1 ? chain[1] : LoopOp();
   for (LoopOp loop : chain) {
-    auto side = loop->getAttrOfType<StringAttr>("lacis.tensorize");
-    if (side && side.getValue() == "rows")
+    if (loop.getTensorize() == TileSide::Rows)
       nest.rows *= *loop.getTrip();
-    else if (side && side.getValue() == "columns")
+    else if (loop.getTensorize() == TileSide::Columns)
       nest.columns *= *loop.getTrip();
-    else if (loop.getBind() == StringRef("warpgroup") && loop.getTrip().value_or(0) > 0)
+    else if (loop.getBind() == ParallelUnit::Warpgroup && loop.getTrip().value_or(0) > 0)
       nest.consumers = loop;
     else if (loop.getJam())
       nest.parts.push_back(loop);
@@ -76,10 +77,10 @@ static LogicalResult checkLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
   LoopOp top = chain.front();
   if (!nest.consumers)
     return top.emitError("tiles: no loop is bound to 'warpgroup'; bind the one whose rounds multiply side by side");
-  if (!nest.tiles || !nest.tiles->hasAttr("lacis.balance"))
+  if (!nest.tiles || !nest.tiles.getBalance())
     return top.emitError("tiles: nothing says who works on which tile; balance the second loop of the nest");
   for (LoopOp loop : llvm::drop_begin(chain, 2)) {
-    bool known = loop->hasAttr("lacis.tensorize") || loop == nest.consumers || llvm::is_contained(nest.parts, loop);
+    bool known = loop.getTensorize() || loop == nest.consumers || llvm::is_contained(nest.parts, loop);
     if (!known)
       return loop.emitError("tiles: loop '") << loop.getName() << "' is neither tensorized, nor bound to 'warpgroup', "
                                              << "nor jammed";
@@ -146,19 +147,18 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   readLoops(nest, chain);
   if (failed(checkLoops(nest, chain)))
     return failure();
-  auto balance = nest.tiles->getAttrOfType<DictionaryAttr>("lacis.balance");
-  nest.raster = balance.getAs<IntegerAttr>("raster").getInt();
-  nest.groups = balance.getAs<IntegerAttr>("groups").getInt();
-  if (auto cut = balance.getAs<IntegerAttr>("cut"))
-    nest.cut = cut.getInt();
+  WorkListsAttr lists = nest.tiles.getBalanceAttr();
+  nest.raster = lists.getRaster();
+  nest.groups = lists.getGroups();
+  nest.cut = lists.getCut().value_or(nest.cut);
   if (nest.cut && (nest.product.start || nest.product.block().isMatrix))
     return nest.tiles.emitError(
         "tiles: rows are cut of one stored operand; what is precomputed, and a dense matrix, are not");
-  auto stages = nest.product.walk->getAttrOfType<IntegerAttr>("lacis.pipeline");
+  std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.walk).getPipeline();
   if (!stages)
     return nest.product.walk->emitError("tiles: loop '") << nest.product.walkName() << "' loads nothing ahead; "
                                                         << "pipeline it";
-  nest.stages = stages.getInt();
+  nest.stages = *stages;
   SmallVector<Value> operands{nest.product.stored, nest.product.dense};
   std::optional<Finish> finish = nest.product.finish();
   if (finish && finish->residual)

@@ -94,7 +94,7 @@ void TileRoles::addUpOwn(OpBuilder &at, const KeptSum &sum, Value number, AccTyp
 
 void TileRoles::makeRoles(Value workers, int64_t consumers) {
   auto loop = LoopOp::create(b, loc, "n", workers);
-  loop.setBind(StringRef("block.x"));
+  loop.setBind(ParallelUnit::BlockX);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value ring = RingOp::create(in, loc, ringType);
   auto roles = RolesOp::create(in, loc, b.getI64IntegerAttr(consumers));

@@ -109,7 +109,7 @@ module attributes {{lacis.stage = "loops"}} {{
         lacis.yield
       }}
       lacis.yield
-    }} {{bind = "parallel"}}
+    }} bind<parallel>
     return
   }}
 }}

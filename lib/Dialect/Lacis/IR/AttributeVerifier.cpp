@@ -37,11 +37,11 @@ static bool isCase(Attribute attr) {
          isNumber(entry.get("upto"));
 }
 
-static bool isBalance(Attribute attr) {
-  auto mark = dyn_cast<DictionaryAttr>(attr);
-  auto mayBe = [&](StringRef name) { return !mark.get(name) || isPositive(mark.get(name)); };
-  return mark && isPositive(mark.get("raster")) && isPositive(mark.get("groups")) && mayBe("within") && mayBe("cut") &&
-         mayBe("parts");
+static bool isMark(Attribute attr) { return isa<UnitAttr>(attr); }
+
+static bool isUnit(Attribute attr) {
+  auto text = dyn_cast<StringAttr>(attr);
+  return text && symbolizeParallelUnit(text);
 }
 
 static bool isLayout(Attribute attr) { return isa<LayoutAttr>(attr); }
@@ -76,12 +76,11 @@ static constexpr struct {
   StringLiteral name, what;
   bool (*fits)(Attribute);
 } kAttributes[] = {
+    {"lacis.adds", "a mark without a value", isMark},
     {"lacis.apart", "a list of names", isList<isText>},
     {"lacis.artifact", "a record of 'args', each with its 'kind', and of 'launches', each with its 'entry'", isArtifact},
-    {"lacis.atomic", "text", isText},
     {"lacis.axes", "a list of names", isList<isText>},
-    {"lacis.balance", "numbers from 1 on: raster, groups, within, cut, parts", isBalance},
-    {"lacis.bind", "text", isText},
+    {"lacis.bind", "the name of a unit, as in 'bind' of a loop", isUnit},
     {"lacis.block", "sizes from 1 on", isSizes},
     {"lacis.blocks_per_processor", "a number from 1 on", isPositive},
     {"lacis.cases", "a list of cases with name, argument, axis and upto", isList<isCase>},
@@ -90,22 +89,18 @@ static constexpr struct {
     {"lacis.cost", "a '#lacis.cost'", isCost},
     {"lacis.divisible", "sizes from 1 on", isSizes},
     {"lacis.group", "a number", isNumber},
-    {"lacis.held", "text", isText},
-    {"lacis.mma", "text", isText},
     {"lacis.name", "text", isText},
     {"lacis.pipeline", "a number of stages, from 2 to 256", isStages},
-    {"lacis.place", "text", isText},
-    {"lacis.race", "text", isText},
     {"lacis.regroup", "a '#lacis.layout'", isLayout},
     {"lacis.remarks", "a list of sentences", isList<isText>},
     {"lacis.rounds", "a number of rounds, from 1 to 1024", isRounds},
     {"lacis.sample", "the number of an argument", isNumber},
+    {"lacis.scan", "a mark without a value", isMark},
     {"lacis.size", "a '#lacis.size'", isSize},
     {"lacis.staged", "text", isText},
     {"lacis.stage", "text", isText},
     {"lacis.steps", "a list of steps", isSteps},
     {"lacis.sums", "a number of sums, from 1 to 1024", isRounds},
-    {"lacis.tensorize", "text", isText},
     {"lacis.when", "a '#lacis.size'", isSize},
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Builders, text form and verifiers of the loop operations.
+#include "LoopMarks.h"
+
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 #include "lacis/Dialect/Lacis/IR/LacisOps.h"
 #include "lacis/Dialect/Lacis/IR/Limits.h"
@@ -68,13 +70,12 @@ static ParseResult parseCarried(OpAsmParser &parser, OperationState &result,
 static void printBody(OpAsmPrinter &p, Operation *op, Region &body) {
   p << ' ';
   p.printRegion(body, /*printEntryBlockArgs=*/false);
-  p.printOptionalAttrDict(op->getAttrs(), {"name", "level"});
+  printMarks(p, op);
 }
 
 static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
                              ArrayRef<OpAsmParser::Argument> args) {
-  return failure(parser.parseRegion(*result.addRegion(), args) ||
-                 parser.parseOptionalAttrDict(result.attributes));
+  return failure(parser.parseRegion(*result.addRegion(), args) || parseMarks(parser, result));
 }
 
 void LoopOp::print(OpAsmPrinter &p) {
@@ -108,42 +109,10 @@ static LogicalResult verifyCarried(Operation *op, Block *body, unsigned leading,
   return success();
 }
 
-/// What a mark of a loop says, or 1.
-static int64_t markOf(Operation *loop, StringRef name) {
-  auto mark = loop->getAttrOfType<IntegerAttr>(name);
-  return mark ? mark.getInt() : 1;
-}
-
-/// Marks are numbers from 1 on; with the loops around it a loop makes no more code than anybody waits for.
-static LogicalResult verifyMarks(Operation *loop, StringRef name) {
-  for (StringRef mark : {"vectorize", "jam", "unroll"})
-    if (loop->hasAttr(mark) && markOf(loop, mark) < 1)
-      return loop->emitOpError() << "'" << mark << "' of loop '" << name << "' is at least 1";
-  if (markOf(loop, "vectorize") > kMostLanes)
-    return loop->emitOpError() << "loop '" << name << "' has " << markOf(loop, "vectorize") << " lanes; a vector has at most "
-                               << kMostLanes;
-  if (markOf(loop, "jam") == 1 && markOf(loop, "unroll") == 1)
-    return success();
-  int64_t rounds = 1;
-  for (Operation *around = loop; isa_and_nonnull<LoopOp, LevelLoopOp, scf::IfOp>(around); around = around->getParentOp())
-    if (llvm::MulOverflow(rounds, markOf(around, "jam") * markOf(around, "unroll"), rounds) || rounds > kMostRounds)
-      return loop->emitOpError() << "'unroll' and 'jam' of loop '" << name << "' and of the loops around it put more than "
-                                 << kMostRounds << " rounds side by side";
-  return success();
-}
-
 LogicalResult LoopOp::verify() {
-  if (failed(verifyCarried(*this, getBlock(), 1, getInits().getTypes())) || failed(verifyMarks(*this, getName())))
+  if (failed(verifyCarried(*this, getBlock(), 1, getInits().getTypes())) || failed(verifyMarks(*this)))
     return failure();
-  if (getVectorize() && getTrip() != static_cast<int64_t>(*getVectorize()))
-    return emitOpError("vectorize: loop '") << getName() << "' must run exactly " << *getVectorize() << " times";
-  bool isSide = (*this)->hasAttr("lacis.tensorize") || (*this)->hasAttr("lacis.mma");
-  if (isSide && (getTrip().value_or(0) < 1 || *getTrip() > kMostRounds))
-    return emitOpError("loop '") << getName() << "' is a side of a tile, so it runs a constant number of times, at most "
-                                 << kMostRounds;
-  if (getJam() && getTrip() != static_cast<int64_t>(*getJam()))
-    return emitOpError("jam: loop '") << getName() << "' must run exactly " << *getJam() << " times";
-  return success();
+  return verifyOwnMarks(*this);
 }
 
 //===- LevelLoopOp --------------------------------------------------------===//
@@ -217,7 +186,7 @@ static LogicalResult verifyLevel(Operation *op, Value tensor, int64_t level) {
 LogicalResult LevelLoopOp::verify() {
   if (failed(verifyLevel(*this, getTensor(), getLevel())))
     return failure();
-  if (failed(verifyMarks(*this, getName())))
+  if (failed(verifyMarks(*this)))
     return failure();
   return verifyCarried(*this, getBlock(), 1 + getNumDigits(), getInits().getTypes());
 }
@@ -308,15 +277,17 @@ LogicalResult WalkOp::verify() {
 LogicalResult WorkspaceOp::verify() {
   if (static_cast<int64_t>(getSizes().size()) != getResult().getType().getRank())
     return emitOpError("needs one size for each axis");
-  auto place = (*this)->getAttrOfType<StringAttr>("lacis.place");
-  if (!place || place != "private")
+  if (failed(verifyWords(*this)))
+    return failure();
+  if (getPlace() != WorkspacePlace::Private)
     return success();
   LoopOp shared;
   (*this)->getParentRegion()->walk([&](LoopOp loop) { shared = loop.getBind() ? loop : shared; });
   if (!shared)
     return success();
-  return emitError("compute_at: loop '") << shared.getName() << "' inside runs on '" << *shared.getBind()
-                                         << "', but the tile belongs to one thread; bind a loop around it";
+  return emitError("compute_at: loop '")
+         << shared.getName() << "' inside runs on '" << stringifyParallelUnit(*shared.getBind())
+         << "', but the tile belongs to one thread; bind a loop around it";
 }
 
 static LogicalResult verifyAccess(Operation *op, Value tensor, ValueRange indices, Type value,
@@ -336,10 +307,14 @@ static LogicalResult verifyAccess(Operation *op, Value tensor, ValueRange indice
 }
 
 LogicalResult ReadOp::verify() {
+  if (failed(verifyWords(*this)))
+    return failure();
   return verifyAccess(*this, getTensor(), getIndices(), getResult().getType(), getAlong());
 }
 
 LogicalResult WriteOp::verify() {
+  if (failed(verifyWords(*this)))
+    return failure();
   return verifyAccess(*this, getTensor(), getIndices(), getValue().getType(), getAlong());
 }
 

@@ -72,7 +72,7 @@ FailureOr<LoopOp> Nest::require(StringRef name, StringRef step, Location loc) co
 
 FailureOr<LoopOp> Nest::requireFree(StringRef name, StringRef step, Location loc) const {
   FailureOr<LoopOp> loop = require(name, step, loc);
-  if (succeeded(loop) && (isMarked(*loop) || (*loop)->hasAttr("lacis.pipeline")))
+  if (succeeded(loop) && (isMarked(*loop) || loop->getPipeline()))
     return emitError(loc) << step << ": loop '" << name << "' is marked already";
   return loop;
 }
@@ -97,7 +97,7 @@ void Nest::remark(StringRef step, const Twine &why) {
 std::optional<Case> lacis::caseOf(LoopOp outermost) {
   auto function = outermost->getParentOfType<func::FuncOp>();
   // What it writes, the nests of all cases write over; or it takes what they have left.
-  bool always = outermost->hasAttr("lacis.unlisted") || outermost->hasAttr("lacis.finishes");
+  bool always = outermost.getUnlisted() || outermost.getFinishes();
   auto cases = function && !always ? function->getAttrOfType<ArrayAttr>("lacis.cases") : ArrayAttr();
   std::optional<Case> found;
   int64_t above = -1;
@@ -121,7 +121,7 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
 
 /// The nest's name is that of one of these parts, in the main nest's names or those of a case.
 static bool isOfPart(LoopOp loop, ArrayRef<StringRef> parts) {
-  if (parts.empty() || loop->hasAttr("lacis.follows")) // it brings together what shares of the rows have left
+  if (parts.empty() || loop.getFollows()) // it brings together what shares of the rows have left
     return false;
   std::optional<Case> own = caseOf(loop);
   StringRef name = loop.getName().drop_front(own && !own->name.empty() ? own->name.size() + 1 : 0);
@@ -168,7 +168,7 @@ static bool hasPlainNames(LoopOp nest) {
   StringRef prefix = caseName(nest), name = nest.getName().drop_front(prefix.empty() ? 0 : prefix.size() + 1);
   bool ofPart = llvm::any_of(Nest(cast<func::FuncOp>(nest->getParentOp())).parts(),
                              [&](StringRef part) { return name.starts_with((part + ".").str()); });
-  return !nest->hasAttr("lacis.follows") && !ofPart && !name.split('_').first.contains('.');
+  return !nest.getFollows() && !ofPart && !name.split('_').first.contains('.');
 }
 
 LoopOp lacis::lastBeside(LoopOp nest) {
@@ -265,15 +265,16 @@ Operation *lacis::placeForSizes(LoopOp loop) {
 }
 
 void lacis::passOnRaces(LoopOp from, LoopOp to) {
-  for (StringRef name : {"lacis.meets", "lacis.race", "lacis.unlisted", "lacis.finishes", "lacis.follows"})
-    if (Attribute fact = from->getAttr(name))
-      to->setAttr(name, fact);
+  to.setMeets(to.getMeets() || from.getMeets());
+  to.setRace(from.getRace() ? from.getRace() : to.getRace());
+  to.setUnlisted(to.getUnlisted() || from.getUnlisted());
+  to.setFinishes(to.getFinishes() || from.getFinishes());
+  to.setFollows(to.getFollows() || from.getFollows());
 }
 
 bool lacis::isMarked(LoopOp loop) {
-  return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll() ||
-         loop->hasAttr("lacis.balance") || loop->hasAttr("lacis.tensorize") || loop->hasAttr("lacis.mma") ||
-         loop->hasAttr("lacis.scan") || loop->hasAttr("lacis.stages") || loop->hasAttr("lacis.holds");
+  return loop.getBind() || loop.getVectorize() || loop.getJam() || loop.getUnroll() || loop.getBalance() ||
+         loop.getTensorize() || loop.getMma() || loop.getScan() || loop.getStages() || loop.getHolds();
 }
 
 SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {

@@ -32,7 +32,7 @@ LevelLoopOp lacis::entryLoop(LoopOp top) {
     ++sums;
     found = dyn_cast<LevelLoopOp>(op);
   });
-  bool marked = found && (found.getUnroll() || found->hasAttr("lacis.pipeline"));
+  bool marked = found && (found.getUnroll() || found.getPipeline());
   if (found && found->getParentOfType<LevelLoopOp>()) // whose rounds differ from lane to lane
     return {};
   return sums == 1 && found && isStateless(found) && !marked && combinerOf(found) ? found : LevelLoopOp();

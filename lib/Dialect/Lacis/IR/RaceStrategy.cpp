@@ -41,4 +41,4 @@ std::string lacis::strategiesFor(LoopOp loop, Nest &nest) {
   return quoted(fitting);
 }
 
-bool lacis::meetInOutput(LoopOp loop) { return loop->hasAttr("lacis.meets") || loop.getNumResults() != 0; }
+bool lacis::meetInOutput(LoopOp loop) { return loop.getMeets() || loop.getNumResults() != 0; }

@@ -13,12 +13,12 @@ using namespace mlir;
 using namespace lacis;
 
 /// The instruction that adds as `combiner` does, or nothing.
-static StringRef instructionOf(Operation *combiner) {
-  return llvm::TypeSwitch<Operation *, StringRef>(combiner)
-      .Case([](arith::AddFOp) { return "fadd"; })
-      .Case([](arith::MaximumFOp) { return "fmaximum"; })
-      .Case([](arith::OrIOp) { return "_or"; })
-      .Default([](Operation *) { return ""; });
+static std::optional<AtomicKind> instructionOf(Operation *combiner) {
+  return llvm::TypeSwitch<Operation *, std::optional<AtomicKind>>(combiner)
+      .Case([](arith::AddFOp) { return AtomicKind::AddF; })
+      .Case([](arith::MaximumFOp) { return AtomicKind::MaximumF; })
+      .Case([](arith::OrIOp) { return AtomicKind::Or; })
+      .Default([](Operation *) { return std::nullopt; });
 }
 
 /// Why `combiner` cannot add to the output the sum that `write` stores, or nothing. `write` is null where the sum is
@@ -26,10 +26,10 @@ static StringRef instructionOf(Operation *combiner) {
 static std::string objectionToAdding(Operation *combiner, WriteOp write, Nest &nest) {
   if (!write)
     return "'atomic' adds to the output itself, so nothing can follow the sum (a bias, an activation, a rounding)";
-  StringRef instruction = instructionOf(combiner);
-  if (instruction.empty())
+  std::optional<AtomicKind> instruction = instructionOf(combiner);
+  if (!instruction)
     return "no instruction brings these parts together atomically";
-  if (instruction == "fadd" && !nest.getFunction()->hasAttr("lacis.nondeterministic"))
+  if (instruction == AtomicKind::AddF && !nest.getFunction()->hasAttr("lacis.nondeterministic"))
     return "with 'atomic' the sum depends on which part arrives first, and only deterministic=False allows that";
   return "";
 }
@@ -57,11 +57,11 @@ static void addUnits(LoopOp loop, Location loc) {
   LoopOp top = outermostLoop(loop);
   OpBuilder b(top);
   LoopOp begin = copyNest(b, loop);
-  outermostLoop(begin)->setAttr("lacis.begins", b.getUnitAttr());
+  outermostLoop(begin).setBegins(true);
   begin.getResult(0).replaceAllUsesWith(begin.getInits()[0]);
   begin.erase();
   WriteOp store = storeOf(loop.getResult(0), loop->getBlock());
-  store->setAttr("lacis.atomic", b.getStringAttr(instructionOf(combinerOf(loop))));
+  store.setAtomic(instructionOf(combinerOf(loop)));
   std::optional<int64_t> known = loop.getTrip(); // it may stand inside the nest
   Value count = known ? arith::ConstantIndexOp::create(b, loc, *known).getResult() : loop.getUpper();
   makeUnits(loop, count, [](OpBuilder &, Value, Value) {});
@@ -77,11 +77,11 @@ static void addAtomically(LoopOp shares, Nest &, Location loc) {
   for (Operation &op : parts.choice.thenBlock()->without_terminator())
     b.clone(op, mapping);
   auto added = cast<WriteOp>(parts.part->getPrevNode());
-  added->setAttr("lacis.atomic", b.getStringAttr(instructionOf(combinerOf(parts.sum))));
+  added.setAtomic(instructionOf(combinerOf(parts.sum)));
   // Rows that are not written whole begin before the shares as what the sum begins with.
   LoopOp begin = outermostLoop(parts.sum);
   begin->moveBefore(outermostLoop(shares));
-  begin->setAttr("lacis.begins", b.getUnitAttr());
+  begin.setBegins(true);
   Operation *workspace = parts.workspace();
   parts.sum.getResult(0).replaceAllUsesWith(parts.sum.getInits()[0]);
   parts.sum.erase();

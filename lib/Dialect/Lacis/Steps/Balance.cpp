@@ -38,17 +38,7 @@ LogicalResult BalanceStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "balance: rows are 'cut' up to so many rounds of the second loop, at least 1";
   if (getParts() && (!shares || *getParts() < 2))
     return emitError(loc) << "balance: shares of stored blocks have 'parts', at least 2";
-  Builder b(getContext());
-  NamedAttrList mark;
-  mark.set("raster", b.getI64IntegerAttr(getRaster()));
-  mark.set("groups", b.getI64IntegerAttr(getGroups()));
-  if (getWithin())
-    mark.set("within", b.getI64IntegerAttr(*getWithin()));
-  if (getCut())
-    mark.set("cut", b.getI64IntegerAttr(*getCut()));
-  if (getParts())
-    mark.set("parts", b.getI64IntegerAttr(*getParts()));
-  (*loop)->setAttr("lacis.balance", mark.getDictionary(getContext()));
+  loop->setBalanceAttr(WorkListsAttr::get(getContext(), getRaster(), getGroups(), getWithin(), getCut(), getParts()));
   (*loop)->setLoc(loc);
   return success();
 }

@@ -49,7 +49,7 @@ void lacis::makeUnits(LoopOp loop, Value count, llvm::function_ref<void(OpBuilde
   Block *around = perfectChain(outermostLoop(loop)).back().getBlock();
   OpBuilder b(around->getTerminator());
   auto units = LoopOp::create(b, loc, loop.getName(), count);
-  units->setAttr("lacis.meets", b.getUnitAttr());
+  units.setMeets(true);
   Block::OpListType &own = units.getBlock()->getOperations();
   own.splice(own.end(), around->getOperations(), around->begin(), units->getIterator());
   YieldOp::create(b = OpBuilder::atBlockEnd(units.getBlock()), loc);

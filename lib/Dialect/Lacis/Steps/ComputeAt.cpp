@@ -184,7 +184,7 @@ LogicalResult Move::run() {
   for (int64_t extent : extents)
     sizes.push_back(arith::ConstantIndexOp::create(b, loc, extent));
   auto tile = WorkspaceOp::create(b, loc, whole.getType(), sizes);
-  tile->setAttr("lacis.place", b.getStringAttr("private"));
+  tile.setPlace(WorkspacePlace::Private);
   for (WriteOp write : writes) {
     write.getIndicesMutable().assign(inTile(OpBuilder(write), written));
     write.getTensorMutable().assign(tile);

@@ -74,7 +74,7 @@ void EntryShares::makeFinish() {
   auto top = cast<LoopOp>(after.clone(*chain.front(), mapping));
   for (LoopOp loop : perfectChain(top))
     if (before != chain.front()) // a launch that others share is over before
-      loop->setAttr("lacis.follows", after.getUnitAttr());
+      loop.setFollows(true);
   auto parts = mapping.lookup(entries.getResult(0)).getDefiningOp<LevelLoopOp>();
   auto ownRows = cast<LoopOp>(mapping.lookup(rows.getCoordinate()).getParentBlock()->getParentOp());
   SmallVector<LoopOp> others = without(perfectChain(top), ownRows);
@@ -120,7 +120,7 @@ Value EntryShares::shareOfRow(OpBuilder &b, const Row &row, Value first, Value e
 void EntryShares::makeShares() {
   OpBuilder at(rows);
   auto shares = LoopOp::create(at, rows.getLoc(), sharesName, count);
-  shares->setAttr("lacis.meets", at.getUnitAttr());
+  shares.setMeets(true);
   SmallVector<LoopOp> others = without(chain, rows);
   bool isLast = rows == chain.back();
   shares.getBlock()->getOperations().splice(shares.getBlock()->end(), rows.getBlock()->getOperations());

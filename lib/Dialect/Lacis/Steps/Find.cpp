@@ -19,7 +19,7 @@ static std::string objectionTo(LevelLoopOp loop) {
     return "is of a level of several axes, and runs over the coordinates of one";
   if (!level.getCoordinate().canFind())
     return "is of a level of kind '" + level.getKindName() + "', which has no way to find a coordinate but a search";
-  if (loop.getUnroll() || loop->hasAttr("lacis.pipeline"))
+  if (loop.getUnroll() || loop.getPipeline())
     return "is marked already";
   return "";
 }

@@ -16,7 +16,7 @@ StringRef KeepStepAttr::getKeptTensor() const { return getTensor(); }
 
 LogicalResult KeepStepAttr::apply(Nest &nest, Location loc) const {
   for (WorkspaceOp workspace : nest.getFunction().getBody().getOps<WorkspaceOp>())
-    if (auto kept = workspace->getAttrOfType<StringAttr>("lacis.kept"); kept && kept.getValue() == getTensor())
+    if (workspace.getKept() == getTensor())
       return success();
   return emitError(loc) << "keep: '" << getTensor() << "' is no statement of a chain; a function of lacis.kernel is one";
 }

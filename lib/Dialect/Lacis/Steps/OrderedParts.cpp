@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace lacis;
 
 static std::string objection(LoopOp loop, Nest &) {
-  return loop->hasAttr("lacis.meets") ? "" : "'order' is for shares of entries, which leave parts of rows";
+  return loop.getMeets() ? "" : "'order' is for shares of entries, which leave parts of rows";
 }
 
 static const bool registered = registerRaceStrategy({"order", objection, [](LoopOp, Nest &, Location) {}});

@@ -20,7 +20,7 @@ LogicalResult ParallelStepAttr::apply(Nest &nest, Location loc) const {
   if (loop->getNumResults() != 0)
     return emitError(loc) << "parallel: loop '" << getLoop() << "' carries a sum; two threads would race for it; race with "
                           << "a strategy makes its iterations units: " << strategiesFor(*loop, nest) << " would do";
-  loop->setBind("parallel");
+  loop->setBind(ParallelUnit::Parallel);
   (*loop)->setLoc(loc);
   return success();
 }

@@ -30,7 +30,7 @@ LogicalResult PipelineStepAttr::apply(Nest &nest, Location loc) const {
                           << kMostStages << ", the most that are loaded ahead";
   if (auto loop = dyn_cast<LoopOp>(loops.front()); loop && (loop.getBind() || loop.getVectorize() || loop.getJam()))
     return emitError(loc) << "pipeline: loop '" << getLoop() << "' is bound, vectorized or jammed: its rounds run at once";
-  loops.front()->setAttr("lacis.pipeline", Builder(getContext()).getI64IntegerAttr(getStages()));
+  cast<LoopOpInterface>(loops.front()).setPipeline(getStages());
   loops.front()->setLoc(loc);
   return success();
 }

@@ -59,7 +59,7 @@ std::string lacis::objectionToCuts(LevelLoopOp entries) {
     return loop + "carries no sum";
   if (!isStateless(entries))
     return loop + "walks coordinates that follow from those before them; they have no strips";
-  if (entries.getUnroll() || entries->hasAttr("lacis.pipeline"))
+  if (entries.getUnroll() || entries.getPipeline())
     return loop + "is marked already";
   return "";
 }

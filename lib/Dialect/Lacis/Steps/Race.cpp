@@ -13,7 +13,7 @@ using namespace lacis;
 static LoopOp decidedBy(LoopOp loop) {
   LoopOp found;
   outermostLoop(loop)->walk([&](LoopOp other) {
-    if (other != loop && other->hasAttr("lacis.meets") && other->hasAttr("lacis.race"))
+    if (other != loop && other.getMeets() && other.getRace())
       found = other;
   });
   return found;
@@ -32,20 +32,19 @@ LogicalResult RaceStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "race: no strategy '" << getStrategy() << "' has code; there are " << raceStrategyNames();
   if (!meetInOutput(*loop))
     return emitError(loc) << "race: iterations of loop '" << getLoop() << "' do not meet in one output";
-  auto mark = StringAttr::get(getContext(), getStrategy());
-  if (auto known = (*loop)->getAttrOfType<StringAttr>("lacis.race"))
-    return known == mark
+  if (StringAttr known = loop->getRaceAttr())
+    return known == getStrategy()
                ? success()
                : emitError(loc) << "race: loop '" << getLoop() << "' has the strategy " << known << " already";
   LoopOp decided = decidedBy(*loop);
-  if (decided && decided->getAttr("lacis.race") != mark && !strategy->inGroups)
+  if (decided && decided.getRace() != getStrategy() && !strategy->inGroups)
     return emitError(loc) << "race: the parts of loop '" << getLoop() << "' are those of loop '" << decided.getName()
-                          << "', which has the strategy " << decided->getAttr("lacis.race") << " already";
+                          << "', which has the strategy " << decided.getRaceAttr() << " already";
   if (!decided || strategy->inGroups) {
     if (std::string why = strategy->objection(*loop, nest); !why.empty())
       return emitError(loc) << "race: " << why << "; " << strategiesFor(*loop, nest) << " would do";
     strategy->apply(*loop, nest, loc);
   }
-  nest.find(getLoop())->setAttr("lacis.race", mark);
+  nest.find(getLoop()).setRace(getStrategy());
   return success();
 }

@@ -178,7 +178,7 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<LoopOp> nests;
   SmallVector<LoopOp> classes = classNests(main);
   for (LoopOp loop : function.getBody().getOps<LoopOp>())
-    if (llvm::is_contained(classes, loop) || (prefix.empty() && ((isOutput && loop->hasAttr("lacis.begins")) || isApart(loop))))
+    if (llvm::is_contained(classes, loop) || (prefix.empty() && ((isOutput && loop.getBegins()) || isApart(loop))))
       nests.push_back(loop);
   auto isInside = [&](Operation *user) {
     return llvm::any_of(nests, [&](LoopOp loop) { return loop->isProperAncestor(user); });

@@ -14,18 +14,20 @@ using namespace lacis;
 static void reorderCarried(ArrayRef<LoopOp> chain, ArrayRef<LoopOp> wanted) {
   struct Face {
     Value upper;
-    DictionaryAttr attributes;
+    LoopOp::Properties marks;
+    DictionaryAttr others;
     Location loc;
     SmallVector<OpOperand *> uses;
   };
   auto faces = llvm::map_to_vector(wanted, [](LoopOp loop) {
     auto uses = llvm::map_to_vector(loop.getCoordinate().getUses(), [](OpOperand &use) { return &use; });
-    return Face{loop.getUpper(), loop->getAttrDictionary(), loop.getLoc(), uses};
+    return Face{loop.getUpper(), loop.getProperties(), loop->getDiscardableAttrDictionary(), loop.getLoc(), uses};
   });
   for (auto [place, face] : llvm::zip(chain, faces)) {
     LoopOp loop = place;
     loop.getUpperMutable().assign(face.upper);
-    loop->setAttrs(face.attributes);
+    loop.getProperties() = face.marks;
+    loop->setDiscardableAttrs(face.others);
     loop->setLoc(face.loc);
     for (OpOperand *use : face.uses)
       use->set(loop.getCoordinate());
@@ -101,7 +103,7 @@ static LogicalResult reorderWalk(ArrayRef<Operation *> wanted, Location loc) {
   if (first->isProperAncestor(second))
     return success();
   for (Operation *loop : wanted)
-    if (auto dense = dyn_cast<LoopOp>(loop); (dense && isMarked(dense)) || loop->hasAttr("unroll"))
+    if (auto dense = dyn_cast<LoopOp>(loop); (dense && isMarked(dense)) || cast<LoopOpInterface>(loop).getUnroll())
       return emitError(loc) << "reorder: loop '" << nameOf(loop) << "' is marked already, and one of the two walks positions";
   SmallVector<Operation *> found;
   if (std::string why = objectionToExchange(second, first, found); !why.empty())

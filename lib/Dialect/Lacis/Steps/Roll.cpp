@@ -17,7 +17,7 @@ StringRef RollStepAttr::getRolledLoop() const { return getLoop(); }
 LogicalResult RollStepAttr::apply(Nest &nest, Location loc) const {
   bool isRolled = nest.getFunction()
                       .walk([&](LevelLoopOp loop) {
-                        bool isIt = loop->hasAttr("lacis.rolled") && loop.getName() == getLoop();
+                        bool isIt = loop.getRolled() && loop.getName() == getLoop();
                         return isIt ? WalkResult::interrupt() : WalkResult::advance();
                       })
                       .wasInterrupted();

@@ -268,7 +268,7 @@ void Segments::run() {
   groupNumber = hoist(group);
   groupFirst = arith::MulIOp::create(b, loc, groupNumber, constant(b, count * entries));
   auto made = LoopOp::create(b, units.getLoc(), units.getName(), units.getUpper(), neutral);
-  made->setAttr("lacis.scan", b.getUnitAttr());
+  made.setScan(true);
   b.setInsertionPointToEnd(made.getBlock());
   IRMapping mapping;
   mapping.map(units.getCoordinate(), made.getCoordinate());

@@ -70,7 +70,7 @@ static std::string objectionToStrips(LevelLoopOp loop) {
     return "walks the positions of a level of several axes, which has no strips of one";
   if (!level.getCoordinate().isStored() || !level.getCoordinate().canSeek())
     return "walks positions whose coordinates are not stored in order, so no strip is found by seek; split_nnz cuts it by positions";
-  if (loop.getUnroll() || loop->hasAttr("lacis.pipeline"))
+  if (loop.getUnroll() || loop.getPipeline())
     return "is marked already";
   return "";
 }

@@ -10,10 +10,13 @@ SmallVector<StringRef> StageStepAttr::namedLoops() const {
   return getLoop() ? SmallVector<StringRef>{getLoop().getValue()} : SmallVector<StringRef>{};
 }
 
-/// Where elements lie, and how the loop in whose rounds they are loaded and the reads of them are marked.
+/// Where elements lie, how the reads of them are marked, and how the loop in whose rounds they are loaded.
 static const struct Place {
-  StringRef name, loop, read;
-} kPlaces[] = {{"shared", "lacis.stages", "lacis.staged"}, {"register", "lacis.holds", "lacis.held"}};
+  StringRef name;
+  void (ReadOp::*markRead)(StringAttr);
+  void (LoopOpInterface::*markLoop)(bool);
+} kPlaces[] = {{"shared", &ReadOp::setStagedAttr, &LoopOpInterface::setStages},
+               {"register", &ReadOp::setHeldAttr, &LoopOpInterface::setHolds}};
 
 /// The read is of the operand, or of a copy that a nest named after it makes.
 static bool reads(ReadOp read, Value operand, StringRef name) {
@@ -41,10 +44,10 @@ static LogicalResult markLoop(Nest &nest, Value operand, StringRef name, const P
     loop->walk([&](ReadOp read) {
       if (!reads(read, operand, name))
         return;
-      read->setAttr(place.read, at);
+      (read.*place.markRead)(at);
       found = true;
     });
-    loop->setAttr(place.loop, UnitAttr::get(loc.getContext()));
+    (cast<LoopOpInterface>(loop).*place.markLoop)(true);
     loop->setLoc(loc);
   }
   if (!found)

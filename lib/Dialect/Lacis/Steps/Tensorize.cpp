@@ -54,8 +54,8 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
     StringRef letter = letterOf(name.rsplit('.').second.empty() ? name : name.rsplit('.').second);
     bool kept = hasLetter(nest.getFunction(), letter, /*isOutput=*/true);
     bool stored = hasLetter(nest.getFunction(), letter, /*isOutput=*/false);
-    StringRef side = !kept ? "depth" : stored ? "rows" : "columns";
-    (*loop)->setAttr("lacis.mma", StringAttr::get(loc.getContext(), side));
+    TileSide side = !kept ? TileSide::Depth : stored ? TileSide::Rows : TileSide::Columns;
+    loop->setMma(side);
     (*loop)->setLoc(loc);
   }
   return success();
@@ -90,10 +90,9 @@ LogicalResult TensorizeStepAttr::apply(Nest &nest, Location loc) const {
     if (failed(loop))
       return failure();
     StringRef letter = letterOf(name);
-    StringRef side = letter == letters->first ? "rows" : letter == letters->second ? "columns" : "depth";
-    (*loop)->setAttr("lacis.tensorize", StringAttr::get(getContext(), side));
-    if (isTf32)
-      (*loop)->setAttr("lacis.tf32", UnitAttr::get(getContext()));
+    bool isRow = letter == letters->first, isColumn = letter == letters->second;
+    loop->setTensorize(isRow ? TileSide::Rows : isColumn ? TileSide::Columns : TileSide::Depth);
+    loop->setTf32(isTf32);
     (*loop)->setLoc(loc);
   }
   return success();

@@ -45,22 +45,23 @@ LogicalResult UnrollStepAttr::apply(Nest &nest, Location loc) const {
   SmallVector<Operation *> loops = nest.findAll(getLoop());
   if (loops.empty())
     return emitError(loc) << "unroll: no loop named '" << getLoop() << "'";
-  for (Operation *loop : loops) {
+  for (Operation *found : loops) {
+    auto loop = cast<LoopOpInterface>(found);
     std::optional<int64_t> factor = getFactor() ? getFactor() : tripOf(loop);
     if (!factor)
       return emitError(loc) << "unroll: how often loop '" << getLoop() << "' runs is not known; give a factor";
     if (*factor > kMostRounds)
       return emitError(loc) << "unroll: " << *factor << " rounds of loop '" << getLoop() << "' are more than "
                             << kMostRounds << ", the most that stand side by side; split it first, or take a smaller factor";
-    if (auto coordinate = dyn_cast<LoopOp>(loop); coordinate && isMarked(coordinate))
+    if (auto coordinate = dyn_cast<LoopOp>(found); coordinate && isMarked(coordinate))
       return emitError(loc) << "unroll: loop '" << getLoop() << "' is marked already, and stays no loop";
     if (getSums()) {
       if (std::string why = objectionToSums(loop, factor, *getSums()); !why.empty())
         return emitError(loc) << "unroll: loop '" << getLoop() << "' has no " << *getSums() << " sums: " << why;
-      loop->setAttr("lacis.sums", IntegerAttr::get(IntegerType::get(loop->getContext(), 64), *getSums()));
+      loop.setSums(*getSums());
     }
-    loop->setAttr("unroll", IntegerAttr::get(IntegerType::get(loop->getContext(), 64), *factor));
-    if (!loop->hasAttr("lacis.stages") && !loop->hasAttr("lacis.holds")) // that mark can still fail
+    loop.setUnroll(*factor);
+    if (!loop.getStages() && !loop.getHolds()) // that mark can still fail
       loop->setLoc(loc);
   }
   return success();

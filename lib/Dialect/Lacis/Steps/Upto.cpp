@@ -53,7 +53,7 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
     isCopied |= llvm::any_of(op->getOperands(), [](Value value) {
       auto workspace = value.getDefiningOp<WorkspaceOp>();
       // No tile of the nest's own, and no sum to which the nests of all sizes add.
-      return workspace && !workspace->hasAttr("lacis.place") && !workspace->hasAttr("lacis.running");
+      return workspace && !workspace.getPlace() && !workspace.getRunning();
     });
   });
   if (isCopied)

@@ -7,11 +7,19 @@
 #include "lacis/Dialect/Lacis/IR/Digit.h"
 #include "lacis/Dialect/Lacis/IR/LacisDialect.h"
 
+#include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/TensorEncoding.h"
+
+#include "lacis/Dialect/Lacis/IR/MarkEnums.h.inc"
 
 namespace lacis {
 
 enum class SizeKind { Constant, Argument, Product, Sum, Min, CeilDiv, Within };
+
+/// The unit is a block of a grid; it counts threads of a block, along an axis or all; it is a warp or a lane of one.
+bool isBlock(ParallelUnit unit);
+bool isThread(ParallelUnit unit);
+bool isOfWarps(ParallelUnit unit);
 
 } // namespace lacis
 

@@ -7,6 +7,7 @@
 include "lacis/Dialect/Lacis/IR/LacisDialect.td"
 include "lacis/Dialect/Lacis/IR/BindingInterface.td"
 include "lacis/Dialect/Lacis/IR/DerivedInterface.td"
+include "lacis/Dialect/Lacis/IR/MarkEnums.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/TensorEncoding.td"
 
@@ -302,6 +303,44 @@ def Lacis_SegmentScheduleAttr : Lacis_Derived<"SegmentSchedule", "segment_schedu
   }];
   let parameters = (ins "int64_t":$length, OptionalParameter<"std::optional<int64_t>">:$span,
                         OptionalParameter<"std::optional<int64_t>">:$split, "::lacis::CostAttr":$cost);
+}
+
+//===- Marks --------------------------------------------------------------===//
+
+class Lacis_EnumMark<string name, string mnemonic, EnumInfo values> : Lacis_Attr<name, mnemonic> {
+  let parameters = (ins EnumParameter<values>:$value);
+  let assemblyFormat = "`<` $value `>`";
+  let returnType = "::lacis::" # name;
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::lacis::" # name # "Attr::get($_builder.getContext(), $0)";
+}
+
+def Lacis_ParallelUnitAttr : Lacis_EnumMark<"ParallelUnit", "unit", Lacis_ParallelUnit> {
+  let summary = "Who runs the iterations of a loop side by side.";
+  let description = [{
+    `parallel` is the threads of a CPU; `threads` is all of a block, which take turns at the iterations.
+  }];
+}
+
+def Lacis_TileSideAttr : Lacis_EnumMark<"TileSide", "side", Lacis_TileSide> {
+  let summary = "A loop runs over the rows, the columns or the depth of a product of tiles.";
+}
+
+def Lacis_WorkspacePlaceAttr : Lacis_EnumMark<"WorkspacePlace", "place", Lacis_WorkspacePlace> {
+  let summary = "A workspace inside of a nest is a tile that a thread has to itself, or one in the memory of a block.";
+}
+
+def Lacis_AtomicKindAttr : Lacis_EnumMark<"AtomicKind", "atomic", Lacis_AtomicKind> {
+  let summary = "How a write combines its value with what is there, in one instruction.";
+}
+
+def Lacis_WorkListsAttr : Lacis_Attr<"WorkLists", "work_lists"> {
+  let summary = "How the tiles that two loops run over are handed out in lists: what the step `balance` says.";
+  let parameters = (ins "int64_t":$raster, "int64_t":$groups, OptionalParameter<"std::optional<int64_t>">:$within,
+                        OptionalParameter<"std::optional<int64_t>">:$cut,
+                        OptionalParameter<"std::optional<int64_t>">:$parts);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // LACIS_ATTRS_TD

@@ -4,6 +4,8 @@
 #ifndef LACIS_DIALECT_LACIS_IR_LACISOPS_H
 #define LACIS_DIALECT_LACIS_IR_LACISOPS_H
 
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -15,11 +17,12 @@
 namespace lacis {
 class MapOp;
 class RolesOp;
-class FormatAttr;
 
 /// The format of a tensor, or null.
 FormatAttr formatOf(mlir::Value tensor);
 } // namespace lacis
+
+#include "lacis/Dialect/Lacis/IR/LoopOpInterface.h.inc"
 
 #define GET_OP_CLASSES
 #include "lacis/Dialect/Lacis/IR/LacisOps.h.inc"

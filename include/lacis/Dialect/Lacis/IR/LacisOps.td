@@ -4,7 +4,8 @@
 #ifndef LACIS_OPS_TD
 #define LACIS_OPS_TD
 
-include "lacis/Dialect/Lacis/IR/LacisDialect.td"
+include "lacis/Dialect/Lacis/IR/LacisAttrs.td"
+include "lacis/Dialect/Lacis/IR/LoopOpInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/OpBase.td"
@@ -35,9 +36,18 @@ def Lacis_WalkOp : Lacis_Op<"walk", [Pure]> {
 
 def Lacis_WorkspaceOp : Lacis_Op<"workspace", [MemoryEffects<[MemAlloc]>]> {
   let summary = "A dense temporary in an execution layout, one size an axis.";
-  let arguments = (ins Variadic<Index>:$sizes);
+  let description = [{
+    Inside of a nest it is a tile, of which `place` says whose it is. `kept` is the statement of a chain whose values it
+    has; to a `running` one the nests of all sizes add.
+  }];
+  let arguments = (ins Variadic<Index>:$sizes, OptionalAttr<Lacis_WorkspacePlaceAttr>:$place,
+                       OptionalAttr<StrAttr>:$kept, UnitAttr:$running);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::ValueRange":$sizes),
+                            [{ build($_builder, $_state, result, sizes, {}, {}, false); }]>];
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "`(` $sizes `)` attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    `(` $sizes `)` (`place` `` $place^)? (`kept` `<` $kept^ `>`)? (`running` $running^)? attr-dict `:` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -59,22 +69,54 @@ def Lacis_ZerosOp : Lacis_Op<"zeros", [Pure]> {
   let hasVerifier = 1;
 }
 
-class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffects]> {
+class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffects, Lacis_LoopOpInterface]> {
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
+  let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
+/// Of loops over coordinates and over positions.
+defvar Lacis_LoopMarks = (ins UnitAttr:$adds, UnitAttr:$holds, OptionalAttr<I64Attr>:$pipeline, UnitAttr:$stages,
+                              OptionalAttr<I64Attr>:$sums, OptionalAttr<I64Attr>:$unroll);
+
 def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
   let summary = "A named loop over coordinates `0 .. upper`.";
   let description = [{
-    Marks: `bind` (the parallel unit that runs it: `parallel`, `block.x`, `warp`, `lane`,
-    `thread.x`), `vectorize` (lanes of one vector), `jam` (unrolled and jammed), `unroll`.
+    Marks say what steps and passes have decided about the loop. They stand behind the body, in the order of the
+    alphabet; another word there, or one that says nothing beside the others, is refused.
+    ```mlir
+    func.func @twice(%x: tensor<?xf32>, %n: index) {
+      %two = arith.constant 2 : index
+      %four = arith.constant 4.0 : f32
+      lacis.loop "i0" %i0 to %n {
+        lacis.loop "i1" %i1 to %two {
+          lacis.write %four to %x[%i1] : f32 to tensor<?xf32>
+          lacis.yield
+        } jam<2>
+        lacis.yield
+      } bind<block.x>
+      return
+    }
+    ```
+    How it runs: `bind` (a unit runs its iterations: `parallel`, `block.x`, `warp`, `lane`, `thread.x`), `vectorize`
+    (lanes of one vector), `jam` (unrolled and jammed), `unroll` (so many rounds at once, which add to `sums` sums),
+    `pipeline` (so many rounds are loaded ahead), `balance` (its tiles are handed out in lists), `tensorize` and, of one
+    warp, `mma` (a side of a product of tiles; `tf32`: in 10 bits of the mantissa), `stages` and `holds` (its rounds
+    load operands into shared memory, into registers).
+
+    What it is in the output: in `meets` iterations meet in one element, which `race` brings together by a strategy;
+    `begins` writes what sums begin with, `finishes` what follows a sum, `unlisted` what no operand lists; `follows`
+    adds up what shares of rows have left. `scan` is a segmented sum over lanes, and `adds` a sum whose rounds a pass
+    has put into instructions.
   }];
-  let arguments = (ins StrAttr:$name, Index:$upper, Variadic<AnyType>:$inits,
-                       OptionalAttr<StrAttr>:$bind, OptionalAttr<I64Attr>:$vectorize,
-                       OptionalAttr<I64Attr>:$jam, OptionalAttr<I64Attr>:$unroll);
+  let arguments = !con((ins StrAttr:$name, Index:$upper, Variadic<AnyType>:$inits), Lacis_LoopMarks,
+                       (ins UnitAttr:$begins, OptionalAttr<Lacis_WorkListsAttr>:$balance,
+                            OptionalAttr<Lacis_ParallelUnitAttr>:$bind, UnitAttr:$finishes, UnitAttr:$follows,
+                            OptionalAttr<I64Attr>:$jam, UnitAttr:$meets, OptionalAttr<Lacis_TileSideAttr>:$mma,
+                            OptionalAttr<StrAttr>:$race, UnitAttr:$scan, OptionalAttr<Lacis_TileSideAttr>:$tensorize,
+                            UnitAttr:$tf32, UnitAttr:$unlisted, OptionalAttr<I64Attr>:$vectorize));
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$upper,
                                  CArg<"::mlir::ValueRange", "{}">:$inits)>];
   let extraClassDeclaration = [{
@@ -90,10 +132,11 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
   let summary = "A named loop over the positions of one level under a parent position.";
   let description = [{
     The body receives the position, the coordinate of each digit of the level, and the carried
-    values. Positions without an entry (padding) do not run the body.
+    values. Positions without an entry (padding) do not run the body. Of the marks of `lacis.loop` it has those of its
+    rounds: `adds`, `holds`, `pipeline`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of statements.
   }];
-  let arguments = (ins StrAttr:$name, AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent,
-                       Variadic<AnyType>:$inits, OptionalAttr<I64Attr>:$unroll);
+  let arguments = !con((ins StrAttr:$name, AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent,
+                            Variadic<AnyType>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled));
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$tensor, "int64_t":$level,
                                  "::mlir::Value":$parent, "::mlir::ValueRange":$inits)>];
   let extraClassDeclaration = [{
@@ -225,21 +268,34 @@ def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {
 
 def Lacis_ReadOp : Lacis_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "A dense element, or a vector of them along one axis (the first `count` lanes).";
+  let description = [{
+    `staged` and `held` are the loops in whose rounds it is loaded before, into shared memory and into registers.
+  }];
   let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$indices, Optional<Index>:$count,
-                       OptionalAttr<I64Attr>:$along);
+                       OptionalAttr<I64Attr>:$along, OptionalAttr<StrAttr>:$staged, OptionalAttr<StrAttr>:$held);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$tensor, "::mlir::ValueRange":$indices,
+                                 "::mlir::Value":$count, "::mlir::IntegerAttr":$along),
+                            [{ build($_builder, $_state, result, tensor, indices, count, along, {}, {}); }]>];
   let results = (outs AnyType:$result);
   let assemblyFormat = [{
-    $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? attr-dict `:` type($tensor) `->` type($result)
+    $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? (`staged` `<` $staged^ `>`)? (`held` `<` $held^ `>`)?
+    attr-dict `:` type($tensor) `->` type($result)
   }];
   let hasVerifier = 1;
 }
 
 def Lacis_WriteOp : Lacis_Op<"write", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Stores an element, or a vector along one axis (the first `count` lanes).";
+  let description = "With `atomic` it combines each value with what is there, in one instruction.";
   let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Variadic<Index>:$indices,
-                       Optional<Index>:$count, OptionalAttr<I64Attr>:$along);
+                       Optional<Index>:$count, OptionalAttr<I64Attr>:$along,
+                       OptionalAttr<Lacis_AtomicKindAttr>:$atomic);
+  let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$tensor, "::mlir::ValueRange":$indices,
+                                 "::mlir::Value":$count, "::mlir::IntegerAttr":$along),
+                            [{ build($_builder, $_state, value, tensor, indices, count, along, AtomicKindAttr()); }]>];
   let assemblyFormat = [{
-    $value `to` $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? attr-dict `:` type($value) `to` type($tensor)
+    $value `to` $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? (`atomic` `` $atomic^)? attr-dict
+    `:` type($value) `to` type($tensor)
   }];
   let hasVerifier = 1;
 }

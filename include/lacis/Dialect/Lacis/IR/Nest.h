@@ -95,7 +95,7 @@ LoopOp outermostLoop(LoopOp loop);
 /// Where a size made of the bound of `loop` stands: before the nest, or before the loop where the bound is made inside.
 mlir::Operation *placeForSizes(LoopOp loop);
 
-/// What is said of a loop whose iterations meet in one element of the output (`lacis.meets`, `lacis.race`) is said
+/// What is said of a loop whose iterations meet in one element of the output (`meets`, `race`) is said
 /// of the loops that take its place.
 void passOnRaces(LoopOp from, LoopOp to);
 
