@@ -40,8 +40,6 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
         return name + " is not of a half type";
       if (ShapedType::isDynamic(type.getShape().back()) || !isOfLines(type.getShape().back()))
         return name + " is no 16, 32, 64 or 128 elements wide";
-      if (type.getRank() > 3)
-        return name + " has two axes of a batch; tiles take one";
       bytes += type.getShape().back() * 2 * (isOfRows ? kRows : kStages * columns);
     }
   return bytes <= kBytes ? "" : "the tiles of two rounds do not fit twice into shared memory";

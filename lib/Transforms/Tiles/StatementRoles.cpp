@@ -191,7 +191,8 @@ Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars
     at.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, loc, 0).getResult());
   }
   Value tile = AcquireOp::create(b, loc, TypeRange(Type(box.tile)), box.place).getTiles()[0];
-  LoadTileOp::create(b, loc, box.read.getTensor(), at, tile, Value(), ArrayAttr());
+  Value tensor = box.read.getTensor();
+  LoadTileOp::create(b, loc, tensor, placeOfBox(b, tensor, at), tile, Value(), ArrayAttr());
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 

@@ -25,6 +25,20 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
 
 //===- Boxes --------------------------------------------------------------===//
 
+SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
+  SmallVector<Value> folded(indices.take_back(2));
+  if (indices.size() == 2)
+    return folded;
+  Location loc = tensor.getLoc();
+  Value matrix = indices[0];
+  for (size_t axis = 1; axis + 2 < indices.size(); ++axis) {
+    Value size = tensor::DimOp::create(b, loc, tensor, axis);
+    matrix = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, matrix, size), indices[axis]);
+  }
+  folded.insert(folded.begin(), matrix);
+  return folded;
+}
+
 Value TileStatements::acquire(OpBuilder &b, StagedBox &box) {
   if (!box.inRound)
     return box.held;
@@ -106,7 +120,7 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
   if (failed(acc))
     return failure();
   if (column)
-    StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
+    StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), placeOfBox(b, op.getTensor(), at), Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
   else
     StoreRowsOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value());
   return success();
