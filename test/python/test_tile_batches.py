@@ -114,6 +114,7 @@ def test_a_residual_of_a_batch(case, target):
     check(got, want + residual.double())
 
 
+@pytest.mark.long
 def test_what_stays_on_cuda_cores_says_why():
     """One remark of the rule of tiles each."""
     w, on = lacis.pack(torch.ones(128, 128).bfloat16(), lacis.Bsr(64, 64)), {"target": "cuda:sm_90a"}
