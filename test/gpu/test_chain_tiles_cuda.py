@@ -38,3 +38,21 @@ def test_attention_and_its_sums(rows, columns, width, depth, wide, dtype):
         poison.flush_cache()
         again = attend_lse(q, k, v, pattern)
         assert torch.equal(out, again[0]) and torch.equal(lse, again[1])
+
+
+@pytest.mark.parametrize("keys", [4, 2])
+@pytest.mark.parametrize("pattern", [lacis.Causal(block=64), lacis.BigBird(block=64)], ids=["causal", "bigbird"])
+def test_attention_is_one_kernel_without_gradients(pattern, keys):
+    """Heads in groups too; what asks for gradients runs statement by statement, to the same result."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, heads, 512, 64, device="cuda").bfloat16() for heads in (4, keys, keys))
+    with torch.no_grad():
+        out, lse = lacis.attention(q, k, v, pattern, return_lse=True)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            lacis.attention(q, k, v, pattern)
+    assert sum(event.count for event in seen.key_averages() if "attention" in event.key) == 1
+    wide = [x.double() for x in (q, k, v)]
+    want, want_lse = lacis.attention(*wide, pattern, return_lse=True)
+    check(out, want, 2)
+    torch.testing.assert_close(lse.double(), want_lse, rtol=1e-4, atol=1e-4)
+    check(lacis.attention(q.requires_grad_(), k, v, pattern).detach(), want, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention as one kernel, where a chain can say it: a loop over the stored blocks of each row, on CPUs."""
+"""Attention as one kernel, where a chain can say it: a loop over the stored blocks of each row."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..nn.recorded import is_transformed
 from .fused_kernels import Kernels
 from .layouts import Layout
 from .scores import Scores
+from .tiles import takes_tiles
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
@@ -20,12 +21,13 @@ _KNOWN: dict[tuple, Kernels] = {}
 def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
-    None where statements have to make them: on a GPU, under transforms, for sums of formats, and for what changes
-    scores by more than arithmetic of coordinates and tensors read at them.
+    None where statements have to make them: under transforms, for sums of formats, for what changes scores by more than
+    arithmetic of coordinates and tensors read at them; on a GPU also where gradients are asked for, for scores that read
+    tensors, and for what tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
-    cpu = q.device.type == "cpu" and (statements.target == "auto" or statements.target.startswith("cpu"))
-    if not cpu or torch.compiler.is_compiling() or is_transformed():
+    here = statements.target == "auto" or statements.target.startswith(q.device.type)
+    if not here or torch.compiler.is_compiling() or is_transformed():
         return None
     if not (min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
@@ -33,12 +35,15 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     pattern, traced = layout.pattern(), trace_scores(changes, layout, statements.wide)
     if pattern is None or traced is None:
         return None
+    on_gpu = q.device.type != "cpu"
+    if on_gpu and (traced.operands or not takes_tiles(layout.base, q, k, v)):
+        return None
     key = layout.letters, scale, traced.body, traced.letters
     if key not in _KNOWN and len(_KNOWN) == _KINDS:
         return None
     kernels = _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters))
     operands = layout.query(q), *map(layout.key, (k, v))
-    operands = [each.to(statements.wide) for each in operands]
+    operands = [each if on_gpu else each.to(statements.wide) for each in operands]
     call = _Call(kernels, statements, layout, traced, scale)
     output, lse = Fused.apply(call, *operands, *traced.operands)
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
