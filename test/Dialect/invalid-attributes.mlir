@@ -111,3 +111,10 @@ func.func private @of_6() attributes {lacis.bind = "blocks"}
 
 // expected-error @below {{'lacis.remarks' is a list of sentences; got [1]}}
 func.func @remarks() attributes {lacis.remarks = [1]} { return }
+
+// -----
+
+// expected-error @below {{'lacis.scan' is a mark without a value; got 3}}
+func.func @value() attributes {lacis.scan = 3 : i64} {
+  return
+}

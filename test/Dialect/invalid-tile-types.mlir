@@ -44,7 +44,7 @@ func.func @regroup(%w: tensor<?x?xbf16>) {
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @regrouped_type(%w: tensor<?x?xbf16, #csr>) {
-  // expected-error@+1 {{shape and element type stay what they are}}
+  // expected-error@+1 {{shape and element type stay what they are, but for the axes of a batch, whose values share them}}
   %0 = lacis.regroup #lacis.layout<format = #csr> of %w : tensor<?x?xbf16, #csr> to tensor<?x?xf32, #csr>
   return
 }

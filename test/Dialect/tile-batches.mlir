@@ -30,3 +30,10 @@ func.func @vector(%v: tensor<?xbf16>, %n: index) -> !lacis.acc<64x64xf32> {
   %0 = lacis.load_columns %v[%n] : tensor<?xbf16>[index] to !lacis.acc<64x64xf32>
   return %0 : !lacis.acc<64x64xf32>
 }
+
+// CHECK-LABEL: func.func @rows(
+// CHECK: lacis.store_rows %{{.*}} to %{{.*}}[%{{.*}}, %{{.*}}] : !lacis.acc<64x1xf32> to tensor<?x?xf32>[index, index]
+func.func @rows(%lse: tensor<?x?xf32>, %of: !lacis.acc<64x1xf32>, %head: index, %row: index) {
+  lacis.store_rows %of to %lse[%head, %row] : !lacis.acc<64x1xf32> to tensor<?x?xf32>[index, index]
+  return
+}

@@ -60,3 +60,15 @@ func.func @capacity(%w: tensor<?x?xbf16, #csr> {lacis.name = "w"}, %n: index) at
   }
   return
 }
+
+// -----
+
+#heads = #lacis.format<(h, i, j) -> (h : batch, i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+// expected-note @below {{asked for #lacis.regroup<}}
+// expected-error @below {{regroup: the layout of 'w' must be a format over its axes, without those of the batch}}
+func.func @copies(%w: tensor<?x?x?xbf16, #heads> {lacis.name = "w"}, %n: index) attributes {lacis.steps = [#lacis.regroup<operand = "w", layout = #heads>]} {
+  lacis.loop "i" %i to %n {
+    lacis.yield
+  }
+  return
+}

@@ -66,6 +66,33 @@ func.func @groups(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kern
   return
 }
 
+// -----
+
+func.func @vector_of_bytes(%v: !llvm.ptr, %n: i32, %size: i32) attributes {lacis.gpu_kernel} {
+  lacis.roles producer {
+    lacis.yield
+  } consumers 1 (%c : i32) {
+    // expected-error @+1 {{tiles: columns are loaded from a vector of f32, bf16 or f16; got 'i8'}}
+    %0 = lacis.load_columns %v[%n] of %size : i32 {type = i8} : !llvm.ptr[i32] to !lacis.acc<64x64xf32>
+    lacis.yield
+  }
+  return
+}
+
+// -----
+
+func.func @vector_read_twice(%v: !llvm.ptr, %n: i32, %size: i32) attributes {lacis.gpu_kernel} {
+  lacis.roles producer {
+    lacis.yield
+  } consumers 1 (%c : i32) {
+    // expected-error @+1 {{tiles: a vector along the columns is read by maps whose results are stored, and by nothing else}}
+    %0 = lacis.load_columns %v[%n] of %size : i32 {type = f32} : !llvm.ptr[i32] to !lacis.acc<64x64xf32>
+    %1 = lacis.columns %0 from 0 : !lacis.acc<64x64xf32> to !lacis.acc<64x8xf32>
+    lacis.yield
+  }
+  return
+}
+
 //--- ampere.mlir
 func.func @entries(%x: !llvm.ptr, %n: i32, %zero: f32) attributes {lacis.gpu_kernel} {
   lacis.roles producer {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tenth of the grid on CUDA, on poisoned memory: products and sampled products, and linear layers with both gradients."""
+"""A tenth of the grid on CUDA, on poisoned memory: products, and linear layers with both gradients."""
 
 import pathlib
 import random

@@ -42,7 +42,7 @@ def test_a_product_reads_its_vectors_from_tiles(shape, columns):
     x = torch.randn(batch, depth).cuda()
     given = [*TILED, columns, steps.Stage("1", "shared", "j0"), *BLOCKS]
     kernel = lacis.compile("ij,bj->bi", w, x, steps=given)
-    assert 'place<shared>' not in kernel.asm["loops"] and "@einsum_shared0" in kernel.asm["buffers"]
+    assert "place<shared>" not in kernel.asm["loops"] and "@einsum_shared0" in kernel.asm["buffers"]
     agrees(kernel, (w, x), x.double() @ a.double().T)
 
 

@@ -49,6 +49,11 @@ def _other_statement(q, k, v, pattern):
     return lacis.einsum("hij,hje->hie", torch.tanh(lacis.softmax(_s(pattern, q, k), "j")), v) * 2
 
 
+def _other_axes(q, k, v, pattern):
+    s = _s(pattern, q, k)
+    return lacis.einsum("hij,hje->hie", s, v), lacis.einsum("hij,hid->hjd", s, q)
+
+
 INSIDE = "i mod 8 : compressed<unique=false>, j mod 8 : singleton"
 NESTED = f"(i, j) -> (i floordiv 8 : dense, j floordiv 8 : compressed, {INSIDE})"
 NO_LOOP = {
@@ -58,6 +63,7 @@ NO_LOOP = {
     "'t1' is no statement of the loop": (_sum_before, lacis.Csr),
     "is no sum from 0 on that is linear in 'p'": (_not_linear, lacis.Csr),
     "'a' is no statement of the loop": (_other_statement, lacis.Csr),
+    "is over other axes than": (_other_axes, lacis.Csr),
     "level 1 of the pattern has no positions of one row after another": (attend._function, lacis.Coo),
     "the levels below level 2 of the pattern are no dense tile": (attend._function, lacis.Format.parse(NESTED)),
     "loop 'j': the levels below level 2 of the pattern are no dense tile": (
@@ -139,13 +145,13 @@ def test_a_remark_says_why_it_is_no_loop():
     assert kernel.remarks == (why,)
 
 
-def test_roll_is_of_cpus():
+def test_roll_is_of_cpus_and_tiles():
     q, k, v = operands(torch.float32)
     pattern = lacis.Pattern.from_mask(mask_of(), lacis.Csr)
     with pytest.raises(
-        lacis.ScheduleError, match="roll: 'cuda:sm_90a' has no default schedule for such a loop, CPUs have"
+        lacis.ScheduleError, match="roll: 'cuda:sm_80' has no default schedule for such a loop, CPUs and sm_90a have"
     ):
-        attend.compile(q, k, v, pattern, steps=[lacis.steps.Roll("j")], target="cuda:sm_90a")
+        attend.compile(q, k, v, pattern, steps=[lacis.steps.Roll("j")], target="cuda:sm_80")
 
 
 def test_slots_that_no_array_counts():

@@ -88,13 +88,18 @@ def pattern_of(share=1.0, format=BLOCKS[64], rows=128):
 
 
 OBJECTIONS = {
-    "may have places without an entry": {"pattern": pattern_of(0.5)},
-    "stored blocks have no 64 rows": {"pattern": pattern_of(format=lacis.Bsr(32, 32))},
+    "stored blocks of the pattern may have places without an entry": {"pattern": pattern_of(0.5)},
+    "stored blocks have no 64 rows, or no 64 or 128 columns": {"pattern": pattern_of(format=lacis.Bsr(32, 32))},
+    "entries of the pattern are not stored in blocks": {"pattern": pattern_of(format=lacis.Csr)},
     "no positions of one row": {"pattern": pattern_of(format=lacis.Coo)},
-    "is no multiple of the blocks": {"pattern": pattern_of(rows=96), "rows": 96},
+    "the length of an axis is no multiple of the blocks": {"pattern": pattern_of(rows=96), "rows": 96},
     "is not of a half type": {"dtype": torch.float32},
     "operand q is no 16, 32, 64 or 128 elements wide": {"depth": 24},
-    "do not fit twice into shared memory": {"pattern": pattern_of(format=BLOCKS[128]), "depth": 128, "wide": 128},
+    "the tiles of two rounds do not fit twice into shared memory": {
+        "pattern": pattern_of(format=BLOCKS[128]),
+        "depth": 128,
+        "wide": 128,
+    },
 }
 
 
@@ -110,6 +115,27 @@ def test_what_is_no_statement_on_tiles_says_why(why):
     assert any(why in remark for remark in kernel.remarks), kernel.remarks
     with pytest.raises(lacis.CompileError, match=why):
         attend_lse.compile(q, k, v, pattern, steps=[lacis.steps.Roll("j0")], target=TARGET)
+
+
+def unbounded(q, k, v, pattern):
+    s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k)
+    return lacis.einsum("hij,hje->hie", s, v)
+
+
+def biased(q, k, v, pattern):
+    s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) + v.at("hij")
+    return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), k)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("chain, why", [
+    (unbounded, "no maximum is carried: sums alone have no form on tiles yet"),
+    (biased, "is read by arithmetic; tiles of operands are multiplied"),
+])  # fmt: skip
+def test_other_chains_say_why(chain, why):
+    q, k, v = operands(128, 128, 64, 128 if chain is biased else 64)
+    kernel = lacis.kernel(chain).compile(q, k, v, pattern_of(), target=TARGET)
+    assert "lacis.mma" not in kernel.asm["tiles"] and any(why in remark for remark in kernel.remarks), kernel.remarks
 
 
 MISSING = {"bind": "is bound to 'warpgroup'", "stage": "is not staged in 'shared'"}

@@ -21,6 +21,8 @@ UNTESTED = {
     "failed without a word": "a pass that fails says why",
     "the loops are not those over blocks, the rows of a block, and columns": "no format or part has others",
     "the loops are not those over blocks and the two axes of a block": "no format has others",
+    "no statement takes the largest of what another made on the pattern, for exponentials below it": "chains have one",
+    "no statement adds up what another made on the pattern": "a chain is one because of such a sum",
     "its steps do not go together with those that were given": "those alone are refused then, and that is told",
     "has shares that another step has changed": "no step changes the shares that split_nnz makes",
 }

@@ -165,12 +165,12 @@ def test_fit_gives_the_room_back():
     step(model, optimizer, 0)
     values, dense = model[0].weight.values, model[0].weight.to_dense()
     before = s.report().rows[0].bytes
-    assert s.report().notes[0] == "'0.weight' has 5.6 KiB of room, which s[\"0.weight\"].fit() gives back"  # 8 * 720
+    assert s.report().notes[0] == "'0.weight' has 4.2 KiB of room, which s[\"0.weight\"].fit() gives back"  # 6 * 720
     s["0.weight"].fit()
     assert model[0].weight.values is values and len(values) == s["0.weight"].packed.nnz == 240
     assert torch.equal(model[0].weight.to_dense(), dense) and not model[0].weight.has_room
     assert optimizer.state[values]["exp_avg"].shape == values.shape
-    assert s.report().rows[0].bytes == before - 8 * 720
+    assert s.report().rows[0].bytes == before - 6 * 720
     step(model, optimizer, 1)
     s["0.weight"].fit()  # there is none
     assert len(values) == 240

@@ -53,9 +53,7 @@ def test_a_weight_without_entries(expression):
     assert not tiled(expression, [packed, x], GPUS[0])(packed, x).any()
 
 
-@pytest.mark.parametrize(
-    "expression, case, target", mostly_long(all_of(SUMS), ("ij,hib,hjb->ij", "32", "cuda:sm_90a"))
-)
+@pytest.mark.parametrize("expression, case, target", mostly_long(all_of(SUMS), ("ij,hib,hjb->ij", "32", "cuda:sm_90a")))
 def test_a_sampled_product_summed_over_a_batch(expression, case, target):
     packed = weight(case, entries=0.3)
     kernel = tiled(expression, [packed.pattern, *drawn(expression, packed, g=2, h=2, b=8)], target)
@@ -125,6 +123,23 @@ def test_what_stays_on_cuda_cores_says_why():
     after = Epilogue(bias=x[0, 0], bias_axis="b")
     folded = "tensorize: what follows the sum reads more than vectors along 'i', numbers, and one residual"
     assert said("ij,hbj->hbi", w, x, epilogue=after) == (folded,)
+    both = lacis.pack(torch.ones(128, 128).bfloat16(), lacis.formats.decompose(a=lacis.Bsr(64, 64), b=lacis.Coo))
+    batch = "what a sum of formats multiplies has letters of a batch; fold them into one axis"
+    assert any(batch in remark for remark in said("ij,hjb->hib", both, x))
+
+
+@pytest.mark.long
+def test_sums_of_copies_are_not_cut():
+    packed = weight("64")
+    operands = [packed.pattern, *drawn("ij,hid,hjd->hij", packed, h=2, d=8)]
+    said, given = under_batch_letters("ij,hid,hjd->hij", operands)
+    texts = compile_kernel(emit(capture_einsum(said, list(given), None)[0]), GPUS[0]).info["steps"]
+    steps = [lacis.steps.parse(text) for text in texts if "upto" not in text]
+    steps = [dataclasses.replace(s, parts=8) if isinstance(s, lacis.steps.Balance) else s for s in steps]
+    with pytest.raises(
+        lacis.CompileError, match="tiles: sums of values in copies that share a pattern are not cut into 'parts'"
+    ):
+        lacis.compile(said, *given, steps=steps, target="cpu")
 
 
 ASSEMBLED = [("64", GPUS[0]), ("128", GPUS[0]), ("16", GPUS[0]), ("32", GPUS[1]), ("64", GPUS[1])]

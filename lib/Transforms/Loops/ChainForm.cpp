@@ -6,7 +6,6 @@
 #include "Expression.h"
 #include "RolledTiles.h"
 #include "lacis/Dialect/Lacis/IR/StepInterface.h"
-#include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -74,9 +73,11 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
     if (!objection.empty())
       found = failure();
   }
-  if (succeeded(found))
-    found->isOnTiles = (rolls && rolls.getValue() == "tiles") ||
-                       llvm::any_of(*steps, [](const RecordedStep &entry) { return isa<TensorizeStepAttr>(entry.step); });
+  auto isOfLoop = [&](const RecordedStep &entry) {
+    return entry.step.getRolledLoop().empty() && llvm::is_contained(entry.step.namedLoops(), found->loop);
+  };
+  if (succeeded(found)) // what a step makes of the loop itself are tiles
+    found->readsInPlace = (rolls && rolls.getValue() == "tiles") || llvm::any_of(*steps, isOfLoop);
   bool isAsked = false;
   for (const RecordedStep &entry : *steps) {
     StringRef loop = entry.step.getRolledLoop(), tensor = entry.step.getKeptTensor();

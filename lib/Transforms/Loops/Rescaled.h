@@ -16,7 +16,7 @@ struct Rescaled {
   llvm::SmallVector<mlir::linalg::GenericOp> followers; // sums that are linear in p, or in one of what is made
   unsigned level = 0;              // whose loop is rolled; those below are dense tiles
   std::string loop;                // its name
-  bool isOnTiles = false;          // statements of a round become operations on tiles
+  bool readsInPlace = false;       // operands are read where they lie, not from copies
 };
 
 /// The statements behind `roots`, or why they are no such loop.

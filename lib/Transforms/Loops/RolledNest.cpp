@@ -203,7 +203,7 @@ LogicalResult RolledNest::begin(OpBuilder &b) {
   for (const Letter &row : rows)
     if (row.name != tiledRow)
       fixed.push_back(row.name);
-  if (!chain.isOnTiles)
+  if (!chain.readsInPlace)
     copies = findCopies(chain.made, column.name, fixed, height, columns);
   for (RolledCopy &copy : copies) {
     auto type = cast<RankedTensorType>(copy.operand.getType());

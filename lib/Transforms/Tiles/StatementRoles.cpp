@@ -85,13 +85,13 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
   for (Value index : read.getIndices()) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     if (!place || (!sides.empty() && !place->coordinate))
-      return read.emitError("tiles: operand '") << name << "' is read in boxes along its last two axes";
+      return refuseStatement(read);
     if (place->coordinate)
       sides.push_back(place->coordinate);
     box.inRound |= changesInRound(place->base);
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
-    return read.emitError("tiles: a product takes a box of '") << name << "', of which one side runs along the sum";
+    return refuseStatement(read);
   box.isTransposed = sides[0] == sum.getCoordinate();
   int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
   int64_t line = std::min(columns, lineBits / type.getElementType().getIntOrFloatBitWidth());
@@ -118,7 +118,7 @@ LogicalResult StatementRoles::findBoxes() {
             ok = addBox(read, loop);
   });
   if (succeeded(ok) && boxes.empty())
-    return round.emitError("tiles: no statement of loop '") << round.getName() << "' multiplies operands";
+    return refuseStatement(round);
   return ok;
 }
 
@@ -259,7 +259,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
     else if (auto statement = dyn_cast<LoopOp>(op))
       done = statements.emit(b, statement);
     else if (!isPure(&op) && !isa<WorkspaceOp>(op))
-      done = op.emitError("tiles: '") << op.getName() << "' is no statement of a tile";
+      done = refuseStatement(&op);
     if (failed(done))
       return failure();
   }

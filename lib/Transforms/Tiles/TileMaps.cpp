@@ -51,7 +51,7 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   if (value.getType().isIndex())
     return collectPlace(value);
   if (!op || !isPure(op) || op->getNumRegions() != 0 || op->getNumResults() != 1)
-    return emitError(value.getLoc(), "tiles: a statement of a tile is arithmetic on what others made and on coordinates");
+    return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
     FailureOr<Value> made = TileMaps(variance, scalars, known, row).make(b, value, Value(), value.getLoc());

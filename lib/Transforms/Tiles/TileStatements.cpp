@@ -23,6 +23,13 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
   return b.clone(*op, mapping)->getResult(cast<OpResult>(number).getResultNumber());
 }
 
+LogicalResult lacis::refuseStatement(Operation *op) {
+  auto name = op->getAttrOfType<StringAttr>("name");
+  return op->emitError("tiles: '") << (name ? name.getValue() : op->getName().getStringRef())
+                                   << "' is no statement of a tile: that sums up products of rows and of columns, reduces "
+                                      "rows, or is arithmetic on what others made for the same row";
+}
+
 //===- Boxes --------------------------------------------------------------===//
 
 SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
@@ -66,7 +73,7 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
     else if (auto write = dyn_cast<WriteOp>(op))
       done = this->write(b, write);
     else if (!isPure(&op))
-      done = op.emitError("tiles: '") << op.getName() << "' is no statement of a tile";
+      done = refuseStatement(&op);
     if (failed(done))
       return failure();
   }
@@ -78,7 +85,7 @@ LogicalResult TileStatements::read(ReadOp op) {
   if (!op.getTensor().getDefiningOp<WorkspaceOp>())
     return success();
   if (!state(op.getTensor()) || op.getIndices().front() != row)
-    return op.emitError("tiles: a statement reads its own row of what an earlier one has written");
+    return refuseStatement(op);
   known[op.getResult()] = state(op.getTensor());
   return success();
 }
@@ -93,7 +100,7 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
     return store(b, op);
   ValueRange at = op.getIndices();
   if (at.front() != row || (at.size() == 2 && !variance.isOfTile(at[1])))
-    return op.emitError("tiles: a statement writes its own row, one element of each column");
+    return refuseStatement(op);
   FailureOr<Value> made = tile(b, op.getValue(), at.size() == 2 ? at[1] : Value(), op.getLoc());
   if (succeeded(made))
     state(target) = *made;
@@ -111,7 +118,7 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     bool isRow = place && place->coordinate == row;
     if (!place || (place->coordinate && !isRow && (column || number + 1 != op.getIndices().size())))
-      return op.emitError("tiles: the output is written in boxes of rows and columns");
+      return refuseStatement(op);
     if (place->coordinate && !isRow)
       column = place->coordinate;
     at.push_back(place->base ? scalars.get(b, place->base) : arith::ConstantIndexOp::create(b, op.getLoc(), 0).getResult());
@@ -137,7 +144,7 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   Location loc = loop.getLoc();
   Operation *combiner = combinerOf(loop);
   if (!combiner || loop.getNumResults() != 1)
-    return loop.emitError("tiles: loop '") << loop.getName() << "' is no reduction";
+    return refuseStatement(loop);
   if (failed(emitBlock(b, *loop.getBlock())))
     return failure();
   Value carried = loop.getIterArgs()[0];
@@ -145,13 +152,13 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
   llvm::erase(along, row);
   if (along.size() > 1)
-    return loop.emitError("tiles: what loop '") << loop.getName() << "' adds up has rows and columns, and no third axis";
+    return refuseStatement(loop);
   auto product = value.getDefiningOp<arith::MulFOp>();
   bool isSum = isa<arith::AddFOp>(combiner);
   if (isSum && product && !along.empty())
     return multiply(b, loop, along[0], product.getLhs(), product.getRhs());
   if (!along.empty() || !(isSum || isa<arith::MaximumFOp>(combiner)))
-    return loop.emitError("tiles: loop '") << loop.getName() << "' neither adds up products nor reduces rows";
+    return refuseStatement(loop);
   FailureOr<Value> whole = tile(b, value, loop.getCoordinate(), loc);
   FailureOr<Value> onto = failed(whole) ? whole : tile(b, loop.getInits()[0], Value(), loc);
   if (failed(onto))
@@ -179,7 +186,7 @@ LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, Value column, 
     std::swap(one, other);
   auto right = behindCast(other).getDefiningOp<ReadOp>();
   if (!variance.of(one).contains(row) || variance.of(other).contains(row) || !right || !boxes.contains(right))
-    return loop.emitError("tiles: loop '") << loop.getName() << "' adds up products of rows and of columns of an operand";
+    return refuseStatement(loop);
   StagedBox &box = boxes[right];
   Type element = box.tile.getElementType();
   FailureOr<Value> a = factor(b, one, row, loop.getCoordinate(), element);

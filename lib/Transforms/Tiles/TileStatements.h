@@ -26,6 +26,8 @@ struct StagedBox {
 /// The boxes of a nest, in the order in which products take them.
 using StagedBoxes = llvm::MapVector<mlir::Operation *, StagedBox>;
 
+/// Says what statements of tiles do, where `op` does anything else.
+llvm::LogicalResult refuseStatement(mlir::Operation *op);
 /// Where a box begins: of several axes of a batch it is the number of the matrix.
 llvm::SmallVector<mlir::Value> placeOfBox(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
 

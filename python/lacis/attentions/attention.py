@@ -72,7 +72,8 @@ def attention(
               [0.2689, 0.7311]]]])
 
     On a CPU, and in half types without gradients on sm_90a, it is one kernel where a chain can say it
-    (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v, `bias`, `sink` and what the functions capture, twice too.
+    (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v,
+    `bias`, `sink` and what the functions capture, twice too.
     `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that
     do not fit.
     """

@@ -18,12 +18,13 @@ from .traced_scores import TracedScores, trace_scores
 _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
+
 def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
-    None where statements have to make them: under transforms, for sums of formats, for what changes scores by more than
-    arithmetic of coordinates and tensors read at them; on a GPU also where gradients are asked for, for scores that read
-    tensors, and for what tensor cores do not take as it is.
+    None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
+    than arithmetic of coordinates and tensors read at them; on a GPU also where gradients are asked for, for scores
+    that read tensors, and for what tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
     here = statements.target == "auto" or statements.target.startswith(q.device.type)
@@ -48,6 +49,7 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     output, lse = Fused.apply(call, *operands, *traced.operands)
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
 
+
 class _Call:
     """What the gradients of a call need besides tensors."""
 
@@ -69,6 +71,7 @@ class _Call:
         shares, lse = statements.shares(k, self.scale, changed, None)
         output = statements.product(shares, v)
         return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
+
 
 class Fused(torch.autograd.Function):
     """Output and log of the sums by one kernel; gradients make the shares again of that log."""
@@ -94,4 +97,3 @@ class Fused(torch.autograd.Function):
             given = q, k, v, torch.where(empty, 0, lse), arrived, delta
             found = ctx.call.kernels.gradients(ctx.call.layout, given, operands, ctx.needs_input_grad[1:])
         return None, *found
-

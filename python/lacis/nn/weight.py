@@ -77,9 +77,8 @@ class PackedPart(torch.nn.Module):
     @property
     def structure(self) -> Structure:
         buffers = {name: self.array(name) for name in self.format.buffers}
-        return Structure.of_values(
-            self.format, self.packed_shape, buffers, self.values, self.valid, has_room=self.has_room
-        )
+        given = self.format, self.packed_shape, buffers, self.values, self.valid
+        return Structure.of_values(*given, has_room=self.has_room)
 
     def packed(self) -> PackedTensor:
         """The part as a packed tensor, over the same arrays. Raises `DataError` where they hold no numbers.
@@ -98,9 +97,8 @@ class PackedPart(torch.nn.Module):
         """A structure of the same format but for integer types, in this part's; what is longer than these stays so."""
         buffers = {}
         for name, tensor in other.buffers.items():
-            dtype = self.array(name).dtype
             is_free = asked_width(self.format, name) is None and tensor.dtype in (torch.int32, torch.int64)
-            buffers[name] = tensor if is_free else tensor.to(dtype)
+            buffers[name] = tensor if is_free else tensor.to(self.array(name).dtype)
         return dataclasses.replace(other, format=self.format, buffers=buffers)
 
     def holds_pattern(self, other: Structure) -> bool:

@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from ..formats import Format, Level
+from ..formats import Format
 from ..formats.bindings import with_bindings
 from ..formats.level import Buffers
 from .axes import add_digits, axes_of_slots

@@ -19,10 +19,11 @@ static void reorderCarried(ArrayRef<LoopOp> chain, ArrayRef<LoopOp> wanted) {
     Location loc;
     SmallVector<OpOperand *> uses;
   };
-  auto faces = llvm::map_to_vector(wanted, [](LoopOp loop) {
+  SmallVector<Face, 0> faces;
+  for (LoopOp loop : wanted) {
     auto uses = llvm::map_to_vector(loop.getCoordinate().getUses(), [](OpOperand &use) { return &use; });
-    return Face{loop.getUpper(), loop.getProperties(), loop->getDiscardableAttrDictionary(), loop.getLoc(), uses};
-  });
+    faces.push_back({loop.getUpper(), loop.getProperties(), loop->getDiscardableAttrDictionary(), loop.getLoc(), uses});
+  }
   for (auto [place, face] : llvm::zip(chain, faces)) {
     LoopOp loop = place;
     loop.getUpperMutable().assign(face.upper);
