@@ -24,6 +24,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("width", BLOCKS)
 @pytest.mark.parametrize("rows, columns", [(192, 256), (2048, 1024)])
 def test_attention_and_its_sums(rows, columns, width, depth, wide, dtype):
+    if width == depth == 128:
+        pytest.skip("two rounds do not fit twice into shared memory")
     q, k, v = (x.cuda() for x in operands(rows, columns, depth, wide, dtype, heads=3))
     mask = blocks(rows, columns, width).cuda()
     pattern = lacis.Pattern.from_mask(mask, BLOCKS[width])

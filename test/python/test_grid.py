@@ -21,6 +21,7 @@ import refused
 import tally
 import torch
 from lacis.formats import Format
+from lacis.formats.widths import without_widths
 from lacis.packing import PackedTensor, pack
 from lacis.runtime import ptxas
 from strategies import LONG, sparse
@@ -57,6 +58,13 @@ def test_every_kind_has_its_place():
 @pytest.mark.parametrize("rank", RANKS)
 def test_what_the_grammar_refuses(rank):
     right(grid.fault(text, refused.PARSE, lambda: Format.parse(text)) for text in grid.candidates(rank))
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_format_without_widths_is_one(rank):
+    for format in grid.formats(rank):
+        text = without_widths(format).text
+        assert Format.parse(text.removeprefix("#lacis.format")[1:-1]) == without_widths(format), text
 
 
 @pytest.mark.skipif(OPT is None, reason="lacis-opt is not built")

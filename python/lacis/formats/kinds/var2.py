@@ -30,7 +30,7 @@ class Var2(Extent):
         return super().width_of("pos") if buffer in self.buffers() else None
 
     def with_width(self, buffer, width):
-        return Var2(width) if buffer in self.buffers() else self
+        return Var2(width or "i32") if buffer in self.buffers() else self
 
     def refuses(self, coordinate):
         if coordinate.per_position is not None:
