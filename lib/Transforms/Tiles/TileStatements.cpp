@@ -168,8 +168,8 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   return success();
 }
 
-/// A factor along one side and the sum: an operand's box, or an accumulator in the element type of products.
-FailureOr<Value> TileStatements::factor(OpBuilder &b, Value value, Value row, Value column, Type element) {
+/// A factor along the rows and the sum: an operand's box, or an accumulator in the element type of products.
+FailureOr<Value> TileStatements::factor(OpBuilder &b, Value value, Value column, Type element) {
   auto read = behindCast(value).getDefiningOp<ReadOp>();
   if (read && boxes.contains(read))
     return acquire(b, boxes[read]);
@@ -189,7 +189,7 @@ LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, Value column, 
     return refuseStatement(loop);
   StagedBox &box = boxes[right];
   Type element = box.tile.getElementType();
-  FailureOr<Value> a = factor(b, one, row, loop.getCoordinate(), element);
+  FailureOr<Value> a = factor(b, one, loop.getCoordinate(), element);
   if (failed(a))
     return failure();
   Value onto, init = loop.getInits()[0];

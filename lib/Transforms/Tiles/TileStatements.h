@@ -59,8 +59,7 @@ private:
   llvm::LogicalResult emitBlock(mlir::OpBuilder &b, mlir::Block &block);
   llvm::LogicalResult reduce(mlir::OpBuilder &b, LoopOp loop);
   llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, mlir::Value column, mlir::Value one, mlir::Value other);
-  llvm::FailureOr<mlir::Value> factor(mlir::OpBuilder &b, mlir::Value value, mlir::Value row, mlir::Value column,
-                                      mlir::Type element);
+  llvm::FailureOr<mlir::Value> factor(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Type element);
   llvm::LogicalResult read(ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
   llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);
