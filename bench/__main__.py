@@ -17,6 +17,7 @@ from .measure import Case
 NAMES = [
     "cpu_csr",
     "cpu_attention",
+    "fused_attention",
     "owner_forms",
     "batch",
     "build",

@@ -52,7 +52,7 @@ QUICK = ("plain", "bsr", SINGLE)  # the kernels of test_attention
 ALL = mostly_long([QUICK, *((*each, DOUBLE) for each in itertools.product(CASES, FORMATS))], QUICK)
 
 
-@pytest.mark.parametrize("heads", [1, H])
+@pytest.mark.parametrize("heads", mostly_long([1, H], H))
 @pytest.mark.parametrize("case, format, numbers", ALL)
 def test_one_kernel_is_attention(case, format, numbers, heads, ways):
     """Forward and backward; blocks that do not divide the lengths, a row without entries, heads that share keys."""
@@ -69,6 +69,7 @@ def test_one_kernel_is_attention(case, format, numbers, heads, ways):
     agree(gradients(found, operands), gradients(expected, copies), rtol=tolerance, atol=4 * tolerance)
 
 
+@pytest.mark.long
 def test_a_function_of_positions_is_a_mask(ways):
     kept, (how, keeps) = drawn(S, T), CASES["function"]
     operands = tensors(dtype=torch.float32)
@@ -77,6 +78,7 @@ def test_a_function_of_positions_is_a_mask(ways):
     agree(found, dense(*operands, kept & keeps(*grid())), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", range(3))
 def test_gradients_of_one_operand(asked, ways):
     kept = drawn(S, T)
@@ -100,6 +102,7 @@ def test_nothing_is_stored(ways):
     assert bool(nan.isnan().all())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype, tolerance", [(torch.bfloat16, 1e-2), (torch.float16, 2e-3)])
 def test_half_types_are_computed_in_float32(dtype, tolerance, ways):
     kept = drawn(S, T)

@@ -108,6 +108,7 @@ def test_gradients_twice(ways):  # noqa: F811
     assert all(ways)
 
 
+@pytest.mark.long
 def test_a_sink_takes_its_share(ways):  # noqa: F811
     kept, (sink,) = drawn(S, T), drawn_tensors((H,))
     operands = [x.requires_grad_() for x in tensors(dtype=torch.float32)]

@@ -48,6 +48,7 @@ def test_chain_is_attention(format):
     assert not attend(q, k, v, nothing).any()
 
 
+@pytest.mark.long
 def test_half_types_are_rounded_once():
     q, k, v = operands(torch.bfloat16)
     mask = mask_of()

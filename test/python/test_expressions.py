@@ -57,7 +57,7 @@ def test_matrix(name, expression, dtype):
 
 def random_pairs(shard: int):
     """Number, format, expression: random formats of the pool, expressions in turns; sums where they are one kernel."""
-    for turn, (n, format) in enumerate(strategies.share("expressions", shard)[:: 1 if LONG else 2]):
+    for turn, (n, format) in enumerate(strategies.share("expressions", shard)[:: 1 if LONG else 4]):
         whole = [e for e in expressions.MATRIX if not isinstance(format, Sum) or is_one_kernel(e)]
         yield n, format, whole[(4 * turn + shard) % len(whole)]
 

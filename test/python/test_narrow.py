@@ -181,6 +181,7 @@ def test_tensors_have_32_bits_where_nothing_is_said():
     assert wide.to_torch().to_dense().equal(packed.to_dense())
 
 
+@pytest.mark.long
 def test_a_weight_takes_patterns_of_any_width():
     weight, other = eager()[0].weight, sparse(64, 48, density=0.3)
     for format in (lacis.Csr, WIDE, NARROW):

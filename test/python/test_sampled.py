@@ -87,6 +87,7 @@ def test_values_take_part(name, target):
 COO_3D = "(i, j, k) -> (i : compressed<unique=false>, j : singleton, k : singleton)"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 @pytest.mark.parametrize("format", [lacis.Csf(3), pytest.param(COO_3D, marks=pytest.mark.long)])
 def test_three_axes(format, target):
@@ -98,6 +99,7 @@ def test_three_axes(format, target):
         check(lacis.einsum(expression, pattern, *dense, target=target), expected, kept)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 @pytest.mark.parametrize("dtype", mostly_long([torch.float64, torch.float16, torch.bfloat16], torch.float16))
 def test_other_dtypes(dtype, target):
@@ -146,6 +148,7 @@ def test_duplicates_each_get_the_value_of_their_place(target):
     assert lacis.einsum("ij,i,j->ij", packed, a, b, target=target).values.tolist() == [5, 10, 120]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 @pytest.mark.parametrize("name", mostly_long(["csr", "bsr", "sum"], "bsr"))
 def test_an_epilogue_at_the_entries(name, target):
@@ -159,6 +162,7 @@ def test_an_epilogue_at_the_entries(name, target):
     check(result, torch.relu(0.5 * a @ b.T + bias) + residual, kept)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 def test_the_largest_at_the_entries(target):
     kept = mask(9, 11)
@@ -176,6 +180,7 @@ def test_a_kernel_on_other_patterns():
     check(kernel(second, a, b), torch.einsum("kli,klj->ij", a, b), second.to_mask())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("density", [0.3, 0])
 def test_rows_are_walked_where_a_step_asks_for_them(density):
     """Row 1 has no entry."""

@@ -53,6 +53,7 @@ def test_a_weight_without_entries(expression):
     assert not tiled(expression, [packed, x], GPUS[0])(packed, x).any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("expression, case, target", mostly_long(all_of(SUMS), ("ij,hib,hjb->ij", "32", "cuda:sm_90a")))
 def test_a_sampled_product_summed_over_a_batch(expression, case, target):
     packed = weight(case, entries=0.3)
@@ -66,6 +67,7 @@ def test_a_sampled_product_summed_over_a_batch(expression, case, target):
         assert not got[want == 0].any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "expression, case, target", mostly_long(all_of(SCORES), ("ij,hid,hjd->hij", "64", "cuda:sm_90a"))
 )
@@ -89,6 +91,7 @@ def test_a_sampled_product_for_each_head(expression, case, target):
 VECTORS = [(*turn, expression) for turn in TURNS for expression in ("ij,bj->bi", "ij,jb->ib", "ij,hjb->hib")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case, target, expression", mostly_long(VECTORS, ("32", "cuda:sm_90a", "ij,bj->bi")))
 def test_vectors_along_the_tokens(case, target, expression):
     packed = weight(case)

@@ -81,7 +81,8 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
   if (!function.getArgAttr(argument.getArgNumber(), "lacis.staged"))
     return read.emitError("tiles: operand '") << name << "' is not staged in 'shared'";
   SmallVector<Value> sides;
-  StagedBox box{read};
+  StagedBox box;
+  box.read = read;
   for (Value index : read.getIndices()) {
     std::optional<TileVariance::Place> place = variance.placeOf(index);
     if (!place || (!sides.empty() && !place->coordinate))
