@@ -47,8 +47,8 @@ def dense(q, k, v, mask):
 
 CASES = mostly_long(
     [(width, depth, wide, dtype) for width in BLOCKS for depth, wide in ((64, 64), (128, 128), (64, 128), (32, 16))
-     for dtype in (torch.bfloat16, torch.float16)],
-    (64, 128, 64, torch.bfloat16), (64, 64, 128, torch.bfloat16),
+     for dtype in (torch.bfloat16, torch.float16) if (width, depth) != (128, 128)],
+    (64, 64, 128, torch.bfloat16),
 )  # fmt: skip
 
 

@@ -110,6 +110,7 @@ def test_other_dtypes(dtype, target):
     check(result, torch.einsum("ik,jk->ij", *(d.double() for d in dense)), kept)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 def test_only_the_entries_meet_nan(target):
     a, b = torch.ones(2, 3), torch.ones(2, 3)
@@ -139,6 +140,7 @@ def test_padding_of_an_axis_without_elements():
     assert (lacis.einsum("ij,i->ij", pattern, torch.ones(5)).values == 0).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["eager", "cpu"])
 def test_duplicates_each_get_the_value_of_their_place(target):
     crd = torch.tensor([[0, 0, 1], [1, 1, 0]])
