@@ -36,7 +36,6 @@ static std::vector<std::string> operandsOf(LevelLoopOp round, func::FuncOp funct
 }
 
 void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
-  constexpr StringRef units[] = {"block.y", "block.z"}; // rows of tiles are many, and have block.x
   func::FuncOp function = schedule.getNest().getFunction();
   SmallVector<LoopOp> outer;
   for (auto loop = round->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
@@ -45,8 +44,8 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
   std::vector<std::string> operands = operandsOf(round, function), batch;
   for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
     batch.push_back(loop.getName().str());
-  for (auto [loop, unit] : llvm::zip(batch, units))
-    schedule.bind(loop, unit);
+  for (const std::string &loop : batch)
+    schedule.bind(loop, "block.y"); // rows of tiles are many, and have block.x
   schedule.split(rows, kRowsAtOnce);
   schedule.bind(rows + "0", "block.x");
   schedule.bind(rows + "1", "warpgroup");

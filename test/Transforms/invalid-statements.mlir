@@ -50,3 +50,22 @@ func.func @nothing(%p: tensor<?x?xi1, #bsr>) {
   } bind<warpgroup>
   return
 }
+
+// -----
+
+#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
+
+func.func @serial(%p: tensor<?x?xi1, #bsr>, %n: index) {
+  %two = arith.constant 2 : index
+  // expected-error @below {{tiles: loop 'h' stands around roles and is bound to no blocks}}
+  lacis.loop "h" %h to %n {
+    lacis.loop "i0" %i0 to %two {
+      lacis.level_loop "j0" %p[1] at %i0 (%q, %j0) : tensor<?x?xi1, #bsr> {
+        lacis.yield
+      } rolled tiled
+      lacis.yield
+    } bind<warpgroup>
+    lacis.yield
+  }
+  return
+}

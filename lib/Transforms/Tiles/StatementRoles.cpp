@@ -50,6 +50,10 @@ LogicalResult StatementRoles::readLoops() {
   if (!groups || groups.getBind() != ParallelUnit::Warpgroup || !groups.getTrip())
     return round.emitError("tiles: no loop right around loop '")
            << round.getName() << "' is bound to 'warpgroup'; bind the one whose rounds are rows of tiles side by side";
+  // Rings begin once a block: a loop around them that one block runs would begin again on barriers that have moved on.
+  for (auto loop = groups->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
+    if (!loop.getBind() || !isBlock(*loop.getBind()))
+      return loop.emitError("tiles: loop '") << loop.getName() << "' stands around roles and is bound to no blocks";
   stages = round.getPipeline().value_or(stages);
   LogicalResult ok = success();
   groups->walk([&](LoopOp loop) {
