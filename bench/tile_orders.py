@@ -33,17 +33,27 @@ def product(expression: str, block: int, size: int, tokens: int) -> Case:
 
 def scores(block: int, depth: int, size: int = 8192) -> Case:
     """Scores of attention: rows of both factors lie along the contraction. The peer is the kernel of CUDA cores."""
-    packed = lacis.pack(blocked(size, block, 0.75), lacis.Bsr(block, block))
     q, k = (torch.randn(size, depth, device="cuda").bfloat16() for _ in range(2))
-    tiles = lacis.compile("ij,ik,jk->ij", packed.pattern, q, k)
-    loops = lacis.compile("ij,ik,jk->ij", packed.pattern, q, k, strict=True)
+    return beside_cuda_cores("ij,ik,jk->ij", block, q, k, f"{size}², depth {depth}")
+
+
+def heads(block: int, count: int, size: int = 4096, depth: int = 64) -> Case:
+    """Scores of several heads that share a pattern."""
+    q, k = (torch.randn(count, size, depth, device="cuda").bfloat16() for _ in range(2))
+    return beside_cuda_cores("ij,hid,hjd->hij", block, q, k, f"{count} heads of {size}², depth {depth}")
+
+
+def beside_cuda_cores(said: str, block: int, q: torch.Tensor, k: torch.Tensor, what: str) -> Case:
+    """A sampled product of rows along the contraction, on tiles and by the kernel of CUDA cores."""
+    pattern = lacis.pack(blocked(q.shape[-2], block, 0.75), lacis.Bsr(block, block)).pattern
+    tiles, loops = lacis.compile(said, pattern, q, k), lacis.compile(said, pattern, q, k, strict=True)
     contenders = {
-        "lacis": lambda: tiles(packed.pattern, q, k),
-        "CUDA cores": lambda: loops(packed.pattern, q, k),
-        "torch dense": lambda: q @ k.T,
+        "lacis": lambda: tiles(pattern, q, k),
+        "CUDA cores": lambda: loops(pattern, q, k),
+        "torch dense": lambda: q @ k.mT,
     }
     with torch.no_grad():
-        name = f"ij,ik,jk->ij beside CUDA cores, {size}², depth {depth}, block {block}"
+        name = f"{said} beside CUDA cores, {what}, block {block}"
         return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 3")
 
 
@@ -62,22 +72,6 @@ def batch(expression: str, block: int, size: int, matrices: int, tokens: int) ->
     with torch.no_grad():
         name = f"{expression}, {size}², {matrices} x {tokens} tokens, block {block}"
         return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 0.95")
-
-
-def heads(block: int, count: int, size: int = 4096, depth: int = 64) -> Case:
-    """Scores of several heads that share a pattern, beside the kernel of CUDA cores."""
-    packed = lacis.pack(blocked(size, block, 0.75), lacis.Bsr(block, block))
-    q, k = (torch.randn(count, size, depth, device="cuda").bfloat16() for _ in range(2))
-    said = "ij,hid,hjd->hij"
-    tiles, loops = lacis.compile(said, packed.pattern, q, k), lacis.compile(said, packed.pattern, q, k, strict=True)
-    contenders = {
-        "lacis": lambda: tiles(packed.pattern, q, k),
-        "CUDA cores": lambda: loops(packed.pattern, q, k),
-        "torch dense": lambda: q @ k.mT,
-    }
-    with torch.no_grad():
-        name = f"{said} beside CUDA cores, {count} heads of {size}², depth {depth}, block {block}"
-        return Case(name, measure(contenders, "cuda", rounds=20, flush=True), "≥ 3")
 
 
 def run() -> list[Case]:

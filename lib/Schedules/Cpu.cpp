@@ -301,8 +301,7 @@ static void scheduleStatement(ScheduleBuilder &schedule, LoopOp top, int64_t lan
 
 /// A chain that one loop makes.
 static bool scheduleRolled(ScheduleBuilder &schedule) {
-  LevelLoopOp round;
-  schedule.getNest().getFunction().walk([&](LevelLoopOp loop) { round = loop.getRolled() ? loop : round; });
+  LevelLoopOp round = rolledLoop(schedule.getNest());
   if (!round)
     return false;
   int64_t lanes = rolledLanes(schedule.getNest());

@@ -21,6 +21,15 @@ bool lacis::isTensorized(Nest &nest) {
       .wasInterrupted();
 }
 
+LevelLoopOp lacis::rolledLoop(Nest &nest) {
+  LevelLoopOp found;
+  nest.getFunction().walk([&](LevelLoopOp loop) {
+    if (loop.getRolled())
+      found = loop;
+  });
+  return found;
+}
+
 static bool isEncoded(BlockArgument argument) {
   auto type = dyn_cast<RankedTensorType>(argument.getType());
   return type && type.getEncoding();

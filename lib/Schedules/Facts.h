@@ -93,6 +93,8 @@ void schedulePrecomputed(ScheduleBuilder &schedule, llvm::StringRef part);
 bool scheduleVector(ScheduleBuilder &schedule);
 /// Has a `tensorize` step marked a loop? No default step is added then.
 bool isTensorized(Nest &nest);
+/// The loop of a chain of statements that `roll` made, or null.
+LevelLoopOp rolledLoop(Nest &nest);
 /// The loop over entries that `split_nnz` can cut into equal shares, inside of the loop `rows`; or null.
 LevelLoopOp sharedEntries(LoopOp rows);
 /// Bytes of one element of the accumulator's output.

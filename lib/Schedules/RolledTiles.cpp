@@ -12,15 +12,6 @@ static constexpr int64_t kRowsAtOnce = 2;
 /// what does not fit twice is not rolled (Loops/RolledTiles.cpp).
 static constexpr int64_t kStages = 2;
 
-LevelLoopOp lacis::rolledLoop(Nest &nest) {
-  LevelLoopOp found;
-  nest.getFunction().walk([&](LevelLoopOp loop) {
-    if (loop.getRolled())
-      found = loop;
-  });
-  return found;
-}
-
 /// The dense operands that the rounds read, by name.
 static std::vector<std::string> operandsOf(LevelLoopOp round, func::FuncOp function) {
   std::vector<std::string> names;

@@ -42,9 +42,7 @@ struct TileSizes {
 /// The sizes on GPUs that multiply by warps, and of products in TF32 on all.
 TileSizes sizesOfWarps();
 
-/// The loop whose rounds rescale what they add to (`roll`), or null.
-LevelLoopOp rolledLoop(Nest &nest);
-/// Schedules such a loop as statements on tiles.
+/// Schedules the loop that `roll` made as statements on tiles.
 void scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round);
 
 /// What remarks call the rule: by its step that others have not.

@@ -13,7 +13,6 @@ using namespace lacis;
 
 void SampledForm::run() {
   MLIRContext *context = function.getContext();
-  auto type = cast<RankedTensorType>(nest.product.pattern.getType());
   Type element = cast<RankedTensorType>(nest.product.left.getType()).getElementType();
   auto tiles = [&](int64_t count, int64_t lines, bool isAlong) {
     SmallVector<int64_t> shape{count, isAlong ? lines : nest.depth, isAlong ? nest.depth : lines};

@@ -6,6 +6,7 @@
 
 #include "TileStatements.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -107,8 +108,7 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
 }
 
 static ReadOp operandOf(Value factor) {
-  auto wide = factor.getDefiningOp<arith::ExtFOp>();
-  auto read = (wide ? wide.getIn() : factor).getDefiningOp<ReadOp>();
+  auto read = behindCast(factor).getDefiningOp<ReadOp>();
   return read && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
 }
 
@@ -147,8 +147,7 @@ static SmallVector<Value> valuesOf(ArrayRef<StagedBox *> boxes) {
   return llvm::map_to_vector(boxes, [](StagedBox *box) { return box->place; });
 }
 
-/// Where rows may lack, their statements run in a loop of one round or none, which carries the places; the name of the
-/// condition is that of the nest. Answers the loop, or null where there is no condition.
+/// Where rows may lack, their statements run in a loop of one round or none, which carries the places. Answers the loop, or null where there is no condition.
 static LoopOp openGuard(OpBuilder &b, LevelLoopOp round, RoleScalars &scalars, StagedBoxes &own) {
   auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
   if (!guard)

@@ -5,6 +5,7 @@
 
 #include "TileMaps.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -134,11 +135,6 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
 }
 
 //===- Reductions ---------------------------------------------------------===//
-
-static Value behindCast(Value value) {
-  auto wide = value.getDefiningOp<arith::ExtFOp>();
-  return wide ? wide.getIn() : value;
-}
 
 LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   Location loc = loop.getLoc();

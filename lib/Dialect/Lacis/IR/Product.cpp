@@ -73,7 +73,7 @@ static ArrayAttr axesOf(func::FuncOp function, BlockArgument argument) {
   return function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
 }
 
-static Value behindCast(Value value) {
+Value lacis::behindCast(Value value) {
   auto wide = value.getDefiningOp<arith::ExtFOp>();
   return wide ? wide.getIn() : value;
 }

@@ -55,6 +55,9 @@ struct Product {
   std::optional<Finish> finish();
 };
 
+/// What a value was before it was widened, or the value.
+mlir::Value behindCast(mlir::Value value);
+
 /// The letters of the axes are those of a matrix: two, which differ.
 inline bool areOfMatrix(mlir::ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; }
 
