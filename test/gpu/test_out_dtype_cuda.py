@@ -70,7 +70,7 @@ def test_products(expression, block, target):
         require_tiles(kernel, block, tokens)
         got = poisoned(kernel, packed, x)
         assert is_near(got, torch.einsum(expression, dense, x.double()), 15), (rows, columns, tokens, sparsity)
-        assert sparsity == 1 or not torch.equal(got, got.to(dtype).float())
+        assert not dense.any() or not torch.equal(got, got.to(dtype).float())  # a draw of few blocks may keep none
 
 
 @pytest.mark.parametrize("target", TARGETS)
