@@ -7,7 +7,7 @@
 
 func.func @group(%p: tensor<?x?xi1, #bsr>, %n: index) {
   lacis.loop "i0" %i0 to %n {
-    // expected-error @below {{tiles: no loop right around loop 'j0' is bound to 'warpgroup'; bind the one whose rounds are rows of tiles side by side}}
+    // expected-error @below {{tiles: no loop right around loop 'j0' is bound to blocks or to 'warpgroup'; bind the one whose rounds are rows of tiles}}
     lacis.level_loop "j0" %p[1] at %i0 (%q, %j0) : tensor<?x?xi1, #bsr> {
       lacis.yield
     } rolled tiled

@@ -7,7 +7,7 @@
 // CHECK: llvm.mlir.global external @lacis_shared() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: func @product(
 // CHECK-SAME:    %[[MAP:[^:]*]]: !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>})
-// CHECK-SAME:    lacis.block = array<i64: 256, 1, 1>, lacis.blocks_per_processor = 1
+// CHECK-SAME:    lacis.block = array<i64: 256, 1, 1>, lacis.blocks_per_processor = 3
 #size = #lacis.size<arg 1>
 module attributes {lacis.artifact = {args = [{kind = "operand", operand = 0 : i64}, {dim = 0 : i64, kind = "dim", operand = 0 : i64}],
                                      launches = [{block = [1], entry = "product", shared = 0 : i64}]}} {

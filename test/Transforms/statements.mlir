@@ -3,33 +3,38 @@
 
 // Each statement of a round is an operation on tiles: a sum of products is mma, other reductions are of rows, arithmetic is
 // a map; what follows from rows alone has one column. Both roles run the loops of the nest, the producer with the boxes.
+// A product of what a round made waits for the next, and runs beside its first; parts of sums along rows stay with threads.
 // CHECK-LABEL: func.func @attend(
 // CHECK:         lacis.loop "h"
-// CHECK:           lacis.loop "i00"
+// CHECK:           lacis.loop "i0"
 // CHECK:             %[[Q:.*]] = lacis.ring : !lacis.ring<1, <64x32xbf16>>
-// CHECK:             %[[K:.*]] = lacis.ring : !lacis.ring<2, <64x32xbf16>>
-// CHECK:             %[[V:.*]] = lacis.ring : !lacis.ring<2, <64x16xbf16>>
-// CHECK:             lacis.roles groups 2 producer (%[[G:.*]]: index)
-// CHECK:               lacis.loop "item"
-// CHECK:                 lacis.load_tile %arg0[
-// CHECK:                 lacis.level_loop "j0"
-// CHECK:                   lacis.load_tile %arg1[
-// CHECK:                   lacis.load_tile %arg2[
+// CHECK:             %[[K:.*]] = lacis.ring : !lacis.ring<3, <64x32xbf16>>
+// CHECK:             %[[V:.*]] = lacis.ring : !lacis.ring<3, <64x16xbf16>>
+// CHECK:             lacis.roles producer {
+// CHECK:               lacis.load_tile %arg0[
+// CHECK:               lacis.level_loop "j0"
+// CHECK:                 lacis.load_tile %arg1[
+// CHECK:                 lacis.load_tile %arg2[
 // CHECK:             } consumers 1
-// CHECK:                 %[[M:.*]] = lacis.splat %{{.*}} : f32 to !lacis.acc<64x1xf32>
-// CHECK:                 lacis.level_loop "j0"
-// CHECK:                   %[[S:.*]] = lacis.complete %{{.*}} : !lacis.acc<64x64xf32> -> !lacis.acc<64x64xf32>
+// CHECK:               lacis.splat %{{.*}} : f32 to !lacis.acc<64x1xf32>
+// CHECK:               %[[L:.*]] = lacis.splat %{{.*}} : f32 to !lacis.acc<64x4xf32>
+// CHECK:               lacis.loop "first.j0"
+// CHECK:                 lacis.loop "j0" {{.*}} iter({{.*}} %[[A:arg[0-9]+]] = {{.*}}, %[[O:arg[0-9]+]] = {{.*}}, %{{.*}} = {{.*}}) ->
+// CHECK:                   %[[X:.*]] = lacis.mma %{{.*}} into !lacis.acc<64x64xf32>
+// CHECK:                   %[[Y:.*]] = lacis.mma %[[A]], %{{.*}} transposed into %[[O]]
+// CHECK:                   %[[S:.*]] = lacis.complete %[[X]]
 // CHECK:                   %[[N:.*]] = lacis.reduce_rows "max" %[[S]] onto
 // CHECK:                   %[[R:.*]] = lacis.map %{{.*}}, %[[N]]
 // CHECK:                   math.exp2
 // CHECK:                   %[[P:.*]] = lacis.map %[[S]], %{{.*}}
-// CHECK:                   math.fma
+// CHECK:                   lacis.reduce_rows "sum" %[[P]] onto {{.*}} -> !lacis.acc<64x4xf32>
+// CHECK:                   %[[T:.*]] = lacis.complete %[[Y]]
 // CHECK:                   arith.truncf
-// CHECK:                   %[[O:.*]] = lacis.map %{{.*}}, %[[R]]
-// CHECK:                   lacis.mma %{{.*}}, %{{.*}} transposed into %[[O]]
-// CHECK:                   lacis.reduce_rows "sum" %[[P]] onto
-// CHECK:                 arith.divf
-// CHECK:                 lacis.store_tile
+// CHECK:                   lacis.map %[[T]], %[[R]]
+// CHECK:                 lacis.mma {{.*}} transposed
+// CHECK:               lacis.reduce_rows "sum" {{.*}} : !lacis.acc<64x4xf32> -> !lacis.acc<64x1xf32>
+// CHECK:               arith.divf
+// CHECK:               lacis.store_tile
 #p = #lacis.format<(h, i, j) -> (h : batch, i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
 func.func @attend(%q: tensor<?x?x32xbf16> {lacis.name = "q", lacis.divisible = array<i64: 2, 64, 1>}, %k: tensor<?x?x32xbf16> {lacis.name = "k", lacis.divisible = array<i64: 2, 128, 1>}, %v: tensor<?x?x16xbf16> {lacis.name = "v", lacis.divisible = array<i64: 2, 128, 1>}, %pattern: !lacis.pattern<?x?x?, #p> {lacis.name = "pattern", lacis.divisible = array<i64: 2, 64, 128>, lacis.full}) -> (tensor<?x?x16xbf16> {lacis.name = "out"})
     attributes {lacis.kernel, lacis.steps = [], lacis.rolls = "tiles"} {

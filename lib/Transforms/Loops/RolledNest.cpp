@@ -6,6 +6,8 @@
 /// round are loops over these, one after another, named `statement.letter`.
 #include "RolledNest.h"
 
+#include "RolledTiles.h"
+
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 using namespace mlir;
@@ -40,6 +42,9 @@ RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<Kerne
       }
     axis == summedAxis() ? void(column = letter) : rows.push_back(letter);
   }
+  blockRows = height, blockColumns = columns;
+  if (chain.readsInPlace)
+    height = std::min(height, kTileSide), columns = std::min(columns, kTileSide);
 }
 
 std::string RolledNest::nameOf(linalg::GenericOp statement) const {
@@ -73,7 +78,27 @@ LoopOp RolledNest::openOwners(OpBuilder &b) {
     position = LocateOp::create(inner, loc, b.getIndexType(), pattern, number, position, digits);
   closeLoops(loc, ArrayRef(loops).drop_back());
   b.setInsertionPointAfter(loops.front());
-  return loops.back();
+  if (blockRows == height)
+    return loops.back();
+  auto *letter = llvm::find_if(rows, [&](Letter &each) { return each.name == tiledRow; });
+  LoopOp parts = openParts(loops.back().getBlock(), *letter, height, blockRows);
+  rowPart = parts.getCoordinate();
+  return parts;
+}
+
+/// A stored block with more rows or columns than a tile: its tiles walk the same position.
+LoopOp RolledNest::openParts(Block *block, Letter &letter, int64_t ofTile, int64_t ofBlock) {
+  OpBuilder inner = OpBuilder::atBlockEnd(block);
+  auto parts = LoopOp::create(inner, loc, digitName(letter.name, 1, 3), constant(inner, loc, ofBlock / ofTile));
+  letter.digits.push_back({Digit{0, ofTile, ofBlock}, parts.getCoordinate()});
+  YieldOp::create(inner, loc);
+  return parts;
+}
+
+Value RolledNest::placeInBlock(OpBuilder &b, Value part, int64_t ofTile, Value place) {
+  if (!part)
+    return place;
+  return arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, part, constant(b, loc, ofTile)), place);
 }
 
 Value RolledNest::read(OpBuilder &b, Value tile, ValueRange at) {
@@ -96,9 +121,9 @@ RolledNest::Tile RolledNest::open(OpBuilder at, linalg::GenericOp statement, Str
     return tile.loops.back().getCoordinate();
   };
   if (height > 1)
-    tile.row = loop(digitName(tiledRow, 1, 2), height);
+    tile.row = loop(nameOfRow(), height);
   if (withColumns && columns > 1)
-    tile.column = loop(digitName(column.name, 1, 2), columns);
+    tile.column = loop(nameOfColumn(), columns);
   for (AffineExpr expr : statement.getIndexingMapsArray().back().getResults()) {
     std::string name = letterName(statement, cast<AffineDimExpr>(expr).getPosition());
     if (!withOthers || name == column.name || llvm::any_of(rows, [&](Letter &row) { return row.name == name; }))
@@ -156,7 +181,7 @@ Value RolledNest::placeColumn(Tile &tile, OpBuilder &b) {
 Value RolledNest::openColumns(Tile &tile, StringRef prefix, ValueRange carried, LoopOp &loop) {
   if (columns == 1)
     return carried.empty() ? Value() : carried[0];
-  loop = LoopOp::create(tile.b, loc, prefix.str() + digitName(column.name, 1, 2), constant(tile.b, loc, columns), carried);
+  loop = LoopOp::create(tile.b, loc, prefix.str() + nameOfColumn(), constant(tile.b, loc, columns), carried);
   tile.b = OpBuilder::atBlockEnd(loop.getBlock());
   tile.column = loop.getCoordinate();
   return carried.empty() ? Value() : Value(loop.getIterArgs()[0]);
@@ -226,7 +251,7 @@ LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, Strin
     inner = scf::IfOp::create(inner, loc, tile.inside, /*withElseRegion=*/false).getThenBodyBuilder();
   Expression expression(outer.sizes);
   if (largest)
-    expression.setSummed(chain.largest.getResult(0), read(inner, largest, {tile.row}));
+    expression.setSummed(chain.largest.getResult(0), scaled(inner, read(inner, largest, {tile.row})));
   for (auto [statement, state] : llvm::zip(chain.followers, states)) {
     if (root != statement && !isReadBy(root, statement))
       continue;
@@ -254,6 +279,11 @@ LogicalResult RolledNest::build() {
   position = round.getPosition();
   Digit digit = format.getLevels()[chain.level].getDigits()[0];
   column.digits = {{Digit{0, digit.div, digit.mod}, round.getCoordinates()[0]}};
+  if (blockColumns != columns) {
+    LoopOp parts = openParts(round.getBlock(), column, columns, blockColumns);
+    columnPart = parts.getCoordinate();
+    inner = OpBuilder::atBlockEnd(parts.getBlock());
+  }
   copyOperands(inner);
   for (unsigned number = 0; number < made.size(); ++number)
     if (failed(fill(inner, number)))

@@ -8,6 +8,8 @@
 #include "Rescaled.h"
 #include "RolledCopies.h"
 
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
 namespace lacis {
 
 /// Is what `statement` made read by `reader`, or by what that is made of?
@@ -32,6 +34,10 @@ private:
   };
 
   LoopOp openOwners(mlir::OpBuilder &b);
+  LoopOp openParts(mlir::Block *block, Letter &letter, int64_t ofTile, int64_t ofBlock);
+  std::string nameOfRow() const { return digitName(tiledRow, rowPart ? 2 : 1, rowPart ? 3 : 2); }
+  std::string nameOfColumn() const { return digitName(column.name, columnPart ? 2 : 1, columnPart ? 3 : 2); }
+  mlir::Value placeInBlock(mlir::OpBuilder &b, mlir::Value part, int64_t ofTile, mlir::Value place);
   Tile open(mlir::OpBuilder at, mlir::linalg::GenericOp statement, llvm::StringRef prefix, bool columns, bool others);
   void close(Tile &tile);
   mlir::Value openColumns(Tile &tile, llvm::StringRef prefix, mlir::ValueRange carried, LoopOp &loop);
@@ -41,6 +47,7 @@ private:
   void write(mlir::OpBuilder &b, mlir::Value value, mlir::Value tile, mlir::ValueRange at);
   llvm::SmallVector<mlir::Value> coordinates(mlir::OpBuilder &b, mlir::linalg::GenericOp statement, Tile &tile);
   mlir::FailureOr<mlir::Value> share(mlir::OpBuilder &b, Tile &tile, mlir::Value score, mlir::Value largest);
+  mlir::Value scaled(mlir::OpBuilder &b, mlir::Value score);
 
   llvm::LogicalResult begin(mlir::OpBuilder &b);
   void copyOperands(mlir::OpBuilder &b);
@@ -69,8 +76,11 @@ private:
   Letter column;
   std::string tiledRow;              // the letter whose rows a tile has, or none
   int64_t height = 1, columns = 1;   // of a tile
+  int64_t blockRows = 1, blockColumns = 1; // of a stored block, which may have several tiles of either
+  mlir::Value rowPart, columnPart;   // the number of the tile in its block, or null
   llvm::SmallVector<mlir::Value> made; // tiles of what is made on the pattern: t, later p
   bool isShared = false;               // p is in the place of t
+  mlir::TypedAttr factor;              // t and m are so many times what their tiles hold; null is 1
   mlir::Value largest, ratio;          // tiles: m, p(m, n); null without a maximum
   llvm::SmallVector<RolledCopy> copies;
   llvm::SmallVector<mlir::Value> states; // of each follower

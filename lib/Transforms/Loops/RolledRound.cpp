@@ -5,16 +5,44 @@
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace lacis;
 
 static Value constant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 
+/// A score or a maximum, of what a tile holds.
+Value RolledNest::scaled(OpBuilder &b, Value score) {
+  if (!factor)
+    return score;
+  return arith::MulFOp::create(b, loc, score, arith::ConstantOp::create(b, loc, factor));
+}
+
+/// A factor above 0 comes off a score, and off one of two that a mask chooses from where the other is -infinity: the
+/// largest of products with it is the product with the largest, to the bit, and 2^(t - m) takes it in one instruction.
+static TypedAttr takeFactor(OpBuilder &b, Value &score) {
+  FloatAttr factor;
+  if (auto product = score.getDefiningOp<arith::MulFOp>();
+      product && matchPattern(product.getRhs(), m_Constant(&factor)) && factor.getValueAsDouble() > 0) {
+    score = product.getLhs();
+    return factor;
+  }
+  auto mask = score.getDefiningOp<arith::SelectOp>();
+  if (!mask || !matchPattern(mask.getFalseValue(), m_NegInfFloat()))
+    return {};
+  Value chosen = mask.getTrueValue();
+  TypedAttr found = takeFactor(b, chosen);
+  if (found)
+    score = arith::SelectOp::create(b, score.getLoc(), mask.getCondition(), chosen, mask.getFalseValue());
+  return found;
+}
+
 /// p(score, largest).
 FailureOr<Value> RolledNest::share(OpBuilder &b, Tile &tile, Value score, Value largest) {
   Expression expression(outer.sizes);
-  expression.setSummed(chain.made[0].getResult(0), score);
-  expression.setSummed(chain.largest.getResult(0), largest);
+  expression.setSummed(chain.made[0].getResult(0), scaled(b, score));
+  expression.setSummed(chain.largest.getResult(0), scaled(b, largest));
   return expression.element(b, chain.shares.getResult(0), coordinates(b, chain.shares, tile));
 }
 
@@ -85,7 +113,8 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   for (auto [below, level] : llvm::enumerate(format.getLevels().drop_front(chain.level + 1))) {
     SmallVector<Value> digits;
     for (Digit digit : level.getDigits())
-      digits.push_back(digit.axis == summedAxis() ? tile.column : tile.row);
+      digits.push_back(digit.axis == summedAxis() ? placeInBlock(inner, columnPart, columns, tile.column)
+                                                  : placeInBlock(inner, rowPart, height, tile.row));
     at = LocateOp::create(inner, loc, b.getIndexType(), pattern, chain.level + 1 + below, at, digits);
   }
   Expression expression(outer.sizes);
@@ -96,6 +125,8 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   FailureOr<Value> value = expression.element(inner, statement.getResult(0), coordinates(inner, statement, tile));
   if (failed(value))
     return failure();
+  if (chain.readsInPlace && chain.largest) // of tiles; vectors of a CPU are as fast with it
+    factor = takeFactor(inner, *value);
   if (mayPad(pattern)) {
     Value entry = EntryOp::create(inner, loc, b.getI1Type(), pattern, at);
     *value = arith::SelectOp::create(inner, loc, entry, *value, none).getResult();
@@ -129,7 +160,7 @@ LogicalResult RolledNest::findLargest(OpBuilder &b) {
 LogicalResult RolledNest::rescale(OpBuilder &b) {
   Tile tile{b, {}, {}, {}, {}, {}, {}};
   if (height > 1) {
-    std::string name = "scale." + nameOf(chain.largest) + "." + digitName(tiledRow, 1, 2);
+    std::string name = "scale." + nameOf(chain.largest) + "." + nameOfRow();
     tile.loops.push_back(LoopOp::create(b, loc, name, constant(b, loc, height)));
     tile.loops.back().setRescales(true);
     tile.b = OpBuilder::atBlockEnd(tile.loops.back().getBlock());

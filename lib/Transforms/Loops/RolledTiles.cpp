@@ -8,18 +8,16 @@
 using namespace mlir;
 using namespace lacis;
 
-/// Rows of a tile are those of one warpgroup; its columns, and those of operands, are lines of 128 bytes, or parts of one.
-static constexpr int64_t kRows = 64, kLine = 64, kMostColumns = 128;
-/// Shared memory of a block is that of two rows of tiles, with two stages of what their rounds bring.
-static constexpr int64_t kBytes = 112 << 10, kStages = 2;
+/// Half of a processor's shared memory has the rows of a tile and what one round brings.
+static constexpr int64_t kBytes = 112 << 10;
 
 static bool isOfLines(int64_t size) {
-  return size == 16 || size == 32 || (size % kLine == 0 && size >= kLine && size <= kMostColumns);
+  return size == 16 || size == 32 || size == 64 || size == 128;
 }
 
-/// The dense operands of the statements are of a half type, and as wide as lines; the name of one that is not. Those that
-/// lack the letter of the rows come with each round, in so many rows.
-static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, StringRef rows, int64_t columns) {
+/// The dense operands of the statements are of a half type, and as wide as lines, or parts of one; the name of one that is
+/// not.
+static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements) {
   int64_t bytes = 0;
   for (linalg::GenericOp each : statements)
     for (OpOperand *operand : each.getDpsInputOperands()) {
@@ -27,10 +25,6 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
       auto argument = dyn_cast<BlockArgument>(input);
       if (!argument)
         continue;
-      bool isOfRows = llvm::any_of(each.getMatchingIndexingMap(operand).getResults(), [&](AffineExpr axis) {
-        auto dim = dyn_cast<AffineDimExpr>(axis);
-        return dim && letterName(each, dim.getPosition()) == rows;
-      });
       auto type = cast<RankedTensorType>(input.getType());
       auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
       std::string name = "operand " + function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").str();
@@ -40,9 +34,9 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
         return name + " is not of a half type";
       if (ShapedType::isDynamic(type.getShape().back()) || !isOfLines(type.getShape().back()))
         return name + " is no 16, 32, 64 or 128 elements wide";
-      bytes += type.getShape().back() * 2 * (isOfRows ? kRows : kStages * columns);
+      bytes += type.getShape().back() * 2 * kTileSide;
     }
-  return bytes <= kBytes ? "" : "the tiles of two rounds do not fit twice into shared memory";
+  return bytes <= kBytes ? "" : "the tiles of a round do not fit twice into shared memory";
 }
 
 std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
@@ -56,23 +50,14 @@ std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::Gene
   FormatAttr format = formatOf(pattern);
   ArrayRef<LevelAttr> tile = format.getLevels().drop_front(chain.level + 1);
   auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(pattern.getArgNumber(), "lacis.divisible");
-  unsigned summed = format.getLevels()[chain.level].getDigits()[0].axis;
   if (tile.size() != 2)
     return "entries of the pattern are not stored in blocks";
-  AffineMap axes = scores.getIndexingMapsArray().back();
-  std::string rows;
-  int64_t columns = 1;
   for (LevelAttr level : tile) {
     Digit digit = level.getDigits()[0];
-    bool isRow = digit.axis != summed;
-    if (isRow)
-      rows = letterName(scores, axes.getDimPosition(digit.axis));
-    else
-      columns = digit.mod;
-    if (isRow ? digit.mod != kRows : digit.mod % kLine != 0 || digit.mod > kMostColumns)
-      return "stored blocks have no 64 rows, or no 64 or 128 columns";
+    if (digit.mod % kTileSide != 0)
+      return "stored blocks have no multiple of 64 rows and of 64 columns";
     if (!classes || classes[digit.axis] % digit.mod != 0)
       return "the length of an axis is no multiple of the blocks";
   }
-  return objectionToOperands(statements, rows, columns);
+  return objectionToOperands(statements);
 }

@@ -8,6 +8,9 @@
 
 namespace lacis {
 
+/// Rows of a tile are those of one warpgroup; its columns are a line of 128 bytes.
+inline constexpr int64_t kTileSide = 64;
+
 /// Why the rounds of the loop are none that tensor cores multiply, or nothing.
 std::string objectionToTiles(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
 

@@ -4,7 +4,8 @@
 /// a consumer runs the statements. Both run the loops of the one nest.
 #include "StatementRoles.h"
 
-#include "TileStatements.h"
+#include "StatementRounds.h"
+#include "TileMaps.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -17,10 +18,27 @@ using namespace lacis;
 
 namespace {
 
+/// The loop whose rounds are warpgroups; where the one right around is bound to blocks, there is one of each.
+LoopOp groupsAround(LevelLoopOp round) {
+  auto around = round->getParentOfType<LoopOp>();
+  if (!around || !around.getBind() || !isBlock(*around.getBind()))
+    return around;
+  OpBuilder b = OpBuilder::atBlockBegin(around.getBlock());
+  Location loc = round.getLoc();
+  auto groups = LoopOp::create(b, loc, "group", arith::ConstantIndexOp::create(b, loc, 1).getResult());
+  groups.setBind(ParallelUnit::Warpgroup);
+  Block *inner = groups.getBlock();
+  inner->getOperations().splice(inner->end(), around.getBlock()->getOperations(), std::next(groups->getIterator()),
+                                std::prev(around.getBlock()->end()));
+  b.setInsertionPointToEnd(inner);
+  YieldOp::create(b, loc, ValueRange());
+  return groups;
+}
+
 class StatementRoles {
 public:
   StatementRoles(func::FuncOp function, LevelLoopOp round)
-      : function(function), round(round), groups(round->getParentOfType<LoopOp>()), loc(round.getLoc()) {}
+      : function(function), rounds(Rounds::of(round)), round(round), groups(groupsAround(round)), loc(round.getLoc()) {}
   LogicalResult run();
 
 private:
@@ -32,16 +50,14 @@ private:
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
   LogicalResult consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars);
-  LogicalResult consumeRounds(OpBuilder &b, TileStatements &statements, StagedBoxes &own, RoleScalars &scalars);
-  LevelLoopOp cloneRound(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own, ValueRange more);
 
   func::FuncOp function;
+  Rounds rounds;
   LevelLoopOp round;
   LoopOp groups; // whose rounds are warpgroups, each with rows of its own
   Location loc;
   TileVariance variance;
   StagedBoxes boxes;
-  int64_t stages = 2;
 };
 
 } // namespace
@@ -50,15 +66,14 @@ private:
 LogicalResult StatementRoles::readLoops() {
   if (!groups || groups.getBind() != ParallelUnit::Warpgroup || !groups.getTrip())
     return round.emitError("tiles: no loop right around loop '")
-           << round.getName() << "' is bound to 'warpgroup'; bind the one whose rounds are rows of tiles side by side";
+           << round.getName() << "' is bound to blocks or to 'warpgroup'; bind the one whose rounds are rows of tiles";
   // Rings begin once a block: a loop around them that one block runs would begin again on barriers that have moved on.
   for (auto loop = groups->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
     if (!loop.getBind() || !isBlock(*loop.getBind()))
       return loop.emitError("tiles: loop '") << loop.getName() << "' stands around roles and is bound to no blocks";
-  stages = round.getPipeline().value_or(stages);
   LogicalResult ok = success();
   groups->walk([&](LoopOp loop) {
-    if (loop == groups)
+    if (loop == groups || loop == rounds.parts)
       return;
     if (!loop.getTrip())
       ok = loop.emitError("tiles: loop '") << loop.getName() << "' has no constant trip count, as a tile has";
@@ -72,7 +87,7 @@ bool StatementRoles::changesInRound(Value index) {
   if (!index)
     return false;
   if (auto argument = dyn_cast<BlockArgument>(index))
-    return argument.getOwner() == round.getBlock();
+    return rounds.isOfRound(argument);
   return round->isProperAncestor(index.getDefiningOp()) &&
          llvm::any_of(index.getDefiningOp()->getOperands(), [&](Value operand) { return changesInRound(operand); });
 }
@@ -129,24 +144,6 @@ LogicalResult StatementRoles::findBoxes() {
 
 //===- Loops --------------------------------------------------------------===//
 
-/// The places of rings that the loop moves on, first those that its rounds fill.
-static SmallVector<StagedBox *> placesOf(StagedBoxes &own, bool inRound) {
-  SmallVector<StagedBox *> found;
-  for (auto &[read, box] : own)
-    if (box.inRound || !inRound)
-      found.push_back(&box);
-  return found;
-}
-
-static void setPlaces(ArrayRef<StagedBox *> boxes, ValueRange places) {
-  for (auto [box, place] : llvm::zip(boxes, places))
-    box->place = place;
-}
-
-static SmallVector<Value> valuesOf(ArrayRef<StagedBox *> boxes) {
-  return llvm::map_to_vector(boxes, [](StagedBox *box) { return box->place; });
-}
-
 /// Where rows may lack, their statements run in a loop of one round or none, which carries the places. Answers the loop, or null where there is no condition.
 static LoopOp openGuard(OpBuilder &b, LevelLoopOp round, RoleScalars &scalars, StagedBoxes &own) {
   auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
@@ -172,20 +169,6 @@ static void closeGuard(OpBuilder &b, LoopOp item, StagedBoxes &own) {
   b.setInsertionPointAfter(item);
 }
 
-/// The rounds in a role; they carry the places that they fill, and `more`.
-LevelLoopOp StatementRoles::cloneRound(OpBuilder &b, RoleScalars &scalars, StagedBoxes &own, ValueRange more) {
-  SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
-  SmallVector<Value> carried = valuesOf(places);
-  llvm::append_range(carried, more);
-  auto made = LevelLoopOp::create(b, loc, round.getName(), round.getTensor(), round.getLevel(),
-                                  scalars.get(b, round.getParent()), carried);
-  scalars.map(round.getPosition(), made.getPosition());
-  for (auto [before, after] : llvm::zip(round.getCoordinates(), made.getCoordinates()))
-    scalars.map(before, after);
-  setPlaces(places, made.getIterArgs());
-  return made;
-}
-
 //===- Producer -----------------------------------------------------------===//
 
 Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
@@ -208,48 +191,17 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   for (auto &[read, box] : own)
     if (!box.inRound)
       box.place = loadBox(b, box, scalars);
-  LevelLoopOp made = cloneRound(b, scalars, own, {});
-  OpBuilder in = OpBuilder::atBlockEnd(made.getBlock());
+  Operation *made = rounds.open(b, own, scalars, {});
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   for (StagedBox *box : places)
-    box->place = loadBox(in, *box, scalars);
-  YieldOp::create(in, loc, valuesOf(places));
-  setPlaces(places, made.getResults());
-  b.setInsertionPointAfter(made);
+    box->place = loadBox(b, *box, scalars);
+  setPlaces(places, Rounds::close(b, made, valuesOf(places)));
   closeGuard(b, item, own);
   YieldOp::create(b, loc, ValueRange());
   return success();
 }
 
 //===- Consumer -----------------------------------------------------------===//
-
-/// What rounds hand on are the tensors that they write and that hold something before the first.
-LogicalResult StatementRoles::consumeRounds(OpBuilder &b, TileStatements &statements, StagedBoxes &own,
-                                            RoleScalars &scalars) {
-  llvm::SetVector<Value> written;
-  round->walk([&](WriteOp write) {
-    if (statements.state(write.getTensor()))
-      written.insert(write.getTensor());
-  });
-  SmallVector<Value> states = llvm::map_to_vector(written, [&](Value tensor) { return statements.state(tensor); });
-  LevelLoopOp made = cloneRound(b, scalars, own, states);
-  for (auto [tensor, state] : llvm::zip(written, ValueRange(made.getIterArgs()).take_back(states.size())))
-    statements.state(tensor) = state;
-  OpBuilder in = OpBuilder::atBlockEnd(made.getBlock());
-  for (Operation &op : round.getBlock()->without_terminator())
-    if (auto statement = dyn_cast<LoopOp>(op); statement && failed(statements.emit(in, statement)))
-      return failure();
-  SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
-  SmallVector<Value> next = valuesOf(places);
-  for (Value tensor : written)
-    next.push_back(statements.state(tensor));
-  YieldOp::create(in, loc, next);
-  setPlaces(places, made.getResults());
-  for (auto [tensor, state] : llvm::zip(written, ValueRange(made.getResults()).take_back(states.size())))
-    statements.state(tensor) = state;
-  b.setInsertionPointAfter(made);
-  return success();
-}
 
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
@@ -258,12 +210,15 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
       box.held = AcquireOp::create(b, loc, TypeRange(Type(box.tile)), box.place).getTiles()[0];
   for (Operation &op : round->getBlock()->without_terminator()) {
     LogicalResult done = success();
-    if (&op == round)
-      done = consumeRounds(b, statements, own, scalars);
-    else if (auto statement = dyn_cast<LoopOp>(op))
+    if (&op == round) {
+      done = StatementRounds(rounds, own, scalars, statements).emit(b);
+      statements.forget();
+      statements.setLast();
+    } else if (auto statement = dyn_cast<LoopOp>(op)) {
       done = statements.emit(b, statement);
-    else if (!isPure(&op) && !isa<WorkspaceOp>(op))
+    } else if (!isPure(&op) && !isa<WorkspaceOp>(op)) {
       done = refuseStatement(&op);
+    }
     if (failed(done))
       return failure();
   }
@@ -288,7 +243,9 @@ LogicalResult StatementRoles::consume(OpBuilder b, Value group) {
 LogicalResult StatementRoles::run() {
   if (failed(readLoops()) || failed(findBoxes()))
     return failure();
+  TileMaps::divideByRows(groups, variance);
   OpBuilder b(groups);
+  int64_t stages = round.getPipeline().value_or(1);
   for (auto &[read, box] : boxes)
     box.place = RingOp::create(b, loc, RingType::get(b.getContext(), box.inRound ? stages : 1, {box.tile}));
   auto roles = RolesOp::create(b, loc, b.getI64IntegerAttr(1), b.getI64IntegerAttr(*groups.getTrip()));

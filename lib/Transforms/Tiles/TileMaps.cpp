@@ -27,6 +27,18 @@ Value TileMaps::rounded(OpBuilder &b, Value acc, Type element) {
   return map.getResult();
 }
 
+void TileMaps::divideByRows(LoopOp nest, TileVariance &variance) {
+  nest->walk([&](arith::DivFOp quotient) {
+    if (variance.of(quotient.getRhs()).size() != 1 || variance.of(quotient.getLhs()).size() != 2)
+      return;
+    OpBuilder b(quotient);
+    Location loc = quotient.getLoc();
+    Value one = arith::ConstantOp::create(b, loc, b.getFloatAttr(quotient.getType(), 1.0));
+    Value part = arith::DivFOp::create(b, loc, one, quotient.getRhs());
+    quotient.getResult().replaceAllUsesWith(arith::MulFOp::create(b, loc, quotient.getLhs(), part));
+  });
+}
+
 /// Rows and columns of the tile, from those that all coordinates are counted from.
 LogicalResult TileMaps::collectPlace(Value index) {
   std::optional<TileVariance::Place> place = variance.placeOf(index);
@@ -67,17 +79,25 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   return success();
 }
 
-/// exp x = 2^(x log2 e), which machines have; of a difference in two instructions.
+/// exp x = 2^(x log2 e), which machines have; of a difference in two instructions, a factor of its left side included.
 Value TileMaps::exponential(OpBuilder &b, Operation *op) {
   Location loc = op->getLoc();
   Value x = op->getOperand(0);
-  Value factor = arith::ConstantOp::create(b, loc, b.getFloatAttr(x.getType(), kLog2E));
-  auto scaled = [&](Value value) { return arith::MulFOp::create(b, loc, compute(b, value), factor).getResult(); };
+  auto constant = [&](double value) {
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(x.getType(), value)).getResult();
+  };
+  auto scaled = [&](Value value) { return arith::MulFOp::create(b, loc, compute(b, value), constant(kLog2E)).getResult(); };
   auto difference = x.getDefiningOp<arith::SubFOp>();
   if (!difference)
     return math::Exp2Op::create(b, loc, scaled(x), arith::FastMathFlags::afn);
-  Value less = arith::NegFOp::create(b, loc, scaled(difference.getRhs()));
-  Value power = math::FmaOp::create(b, loc, compute(b, difference.getLhs()), factor, less);
+  Value left = difference.getLhs(), less = arith::NegFOp::create(b, loc, scaled(difference.getRhs()));
+  double by = kLog2E;
+  FloatAttr factor;
+  if (auto product = left.getDefiningOp<arith::MulFOp>(); product && matchPattern(product.getRhs(), m_Constant(&factor))) {
+    left = product.getLhs();
+    by *= factor.getValueAsDouble();
+  }
+  Value power = math::FmaOp::create(b, loc, compute(b, left), constant(by), less);
   return math::Exp2Op::create(b, loc, power, arith::FastMathFlags::afn);
 }
 
@@ -99,9 +119,9 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
   return made;
 }
 
-FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Location loc) {
+FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Location loc, int64_t across) {
   this->column = column;
-  SmallVector<int64_t> shape{variance.sizeOf(row), column ? variance.sizeOf(column) : 1};
+  SmallVector<int64_t> shape{variance.sizeOf(row), column ? variance.sizeOf(column) : across};
   auto type = AccType::get(b.getContext(), shape, value.getType());
   if (Value acc = known.lookup(value); acc && acc.getType() == type)
     return acc;

@@ -18,8 +18,11 @@ public:
   TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row)
       : variance(variance), scalars(scalars), known(known), row(row) {}
 
-  /// The accumulator of a value, of one column where `column` is null.
-  llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc);
+  /// The accumulator of a value, of `across` columns where `column` is null.
+  llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
+                                    int64_t across = 1);
+  /// What follows from rows alone divides them once: quotients of elements become products.
+  static void divideByRows(LoopOp nest, TileVariance &variance);
   /// The accumulator in another type.
   static mlir::Value rounded(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element);
 

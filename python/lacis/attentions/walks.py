@@ -14,6 +14,8 @@ from ..patterns.structure import Structure
 
 _KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by pattern: its changes, and what was made of it
 
+_BY_ROWS: dict[tuple[str, int], bool] = {}  # of the text of a format and its rank
+
 
 def by_rows(pattern: Pattern) -> Pattern | None:
     """The same entries, a list of keys for each query: the pattern itself where it is one, else made once and kept.
@@ -26,7 +28,10 @@ def by_rows(pattern: Pattern) -> Pattern | None:
     """
     if isinstance(pattern.format, Sum):
         return None
-    return pattern if _is_by_rows(pattern.format, len(pattern.shape)) else _kept(pattern, columns=False)
+    key = pattern.format.text, len(pattern.shape)
+    if key not in _BY_ROWS:  # each call of attention asks
+        _BY_ROWS[key] = _is_by_rows(pattern.format, key[1])
+    return pattern if _BY_ROWS[key] else _kept(pattern, columns=False)
 
 
 def by_columns(pattern: Pattern) -> Pattern:

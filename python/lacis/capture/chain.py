@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import string
 
 import torch
@@ -68,7 +69,7 @@ class ChainSpec:
     returned: tuple[str, ...] = ()
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
 
-    @property
+    @functools.cached_property
     def outputs(self) -> tuple[Statement, ...]:
         """The statements that make the results."""
         by_name = {statement.name: statement for statement in self.statements}

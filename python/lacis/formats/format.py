@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 from ..errors import FormatError
@@ -97,7 +98,7 @@ class Format:
         """The sizes of all that digits refer to, the axes and the bindings."""
         return sizes_of(self.bindings, shape)
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The dialect's text; `str(format)` is the same."""
         from .text import print_format
@@ -123,14 +124,8 @@ class Format:
     @property
     def tile_levels(self) -> int:
         """How many levels at the end are dimensions of a stored block; none where bindings count single coordinates."""
-        count = 0
-        if self.bindings:
-            return count
-        for level in reversed(self.levels):
-            if not level.is_static:
-                break
-            count += 1
-        return count
+        inner = () if self.bindings else itertools.takewhile(lambda level: level.is_static, reversed(self.levels))
+        return sum(1 for _ in inner)
 
     @property
     def batch(self) -> tuple[Level, ...]:

@@ -18,10 +18,10 @@ namespace {
 struct Registers {
   int64_t producer, consumer;
 
-  /// `isFull`: consumers need all that a producer can do without.
-  Registers(int64_t consumers, bool isFull) {
-    constexpr int64_t total = 65536, most = 240;
-    int64_t least = isFull ? 24 : 32;
+  /// `isFull`: consumers need all that a producer can do without. So many blocks share a processor's.
+  Registers(int64_t consumers, bool isFull, int64_t blocks) {
+    constexpr int64_t most = 240;
+    int64_t total = 65536 / blocks, least = isFull ? 24 : 32;
     int64_t groups = consumers + 1;
     int64_t start = std::min<int64_t>(total / (groups * kGroupThreads), 255) / 8 * 8;
     consumer = std::min(most, (start * groups - least) / consumers / 8 * 8);
@@ -44,18 +44,20 @@ public:
       return failure();
     OpBuilder b(roles);
     Warpgroup group = enter(b);
-    Registers registers(roles.getGroups() * roles.getConsumers(), memory.isFull);
+    int64_t blocks = blocksPerProcessor();
+    Registers registers(roles.getGroups() * roles.getConsumers(), memory.isFull, blocks);
     auto split = scf::IfOp::create(b, roles.getLoc(), Instructions(b, roles.getLoc()).equal(number, 0),
                                    /*withElseRegion=*/true);
     OpBuilder producer = split.getThenBodyBuilder(), consumer = split.getElseBodyBuilder();
     if (failed(lowerProducer(producer, group, registers)) || failed(lowerConsumer(consumer, group, registers)))
       return failure();
-    finishRoles(function, roles, kGroupThreads * (roles.getGroups() * roles.getConsumers() + 1), memory.bytes);
+    finishRoles(function, roles, kGroupThreads * (roles.getGroups() * roles.getConsumers() + 1), memory.bytes, blocks);
     return success();
   }
 
 private:
   LogicalResult checkRings();
+  int64_t blocksPerProcessor();
   Warpgroup enter(OpBuilder &b);
   LogicalResult lowerProducer(OpBuilder &b, Warpgroup group, Registers registers);
   LogicalResult lowerConsumer(OpBuilder &b, Warpgroup group, Registers registers);
@@ -80,6 +82,32 @@ LogicalResult KernelLowering::checkRings() {
       return ring.emitError("tiles: a ring of one stage is read by products that are complete before it is released; use two "
                             "stages");
   return success();
+}
+
+/// Registers that the accumulators of a round take: those of products, and what is rounded for products.
+static int64_t registersOfSums(RolesOp roles) {
+  llvm::DenseMap<Block *, int64_t> sums;
+  int64_t most = 0;
+  roles.getConsumer().walk([&](Operation *op) {
+    auto type = isa<MmaOp, MapOp>(op) ? cast<AccType>(op->getResult(0).getType()) : AccType();
+    if (type && (isa<MmaOp>(op) || !type.getElementType().isF32()))
+      most = std::max(most, sums[op->getBlock()] += type.getColumns() * type.getElementType().getIntOrFloatBitWidth() / 64);
+  });
+  return most;
+}
+
+/// Blocks of one consumer share a processor, so that one computes while another begins, ends or waits: as many as shared
+/// memory and registers have room for.
+int64_t KernelLowering::blocksPerProcessor() {
+  constexpr int64_t bytes = 228 << 10, own = 1 << 10; // of shared memory, of which each block takes some for itself
+  constexpr int64_t others = 48;                      // registers for addresses, places and what a row has
+  if (roles.getGroups() * roles.getConsumers() != 1)
+    return 1;
+  int64_t blocks = 3; // a fourth leaves a consumer 96 registers, fewer than sums of 64 columns and scores take
+  while (blocks > 1 && (blocks * (memory.bytes + own) > bytes ||
+                        Registers(1, memory.isFull, blocks).consumer < registersOfSums(roles) + others))
+    --blocks;
+  return blocks;
 }
 
 /// Who the thread is; one thread prepares the barriers, and all wait for it.

@@ -280,11 +280,11 @@ Value lacis::sharedMemory(OpBuilder &b, ModuleOp module, Location loc) {
   return LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), address);
 }
 
-void lacis::finishRoles(func::FuncOp function, RolesOp roles, int64_t threads, int64_t bytes) {
+void lacis::finishRoles(func::FuncOp function, RolesOp roles, int64_t threads, int64_t bytes, int64_t blocks) {
   auto module = function->getParentOfType<ModuleOp>();
   Builder b(module.getContext());
   function->setAttr("lacis.block", b.getDenseI64ArrayAttr({threads, 1, 1}));
-  function->setAttr("lacis.blocks_per_processor", b.getI64IntegerAttr(1));
+  function->setAttr("lacis.blocks_per_processor", b.getI64IntegerAttr(blocks));
   changeLaunches(module, [&](NamedAttrList &launch) {
     if (cast<StringAttr>(launch.get("entry")).getValue() != function.getName())
       return;

@@ -85,8 +85,8 @@ private:
 RingOp ringOf(mlir::Value place);
 /// The address of dynamic shared memory, which every kernel of the module names alike; i32.
 mlir::Value sharedMemory(mlir::OpBuilder &b, mlir::ModuleOp module, mlir::Location loc);
-/// Records threads and bytes of the launch, one block on a processor, and removes roles and rings.
-void finishRoles(mlir::func::FuncOp function, RolesOp roles, int64_t threads, int64_t bytes);
+/// Records threads and bytes of the launch, and so many blocks on a processor, and removes roles and rings.
+void finishRoles(mlir::func::FuncOp function, RolesOp roles, int64_t threads, int64_t bytes, int64_t blocks = 1);
 /// Runs `lower` on the roles of each kernel that has them.
 llvm::LogicalResult lowerRolesOf(mlir::ModuleOp module,
                                  llvm::function_ref<llvm::LogicalResult(mlir::func::FuncOp, RolesOp)> lower);

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The rounds of a consumer: statements on the tiles that a round brings, and what they hand on to the next.
+///
+/// for j: A(j); B(j)  -->  A(0); for j >= 1: A(j) beside B(j - 1); B(last)
+/// A product B that only the next round's own reads can wait for that round: it runs beside its first products, while
+/// arithmetic on their sums has not begun. A thread's part of a sum along rows stays with it until the last round.
+#include "StatementRounds.h"
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lacis;
+
+//===- Loops --------------------------------------------------------------===//
+
+Rounds Rounds::of(LevelLoopOp positions) {
+  auto inside = positions.getBlock()->getOps<LoopOp>();
+  bool isOne = llvm::hasSingleElement(inside);
+  bool hasSeveral = isOne && llvm::range_size((*inside.begin()).getBlock()->getOps<LoopOp>()) > 1;
+  return {positions, hasSeveral ? *inside.begin() : LoopOp()}; // one loop of several is none of a statement
+}
+
+bool Rounds::isOfRound(BlockArgument number) {
+  return number.getOwner() == positions.getBlock() || (parts && number.getOwner() == parts.getBlock());
+}
+
+Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, ValueRange more) {
+  Location loc = positions.getLoc();
+  SmallVector<StagedBox *> places = placesOf(boxes, /*inRound=*/true);
+  SmallVector<Value> carried = valuesOf(places);
+  llvm::append_range(carried, more);
+  auto made = LevelLoopOp::create(b, loc, positions.getName(), positions.getTensor(), positions.getLevel(),
+                                  scalars.get(b, positions.getParent()), carried);
+  scalars.map(positions.getPosition(), made.getPosition());
+  for (auto [before, after] : llvm::zip(positions.getCoordinates(), made.getCoordinates()))
+    scalars.map(before, after);
+  setPlaces(places, made.getIterArgs().take_front(places.size()));
+  b = OpBuilder::atBlockEnd(made.getBlock());
+  if (!parts)
+    return made;
+  Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
+  auto inner = LoopOp::create(b, loc, parts.getName(), trip, SmallVector<Value>(made.getIterArgs()));
+  scalars.map(parts.getCoordinate(), inner.getCoordinate());
+  setPlaces(places, inner.getIterArgs().take_front(places.size()));
+  b = OpBuilder::atBlockEnd(inner.getBlock());
+  return inner;
+}
+
+ValueRange Rounds::close(OpBuilder &b, Operation *innermost, ValueRange values) {
+  YieldOp::create(b, innermost->getLoc(), values);
+  b.setInsertionPointAfter(innermost);
+  if (isa<LevelLoopOp>(innermost))
+    return innermost->getResults();
+  Operation *positions = innermost->getParentOp();
+  YieldOp::create(b, innermost->getLoc(), innermost->getResults());
+  b.setInsertionPointAfter(positions);
+  return positions->getResults();
+}
+
+//===- What rounds hand on ------------------------------------------------===//
+
+void StatementRounds::findStates() {
+  round->walk([&](WriteOp write) {
+    if (statements.state(write.getTensor()))
+      states.insert(write.getTensor());
+  });
+}
+
+/// The loop of which the tensor gets the sum, where the statement around it is the only one of a round that uses the
+/// tensor; else null.
+static LoopOp ownSum(Rounds rounds, Value tensor) {
+  WriteOp write;
+  LoopOp statement;
+  for (Operation *user : tensor.getUsers()) {
+    if (!rounds.positions->isProperAncestor(user))
+      continue;
+    auto own = dyn_cast_or_null<LoopOp>(rounds.statements()->findAncestorOpInBlock(*user));
+    if (!own || (statement && own != statement) || (isa<WriteOp>(user) && write))
+      return {};
+    statement = own;
+    if (auto found = dyn_cast<WriteOp>(user))
+      write = found;
+  }
+  auto sum = write ? write.getValue().getDefiningOp<LoopOp>() : LoopOp();
+  return sum && isa_and_nonnull<arith::AddFOp>(combinerOf(sum)) ? sum : LoopOp();
+}
+
+/// Products of what a round made with what it brought.
+void StatementRounds::findPostponed() {
+  LevelAttr level = formatOf(round.getTensor()).getLevels()[round.getLevel()];
+  if (!isStateless(round) || level.getCoordinate().isPadded())
+    return; // a round is not known before the one ahead of it, or may be none
+  llvm::MapVector<Value, LoopOp> found;
+  for (Value tensor : states)
+    if (LoopOp sum = ownSum(rounds, tensor); sum && statements.multipliesMade(sum))
+      found[tensor] = sum;
+  bool hasOthers = false;
+  round->walk([&](LoopOp loop) { hasOthers |= statements.multipliesBoxes(loop); });
+  if (!hasOthers)
+    return; // nothing runs beside them
+  for (auto &[tensor, sum] : found)
+    statements.postpone(tensor, sum);
+}
+
+/// Sums along rows from 0 on.
+void StatementRounds::keepParts(OpBuilder &b) {
+  for (Value tensor : states) {
+    auto type = cast<AccType>(statements.state(tensor).getType());
+    LoopOp sum = type.isOfRows() ? ownSum(rounds, tensor) : LoopOp();
+    auto zero = statements.state(tensor).getDefiningOp<SplatOp>();
+    if (!sum || !zero || !matchPattern(zero.getValue(), m_AnyZeroFloat()))
+      continue;
+    parts.insert(tensor);
+    statements.state(tensor) = SplatOp::create(b, loc, TileStatements::partsOf(type), zero.getValue());
+  }
+}
+
+void StatementRounds::addUpParts(OpBuilder &b) {
+  for (Value tensor : parts) {
+    Value &state = statements.state(tensor);
+    auto type = AccType::get(b.getContext(), {cast<AccType>(state.getType()).getShape()[0], 1}, b.getF32Type());
+    state = ReduceRowsOp::create(b, loc, type, b.getStringAttr("sum"), state, Value());
+  }
+}
+
+SmallVector<Value> StatementRounds::carried(bool withPostponed) {
+  SmallVector<Value> values = valuesOf(placesOf(boxes, /*inRound=*/true));
+  for (Value tensor : states) {
+    TileProduct *product = withPostponed ? statements.postponed(tensor) : nullptr;
+    if (product)
+      llvm::append_values(values, product->left, product->onto);
+    else
+      values.push_back(statements.state(tensor));
+  }
+  return values;
+}
+
+void StatementRounds::setCarried(ValueRange values, bool withPostponed) {
+  SmallVector<StagedBox *> places = placesOf(boxes, /*inRound=*/true);
+  setPlaces(places, values.take_front(places.size()));
+  values = values.drop_front(places.size());
+  for (Value tensor : states) {
+    TileProduct *product = withPostponed ? statements.postponed(tensor) : nullptr;
+    if (product) {
+      product->left = values[0], product->onto = values[1];
+      values = values.drop_front();
+    } else {
+      statements.state(tensor) = values[0];
+    }
+    values = values.drop_front();
+  }
+}
+
+//===- Rounds -------------------------------------------------------------===//
+
+/// Those that wait for the next round come last: what they read is made, and nothing of this round reads them.
+LogicalResult StatementRounds::emitRound(OpBuilder &b) {
+  SmallVector<LoopOp> first, last;
+  for (Operation &op : rounds.statements()->without_terminator())
+    if (auto statement = dyn_cast<LoopOp>(op))
+      (statements.isPostponed(statement) ? last : first).push_back(statement);
+  statements.forget();
+  for (LoopOp statement : first)
+    if (failed(statements.emit(b, statement)))
+      return failure();
+  statements.finishPostponed(b);
+  for (LoopOp statement : last)
+    if (failed(statements.emit(b, statement)))
+      return failure();
+  return success();
+}
+
+LogicalResult StatementRounds::emitInTurn(OpBuilder &b) {
+  SmallVector<Value> more = carried(false);
+  OpBuilder in = b;
+  Operation *made = rounds.open(in, boxes, scalars, ValueRange(more).drop_front(placesOf(boxes, true).size()));
+  auto parts = dyn_cast<LoopOp>(made);
+  setCarried(parts ? ValueRange(parts.getIterArgs()) : ValueRange(cast<LevelLoopOp>(made).getIterArgs()), false);
+  if (failed(emitRound(in)))
+    return failure();
+  setCarried(Rounds::close(in, made, carried(false)), false);
+  b = in;
+  return success();
+}
+
+/// The position and the coordinates of a round, of which those before it are counted.
+void StatementRounds::placeAt(OpBuilder &b, Value lo, Value number) {
+  Value position = number;
+  if (rounds.parts) {
+    Value trip = arith::ConstantIndexOp::create(b, loc, *rounds.parts.getTrip());
+    position = arith::DivUIOp::create(b, loc, number, trip);
+    scalars.map(rounds.parts.getCoordinate(), arith::RemUIOp::create(b, loc, number, trip));
+  }
+  position = arith::AddIOp::create(b, loc, lo, position);
+  scalars.map(round.getPosition(), position);
+  SmallVector<Type> types(round.getCoordinates().size(), b.getIndexType());
+  types.push_back(b.getI1Type());
+  auto made = CoordinateOp::create(b, loc, types, round.getTensor(), round.getLevel(), lo, position);
+  for (auto [before, after] : llvm::zip(round.getCoordinates(), made.getDigits()))
+    scalars.map(before, after);
+}
+
+/// The rounds behind the first.
+LoopOp StatementRounds::openLater(OpBuilder &b, Value lo, Value count) {
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  auto made = LoopOp::create(b, loc, round.getName(), arith::SubIOp::create(b, loc, count, one).getResult(), carried(true));
+  setCarried(made.getIterArgs(), true);
+  OpBuilder in = OpBuilder::atBlockEnd(made.getBlock());
+  placeAt(in, lo, arith::AddIOp::create(in, loc, made.getCoordinate(), one));
+  return made;
+}
+
+/// A row without rounds keeps what it begins with: a loop of one round or none carries it.
+LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
+  Value parent = scalars.get(b, round.getParent());
+  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), round.getTensor(), round.getLevel(), parent);
+  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
+  Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, 0);
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, count, none);
+  if (rounds.parts)
+    count = arith::MulIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, *rounds.parts.getTrip()));
+  Value times = arith::SelectOp::create(b, loc, some, one, none);
+  auto item = LoopOp::create(b, loc, "first." + round.getName().str(), times, carried(false));
+  setCarried(item.getIterArgs(), false);
+  OpBuilder in = OpBuilder::atBlockEnd(item.getBlock());
+  RoleScalars outside = scalars;
+  placeAt(in, bounds.getLo(), none);
+  if (failed(emitRound(in)))
+    return failure();
+  scalars = outside;
+  LoopOp later = openLater(in, bounds.getLo(), count);
+  OpBuilder inLater = OpBuilder::atBlockEnd(later.getBlock());
+  if (failed(emitRound(inLater)))
+    return failure();
+  YieldOp::create(inLater, loc, carried(true));
+  setCarried(later.getResults(), true);
+  scalars = outside;
+  statements.finishPostponed(in);
+  YieldOp::create(in, loc, carried(false));
+  setCarried(item.getResults(), false);
+  return success();
+}
+
+LogicalResult StatementRounds::emit(OpBuilder &b) {
+  findStates();
+  findPostponed();
+  keepParts(b);
+  if (failed(statements.hasPostponed() ? emitSkewed(b) : emitInTurn(b)))
+    return failure();
+  addUpParts(b);
+  return success();
+}

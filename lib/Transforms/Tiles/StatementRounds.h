@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The rounds of a consumer: statements on the tiles that a round brings, and what they hand on to the next.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_STATEMENTROUNDS_H
+#define LACIS_LIB_TRANSFORMS_TILES_STATEMENTROUNDS_H
+
+#include "TileStatements.h"
+
+namespace lacis {
+
+/// The loop over the positions of a row; where a stored block has the columns of several tiles, those walk it one after
+/// another, each a round of its own.
+struct Rounds {
+  LevelLoopOp positions;
+  LoopOp parts; // or null
+
+  /// The loops that a nest has around the statements of a round.
+  static Rounds of(LevelLoopOp positions);
+  mlir::Block *statements() { return parts ? parts.getBlock() : positions.getBlock(); }
+  bool isOfRound(mlir::BlockArgument number);
+  /// The loops in a role; they carry the places that rounds fill, and `more`. The innermost is answered.
+  mlir::Operation *open(mlir::OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, mlir::ValueRange more);
+  /// Ends them with what the last round has left; answers what they have left.
+  static mlir::ValueRange close(mlir::OpBuilder &b, mlir::Operation *innermost, mlir::ValueRange values);
+};
+
+class StatementRounds {
+public:
+  StatementRounds(Rounds rounds, StagedBoxes &boxes, RoleScalars &scalars, TileStatements &statements)
+      : rounds(rounds), round(rounds.positions), loc(round.getLoc()), boxes(boxes), scalars(scalars),
+        statements(statements) {}
+
+  /// All rounds of a row. Where products of one round can wait for the next, they run beside its first ones.
+  llvm::LogicalResult emit(mlir::OpBuilder &b);
+
+private:
+  void findStates();
+  void findPostponed();
+  void keepParts(mlir::OpBuilder &b);
+  void addUpParts(mlir::OpBuilder &b);
+  llvm::LogicalResult emitInTurn(mlir::OpBuilder &b);
+  llvm::LogicalResult emitSkewed(mlir::OpBuilder &b);
+  llvm::LogicalResult emitRound(mlir::OpBuilder &b);
+  LoopOp openLater(mlir::OpBuilder &b, mlir::Value lo, mlir::Value count);
+  void placeAt(mlir::OpBuilder &b, mlir::Value lo, mlir::Value number);
+  llvm::SmallVector<mlir::Value> carried(bool withPostponed);
+  void setCarried(mlir::ValueRange values, bool withPostponed);
+
+  Rounds rounds;
+  LevelLoopOp round;
+  mlir::Location loc;
+  StagedBoxes &boxes;
+  RoleScalars &scalars;
+  TileStatements &statements;
+  llvm::SetVector<mlir::Value> states; // tensors that rounds write and that hold something before the first
+  llvm::SetVector<mlir::Value> parts;  // of these, sums that are added up at the end
+};
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_STATEMENTROUNDS_H
