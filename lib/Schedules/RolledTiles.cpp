@@ -12,12 +12,12 @@ static constexpr int64_t kRowsAtOnce = 2;
 /// what does not fit twice is not rolled (Loops/RolledTiles.cpp).
 static constexpr int64_t kStages = 2;
 
-/// The dense operands that the rounds read, by name.
+/// The dense operands that products of the rounds take, by name.
 static std::vector<std::string> operandsOf(LevelLoopOp round, func::FuncOp function) {
   std::vector<std::string> names;
   round->walk([&](ReadOp read) {
     auto argument = dyn_cast<BlockArgument>(read.getTensor());
-    if (!argument)
+    if (!argument || read->getParentOfType<LoopOp>().getNumResults() == 0) // vectors have no such step
       return;
     std::string name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").str();
     if (!llvm::is_contained(names, name))

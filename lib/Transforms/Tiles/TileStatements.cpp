@@ -33,28 +33,25 @@ LogicalResult lacis::refuseStatement(Operation *op) {
 
 //===- Boxes --------------------------------------------------------------===//
 
-SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
-  SmallVector<Value> folded(indices.take_back(2));
-  if (indices.size() == 2)
-    return folded;
-  Location loc = tensor.getLoc();
-  Value matrix = indices[0];
-  for (size_t axis = 1; axis + 2 < indices.size(); ++axis) {
-    Value size = tensor::DimOp::create(b, loc, tensor, axis);
-    matrix = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, matrix, size), indices[axis]);
-  }
-  folded.insert(folded.begin(), matrix);
-  return folded;
+/// A tile of a ring: the box, or a vector beside it.
+Value TileStatements::acquire(OpBuilder &b, StagedBox &box, unsigned tile) {
+  if (box.held.empty())
+    box.held = AcquireOp::create(b, box.read.getLoc(), box.types(variance), box.place).getTiles();
+  return box.held[tile];
 }
 
-Value TileStatements::acquire(OpBuilder &b, StagedBox &box) {
-  if (!box.inRound)
-    return box.held;
-  return AcquireOp::create(b, box.read.getLoc(), TypeRange(Type(box.tile)), box.place).getTiles()[0];
-}
-
+/// A read of a round is done; the last one hands the place over.
 void TileStatements::release(OpBuilder &b, StagedBox &box) {
+  if (!box.inRound || --box.left != 0)
+    return;
   box.place = ReleaseOp::create(b, box.read.getLoc(), box.place.getType(), box.place);
+  box.held.clear();
+}
+
+StagedBox *TileStatements::boxOf(Value factor) {
+  auto read = behindCast(factor).getDefiningOp<ReadOp>();
+  auto [box, tile] = boxes.find(read);
+  return tile == 0 ? box : nullptr;
 }
 
 //===- Statements ---------------------------------------------------------===//
@@ -70,7 +67,7 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
     if (auto loop = dyn_cast<LoopOp>(op))
       done = loop.getNumResults() == 0 ? emitBlock(b, *loop.getBlock()) : reduce(b, loop);
     else if (auto read = dyn_cast<ReadOp>(op))
-      done = this->read(read);
+      done = this->read(b, read);
     else if (auto write = dyn_cast<WriteOp>(op))
       done = this->write(b, write);
     else if (!isPure(&op))
@@ -81,10 +78,18 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
   return success();
 }
 
-/// What a tensor of the round holds where it is read; reads of operands wait for the product that takes them.
-LogicalResult TileStatements::read(ReadOp op) {
-  if (!op.getTensor().getDefiningOp<WorkspaceOp>())
+/// What a tensor of the round holds where it is read, or a number for each column; boxes wait for the product.
+LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
+  if (!op.getTensor().getDefiningOp<WorkspaceOp>()) {
+    auto [box, tile] = boxes.find(op);
+    if (!box || tile == 0)
+      return success();
+    Value column = variance.placeOf(op.getIndices().back())->coordinate;
+    auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(column)}, op.getType());
+    known[op.getResult()] = ReadColumnsOp::create(b, op.getLoc(), type, acquire(b, *box, tile));
+    release(b, *box);
     return success();
+  }
   if (!state(op.getTensor()) || op.getIndices().front() != row)
     return refuseStatement(op);
   known[op.getResult()] = state(op.getTensor());
@@ -136,6 +141,11 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
 
 //===- Reductions ---------------------------------------------------------===//
 
+/// The value that each round of a sum adds, or null.
+static Value addedBy(LoopOp loop, Operation *combiner) {
+  return combiner->getOperand(combiner->getOperand(0) == loop.getIterArgs()[0] ? 1 : 0);
+}
+
 LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   Location loc = loop.getLoc();
   Operation *combiner = combinerOf(loop);
@@ -143,19 +153,13 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
     return refuseStatement(loop);
   if (failed(emitBlock(b, *loop.getBlock())))
     return failure();
-  Value carried = loop.getIterArgs()[0];
-  Value value = combiner->getOperand(combiner->getOperand(0) == carried ? 1 : 0);
-  SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
-  llvm::erase(along, row);
-  if (along.size() > 1)
-    return refuseStatement(loop);
-  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (std::optional<Product> product = productOf(loop))
+    return multiply(b, loop, *product);
   bool isSum = isa<arith::AddFOp>(combiner);
-  if (isSum && product && !along.empty())
-    return multiply(b, loop, along[0], product.getLhs(), product.getRhs());
-  if (!along.empty() || !(isSum || isa<arith::MaximumFOp>(combiner)))
+  bool isOfRows = llvm::all_of(variance.of(loop.getResult(0)), [&](Value along) { return along == row; });
+  if (!isOfRows || !(isSum || isa<arith::MaximumFOp>(combiner)))
     return refuseStatement(loop);
-  FailureOr<Value> whole = tile(b, value, loop.getCoordinate(), loc);
+  FailureOr<Value> whole = tile(b, addedBy(loop, combiner), loop.getCoordinate(), loc);
   FailureOr<Value> onto = failed(whole) ? whole : tile(b, loop.getInits()[0], Value(), loc);
   if (failed(onto))
     return failure();
@@ -164,46 +168,67 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   return success();
 }
 
-/// A factor along the rows and the sum: an operand's box, or an accumulator in the element type of products.
-FailureOr<Value> TileStatements::factor(OpBuilder &b, Value value, Value column, Type element) {
-  auto read = behindCast(value).getDefiningOp<ReadOp>();
-  if (read && boxes.contains(read))
-    return acquire(b, boxes[read]);
-  FailureOr<Value> wide = tile(b, value, column, value.getLoc());
-  if (failed(wide))
-    return failure();
-  return TileMaps::rounded(b, *wide, element);
+//===- Products -----------------------------------------------------------===//
+
+std::optional<TileStatements::Product> TileStatements::productOf(LoopOp loop) {
+  Operation *combiner = loop.getNumResults() == 1 ? combinerOf(loop) : nullptr;
+  if (!isa_and_nonnull<arith::AddFOp>(combiner))
+    return std::nullopt;
+  auto product = addedBy(loop, combiner).getDefiningOp<arith::MulFOp>();
+  SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
+  llvm::erase(along, row);
+  if (!product || along.size() != 1)
+    return std::nullopt;
+  Product found{product.getLhs(), product.getRhs(), along[0]};
+  if (!variance.of(found.one).contains(row))
+    std::swap(found.one, found.other);
+  found.left = boxOf(found.one);
+  found.right = boxOf(found.other);
+  bool hasSides = found.right && variance.of(found.one).contains(row) && !variance.of(found.other).contains(row);
+  return hasSides ? std::optional(found) : std::nullopt;
 }
 
-/// sum over k of a[m, k] b[n, k], onto what the loop begins with.
-LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, Value column, Value one, Value other) {
+void TileStatements::begin(OpBuilder &b, LoopOp statement) {
+  row = statement.getCoordinate();
+  statement->walk([&](LoopOp loop) {
+    std::optional<Product> product = productOf(loop);
+    if (product && product->left && matchPattern(loop.getInits()[0], m_AnyZeroFloat()))
+      begun[loop] = *beginProduct(b, loop, *product);
+  });
+}
+
+/// `a` is the box of an operand, or an accumulator in the element type of products.
+FailureOr<Value> TileStatements::beginProduct(OpBuilder &b, LoopOp loop, const Product &product) {
   Location loc = loop.getLoc();
-  if (!variance.of(one).contains(row))
-    std::swap(one, other);
-  auto right = behindCast(other).getDefiningOp<ReadOp>();
-  if (!variance.of(one).contains(row) || variance.of(other).contains(row) || !right || !boxes.contains(right))
-    return refuseStatement(loop);
-  StagedBox &box = boxes[right];
-  Type element = box.tile.getElementType();
-  FailureOr<Value> a = factor(b, one, loop.getCoordinate(), element);
+  FailureOr<Value> a = product.left ? acquire(b, *product.left) : tile(b, product.one, loop.getCoordinate(), loc);
   if (failed(a))
     return failure();
+  if (!product.left)
+    a = TileMaps::rounded(b, *a, product.right->tile.getElementType());
   Value onto, init = loop.getInits()[0];
-  bool isZero = matchPattern(init, m_AnyZeroFloat());
-  if (!isZero) {
-    FailureOr<Value> begin = tile(b, init, column, loc);
+  if (!matchPattern(init, m_AnyZeroFloat())) {
+    FailureOr<Value> begin = tile(b, init, product.column, loc);
     if (failed(begin))
       return failure();
     onto = *begin;
   }
-  Value tileOfBox = acquire(b, box);
-  auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(column)}, b.getF32Type());
-  Value place = box.isTransposed && box.tile.isList() ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
-  Value sum = MmaOp::create(b, loc, type, *a, Value(), /*aTransposed=*/UnitAttr(), Value(), tileOfBox, place,
-                            box.isTransposed ? b.getUnitAttr() : UnitAttr(), onto, /*tf32=*/UnitAttr());
-  known[loop.getResult(0)] = CompleteOp::create(b, loc, TypeRange(Type(type)), sum).getResult(0);
-  for (Value side : {one, other})
-    if (auto read = behindCast(side).getDefiningOp<ReadOp>(); read && boxes.contains(read) && boxes[read].inRound)
-      release(b, boxes[read]);
+  Value right = acquire(b, *product.right);
+  auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
+  Value rows = behindCast(product.other).getDefiningOp<ReadOp>().getIndices().drop_back().back();
+  bool isTransposed = variance.placeOf(rows)->coordinate == loop.getCoordinate(); // they lie along the sum
+  bool hasPlace = isTransposed && product.right->tile.isList();
+  Value place = hasPlace ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
+  return MmaOp::create(b, loc, type, *a, Value(), /*aTransposed=*/UnitAttr(), Value(), right, place,
+                       isTransposed ? b.getUnitAttr() : UnitAttr(), onto, /*tf32=*/UnitAttr()).getResult();
+}
+
+LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, const Product &product) {
+  FailureOr<Value> sum = begun.contains(loop) ? FailureOr<Value>(begun[loop]) : beginProduct(b, loop, product);
+  if (failed(sum))
+    return failure();
+  known[loop.getResult(0)] = CompleteOp::create(b, loop.getLoc(), TypeRange(sum->getType()), *sum).getResult(0);
+  for (StagedBox *box : {product.left, product.right})
+    if (box)
+      release(b, *box);
   return success();
 }

@@ -7,29 +7,12 @@
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 
-#include "TileVariance.h"
-
-#include "llvm/ADT/MapVector.h"
+#include "StagedBoxes.h"
 
 namespace lacis {
 
-/// A box of an operand that a product takes: rings of its own bring it.
-struct StagedBox {
-  ReadOp read;
-  bool inRound = false;     // it is another one in each round of the loop that loads ahead
-  bool isTransposed = false; // its rows lie along the sum
-  TileType tile;
-  mlir::Value place;        // of its ring, as far as the role has come
-  mlir::Value held;         // the tile, where it is not of a round
-};
-
-/// The boxes of a nest, in the order in which products take them.
-using StagedBoxes = llvm::MapVector<mlir::Operation *, StagedBox>;
-
 /// Says what statements of tiles do, where `op` does anything else.
 llvm::LogicalResult refuseStatement(mlir::Operation *op);
-/// Where a box begins: of several axes of a batch it is the number of the matrix.
-llvm::SmallVector<mlir::Value> placeOfBox(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
 
 /// Numbers of a nest, made again in a role.
 class RoleScalars {
@@ -52,20 +35,31 @@ public:
 
   /// The loops of one statement, or of several.
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
+  /// Begins the products of a statement that read operands alone: others of the round run beside them.
+  void begin(mlir::OpBuilder &b, LoopOp statement);
+  /// The accumulator of what a read takes, the same in all rounds.
+  void setKnown(ReadOp read, mlir::Value acc) { known[read.getResult()] = acc; }
   /// What a tensor of one round holds now.
   mlir::Value &state(mlir::Value workspace) { return states[workspace]; }
 
 private:
   llvm::LogicalResult emitBlock(mlir::OpBuilder &b, mlir::Block &block);
   llvm::LogicalResult reduce(mlir::OpBuilder &b, LoopOp loop);
-  llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, mlir::Value column, mlir::Value one, mlir::Value other);
-  llvm::FailureOr<mlir::Value> factor(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Type element);
-  llvm::LogicalResult read(ReadOp op);
+  /// sum over k of a[m, k] b[n, k], whose columns lie along `column`.
+  struct Product {
+    mlir::Value one, other, column;
+    StagedBox *left = nullptr, *right = nullptr; // where the factors are boxes
+  };
+  std::optional<Product> productOf(LoopOp loop);
+  llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, const Product &product);
+  llvm::FailureOr<mlir::Value> beginProduct(mlir::OpBuilder &b, LoopOp loop, const Product &product);
+  StagedBox *boxOf(mlir::Value factor);
+  llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
   llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);
   /// An accumulator of the value along these loops, of one column where `column` is null.
   llvm::FailureOr<mlir::Value> tile(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc);
-  mlir::Value acquire(mlir::OpBuilder &b, StagedBox &box);
+  mlir::Value acquire(mlir::OpBuilder &b, StagedBox &box, unsigned tile = 0);
   void release(mlir::OpBuilder &b, StagedBox &box);
 
   TileVariance &variance;
@@ -73,6 +67,7 @@ private:
   RoleScalars &scalars;
   mlir::Value row; // the coordinate of the rows of the present statement
   llvm::DenseMap<mlir::Value, mlir::Value> states, known;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> begun; // products, by their loops
 };
 
 } // namespace lacis

@@ -23,8 +23,8 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
-    than arithmetic of coordinates and tensors read at them; on a GPU also where gradients are asked for, for scores
-    that read tensors, and for what tensor cores do not take as it is.
+    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read tensors, and for what
+    tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
     here = statements.target == "auto" or statements.target.startswith(q.device.type)
@@ -89,11 +89,12 @@ class Fused(torch.autograd.Function):
         with torch.autocast(q.device.type, enabled=False):
             if torch.is_grad_enabled():
                 found = ctx.call.by_statements(q, k, v, operands)
+                arrived = arrived.to(found[0].dtype)
                 inputs = [x for x, needed in zip((q, k, v, *operands), ctx.needs_input_grad[1:]) if needed]
                 made = iter(torch.autograd.grad(found, inputs, (arrived, of_lse), create_graph=True))
                 return None, *(next(made) if needed else None for needed in ctx.needs_input_grad[1:])
             empty = lse == -math.inf
-            delta = (arrived * output).sum(-1) - torch.where(empty, 0, of_lse)
+            delta = (arrived.to(lse.dtype) * output).sum(-1) - torch.where(empty, 0, of_lse)
             given = q, k, v, torch.where(empty, 0, lse), arrived, delta
             found = ctx.call.kernels.gradients(ctx.call.layout, given, operands, ctx.needs_input_grad[1:])
         return None, *found

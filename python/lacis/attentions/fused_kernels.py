@@ -90,7 +90,7 @@ class Kernels:
         if (what, asked) not in self.made:
             function = functools.partial(getattr(self, f"_{what}"), asked)
             functools.update_wrapper(function, getattr(self, f"_{what}"))
-            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names))
+            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded=True)
         made = self.made[what, asked](*given, pattern, *operands)
         return list(made) if isinstance(made, tuple) else [made]
 

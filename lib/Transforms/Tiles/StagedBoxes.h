@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What rings bring for a nest of statements: boxes of operands that products take, vectors along the columns of tiles.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_STAGEDBOXES_H
+#define LACIS_LIB_TRANSFORMS_TILES_STAGEDBOXES_H
+
+#include "TileVariance.h"
+
+namespace lacis {
+
+/// A box of an operand that products take: a ring of its own brings it.
+struct StagedBox {
+  ReadOp read;                         // the first that reads it
+  bool inRound = false;                // it is another one in each round of the loop that loads ahead
+  TileType tile;
+  llvm::SmallVector<ReadOp> vectors;   // one number for each column, which come with it
+  unsigned uses = 0, left = 0;         // how many reads take it or its vectors, and how many of them are to come
+  mlir::Value place;                   // of its ring, as far as the role has come
+  llvm::SmallVector<mlir::Value> held; // its tile and those of its vectors, between acquire and release
+
+  /// The types of its tile and of those of its vectors.
+  llvm::SmallVector<TileType> tiles(TileVariance &variance);
+  llvm::SmallVector<mlir::Type> types(TileVariance &variance);
+};
+
+/// The boxes of a nest, in the order in which products take them.
+class StagedBoxes {
+public:
+  /// A read that takes a box; one that another read takes, too, is brought once.
+  void add(const StagedBox &box, TileVariance &variance);
+  /// A vector that comes with the box of `beside`.
+  void addVector(ReadOp vector, ReadOp beside, TileVariance &variance);
+  /// The box that the read takes, or whose vector it is, and the number of the tile in its ring; null of other reads.
+  std::pair<StagedBox *, unsigned> find(mlir::Operation *read);
+  bool contains(mlir::Operation *read) const { return numbers.contains(read); }
+
+  auto begin() { return boxes.begin(); }
+  auto end() { return boxes.end(); }
+  bool empty() const { return boxes.empty(); }
+
+private:
+  llvm::SmallVector<StagedBox, 0> boxes;
+  llvm::DenseMap<mlir::Operation *, std::pair<unsigned, unsigned>> numbers; // of a read: its box, the tile in the ring
+};
+
+/// Where a box begins: of several axes of a batch it is the number of the matrix.
+llvm::SmallVector<mlir::Value> placeOfBox(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
+/// The number that the first indices make, of as many axes: of a matrix of a batch, of a row, or of an element.
+mlir::Value numberOf(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_STAGEDBOXES_H

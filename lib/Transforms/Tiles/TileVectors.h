@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Vectors that the statements of a nest read: one number for each row of a tile, or one for each column.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_TILEVECTORS_H
+#define LACIS_LIB_TRANSFORMS_TILES_TILEVECTORS_H
+
+#include "StagedBoxes.h"
+
+namespace lacis {
+
+class RoleScalars;
+
+/// Finds them. Those of columns come with the first box of their statement that is of a round; those of rows, which are
+/// the same in all rounds, are answered. Refuses reads of operands that are neither.
+llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, LevelLoopOp round, TileVariance &variance,
+                                                       StagedBoxes &boxes);
+/// Where the tile that the read is of begins.
+llvm::SmallVector<mlir::Value> firstOf(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
+/// Loads a vector into a tile of one row.
+void loadLine(mlir::OpBuilder &b, ReadOp read, mlir::Value line, TileVariance &variance, RoleScalars &scalars);
+/// The numbers of the rows, before the first round.
+mlir::Value loadRows(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_TILEVECTORS_H
