@@ -101,3 +101,12 @@ std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::Gene
   }
   return objectionToOperands(statements, rows, letter, columns);
 }
+
+void lacis::keepArithmetic(Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
+  if (chain.largest)
+    return;
+  for (linalg::GenericOp each : statements)
+    if (formatOf(each.getResult(0)) && each.getNumReductionLoops() == 0 && !llvm::is_contained(chain.made, each))
+      chain.made.push_back(each);
+  llvm::sort(chain.made, [](linalg::GenericOp a, linalg::GenericOp b) { return a->isBeforeInBlock(b); });
+}

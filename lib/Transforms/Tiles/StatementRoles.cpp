@@ -235,10 +235,11 @@ LogicalResult StatementRoles::consumeRounds(OpBuilder &b, TileStatements &statem
   for (auto [tensor, state] : llvm::zip(written, ValueRange(made.getIterArgs()).take_back(states.size())))
     statements.state(tensor) = state;
   OpBuilder in = OpBuilder::atBlockEnd(made.getBlock());
-  for (auto statement : round.getBlock()->getOps<LoopOp>())
+  SmallVector<LoopOp> inOrder(round.getBlock()->getOps<LoopOp>());
+  for (LoopOp statement : inOrder)
     statements.begin(in, statement);
-  for (Operation &op : round.getBlock()->without_terminator())
-    if (auto statement = dyn_cast<LoopOp>(op); statement && failed(statements.emit(in, statement)))
+  for (auto [number, statement] : llvm::enumerate(inOrder))
+    if (failed(statements.emit(in, statement)) || failed(statements.beginAhead(in, ArrayRef(inOrder).drop_front(number + 1))))
       return failure();
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   SmallVector<Value> next = valuesOf(places);

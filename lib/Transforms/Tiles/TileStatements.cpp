@@ -197,6 +197,38 @@ void TileStatements::begin(OpBuilder &b, LoopOp statement) {
   });
 }
 
+/// All that the statement reads is there, and none of those before it writes that anew.
+bool TileStatements::isReady(LoopOp statement, ArrayRef<LoopOp> before) {
+  llvm::SmallDenseSet<Value> written;
+  for (LoopOp other : before)
+    other->walk([&](WriteOp write) { written.insert(write.getTensor()); });
+  WalkResult found = statement->walk([&](ReadOp read) {
+    bool isTile = read.getTensor().getDefiningOp<WorkspaceOp>() != nullptr;
+    bool isThere = isTile ? state(read.getTensor()) && !written.contains(read.getTensor()) : boxes.find(read).second == 0;
+    return isThere ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !found.wasInterrupted();
+}
+
+LogicalResult TileStatements::beginAhead(OpBuilder &b, ArrayRef<LoopOp> statements) {
+  LogicalResult done = success();
+  for (size_t number = 1; number < statements.size(); ++number) {
+    LoopOp statement = statements[number];
+    if (!isReady(statement, statements.take_front(number)))
+      continue;
+    row = statement.getCoordinate();
+    statement->walk([&](ReadOp read) { done = succeeded(done) ? this->read(b, read) : done; });
+    statement->walk([&](LoopOp loop) {
+      std::optional<Product> product = begun.contains(loop) ? std::nullopt : productOf(loop);
+      FailureOr<Value> sum = product && succeeded(done) ? beginProduct(b, loop, *product) : FailureOr<Value>(Value());
+      done = failed(sum) ? failure() : done;
+      if (product && succeeded(sum))
+        begun[loop] = *sum;
+    });
+  }
+  return done;
+}
+
 /// `a` is the box of an operand, or an accumulator in the element type of products.
 FailureOr<Value> TileStatements::beginProduct(OpBuilder &b, LoopOp loop, const Product &product) {
   Location loc = loop.getLoc();

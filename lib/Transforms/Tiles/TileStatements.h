@@ -37,6 +37,8 @@ public:
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
+  /// Begins the products of statements that do not come next, where all that they read is there already.
+  llvm::LogicalResult beginAhead(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
   /// The accumulator of what a read takes, the same in all rounds.
   void setKnown(ReadOp read, mlir::Value acc) { known[read.getResult()] = acc; }
   /// What a tensor of one round holds now.
@@ -54,6 +56,7 @@ private:
   llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, const Product &product);
   llvm::FailureOr<mlir::Value> beginProduct(mlir::OpBuilder &b, LoopOp loop, const Product &product);
   StagedBox *boxOf(mlir::Value factor);
+  bool isReady(LoopOp statement, llvm::ArrayRef<LoopOp> before);
   llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
   llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);

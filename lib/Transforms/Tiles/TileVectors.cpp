@@ -30,15 +30,21 @@ static Value coordinateOf(ReadOp read, TileVariance &variance) {
   return read.getType().isF32() ? coordinate : Value();
 }
 
-/// The first read of the statement that takes a box of a round.
-static ReadOp firstOfRound(LoopOp statement, StagedBoxes &boxes) {
-  ReadOp found;
-  statement->walk([&](ReadOp read) {
+/// A read that takes a box of a round: the first of the vector's own statement, else the last before it, else the first.
+static ReadOp besideOf(LoopOp statement, LevelLoopOp round, StagedBoxes &boxes) {
+  ReadOp own, before, behind;
+  round->walk([&](ReadOp read) {
     auto [box, tile] = boxes.find(read);
-    if (!found && box && tile == 0 && box->inRound)
-      found = read;
+    if (!box || tile != 0 || !box->inRound)
+      return;
+    if (statement->isProperAncestor(read))
+      own = own ? own : read;
+    else if (round.getBlock()->findAncestorOpInBlock(*read)->isBeforeInBlock(statement))
+      before = read;
+    else
+      behind = behind ? behind : read;
   });
-  return found;
+  return own ? own : before ? before : behind;
 }
 
 FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, LevelLoopOp round, TileVariance &variance,
@@ -57,7 +63,7 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, LevelLoopOp rou
   if (found.wasInterrupted())
     return failure();
   for (ReadOp vector : columns) {
-    ReadOp beside = firstOfRound(statementOf(vector, groups), boxes);
+    ReadOp beside = besideOf(statementOf(vector, groups), round, boxes);
     if (!beside)
       return refuseStatement(vector);
     boxes.addVector(vector, beside, variance);

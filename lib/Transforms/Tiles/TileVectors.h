@@ -10,8 +10,8 @@ namespace lacis {
 
 class RoleScalars;
 
-/// Finds them. Those of columns come with the first box of their statement that is of a round; those of rows, which are
-/// the same in all rounds, are answered. Refuses reads of operands that are neither.
+/// Finds them. Those of columns come with a box of the round, of their own statement if it has one; those of rows, which
+/// are the same in all rounds, are answered. Refuses reads of operands that are neither.
 llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, LevelLoopOp round, TileVariance &variance,
                                                        StagedBoxes &boxes);
 /// Where the tile that the read is of begins.
