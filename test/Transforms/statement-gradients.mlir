@@ -2,21 +2,22 @@
 // RUN: lacis-opt %s -lacis-to-tiles="target=cuda arch=sm_90a" | FileCheck %s
 
 // A box that two products of a round take is brought once, with numbers for its columns. Products of operands alone begin
-// the round together; each place is released behind what read it last.
+// the round together, what a statement has made is multiplied at once; a place is released behind what read it last.
 // CHECK-LABEL: func.func @gradients(
-// CHECK:         %[[Q:.*]] = lacis.ring : !lacis.ring<2, <64x32xbf16>, <1x64xf32>>
-// CHECK:         %[[G:.*]] = lacis.ring : !lacis.ring<2, <64x16xbf16>, <1x64xf32>>
+// CHECK:         %[[Q:.*]] = lacis.ring : !lacis.ring<4, <64x32xbf16>, <1x64xf32>>
+// CHECK:         %[[G:.*]] = lacis.ring : !lacis.ring<4, <64x16xbf16>, <1x64xf32>>
 // CHECK:         } consumers 1
-// CHECK:           %[[AT:.*]]:2 = lacis.acquire %[[PLACE:.*]] : !lacis.ring<2, <64x32xbf16>, <1x64xf32>>
+// CHECK:           %[[AT:.*]]:2 = lacis.acquire %[[PLACE:.*]] : !lacis.ring<4, <64x32xbf16>, <1x64xf32>>
 // CHECK:           %[[S:.*]] = lacis.mma %{{.*}}, %[[AT]]#0 :
 // CHECK:           %[[OF:.*]] = lacis.mma
 // CHECK:           lacis.complete %[[S]]
 // CHECK:           lacis.read_columns %[[AT]]#1
+// CHECK:           %[[V:.*]] = lacis.mma %{{.*}} transposed into
 // CHECK:           lacis.complete %[[OF]]
 // CHECK:           %[[K:.*]] = lacis.mma %{{.*}}, %[[AT]]#0 transposed into
 // CHECK:           lacis.complete %[[K]]
 // CHECK:           lacis.release %[[PLACE]]
-// CHECK:           lacis.mma %{{.*}} transposed into
+// CHECK:           lacis.complete %[[V]]
 // CHECK-COUNT-2:   lacis.store_tile
 #p = #lacis.format<(h, j, i) -> (h : batch, j floordiv 64 : dense, i floordiv 64 : compressed, j mod 64 : dense, i mod 64 : dense)>
 func.func @gradients(%q: tensor<?x?x32xbf16> {lacis.name = "q", lacis.divisible = array<i64: 2, 64, 1>}, %k: tensor<?x?x32xbf16> {lacis.name = "k", lacis.divisible = array<i64: 2, 128, 1>}, %v: tensor<?x?x16xbf16> {lacis.name = "v", lacis.divisible = array<i64: 2, 128, 1>}, %lse: tensor<?x?xf32> {lacis.name = "lse", lacis.divisible = array<i64: 2, 64>}, %g: tensor<?x?x16xbf16> {lacis.name = "g", lacis.divisible = array<i64: 2, 64, 1>}, %delta: tensor<?x?xf32> {lacis.name = "delta", lacis.divisible = array<i64: 2, 64>}, %pattern: !lacis.pattern<?x?x?, #p> {lacis.name = "pattern", lacis.divisible = array<i64: 2, 128, 64>, lacis.full}) -> (tensor<?x?x32xbf16> {lacis.name = "out"}, tensor<?x?x16xbf16> {lacis.name = "out1"})

@@ -60,9 +60,9 @@ def test_products_of_rows(depth):
     torch.testing.assert_close(found.double(), (a.double() * b.double()).sum(-1), rtol=1e-5, atol=1e-5)
 
 
-def layout(rows, columns):
-    """Of two heads of their own, with a row and a column without blocks."""
-    kept = torch.rand(4, rows // 64, columns // 64, device="cuda") < 0.5
+def layout(rows, columns, heads=4):
+    """With a row and a column without blocks."""
+    kept = torch.rand(heads, rows, columns, device="cuda") < 0.5
     kept[:, 1] = kept[:, :, 2] = False
     return kept
 
@@ -72,7 +72,8 @@ PATTERNS = {
     "diagonal": (lambda: lacis.Causal(block=64), 512, {"causal": True}),
     "bigbird": (lambda: lacis.BigBird(block=64), 512, {}),
     "window": (lambda: lacis.Local(128, block=64), 512, {"window": 100}),
-    "given": (lambda: layout(512, 320), 320, {}),
+    "own": (lambda: layout(8, 5), 320, {}),
+    "blocks of 128": (lambda: layout(4, 6, 1), 768, {"causal": True}),
 }
 
 

@@ -11,7 +11,8 @@ from test_chain_tiles import BLOCKS, TARGET, blocks, check, operands, pattern_of
 
 import lacis
 from lacis.attentions.fused_kernels import Kernels
-from lacis.attentions.walks import by_columns
+from lacis.attentions.tiles import in_tiles
+from lacis.attentions.walks import by_columns, in_squares
 from lacis.runtime import ptxas
 from lacis.runtime.chain import ChainFunction
 
@@ -108,3 +109,28 @@ def test_vectors_are_of_float32():
     assert any("operand v is read by arithmetic" in remark for remark in kernel.remarks), kernel.remarks
     kernel = lacis.kernel(wide_sums).compile(q, k, vector.float(), pattern_of(), target=TARGET)
     assert "lacis.load_rows" in kernel.asm["tiles"]
+
+
+def taken(format, depth=64, wide=64, learns=False, rows=256, full=True, kept=0.5):
+    """What `lacis.attention` makes of the pattern on a GPU."""
+    torch.manual_seed(0)
+    grid = torch.rand(rows // format.tile[0], 768 // format.tile[1]) < kept
+    mask = grid.repeat_interleave(format.tile[0], 0).repeat_interleave(format.tile[1], 1)
+    mask[0, 0] = full
+    pattern = lacis.Pattern.from_mask(mask, format)
+    q, k, v = (torch.zeros(1, 1, 1, d, requires_grad=learns) for d in (depth, depth, wide))
+    return in_tiles(pattern, q, k, v), pattern
+
+
+def test_patterns_are_cut_to_tiles():
+    found, pattern = taken(lacis.Bsr(128, 192))
+    assert found.format.tile == (64, 64) and torch.equal(found.to_mask(), pattern.to_mask())
+    assert taken(lacis.Bsr(128, 192))[0].validate() and in_squares(pattern, 64) is in_squares(pattern, 64)
+    found, pattern = taken(lacis.Bsr(64, 64), learns=True)
+    assert found is pattern
+    found, pattern = taken(lacis.Bsr(64, 128))
+    assert found is pattern
+    for how in ({"learns": True}, {"depth": 128}):  # columns become rows; there is no room
+        assert taken(lacis.Bsr(64, 128), **how)[0].format.tile == (64, 64)
+    assert taken(lacis.Bsr(64, 64), full=False, kept=2.0)[0] is None
+    assert taken(lacis.Bsr(32, 64))[0] is None and taken(lacis.Bsr(64, 96))[0] is None

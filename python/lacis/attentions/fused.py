@@ -12,7 +12,7 @@ from .fused_kernels import Kernels
 from .layouts import Layout
 from .row_products import row_products
 from .scores import Scores
-from .tiles import takes_tiles
+from .tiles import tiled
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
@@ -34,11 +34,12 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     if not (min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
     layout = Layout(chosen, q, k)
-    pattern, traced = layout.pattern(), trace_scores(changes, layout, statements.wide)
-    if pattern is None or traced is None:
-        return None
     on_gpu = q.device.type != "cpu"
-    if on_gpu and (traced.operands or not takes_tiles(layout.base, q, k, v)):
+    layout.base = tiled(layout.base, q, k, v) if on_gpu else layout.base
+    if layout.base is None or layout.pattern() is None:
+        return None
+    traced = trace_scores(changes, layout, statements.wide)
+    if traced is None or (on_gpu and traced.operands):
         return None
     key = layout.letters, scale, traced.body, traced.letters
     if key not in _KNOWN and len(_KNOWN) == _KINDS:

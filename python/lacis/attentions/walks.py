@@ -34,14 +34,25 @@ def by_columns(pattern: Pattern) -> Pattern:
     return _kept(pattern, columns=True)
 
 
-def _kept(pattern: Pattern, columns: bool) -> Pattern:
+def in_squares(pattern: Pattern, side: int) -> Pattern:
+    """The same entries in blocks of `side` x `side`, which divides the stored ones and those the lengths.
+
+    It is the pattern itself where it has such blocks, else made once and kept.
+
+    >>> in_squares(Pattern.from_mask(torch.ones(4, 8, dtype=torch.bool), "bsr(4, 4)"), 2).storage["crd1"].tolist()
+    [0, 1, 2, 3, 0, 1, 2, 3]
+    """
+    return pattern if pattern.format.tile == (side, side) else _kept(pattern, columns=False, side=side)
+
+
+def _kept(pattern: Pattern, columns: bool, side: int = 0) -> Pattern:
     changes, made = _KEPT.get(pattern, (None, {}))
     if changes != pattern.changes:
         changes, made = pattern.changes, {}
         _KEPT[pattern] = changes, made
-    if columns not in made:
-        made[columns] = _walked(pattern, columns)
-    return made[columns]
+    if (columns, side) not in made:
+        made[columns, side] = _walked(pattern, columns, side)
+    return made[columns, side]
 
 
 def _is_by_rows(format: Format, rank: int) -> bool:
@@ -56,8 +67,8 @@ def _is_by_rows(format: Format, rank: int) -> bool:
     return not format.bindings and located and listed and apart and set(tiles) <= {rank - 2, rank - 1}
 
 
-def _walked(pattern: Pattern, columns: bool) -> Pattern:
-    """The stored blocks in the order of their rows or columns."""
+def _walked(pattern: Pattern, columns: bool, side: int) -> Pattern:
+    """The stored blocks in the order of their rows or columns, cut into squares where they have a `side`."""
     source, rank = pattern.part(), len(pattern.shape)
     rows, cols = (rank - 1, rank - 2) if columns else (rank - 2, rank - 1)
     zero = torch.zeros(1, dtype=torch.int64, device=source.device)
@@ -70,7 +81,10 @@ def _walked(pattern: Pattern, columns: bool) -> Pattern:
     lead = [axis for axis in range(rank - 2) if axis >= len(source.format.batch)]
     grid = [math.ceil(pattern.shape[axis] / sides[axis]) for axis in (*lead, rows, cols)]
     numbers = [axes[axis][slots] // sides[axis] for axis in (*lead, rows, cols)]
-    key = torch.zeros_like(slots)
+    if side:
+        numbers, grid = _cut(numbers, grid, (sides[rows] // side, sides[cols] // side))
+        sides[rows] = sides[cols] = side
+    key = torch.zeros_like(numbers[-1])
     for number, size in zip(numbers, grid):
         key = key * size + number
     order = torch.sort(key, stable=True).indices
@@ -85,7 +99,17 @@ def _walked(pattern: Pattern, columns: bool) -> Pattern:
         valid = valid.reshape(len(slots), *(side for side in (sides[rows], sides[cols]) if side > 1))
     format = Format.parse(_text(source, columns, sides[rows], sides[cols]))
     shape = (*pattern.shape[:-2], pattern.shape[rows], pattern.shape[cols])
-    return Pattern(format, {"": Structure(format, shape, arrays, len(slots), pattern.device, valid)})
+    return Pattern(format, {"": Structure(format, shape, arrays, len(key), pattern.device, valid)})
+
+
+def _cut(numbers: list[torch.Tensor], grid: list[int], parts: tuple[int, int]) -> tuple[list, list[int]]:
+    """The numbers of the parts of blocks, and of how many they are."""
+    inside = [torch.arange(count, device=numbers[-1].device) for count in parts]
+    inside = [inside[0][:, None].expand(parts), inside[1].expand(parts)]
+    found = [number[:, None].expand(-1, math.prod(parts)).reshape(-1) for number in numbers[:-2]]
+    for number, count, part in zip(numbers[-2:], parts, inside):
+        found.append((number[:, None] * count + part.reshape(-1)).reshape(-1))
+    return found, [*grid[:-2], *(size * count for size, count in zip(grid[-2:], parts))]
 
 
 def _text(source: Structure, columns: bool, height: int, width: int) -> str:

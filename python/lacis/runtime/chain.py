@@ -50,8 +50,8 @@ def kernel(function) -> "ChainFunction":
     tensor([0.3775, 0.6225, 0.0000, 0.0000])
 
     Call it, or its `.compile(*operands, steps=(), target="auto")`, which returns a `ChainKernel`. Half types are
-    computed in float32 and rounded once. Forward only: operands that require a gradient raise `DataError`, as do
-    operands that do not fit and functions that cannot be traced.
+    computed in float32 and rounded once; beside operands of one half type others may be float32. Forward only: operands
+    that require a gradient raise `DataError`, as do operands that do not fit and functions that cannot be traced.
     """
     return ChainFunction(function)
 
