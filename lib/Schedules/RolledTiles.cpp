@@ -3,14 +3,18 @@
 /// The default schedule of a rolled loop on tensor cores: a block has a row of tiles, and several share a processor.
 #include "Tiles.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace lacis;
 
 /// Shared memory of a block, of which two share a processor: while one computes exponentials the other multiplies.
 static constexpr int64_t kBytes = 112 << 10;
 /// Places of a ring: one is read while others are filled. With three, heads of 128 are 4 % faster on blocks of 64 at 75 %
-/// zeros than with two; more gained nothing.
-static constexpr int64_t kMostStages = 3;
+/// zeros than with two; with four, heads of 64 are as fast as with three.
+static constexpr int64_t kMostStages = 4;
+/// Columns of sums that the consumer of a block carries.
+static constexpr int64_t kMostSums = 192;
 
 static bool followsFrom(Value index, LevelLoopOp round) {
   if (auto argument = dyn_cast<BlockArgument>(index))
@@ -19,24 +23,30 @@ static bool followsFrom(Value index, LevelLoopOp round) {
 }
 
 namespace {
-/// The dense operands that the statements read, and the bytes of their boxes: of those that stay, and those of a round.
+/// The dense operands that products take, and the bytes of their boxes: of those that stay, and those of a round.
 struct Boxes {
   std::vector<std::string> names;
   int64_t held = 0, ofRound = 0;
 };
 } // namespace
 
+/// The columns of each output that has rows of them.
+static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
+  SmallVector<int64_t> widths;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    bool isOutput = type && function.getArgAttr(argument.getArgNumber(), "lacis.output");
+    if (isOutput && !ShapedType::isDynamic(type.getShape().back()))
+      widths.push_back(type.getShape().back());
+  }
+  return widths;
+}
+
 /// What is stored goes through a box that stays, where it is as wide; else through buffers.
 static int64_t bytesOfStores(func::FuncOp function, ArrayRef<int64_t> held) {
   constexpr int64_t buffers = 16 << 10;
-  int64_t bytes = 0;
-  for (BlockArgument argument : function.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (type && function.getArgAttr(argument.getArgNumber(), "lacis.output") && !ShapedType::isDynamic(type.getShape().back()) &&
-        !llvm::is_contained(held, type.getShape().back()))
-      bytes = buffers;
-  }
-  return bytes;
+  auto hasBox = [&](int64_t width) { return llvm::is_contained(held, width); };
+  return llvm::all_of(widthsOfOutputs(function), hasBox) ? 0 : buffers;
 }
 
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
@@ -45,7 +55,7 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
   SmallVector<int64_t> widths; // of what stays
   round->walk([&](ReadOp read) {
     auto argument = dyn_cast<BlockArgument>(read.getTensor());
-    if (!argument)
+    if (!argument || read->getParentOfType<LoopOp>().getNumResults() == 0) // vectors have no such step
       return;
     std::string name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").str();
     if (llvm::is_contained(found.names, name))
@@ -75,7 +85,18 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction());
   int64_t stages = std::min(kMostStages, (kBytes - boxes.held) / boxes.ofRound);
   for (auto &[loop, isOfRows] : blocks)
-    schedule.bind(loop, isOfRows ? "block.x" : "block.y");
+    if (loop != blocks.back().first)
+      schedule.bind(loop, isOfRows ? "block.x" : "block.y");
+  // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers
+  // of one block have 8 more each.
+  SmallVector<int64_t> widths = widthsOfOutputs(schedule.getNest().getFunction());
+  std::string rows = blocks.back().first;
+  if (std::accumulate(widths.begin(), widths.end(), int64_t(0)) > kMostSums) {
+    schedule.split(rows, 2);
+    schedule.bind(rows + "1", "warpgroup");
+    rows += "0";
+  }
+  schedule.bind(rows, "block.x");
   for (const std::string &operand : boxes.names)
     schedule.stage(operand, "shared");
   if (stages > 1)

@@ -44,8 +44,8 @@ func.func @blocks(%dw: tensor<?x?x?xbf16, #heads>, %n: index, %acc: !lacis.acc<6
 
 // -----
 
-func.func @vector(%v: tensor<?x?xbf16>, %n: index) {
+func.func @vector(%v: tensor<bf16>, %n: index) {
   // expected-error@+1 {{needs a dense vector}}
-  %0 = lacis.load_columns %v[%n] : tensor<?x?xbf16>[index] to !lacis.acc<64x64xf32>
+  %0 = lacis.load_columns %v[%n] : tensor<bf16>[index] to !lacis.acc<64x64xf32>
   return
 }

@@ -27,9 +27,9 @@ func.func @columns(%bias: tensor<?xf32>, %i: index) {
 
 // -----
 
-func.func @rows(%bias: tensor<?x?xf32>, %i: index) {
+func.func @rows(%bias: tensor<f32>, %i: index) {
   // expected-error@+1 {{needs a dense vector}}
-  %0 = lacis.load_rows %bias[%i] : tensor<?x?xf32>[index] to !lacis.acc<64x1xf32>
+  %0 = lacis.load_rows %bias[%i] : tensor<f32>[index] to !lacis.acc<64x1xf32>
   return
 }
 

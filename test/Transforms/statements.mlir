@@ -8,8 +8,8 @@
 // CHECK:         lacis.loop "h"
 // CHECK:           lacis.loop "i0"
 // CHECK:             %[[Q:.*]] = lacis.ring : !lacis.ring<1, <64x32xbf16>>
-// CHECK:             %[[K:.*]] = lacis.ring : !lacis.ring<3, <64x32xbf16>>
-// CHECK:             %[[V:.*]] = lacis.ring : !lacis.ring<3, <64x16xbf16>>
+// CHECK:             %[[K:.*]] = lacis.ring : !lacis.ring<4, <64x32xbf16>>
+// CHECK:             %[[V:.*]] = lacis.ring : !lacis.ring<4, <64x16xbf16>>
 // CHECK:             lacis.roles producer {
 // CHECK:               lacis.load_tile %arg0[
 // CHECK:               lacis.level_loop "j0"

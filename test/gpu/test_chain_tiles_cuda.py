@@ -43,7 +43,7 @@ def test_attention_and_its_sums(rows, columns, sides, depth, wide, dtype):
 @pytest.mark.parametrize("keys", [4, 2])
 @pytest.mark.parametrize("pattern", [lacis.Causal(block=64), lacis.BigBird(block=64)], ids=["causal", "bigbird"])
 def test_attention_is_one_kernel_without_gradients(pattern, keys):
-    """Heads in groups too; what asks for gradients runs statement by statement, to the same result."""
+    """Heads in groups too; what asks for gradients has the same result."""
     torch.manual_seed(0)
     q, k, v = (torch.randn(2, heads, 512, 64, device="cuda").bfloat16() for heads in (4, keys, keys))
     with torch.no_grad():

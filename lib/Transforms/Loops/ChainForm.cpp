@@ -70,7 +70,9 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls");
   if (rolls && rolls.getValue() == "tiles" && succeeded(found)) {
     objection = objectionToTiles(*found, statements);
-    if (!objection.empty())
+    if (objection.empty())
+      keepArithmetic(*found, statements);
+    else
       found = failure();
   }
   auto isOfLoop = [&](const RecordedStep &entry) {

@@ -13,6 +13,9 @@ inline constexpr int64_t kTileSide = 64;
 
 /// Why the rounds of the loop are none that tensor cores multiply, or nothing.
 std::string objectionToTiles(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
+/// What arithmetic makes on the pattern stands in a tile of its own, in registers: it is computed while the products of
+/// the next statement run.
+void keepArithmetic(Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
 
 } // namespace lacis
 

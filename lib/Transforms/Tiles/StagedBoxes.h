@@ -1,27 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Boxes of operands that products take, which rings bring.
+/// What rings bring for a nest of statements: boxes of operands that products take, vectors along the columns of tiles.
 #ifndef LACIS_LIB_TRANSFORMS_TILES_STAGEDBOXES_H
 #define LACIS_LIB_TRANSFORMS_TILES_STAGEDBOXES_H
 
-#include "lacis/Dialect/Lacis/IR/Lacis.h"
-
-#include "llvm/ADT/MapVector.h"
+#include "TileVariance.h"
 
 namespace lacis {
 
-/// A box of an operand that a product takes: rings of its own bring it.
+/// A box of an operand that products take: a ring of its own brings it.
 struct StagedBox {
-  ReadOp read;
-  bool inRound = false;      // it is another one in each round of the loop that loads ahead
-  bool isTransposed = false; // its rows lie along the sum
+  ReadOp read;                         // the first that reads it
+  bool inRound = false;                // it is another one in each round of the loop that loads ahead
   TileType tile;
-  mlir::Value place;         // of its ring, as far as the role has come
-  mlir::Value held;          // the tile, where it is not of a round
+  llvm::SmallVector<ReadOp> vectors;   // one number for each column, which come with it
+  unsigned uses = 0, left = 0;         // how many reads take it or its vectors, and how many of them are to come
+  mlir::Value place;                   // of its ring, as far as the role has come
+  llvm::SmallVector<mlir::Value> held; // its tile and those of its vectors, between acquire and release
+
+  /// The types of its tile and of those of its vectors.
+  llvm::SmallVector<TileType> tiles(TileVariance &variance);
+  llvm::SmallVector<mlir::Type> types(TileVariance &variance);
 };
 
 /// The boxes of a nest, in the order in which products take them.
-using StagedBoxes = llvm::MapVector<mlir::Operation *, StagedBox>;
+class StagedBoxes {
+public:
+  /// A read that takes a box; one that another read takes, too, is brought once.
+  void add(const StagedBox &box, TileVariance &variance);
+  /// A vector that comes with the box of `beside`.
+  void addVector(ReadOp vector, ReadOp beside, TileVariance &variance);
+  /// The box that the read takes, or whose vector it is, and the number of the tile in its ring; null of other reads.
+  std::pair<StagedBox *, unsigned> find(mlir::Operation *read);
+  bool contains(mlir::Operation *read) const { return numbers.contains(read); }
+
+  auto begin() { return boxes.begin(); }
+  auto end() { return boxes.end(); }
+  bool empty() const { return boxes.empty(); }
+
+private:
+  llvm::SmallVector<StagedBox, 0> boxes;
+  llvm::DenseMap<mlir::Operation *, std::pair<unsigned, unsigned>> numbers; // of a read: its box, the tile in the ring
+};
 
 /// The boxes of which a loop moves the places on, or those alone that its rounds fill.
 llvm::SmallVector<StagedBox *> placesOf(StagedBoxes &boxes, bool inRound);
@@ -29,6 +49,8 @@ void setPlaces(llvm::ArrayRef<StagedBox *> boxes, mlir::ValueRange places);
 llvm::SmallVector<mlir::Value> valuesOf(llvm::ArrayRef<StagedBox *> boxes);
 /// Where a box begins: of several axes of a batch it is the number of the matrix.
 llvm::SmallVector<mlir::Value> placeOfBox(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
+/// The number that the first indices make, of as many axes: of a matrix of a batch, of a row, or of an element.
+mlir::Value numberOf(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
 
 } // namespace lacis
 

@@ -6,6 +6,7 @@
 
 #include "StatementRounds.h"
 #include "TileMaps.h"
+#include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -58,6 +59,7 @@ private:
   Location loc;
   TileVariance variance;
   StagedBoxes boxes;
+  SmallVector<ReadOp> rows; // numbers of the rows, the same in all rounds
 };
 
 } // namespace
@@ -113,12 +115,11 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
     return refuseStatement(read);
-  box.isTransposed = sides[0] == sum.getCoordinate();
   int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
   int64_t line = std::min(columns, lineBits / type.getElementType().getIntOrFloatBitWidth());
   SmallVector<int64_t> shape{columns / line, rows, line};
   box.tile = TileType::get(type.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), type.getElementType());
-  boxes[read] = box;
+  boxes.add(box, variance);
   return success();
 }
 
@@ -172,14 +173,12 @@ static void closeGuard(OpBuilder &b, LoopOp item, StagedBoxes &own) {
 //===- Producer -----------------------------------------------------------===//
 
 Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  SmallVector<Value> at;
-  for (Value index : box.read.getIndices()) {
-    Value base = variance.placeOf(index)->base;
-    at.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, loc, 0).getResult());
-  }
-  Value tile = AcquireOp::create(b, loc, TypeRange(Type(box.tile)), box.place).getTiles()[0];
+  SmallVector<Value> at = firstOf(b, box.read, variance, scalars);
+  ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
   Value tensor = box.read.getTensor();
-  LoadTileOp::create(b, loc, tensor, placeOfBox(b, tensor, at), tile, Value(), ArrayAttr());
+  LoadTileOp::create(b, loc, tensor, placeOfBox(b, tensor, at), tiles[0], Value(), ArrayAttr());
+  for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
+    loadLine(b, vector, line, variance, scalars);
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 
@@ -188,7 +187,7 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   RoleScalars scalars(groups);
   scalars.map(groups.getCoordinate(), group);
   LoopOp item = openGuard(b, round, scalars, own);
-  for (auto &[read, box] : own)
+  for (StagedBox &box : own)
     if (!box.inRound)
       box.place = loadBox(b, box, scalars);
   Operation *made = rounds.open(b, own, scalars, {});
@@ -205,9 +204,11 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
 
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
-  for (auto &[read, box] : own)
+  for (StagedBox &box : own)
     if (!box.inRound)
-      box.held = AcquireOp::create(b, loc, TypeRange(Type(box.tile)), box.place).getTiles()[0];
+      box.held = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+  for (ReadOp read : rows)
+    statements.setKnown(read, loadRows(b, read, variance, scalars));
   for (Operation &op : round->getBlock()->without_terminator()) {
     LogicalResult done = success();
     if (&op == round) {
@@ -222,7 +223,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
     if (failed(done))
       return failure();
   }
-  for (auto &[read, box] : own)
+  for (StagedBox &box : own)
     if (!box.inRound)
       box.place = ReleaseOp::create(b, loc, box.place.getType(), box.place);
   return success();
@@ -243,11 +244,15 @@ LogicalResult StatementRoles::consume(OpBuilder b, Value group) {
 LogicalResult StatementRoles::run() {
   if (failed(readLoops()) || failed(findBoxes()))
     return failure();
+  FailureOr<SmallVector<ReadOp>> vectors = findVectors(groups, rounds, variance, boxes);
+  if (failed(vectors))
+    return failure();
+  rows = *vectors;
   TileMaps::divideByRows(groups, variance);
   OpBuilder b(groups);
   int64_t stages = round.getPipeline().value_or(1);
-  for (auto &[read, box] : boxes)
-    box.place = RingOp::create(b, loc, RingType::get(b.getContext(), box.inRound ? stages : 1, {box.tile}));
+  for (StagedBox &box : boxes)
+    box.place = RingOp::create(b, loc, RingType::get(b.getContext(), box.inRound ? stages : 1, box.tiles(variance)));
   auto roles = RolesOp::create(b, loc, b.getI64IntegerAttr(1), b.getI64IntegerAttr(*groups.getTrip()));
   bool isOne = *groups.getTrip() == 1;
   auto region = [&](Region &role, unsigned numbers) {

@@ -70,9 +70,15 @@ void StatementRounds::findStates() {
   });
 }
 
-/// The loop of which the tensor gets the sum, where the statement around it is the only one of a round that uses the
-/// tensor; else null.
-static LoopOp ownSum(Rounds rounds, Value tensor) {
+namespace {
+/// A statement, and the loop in it that adds up what a tensor gets.
+struct OwnSum {
+  LoopOp statement, sum;
+};
+} // namespace
+
+/// The sum that the tensor gets, where the statement around it is the only one of a round that uses the tensor; else null.
+static OwnSum ownSum(Rounds rounds, Value tensor) {
   WriteOp write;
   LoopOp statement;
   for (Operation *user : tensor.getUsers()) {
@@ -86,7 +92,7 @@ static LoopOp ownSum(Rounds rounds, Value tensor) {
       write = found;
   }
   auto sum = write ? write.getValue().getDefiningOp<LoopOp>() : LoopOp();
-  return sum && isa_and_nonnull<arith::AddFOp>(combinerOf(sum)) ? sum : LoopOp();
+  return sum && isa_and_nonnull<arith::AddFOp>(combinerOf(sum)) ? OwnSum{statement, sum} : OwnSum();
 }
 
 /// Products of what a round made with what it brought.
@@ -94,23 +100,18 @@ void StatementRounds::findPostponed() {
   LevelAttr level = formatOf(round.getTensor()).getLevels()[round.getLevel()];
   if (!isStateless(round) || level.getCoordinate().isPadded())
     return; // a round is not known before the one ahead of it, or may be none
-  llvm::MapVector<Value, LoopOp> found;
   for (Value tensor : states)
-    if (LoopOp sum = ownSum(rounds, tensor); sum && statements.multipliesMade(sum))
-      found[tensor] = sum;
-  bool hasOthers = false;
-  round->walk([&](LoopOp loop) { hasOthers |= statements.multipliesBoxes(loop); });
-  if (!hasOthers)
-    return; // nothing runs beside them
-  for (auto &[tensor, sum] : found)
-    statements.postpone(tensor, sum);
+    if (OwnSum own = ownSum(rounds, tensor); own.sum)
+      (void)statements.postpone(tensor, own.statement, own.sum);
+  if (llvm::none_of(rounds.statements()->getOps<LoopOp>(), [&](LoopOp each) { return statements.multipliesBoxes(each); }))
+    statements.dropPostponed(); // nothing runs beside them
 }
 
 /// Sums along rows from 0 on.
 void StatementRounds::keepParts(OpBuilder &b) {
   for (Value tensor : states) {
     auto type = cast<AccType>(statements.state(tensor).getType());
-    LoopOp sum = type.isOfRows() ? ownSum(rounds, tensor) : LoopOp();
+    LoopOp sum = type.isOfRows() ? ownSum(rounds, tensor).sum : LoopOp();
     auto zero = statements.state(tensor).getDefiningOp<SplatOp>();
     if (!sum || !zero || !matchPattern(zero.getValue(), m_AnyZeroFloat()))
       continue;
@@ -130,9 +131,9 @@ void StatementRounds::addUpParts(OpBuilder &b) {
 SmallVector<Value> StatementRounds::carried(bool withPostponed) {
   SmallVector<Value> values = valuesOf(placesOf(boxes, /*inRound=*/true));
   for (Value tensor : states) {
-    TileProduct *product = withPostponed ? statements.postponed(tensor) : nullptr;
-    if (product)
-      llvm::append_values(values, product->left, product->onto);
+    PostponedSum *sum = withPostponed ? statements.postponed(tensor) : nullptr;
+    if (sum)
+      llvm::append_values(values, sum->left, sum->onto);
     else
       values.push_back(statements.state(tensor));
   }
@@ -144,9 +145,9 @@ void StatementRounds::setCarried(ValueRange values, bool withPostponed) {
   setPlaces(places, values.take_front(places.size()));
   values = values.drop_front(places.size());
   for (Value tensor : states) {
-    TileProduct *product = withPostponed ? statements.postponed(tensor) : nullptr;
-    if (product) {
-      product->left = values[0], product->onto = values[1];
+    PostponedSum *sum = withPostponed ? statements.postponed(tensor) : nullptr;
+    if (sum) {
+      sum->left = values[0], sum->onto = values[1];
       values = values.drop_front();
     } else {
       statements.state(tensor) = values[0];
@@ -165,11 +166,17 @@ LogicalResult StatementRounds::emitRound(OpBuilder &b) {
       (statements.isPostponed(statement) ? last : first).push_back(statement);
   statements.forget();
   for (LoopOp statement : first)
-    if (failed(statements.emit(b, statement)))
-      return failure();
+    statements.begin(b, statement);
+  statements.beginPostponed(b);
+  if (failed(emitInOrder(b, first)))
+    return failure();
   statements.finishPostponed(b);
-  for (LoopOp statement : last)
-    if (failed(statements.emit(b, statement)))
+  return emitInOrder(b, last);
+}
+
+LogicalResult StatementRounds::emitInOrder(OpBuilder &b, ArrayRef<LoopOp> inOrder) {
+  for (auto [number, statement] : llvm::enumerate(inOrder))
+    if (failed(statements.emit(b, statement)) || failed(statements.beginAhead(b, inOrder.drop_front(number + 1))))
       return failure();
   return success();
 }

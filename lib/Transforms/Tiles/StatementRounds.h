@@ -41,6 +41,7 @@ private:
   llvm::LogicalResult emitInTurn(mlir::OpBuilder &b);
   llvm::LogicalResult emitSkewed(mlir::OpBuilder &b);
   llvm::LogicalResult emitRound(mlir::OpBuilder &b);
+  llvm::LogicalResult emitInOrder(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
   LoopOp openLater(mlir::OpBuilder &b, mlir::Value lo, mlir::Value count);
   void placeAt(mlir::OpBuilder &b, mlir::Value lo, mlir::Value number);
   llvm::SmallVector<mlir::Value> carried(bool withPostponed);

@@ -33,45 +33,26 @@ LogicalResult lacis::refuseStatement(Operation *op) {
 
 //===- Boxes --------------------------------------------------------------===//
 
-SmallVector<StagedBox *> lacis::placesOf(StagedBoxes &boxes, bool inRound) {
-  SmallVector<StagedBox *> found;
-  for (auto &[read, box] : boxes)
-    if (box.inRound || !inRound)
-      found.push_back(&box);
-  return found;
+/// A tile of a ring: the box, or a vector beside it.
+Value TileStatements::acquire(OpBuilder &b, StagedBox &box, unsigned tile) {
+  if (box.held.empty())
+    box.held = AcquireOp::create(b, box.read.getLoc(), box.types(variance), box.place).getTiles();
+  return box.held[tile];
 }
 
-void lacis::setPlaces(ArrayRef<StagedBox *> boxes, ValueRange places) {
-  for (auto [box, place] : llvm::zip(boxes, places))
-    box->place = place;
-}
-
-SmallVector<Value> lacis::valuesOf(ArrayRef<StagedBox *> boxes) {
-  return llvm::map_to_vector(boxes, [](StagedBox *box) { return box->place; });
-}
-
-SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
-  SmallVector<Value> folded(indices.take_back(2));
-  if (indices.size() == 2)
-    return folded;
-  Location loc = tensor.getLoc();
-  Value matrix = indices[0];
-  for (size_t axis = 1; axis + 2 < indices.size(); ++axis) {
-    Value size = tensor::DimOp::create(b, loc, tensor, axis);
-    matrix = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, matrix, size), indices[axis]);
-  }
-  folded.insert(folded.begin(), matrix);
-  return folded;
-}
-
-Value TileStatements::acquire(OpBuilder &b, StagedBox &box) {
-  if (!box.inRound)
-    return box.held;
-  return AcquireOp::create(b, box.read.getLoc(), TypeRange(Type(box.tile)), box.place).getTiles()[0];
-}
-
+/// A read of a round is done; the last one hands the place over.
 void TileStatements::release(OpBuilder &b, StagedBox &box) {
+  if (!box.inRound || --box.left != 0)
+    return;
   box.place = ReleaseOp::create(b, box.read.getLoc(), box.place.getType(), box.place);
+  box.held.clear();
+  box.left = box.uses;
+}
+
+StagedBox *TileStatements::boxOf(Value factor) {
+  auto read = behindCast(factor).getDefiningOp<ReadOp>();
+  auto [box, tile] = boxes.find(read);
+  return tile == 0 ? box : nullptr;
 }
 
 //===- Statements ---------------------------------------------------------===//
@@ -87,7 +68,7 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
     if (auto loop = dyn_cast<LoopOp>(op))
       done = loop.getNumResults() == 0 ? emitBlock(b, *loop.getBlock()) : reduce(b, loop);
     else if (auto read = dyn_cast<ReadOp>(op))
-      done = this->read(read);
+      done = this->read(b, read);
     else if (auto write = dyn_cast<WriteOp>(op))
       done = this->write(b, write);
     else if (!isPure(&op))
@@ -98,10 +79,18 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
   return success();
 }
 
-/// What a tensor of the round holds where it is read; reads of operands wait for the product that takes them.
-LogicalResult TileStatements::read(ReadOp op) {
-  if (!op.getTensor().getDefiningOp<WorkspaceOp>())
+/// What a tensor of the round holds where it is read, or a number for each column; boxes wait for the product.
+LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
+  if (!op.getTensor().getDefiningOp<WorkspaceOp>()) {
+    auto [box, tile] = boxes.find(op);
+    if (!box || tile == 0)
+      return success();
+    Value column = variance.placeOf(op.getIndices().back())->coordinate;
+    auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(column)}, op.getType());
+    known[op.getResult()] = ReadColumnsOp::create(b, op.getLoc(), type, acquire(b, *box, tile));
+    release(b, *box);
     return success();
+  }
   if (!state(op.getTensor()) || op.getIndices().front() != row)
     return refuseStatement(op);
   known[op.getResult()] = state(op.getTensor());
@@ -116,7 +105,7 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   auto target = op.getTensor().getDefiningOp<WorkspaceOp>();
   if (!target)
     return store(b, op);
-  if (TileProduct *product = postponed(target); product && op.getValue() == product->sum.getResult(0))
+  if (PostponedSum *sum = postponed(target); sum && op.getValue() == sum->sum.getResult(0))
     return success();
   ValueRange at = op.getIndices();
   if (at.front() != row || (at.size() == 2 && !variance.isOfTile(at[1])))
@@ -162,13 +151,13 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
 /// A held box as large as what is stored, once; or null.
 Value TileStatements::freeBox(StoreTileOp store) {
   AccType type = store.getValue().getType();
-  for (auto &[read, box] : boxes) {
+  Type element = cast<RankedTensorType>(store.getTarget().getType()).getElementType();
+  for (StagedBox &box : boxes) {
     int64_t tiles = box.tile.isList() ? box.tile.getShape()[0] : 1;
-    bool fits = box.held && type.getShape()[0] == box.tile.getRows() && type.getColumns() == tiles * box.tile.getColumns();
+    bool fits = type.getShape()[0] == box.tile.getRows() && type.getColumns() == tiles * box.tile.getColumns();
     auto isStored = [](Operation *user) { return isa<StoreTileOp>(user); };
-    if (isLast && fits && cast<RankedTensorType>(store.getTarget().getType()).getElementType() == box.tile.getElementType() &&
-        llvm::none_of(box.held.getUsers(), isStored))
-      return box.held;
+    if (isLast && fits && !box.inRound && element == box.tile.getElementType() && llvm::none_of(box.held[0].getUsers(), isStored))
+      return box.held[0];
   }
   return {};
 }
@@ -180,12 +169,17 @@ AccType TileStatements::partsOf(AccType rows) {
   return AccType::get(rows.getContext(), {rows.getShape()[0], threads}, rows.getElementType());
 }
 
-/// Does the state of the tensor that the sum goes to stand in parts?
+/// In how many parts the state of the tensor stands that the sum goes to.
 static int64_t partsOfState(LoopOp sum, llvm::function_ref<Value(Value)> state) {
   for (Operation *user : sum.getResult(0).getUsers())
     if (auto write = dyn_cast<WriteOp>(user); write && state(write.getTensor()))
       return cast<AccType>(state(write.getTensor()).getType()).getColumns();
   return 1;
+}
+
+/// The value that each round of a sum adds, or null.
+static Value addedBy(LoopOp loop, Operation *combiner) {
+  return combiner->getOperand(combiner->getOperand(0) == loop.getIterArgs()[0] ? 1 : 0);
 }
 
 LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
@@ -195,19 +189,14 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
     return refuseStatement(loop);
   if (failed(emitBlock(b, *loop.getBlock())))
     return failure();
-  Value carried = loop.getIterArgs()[0];
-  Value value = combiner->getOperand(combiner->getOperand(0) == carried ? 1 : 0);
-  SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
-  llvm::erase(along, row);
-  if (along.size() > 1)
-    return refuseStatement(loop);
+  if (std::optional<Product> product = productOf(loop))
+    return multiply(b, loop, *product);
   bool isSum = isa<arith::AddFOp>(combiner);
-  if (isSum && value.getDefiningOp<arith::MulFOp>() && !along.empty())
-    return multiply(b, loop, along[0]);
-  if (!along.empty() || !(isSum || isa<arith::MaximumFOp>(combiner)))
+  bool isOfRows = llvm::all_of(variance.of(loop.getResult(0)), [&](Value along) { return along == row; });
+  if (!isOfRows || !(isSum || isa<arith::MaximumFOp>(combiner)))
     return refuseStatement(loop);
   int64_t parts = isSum ? partsOfState(loop, [&](Value tensor) { return states.lookup(tensor); }) : 1;
-  FailureOr<Value> whole = tile(b, value, loop.getCoordinate(), loc);
+  FailureOr<Value> whole = tile(b, addedBy(loop, combiner), loop.getCoordinate(), loc);
   FailureOr<Value> onto = failed(whole) ? whole : tile(b, loop.getInits()[0], Value(), loc, parts);
   if (failed(onto))
     return failure();
@@ -218,109 +207,170 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
 
 //===- Products -----------------------------------------------------------===//
 
-/// The factors that a sum adds up the products of, or nulls.
-static std::pair<Value, Value> factorsOf(LoopOp loop) {
-  auto sum = loop.getNumResults() == 1 ? dyn_cast_or_null<arith::AddFOp>(combinerOf(loop)) : arith::AddFOp();
-  for (Value operand : sum ? ValueRange(sum->getOperands()) : ValueRange())
-    if (auto product = operand.getDefiningOp<arith::MulFOp>())
-      return {product.getLhs(), product.getRhs()};
-  return {};
+std::optional<TileStatements::Product> TileStatements::productOf(LoopOp loop) {
+  Operation *combiner = loop.getNumResults() == 1 ? combinerOf(loop) : nullptr;
+  if (!isa_and_nonnull<arith::AddFOp>(combiner))
+    return std::nullopt;
+  auto product = addedBy(loop, combiner).getDefiningOp<arith::MulFOp>();
+  SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
+  llvm::erase(along, row);
+  if (!product || along.size() != 1)
+    return std::nullopt;
+  Product found{product.getLhs(), product.getRhs(), along[0]};
+  if (!variance.of(found.one).contains(row))
+    std::swap(found.one, found.other);
+  found.left = boxOf(found.one);
+  found.right = boxOf(found.other);
+  bool hasSides = found.right && variance.of(found.one).contains(row) && !variance.of(found.other).contains(row);
+  return hasSides ? std::optional(found) : std::nullopt;
 }
 
-StagedBox *TileStatements::boxOf(Value factor) {
-  auto read = factor ? behindCast(factor).getDefiningOp<ReadOp>() : ReadOp();
-  return read && boxes.contains(read) ? &boxes[read] : nullptr;
+void TileStatements::begin(OpBuilder &b, LoopOp statement) {
+  row = statement.getCoordinate();
+  statement->walk([&](LoopOp loop) {
+    std::optional<Product> product = productOf(loop);
+    if (product && product->left && matchPattern(loop.getInits()[0], m_AnyZeroFloat()))
+      begun[loop] = *beginProduct(b, loop, *product);
+  });
 }
 
-bool TileStatements::multipliesMade(LoopOp loop) {
-  auto [one, other] = factorsOf(loop);
-  StagedBox *box = boxOf(one) ? boxOf(one) : boxOf(other);
-  return box && box->inRound && !(boxOf(one) && boxOf(other));
+/// All that the statement reads is there, and none of those before it writes that anew.
+bool TileStatements::isReady(LoopOp statement, ArrayRef<LoopOp> before) {
+  llvm::SmallDenseSet<Value> written;
+  for (LoopOp other : before)
+    other->walk([&](WriteOp write) { written.insert(write.getTensor()); });
+  WalkResult found = statement->walk([&](ReadOp read) {
+    bool isTile = read.getTensor().getDefiningOp<WorkspaceOp>() != nullptr;
+    bool isThere = isTile ? state(read.getTensor()) && !written.contains(read.getTensor()) : boxes.find(read).second == 0;
+    return isThere ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !found.wasInterrupted();
 }
 
-bool TileStatements::multipliesBoxes(LoopOp loop) {
-  auto [one, other] = factorsOf(loop);
-  return boxOf(one) && boxOf(other) && (boxOf(one)->inRound || boxOf(other)->inRound);
+LogicalResult TileStatements::beginAhead(OpBuilder &b, ArrayRef<LoopOp> statements) {
+  LogicalResult done = success();
+  for (size_t number = 1; number < statements.size(); ++number) {
+    LoopOp statement = statements[number];
+    if (!isReady(statement, statements.take_front(number)))
+      continue;
+    row = statement.getCoordinate();
+    statement->walk([&](ReadOp read) { done = succeeded(done) ? this->read(b, read) : done; });
+    statement->walk([&](LoopOp loop) {
+      std::optional<Product> product = begun.contains(loop) ? std::nullopt : productOf(loop);
+      FailureOr<Value> sum = product && succeeded(done) ? beginProduct(b, loop, *product) : FailureOr<Value>(Value());
+      done = failed(sum) ? failure() : done;
+      if (product && succeeded(sum))
+        begun[loop] = *sum;
+    });
+  }
+  return done;
 }
 
-/// sum over k of a[m, k] b[n, k], onto what the loop begins with. Its left side is a box, or an accumulator in the element
-/// type of products.
-FailureOr<TileProduct> TileStatements::prepare(OpBuilder &b, LoopOp loop, Value column) {
-  Location loc = loop.getLoc();
-  auto [one, other] = factorsOf(loop);
-  if (!one || !variance.of(one).contains(row))
-    std::swap(one, other);
-  TileProduct product{loop};
-  product.right = boxOf(other);
-  if (!one || !variance.of(one).contains(row) || variance.of(other).contains(row) || !product.right)
-    return refuseStatement(loop);
-  product.leftBox = boxOf(one);
-  if (!product.leftBox) {
-    FailureOr<Value> wide = tile(b, one, loop.getCoordinate(), one.getLoc());
+FailureOr<std::pair<Value, Value>> TileStatements::accsOf(OpBuilder &b, LoopOp loop, const Product &product) {
+  Value left, onto, init = loop.getInits()[0];
+  if (!product.left) {
+    FailureOr<Value> wide = tile(b, product.one, loop.getCoordinate(), loop.getLoc());
     if (failed(wide))
       return failure();
-    product.left = TileMaps::rounded(b, *wide, product.right->tile.getElementType());
+    left = TileMaps::rounded(b, *wide, product.right->tile.getElementType());
   }
-  Value init = loop.getInits()[0];
   if (!matchPattern(init, m_AnyZeroFloat())) {
-    FailureOr<Value> from = tile(b, init, column, loc);
+    FailureOr<Value> from = tile(b, init, product.column, loop.getLoc());
     if (failed(from))
       return failure();
-    product.onto = *from;
+    onto = *from;
   }
-  product.type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(column)}, b.getF32Type());
-  return product;
+  return std::pair(left, onto);
 }
 
-void TileStatements::begin(OpBuilder &b, TileProduct &product) {
-  Location loc = product.sum.getLoc();
-  StagedBox &box = *product.right;
-  Value left = product.leftBox ? acquire(b, *product.leftBox) : product.left, tileOfBox = acquire(b, box);
-  Value place = box.isTransposed && box.tile.isList() ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
-  product.begun = MmaOp::create(b, loc, product.type, left, Value(), /*aTransposed=*/UnitAttr(), Value(), tileOfBox, place,
-                                box.isTransposed ? b.getUnitAttr() : UnitAttr(), product.onto, /*tf32=*/UnitAttr());
+Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product, Value left, Value onto) {
+  Location loc = loop.getLoc();
+  if (product.left)
+    left = acquire(b, *product.left);
+  Value right = acquire(b, *product.right);
+  auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
+  Value rows = behindCast(product.other).getDefiningOp<ReadOp>().getIndices().drop_back().back();
+  bool isTransposed = variance.placeOf(rows)->coordinate == loop.getCoordinate(); // they lie along the sum
+  bool hasPlace = isTransposed && product.right->tile.isList();
+  Value place = hasPlace ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
+  return MmaOp::create(b, loc, type, left, Value(), /*aTransposed=*/UnitAttr(), Value(), right, place,
+                       isTransposed ? b.getUnitAttr() : UnitAttr(), onto, /*tf32=*/UnitAttr()).getResult();
 }
 
-Value TileStatements::end(OpBuilder &b, TileProduct &product) {
-  Value sum = CompleteOp::create(b, product.sum.getLoc(), TypeRange(Type(product.type)), product.begun).getResult(0);
-  product.begun = {};
-  for (StagedBox *box : {product.leftBox, product.right})
-    if (box && box->inRound)
-      release(b, *box);
-  return sum;
-}
-
-LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, Value column) {
-  FailureOr<TileProduct> product = prepare(b, loop, column);
-  if (failed(product))
+FailureOr<Value> TileStatements::beginProduct(OpBuilder &b, LoopOp loop, const Product &product) {
+  auto accs = accsOf(b, loop, product);
+  if (failed(accs))
     return failure();
-  for (auto &[tensor, postponed] : later)
-    if (postponed.sum == loop) {
-      postponed = *product;
-      return success();
-    }
-  begin(b, *product);
-  beginPostponed(b);
-  known[loop.getResult(0)] = end(b, *product);
+  return makeMma(b, loop, product, accs->first, accs->second);
+}
+
+LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, const Product &product) {
+  if (PostponedSum *sum = postponedBy(loop)) {
+    auto accs = accsOf(b, loop, product);
+    if (succeeded(accs))
+      std::tie(sum->left, sum->onto) = *accs;
+    return accs;
+  }
+  FailureOr<Value> sum = begun.contains(loop) ? FailureOr<Value>(begun[loop]) : beginProduct(b, loop, product);
+  if (failed(sum))
+    return failure();
+  known[loop.getResult(0)] = CompleteOp::create(b, loop.getLoc(), TypeRange(sum->getType()), *sum).getResult(0);
+  for (StagedBox *box : {product.left, product.right})
+    if (box)
+      release(b, *box);
   return success();
 }
 
-bool TileStatements::isPostponed(LoopOp statement) {
-  return llvm::any_of(later, [&](auto &each) { return statement->isAncestor(each.second.sum); });
+//===- Postponed sums -----------------------------------------------------===//
+
+/// A box that is read once more in its own round would stand in two places of its ring.
+bool TileStatements::postpone(Value tensor, LoopOp statement, LoopOp sum) {
+  row = statement.getCoordinate();
+  std::optional<Product> product = productOf(sum);
+  bool isMade = product && !product->left && product->right->inRound && product->right->uses == 1;
+  if (!isMade || matchPattern(sum.getInits()[0], m_AnyZeroFloat()))
+    return false;
+  later[tensor] = {statement, sum, Value(), Value(), Value()};
+  return true;
 }
 
-/// Those of the round before, of which operands are known.
+bool TileStatements::multipliesBoxes(LoopOp statement) {
+  row = statement.getCoordinate();
+  WalkResult found = statement->walk([&](LoopOp loop) {
+    std::optional<Product> product = productOf(loop);
+    bool isOfRound = product && product->left && (product->left->inRound || product->right->inRound);
+    return isOfRound ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found.wasInterrupted();
+}
+
+PostponedSum *TileStatements::postponedBy(LoopOp loop) {
+  for (auto &[tensor, sum] : later)
+    if (sum.sum == loop)
+      return &sum;
+  return nullptr;
+}
+
+bool TileStatements::isPostponed(LoopOp statement) {
+  return llvm::any_of(later, [&](auto &each) { return each.second.statement == statement; });
+}
+
 void TileStatements::beginPostponed(OpBuilder &b) {
-  for (auto &[tensor, product] : later)
-    if (product.left && !product.begun)
-      begin(b, product);
+  for (auto &[tensor, sum] : later)
+    if (sum.left && !sum.begun) {
+      row = sum.statement.getCoordinate();
+      sum.begun = makeMma(b, sum.sum, *productOf(sum.sum), sum.left, sum.onto);
+    }
 }
 
 void TileStatements::finishPostponed(OpBuilder &b) {
   beginPostponed(b);
-  for (auto &[tensor, product] : later)
-    if (product.left) {
-      states[tensor] = end(b, product);
-      product.left = product.onto = {};
+  for (auto &[tensor, sum] : later)
+    if (sum.begun) {
+      row = sum.statement.getCoordinate();
+      states[tensor] =
+          CompleteOp::create(b, sum.sum.getLoc(), TypeRange(sum.begun.getType()), sum.begun).getResult(0);
+      release(b, *productOf(sum.sum)->right);
+      sum.left = sum.onto = sum.begun = {};
     }
 }

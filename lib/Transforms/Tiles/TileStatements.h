@@ -8,7 +8,8 @@
 #define LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 
 #include "StagedBoxes.h"
-#include "TileVariance.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace lacis {
 
@@ -28,13 +29,10 @@ private:
   mlir::IRMapping mapping;
 };
 
-/// A sum of products, of which begin and end may lie apart.
-struct TileProduct {
-  LoopOp sum;
-  mlir::Value left, onto; // null is a box, and 0
-  StagedBox *leftBox = nullptr, *right = nullptr;
-  AccType type;
-  mlir::Value begun;
+/// A sum of products that begins in one round and is complete in the next: what it multiplies and adds to, until then.
+struct PostponedSum {
+  LoopOp statement, sum;
+  mlir::Value left, onto, begun;
 };
 
 /// Emits the statements that a consumer runs.
@@ -45,52 +43,70 @@ public:
 
   /// The loops of one statement, or of several.
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
+  /// Begins the products of a statement that read operands alone: others of the round run beside them.
+  void begin(mlir::OpBuilder &b, LoopOp statement);
+  /// Begins the products of statements that do not come next, where all that they read is there already.
+  llvm::LogicalResult beginAhead(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
+  /// The accumulator of what a read takes, the same in all rounds.
+  void setKnown(ReadOp read, mlir::Value acc) { known[read.getResult()] = fixed[read.getResult()] = acc; }
+  /// Accumulators of values were those of another round.
+  void forget() { known = fixed, begun.clear(); }
   /// What a tensor of one round holds now.
   mlir::Value &state(mlir::Value workspace) { return states[workspace]; }
-  /// Accumulators of values are those of another round.
-  void forget() { known.clear(); }
   /// What goes to the output leaves through boxes that nothing reads any more.
   void setLast() { isLast = true; }
   /// Of a number for each row, the parts that threads keep.
   static AccType partsOf(AccType rows);
 
-  /// Is the loop a sum of products of what a round made with a box of the round?
-  bool multipliesMade(LoopOp loop);
-  /// Is it one of two boxes, of which one is of the round?
-  bool multipliesBoxes(LoopOp loop);
-  /// The sum goes to the tensor with the next round: beside its first products.
-  void postpone(mlir::Value tensor, LoopOp sum) { later[tensor].sum = sum; }
+  /// The sum goes to the tensor with the next round, beside its first products: it is one of what a round made and of a box
+  /// that nothing else takes. False where it is none.
+  bool postpone(mlir::Value tensor, LoopOp statement, LoopOp sum);
+  /// Does the statement add up products of a box of the round and another?
+  bool multipliesBoxes(LoopOp statement);
   bool hasPostponed() const { return !later.empty(); }
   bool isPostponed(LoopOp statement);
-  TileProduct *postponed(mlir::Value tensor) { return later.contains(tensor) ? &later[tensor] : nullptr; }
-  /// Tensors hold the sums of the round before.
+  PostponedSum *postponed(mlir::Value tensor) { return later.contains(tensor) ? &later[tensor] : nullptr; }
+  /// Begins the sums of the round before, of which operands are known.
+  void beginPostponed(mlir::OpBuilder &b);
+  /// Tensors hold these sums.
   void finishPostponed(mlir::OpBuilder &b);
+  /// No sum is postponed any more, where nothing runs beside them.
+  void dropPostponed() { later.clear(); }
 
 private:
   llvm::LogicalResult emitBlock(mlir::OpBuilder &b, mlir::Block &block);
   llvm::LogicalResult reduce(mlir::OpBuilder &b, LoopOp loop);
-  llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, mlir::Value column);
-  llvm::FailureOr<TileProduct> prepare(mlir::OpBuilder &b, LoopOp loop, mlir::Value column);
-  void begin(mlir::OpBuilder &b, TileProduct &product);
-  mlir::Value end(mlir::OpBuilder &b, TileProduct &product);
-  void beginPostponed(mlir::OpBuilder &b);
-  StagedBox *boxOf(mlir::Value factor);
+  /// sum over k of a[m, k] b[n, k], whose columns lie along `column`.
+  struct Product {
+    mlir::Value one, other, column;
+    StagedBox *left = nullptr, *right = nullptr; // where the factors are boxes
+  };
+  std::optional<Product> productOf(LoopOp loop);
+  llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, const Product &product);
+  llvm::FailureOr<mlir::Value> beginProduct(mlir::OpBuilder &b, LoopOp loop, const Product &product);
+  /// An accumulator that products take, and the one that they are added to, or null where that is 0.
+  llvm::FailureOr<std::pair<mlir::Value, mlir::Value>> accsOf(mlir::OpBuilder &b, LoopOp loop, const Product &product);
+  mlir::Value makeMma(mlir::OpBuilder &b, LoopOp loop, const Product &product, mlir::Value left, mlir::Value onto);
+  PostponedSum *postponedBy(LoopOp loop);
   mlir::Value freeBox(StoreTileOp store);
-  llvm::LogicalResult read(ReadOp op);
+  StagedBox *boxOf(mlir::Value factor);
+  bool isReady(LoopOp statement, llvm::ArrayRef<LoopOp> before);
+  llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
   llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);
   /// An accumulator of the value along these loops, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> tile(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
                                     int64_t across = 1);
-  mlir::Value acquire(mlir::OpBuilder &b, StagedBox &box);
+  mlir::Value acquire(mlir::OpBuilder &b, StagedBox &box, unsigned tile = 0);
   void release(mlir::OpBuilder &b, StagedBox &box);
 
   TileVariance &variance;
   StagedBoxes &boxes;
   RoleScalars &scalars;
   mlir::Value row; // the coordinate of the rows of the present statement
-  llvm::DenseMap<mlir::Value, mlir::Value> states, known;
-  llvm::MapVector<mlir::Value, TileProduct> later; // by the tensors that they go to
+  llvm::DenseMap<mlir::Value, mlir::Value> states, known, fixed;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> begun; // products, by their loops
+  llvm::MapVector<mlir::Value, PostponedSum> later;     // by the tensors that they go to
   bool isLast = false;
 };
 

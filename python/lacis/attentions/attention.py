@@ -71,7 +71,7 @@ def attention(
     tensor([[[[1.0000, 0.0000],
               [0.2689, 0.7311]]]])
 
-    On a CPU, and in half types without gradients on sm_90a, it is one kernel where a chain can say it
+    On a CPU, and in half types on sm_90a, it is one kernel where a chain can say it, and its gradients are two
     (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v,
     `bias`, `sink` and what the functions capture, twice too.
     `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that

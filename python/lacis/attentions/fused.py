@@ -10,6 +10,7 @@ import torch
 from ..nn.recorded import is_transformed
 from .fused_kernels import Kernels
 from .layouts import Layout
+from .row_products import row_products
 from .scores import Scores
 from .tiles import takes_tiles
 from .traced_scores import TracedScores, trace_scores
@@ -23,8 +24,8 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
-    than arithmetic of coordinates and tensors read at them; on a GPU also where gradients are asked for, for scores
-    that read tensors, and for what tensor cores do not take as it is.
+    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read tensors, and for what
+    tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
     here = statements.target == "auto" or statements.target.startswith(q.device.type)
@@ -33,11 +34,11 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     if not (min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
     layout = Layout(chosen, q, k)
-    pattern, traced = layout.pattern(), trace_scores(changes, layout, statements.wide)
-    if pattern is None or traced is None:
-        return None
     on_gpu = q.device.type != "cpu"
-    if on_gpu and (traced.operands or not takes_tiles(layout.base, q, k, v)):
+    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
+        return None
+    traced = trace_scores(changes, layout, statements.wide)
+    if traced is None or (on_gpu and traced.operands):
         return None
     key = layout.letters, scale, traced.body, traced.letters
     if key not in _KNOWN and len(_KNOWN) == _KINDS:
@@ -80,20 +81,25 @@ class Fused(torch.autograd.Function):
     def forward(ctx, call, q, k, v, *operands):
         output, lse = call.kernels.attention(q, k, v, call.layout.pattern(), *operands)
         ctx.call = call
+        ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)
         return output, lse
 
     @staticmethod
     def backward(ctx, arrived, of_lse):
         q, k, v, output, lse, *operands = ctx.saved_tensors
+        arrived = torch.zeros_like(output) if arrived is None else arrived
         with torch.autocast(q.device.type, enabled=False):
             if torch.is_grad_enabled():
                 found = ctx.call.by_statements(q, k, v, operands)
+                arrived = arrived.to(found[0].dtype), torch.zeros_like(lse) if of_lse is None else of_lse
                 inputs = [x for x, needed in zip((q, k, v, *operands), ctx.needs_input_grad[1:]) if needed]
-                made = iter(torch.autograd.grad(found, inputs, (arrived, of_lse), create_graph=True))
+                made = iter(torch.autograd.grad(found, inputs, arrived, create_graph=True))
                 return None, *(next(made) if needed else None for needed in ctx.needs_input_grad[1:])
-            empty = lse == -math.inf
-            delta = (arrived * output).sum(-1) - torch.where(empty, 0, of_lse)
-            given = q, k, v, torch.where(empty, 0, lse), arrived, delta
+            delta = row_products(arrived, output)
+            if of_lse is not None:
+                delta = delta - torch.where(lse == -math.inf, 0, of_lse)
+            lse = lse.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # an empty row has no shares
+            given = q, k, v, lse, arrived, delta
             found = ctx.call.kernels.gradients(ctx.call.layout, given, operands, ctx.needs_input_grad[1:])
         return None, *found

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import torch
 
@@ -50,14 +51,16 @@ class Kernels:
         z, zk = self.z, self.zk
         leaves = self._leaves(q, k, pattern, operands, ij)
         p = torch.exp(replayed(self.body, leaves) - lse.at((*z, "i")))
-        if ij == "ji":
-            p = Traced.of(p.trace, p.read("p"), True)  # made once for both gradients
+        p = Traced.of(p.trace, p.read("p"), True)  # made once for all that read it
         of_shares = einsum(f"{z}{ij},{z}ie,{zk}je->{z}{ij}", pattern, arrived, v)
         return p, p * (of_shares - delta.at((*z, "i"))), leaves
 
     def _of(self, leaves, changed: Traced, number: int) -> Traced:
         """The gradient of the score, or of an operand at each entry."""
-        found = derivative(self.body, number)
+        body = self.body
+        while body[0] == "where" and body[3] == ("number", -math.inf):  # a masked entry has no share, and no gradient
+            body = body[2]
+        found = derivative(body, number)
         if found is None or found == ("number", 1.0):
             return changed if found else changed * 0.0
         return changed * replayed(found, leaves)
@@ -90,7 +93,7 @@ class Kernels:
         if (what, asked) not in self.made:
             function = functools.partial(getattr(self, f"_{what}"), asked)
             functools.update_wrapper(function, getattr(self, f"_{what}"))
-            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names))
+            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded=True)
         made = self.made[what, asked](*given, pattern, *operands)
         return list(made) if isinstance(made, tuple) else [made]
 

@@ -65,7 +65,8 @@ def _walked(pattern: Pattern, columns: bool) -> Pattern:
     """The stored blocks in the order of their rows or columns."""
     source, rank = pattern.part(), len(pattern.shape)
     rows, cols = (rank - 1, rank - 2) if columns else (rank - 2, rank - 1)
-    places = source.tile_axes() if source.format.tile else [torch.zeros(1, dtype=torch.int64)] * rank
+    zero = torch.zeros(1, dtype=torch.int64, device=source.device)
+    places = source.tile_axes() if source.format.tile else [zero] * rank
     sides = [int(place.max()) + 1 if place.numel() else 1 for place in places]
     axes, sound = source.slot_axes()
     if source.valid is not None and not source.format.tile:
@@ -78,13 +79,13 @@ def _walked(pattern: Pattern, columns: bool) -> Pattern:
     for number, size in zip(numbers, grid):
         key = key * size + number
     order = torch.sort(key, stable=True).indices
-    bounds = torch.arange(math.prod(grid[:-1]) + 1) * grid[-1]
+    bounds = torch.arange(math.prod(grid[:-1]) + 1, device=source.device) * grid[-1]
     level = rank - 1
     arrays = {f"pos{level}": torch.searchsorted(key[order], bounds), f"crd{level}": numbers[-1][order]}
     arrays = {name: array.to(torch.int32) for name, array in arrays.items()}
     valid = None
     if source.valid is not None and source.format.tile:
-        valid = torch.zeros(len(slots), sides[rows], sides[cols], dtype=torch.bool)
+        valid = torch.zeros(len(slots), sides[rows], sides[cols], dtype=torch.bool, device=slots.device)
         valid[:, places[rows], places[cols]] = source.valid[slots[order]].reshape(len(slots), -1)
         valid = valid.reshape(len(slots), *(side for side in (sides[rows], sides[cols]) if side > 1))
     format = Format.parse(_text(source, columns, sides[rows], sides[cols]))

@@ -49,7 +49,8 @@ class Statement:
 class ChainSpec:
     """Statements on one pattern, of which `returned` make the results, the last one where that is empty.
 
-    Operand `packed` is the pattern. Results after the first are dense, and float32 at least.
+    Operand `packed` is the pattern. Results after the first are dense, and float32 at least unless `rounded`: then all
+    are of `dtype`.
 
     `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
     `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"` or on `"tiles"`; empty:
@@ -67,6 +68,7 @@ class ChainSpec:
     rolls: str = ""
     full: bool = False
     returned: tuple[str, ...] = ()
+    rounded: bool = False
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
 
     @functools.cached_property
@@ -74,6 +76,11 @@ class ChainSpec:
         """The statements that make the results."""
         by_name = {statement.name: statement for statement in self.statements}
         return tuple(by_name[name] for name in self.returned) or self.statements[-1:]
+
+    def dtype_of(self, output: Statement) -> torch.dtype:
+        """That of a result."""
+        first = self.rounded or output is self.output
+        return self.dtype if first else torch.promote_types(self.dtype, torch.float32)
 
     @property
     def output(self) -> Statement:

@@ -262,8 +262,10 @@ def finished(trace: Trace, result) -> tuple[str, ...]:
 
 
 def dtype_of(operands) -> torch.dtype:
-    """The dtype that all operands have."""
+    """The dtype of the operands: a half type where others have the float32 that it is computed in."""
     dtypes = {operand.dtype for operand in operands}
-    if len(dtypes) != 1:
-        raise DataError(f"kernel: operands are {', '.join(sorted(map(str, dtypes)))}; a chain has one dtype")
-    return dtypes.pop()
+    halves = dtypes & {torch.bfloat16, torch.float16}
+    if len(dtypes) == 1 or (len(halves) == 1 and dtypes - halves == {torch.float32}):
+        return (halves or dtypes).pop()
+    found = ", ".join(sorted(map(str, dtypes)))
+    raise DataError(f"kernel: operands are {found}; a chain has one dtype, or a half type and float32")

@@ -35,16 +35,14 @@ class _ChainWriter:
         self.loc = f" loc({json.dumps(spec.location[0])}:{spec.location[1]}:0)" if spec.location else ""
         self.known = dict(spec.sizes)
         self.types = {o.name: self.operand_type(o) for o in spec.operands}
-        self.elements = {o.name: self.element for o in spec.operands}
+        self.elements = {o.name: TYPES[o.dtype] for o in spec.operands if o.dtype is not None}
         self.lines: list[str] = []
         self.count = 0
 
     def text(self) -> str:
         spec = self.spec
         arguments = ", ".join(f"%{o.name}: {self.types[o.name]} {self.attributes(o)}{self.loc}" for o in spec.operands)
-        first, *others = spec.outputs
-        types = [self.tensor(first.letters, self.element, spec.sampled)]
-        types += [self.tensor(other.letters, self.wide, False) for other in others]
+        types = [self.tensor(o.letters, TYPES[spec.dtype_of(o)], o.sampled) for o in spec.outputs]
         names = ["out", *(f"out{n}" for n in range(1, len(types)))]
         results = ", ".join(f'{type} {{lacis.name = "{name}"}}' for type, name in zip(types, names))
         head = [f"#p = {self.pattern.format}"]
@@ -56,7 +54,7 @@ class _ChainWriter:
         ]
         head.append(f"    attributes {{{', '.join(words)}}} {{")
         for statement in spec.statements:
-            self.statement(statement, last=statement is spec.output)
+            self.statement(statement, last=any(o is statement and spec.dtype_of(o) == spec.dtype for o in spec.outputs))
         self.op(f"return {', '.join(f'%{each.name}' for each in spec.outputs)} : {', '.join(types)}")
         return "\n".join([*head, *self.lines, "}" + function_location(spec.location, spec.steps)]) + "\n"
 

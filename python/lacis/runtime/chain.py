@@ -50,8 +50,8 @@ def kernel(function) -> "ChainFunction":
     tensor([0.3775, 0.6225, 0.0000, 0.0000])
 
     Call it, or its `.compile(*operands, steps=(), target="auto")`, which returns a `ChainKernel`. Half types are
-    computed in float32 and rounded once. Forward only: operands that require a gradient raise `DataError`, as do
-    operands that do not fit and functions that cannot be traced.
+    computed in float32 and rounded once; beside operands of one half type others may be float32. Forward only: operands
+    that require a gradient raise `DataError`, as do operands that do not fit and functions that cannot be traced.
     """
     return ChainFunction(function)
 
@@ -59,10 +59,10 @@ def kernel(function) -> "ChainFunction":
 class ChainFunction:
     """A function whose statements are one kernel, see `lacis.kernel`."""
 
-    def __init__(self, function, names=None):
-        """`names` are those of the operands, by default the function's parameters."""
+    def __init__(self, function, names=None, rounded: bool = False):
+        """`names` are those of the operands, by default the function's parameters; `rounded`: all results are."""
         functools.update_wrapper(self, function)
-        self._function = function
+        self._function, self._rounded = function, rounded
         self._names = tuple(names or inspect.signature(function).parameters)
         self._kernels: dict[tuple, ChainKernel] = {}
 
@@ -122,12 +122,12 @@ class ChainFunction:
             elif name not in used:
                 raise DataError(f"kernel: no statement reads argument '{name}'; leave it out")
             else:
-                named.append(Operand(name, used[name], dtype))
+                named.append(Operand(name, used[name], operand.dtype))
         sizes = {x: size for x, size in trace.sizes.items() if x not in letters}
         classes = tuple((x, divisible(trace.sizes[x])) for x in letters)
         spec = ChainSpec(
             self.__name__, tuple(named), packed, tuple(trace.statements), dtype, classes, tuple(sizes.items()), steps,
-            returned=returned, location=user_location(), full=_is_full(operands[packed]),
+            returned=returned, location=user_location(), full=_is_full(operands[packed]), rounded=self._rounded,
         )  # fmt: skip
         return spec, batch
 
@@ -191,7 +191,7 @@ class ChainKernel(Kernel):
                 "kernel: stored blocks of the pattern have places without an entry; compile the chain for it"
             )
         shape = pattern.part().values_shape if spec.sampled else [sizes[x] for x in spec.output.letters]
-        others = [[sizes[letter] for letter in output.letters] for output in spec.outputs[1:]]
+        others = [([sizes[letter] for letter in o.letters], spec.dtype_of(o)) for o in spec.outputs[1:]]
         with torch.no_grad():
             first, *rest = library.chain(
                 dense, self.arrays(pattern), list(shape), self.key, list(pattern.shape), others

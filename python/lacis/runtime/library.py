@@ -129,14 +129,13 @@ def einsum(operands, storage, shape, kernel_key, packed_shape=(), companions=())
 
 
 def chain(operands, storage, shape, kernel_key, packed_shape, others) -> list[torch.Tensor]:
-    """Runs a kernel of several results: the first, of `shape`, and those of the shapes `others`, float32 at least.
+    """Runs a kernel of several results: the first, of `shape`, and those of the shapes and dtypes `others`.
 
     The kernel writes the latter where operands lie, behind those that it reads.
     """
     if others and torch.compiler.is_compiling():
         raise NotImplementedError("a kernel of several results is no operator of torch.compile; return one")
-    dtype = torch.promote_types(operands[0].dtype, torch.float32)
-    written = [torch.empty(other, dtype=dtype, device=operands[0].device) for other in others]
+    written = [torch.empty(sizes, dtype=dtype, device=operands[0].device) for sizes, dtype in others]
     return [einsum([*operands, *written], storage, shape, kernel_key, packed_shape), *written]
 
 

@@ -280,10 +280,10 @@ LogicalResult ReadColumnsOp::verify() {
   return tile.getElementType() == acc.getElementType() ? success() : emitOpError("gives what the tile holds");
 }
 
-/// A dense vector, or a pointer to one.
+/// A dense tensor, or a pointer to one.
 template <typename Op> static LogicalResult verifyVector(Op op) {
   auto tensor = dyn_cast<RankedTensorType>(op.getSource().getType());
-  if (tensor && (tensor.getRank() != 1 || tensor.getEncoding()))
+  if (tensor && (tensor.getRank() == 0 || tensor.getEncoding()))
     return op.emitOpError("needs a dense vector");
   if (!tensor && (!op.getSize() || !op.getType()))
     return op.emitOpError("a pointer needs its size and 'type'");

@@ -103,9 +103,9 @@ int64_t KernelLowering::blocksPerProcessor() {
   constexpr int64_t others = 48;                      // registers for addresses, places and what a row has
   if (roles.getGroups() * roles.getConsumers() != 1)
     return 1;
-  int64_t blocks = 3; // a fourth leaves a consumer 96 registers, fewer than sums of 64 columns and scores take
-  while (blocks > 1 && (blocks * (memory.bytes + own) > bytes ||
-                        Registers(1, memory.isFull, blocks).consumer < registersOfSums(roles) + others))
+  // A fourth leaves a consumer 96 registers, fewer than sums of 64 columns and scores take; one gains 16 beside two.
+  int64_t blocks = Registers(1, memory.isFull, 3).consumer < registersOfSums(roles) + others ? 2 : 3;
+  while (blocks > 1 && blocks * (memory.bytes + own) > bytes)
     --blocks;
   return blocks;
 }

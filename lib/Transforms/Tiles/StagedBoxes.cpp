@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What rings bring for a nest of statements: boxes of operands that products take, vectors along the columns of tiles.
+#include "StagedBoxes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// Are they one number? Statements compute the places of a round each for itself.
+static bool isSame(Value one, Value other) {
+  if (one == other)
+    return true;
+  Operation *op = one ? one.getDefiningOp() : nullptr, *like = other ? other.getDefiningOp() : nullptr;
+  bool isAlike = op && like && op->getName() == like->getName() && op->getNumOperands() == like->getNumOperands() &&
+                 op->getNumRegions() == 0 && op->getNumResults() == 1 &&
+                 op->getAttrDictionary() == like->getAttrDictionary();
+  return isAlike && llvm::all_of(llvm::zip(op->getOperands(), like->getOperands()),
+                                 [](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
+}
+
+/// Do both reads take the same elements?
+static bool isSame(ReadOp one, ReadOp other, TileVariance &variance) {
+  return one.getTensor() == other.getTensor() &&
+         llvm::all_of(llvm::zip(one.getIndices(), other.getIndices()), [&](auto pair) {
+           std::optional<TileVariance::Place> own = variance.placeOf(std::get<0>(pair));
+           std::optional<TileVariance::Place> its = variance.placeOf(std::get<1>(pair));
+           return own && its && isSame(own->base, its->base) &&
+                  variance.sizeOf(own->coordinate) == variance.sizeOf(its->coordinate);
+         });
+}
+
+SmallVector<TileType> StagedBox::tiles(TileVariance &variance) {
+  SmallVector<TileType> found{tile};
+  for (ReadOp vector : vectors) {
+    int64_t columns = variance.sizeOf(variance.placeOf(vector.getIndices().back())->coordinate);
+    found.push_back(TileType::get(tile.getContext(), {1, columns}, vector.getType()));
+  }
+  return found;
+}
+
+SmallVector<Type> StagedBox::types(TileVariance &variance) { return llvm::to_vector_of<Type>(tiles(variance)); }
+
+void StagedBoxes::add(const StagedBox &box, TileVariance &variance) {
+  auto *known = llvm::find_if(boxes, [&](StagedBox &each) { return isSame(each.read, box.read, variance); });
+  numbers[box.read] = {known - boxes.begin(), 0};
+  if (known == boxes.end())
+    boxes.push_back(box);
+  find(box.read).first->left = ++find(box.read).first->uses;
+}
+
+void StagedBoxes::addVector(ReadOp vector, ReadOp beside, TileVariance &variance) {
+  StagedBox &box = *find(beside).first;
+  auto *known = llvm::find_if(box.vectors, [&](ReadOp each) { return isSame(each, vector, variance); });
+  numbers[vector] = {&box - boxes.begin(), known - box.vectors.begin() + 1};
+  if (known == box.vectors.end())
+    box.vectors.push_back(vector);
+  box.left = ++box.uses;
+}
+
+std::pair<StagedBox *, unsigned> StagedBoxes::find(Operation *read) {
+  auto found = numbers.find(read);
+  if (found == numbers.end())
+    return {nullptr, 0};
+  return {&boxes[found->second.first], found->second.second};
+}
+
+//===- Places -------------------------------------------------------------===//
+
+SmallVector<StagedBox *> lacis::placesOf(StagedBoxes &boxes, bool inRound) {
+  SmallVector<StagedBox *> found;
+  for (StagedBox &box : boxes)
+    if (box.inRound || !inRound)
+      found.push_back(&box);
+  return found;
+}
+
+void lacis::setPlaces(ArrayRef<StagedBox *> boxes, ValueRange places) {
+  for (auto [box, place] : llvm::zip(boxes, places))
+    box->place = place;
+}
+
+SmallVector<Value> lacis::valuesOf(ArrayRef<StagedBox *> boxes) {
+  return llvm::map_to_vector(boxes, [](StagedBox *box) { return box->place; });
+}
+
+Value lacis::numberOf(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
+  Location loc = tensor.getLoc();
+  Value number = indices[0];
+  for (size_t axis = 1; axis < indices.size(); ++axis) {
+    Value size = tensor::DimOp::create(b, loc, tensor, axis);
+    number = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, number, size), indices[axis]);
+  }
+  return number;
+}
+
+SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
+  SmallVector<Value> folded(indices.take_back(2));
+  if (indices.size() > 2)
+    folded.insert(folded.begin(), numberOf(b, tensor, indices.drop_back(2)));
+  return folded;
+}

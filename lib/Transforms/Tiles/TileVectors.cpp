@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Vectors that the statements of a nest read: one number for each row of a tile, or one for each column.
+#include "TileVectors.h"
+
+#include "TileStatements.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace lacis;
+
+/// The outermost loop of the statement that the operation is part of.
+static LoopOp statementOf(Operation *op, LoopOp groups, LoopOp parts) {
+  LoopOp found;
+  auto isAround = [&](LoopOp loop) { return !loop || loop == groups || loop == parts; };
+  for (auto loop = op->getParentOfType<LoopOp>(); !isAround(loop); loop = loop->getParentOfType<LoopOp>())
+    found = loop;
+  return found;
+}
+
+/// The coordinate of a tile along which the read of float32 numbers runs, or null.
+static Value coordinateOf(ReadOp read, TileVariance &variance) {
+  Value coordinate;
+  for (auto [number, index] : llvm::enumerate(read.getIndices())) {
+    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    if (!place || (number + 1 != read.getIndices().size() && place->coordinate))
+      return {};
+    coordinate = place->coordinate;
+  }
+  return read.getType().isF32() ? coordinate : Value();
+}
+
+/// A read that takes a box of a round: the first of the vector's own statement, else the last before it, else the first.
+static ReadOp besideOf(LoopOp statement, Rounds rounds, StagedBoxes &boxes) {
+  ReadOp own, before, behind;
+  rounds.positions->walk([&](ReadOp read) {
+    auto [box, tile] = boxes.find(read);
+    if (!box || tile != 0 || !box->inRound)
+      return;
+    if (statement->isProperAncestor(read))
+      own = own ? own : read;
+    else if (rounds.statements()->findAncestorOpInBlock(*read)->isBeforeInBlock(statement))
+      before = read;
+    else
+      behind = behind ? behind : read;
+  });
+  return own ? own : before ? before : behind;
+}
+
+FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, TileVariance &variance,
+                                                  StagedBoxes &boxes) {
+  SmallVector<ReadOp> rows, columns;
+  WalkResult found = groups->walk([&](ReadOp read) -> WalkResult {
+    if (!isa<BlockArgument>(read.getTensor()) || boxes.contains(read))
+      return WalkResult::advance();
+    LoopOp statement = statementOf(read, groups, rounds.parts);
+    Value coordinate = statement ? coordinateOf(read, variance) : Value();
+    if (!coordinate || (coordinate != statement.getCoordinate() && !rounds.positions->isAncestor(statement)))
+      return refuseStatement(read);
+    (coordinate == statement.getCoordinate() ? rows : columns).push_back(read);
+    return WalkResult::advance();
+  });
+  if (found.wasInterrupted())
+    return failure();
+  for (ReadOp vector : columns) {
+    ReadOp beside = besideOf(statementOf(vector, groups, rounds.parts), rounds, boxes);
+    if (!beside)
+      return refuseStatement(vector);
+    boxes.addVector(vector, beside, variance);
+  }
+  return rows;
+}
+
+//===- Loads --------------------------------------------------------------===//
+
+SmallVector<Value> lacis::firstOf(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
+  SmallVector<Value> at;
+  for (Value index : read.getIndices()) {
+    Value base = variance.placeOf(index)->base;
+    at.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, read.getLoc(), 0).getResult());
+  }
+  return at;
+}
+
+Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
+  Value first = numberOf(b, read.getTensor(), firstOf(b, read, variance, scalars));
+  int64_t rows = variance.sizeOf(variance.placeOf(read.getIndices().back())->coordinate);
+  auto type = AccType::get(b.getContext(), {rows, 1}, read.getType());
+  return LoadRowsOp::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
+}
+
+void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars) {
+  SmallVector<Value> at = firstOf(b, read, variance, scalars), place{at.back()};
+  if (at.size() > 1)
+    place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back()));
+  LoadTileOp::create(b, read.getLoc(), read.getTensor(), place, line, Value(), ArrayAttr());
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Vectors that the statements of a nest read: one number for each row of a tile, or one for each column.
+#ifndef LACIS_LIB_TRANSFORMS_TILES_TILEVECTORS_H
+#define LACIS_LIB_TRANSFORMS_TILES_TILEVECTORS_H
+
+#include "StagedBoxes.h"
+#include "StatementRounds.h"
+
+namespace lacis {
+
+/// Finds them. Those of columns come with a box of the round, of their own statement if it has one; those of rows, which
+/// are the same in all rounds, are answered. Refuses reads of operands that are neither.
+llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, Rounds rounds, TileVariance &variance,
+                                                       StagedBoxes &boxes);
+/// Where the tile that the read is of begins.
+llvm::SmallVector<mlir::Value> firstOf(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
+/// Loads a vector into a tile of one row.
+void loadLine(mlir::OpBuilder &b, ReadOp read, mlir::Value line, TileVariance &variance, RoleScalars &scalars);
+/// The numbers of the rows, before the first round.
+mlir::Value loadRows(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
+
+} // namespace lacis
+
+#endif // LACIS_LIB_TRANSFORMS_TILES_TILEVECTORS_H

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of attention as statements on tiles: by the steps of a GPU, in plain loops on a CPU, against float64."""
+
+import functools
+import math
+
+import pytest
+import torch
+from strategies import mostly_long
+from test_chain_tiles import BLOCKS, SQUARE, TARGET, blocks, check, operands, pattern_of, tiled
+
+import lacis
+from lacis.attentions.fused_kernels import Kernels
+from lacis.attentions.tiles import takes_pattern
+from lacis.attentions.walks import by_columns
+from lacis.runtime import ptxas
+from lacis.runtime.chain import ChainFunction
+
+SCALE = 0.25
+BODIES = {
+    "plain": ("read", 0),
+    "causal": ("where", ("le", ("index", "j"), ("index", "i")), ("read", 0), ("number", -math.inf)),
+}
+
+
+def chains(body="plain"):
+    """The gradient of q by rows, and those of k and v by columns."""
+    kernels = Kernels("h", "h", SCALE, BODIES[body], ())
+    names = "q", "k", "v", "lse", "arrived", "delta", "pattern"
+    made = []
+    for method in (kernels._rows, kernels._columns):
+        function = functools.update_wrapper(functools.partial(method, (True, ())), method)
+        made.append(ChainFunction(function, names, rounded=True))
+    return made
+
+
+def given(rows, columns, depth, wide, dtype, mask, heads=2):
+    """The operands of the chains, and the gradients by float64."""
+    q, k, v = operands(rows, columns, depth, wide, dtype, heads)
+    arrived = torch.randn(heads, rows, wide).to(dtype)
+    inputs = [x.double().requires_grad_() for x in (q, k, v)]
+    scores = (torch.einsum("hid,hjd->hij", *inputs[:2]) * SCALE).masked_fill(~mask, -math.inf)
+    out = scores.softmax(-1).nan_to_num(0.0) @ inputs[2]
+    want = torch.autograd.grad(out, inputs, arrived.double())
+    lse = scores.detach().logsumexp(-1)
+    lse = torch.where(lse.isneginf(), 0, lse).float()
+    delta = (out.detach() * arrived).sum(-1).float()
+    return (q, k, v, lse, arrived, delta), [x.nan_to_num(0.0) for x in want]
+
+
+CASES = mostly_long(
+    [(sides, depth, wide, dtype) for sides in ((64, 64), (128, 128), (64, 128))
+     for depth, wide in ((64, 64), (128, 128), (64, 128), (32, 16)) for dtype in (torch.bfloat16, torch.float16)],
+    ((64, 128), 64, 128, torch.bfloat16),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sides, depth, wide, dtype", CASES)
+def test_gradients(sides, depth, wide, dtype):
+    """A row and a column without entries; blocks of several tiles of rows, and, by columns, of columns."""
+    mask = blocks(384, 512, sides)
+    mask[:, 128:256] = False
+    pattern = lacis.Pattern.from_mask(mask, BLOCKS[sides])
+    operands, want = given(384, 512, depth, wide, dtype, mask)
+    for chain, side, wanted in zip(chains(), (pattern, by_columns(pattern)), (want[:1], want[1:])):
+        side = side.batched((2,), "h")
+        got = tiled(chain, *operands, side)(*operands, side)
+        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
+            assert one.dtype == dtype
+            check(one, other, 2)
+
+
+@pytest.mark.long
+def test_masks_of_coordinates():
+    mask = blocks(192, 192, share=1.0)
+    pattern = lacis.Pattern.from_mask(mask, SQUARE)
+    operands, want = given(192, 192, 64, 64, torch.bfloat16, mask & torch.ones(192, 192).tril().bool())
+    for chain, side, wanted in zip(chains("causal"), (pattern, by_columns(pattern)), (want[:1], want[1:])):
+        side = side.batched((2,), "h")
+        got = tiled(chain, *operands, side)(*operands, side)
+        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
+            check(one, other, 2)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("depth", [64, 128])
+@pytest.mark.parametrize("body", BODIES)
+def test_code_is_assembled_without_spills(depth, body):
+    mask = blocks(128, 128, share=1.0)
+    pattern = lacis.Pattern.from_mask(mask, SQUARE)
+    operands, _ = given(128, 128, depth, depth, torch.bfloat16, mask)
+    for chain, side in zip(chains(body), (pattern, by_columns(pattern))):
+        text = chain.compile(*operands, side.batched((2,), "h"), target=TARGET).text
+        lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
+
+
+def wide_sums(q, k, v, pattern):
+    """A vector that is no number of float32 is no statement."""
+    s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) + v.at("hi")
+    return lacis.einsum("hij,hje->hie", s, k)
+
+
+@pytest.mark.long
+def test_vectors_are_of_float32():
+    q, k, _ = operands(128, 128, 64, 64)
+    vector = torch.randn(2, 128).bfloat16()
+    kernel = lacis.kernel(wide_sums).compile(q, k, vector, pattern_of(), target=TARGET)
+    assert any("operand v is read by arithmetic" in remark for remark in kernel.remarks), kernel.remarks
+    kernel = lacis.kernel(wide_sums).compile(q, k, vector.float(), pattern_of(), target=TARGET)
+    assert "lacis.load_rows" in kernel.asm["tiles"]
+
+
+def pattern_in(format, full=True):
+    mask = torch.ones(2 * format.tile[0], 2 * format.tile[1], dtype=torch.bool)
+    mask[0, 0] = full
+    return lacis.Pattern.from_mask(mask, format)
+
+
+def test_which_patterns_tiles_take():
+    """Whole blocks of multiples of 64 rows and columns."""
+    assert all(takes_pattern(pattern_in(lacis.Bsr(*sides))) for sides in ((64, 64), (64, 128), (192, 256)))
+    assert not any(takes_pattern(pattern_in(lacis.Bsr(*sides))) for sides in ((32, 64), (64, 96)))
+    assert not takes_pattern(pattern_in(lacis.Bsr(64, 64), full=False))
+    assert not takes_pattern(lacis.Pattern.from_mask(torch.ones(64, 64, dtype=torch.bool), lacis.Csr))
