@@ -39,7 +39,9 @@ def in_squares(pattern: Pattern, side: int) -> Pattern:
 
     It is the pattern itself where it has such blocks, else made once and kept.
 
-    >>> in_squares(Pattern.from_mask(torch.ones(4, 8, dtype=torch.bool), "bsr(4, 4)"), 2).storage["crd1"].tolist()
+    >>> import lacis
+    >>> p = Pattern.from_mask(torch.ones(4, 8, dtype=torch.bool), lacis.Bsr(4, 4))
+    >>> in_squares(p, 2).storage["crd1"].tolist()
     [0, 1, 2, 3, 0, 1, 2, 3]
     """
     return pattern if pattern.format.tile == (side, side) else _kept(pattern, columns=False, side=side)
