@@ -258,6 +258,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
   for (StagedBox &box : own)
     if (!box.inRound)
       box.held = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+  statements.holdFactors(b, round);
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));
   for (Operation &op : round->getBlock()->without_terminator()) {

@@ -35,6 +35,8 @@ public:
 
   /// The loops of one statement, or of several.
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
+  /// Reads left factors that are the same in all rounds into registers, as far as there are some (HeldFactors.cpp).
+  void holdFactors(mlir::OpBuilder &b, LevelLoopOp round);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of statements that do not come next, where all that they read is there already.
@@ -56,6 +58,7 @@ private:
   llvm::LogicalResult multiply(mlir::OpBuilder &b, LoopOp loop, const Product &product);
   llvm::FailureOr<mlir::Value> beginProduct(mlir::OpBuilder &b, LoopOp loop, const Product &product);
   StagedBox *boxOf(mlir::Value factor);
+  int64_t registersLeft(LevelLoopOp round, llvm::SetVector<StagedBox *> &factors);
   bool isReady(LoopOp statement, llvm::ArrayRef<LoopOp> before);
   llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
