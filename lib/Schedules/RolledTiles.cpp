@@ -35,18 +35,18 @@ static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
   SmallVector<int64_t> widths;
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    bool isOutput = type && function.getArgAttr(argument.getArgNumber(), "lacis.output");
-    if (isOutput && !ShapedType::isDynamic(type.getShape().back()))
+    auto has = [&](StringRef mark) { return function.getArgAttr(argument.getArgNumber(), mark) != nullptr; };
+    if (type && (has("lacis.output") || has("lacis.written")) && !ShapedType::isDynamic(type.getShape().back()))
       widths.push_back(type.getShape().back());
   }
   return widths;
 }
 
-/// What is stored goes through a box that stays, where it is as wide; else through buffers.
+/// What is stored alone goes through a box that stays, where it is as wide; else through buffers.
 static int64_t bytesOfStores(func::FuncOp function, ArrayRef<int64_t> held) {
   constexpr int64_t buffers = 16 << 10;
-  auto hasBox = [&](int64_t width) { return llvm::is_contained(held, width); };
-  return llvm::all_of(widthsOfOutputs(function), hasBox) ? 0 : buffers;
+  SmallVector<int64_t> widths = widthsOfOutputs(function);
+  return widths.size() == 1 && llvm::is_contained(held, widths[0]) ? 0 : buffers;
 }
 
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {

@@ -50,6 +50,7 @@ private:
   Value loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
+  bool storesOne();
   LogicalResult consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars);
 
   func::FuncOp function;
@@ -202,11 +203,22 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
 
 //===- Consumer -----------------------------------------------------------===//
 
+/// One accumulator of rows and columns goes to the output. Where others wait for it, they leave no registers for the address
+/// of a box.
+bool StatementRoles::storesOne() {
+  int64_t stores = 0;
+  groups->walk([&](WriteOp write) {
+    stores += isa<BlockArgument>(write.getTensor()) && variance.of(write.getValue()).size() == 2;
+  });
+  return stores == 1;
+}
+
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
   for (StagedBox &box : own)
     if (!box.inRound)
       box.held = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+  statements.holdFactors(b, *rounds.statements());
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));
   for (Operation &op : round->getBlock()->without_terminator()) {
@@ -214,7 +226,8 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
     if (&op == round) {
       done = StatementRounds(rounds, own, scalars, statements).emit(b);
       statements.forget();
-      statements.setLast();
+      if (storesOne())
+        statements.storeThroughBoxes();
     } else if (auto statement = dyn_cast<LoopOp>(op)) {
       done = statements.emit(b, statement);
     } else if (!isPure(&op) && !isa<WorkspaceOp>(op)) {

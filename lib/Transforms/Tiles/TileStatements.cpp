@@ -152,12 +152,15 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
 Value TileStatements::freeBox(StoreTileOp store) {
   AccType type = store.getValue().getType();
   Type element = cast<RankedTensorType>(store.getTarget().getType()).getElementType();
+  auto isStored = [](Operation *user) { return isa<StoreTileOp>(user); };
   for (StagedBox &box : boxes) {
-    int64_t tiles = box.tile.isList() ? box.tile.getShape()[0] : 1;
-    bool fits = type.getShape()[0] == box.tile.getRows() && type.getColumns() == tiles * box.tile.getColumns();
-    auto isStored = [](Operation *user) { return isa<StoreTileOp>(user); };
-    if (isLast && fits && !box.inRound && element == box.tile.getElementType() && llvm::none_of(box.held[0].getUsers(), isStored))
-      return box.held[0];
+    bool fits = type.getShape()[0] == box.tile.getRows() && type.getColumns() == box.tile.getCount() * box.tile.getColumns();
+    if (!storesThrough || !fits || box.inRound || element != box.tile.getElementType())
+      continue;
+    auto read = box.held[0].getDefiningOp<ReadTileOp>(); // registers have what was in it
+    Value tile = read ? Value(read.getTile()) : box.held[0];
+    if (llvm::none_of(tile.getUsers(), isStored))
+      return tile;
   }
   return {};
 }

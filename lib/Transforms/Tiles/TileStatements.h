@@ -43,6 +43,8 @@ public:
 
   /// The loops of one statement, or of several.
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
+  /// Reads left factors that are the same in all rounds into registers, as far as there are some (HeldFactors.cpp).
+  void holdFactors(mlir::OpBuilder &b, mlir::Block &round);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of statements that do not come next, where all that they read is there already.
@@ -53,8 +55,8 @@ public:
   void forget() { known = fixed, begun.clear(); }
   /// What a tensor of one round holds now.
   mlir::Value &state(mlir::Value workspace) { return states[workspace]; }
-  /// What goes to the output leaves through boxes that nothing reads any more.
-  void setLast() { isLast = true; }
+  /// What goes to the output leaves through a box that nothing reads any more.
+  void storeThroughBoxes() { storesThrough = true; }
   /// Of a number for each row, the parts that threads keep.
   static AccType partsOf(AccType rows);
 
@@ -90,6 +92,7 @@ private:
   PostponedSum *postponedBy(LoopOp loop);
   mlir::Value freeBox(StoreTileOp store);
   StagedBox *boxOf(mlir::Value factor);
+  int64_t registersLeft(mlir::Block &statements, llvm::SetVector<StagedBox *> &factors);
   bool isReady(LoopOp statement, llvm::ArrayRef<LoopOp> before);
   llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
@@ -107,7 +110,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> states, known, fixed;
   llvm::DenseMap<mlir::Operation *, mlir::Value> begun; // products, by their loops
   llvm::MapVector<mlir::Value, PostponedSum> later;     // by the tensors that they go to
-  bool isLast = false;
+  bool storesThrough = false;
 };
 
 } // namespace lacis

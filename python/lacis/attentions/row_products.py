@@ -15,9 +15,9 @@ from ..runtime.targets import resolve_target
 
 
 def row_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The sums of `a * b` along the last axis, float32 at least; of [..., D] both, on a GPU D of 16 to 128 in half types.
+    """The sums of `a * b` along the last axis, float32 at least, of [..., D] both.
 
-    Half types take one kernel, which has no copies in float32.
+    Half types take one kernel, which has no copies in float32; on a GPU D is then 16, 32, 64 or 128.
     """
     if a.dtype not in (torch.bfloat16, torch.float16):
         return (a * b).sum(-1)

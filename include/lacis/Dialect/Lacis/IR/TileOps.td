@@ -232,7 +232,8 @@ def Lacis_ReadColumnsOp : Lacis_Op<"read_columns", [MemoryEffects<[MemRead]>]> {
 def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
   let summary = "One number for each row of an accumulator, from a vector at `[first]`; 0 beyond its end.";
   let description = [{
-    After the levels are lowered the vector is a pointer to `size` elements of `type`.
+    Of a dense tensor with more axes `first` counts its elements, in their order. After the levels are lowered the vector
+    is a pointer to `size` elements of `type`.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Lacis_IndexLike:$first, Optional<Lacis_IndexLike>:$size,
                        OptionalAttr<TypeAttr>:$type);
@@ -247,7 +248,8 @@ def Lacis_LoadRowsOp : Lacis_Op<"load_rows", [MemoryEffects<[MemRead]>]> {
 def Lacis_LoadColumnsOp : Lacis_Op<"load_columns", [MemoryEffects<[MemRead]>]> {
   let summary = "One number for each column of an accumulator, from a vector at `[first]`; 0 beyond its end.";
   let description = [{
-    All rows are that one. After the levels are lowered the vector is a pointer to `size` elements of `type`.
+    All rows are that one; `first` as in `lacis.load_rows`. After the levels are lowered the vector is a pointer to `size`
+    elements of `type`.
   }];
   let arguments = (ins Lacis_MatrixType:$source, Lacis_IndexLike:$first, Optional<Lacis_IndexLike>:$size,
                        OptionalAttr<TypeAttr>:$type);
