@@ -165,11 +165,11 @@ void LoopLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
 template <typename Load> void LoopLowering::lowerLoadVector(OpBuilder &b, Load op) {
   TensorSource source = sourceOf(op.getSource(), workspaces);
   auto type = cast<RankedTensorType>(op.getSource().getType());
-  Value size = arguments.dim(source, 0);
+  Value pointer = arguments.pointer(source), size = arguments.dim(source, 0);
   for (int64_t axis = 1; axis < type.getRank(); ++axis)
     size = arith::MulIOp::create(b, op.getLoc(), size, arguments.dim(source, axis));
-  auto made = Load::create(b, op.getLoc(), op.getAcc().getType(), arguments.pointer(source),
-                           mapping.lookup(op.getFirst()), size, TypeAttr::get(type.getElementType()));
+  auto made = Load::create(b, op.getLoc(), op.getAcc().getType(), pointer, mapping.lookup(op.getFirst()), size,
+                           TypeAttr::get(type.getElementType()));
   mapping.map(op.getAcc(), made.getAcc());
 }
 
