@@ -27,12 +27,12 @@ def tuple_of(found) -> tuple:
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("depth, wide", [(64, 64), (128, 128), (64, 128), (32, 16)])
-@pytest.mark.parametrize("rows, columns", [(192, 256), (2048, 1024)])
-def test_gradients(rows, columns, depth, wide, dtype):
-    """A row and a column without entries; an odd number of rows of blocks."""
-    mask = blocks(rows, columns, 64)
-    mask[:, 64:128] = False
-    pattern = lacis.Pattern.from_mask(mask.cuda(), BLOCKS[64])
+@pytest.mark.parametrize("rows, columns, sides", [(192, 256, (64, 64)), (2048, 1024, (64, 64)), (384, 512, (128, 128))])
+def test_gradients(rows, columns, sides, depth, wide, dtype):
+    """A row and a column without entries; an odd number of rows of blocks, and blocks of several tiles."""
+    mask = blocks(rows, columns, sides)
+    mask[:, : sides[1]] = False
+    pattern = lacis.Pattern.from_mask(mask.cuda(), BLOCKS[sides])
     operands, want = given(rows, columns, depth, wide, dtype, mask, heads=3)
     operands, want = [x.cuda() for x in operands], [x.cuda() for x in want]
     for chain, side, wanted in zip(chains(), (pattern, by_columns(pattern)), (want[:1], want[1:])):
@@ -46,7 +46,7 @@ def test_gradients(rows, columns, depth, wide, dtype):
         if len(got) == 1:
             assert not got[0][:, :64].any()
         else:
-            assert not got[0][:, 64:128].any() and not got[1][:, 64:128].any()
+            assert not got[0][:, :64].any() and not got[1][:, :64].any()
         for _ in range(20):
             poison.flush_cache()
             assert all(map(torch.equal, got, tuple_of(chain(*operands, side))))
