@@ -103,7 +103,7 @@ class Kernels:
         _, changed, leaves = self._of_scores(given, "ij")
         found = []
         if of_query:
-            found.append(einsum(f"{z}ij,{self.zk}jd->{z}id", self._of(leaves, changed, 0), given[1]) * self.scale)
+            found.append(einsum(f"{z}ij,{self.zk}jd->{z}id", self._of(leaves, changed, 0) * self.scale, given[1]))
         found += [einsum(f"{z}ij->{z}i", self._of(leaves, changed, 1 + number)) for number in numbers]
         return tuple(found) if len(found) > 1 else found[0]
 
@@ -113,7 +113,7 @@ class Kernels:
         p, changed, leaves = self._of_scores(given, "ji")
         found = []
         if of_keys:
-            found.append(einsum(f"{z}ji,{z}id->{z}jd", self._of(leaves, changed, 0), given[0]) * self.scale)
+            found.append(einsum(f"{z}ji,{z}id->{z}jd", self._of(leaves, changed, 0) * self.scale, given[0]))
             found.append(einsum(f"{z}ji,{z}ie->{z}je", p, given[4]))
         found += [einsum(f"{z}ji->{z}j", self._of(leaves, changed, 1 + number)) for number in numbers]
         return tuple(found) if len(found) > 1 else found[0]
