@@ -183,6 +183,7 @@ LogicalResult StatementRounds::emitInOrder(OpBuilder &b, ArrayRef<LoopOp> inOrde
 
 LogicalResult StatementRounds::emitInTurn(OpBuilder &b) {
   SmallVector<Value> more = carried(false);
+  RoleScalars outside = scalars; // numbers that a round makes are its own
   OpBuilder in = b;
   Operation *made = rounds.open(in, boxes, scalars, ValueRange(more).drop_front(placesOf(boxes, true).size()));
   auto parts = dyn_cast<LoopOp>(made);
@@ -190,6 +191,7 @@ LogicalResult StatementRounds::emitInTurn(OpBuilder &b) {
   if (failed(emitRound(in)))
     return failure();
   setCarried(Rounds::close(in, made, carried(false)), false);
+  scalars = outside;
   b = in;
   return success();
 }

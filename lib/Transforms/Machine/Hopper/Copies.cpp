@@ -81,8 +81,7 @@ void RoleLowering::storeBox(OpBuilder &b, Value acc, int64_t pass, bool transpos
   {
     auto guard = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
     OpBuilder then = guard.getThenBodyBuilder();
-    bool inTurns = passes % buffers == 0; // the next store begins with the buffer after this one's last
-    Instructions(then, loc).waitStores(inTurns ? buffers - 1 : 0, /*read=*/true);
+    Instructions(then, loc).waitStores(memory.inTurns ? buffers - 1 : 0, /*read=*/true);
   }
   i.synchronize(id, kGroupThreads);
   if (waitsForStore(acc)) { // a branch keeps the assembler from mixing the arithmetic of all parts: few values live

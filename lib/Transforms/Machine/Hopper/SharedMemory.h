@@ -17,6 +17,7 @@ constexpr int64_t kMostArrivals = (1 << 20) - 1; // that a phase of a barrier ca
 struct SharedMemory {
   Rings rings;
   int64_t stores = 0, buffersPerConsumer = 0;
+  bool inTurns = true;       // each store begins with the buffer after the one before's last
   int64_t storeColumns = 64; // of the accumulator, in a box of 16-bit elements
   int64_t idle = 0;          // a barrier that nobody waits for, so it ends no phase
   int64_t bytes = 0;
