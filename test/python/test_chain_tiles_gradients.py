@@ -11,8 +11,10 @@ from test_chain_tiles import BLOCKS, TARGET, blocks, check, operands, pattern_of
 
 import lacis
 from lacis.attentions.fused_kernels import Kernels
+from lacis.attentions.row_products import row_products
 from lacis.attentions.tiles import in_tiles
 from lacis.attentions.walks import by_columns, in_squares
+from lacis.emit.row_products import row_products as row_products_text
 from lacis.runtime import ptxas
 from lacis.runtime.chain import ChainFunction
 
@@ -134,3 +136,14 @@ def test_patterns_are_cut_to_tiles():
         assert taken(lacis.Bsr(64, 128), **how)[0].format.tile == (64, 64)
     assert taken(lacis.Bsr(64, 64), full=False, kept=2.0)[0] is None
     assert taken(lacis.Bsr(32, 64))[0] is None and taken(lacis.Bsr(64, 96))[0] is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [16, 32, 64, 128])
+def test_products_of_rows(width):
+    """On a CPU, and the code of a GPU."""
+    a, b = (torch.randn(2, 65, width).half() for _ in range(2))
+    torch.testing.assert_close(row_products(a, b).double(), (a.double() * b.double()).sum(-1), rtol=1e-5, atol=1e-5)
+    if ptxas.find():
+        text = row_products_text("f16", width, on_gpu=True)
+        lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})

@@ -238,8 +238,8 @@ LogicalResult StatementRoles::consumeRounds(OpBuilder &b, TileStatements &statem
   SmallVector<LoopOp> inOrder(round.getBlock()->getOps<LoopOp>());
   for (LoopOp statement : inOrder)
     statements.begin(in, statement);
-  for (auto [number, statement] : llvm::enumerate(inOrder))
-    if (failed(statements.emit(in, statement)) || failed(statements.beginAhead(in, ArrayRef(inOrder).drop_front(number + 1))))
+  for (ArrayRef<LoopOp> left = inOrder; !left.empty(); left = left.drop_front())
+    if (failed(statements.emit(in, left.front())) || failed(statements.beginAhead(in, left.drop_front())))
       return failure();
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   SmallVector<Value> next = valuesOf(places);

@@ -141,7 +141,7 @@ LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
 
 //===- Reductions ---------------------------------------------------------===//
 
-/// The value that each round of a sum adds, or null.
+/// What each round of a reduction adds to what it carries.
 static Value addedBy(LoopOp loop, Operation *combiner) {
   return combiner->getOperand(combiner->getOperand(0) == loop.getIterArgs()[0] ? 1 : 0);
 }
