@@ -67,12 +67,20 @@ def layout(rows, columns, heads=4):
     return kept
 
 
+def lists():
+    """Of three blocks at the most for each row; -1 pads, and one row has none."""
+    found = torch.randint(-1, 6, (1, 1, 8, 3), device="cuda", dtype=torch.int32)
+    found[:, :, 2] = -1
+    return found
+
+
 PATTERNS = {
     "causal": (lambda: lacis.Causal(block=64), 512, {}),
     "diagonal": (lambda: lacis.Causal(block=64), 512, {"causal": True}),
     "bigbird": (lambda: lacis.BigBird(block=64), 512, {}),
     "window": (lambda: lacis.Local(128, block=64), 512, {"window": 100}),
     "own": (lambda: layout(8, 5), 320, {}),
+    "lists": (lists, 384, {}),
     "blocks of 128": (lambda: layout(4, 6, 1), 768, {"causal": True}),
 }
 

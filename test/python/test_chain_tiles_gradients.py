@@ -11,8 +11,10 @@ from test_chain_tiles import BLOCKS, SQUARE, TARGET, blocks, check, operands, pa
 
 import lacis
 from lacis.attentions.fused_kernels import Kernels
+from lacis.attentions.row_products import row_products
 from lacis.attentions.tiles import takes_pattern
 from lacis.attentions.walks import by_columns
+from lacis.emit.row_products import row_products as row_products_text
 from lacis.runtime import ptxas
 from lacis.runtime.chain import ChainFunction
 
@@ -123,3 +125,14 @@ def test_which_patterns_tiles_take():
     assert not any(takes_pattern(pattern_in(lacis.Bsr(*sides))) for sides in ((32, 64), (64, 96)))
     assert not takes_pattern(pattern_in(lacis.Bsr(64, 64), full=False))
     assert not takes_pattern(lacis.Pattern.from_mask(torch.ones(64, 64, dtype=torch.bool), lacis.Csr))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [16, 32, 64, 128])
+def test_products_of_rows(width):
+    """On a CPU, and the code of a GPU."""
+    a, b = (torch.randn(2, 65, width).half() for _ in range(2))
+    torch.testing.assert_close(row_products(a, b).double(), (a.double() * b.double()).sum(-1), rtol=1e-5, atol=1e-5)
+    if ptxas.find():
+        text = row_products_text("f16", width, on_gpu=True)
+        lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})

@@ -175,8 +175,8 @@ LogicalResult StatementRounds::emitRound(OpBuilder &b) {
 }
 
 LogicalResult StatementRounds::emitInOrder(OpBuilder &b, ArrayRef<LoopOp> inOrder) {
-  for (auto [number, statement] : llvm::enumerate(inOrder))
-    if (failed(statements.emit(b, statement)) || failed(statements.beginAhead(b, inOrder.drop_front(number + 1))))
+  for (; !inOrder.empty(); inOrder = inOrder.drop_front())
+    if (failed(statements.emit(b, inOrder.front())) || failed(statements.beginAhead(b, inOrder.drop_front())))
       return failure();
   return success();
 }

@@ -180,7 +180,7 @@ static int64_t partsOfState(LoopOp sum, llvm::function_ref<Value(Value)> state) 
   return 1;
 }
 
-/// The value that each round of a sum adds, or null.
+/// What each round of a reduction adds to what it carries.
 static Value addedBy(LoopOp loop, Operation *combiner) {
   return combiner->getOperand(combiner->getOperand(0) == loop.getIterArgs()[0] ? 1 : 0);
 }
