@@ -7,7 +7,7 @@ import lacis
 import pytest
 import torch
 from lacis.sparsifiers import View, regrow
-from lacis.sparsifiers.choose import among, keep_largest
+from lacis.sparsifiers.choose import Keys, among, hashed, keep_largest, keep_largest_hashed, magnitudes
 from test_updates import build, content, same, train
 
 
@@ -228,8 +228,35 @@ def test_to_attach_a_wrapped_optimizer_trains_nothing(name):
 def test_what_is_drawn_among_all_places_is_what_empty_ones_alone_would_be(stored):
     positions = torch.randperm(100, generator=torch.Generator().manual_seed(stored))[:stored].sort().values
     view = View("w", 3, (10, 10), None, positions, torch.zeros(stored))
-    for count in (0, 1, 50, 100 - stored):
+    for count in (0, 1, 12, 50, 100 - stored):
         if count <= 100 - stored:
             empty = view.empty()
             expected = empty[keep_largest(among(view.keys(100), empty), count)]
             assert torch.equal(regrow._drawn(view, count).nonzero().reshape(-1), expected)
+
+
+@pytest.mark.parametrize("numel", [70, 2**18, 2**18 + 1])  # about `choose._SELECTED`
+@pytest.mark.parametrize("numbers", ["equal", "third", "distinct"])
+def test_the_largest_of_few_and_of_many_are_the_first_of_a_stable_sort(numel, numbers):
+    values = torch.randn(numel, generator=torch.Generator().manual_seed(numel))
+    values[:: {"equal": 1, "third": 3, "distinct": numel}[numbers]] = 1e-3
+    order = torch.sort(values.abs(), descending=True, stable=True).indices
+    for count in (1, numel // 3, numel - numel // 5, numel - 1):
+        expected = torch.zeros(numel, dtype=torch.bool).index_fill(0, order[:count], True)
+        assert torch.equal(keep_largest(magnitudes(values), count), expected)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.04, 0.4, 0.6, 1.0])  # above one half nothing is guessed
+def test_the_largest_hashed_keys_of_free_places(share):
+    free = torch.rand(300_000, generator=torch.Generator().manual_seed(1)) < 0.8
+    keys, held = hashed(len(free), 7, "cpu"), int(free.sum())
+    numbers = torch.where(free, keys.ordered(), torch.iinfo(torch.int64).min)
+    order, count = torch.sort(numbers, descending=True).indices, round(share * held)
+    expected = torch.zeros_like(free).index_fill(0, order[:count], True)
+    assert torch.equal(keep_largest_hashed(keys, free, held, count), expected)
+
+
+def test_keys_that_are_not_spread_as_hashed_ones_are_looked_at_digit_by_digit():
+    free = torch.ones(1000, dtype=torch.bool)
+    small = Keys(1000, 64, free.device, lambda at: torch.arange(1000)[at])
+    assert keep_largest_hashed(small, free, 1000, 10).nonzero().reshape(-1).tolist() == list(range(990, 1000))

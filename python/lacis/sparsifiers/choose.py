@@ -104,6 +104,8 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     if on_gpu or torch.compiler.is_compiling():  # nobody looks at numbers on the way
         order = torch.sort(keys.ordered(), descending=True, stable=True).indices
         return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
+    if keys.device.type == "cpu" and keys.numel <= _SELECTED:
+        return _select_largest(keys.ordered(), count)
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits
     while held > keys.numel // _SHARE and shift > 0:
@@ -126,16 +128,51 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     return kept
 
 
+def _select_largest(numbers: torch.Tensor, count: int) -> torch.Tensor:
+    """The same of all numbers at once."""
+    edge = torch.kthvalue(numbers, len(numbers) - count + 1).values
+    kept = numbers > edge
+    equal = (numbers == edge).nonzero().reshape(-1)
+    return kept.index_fill_(0, equal[: count - int(kept.sum())], True)
+
+
+def keep_largest_hashed(keys: Keys, free: torch.Tensor, held: int, count: int) -> torch.Tensor:
+    """bool [numel]: the `count` largest of `hashed` keys among the places where `free` is true, which `held` are.
+
+    A CPU guesses the smallest that is kept, as the keys are distinct and spread evenly, and sorts those above it alone.
+
+    >>> free = torch.tensor([True, False, True, True])
+    >>> keep_largest_hashed(hashed(4, 0, "cpu"), free, 3, 2).tolist()
+    [True, False, False, True]
+    """
+    if count >= held:
+        return free.clone()
+    if keys.device.type == "cpu" and 0 < 2 * count < held:
+        sign, wanted = signed(1 << 63), count + 8 * math.sqrt(count) + 64  # by 8 standard deviations more than needed
+        least = signed((1 << 63) + int(max(1 - wanted / held, 0) * 2**64))
+        above = torch.empty(keys.numel, dtype=torch.bool)
+        for part in _slices(keys, 2**16 * torch.get_num_threads()):
+            torch.ge(keys.at(part) ^ sign, least, out=above[part])
+        at = (above & free).nonzero().reshape(-1)
+        if len(at) >= count:
+            numbers = keys.at(at) ^ sign
+            edge = torch.kthvalue(numbers, len(numbers) - count + 1).values
+            return torch.zeros_like(free).index_fill_(0, at[numbers >= edge], True)
+    bits = free.to(torch.int8).neg_()  # all of them where a place is free
+    return keep_largest(Keys(keys.numel, keys.bits, keys.device, lambda at: keys.at(at).bitwise_and_(bits[at])), count)
+
+
 _DIGIT = 12  # bits: a histogram of 32 KiB, which stays in the first-level cache
 _SHARE = 64  # where one digit in so many is left in question, their numbers are sorted
 _SORTED = 2**25  # so many numbers a GPU sorts in a few milliseconds, and in 0.6 GB; it waits for none of them then
+_SELECTED = 2**18  # of so many a CPU selects in the time of two digits, or in a fifth where a third of them are equal
 _ALL, _ABOVE, _BELOW = -2, 2**15 - 1, -1  # no digits: not looked at yet, larger than the edge, smaller
 
 
-def _slices(keys: Keys):
-    """Positions in pieces: on a CPU as many as one thread works on in its second-level cache, which torch does not
-    hand out to several threads."""
-    step = 2**15 if keys.device.type == "cpu" else 2**26
+def _slices(keys: Keys, step: int = 2**15):
+    """Positions in pieces of `step`: by default as many as one thread works on in its second-level cache, which torch
+    does not hand out to several threads; on a GPU in larger ones."""
+    step = step if keys.device.type == "cpu" else 2**26
     return [slice(start, min(start + step, keys.numel)) for start in range(0, keys.numel, step)]
 
 
