@@ -6,8 +6,8 @@ import warnings
 import lacis
 import pytest
 import torch
-from lacis.sparsifiers import View, regrow
-from lacis.sparsifiers.choose import Keys, among, hashed, keep_largest, keep_largest_hashed, magnitudes
+from lacis.sparsifiers import View, choose, regrow
+from lacis.sparsifiers.choose import among, hashed, keep_largest, magnitudes
 from test_updates import build, content, same, train
 
 
@@ -236,27 +236,34 @@ def test_what_is_drawn_among_all_places_is_what_empty_ones_alone_would_be(stored
 
 
 @pytest.mark.parametrize("numel", [70, 2**18, 2**18 + 1])  # about `choose._SELECTED`
-@pytest.mark.parametrize("numbers", ["equal", "third", "distinct"])
+@pytest.mark.parametrize("numbers", ["equal", "third", "distinct", "ascending"])
 def test_the_largest_of_few_and_of_many_are_the_first_of_a_stable_sort(numel, numbers):
     values = torch.randn(numel, generator=torch.Generator().manual_seed(numel))
-    values[:: {"equal": 1, "third": 3, "distinct": numel}[numbers]] = 1e-3
+    values = values.abs().sort().values if numbers == "ascending" else values
+    values[:: {"equal": 1, "third": 3}.get(numbers, numel)] = 1e-3
     order = torch.sort(values.abs(), descending=True, stable=True).indices
-    for count in (1, numel // 3, numel - numel // 5, numel - 1):
+    for count in (1, 9, numel // 30, numel // 3, numel - numel // 5, numel - 1):
         expected = torch.zeros(numel, dtype=torch.bool).index_fill(0, order[:count], True)
         assert torch.equal(keep_largest(magnitudes(values), count), expected)
 
 
-@pytest.mark.parametrize("share", [0.001, 0.04, 0.4, 0.6, 1.0])  # above one half nothing is guessed
-def test_the_largest_hashed_keys_of_free_places(share):
-    free = torch.rand(300_000, generator=torch.Generator().manual_seed(1)) < 0.8
-    keys, held = hashed(len(free), 7, "cpu"), int(free.sum())
-    numbers = torch.where(free, keys.ordered(), torch.iinfo(torch.int64).min)
-    order, count = torch.sort(numbers, descending=True).indices, round(share * held)
-    expected = torch.zeros_like(free).index_fill(0, order[:count], True)
-    assert torch.equal(keep_largest_hashed(keys, free, held, count), expected)
+@pytest.mark.parametrize("share", [0.00001, 0.001, 0.04, 0.4, 1.0])  # from a quarter on nothing is guessed
+def test_the_largest_hashed_keys(share):
+    keys = hashed(300_000, 7, "cpu")
+    order, count = torch.sort(keys.ordered(), descending=True).indices, round(share * keys.numel)
+    expected = torch.zeros(keys.numel, dtype=torch.bool).index_fill(0, order[:count], True)
+    assert torch.equal(keep_largest(keys, count), expected)
 
 
-def test_keys_that_are_not_spread_as_hashed_ones_are_looked_at_digit_by_digit():
-    free = torch.ones(1000, dtype=torch.bool)
-    small = Keys(1000, 64, free.device, lambda at: torch.arange(1000)[at])
-    assert keep_largest_hashed(small, free, 1000, 10).nonzero().reshape(-1).tolist() == list(range(990, 1000))
+@pytest.mark.parametrize("largest", ["seen", "missed"])
+def test_a_sample_that_misleads_is_not_believed(largest):
+    """Large keys where the sample looks, or nowhere there: too few or too many others are above what it says."""
+    numel = 2**20
+    step = numel // choose._SAMPLE
+    where = slice(0, numel, step) if largest == "seen" else torch.arange(numel) % step != 0
+    values = torch.zeros(numel)
+    values[where] = 1 + torch.rand(values[where].shape, generator=torch.Generator().manual_seed(0))
+    order = torch.sort(values, descending=True, stable=True).indices
+    for count in (1, numel // 100, numel // 10):
+        expected = torch.zeros(numel, dtype=torch.bool).index_fill(0, order[:count], True)
+        assert torch.equal(keep_largest(magnitudes(values), count), expected)

@@ -46,10 +46,13 @@ class Keys:
     device: torch.device
     at: Callable[[slice | torch.Tensor], torch.Tensor]
 
+    def signed(self, keys: torch.Tensor) -> torch.Tensor:
+        """Some keys as integers with a sign, in the same order: what torch compares."""
+        return keys ^ signed(1 << 63) if self.bits == 64 else keys
+
     def ordered(self) -> torch.Tensor:
-        """All keys as integers with a sign, in the same order: what torch sorts."""
-        numbers = self.at(slice(0, self.numel))
-        return numbers ^ signed(1 << 63) if self.bits == 64 else numbers
+        """All of them so."""
+        return self.signed(self.at(slice(0, self.numel)))
 
 
 def magnitudes(tensor: torch.Tensor) -> Keys:
@@ -106,6 +109,8 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
         return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
     if keys.device.type == "cpu" and keys.numel <= _SELECTED:
         return _select_largest(keys.ordered(), count)
+    if keys.device.type == "cpu" and (guessed := _guess_largest(keys, count)) is not None:
+        return guessed
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits
     while held > keys.numel // _SHARE and shift > 0:
@@ -136,36 +141,29 @@ def _select_largest(numbers: torch.Tensor, count: int) -> torch.Tensor:
     return kept.index_fill_(0, equal[: count - int(kept.sum())], True)
 
 
-def keep_largest_hashed(keys: Keys, free: torch.Tensor, held: int, count: int) -> torch.Tensor:
-    """bool [numel]: the `count` largest of `hashed` keys among the places where `free` is true, which `held` are.
-
-    A CPU guesses the smallest that is kept, as the keys are distinct and spread evenly, and sorts those above it alone.
-
-    >>> free = torch.tensor([True, False, True, True])
-    >>> keep_largest_hashed(hashed(4, 0, "cpu"), free, 3, 2).tolist()
-    [True, False, False, True]
-    """
-    if count >= held:
-        return free.clone()
-    if keys.device.type == "cpu" and 0 < 2 * count < held:
-        sign, wanted = signed(1 << 63), count + 8 * math.sqrt(count) + 64  # by 8 standard deviations more than needed
-        least = signed((1 << 63) + int(max(1 - wanted / held, 0) * 2**64))
-        above = torch.empty(keys.numel, dtype=torch.bool)
-        for part in _slices(keys, 2**16 * torch.get_num_threads()):
-            torch.ge(keys.at(part) ^ sign, least, out=above[part])
-        at = (above & free).nonzero().reshape(-1)
-        if len(at) >= count:
-            numbers = keys.at(at) ^ sign
-            edge = torch.kthvalue(numbers, len(numbers) - count + 1).values
-            return torch.zeros_like(free).index_fill_(0, at[numbers >= edge], True)
-    bits = free.to(torch.int8).neg_()  # all of them where a place is free
-    return keep_largest(Keys(keys.numel, keys.bits, keys.device, lambda at: keys.at(at).bitwise_and_(bits[at])), count)
+def _guess_largest(keys: Keys, count: int) -> torch.Tensor | None:
+    """The same, where a sample says well enough how large the smallest of them is: all keys are looked at once."""
+    sample = keys.signed(keys.at(torch.arange(0, keys.numel, keys.numel // _SAMPLE)))
+    rank = count * len(sample) / keys.numel
+    rank = int(rank + 6 * math.sqrt(rank)) + 8  # by 6 standard deviations more than needed
+    if 4 * rank > len(sample):
+        return None
+    least = int(torch.kthvalue(sample, len(sample) - rank).values)
+    above = torch.empty(keys.numel, dtype=torch.bool)
+    for part in _slices(keys, 2**16 * torch.get_num_threads()):
+        torch.ge(keys.signed(keys.at(part)), least, out=above[part])
+    at = above.nonzero().reshape(-1)
+    if not count <= len(at) <= keys.numel // 2:
+        return None
+    kept = _select_largest(keys.signed(keys.at(at)), count)
+    return torch.zeros_like(above).index_fill_(0, at[kept], True)
 
 
 _DIGIT = 12  # bits: a histogram of 32 KiB, which stays in the first-level cache
 _SHARE = 64  # where one digit in so many is left in question, their numbers are sorted
 _SORTED = 2**25  # so many numbers a GPU sorts in a few milliseconds, and in 0.6 GB; it waits for none of them then
 _SELECTED = 2**18  # of so many a CPU selects in the time of two digits, or in a fifth where a third of them are equal
+_SAMPLE = 2**14  # keys: how many of 2 million are above one of them is known to 5 % where 70,000 are
 _ALL, _ABOVE, _BELOW = -2, 2**15 - 1, -1  # no digits: not looked at yet, larger than the edge, smaller
 
 

@@ -9,17 +9,7 @@ import torch
 
 from ..errors import DataError
 from .by_row import check_per, counted, keep_largest_of_groups, keep_largest_of_rows
-from .choose import (
-    Keys,
-    check_sparsity,
-    hashed,
-    keep_count,
-    keep_largest,
-    keep_largest_hashed,
-    magnitude,
-    magnitudes,
-    spread,
-)
+from .choose import Keys, check_sparsity, hashed, keep_count, keep_largest, magnitude, magnitudes, spread
 from .entries_first import indices
 from .policy import Policy
 from .ramp import Ramp
@@ -179,9 +169,13 @@ def _sizes(view):
 
 def _drawn(view, count: int) -> torch.Tensor:
     """Which of the empty places come, as many as `count` says, bool [view.total]."""
-    empty = torch.ones(view.total, dtype=torch.bool, device=view.positions.device)
-    empty.index_fill_(0, view.positions, False)
-    return keep_largest_hashed(view.keys(view.total), empty, view.total - view.count, count)
+    stored = torch.zeros(view.total, dtype=torch.int8, device=view.positions.device)
+    stored.index_fill_(0, view.positions, 1)
+    if count == view.total - view.count:
+        return stored == 0
+    drawn, kept = view.keys(view.total), stored - 1  # no bits of stored places, all of empty ones
+    keys = lambda at: drawn.at(at).bitwise_and_(kept[at])  # of empty places at most one is 0 then, too
+    return keep_largest(Keys(view.total, drawn.bits, drawn.device, keys), count)
 
 
 def _freely(view, kept: torch.Tensor, count: int, missing: int) -> tuple[torch.Tensor, int]:
