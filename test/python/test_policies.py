@@ -6,8 +6,8 @@ import warnings
 import lacis
 import pytest
 import torch
-from lacis.sparsifiers import View, regrow
-from lacis.sparsifiers.choose import among, keep_largest
+from lacis.sparsifiers import View, choose, regrow
+from lacis.sparsifiers.choose import among, hashed, keep_largest, magnitudes
 from test_updates import build, content, same, train
 
 
@@ -228,8 +228,42 @@ def test_to_attach_a_wrapped_optimizer_trains_nothing(name):
 def test_what_is_drawn_among_all_places_is_what_empty_ones_alone_would_be(stored):
     positions = torch.randperm(100, generator=torch.Generator().manual_seed(stored))[:stored].sort().values
     view = View("w", 3, (10, 10), None, positions, torch.zeros(stored))
-    for count in (0, 1, 50, 100 - stored):
+    for count in (0, 1, 12, 50, 100 - stored):
         if count <= 100 - stored:
             empty = view.empty()
             expected = empty[keep_largest(among(view.keys(100), empty), count)]
             assert torch.equal(regrow._drawn(view, count).nonzero().reshape(-1), expected)
+
+
+@pytest.mark.parametrize("numel", [70, 2**18, 2**18 + 1])  # about `choose._SELECTED`
+@pytest.mark.parametrize("numbers", ["equal", "third", "distinct", "ascending"])
+def test_the_largest_of_few_and_of_many_are_the_first_of_a_stable_sort(numel, numbers):
+    values = torch.randn(numel, generator=torch.Generator().manual_seed(numel))
+    values = values.abs().sort().values if numbers == "ascending" else values
+    values[:: {"equal": 1, "third": 3}.get(numbers, numel)] = 1e-3
+    order = torch.sort(values.abs(), descending=True, stable=True).indices
+    for count in (1, 9, numel // 30, numel // 3, numel - numel // 5, numel - 1):
+        expected = torch.zeros(numel, dtype=torch.bool).index_fill(0, order[:count], True)
+        assert torch.equal(keep_largest(magnitudes(values), count), expected)
+
+
+@pytest.mark.parametrize("share", [0.00001, 0.001, 0.04, 0.4, 1.0])  # from a quarter on nothing is guessed
+def test_the_largest_hashed_keys(share):
+    keys = hashed(300_000, 7, "cpu")
+    order, count = torch.sort(keys.ordered(), descending=True).indices, round(share * keys.numel)
+    expected = torch.zeros(keys.numel, dtype=torch.bool).index_fill(0, order[:count], True)
+    assert torch.equal(keep_largest(keys, count), expected)
+
+
+@pytest.mark.parametrize("largest", ["seen", "missed"])
+def test_a_sample_that_misleads_is_not_believed(largest):
+    """Large keys where the sample looks, or nowhere there: too few or too many others are above what it says."""
+    numel = 2**20
+    step = numel // choose._SAMPLE
+    where = slice(0, numel, step) if largest == "seen" else torch.arange(numel) % step != 0
+    values = torch.zeros(numel)
+    values[where] = 1 + torch.rand(values[where].shape, generator=torch.Generator().manual_seed(0))
+    order = torch.sort(values, descending=True, stable=True).indices
+    for count in (1, numel // 100, numel // 10):
+        expected = torch.zeros(numel, dtype=torch.bool).index_fill(0, order[:count], True)
+        assert torch.equal(keep_largest(magnitudes(values), count), expected)

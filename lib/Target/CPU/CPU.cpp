@@ -3,6 +3,8 @@
 /// The host: a relocatable object that calls nothing outside itself, or an archive of one for each function.
 #include "../ConvertToLLVM.h"
 #include "../LLVMCode.h"
+#include "DecodeLoops.h"
+#include "JoinLoads.h"
 #include "WidenHalves.h"
 #include "lacis/Target/CPU/HostProcessor.h"
 #include "lacis/Target/Target.h"
@@ -40,6 +42,8 @@ public:
   void addPasses(mlir::OpPassManager &pm) const override {
     pm.addPass(mlir::createCanonicalizerPass());
     pm.addPass(mlir::createCSEPass());
+    pm.addPass(createDecodeLoopsPass());
+    pm.addPass(createJoinLoadsPass());
     pm.addPass(createWidenHalvesPass());
     addToLLVMPasses(pm, HalfTypes::Emulated, ApproximateExp2::Expanded, /*populate=*/nullptr);
   }

@@ -34,6 +34,13 @@ std::pair<TensorSource, int64_t> lacis::dimensionOf(Value size, ArrayRef<Workspa
 
 Value StorageLevel::constant(int64_t value) { return integerConstant(b, loc, indexType(), value); }
 
+/// A companion whose link holds places in rows lists entries alone: none of its numbers is negative.
+static bool holdsPlaces(FormatAttr format) {
+  ArrayRef<LevelAttr> prefix = format.getLevels().drop_back(format.getNumTileLevels());
+  ExtentInterface last = prefix.back().getExtent();
+  return last.isLink() && prefix.back().getBuffers().front().elementType.getIntOrFloatBitWidth() < 32;
+}
+
 Value StorageLevel::load(StringRef buffer, Value index) {
   SmallVector<BufferSpec> buffers = getLevel().getBuffers();
   const BufferSpec &spec = *llvm::find_if(buffers, [&](const BufferSpec &known) { return known.name == buffer; });
@@ -41,7 +48,7 @@ Value StorageLevel::load(StringRef buffer, Value index) {
   Value address = elementAddress(b, loc, arguments.array(source, nameOf(buffer)), index, element);
   Value loaded = LLVM::LoadOp::create(b, loc, element, address);
   bool widens = element.getIntOrFloatBitWidth() < indexType().getIntOrFloatBitWidth();
-  if (spec.isUnsigned && widens)
+  if (widens && (spec.isUnsigned || holdsPlaces(format)))
     return arith::ExtUIOp::create(b, loc, indexType(), loaded);
   return castInteger(b, loc, loaded, indexType());
 }

@@ -173,7 +173,7 @@ Value LevelWalk::slotAt(OpBuilder &b, Value place) {
   Value coordinate = axes[digit.axis]->digit(b, loc, digit.div, digit.mod);
   Value row = LocateOp::create(b, loc, b.getIndexType(), source, 0, zero(b), coordinate);
   auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), source, 1, row);
-  return arith::AddIOp::create(b, loc, bounds.getLo(), place);
+  return arith::AddIOp::create(b, loc, bounds.getLo(), place, arith::IntegerOverflowFlags::nsw); // it is a slot
 }
 
 LevelWalk::Values LevelWalk::emitLevelLoop(OpBuilder &b, unsigned number, Value parent, ValueRange carried,

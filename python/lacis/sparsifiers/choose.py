@@ -46,10 +46,13 @@ class Keys:
     device: torch.device
     at: Callable[[slice | torch.Tensor], torch.Tensor]
 
+    def signed(self, keys: torch.Tensor) -> torch.Tensor:
+        """Some keys as integers with a sign, in the same order: what torch compares."""
+        return keys ^ signed(1 << 63) if self.bits == 64 else keys
+
     def ordered(self) -> torch.Tensor:
-        """All keys as integers with a sign, in the same order: what torch sorts."""
-        numbers = self.at(slice(0, self.numel))
-        return numbers ^ signed(1 << 63) if self.bits == 64 else numbers
+        """All of them so."""
+        return self.signed(self.at(slice(0, self.numel)))
 
 
 def magnitudes(tensor: torch.Tensor) -> Keys:
@@ -104,6 +107,10 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     if on_gpu or torch.compiler.is_compiling():  # nobody looks at numbers on the way
         order = torch.sort(keys.ordered(), descending=True, stable=True).indices
         return torch.zeros(keys.numel, dtype=torch.bool, device=keys.device).index_fill(0, order[:count], True)
+    if keys.device.type == "cpu" and keys.numel <= _SELECTED:
+        return _select_largest(keys.ordered(), count)
+    if keys.device.type == "cpu" and (guessed := _guess_largest(keys, count)) is not None:
+        return guessed
     digits = torch.empty(keys.numel, dtype=torch.int16, device=keys.device)
     edge, held, shift = _ALL, keys.numel, keys.bits
     while held > keys.numel // _SHARE and shift > 0:
@@ -126,16 +133,44 @@ def keep_largest(keys: Keys, count: int) -> torch.Tensor:
     return kept
 
 
+def _select_largest(numbers: torch.Tensor, count: int) -> torch.Tensor:
+    """The same of all numbers at once."""
+    edge = torch.kthvalue(numbers, len(numbers) - count + 1).values
+    kept = numbers > edge
+    equal = (numbers == edge).nonzero().reshape(-1)
+    return kept.index_fill_(0, equal[: count - int(kept.sum())], True)
+
+
+def _guess_largest(keys: Keys, count: int) -> torch.Tensor | None:
+    """The same, where a sample says well enough how large the smallest of them is: all keys are looked at once."""
+    sample = keys.signed(keys.at(torch.arange(0, keys.numel, keys.numel // _SAMPLE)))
+    rank = count * len(sample) / keys.numel
+    rank = int(rank + 6 * math.sqrt(rank)) + 8  # by 6 standard deviations more than needed
+    if 4 * rank > len(sample):
+        return None
+    least = int(torch.kthvalue(sample, len(sample) - rank).values)
+    above = torch.empty(keys.numel, dtype=torch.bool)
+    for part in _slices(keys, 2**16 * torch.get_num_threads()):
+        torch.ge(keys.signed(keys.at(part)), least, out=above[part])
+    at = above.nonzero().reshape(-1)
+    if not count <= len(at) <= keys.numel // 2:
+        return None
+    kept = _select_largest(keys.signed(keys.at(at)), count)
+    return torch.zeros_like(above).index_fill_(0, at[kept], True)
+
+
 _DIGIT = 12  # bits: a histogram of 32 KiB, which stays in the first-level cache
 _SHARE = 64  # where one digit in so many is left in question, their numbers are sorted
 _SORTED = 2**25  # so many numbers a GPU sorts in a few milliseconds, and in 0.6 GB; it waits for none of them then
+_SELECTED = 2**18  # of so many a CPU selects in the time of two digits, or in a fifth where a third of them are equal
+_SAMPLE = 2**14  # keys: how many of 2 million are above one of them is known to 5 % where 70,000 are
 _ALL, _ABOVE, _BELOW = -2, 2**15 - 1, -1  # no digits: not looked at yet, larger than the edge, smaller
 
 
-def _slices(keys: Keys):
-    """Positions in pieces: on a CPU as many as one thread works on in its second-level cache, which torch does not
-    hand out to several threads."""
-    step = 2**15 if keys.device.type == "cpu" else 2**26
+def _slices(keys: Keys, step: int = 2**15):
+    """Positions in pieces of `step`: by default as many as one thread works on in its second-level cache, which torch
+    does not hand out to several threads; on a GPU in larger ones."""
+    step = step if keys.device.type == "cpu" else 2**26
     return [slice(start, min(start + step, keys.numel)) for start in range(0, keys.numel, step)]
 
 

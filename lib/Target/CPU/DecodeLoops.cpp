@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// x + extsi(j + code(byte))  -->  (x + extsi(j)) + extui(code(byte))
+/// if c0: A; if c1: B  -->  if c0 and c1: A; B, else: if c0: A; if c1: B
+/// ceildiv(n, 4)  -->  (n & -128) / 4, of n = 128 k
+///
+/// A round that takes codes out of bytes has twice the instructions of one that loads coordinates, and their number is
+/// what bounds it. Indices in 64 bits need no extension for each address, and the entries of a round, which all are there
+/// as a rule, share the sum of what they have in common. Where the number of groups is known to be even, so is the first
+/// one of a row: two rounds share a byte, and each shifts it by a constant. Figures: docs/cpu.md.
+#include "DecodeLoops.h"
+
+#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace lacis;
+
+namespace {
+
+/// Is it some of the bits of a byte that was loaded?
+bool takesBits(arith::ShRUIOp shift) {
+  auto byte = shift.getLhs().getDefiningOp<arith::ExtUIOp>();
+  return byte && byte.getIn().getType().isInteger(8) && byte.getIn().getDefiningOp<LLVM::LoadOp>();
+}
+
+/// Does a loop without loops inside take bits out of bytes?
+bool decodes(scf::ForOp loop) {
+  bool found = false;
+  WalkResult walked = loop.getBody()->walk([&](Operation *op) {
+    auto shift = dyn_cast<arith::ShRUIOp>(op);
+    found |= shift && takesBits(shift);
+    return isa<scf::ForOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found && !walked.wasInterrupted();
+}
+
+SmallVector<scf::ForOp> decodingLoops(func::FuncOp kernel) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](scf::ForOp loop) {
+    if (decodes(loop))
+      loops.push_back(loop);
+  });
+  return loops;
+}
+
+/// An index in 64 bits.
+Value widened(PatternRewriter &b, Location loc, Value value) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(number.getSExtValue()));
+  auto bits = value.getDefiningOp<arith::AndIOp>();
+  if (bits && matchPattern(bits.getRhs(), m_ConstantInt(&number)) && number.isNonNegative())
+    return arith::ExtUIOp::create(b, loc, b.getI64Type(), value);
+  return arith::ExtSIOp::create(b, loc, b.getI64Type(), value);
+}
+
+/// Were a sum or a product of 32 bits to overflow, the address that it makes would lie outside.
+struct WidenIndex : OpRewritePattern<arith::ExtSIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::ExtSIOp op, PatternRewriter &b) const override {
+    Operation *from = op.getIn().getDefiningOp();
+    if (!op.getType().isInteger(64) || !op.getIn().getType().isInteger(32) ||
+        !isa_and_nonnull<arith::AddIOp, arith::MulIOp>(from))
+      return failure();
+    Value lhs = widened(b, op.getLoc(), from->getOperand(0)), rhs = widened(b, op.getLoc(), from->getOperand(1));
+    isa<arith::AddIOp>(from) ? b.replaceOpWithNewOp<arith::AddIOp>(op, lhs, rhs)
+                             : b.replaceOpWithNewOp<arith::MulIOp>(op, lhs, rhs);
+    return success();
+  }
+};
+
+/// x + (a + b)  -->  (x + a) + b
+struct SharedFirst : OpRewritePattern<arith::AddIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::AddIOp op, PatternRewriter &b) const override {
+    auto inner = op.getRhs().getDefiningOp<arith::AddIOp>();
+    if (!op.getType().isInteger(64) || !inner)
+      return failure();
+    Value shared = arith::AddIOp::create(b, op.getLoc(), op.getLhs(), inner.getLhs());
+    b.replaceOpWithNewOp<arith::AddIOp>(op, shared, inner.getRhs());
+    return success();
+  }
+};
+
+/// Is memory only read?
+bool onlyReads(Block &block) {
+  return !block.walk([](Operation *op) {
+                 bool known = isa<LLVM::LoadOp, scf::IfOp>(op) || isMemoryEffectFree(op);
+                 return known ? WalkResult::advance() : WalkResult::interrupt();
+               }).wasInterrupted();
+}
+
+/// The operations of a block that values are made of; nothing where a guard is one of them.
+std::optional<llvm::SetVector<Operation *>> sourcesOf(ArrayRef<Value> values, Block &block) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Value> left(values);
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != &block || !found.insert(op))
+      continue;
+    if (isa<scf::IfOp>(op))
+      return std::nullopt;
+    llvm::append_range(left, op->getOperands());
+  }
+  return found;
+}
+
+/// The operations of a round that are not there yet; `whole` says that all guards hold.
+void cloneRound(OpBuilder b, Block &block, IRMapping mapping, bool whole) {
+  for (Operation &op : block.without_terminator()) {
+    if (op.getNumResults() != 0 && mapping.contains(op.getResult(0)))
+      continue;
+    auto guard = dyn_cast<scf::IfOp>(op);
+    if (!guard || !whole) {
+      b.clone(op, mapping);
+      continue;
+    }
+    for (Operation &inner : guard.thenBlock()->without_terminator())
+      b.clone(inner, mapping);
+    for (auto [result, value] : llvm::zip(guard.getResults(), guard.thenYield().getOperands()))
+      mapping.map(result, mapping.lookupOrDefault(value));
+  }
+  auto values = llvm::map_to_vector(block.getTerminator()->getOperands(),
+                                    [&](Value value) { return mapping.lookupOrDefault(value); });
+  scf::YieldOp::create(b, block.getTerminator()->getLoc(), values);
+}
+
+/// A round whose guards all hold has none.
+void splitWhole(scf::ForOp loop) {
+  Block &body = *loop.getBody();
+  SmallVector<Value> conditions;
+  for (auto guard : body.getOps<scf::IfOp>())
+    conditions.push_back(guard.getCondition());
+  auto sources = sourcesOf(conditions, body);
+  if (conditions.size() < 2 || !sources || !onlyReads(body))
+    return;
+  OpBuilder before(loop);
+  auto made = scf::ForOp::create(before, loop.getLoc(), loop.getLowerBound(), loop.getUpperBound(),
+                                 loop.getStep(), loop.getInits());
+  made->setAttrs(loop->getAttrs());
+  made.getBody()->clear();
+  OpBuilder b = OpBuilder::atBlockEnd(made.getBody());
+  IRMapping mapping;
+  mapping.map(body.getArguments(), made.getBody()->getArguments());
+  for (Operation &op : body)
+    if (sources->contains(&op))
+      b.clone(op, mapping);
+  Value all = mapping.lookupOrDefault(conditions[0]);
+  for (Value condition : ArrayRef(conditions).drop_front())
+    all = arith::AndIOp::create(b, loop.getLoc(), all, mapping.lookupOrDefault(condition));
+  auto choice = scf::IfOp::create(b, loop.getLoc(), loop.getResultTypes(), all, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  cloneRound(OpBuilder::atBlockEnd(choice.thenBlock()), body, mapping, /*whole=*/true);
+  cloneRound(OpBuilder::atBlockEnd(choice.elseBlock()), body, mapping, /*whole=*/false);
+  scf::YieldOp::create(b, loop.getLoc(), choice.getResults());
+  loop.replaceAllUsesWith(made.getResults());
+  loop.erase();
+}
+
+/// What is known to divide the size that argument `number` of a kernel is; 1 where nothing is.
+int64_t divisorOf(DictionaryAttr record, unsigned number) {
+  auto whole = [](DictionaryAttr of, StringRef name) {
+    auto value = of.getAs<IntegerAttr>(name);
+    return value ? value.getInt() : 0;
+  };
+  auto arguments = record.getAs<ArrayAttr>("args"), tensors = record.getAs<ArrayAttr>("tensors"),
+       sizes = record.getAs<ArrayAttr>("sizes");
+  if (!arguments || !tensors || !sizes || number >= arguments.size())
+    return 1;
+  auto argument = cast<DictionaryAttr>(arguments[number]);
+  if (argument.getAs<StringAttr>("kind") != "dim")
+    return 1;
+  for (auto tensor : tensors.getAsRange<DictionaryAttr>()) {
+    auto dims = tensor.getAs<ArrayAttr>("dims");
+    if (tensor.get("name") || tensor.get("derived") || !dims || whole(tensor, "operand") != whole(argument, "operand"))
+      continue;
+    std::optional<int64_t> size = cast<SizeAttr>(dims[whole(argument, "dim")]).getArgument();
+    return size ? std::max<int64_t>(whole(cast<DictionaryAttr>(sizes[*size]), "multiple"), 1) : 1;
+  }
+  return 1;
+}
+
+/// The exact quotient of a size, in words that show what divides it.
+void showDivisors(func::FuncOp kernel, DictionaryAttr record) {
+  kernel.walk([&](arith::CeilDivUIOp op) {
+    auto narrow = op.getLhs().getDefiningOp<arith::TruncIOp>();
+    auto argument = dyn_cast<BlockArgument>(narrow ? narrow.getIn() : op.getLhs());
+    APInt by;
+    if (!argument || argument.getOwner() != &kernel.front() || !matchPattern(op.getRhs(), m_ConstantInt(&by)))
+      return;
+    int64_t divisor = divisorOf(record, argument.getArgNumber());
+    int64_t power = divisor & -divisor; // of two
+    if (divisor % by.getSExtValue() != 0 || power == 1)
+      return;
+    OpBuilder b(op);
+    Value mask = arith::ConstantOp::create(b, op.getLoc(), b.getIntegerAttr(op.getType(), -power));
+    Value size = arith::AndIOp::create(b, op.getLoc(), op.getLhs(), mask);
+    op.replaceAllUsesWith(arith::DivUIOp::create(b, op.getLoc(), size, op.getRhs()).getResult());
+    op.erase();
+  });
+}
+
+class DecodeLoops : public PassWrapper<DecodeLoops, OperationPass<ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(DecodeLoops)
+  StringRef getName() const override { return "lacis-decode-loops"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override { registry.insert<arith::ArithDialect>(); }
+
+  void runOnOperation() override {
+    auto record = getOperation()->getAttrOfType<DictionaryAttr>("lacis.artifact");
+    RewritePatternSet patterns(&getContext());
+    patterns.add<WidenIndex, SharedFirst>(&getContext());
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    for (auto kernel : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<scf::ForOp> loops = decodingLoops(kernel);
+      for (scf::ForOp loop : loops)
+        splitWhole(loop);
+      for (scf::ForOp loop : decodingLoops(kernel))
+        if (failed(applyPatternsGreedily(loop.getRegion(), frozen)))
+          return signalPassFailure();
+      if (!loops.empty() && record)
+        showDivisors(kernel, record);
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> lacis::createDecodeLoopsPass() { return std::make_unique<DecodeLoops>(); }
