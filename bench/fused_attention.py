@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`lacis.attention` and its gradients on tensor cores: 8192 tokens, 32 heads, bf16, beside SDPA without a mask.
 
-All are replayed in CUDA graphs: a call takes 0.2 to 0.4 ms of the host, which is as long as the kernel takes. A backward pass is
-what both passes take beyond the forward pass.
+All are replayed in CUDA graphs: a call takes 0.2 to 0.4 ms of the host, which is as long as the kernel takes. A
+backward pass is what both passes take beyond the forward pass.
 """
 
 from __future__ import annotations

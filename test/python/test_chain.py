@@ -57,6 +57,7 @@ def test_half_types_are_rounded_once():
     torch.testing.assert_close(found.double(), reference(q, k, v, mask), rtol=2**-7, atol=2**-7)
 
 
+@pytest.mark.long
 def test_duplicates_weigh_twice():
     q, k, v = operands(rows=3, columns=5)
     index = torch.tensor([[0, 0, 1, 0], [1, 3, 2, 1]])

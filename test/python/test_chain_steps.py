@@ -86,7 +86,8 @@ def test_what_is_no_loop(message):
     assert "named" in message or f"roll: the statements are no one loop '{loop}': " in str(raised.value)
 
 
-@pytest.mark.parametrize("format", [lacis.Csr, pytest.param(lacis.Bsr(8, 8), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("format", [lacis.Csr, lacis.Bsr(8, 8)])
 def test_sums_without_a_maximum_are_one_loop(format):
     """Two sums of two statements, of which the second reads the first; what pads a tile adds nothing."""
 
@@ -124,6 +125,7 @@ def test_text_that_is_no_loop():
             compile_kernel(other, "cpu")
 
 
+@pytest.mark.long
 def test_kept_statements_have_nests():
     """What was chosen is told, saved and replayed; a statement that is read once is kept where a step says so."""
     q, k, v = operands()
@@ -154,6 +156,7 @@ def test_roll_is_of_cpus_and_tiles():
         attend.compile(q, k, v, pattern, steps=[lacis.steps.Roll("j")], target="cuda:sm_80")
 
 
+@pytest.mark.long
 def test_slots_that_no_array_counts():
     q, k, v = operands()
     with pytest.raises(

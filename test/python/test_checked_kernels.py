@@ -87,5 +87,5 @@ def test_a_graph_of_torch_compile_is_checked():
         torch.testing.assert_close(run(X), model(X))
         derived = getattr(weight, next(iter(weight.derived.values()))["crd1"])
         derived[5] = -3
-        with pytest.raises(RuntimeError, match="copy of operand 1: a checked kernel asked for element -"):
+        with pytest.raises(RuntimeError, match=r"copy of operand 1: a checked kernel asked for element \d+ of"):
             run(X)

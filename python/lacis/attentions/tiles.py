@@ -13,10 +13,14 @@ _SIDE = 64  # of a tile
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Half types on sm_90a, whole stored blocks of multiples of 64 rows and columns, which divide the lengths."""
+    """Half types on sm_90a, whole stored blocks of multiples of 64 rows and columns, which divide the lengths; with
+    gradients q and v are as wide as each other."""
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
         return False
     if q.dtype not in (torch.bfloat16, torch.float16) or q.shape[3] not in _WIDTHS or v.shape[3] not in _WIDTHS:
+        return False
+    learns = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+    if learns and q.shape[3] != v.shape[3]:  # two stores of different widths: right on CPUs, not yet seen on a GPU
         return False
     return takes_pattern(pattern)
 
@@ -25,4 +29,6 @@ def takes_pattern(pattern: Pattern) -> bool:
     """The same of the pattern alone."""
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
-    return all(side % _SIDE == 0 and length % side == 0 for side, length in zip(pattern.format.tile, pattern.shape[-2:]))
+    return all(
+        side % _SIDE == 0 and length % side == 0 for side, length in zip(pattern.format.tile, pattern.shape[-2:])
+    )
