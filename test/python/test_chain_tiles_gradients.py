@@ -3,6 +3,7 @@
 
 import functools
 import math
+import re
 
 import pytest
 import torch
@@ -71,10 +72,11 @@ def test_gradients(sides, depth, wide, dtype):
 
 
 @pytest.mark.long
-def test_masks_of_coordinates():
-    mask = blocks(192, 192, share=1.0)
-    pattern = lacis.Pattern.from_mask(mask, SQUARE)
-    operands, want = given(192, 192, 64, 64, torch.bfloat16, mask & torch.ones(192, 192).tril().bool())
+@pytest.mark.parametrize("side, depth", [(64, 64), (128, 128)])
+def test_masks_of_coordinates(side, depth):
+    mask = blocks(384, 384, (side, side), share=1.0)
+    pattern = lacis.Pattern.from_mask(mask, BLOCKS[side, side])
+    operands, want = given(384, 384, depth, depth, torch.bfloat16, mask & torch.ones(384, 384).tril().bool())
     for chain, side, wanted in zip(chains("causal"), (pattern, by_columns(pattern)), (want[:1], want[1:])):
         side = side.batched((2,), "h")
         got = tiled(chain, *operands, side)(*operands, side)
@@ -93,6 +95,17 @@ def test_code_is_assembled_without_spills(depth, body):
     for chain, side in zip(chains(body), (pattern, by_columns(pattern))):
         text = chain.compile(*operands, side.batched((2,), "h"), target=TARGET).text
         lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wide, ahead", [(64, 0), (128, 1)])
+def test_stores_of_other_widths_wait_for_their_buffer(wide, ahead):
+    """Of two buffers in turn one may still be read, unless a store has left one out."""
+    mask = blocks(128, 128, share=1.0)
+    operands, _ = given(128, 128, wide, 128, torch.bfloat16, mask)
+    side = by_columns(lacis.Pattern.from_mask(mask, SQUARE)).batched((2,), "h")
+    ptx = chains()[1].compile(*operands, side, target=TARGET).asm["ptx"]
+    assert set(re.findall(r"cp\.async\.bulk\.wait_group\.read\s+(\d)", ptx)) == {str(ahead)}
 
 
 def wide_sums(q, k, v, pattern):
