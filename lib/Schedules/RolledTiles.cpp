@@ -23,10 +23,11 @@ static bool followsFrom(Value index, LevelLoopOp round) {
 }
 
 namespace {
-/// The dense operands that products take, and the bytes of their boxes: of those that stay, and those of a round.
+/// The dense operands that products take, and the bytes of their boxes: of those that stay, with what stores need, and those
+/// of a round; the columns of all that is stored.
 struct Boxes {
   std::vector<std::string> names;
-  int64_t held = 0, ofRound = 0;
+  int64_t held = 0, ofRound = 0, stored = 0;
 };
 } // namespace
 
@@ -42,15 +43,8 @@ static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
   return widths;
 }
 
-/// What is stored alone goes through a box that stays, where it is as wide; else through buffers.
-static int64_t bytesOfStores(func::FuncOp function, ArrayRef<int64_t> held) {
-  constexpr int64_t buffers = 16 << 10;
-  SmallVector<int64_t> widths = widthsOfOutputs(function);
-  return widths.size() == 1 && llvm::is_contained(held, widths[0]) ? 0 : buffers;
-}
-
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
-  constexpr int64_t side = 64; // of the tile of scores
+  constexpr int64_t side = 64, buffers = 16 << 10; // of the tile of scores; bytes
   Boxes found;
   SmallVector<int64_t> widths; // of what stays
   round->walk([&](ReadOp read) {
@@ -68,7 +62,10 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
     else
       found.held += bytes, widths.push_back(type.getShape().back());
   });
-  found.held += bytesOfStores(function, widths);
+  SmallVector<int64_t> stored = widthsOfOutputs(function);
+  found.stored = std::accumulate(stored.begin(), stored.end(), int64_t(0));
+  if (stored.size() != 1 || !llvm::is_contained(widths, stored[0])) // else it goes through a box that stays
+    found.held += buffers;
   return found;
 }
 
@@ -76,22 +73,19 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
   SmallVector<LoopOp> outer;
   for (auto loop = round->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
     outer.push_back(loop);
+  std::string name = round.getName().str(), rows = outer.front().getName().str();
   // Rows of tiles are many, and have block.x, which counts furthest; letters of a batch have block.y.
-  StringRef letter = outer.front().getName().take_front(outer.front().getName().find_first_of("0123456789"));
-  std::string name = round.getName().str();
-  std::vector<std::pair<std::string, bool>> blocks;
-  for (LoopOp loop : llvm::reverse(outer))
-    blocks.push_back({loop.getName().str(), loop.getName().starts_with(letter)});
+  StringRef letter = StringRef(rows).take_front(rows.find_first_of("0123456789"));
+  std::vector<std::pair<std::string, StringRef>> around;
+  for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
+    around.push_back({loop.getName().str(), loop.getName().starts_with(letter) ? "block.x" : "block.y"});
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction());
   int64_t stages = std::min(kMostStages, (kBytes - boxes.held) / boxes.ofRound);
-  for (auto &[loop, isOfRows] : blocks)
-    if (loop != blocks.back().first)
-      schedule.bind(loop, isOfRows ? "block.x" : "block.y");
+  for (auto &[loop, unit] : around)
+    schedule.bind(loop, unit);
   // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers
   // of one block have 8 more each.
-  SmallVector<int64_t> widths = widthsOfOutputs(schedule.getNest().getFunction());
-  std::string rows = blocks.back().first;
-  if (std::accumulate(widths.begin(), widths.end(), int64_t(0)) > kMostSums) {
+  if (boxes.stored > kMostSums) {
     schedule.split(rows, 2);
     schedule.bind(rows + "1", "warpgroup");
     rows += "0";

@@ -44,11 +44,11 @@ int64_t TileStatements::registersLeft(Block &statements, llvm::SetVector<StagedB
 }
 
 void TileStatements::holdFactors(OpBuilder &b, Block &round) {
+  bool hasMaximum = round.walk([](arith::MaximumFOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (hasMaximum) // its exponents and sums need the registers
+    return;
   llvm::SetVector<StagedBox *> factors;
   int64_t left = registersLeft(round, factors);
-  bool hasMaximum = round.walk([](arith::MaximumFOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  if (hasMaximum) // its exponents and sums need them
-    return;
   for (StagedBox *box : factors) {
     int64_t columns = box->tile.getColumns() * box->tile.getCount();
     int64_t registers = box->tile.getRows() * columns / kThreads / 2;

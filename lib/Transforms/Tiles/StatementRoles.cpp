@@ -146,17 +146,13 @@ LogicalResult StatementRoles::findBoxes() {
 
 //===- Loops --------------------------------------------------------------===//
 
-/// Where rows may lack, their statements run in a loop of one round or none, which carries the places. Answers the loop, or null where there is no condition.
+/// Where rows may lack, a loop of one round or none has their statements; null where there is no condition.
 static LoopOp openGuard(OpBuilder &b, LevelLoopOp round, RoleScalars &scalars, StagedBoxes &own) {
   auto guard = dyn_cast<scf::IfOp>(round->getParentOp());
   if (!guard)
     return {};
-  Location loc = round.getLoc();
-  Value condition = scalars.get(b, guard.getCondition());
-  Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, 0);
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/false);
-  auto item = LoopOp::create(b, loc, "item", arith::SelectOp::create(b, loc, condition, one, none).getResult(),
-                             valuesOf(places));
+  LoopOp item = openOnce(b, round.getLoc(), "item", scalars.get(b, guard.getCondition()), valuesOf(places));
   setPlaces(places, item.getIterArgs());
   b = OpBuilder::atBlockEnd(item.getBlock());
   return item;

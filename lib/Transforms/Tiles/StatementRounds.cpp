@@ -61,6 +61,12 @@ ValueRange Rounds::close(OpBuilder &b, Operation *innermost, ValueRange values) 
   return positions->getResults();
 }
 
+LoopOp lacis::openOnce(OpBuilder &b, Location loc, StringRef name, Value condition, ValueRange carried) {
+  Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, 0);
+  Value times = arith::SelectOp::create(b, loc, condition, one, none);
+  return LoopOp::create(b, loc, name, times, carried);
+}
+
 //===- What rounds hand on ------------------------------------------------===//
 
 void StatementRounds::findStates() {
@@ -223,17 +229,16 @@ LoopOp StatementRounds::openLater(OpBuilder &b, Value lo, Value count) {
   return made;
 }
 
-/// A row without rounds keeps what it begins with: a loop of one round or none carries it.
+/// A row without rounds keeps what it begins with.
 LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
   Value parent = scalars.get(b, round.getParent());
   auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), round.getTensor(), round.getLevel(), parent);
   Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
-  Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, 0);
+  Value none = arith::ConstantIndexOp::create(b, loc, 0);
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, count, none);
   if (rounds.parts)
     count = arith::MulIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, *rounds.parts.getTrip()));
-  Value times = arith::SelectOp::create(b, loc, some, one, none);
-  auto item = LoopOp::create(b, loc, "first." + round.getName().str(), times, carried(false));
+  LoopOp item = openOnce(b, loc, "first." + round.getName().str(), some, carried(false));
   setCarried(item.getIterArgs(), false);
   OpBuilder in = OpBuilder::atBlockEnd(item.getBlock());
   RoleScalars outside = scalars;

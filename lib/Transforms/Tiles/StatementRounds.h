@@ -24,6 +24,10 @@ struct Rounds {
   static mlir::ValueRange close(mlir::OpBuilder &b, mlir::Operation *innermost, mlir::ValueRange values);
 };
 
+/// A loop of one round where the condition holds, and of none elsewhere: it carries what a branch would.
+LoopOp openOnce(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, mlir::Value condition,
+                mlir::ValueRange carried);
+
 class StatementRounds {
 public:
   StatementRounds(Rounds rounds, StagedBoxes &boxes, RoleScalars &scalars, TileStatements &statements)
