@@ -13,14 +13,10 @@ _SIDE = 64  # of a tile
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Half types on sm_90a, whole stored blocks of multiples of 64 rows and columns, which divide the lengths; with
-    gradients q and v are as wide as each other."""
+    """Half types on sm_90a, whole stored blocks of multiples of 64 rows and columns, which divide the lengths."""
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
         return False
     if q.dtype not in (torch.bfloat16, torch.float16) or q.shape[3] not in _WIDTHS or v.shape[3] not in _WIDTHS:
-        return False
-    learns = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
-    if learns and q.shape[3] != v.shape[3]:  # two stores of different widths: right on CPUs, not yet seen on a GPU
         return False
     return takes_pattern(pattern)
 
