@@ -74,8 +74,13 @@ void TileForm::prepare() {
     matrixRows = sizeOf(product.output, product.outputRows());
   if (product.start)
     rowTiles = arith::CeilDivUIOp::create(b, loc, sizeOf(product.output, product.outputRows()), constant(nest.rows));
-  if (after.residual)
-    residualRows = sizeOf(after.residual.getTensor(), product.outputRows());
+  if (residual)
+    residualRows = sizeOf(residual.getTensor(), product.outputRows());
+  SmallVector<Value> axes = foldDigits(product.write.getIndices());
+  Value column = axes[axes.size() - (product.isRowsFirst ? 1 : 2)];
+  rowIndex = axes[axes.size() - (product.isRowsFirst ? 2 : 1)];
+  variance.addAxis(rowIndex, nest.rowLoops, nest.rows);
+  variance.addAxis(column, nest.columnLoops, nest.columns);
   regrouped = RegroupOp::create(b, loc, product.tensor, LayoutAttr::get(context, layout.format, layout.capacity, 0));
   prepareLists();
 }
@@ -170,7 +175,7 @@ Value TileForm::loadResidual(OpBuilder &at, const Item &item, Value ring) {
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), loop.getIterArgs()[0]);
   Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, residualRows);
   OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-  loadDense(then, after.residual.getTensor(), item.column, row, tiles.getTiles()[0]);
+  loadDense(then, residual.getTensor(), item.column, row, tiles.getTiles()[0]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
   return loop.getResult(0);
 }
@@ -178,11 +183,11 @@ Value TileForm::loadResidual(OpBuilder &at, const Item &item, Value ring) {
 //===- Roles --------------------------------------------------------------===//
 
 LogicalResult TileForm::run() {
-  std::optional<Finish> found = nest.product.finish();
+  std::optional<ReadOp> found = nest.product.residual();
   if (!found)
     return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows and columns of a tile");
-  after = *found;
-  if (after.residual && layout.rows != layout.step)
+  residual = *found;
+  if (residual && layout.rows != layout.step)
     return nest.product.write.emitError("tiles: a residual takes the place of a dense tile, ")
            << layout.step << " columns wide; tiles have " << layout.rows << " rows";
   prepare();
@@ -190,18 +195,18 @@ LogicalResult TileForm::run() {
     makeRoles(workers, nest.numConsumers());
   isSummingUp = nest.cut != 0;
   form(workers, nest.numConsumers());
-  return success();
+  return result;
 }
 
 void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  if (isSummingUp && !after.residual)
+  if (isSummingUp && !residual)
     return;
   forEachItem(producer, worker, ring, [&](OpBuilder &at, const Item &item, Value place) -> Value {
     if (!isSummingUp)
       place = forEachStep(at, item, place, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
         return SmallVector<Value>{fill(in, item, position, coordinate, carried[0])};
       })[0];
-    if (!after.residual)
+    if (!residual)
       return place;
     auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, place); };
     auto nothing = [&](OpBuilder &) { return place; };

@@ -6,6 +6,7 @@
 
 #include "TileNest.h"
 #include "TileRoles.h"
+#include "TileStatements.h"
 
 namespace lacis {
 
@@ -25,10 +26,11 @@ private:
     llvm::SmallVector<mlir::Value, 2> column; // of a batch behind the number of the matrix
     mlir::Value first, count, part, parts, slot;
   };
-  /// Where one accumulator of a consumer stands in the output; the vectors that follow the sum, at its rows, and the numbers.
+  /// One accumulator of a consumer: which rows it has, and what is known there of the values of the nest.
   struct Part {
-    mlir::Value group, row;
-    llvm::SmallVector<mlir::Value> vectors, numbers;
+    mlir::Value group;
+    RoleScalars scalars;
+    TileMaps::Known known;
   };
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
   using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
@@ -64,17 +66,21 @@ private:
                                                                    mlir::Value step, size_t count);
   llvm::SmallVector<mlir::Value> multiplyStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value step,
                                               mlir::Value ring, mlir::ValueRange accs);
-  llvm::SmallVector<Part> locate(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value panel);
+  llvm::SmallVector<Part> locate(mlir::OpBuilder &at, mlir::Value consumer, const Item &item);
   mlir::Value begin(mlir::OpBuilder &at, const Part &part, mlir::ValueRange column);
-  mlir::Value applyFinish(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value column,
-                          mlir::Value residual);
-  void store(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::ValueRange column, mlir::Value residual);
+  TileMaps mapsOf(Part &part) {
+    return TileMaps(variance, part.scalars, part.known, rowIndex, TileMaps::Exponential::AsWritten);
+  }
+  void store(mlir::OpBuilder &at, mlir::Value acc, Part part, mlir::Value residual);
   mlir::Value loadResidual(mlir::OpBuilder &at, const Item &item, mlir::Value ring);
   mlir::Value pass(mlir::OpBuilder &at, mlir::Value consumers, mlir::Value ring);
 
   TileNest &nest;
   const TileLayout &layout;
-  Finish after;
+  TileVariance variance;
+  mlir::Value rowIndex;
+  ReadOp residual; // or null
+  llvm::LogicalResult result = llvm::success();
   bool isSummingUp = false; // the nest behind, which adds up the parts of panels
   mlir::Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows, rowTiles;
   mlir::Value tilesOfMatrix; // of a batch; else null

@@ -98,12 +98,12 @@ void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) 
 
 /// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
 Value TileForm::addUp(OpBuilder &at, Value consumer, const Item &item, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, item.panel);
+  SmallVector<Part> parts = locate(at, consumer, item);
   KeptSum sum{arith::SubIOp::create(at, loc, item.slot, item.part), item.part, item.parts};
   Value first = multiply(at, consumer, nest.numParts());
-  return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value residual) {
+  return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
     auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, n); };
     addUpOwn(in, sum, add(in, first, constant(n)), accType, placeOf,
-             [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], item.column, residual); });
+             [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
   });
 }

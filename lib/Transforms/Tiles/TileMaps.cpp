@@ -6,6 +6,7 @@
 #include "TileMaps.h"
 
 #include "TileStatements.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -50,11 +51,20 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   }
   if (value.getType().isIndex())
     return collectPlace(value);
+  auto read = behindCast(value).getDefiningOp<ReadOp>();
+  if (read && isa<BlockArgument>(read.getTensor())) {
+    FailureOr<Value> made = known.contains(read) ? known[read] : loadVector(b, read);
+    if (failed(made))
+      return failure();
+    known[value] = *made; // they arrive in the type of sums
+    leaves.insert(value);
+    return success();
+  }
   if (!op || !isPure(op) || op->getNumRegions() != 0 || op->getNumResults() != 1)
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
-    FailureOr<Value> made = TileMaps(variance, scalars, known, row).make(b, value, Value(), value.getLoc());
+    FailureOr<Value> made = TileMaps(variance, scalars, known, row, exponential).make(b, value, Value(), value.getLoc());
     if (failed(made))
       return failure();
     known[value] = *made;
@@ -64,11 +74,48 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   for (Value operand : op->getOperands())
     if (failed(collect(b, operand)))
       return failure();
+  steps.insert(op);
   return success();
 }
 
+Value TileMaps::baseOf(OpBuilder &b, const TileVariance::Place &place, Location loc) {
+  return place.base ? scalars.get(b, place.base) : arith::ConstantIndexOp::create(b, loc, 0).getResult();
+}
+
+/// A vector along the rows or the columns.
+FailureOr<Value> TileMaps::loadVector(OpBuilder &b, ReadOp read) {
+  std::optional<TileVariance::Place> place;
+  if (read.getIndices().size() == 1)
+    place = variance.placeOf(read.getIndices()[0]);
+  if (!place)
+    return refuseStatement(read);
+  Location loc = read.getLoc();
+  bool isOfRows = place->coordinate == row;
+  SmallVector<int64_t> shape{variance.sizeOf(row), isOfRows ? 1 : variance.sizeOf(place->coordinate)};
+  auto type = AccType::get(b.getContext(), shape, b.getF32Type());
+  Value first = baseOf(b, *place, loc);
+  if (isOfRows)
+    return LoadRowsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
+  return LoadColumnsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
+}
+
+void TileMaps::loadAhead(OpBuilder &b, Value value, const TileVariance::Coordinates &along) {
+  Operation *op = value.getDefiningOp();
+  auto read = behindCast(value).getDefiningOp<ReadOp>();
+  if (!op || op->getNumRegions() != 0 || matchPattern(value, m_Constant()))
+    return;
+  bool isAlong = variance.of(value) == along;
+  if (isAlong && along.empty())
+    (void)scalars.get(b, value);
+  else if (!read)
+    llvm::for_each(op->getOperands(), [&](Value operand) { loadAhead(b, operand, along); });
+  else if (isAlong && !known.contains(read))
+    if (FailureOr<Value> made = loadVector(b, read); succeeded(made))
+      known[read] = *made;
+}
+
 /// exp x = 2^(x log2 e), which machines have; of a difference in two instructions.
-Value TileMaps::exponential(OpBuilder &b, Operation *op) {
+Value TileMaps::powerOfTwo(OpBuilder &b, Operation *op) {
   Location loc = op->getLoc();
   Value x = op->getOperand(0);
   Value factor = arith::ConstantOp::create(b, loc, b.getFloatAttr(x.getType(), kLog2E));
@@ -88,8 +135,8 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
   Value made;
   if (value.getType().isIndex()) { // a map is handed whole coordinates
     made = inner.lookup(variance.placeOf(value)->coordinate);
-  } else if (isa<math::ExpOp>(op)) {
-    made = exponential(b, op);
+  } else if (isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo) {
+    made = powerOfTwo(b, op);
   } else {
     for (Value operand : op->getOperands())
       (void)compute(b, operand);
@@ -107,6 +154,8 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     return acc;
   if (failed(collect(b, value)))
     return failure();
+  if (Value acc = known.lookup(value); acc && acc.getType() == type)
+    return acc;
   SmallVector<Value> accs, elements;
   for (Value leaf : leaves) {
     if (Value acc = known.lookup(leaf))
@@ -130,6 +179,39 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     if (column)
       inner.map(column, across);
   }
+  for (Operation &op : *value.getParentBlock()) // in their order, so far as they are no loops away
+    if (steps.contains(&op))
+      (void)compute(in, op.getResult(0));
   YieldOp::create(in, loc, compute(in, value));
   return map.getResult();
+}
+
+//===- Stores -------------------------------------------------------------===//
+
+LogicalResult TileMaps::store(OpBuilder &b, WriteOp op) {
+  Location loc = op.getLoc();
+  Value value = op.getValue();
+  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
+    value = rounded.getIn(); // the store rounds
+  SmallVector<Value> at, along;
+  for (Value index : foldDigits(op.getIndices())) {
+    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    if (!place || (!along.empty() && !place->coordinate))
+      return refuseStatement(op);
+    if (place->coordinate)
+      along.push_back(place->coordinate);
+    at.push_back(baseOf(b, *place, loc));
+  }
+  if (along.empty() || along.size() > 2 || !llvm::is_contained(along, row))
+    return refuseStatement(op);
+  bool isTransposed = along.back() == row;
+  FailureOr<Value> acc = make(b, value, along.size() == 1 ? Value() : along[isTransposed ? 0 : 1], loc);
+  if (failed(acc))
+    return failure();
+  if (along.size() == 1)
+    StoreRowsOp::create(b, loc, *acc, op.getTensor(), at, Value());
+  else
+    StoreTileOp::create(b, loc, *acc, op.getTensor(), placeOfBox(b, op.getTensor(), at), Value(), Value(),
+                        isTransposed ? b.getUnitAttr() : UnitAttr(), ArrayAttr(), TypeAttr());
+  return success();
 }

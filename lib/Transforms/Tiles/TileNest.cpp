@@ -69,6 +69,10 @@ static void readLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
       nest.consumers = loop;
     else if (loop.getJam())
       nest.parts.push_back(loop);
+    if (loop.getTensorize() == TileSide::Columns)
+      nest.columnLoops.push_back(loop);
+    else if (loop != nest.panels && loop != nest.tiles)
+      nest.rowLoops.push_back(loop);
   }
 }
 
@@ -160,9 +164,8 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
                                                         << "pipeline it";
   nest.stages = *stages;
   SmallVector<Value> operands{nest.product.stored, nest.product.dense};
-  std::optional<Finish> finish = nest.product.finish();
-  if (finish && finish->residual)
-    operands.push_back(finish->residual.getTensor());
+  if (std::optional<ReadOp> residual = nest.product.residual(); residual && *residual)
+    operands.push_back(residual->getTensor());
   for (Value operand : operands) {
     unsigned number = cast<BlockArgument>(operand).getArgNumber();
     if (!function.getArgAttr(number, "lacis.staged"))

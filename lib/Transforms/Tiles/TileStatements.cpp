@@ -91,14 +91,18 @@ LogicalResult TileStatements::read(ReadOp op) {
   return success();
 }
 
+TileMaps TileStatements::maps() {
+  return TileMaps(variance, scalars, known, row, TileMaps::Exponential::PowerOfTwo);
+}
+
 FailureOr<Value> TileStatements::tile(OpBuilder &b, Value value, Value column, Location loc) {
-  return TileMaps(variance, scalars, known, row).make(b, value, column, loc);
+  return maps().make(b, value, column, loc);
 }
 
 LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   auto target = op.getTensor().getDefiningOp<WorkspaceOp>();
   if (!target)
-    return store(b, op);
+    return maps().store(b, op);
   ValueRange at = op.getIndices();
   if (at.front() != row || (at.size() == 2 && !variance.isOfTile(at[1])))
     return refuseStatement(op);
@@ -106,32 +110,6 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   if (succeeded(made))
     state(target) = *made;
   return made;
-}
-
-/// Rows and columns go to the output, or a number for each row.
-LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
-  Value value = op.getValue();
-  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
-    value = rounded.getIn(); // the store rounds
-  SmallVector<Value> at;
-  Value column;
-  for (auto [number, index] : llvm::enumerate(op.getIndices())) {
-    std::optional<TileVariance::Place> place = variance.placeOf(index);
-    bool isRow = place && place->coordinate == row;
-    if (!place || (place->coordinate && !isRow && (column || number + 1 != op.getIndices().size())))
-      return refuseStatement(op);
-    if (place->coordinate && !isRow)
-      column = place->coordinate;
-    at.push_back(place->base ? scalars.get(b, place->base) : arith::ConstantIndexOp::create(b, op.getLoc(), 0).getResult());
-  }
-  FailureOr<Value> acc = tile(b, value, column, op.getLoc());
-  if (failed(acc))
-    return failure();
-  if (column)
-    StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), placeOfBox(b, op.getTensor(), at), Value(), Value(), UnitAttr(), ArrayAttr(), TypeAttr());
-  else
-    StoreRowsOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value());
-  return success();
 }
 
 //===- Reductions ---------------------------------------------------------===//

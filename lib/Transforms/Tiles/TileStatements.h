@@ -7,7 +7,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 
-#include "TileVariance.h"
+#include "TileMaps.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -62,7 +62,7 @@ private:
   llvm::FailureOr<mlir::Value> factor(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Type element);
   llvm::LogicalResult read(ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
-  llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);
+  TileMaps maps();
   /// An accumulator of the value along these loops, of one column where `column` is null.
   llvm::FailureOr<mlir::Value> tile(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc);
   mlir::Value acquire(mlir::OpBuilder &b, StagedBox &box);
