@@ -4,7 +4,7 @@
 /// a consumer runs the statements. Both run the loops of the one nest.
 #include "StatementRoles.h"
 
-#include "TileStatements.h"
+#include "TileBoxes.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -79,7 +79,6 @@ bool StatementRoles::changesInRound(Value index) {
 
 /// Rows and columns of a dense operand, of which one side runs along the sum.
 LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
-  constexpr int64_t lineBits = 1024;
   auto type = cast<RankedTensorType>(read.getTensor().getType());
   auto argument = cast<BlockArgument>(read.getTensor());
   StringRef name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").getValue();
@@ -99,10 +98,7 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
     return refuseStatement(read);
   box.isTransposed = sides[0] == sum.getCoordinate();
-  int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
-  int64_t line = std::min(columns, lineBits / type.getElementType().getIntOrFloatBitWidth());
-  SmallVector<int64_t> shape{columns / line, rows, line};
-  box.tile = TileType::get(type.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), type.getElementType());
+  box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), variance.sizeOf(sides[1]));
   boxes[read] = box;
   return success();
 }
@@ -189,14 +185,9 @@ LevelLoopOp StatementRoles::cloneRound(OpBuilder &b, RoleScalars &scalars, Stage
 //===- Producer -----------------------------------------------------------===//
 
 Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  SmallVector<Value> at;
-  for (Value index : box.read.getIndices()) {
-    Value base = variance.placeOf(index)->base;
-    at.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, loc, 0).getResult());
-  }
+  SmallVector<Value> bases = basesOf(b, box.read, variance, scalars);
   Value tile = AcquireOp::create(b, loc, TypeRange(Type(box.tile)), box.place).getTiles()[0];
-  Value tensor = box.read.getTensor();
-  LoadTileOp::create(b, loc, tensor, placeOfBox(b, tensor, at), tile, Value(), ArrayAttr());
+  lacis::loadBox(b, box.read, bases, tile);
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 

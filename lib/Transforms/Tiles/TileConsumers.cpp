@@ -53,16 +53,14 @@ SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value s
 /// Rows stand where the layout put them. Before the sum, so that nothing waits for these loads after it.
 SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, const Item &item) {
   WriteOp write = nest.product.write;
-  Part common{Value(), RoleScalars(nest.panels), TileMaps::Known()};
+  Part common{Value(), item.scalars, TileMaps::Known()};
   mapsOf(common).loadAhead(at, write.getValue(), {});
   Value base = add(at, multiply(at, item.panel, layout.height), multiply(at, consumer, nest.numParts()));
   SmallVector<Part> parts(nest.numParts(), common);
   for (auto [n, part] : llvm::enumerate(parts)) {
     Value number = add(at, base, constant(static_cast<int64_t>(n)));
     part.group = OriginOp::create(at, loc, at.getIndexType(), regrouped, number);
-    const Value *column = item.column.begin();
-    for (Value axis : foldDigits(write.getIndices()))
-      part.scalars.map(axis, axis == rowIndex ? multiply(at, part.group, layout.rows) : *column++);
+    part.scalars.map(rowIndex, multiply(at, part.group, layout.rows));
     mapsOf(part).loadAhead(at, write.getValue(), variance.of(rowIndex));
   }
   return parts;
@@ -111,13 +109,14 @@ Value TileForm::finish(OpBuilder &at, Value consumer, Value ring, StorePart stor
 
 /// What an accumulator holds before the first product: a constant, or a tile of what other parts were summed up to. Of
 /// rows that a panel lacks it is any tile, as nobody stores them.
-Value TileForm::begin(OpBuilder &at, const Part &part, ValueRange column) {
+Value TileForm::begin(OpBuilder &at, Part &part) {
   if (!nest.product.start) {
     Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
     return SplatOp::create(at, loc, accType, initial);
   }
   Value last = arith::SubIOp::create(at, loc, rowTiles, constant(1));
-  Value across = arith::DivUIOp::create(at, loc, column.back(), constant(nest.columns));
+  Value across = arith::DivUIOp::create(
+      at, loc, part.scalars.baseOf(at, *variance.placeOf(columnIndex), loc), constant(nest.columns));
   Value place =
       add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
   return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place, /*onto=*/Value());
@@ -126,8 +125,8 @@ Value TileForm::begin(OpBuilder &at, const Part &part, ValueRange column) {
 Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item);
   SmallVector<Value> carried{ring};
-  for (const Part &part : parts)
-    carried.push_back(begin(at, part, item.column));
+  for (Part &part : parts)
+    carried.push_back(begin(at, part));
   ValueRange summed = forEachStep(at, item, carried, [&](OpBuilder &in, Value position, Value, ValueRange args) {
     SmallVector<Value> next = multiplyStep(in, consumer, position, args[0], args.drop_front());
     next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));

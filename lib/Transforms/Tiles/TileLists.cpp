@@ -45,9 +45,9 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
   Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
   Value next = forEachOfList(in, panels, columns, lists, own, groups.getIterArgs()[0],
                              [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-                               Item item{found[0], columnOf(at, add(at, first, found[1])), {}, {}, {}, {}, {}};
+                               Item item{found[0], scalarsOf(at, add(at, first, found[1])), {}, {}, {}, {}, {}};
                                if (nest.cut)
-                                 item = {found[0], item.column, found[2], found[3], found[4], found[5], found[6]};
+                                 item = {found[0], item.scalars, found[2], found[3], found[4], found[5], found[6]};
                                return body(at, item, place);
                              });
   YieldOp::create(in, loc, next);

@@ -64,22 +64,21 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
-    FailureOr<Value> made = TileMaps(variance, scalars, known, row, exponential).make(b, value, Value(), value.getLoc());
+    TileMaps ofRows(variance, scalars, known, row, exponential);
+    FailureOr<Value> made = ofRows.make(b, value, Value(), value.getLoc());
     if (failed(made))
       return failure();
     known[value] = *made;
     leaves.insert(value);
     return success();
   }
-  for (Value operand : op->getOperands())
+  bool isPower = isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo;
+  auto difference = isPower ? op->getOperand(0).getDefiningOp<arith::SubFOp>() : arith::SubFOp();
+  for (Value operand : difference ? difference->getOperands() : op->getOperands())
     if (failed(collect(b, operand)))
       return failure();
   steps.insert(op);
   return success();
-}
-
-Value TileMaps::baseOf(OpBuilder &b, const TileVariance::Place &place, Location loc) {
-  return place.base ? scalars.get(b, place.base) : arith::ConstantIndexOp::create(b, loc, 0).getResult();
 }
 
 /// A vector along the rows or the columns.
@@ -93,7 +92,7 @@ FailureOr<Value> TileMaps::loadVector(OpBuilder &b, ReadOp read) {
   bool isOfRows = place->coordinate == row;
   SmallVector<int64_t> shape{variance.sizeOf(row), isOfRows ? 1 : variance.sizeOf(place->coordinate)};
   auto type = AccType::get(b.getContext(), shape, b.getF32Type());
-  Value first = baseOf(b, *place, loc);
+  Value first = scalars.baseOf(b, *place, loc);
   if (isOfRows)
     return LoadRowsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
   return LoadColumnsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
@@ -167,7 +166,7 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     return SplatOp::create(b, loc, type, scalars.get(b, value)).getResult();
   SmallVector<Value> places;
   for (Value base : readsPlace ? ArrayRef<Value>(bases) : ArrayRef<Value>())
-    places.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, loc, 0).getResult());
+    places.push_back(scalars.baseOf(b, {base, Value()}, loc));
   auto map = MapOp::create(b, loc, type, accs, places);
   Block &body = map.getBody().emplaceBlock();
   for (auto [acc, leaf] : llvm::zip(accs, elements))
@@ -200,7 +199,7 @@ LogicalResult TileMaps::store(OpBuilder &b, WriteOp op) {
       return refuseStatement(op);
     if (place->coordinate)
       along.push_back(place->coordinate);
-    at.push_back(baseOf(b, *place, loc));
+    at.push_back(scalars.baseOf(b, *place, loc));
   }
   if (along.empty() || along.size() > 2 || !llvm::is_contained(along, row))
     return refuseStatement(op);

@@ -33,7 +33,6 @@ private:
   llvm::LogicalResult collect(mlir::OpBuilder &b, mlir::Value value);
   llvm::LogicalResult collectPlace(mlir::Value index);
   llvm::FailureOr<mlir::Value> loadVector(mlir::OpBuilder &b, ReadOp read);
-  mlir::Value baseOf(mlir::OpBuilder &b, const TileVariance::Place &place, mlir::Location loc);
   mlir::Value compute(mlir::OpBuilder &b, mlir::Value value);
   mlir::Value powerOfTwo(mlir::OpBuilder &b, mlir::Operation *op);
 

@@ -70,7 +70,7 @@ static void readLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
     else if (loop.getJam())
       nest.parts.push_back(loop);
     if (loop.getTensorize() == TileSide::Columns)
-      nest.columnLoops.push_back(loop);
+      nest.column = loop;
     else if (loop != nest.panels && loop != nest.tiles)
       nest.rowLoops.push_back(loop);
   }
@@ -89,7 +89,10 @@ static LogicalResult checkLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
       return loop.emitError("tiles: loop '") << loop.getName() << "' is neither tensorized, nor bound to 'warpgroup', "
                                              << "nor jammed";
   }
-  return success();
+  if (nest.column && nest.columns == nest.column.getTrip())
+    return success();
+  return top.emitError("tiles: the columns of a tile are one loop over '")
+         << nest.product.columns << "'; tensorize that";
 }
 
 static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {

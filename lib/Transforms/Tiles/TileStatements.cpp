@@ -24,6 +24,10 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
   return b.clone(*op, mapping)->getResult(cast<OpResult>(number).getResultNumber());
 }
 
+Value RoleScalars::baseOf(OpBuilder &b, const TileVariance::Place &place, Location loc) {
+  return place.base ? get(b, place.base) : arith::ConstantIndexOp::create(b, loc, 0).getResult();
+}
+
 LogicalResult lacis::refuseStatement(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>("name");
   return op->emitError("tiles: '") << (name ? name.getValue() : op->getName().getStringRef())

@@ -38,6 +38,8 @@ public:
   void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
   /// A number that is the same for all of a tile.
   mlir::Value get(mlir::OpBuilder &b, mlir::Value number);
+  /// Where an index begins in a tile.
+  mlir::Value baseOf(mlir::OpBuilder &b, const TileVariance::Place &place, mlir::Location loc);
 
 private:
   LoopOp replaced; // what stands in it goes with it

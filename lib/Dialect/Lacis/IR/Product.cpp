@@ -95,6 +95,7 @@ static bool findFactors(Product &product) {
     return false;
   product.tensor = behindWalk(value.getTensor());
   product.stored = argumentOf(product.tensor);
+  product.read = read;
   product.dense = dyn_cast<BlockArgument>(read.getTensor());
   return product.stored && product.dense && product.stored != product.dense;
 }

@@ -27,6 +27,7 @@ struct Product {
   bool isRowsFirst = false;             // y is [m, n]
   mlir::Operation *walk = nullptr;      // the outermost loop over k
   mlir::TypedAttr initial;              // null where the sum begins with other parts, or with `start`
+  ReadOp read;                          // of the dense operand
   ReadOp start;                         // of the workspace where other parts were summed up before; or null
   WriteOp write;
 
@@ -37,9 +38,7 @@ struct Product {
   bool isFolded() const { return !batch.empty() && !isDepthFirst && !isRowsFirst; }
   /// The loop over n, or, of a batch that is folded, over all of it, when its loops are one.
   std::string columnLoop() const;
-  /// The axes of the dense operand along n, and of the output along n and m.
-  unsigned denseColumns() const { return batch.size() + (isDepthFirst ? 1 : 0); }
-  unsigned outputColumns() const { return batch.size() + (isRowsFirst ? 1 : 0); }
+  /// The axis of the output along m.
   unsigned outputRows() const { return batch.size() + (isRowsFirst ? 0 : 1); }
   /// What follows the sum may be arithmetic on the sum, on vectors along rows or columns (the same in all matrices of a
   /// batch), on numbers, and on the same element of one residual in the type of the dense operand. That residual, or null;
