@@ -4,7 +4,7 @@
 /// a consumer runs the statements. Both run the loops of the one nest.
 #include "StatementRoles.h"
 
-#include "TileBoxes.h"
+#include "TileFactors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 

@@ -40,13 +40,12 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  auto flag = [&](bool value) { return value ? at.getUnitAttr() : UnitAttr(); };
-  UnitAttr transposed = flag(layout.transposed), isTf32 = flag(nest.isTf32), across = flag(nest.product.isDepthFirst);
-  Value dense = tiles.getTiles()[0], first = denseTile().isList() ? constant(0) : Value();
+  TileFactor dense{tiles.getTiles()[0], nest.product.isDepthFirst};
   SmallVector<Value> results;
-  for (auto [acc, place] : llvm::zip(accs, own))
-    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    dense, first, across, acc, isTf32));
+  for (auto [acc, place] : llvm::zip(accs, own)) {
+    TileFactor stored{tiles.getTiles()[1], layout.transposed, place.first, place.second};
+    results.push_back(multiplyTiles(at, loc, accType, stored, dense, acc, nest.isTf32));
+  }
   return results;
 }
 

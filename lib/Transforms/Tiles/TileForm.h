@@ -6,7 +6,7 @@
 
 #include "TileNest.h"
 #include "TileRoles.h"
-#include "TileBoxes.h"
+#include "TileFactors.h"
 
 namespace lacis {
 

@@ -3,7 +3,7 @@
 /// The statements of a nest as values of tiles.
 #include "TileStatements.h"
 
-#include "TileMaps.h"
+#include "TileFactors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -180,9 +180,7 @@ LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, Value column, 
   }
   Value tileOfBox = acquire(b, box);
   auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(column)}, b.getF32Type());
-  Value place = box.isTransposed && box.tile.isList() ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
-  Value sum = MmaOp::create(b, loc, type, *a, Value(), /*aTransposed=*/UnitAttr(), Value(), tileOfBox, place,
-                            box.isTransposed ? b.getUnitAttr() : UnitAttr(), onto, /*tf32=*/UnitAttr());
+  Value sum = multiplyTiles(b, loc, type, {*a}, {tileOfBox, box.isTransposed}, onto);
   known[loop.getResult(0)] = CompleteOp::create(b, loc, TypeRange(Type(type)), sum).getResult(0);
   for (Value side : {one, other})
     if (auto read = behindCast(side).getDefiningOp<ReadOp>(); read && boxes.contains(read) && boxes[read].inRound)

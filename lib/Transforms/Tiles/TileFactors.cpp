@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Boxes of dense operands, as the tiles that products take.
-#include "TileBoxes.h"
+/// Factors of products: boxes of dense operands as tiles, and the product of two.
+#include "TileFactors.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -22,4 +24,13 @@ SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &varia
 void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile) {
   Value tensor = read.getTensor();
   LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, Value(), ArrayAttr());
+}
+
+Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,
+                           bool isTf32) {
+  auto flag = [&](bool value) { return value ? b.getUnitAttr() : UnitAttr(); };
+  if (right.isTransposed && !right.place && cast<TileType>(right.tile.getType()).isList())
+    right.place = arith::ConstantIndexOp::create(b, loc, 0);
+  return MmaOp::create(b, loc, type, left.tile, left.place, flag(left.isTransposed), left.present, right.tile,
+                       right.place, flag(right.isTransposed), onto, flag(isTf32));
 }
