@@ -4,9 +4,9 @@
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
 
+#include "TileFactors.h"
 #include "TileNest.h"
 #include "TileRoles.h"
-#include "TileFactors.h"
 
 namespace lacis {
 

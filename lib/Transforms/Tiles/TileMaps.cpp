@@ -178,7 +178,7 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     if (column)
       inner.map(column, across);
   }
-  for (Operation &op : *value.getParentBlock()) // in their order, so far as they are no loops away
+  for (Operation &op : *value.getParentBlock()) // in the order of the nest, as far as it is one block
     if (steps.contains(&op))
       (void)compute(in, op.getResult(0));
   YieldOp::create(in, loc, compute(in, value));

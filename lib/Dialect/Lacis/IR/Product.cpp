@@ -153,8 +153,8 @@ std::optional<ReadOp> Product::residual() {
     if (read) {
       auto operand = dyn_cast<BlockArgument>(read.getTensor());
       ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
-      bool isResidual = axes == axesOf(function, output) && !found &&
-                        getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
+      bool isResidual = axes == axesOf(function, output) && llvm::equal(read.getIndices(), write.getIndices()) &&
+                        !found && getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
       bool isVector = axes && axes.size() == 1 && (axes[0] == letter || (axes[0] == across && !isFolded()));
       if (!axes || formatOf(operand) || (!isResidual && !axes.empty() && !isVector))
         return std::nullopt;
