@@ -21,8 +21,8 @@ using namespace lacis;
 
 Value TileForm::sizeOf(Value tensor, unsigned axis) { return tensor::DimOp::create(b, loc, tensor, constant(axis)); }
 
-/// The indices along the rows, the columns and the sum. Which rows and which part of the sum a tile has is what lists say
-/// of a panel; where its columns begin is what the nest says of their loop.
+/// The indices along the rows, the columns and the sum. Which rows and which part of the sum a tile has is what lists
+/// say of a panel; where its columns begin is what the nest says of their loop.
 LogicalResult TileForm::readAxes() {
   Product &product = nest.product;
   SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.read.getIndices());
@@ -36,8 +36,9 @@ LogicalResult TileForm::readAxes() {
   variance.add(nest.column);
   if (variance.placeOf(columnIndex))
     return success();
-  return nest.column.emitError("tiles: rounds of loop '") << nest.column.getName() << "' are no neighbours along '"
-                                                         << product.columns << "'; tensorize the innermost loop over it";
+  return nest.column.emitError("tiles: rounds of loop '")
+         << nest.column.getName() << "' are no neighbours along '" << product.columns
+         << "'; tensorize the innermost loop over it";
 }
 
 /// The dense operand in shared memory.

@@ -41,8 +41,8 @@ struct Product {
   /// The axis of the output along m.
   unsigned outputRows() const { return batch.size() + (isRowsFirst ? 0 : 1); }
   /// What follows the sum may be arithmetic on the sum, on vectors along rows or columns (the same in all matrices of a
-  /// batch), on numbers, and on the same element of one residual in the type of the dense operand. That residual, or null;
-  /// nullopt where more follows.
+  /// batch), on numbers, and on the same element of one residual in the type of the dense operand. That residual, or
+  /// null; nullopt where more follows.
   std::optional<ReadOp> residual();
 };
 
