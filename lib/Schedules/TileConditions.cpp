@@ -127,13 +127,13 @@ static bool hasTileLoops(ArrayRef<LoopOp> chain, const Product &product, int64_t
 
 /// A residual is loaded to where the dense operand's tile was.
 static std::string objectionToFinish(Product &product, const TilePanel &panel, bool isTf32) {
-  std::optional<Finish> finish = product.finish();
+  std::optional<ReadOp> residual = product.residual();
   std::string letters = "'" + product.rows.str() + (product.isFolded() ? "'" : "' or '" + product.columns.str() + "'");
-  if (!finish)
+  if (!residual)
     return "what follows the sum reads more than vectors along " + letters + ", numbers, and one residual";
-  if (finish->residual && (panel.tileRows != panel.step || isTf32))
+  if (*residual && (panel.tileRows != panel.step || isTf32))
     return "a residual needs tiles of 64 rows of a half type";
-  if (finish->residual && product.isDepthFirst != product.isRowsFirst)
+  if (*residual && product.isDepthFirst != product.isRowsFirst)
     return ("a residual lies as the dense operand, with '" + product.columns + "' first or last in both").str();
   return "";
 }

@@ -136,7 +136,7 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
     schedule.jam(part);
   schedule.stage(stored, "shared");
   schedule.stage(dense, "shared");
-  if (ReadOp residual = product.finish()->residual)
+  if (ReadOp residual = *product.residual())
     schedule.stage(nameOf(function, cast<BlockArgument>(residual.getTensor())), "shared");
   schedule.pipeline(walk, panel.stages);
   llvm::append_range(tile, cut.rows);

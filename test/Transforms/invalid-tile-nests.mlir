@@ -2,6 +2,8 @@
 // On sm_75 no rule completes tiles, so a schedule of them is taken as it is.
 // DEFINE: %{tiles} = not lacis-opt - -lacis-to-tiles="target=cuda arch=sm_75" 2>&1 | FileCheck %s
 // RUN: sed 's/"i1", "b1"]>]/"i1"]>]/' %s | %{tiles} --check-prefix=OPEN
+// RUN: sed -e 's/"b", factor = 256>,/"b", factor = 256>, #lacis.split<loop = "b1", factor = 64>,/' -e 's/"b1"\]/"b10", "b11"]/' %s | %{tiles} --check-prefix=COLUMNS
+// RUN: sed -e 's/<?x?xbf16>/<512x?xbf16>/g; s/<?x?xf32>/<512x?xf32>/g; s/empty(%b, %i)/empty(%i)/; s/"b1"/"b2"/g; s/"b0"/"b1"/g; s/"b2"/"b0"/g' %s | %{tiles} --check-prefix=NEIGHBOURS
 // RUN: sed 's/layout = #pairs/layout = #bsr/' %s | %{tiles} --check-prefix=LEVELS
 // RUN: sed 's/"i0", factor = 2/"i0", factor = 4/' %s | %{tiles} --check-prefix=PANEL
 // RUN: sed 's/layout = #pairs/layout = #turned/' %s | %{tiles} --check-prefix=TURNED
@@ -19,6 +21,8 @@
 
 // One step or one type is another than in the schedule that makes tiles.
 // OPEN: error: tiles: loop 'b1' is neither tensorized, nor bound to 'warpgroup', nor jammed
+// COLUMNS: error: tiles: the columns of a tile are one loop over 'b'; tensorize that
+// NEIGHBOURS: error: tiles: rounds of loop 'b0' are no neighbours along 'b'; tensorize the innermost loop over it
 // LEVELS: error: {{.*}}has not the levels panel, step, bitmap of tiles, and tile
 // PANEL: error: tiles: the layout has 2 tiles of 64 rows in a panel; the loops make 4 of 64
 // TURNED: error: tiles: the rows of a tile lie as those of a stored block, in

@@ -19,43 +19,44 @@ namespace lacis {
 using namespace mlir;
 using namespace lacis;
 
-/// The dense operand in shared memory: rows of one step, or, where its rows lie across the contraction, lines of 128
-/// bytes, side by side.
-TileType TileForm::denseTile() {
-  constexpr int64_t lineBits = 1024;
-  Type element = getElementTypeOrSelf(nest.product.dense);
-  if (!nest.product.isDepthFirst)
-    return TileType::get(function.getContext(), {nest.columns, layout.step}, element);
-  int64_t line = std::min<int64_t>(nest.columns, lineBits / element.getIntOrFloatBitWidth());
-  SmallVector<int64_t> shape{nest.columns / line, layout.step, line};
-  return TileType::get(function.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), element);
-}
-
 Value TileForm::sizeOf(Value tensor, unsigned axis) { return tensor::DimOp::create(b, loc, tensor, constant(axis)); }
 
-/// How many tiles the dense axis has, in all matrices of a batch.
-void TileForm::countTiles() {
-  const Product &product = nest.product;
-  Value extent = sizeOf(product.dense, product.denseColumns()), matrices;
-  for (unsigned axis = 0; axis < product.batch.size(); ++axis) {
-    Value size = sizeOf(product.dense, axis);
-    matrices = matrices ? arith::MulIOp::create(b, loc, matrices, size).getResult() : size;
-  }
-  if (product.isFolded())
-    extent = arith::MulIOp::create(b, loc, matrices, extent);
-  tiles = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.columns));
-  if (!matrices || product.isFolded())
-    return;
-  tilesOfMatrix = tiles;
-  tiles = arith::MulIOp::create(b, loc, matrices, tiles);
+/// The indices along the rows, the columns and the sum. Which rows and which part of the sum a tile has is what lists
+/// say of a panel; where its columns begin is what the nest says of their loop.
+LogicalResult TileForm::readAxes() {
+  Product &product = nest.product;
+  SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.read.getIndices());
+  columnIndex = output[output.size() - (product.isRowsFirst ? 1 : 2)];
+  rowIndex = output[output.size() - (product.isRowsFirst ? 2 : 1)];
+  depthIndex = dense[dense.size() - (product.isDepthFirst ? 2 : 1)];
+  SmallVector<LoopOp> depth;
+  product.walk->walk([&](LoopOp loop) { depth.push_back(loop); });
+  variance.addAxis(rowIndex, nest.rowLoops, nest.rows);
+  variance.addAxis(depthIndex, depth, layout.step);
+  variance.add(nest.column);
+  if (variance.placeOf(columnIndex))
+    return success();
+  return nest.column.emitError("tiles: rounds of loop '")
+         << nest.column.getName() << "' are no neighbours along '" << product.columns
+         << "'; tensorize the innermost loop over it";
+}
+
+/// The dense operand in shared memory.
+TileType TileForm::denseTile() {
+  SmallVector<int64_t> sides;
+  for (Value index : ArrayRef(foldDigits(nest.product.read.getIndices())).take_back(2))
+    sides.push_back(variance.sizeOf(variance.placeOf(index)->coordinate));
+  return tileOfBox(getElementTypeOrSelf(nest.product.dense), sides[0], sides[1]);
 }
 
 /// Where a tile of the dense axis begins; of a batch, in which matrix.
-SmallVector<Value, 2> TileForm::columnOf(OpBuilder &at, Value tile) {
-  if (!tilesOfMatrix)
-    return {multiply(at, tile, nest.columns)};
-  Value matrix = arith::DivUIOp::create(at, loc, tile, tilesOfMatrix);
-  return {matrix, multiply(at, arith::RemUIOp::create(at, loc, tile, tilesOfMatrix), nest.columns)};
+RoleScalars TileForm::scalarsOf(OpBuilder &at, Value tile) {
+  RoleScalars scalars(nest.panels);
+  scalars.map(nest.tiles.getCoordinate(), tile);
+  for (Value axis : foldDigits(nest.product.write.getIndices()))
+    if (axis != rowIndex)
+      (void)scalars.baseOf(at, *variance.placeOf(axis), loc);
+  return scalars;
 }
 
 /// The structures that the roles walk, and how many tiles the dense axis has.
@@ -69,34 +70,18 @@ void TileForm::prepare() {
                                           element)});
   accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
   zero = constant(0);
-  countTiles();
+  tiles = RoleScalars(nest.panels).get(b, nest.tiles.getUpper());
   if (product.block().isMatrix)
     matrixRows = sizeOf(product.output, product.outputRows());
   if (product.start)
     rowTiles = arith::CeilDivUIOp::create(b, loc, sizeOf(product.output, product.outputRows()), constant(nest.rows));
-  if (after.residual)
-    residualRows = sizeOf(after.residual.getTensor(), product.outputRows());
+  if (residual)
+    residualRows = sizeOf(residual.getTensor(), product.outputRows());
   regrouped = RegroupOp::create(b, loc, product.tensor, LayoutAttr::get(context, layout.format, layout.capacity, 0));
   prepareLists();
 }
 
 //===- Producer -----------------------------------------------------------===//
-
-/// A tile of a matrix with the order of the dense operand: from `column` on along n, and from `across` on along its other
-/// axis.
-void TileForm::loadDense(OpBuilder &at, Value from, ValueRange column, Value across, Value tile) {
-  SmallVector<Value> indices(column);
-  if (!nest.product.isDepthFirst) {
-    indices.push_back(across);
-    return load(at, from, indices, tile, Value());
-  }
-  indices.insert(std::prev(indices.end()), across);
-  auto type = cast<TileType>(tile.getType());
-  for (int64_t n = 0; n < type.getCount(); ++n) {
-    indices.back() = add(at, column.back(), constant(n * type.getColumns()));
-    load(at, from, indices, tile, constant(n));
-  }
-}
 
 /// Starts the loads of the stored tiles of one step.
 void TileForm::loadStep(OpBuilder &at, Value step, Value list) {
@@ -152,7 +137,9 @@ void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
 Value TileForm::fill(OpBuilder &in, const Item &item, Value position, Value coordinate, Value ring) {
   Value depth = arith::MulIOp::create(in, loc, coordinate, constant(layout.step));
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  loadDense(in, nest.product.dense, item.column, depth, tiles.getTiles()[0]);
+  RoleScalars scalars = item.scalars;
+  scalars.map(depthIndex, depth);
+  loadBox(in, nest.product.read, basesOf(in, nest.product.read, variance, scalars), tiles.getTiles()[0]);
   if (nest.product.block().isMatrix)
     loadMatrix(in, item.panel, depth, tiles.getTiles()[1]);
   else
@@ -170,7 +157,9 @@ Value TileForm::loadResidual(OpBuilder &at, const Item &item, Value ring) {
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), loop.getIterArgs()[0]);
   Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, residualRows);
   OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-  loadDense(then, after.residual.getTensor(), item.column, row, tiles.getTiles()[0]);
+  RoleScalars scalars = item.scalars;
+  scalars.map(rowIndex, row);
+  loadBox(then, residual, basesOf(then, residual, variance, scalars), tiles.getTiles()[0]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
   return loop.getResult(0);
 }
@@ -178,30 +167,32 @@ Value TileForm::loadResidual(OpBuilder &at, const Item &item, Value ring) {
 //===- Roles --------------------------------------------------------------===//
 
 LogicalResult TileForm::run() {
-  std::optional<Finish> found = nest.product.finish();
+  std::optional<ReadOp> found = nest.product.residual();
   if (!found)
     return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows and columns of a tile");
-  after = *found;
-  if (after.residual && layout.rows != layout.step)
+  residual = *found;
+  if (residual && layout.rows != layout.step)
     return nest.product.write.emitError("tiles: a residual takes the place of a dense tile, ")
            << layout.step << " columns wide; tiles have " << layout.rows << " rows";
+  if (failed(readAxes()))
+    return failure();
   prepare();
   if (nest.cut)
     makeRoles(workers, nest.numConsumers());
   isSummingUp = nest.cut != 0;
   form(workers, nest.numConsumers());
-  return success();
+  return result;
 }
 
 void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  if (isSummingUp && !after.residual)
+  if (isSummingUp && !residual)
     return;
   forEachItem(producer, worker, ring, [&](OpBuilder &at, const Item &item, Value place) -> Value {
     if (!isSummingUp)
       place = forEachStep(at, item, place, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
         return SmallVector<Value>{fill(in, item, position, coordinate, carried[0])};
       })[0];
-    if (!after.residual)
+    if (!residual)
       return place;
     auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, place); };
     auto nothing = [&](OpBuilder &) { return place; };

@@ -3,6 +3,7 @@
 /// Turns a sampled product whose loops are marked into roles: the producer gathers what the steps of a share need, the
 /// consumers multiply, and store the blocks of the share where the values lie.
 #include "SampledForm.h"
+#include "TileFactors.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -154,10 +155,9 @@ Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value 
   Value column = multiply(in, ownStep, accColumns() / nest.rightColumns());
   auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
   Value left = tiles.getTiles()[0], right = tiles.getTiles()[1];
-  auto flag = [&](bool value) { return value ? in.getUnitAttr() : UnitAttr(); };
-  Value more = MmaOp::create(in, loc, accType, left, isList(left) ? row : Value(), flag(!nest.product.isLeftAlong),
-                             /*present=*/Value(), right, isList(right) ? column : Value(),
-                             flag(!nest.product.isRightAlong), loop.getIterArgs()[1], flag(nest.isTf32));
+  TileFactor one{left, !nest.product.isLeftAlong, isList(left) ? row : Value()};
+  TileFactor other{right, !nest.product.isRightAlong, isList(right) ? column : Value()};
+  Value more = multiplyTiles(in, loc, accType, one, other, loop.getIterArgs()[1], nest.isTf32);
   Value next = ReleaseOp::create(in, loc, ringType, place);
   YieldOp::create(in, loc, ValueRange{next, more});
   auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());

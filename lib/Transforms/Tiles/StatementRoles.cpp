@@ -5,7 +5,7 @@
 #include "StatementRoles.h"
 
 #include "StatementRounds.h"
-#include "TileMaps.h"
+#include "TileFactors.h"
 #include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
@@ -97,7 +97,6 @@ bool StatementRoles::changesInRound(Value index) {
 
 /// Rows and columns of a dense operand, of which one side runs along the sum.
 LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
-  constexpr int64_t lineBits = 1024;
   auto type = cast<RankedTensorType>(read.getTensor().getType());
   auto argument = cast<BlockArgument>(read.getTensor());
   StringRef name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").getValue();
@@ -116,10 +115,7 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
     return refuseStatement(read);
-  int64_t rows = variance.sizeOf(sides[0]), columns = variance.sizeOf(sides[1]);
-  int64_t line = std::min(columns, lineBits / type.getElementType().getIntOrFloatBitWidth());
-  SmallVector<int64_t> shape{columns / line, rows, line};
-  box.tile = TileType::get(type.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), type.getElementType());
+  box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), variance.sizeOf(sides[1]));
   boxes.add(box, variance);
   return success();
 }
@@ -170,10 +166,9 @@ static void closeGuard(OpBuilder &b, LoopOp item, StagedBoxes &own) {
 //===- Producer -----------------------------------------------------------===//
 
 Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  SmallVector<Value> at = firstOf(b, box.read, variance, scalars);
+  SmallVector<Value> bases = basesOf(b, box.read, variance, scalars);
   ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
-  Value tensor = box.read.getTensor();
-  LoadTileOp::create(b, loc, tensor, placeOfBox(b, tensor, at), tiles[0], Value(), ArrayAttr());
+  lacis::loadBox(b, box.read, bases, tiles[0]);
   for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
     loadLine(b, vector, line, variance, scalars);
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);

@@ -40,81 +40,40 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  auto flag = [&](bool value) { return value ? at.getUnitAttr() : UnitAttr(); };
-  UnitAttr transposed = flag(layout.transposed), isTf32 = flag(nest.isTf32), across = flag(nest.product.isDepthFirst);
-  Value dense = tiles.getTiles()[0], first = denseTile().isList() ? constant(0) : Value();
+  TileFactor dense{tiles.getTiles()[0], nest.product.isDepthFirst};
   SmallVector<Value> results;
-  for (auto [acc, place] : llvm::zip(accs, own))
-    results.push_back(MmaOp::create(at, loc, accType, tiles.getTiles()[1], place.first, transposed, place.second,
-                                    dense, first, across, acc, isTf32));
+  for (auto [acc, place] : llvm::zip(accs, own)) {
+    TileFactor stored{tiles.getTiles()[1], layout.transposed, place.first, place.second};
+    results.push_back(multiplyTiles(at, loc, accType, stored, dense, acc, nest.isTf32));
+  }
   return results;
 }
 
-/// What follows the sum, element by element; the accumulator begins at `column` of its matrix.
-Value TileForm::applyFinish(OpBuilder &at, Value acc, const Part &part, Value column, Value residual) {
-  if (after.steps.empty())
-    return acc;
-  SmallVector<Value> values{acc};
-  llvm::append_range(values, part.vectors);
-  SmallVector<ReadOp> reads = after.vectors;
-  for (ReadOp vector : after.columns) {
-    values.push_back(LoadColumnsOp::create(at, loc, accType, vector.getTensor(), column, Value(), TypeAttr()));
-    reads.push_back(vector);
-  }
-  if (residual) {
-    UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
-    values.push_back(ReadTileOp::create(at, loc, accType, residual, /*place=*/Value(), transposed));
-    reads.push_back(after.residual);
-  }
-  auto map = MapOp::create(at, loc, accType, values, /*places=*/ValueRange());
-  Block &body = map.getBody().emplaceBlock();
-  IRMapping mapping;
-  mapping.map(nest.product.walk->getResult(0), body.addArgument(at.getF32Type(), loc));
-  for (ReadOp read : reads)
-    mapping.map(read.getResult(), body.addArgument(at.getF32Type(), loc));
-  for (auto [read, number] : llvm::zip(after.numbers, part.numbers))
-    mapping.map(ReadOp(read).getResult(), number);
-  OpBuilder in = OpBuilder::atBlockEnd(&body);
-  for (Operation *step : after.steps) {
-    auto wide = dyn_cast<arith::ExtFOp>(step);
-    if (wide && wide.getIn().getDefiningOp<ReadOp>()) // they arrive in the type of the sum
-      mapping.map(wide.getOut(), mapping.lookup(wide.getIn()));
-    else if (!isa<ReadOp>(step))
-      in.clone(*step, mapping);
-  }
-  YieldOp::create(in, loc, mapping.lookup(after.result));
-  return map.getResult();
-}
-
 /// Rows stand where the layout put them. Before the sum, so that nothing waits for these loads after it.
-SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, Value panel) {
-  auto rowsType = AccType::get(at.getContext(), {nest.rows, 1}, at.getF32Type());
-  int64_t count = nest.numParts();
-  SmallVector<Value> numbers;
-  for (ReadOp read : after.numbers) { // in the type of the sum
-    Value number = at.clone(*read)->getResult(0);
-    bool isWide = number.getType().isF32();
-    numbers.push_back(isWide ? number : arith::ExtFOp::create(at, loc, at.getF32Type(), number).getResult());
-  }
-  Value base = add(at, multiply(at, panel, layout.height), multiply(at, consumer, count));
-  SmallVector<Part> parts;
-  for (int64_t n = 0; n < count; ++n) {
-    Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, add(at, base, constant(n)));
-    Part part{group, multiply(at, group, layout.rows), {}, numbers};
-    for (ReadOp vector : after.vectors)
-      part.vectors.push_back(LoadRowsOp::create(at, loc, rowsType, vector.getTensor(), part.row, Value(), TypeAttr()));
-    parts.push_back(part);
+SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, const Item &item) {
+  WriteOp write = nest.product.write;
+  Part common{Value(), item.scalars, TileMaps::Known()};
+  mapsOf(common).loadAhead(at, write.getValue(), {});
+  Value base = add(at, multiply(at, item.panel, layout.height), multiply(at, consumer, nest.numParts()));
+  SmallVector<Part> parts(nest.numParts(), common);
+  for (auto [n, part] : llvm::enumerate(parts)) {
+    Value number = add(at, base, constant(static_cast<int64_t>(n)));
+    part.group = OriginOp::create(at, loc, at.getIndexType(), regrouped, number);
+    part.scalars.map(rowIndex, multiply(at, part.group, layout.rows));
+    mapsOf(part).loadAhead(at, write.getValue(), variance.of(rowIndex));
   }
   return parts;
 }
 
-void TileForm::store(OpBuilder &at, Value acc, const Part &part, ValueRange column, Value residual) {
-  bool isRowsFirst = nest.product.isRowsFirst;
-  SmallVector<Value> place(column);
-  place.insert(isRowsFirst ? std::prev(place.end()) : place.end(), part.row);
-  StoreTileOp::create(at, loc, applyFinish(at, acc, part, column.back(), residual), nest.product.output, place,
-                      /*through=*/Value(), /*slot=*/Value(), isRowsFirst ? UnitAttr() : at.getUnitAttr(), ArrayAttr(),
-                      TypeAttr());
+/// What follows the sum, and the store, as the nest has them.
+void TileForm::store(OpBuilder &at, Value acc, Part part, Value tile) {
+  part.known[nest.product.walk->getResult(0)] = acc;
+  if (tile) {
+    UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
+    part.known[residual] = ReadTileOp::create(at, loc, accType, tile, /*place=*/Value(), transposed);
+  }
+  if (failed(mapsOf(part).store(at, nest.product.write)))
+    result = failure();
 }
 
 /// Takes the stages of `consumers` others from the ring and gives them back as they are.
@@ -133,7 +92,7 @@ Value TileForm::pass(OpBuilder &at, Value consumers, Value ring) {
 /// Stores what a consumer has. Each part of a residual arrives in a stage of its own, after the steps: a consumer lets
 /// those of the others pass, and stores its own while the stage is there.
 Value TileForm::finish(OpBuilder &at, Value consumer, Value ring, StorePart store) {
-  if (!after.residual) {
+  if (!residual) {
     for (int64_t n = 0; n < nest.numParts(); ++n)
       store(at, n, /*residual=*/Value());
     return ring;
@@ -149,23 +108,24 @@ Value TileForm::finish(OpBuilder &at, Value consumer, Value ring, StorePart stor
 
 /// What an accumulator holds before the first product: a constant, or a tile of what other parts were summed up to. Of
 /// rows that a panel lacks it is any tile, as nobody stores them.
-Value TileForm::begin(OpBuilder &at, const Part &part, ValueRange column) {
+Value TileForm::begin(OpBuilder &at, Part &part) {
   if (!nest.product.start) {
     Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
     return SplatOp::create(at, loc, accType, initial);
   }
   Value last = arith::SubIOp::create(at, loc, rowTiles, constant(1));
-  Value across = arith::DivUIOp::create(at, loc, column.back(), constant(nest.columns));
+  Value across = arith::DivUIOp::create(
+      at, loc, part.scalars.baseOf(at, *variance.placeOf(columnIndex), loc), constant(nest.columns));
   Value place =
       add(at, arith::MulIOp::create(at, loc, across, rowTiles), arith::MinUIOp::create(at, loc, part.group, last));
   return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place, /*onto=*/Value());
 }
 
 Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, item.panel);
+  SmallVector<Part> parts = locate(at, consumer, item);
   SmallVector<Value> carried{ring};
-  for (const Part &part : parts)
-    carried.push_back(begin(at, part, item.column));
+  for (Part &part : parts)
+    carried.push_back(begin(at, part));
   ValueRange summed = forEachStep(at, item, carried, [&](OpBuilder &in, Value position, Value, ValueRange args) {
     SmallVector<Value> next = multiplyStep(in, consumer, position, args[0], args.drop_front());
     next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
@@ -173,8 +133,8 @@ Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring)
   });
   auto done = CompleteOp::create(at, loc, summed.getTypes(), summed);
   auto storeAll = [&](OpBuilder &in) {
-    return finish(in, consumer, done.getResult(0), [&](OpBuilder &then, int64_t n, Value residual) {
-      store(then, done.getResult(1 + n), parts[n], item.column, residual);
+    return finish(in, consumer, done.getResult(0), [&](OpBuilder &then, int64_t n, Value tile) {
+      store(then, done.getResult(1 + n), parts[n], tile);
     });
   };
   return whereWhole(at, item, storeAll, [&](OpBuilder &in) {

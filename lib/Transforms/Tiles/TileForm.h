@@ -4,6 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILEFORM_H
 
+#include "TileFactors.h"
 #include "TileNest.h"
 #include "TileRoles.h"
 
@@ -22,13 +23,14 @@ private:
   /// steps are part `part` of `parts`, whose sum is kept in `slot` of the workspace; of a whole panel that is negative.
   struct Item {
     mlir::Value panel;
-    llvm::SmallVector<mlir::Value, 2> column; // of a batch behind the number of the matrix
+    RoleScalars scalars; // of the tile of the dense axis
     mlir::Value first, count, part, parts, slot;
   };
-  /// Where one accumulator of a consumer stands in the output; the vectors that follow the sum, at its rows, and the numbers.
+  /// One accumulator of a consumer: which rows it has, and what is known there of the values of the nest.
   struct Part {
-    mlir::Value group, row;
-    llvm::SmallVector<mlir::Value> vectors, numbers;
+    mlir::Value group;
+    RoleScalars scalars;
+    TileMaps::Known known;
   };
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Item &item, mlir::Value ring)>;
   using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
@@ -51,11 +53,10 @@ private:
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   mlir::Value fill(mlir::OpBuilder &in, const Item &item, mlir::Value position, mlir::Value coordinate,
                    mlir::Value ring);
+  llvm::LogicalResult readAxes();
   TileType denseTile();
   mlir::Value sizeOf(mlir::Value tensor, unsigned axis);
-  void countTiles();
-  llvm::SmallVector<mlir::Value, 2> columnOf(mlir::OpBuilder &at, mlir::Value tile);
-  void loadDense(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange column, mlir::Value across, mlir::Value tile);
+  RoleScalars scalarsOf(mlir::OpBuilder &at, mlir::Value tile);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
   void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
   void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);
@@ -64,20 +65,23 @@ private:
                                                                    mlir::Value step, size_t count);
   llvm::SmallVector<mlir::Value> multiplyStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value step,
                                               mlir::Value ring, mlir::ValueRange accs);
-  llvm::SmallVector<Part> locate(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value panel);
-  mlir::Value begin(mlir::OpBuilder &at, const Part &part, mlir::ValueRange column);
-  mlir::Value applyFinish(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::Value column,
-                          mlir::Value residual);
-  void store(mlir::OpBuilder &at, mlir::Value acc, const Part &part, mlir::ValueRange column, mlir::Value residual);
+  llvm::SmallVector<Part> locate(mlir::OpBuilder &at, mlir::Value consumer, const Item &item);
+  mlir::Value begin(mlir::OpBuilder &at, Part &part);
+  TileMaps mapsOf(Part &part) {
+    return TileMaps(variance, part.scalars, part.known, rowIndex, TileMaps::Exponential::AsWritten);
+  }
+  void store(mlir::OpBuilder &at, mlir::Value acc, Part part, mlir::Value residual);
   mlir::Value loadResidual(mlir::OpBuilder &at, const Item &item, mlir::Value ring);
   mlir::Value pass(mlir::OpBuilder &at, mlir::Value consumers, mlir::Value ring);
 
   TileNest &nest;
   const TileLayout &layout;
-  Finish after;
+  TileVariance variance;
+  mlir::Value rowIndex, columnIndex, depthIndex;
+  ReadOp residual; // or null
+  llvm::LogicalResult result = llvm::success();
   bool isSummingUp = false; // the nest behind, which adds up the parts of panels
   mlir::Value regrouped, lists, workers, tiles, zero, residualRows, matrixRows, rowTiles;
-  mlir::Value tilesOfMatrix; // of a batch; else null
 };
 
 } // namespace lacis

@@ -45,9 +45,9 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
   Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
   Value next = forEachOfList(in, panels, columns, lists, own, groups.getIterArgs()[0],
                              [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-                               Item item{found[0], columnOf(at, add(at, first, found[1])), {}, {}, {}, {}, {}};
+                               Item item{found[0], scalarsOf(at, add(at, first, found[1])), {}, {}, {}, {}, {}};
                                if (nest.cut)
-                                 item = {found[0], item.column, found[2], found[3], found[4], found[5], found[6]};
+                                 item = {found[0], item.scalars, found[2], found[3], found[4], found[5], found[6]};
                                return body(at, item, place);
                              });
   YieldOp::create(in, loc, next);
@@ -98,12 +98,12 @@ void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) 
 
 /// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
 Value TileForm::addUp(OpBuilder &at, Value consumer, const Item &item, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, item.panel);
+  SmallVector<Part> parts = locate(at, consumer, item);
   KeptSum sum{arith::SubIOp::create(at, loc, item.slot, item.part), item.part, item.parts};
   Value first = multiply(at, consumer, nest.numParts());
-  return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value residual) {
+  return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
     auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, n); };
     addUpOwn(in, sum, add(in, first, constant(n)), accType, placeOf,
-             [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], item.column, residual); });
+             [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
   });
 }

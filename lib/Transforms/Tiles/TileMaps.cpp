@@ -6,6 +6,7 @@
 #include "TileMaps.h"
 
 #include "TileStatements.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -52,6 +53,15 @@ LogicalResult TileMaps::collectPlace(Value index) {
   return success();
 }
 
+/// What a value is a constant times of.
+static std::pair<Value, double> withoutFactor(Value value) {
+  FloatAttr factor;
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (!product || !matchPattern(product.getRhs(), m_Constant(&factor)))
+    return {value, 1.0};
+  return {product.getLhs(), factor.getValueAsDouble()};
+}
+
 /// Finds what the map takes of the value.
 LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   const TileVariance::Coordinates &along = variance.of(value);
@@ -62,25 +72,73 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   }
   if (value.getType().isIndex())
     return collectPlace(value);
+  auto read = behindCast(value).getDefiningOp<ReadOp>();
+  if (read && isa<BlockArgument>(read.getTensor())) {
+    FailureOr<Value> made = known.contains(read) ? known[read] : loadVector(b, read);
+    if (failed(made))
+      return failure();
+    known[value] = *made; // they arrive in the type of sums
+    leaves.insert(value);
+    return success();
+  }
   if (!op || !isPure(op) || op->getNumRegions() != 0 || op->getNumResults() != 1)
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
-    FailureOr<Value> made = TileMaps(variance, scalars, known, row).make(b, value, Value(), value.getLoc());
+    TileMaps ofRows(variance, scalars, known, row, exponential);
+    FailureOr<Value> made = ofRows.make(b, value, Value(), value.getLoc());
     if (failed(made))
       return failure();
     known[value] = *made;
     leaves.insert(value);
     return success();
   }
-  for (Value operand : op->getOperands())
+  bool isPower = isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo;
+  auto difference = isPower ? op->getOperand(0).getDefiningOp<arith::SubFOp>() : arith::SubFOp();
+  SmallVector<Value> operands(difference ? difference->getOperands() : op->getOperands());
+  if (difference)
+    operands[0] = withoutFactor(operands[0]).first;
+  for (Value operand : operands)
     if (failed(collect(b, operand)))
       return failure();
+  steps.insert(op);
   return success();
 }
 
+/// A vector along the rows or the columns.
+FailureOr<Value> TileMaps::loadVector(OpBuilder &b, ReadOp read) {
+  std::optional<TileVariance::Place> place;
+  if (read.getIndices().size() == 1)
+    place = variance.placeOf(read.getIndices()[0]);
+  if (!place)
+    return refuseStatement(read);
+  Location loc = read.getLoc();
+  bool isOfRows = place->coordinate == row;
+  SmallVector<int64_t> shape{variance.sizeOf(row), isOfRows ? 1 : variance.sizeOf(place->coordinate)};
+  auto type = AccType::get(b.getContext(), shape, b.getF32Type());
+  Value first = scalars.baseOf(b, *place, loc);
+  if (isOfRows)
+    return LoadRowsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
+  return LoadColumnsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
+}
+
+void TileMaps::loadAhead(OpBuilder &b, Value value, const TileVariance::Coordinates &along) {
+  Operation *op = value.getDefiningOp();
+  auto read = behindCast(value).getDefiningOp<ReadOp>();
+  if (!op || op->getNumRegions() != 0 || matchPattern(value, m_Constant()))
+    return;
+  bool isAlong = variance.of(value) == along;
+  if (isAlong && along.empty())
+    (void)scalars.get(b, value);
+  else if (!read)
+    llvm::for_each(op->getOperands(), [&](Value operand) { loadAhead(b, operand, along); });
+  else if (isAlong && !known.contains(read))
+    if (FailureOr<Value> made = loadVector(b, read); succeeded(made))
+      known[read] = *made;
+}
+
 /// exp x = 2^(x log2 e), which machines have; of a difference in two instructions, a factor of its left side included.
-Value TileMaps::exponential(OpBuilder &b, Operation *op) {
+Value TileMaps::powerOfTwo(OpBuilder &b, Operation *op) {
   Location loc = op->getLoc();
   Value x = op->getOperand(0);
   auto constant = [&](double value) {
@@ -90,14 +148,9 @@ Value TileMaps::exponential(OpBuilder &b, Operation *op) {
   auto difference = x.getDefiningOp<arith::SubFOp>();
   if (!difference)
     return math::Exp2Op::create(b, loc, scaled(x), arith::FastMathFlags::afn);
-  Value left = difference.getLhs(), less = arith::NegFOp::create(b, loc, scaled(difference.getRhs()));
-  double by = kLog2E;
-  FloatAttr factor;
-  if (auto product = left.getDefiningOp<arith::MulFOp>(); product && matchPattern(product.getRhs(), m_Constant(&factor))) {
-    left = product.getLhs();
-    by *= factor.getValueAsDouble();
-  }
-  Value power = math::FmaOp::create(b, loc, compute(b, left), constant(by), less);
+  Value less = arith::NegFOp::create(b, loc, scaled(difference.getRhs()));
+  auto [left, factor] = withoutFactor(difference.getLhs());
+  Value power = math::FmaOp::create(b, loc, compute(b, left), constant(factor * kLog2E), less);
   return math::Exp2Op::create(b, loc, power, arith::FastMathFlags::afn);
 }
 
@@ -108,8 +161,8 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
   Value made;
   if (value.getType().isIndex()) { // a map is handed whole coordinates
     made = inner.lookup(variance.placeOf(value)->coordinate);
-  } else if (isa<math::ExpOp>(op)) {
-    made = exponential(b, op);
+  } else if (isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo) {
+    made = powerOfTwo(b, op);
   } else {
     for (Value operand : op->getOperands())
       (void)compute(b, operand);
@@ -127,6 +180,8 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     return acc;
   if (failed(collect(b, value)))
     return failure();
+  if (Value acc = known.lookup(value); acc && acc.getType() == type)
+    return acc;
   SmallVector<Value> accs, elements;
   for (Value leaf : leaves) {
     if (Value acc = known.lookup(leaf))
@@ -138,7 +193,7 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     return SplatOp::create(b, loc, type, scalars.get(b, value)).getResult();
   SmallVector<Value> places;
   for (Value base : readsPlace ? ArrayRef<Value>(bases) : ArrayRef<Value>())
-    places.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, loc, 0).getResult());
+    places.push_back(scalars.baseOf(b, {base, Value()}, loc));
   auto map = MapOp::create(b, loc, type, accs, places);
   Block &body = map.getBody().emplaceBlock();
   for (auto [acc, leaf] : llvm::zip(accs, elements))
@@ -150,6 +205,39 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
     if (column)
       inner.map(column, across);
   }
+  for (Operation &op : *value.getParentBlock()) // in the order of the nest, as far as it is one block
+    if (steps.contains(&op))
+      (void)compute(in, op.getResult(0));
   YieldOp::create(in, loc, compute(in, value));
   return map.getResult();
+}
+
+//===- Stores -------------------------------------------------------------===//
+
+FailureOr<StoreTileOp> TileMaps::store(OpBuilder &b, WriteOp op) {
+  Location loc = op.getLoc();
+  Value value = op.getValue();
+  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
+    value = rounded.getIn(); // the store rounds
+  SmallVector<Value> at, along;
+  for (Value index : foldDigits(op.getIndices())) {
+    std::optional<TileVariance::Place> place = variance.placeOf(index);
+    if (!place || (!along.empty() && !place->coordinate))
+      return refuseStatement(op);
+    if (place->coordinate)
+      along.push_back(place->coordinate);
+    at.push_back(scalars.baseOf(b, *place, loc));
+  }
+  if (along.empty() || along.size() > 2 || !llvm::is_contained(along, row))
+    return refuseStatement(op);
+  bool isTransposed = along.back() == row;
+  FailureOr<Value> acc = make(b, value, along.size() == 1 ? Value() : along[isTransposed ? 0 : 1], loc);
+  if (failed(acc))
+    return failure();
+  if (along.size() == 1) {
+    StoreRowsOp::create(b, loc, *acc, op.getTensor(), at, Value());
+    return StoreTileOp();
+  }
+  return StoreTileOp::create(b, loc, *acc, op.getTensor(), placeOfBox(b, op.getTensor(), at), Value(), Value(),
+                             isTransposed ? b.getUnitAttr() : UnitAttr(), ArrayAttr(), TypeAttr());
 }

@@ -13,29 +13,38 @@ class RoleScalars;
 class TileMaps {
 public:
   using Known = llvm::DenseMap<mlir::Value, mlir::Value>;
+  /// How `exp` is computed: as its flags say, or as 2^(x log2 e), which machines have.
+  enum class Exponential { AsWritten, PowerOfTwo };
 
   /// `known` are the accumulators of values that statements have made; `row` is the coordinate of the rows.
-  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row)
-      : variance(variance), scalars(scalars), known(known), row(row) {}
+  TileMaps(TileVariance &variance, RoleScalars &scalars, Known &known, mlir::Value row, Exponential exponential)
+      : variance(variance), scalars(scalars), known(known), row(row), exponential(exponential) {}
 
   /// The accumulator of a value, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
                                     int64_t across = 1);
   /// What follows from rows alone divides them once: quotients of elements become products.
   static void divideByRows(LoopOp nest, TileVariance &variance);
+  /// Reads what the value needs of operands that varies along these coordinates; numbers, where they are none.
+  void loadAhead(mlir::OpBuilder &b, mlir::Value value, const TileVariance::Coordinates &along);
+  /// Stores a value of rows and columns, or a number for each row; the operation, null for numbers.
+  llvm::FailureOr<StoreTileOp> store(mlir::OpBuilder &b, WriteOp op);
   /// The accumulator in another type.
   static mlir::Value rounded(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element);
 
 private:
   llvm::LogicalResult collect(mlir::OpBuilder &b, mlir::Value value);
   llvm::LogicalResult collectPlace(mlir::Value index);
+  llvm::FailureOr<mlir::Value> loadVector(mlir::OpBuilder &b, ReadOp read);
   mlir::Value compute(mlir::OpBuilder &b, mlir::Value value);
-  mlir::Value exponential(mlir::OpBuilder &b, mlir::Operation *op);
+  mlir::Value powerOfTwo(mlir::OpBuilder &b, mlir::Operation *op);
 
   TileVariance &variance;
   RoleScalars &scalars;
   Known &known;
   mlir::Value row, column;
+  Exponential exponential;
+  llvm::SmallPtrSet<mlir::Operation *, 8> steps;
   llvm::SetVector<mlir::Value> leaves; // values that are accumulators, or the same for all of the tile
   std::array<mlir::Value, 2> bases;    // of rows and columns, where coordinates are read
   bool readsPlace = false;

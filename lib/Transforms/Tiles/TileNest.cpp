@@ -69,6 +69,10 @@ static void readLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
       nest.consumers = loop;
     else if (loop.getJam())
       nest.parts.push_back(loop);
+    if (loop.getTensorize() == TileSide::Columns)
+      nest.column = loop;
+    else if (loop != nest.panels && loop != nest.tiles)
+      nest.rowLoops.push_back(loop);
   }
 }
 
@@ -85,7 +89,10 @@ static LogicalResult checkLoops(TileNest &nest, ArrayRef<LoopOp> chain) {
       return loop.emitError("tiles: loop '") << loop.getName() << "' is neither tensorized, nor bound to 'warpgroup', "
                                              << "nor jammed";
   }
-  return success();
+  if (nest.column && nest.columns == nest.column.getTrip())
+    return success();
+  return top.emitError("tiles: the columns of a tile are one loop over '")
+         << nest.product.columns << "'; tensorize that";
 }
 
 static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
@@ -160,9 +167,8 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
                                                         << "pipeline it";
   nest.stages = *stages;
   SmallVector<Value> operands{nest.product.stored, nest.product.dense};
-  std::optional<Finish> finish = nest.product.finish();
-  if (finish && finish->residual)
-    operands.push_back(finish->residual.getTensor());
+  if (std::optional<ReadOp> residual = nest.product.residual(); residual && *residual)
+    operands.push_back(residual->getTensor());
   for (Value operand : operands) {
     unsigned number = cast<BlockArgument>(operand).getArgNumber();
     if (!function.getArgAttr(number, "lacis.staged"))

@@ -32,6 +32,8 @@ struct TileNest {
   Product product;
   LoopOp panels, tiles, consumers;               // the outermost two, and the one bound to warpgroups
   llvm::SmallVector<LoopOp> parts;               // jammed: accumulators of a consumer
+  llvm::SmallVector<LoopOp> rowLoops;            // of a panel
+  LoopOp column;                                 // of a tile of the dense axis
   int64_t rows = 1, columns = 1;                 // of an accumulator
   int64_t stages = 0, raster = 0, groups = 0;
   int64_t cut = 0; // up to so many tiles of the dense axis long panels are cut

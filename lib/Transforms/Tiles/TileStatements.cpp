@@ -3,7 +3,7 @@
 /// The statements of a nest as values of tiles.
 #include "TileStatements.h"
 
-#include "TileMaps.h"
+#include "TileFactors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -22,6 +22,10 @@ Value RoleScalars::get(OpBuilder &b, Value number) {
   for (Value operand : op->getOperands())
     mapping.map(operand, get(b, operand));
   return b.clone(*op, mapping)->getResult(cast<OpResult>(number).getResultNumber());
+}
+
+Value RoleScalars::baseOf(OpBuilder &b, const TileVariance::Place &place, Location loc) {
+  return place.base ? get(b, place.base) : arith::ConstantIndexOp::create(b, loc, 0).getResult();
 }
 
 LogicalResult lacis::refuseStatement(Operation *op) {
@@ -97,8 +101,12 @@ LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
   return success();
 }
 
+TileMaps TileStatements::maps() {
+  return TileMaps(variance, scalars, known, row, TileMaps::Exponential::PowerOfTwo);
+}
+
 FailureOr<Value> TileStatements::tile(OpBuilder &b, Value value, Value column, Location loc, int64_t across) {
-  return TileMaps(variance, scalars, known, row).make(b, value, column, loc, across);
+  return maps().make(b, value, column, loc, across);
 }
 
 LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
@@ -118,34 +126,12 @@ LogicalResult TileStatements::write(OpBuilder &b, WriteOp op) {
   return made;
 }
 
-/// Rows and columns go to the output, or a number for each row.
 LogicalResult TileStatements::store(OpBuilder &b, WriteOp op) {
-  Value value = op.getValue();
-  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
-    value = rounded.getIn(); // the store rounds
-  SmallVector<Value> at;
-  Value column;
-  for (auto [number, index] : llvm::enumerate(op.getIndices())) {
-    std::optional<TileVariance::Place> place = variance.placeOf(index);
-    bool isRow = place && place->coordinate == row;
-    if (!place || (place->coordinate && !isRow && (column || number + 1 != op.getIndices().size())))
-      return refuseStatement(op);
-    if (place->coordinate && !isRow)
-      column = place->coordinate;
-    at.push_back(place->base ? scalars.get(b, place->base) : arith::ConstantIndexOp::create(b, op.getLoc(), 0).getResult());
-  }
-  FailureOr<Value> acc = tile(b, value, column, op.getLoc());
-  if (failed(acc))
-    return failure();
-  if (column) {
-    auto made = StoreTileOp::create(b, op.getLoc(), *acc, op.getTensor(), placeOfBox(b, op.getTensor(), at), Value(), Value(),
-                                    UnitAttr(), ArrayAttr(), TypeAttr());
-    if (Value free = freeBox(made))
-      made.getThroughMutable().assign(free);
-  } else {
-    StoreRowsOp::create(b, op.getLoc(), *acc, op.getTensor(), at, Value());
-  }
-  return success();
+  FailureOr<StoreTileOp> made = maps().store(b, op);
+  if (succeeded(made) && *made && !made->getTransposed())
+    if (Value free = freeBox(*made))
+      made->getThroughMutable().assign(free);
+  return made;
 }
 
 /// A held box as large as what is stored, once; or null.
@@ -294,10 +280,7 @@ Value TileStatements::makeMma(OpBuilder &b, LoopOp loop, const Product &product,
   auto type = AccType::get(b.getContext(), {variance.sizeOf(row), variance.sizeOf(product.column)}, b.getF32Type());
   Value rows = behindCast(product.other).getDefiningOp<ReadOp>().getIndices().drop_back().back();
   bool isTransposed = variance.placeOf(rows)->coordinate == loop.getCoordinate(); // they lie along the sum
-  bool hasPlace = isTransposed && product.right->tile.isList();
-  Value place = hasPlace ? arith::ConstantIndexOp::create(b, loc, 0).getResult() : Value();
-  return MmaOp::create(b, loc, type, left, Value(), /*aTransposed=*/UnitAttr(), Value(), right, place,
-                       isTransposed ? b.getUnitAttr() : UnitAttr(), onto, /*tf32=*/UnitAttr()).getResult();
+  return multiplyTiles(b, loc, type, {left}, {right, isTransposed}, onto);
 }
 
 FailureOr<Value> TileStatements::beginProduct(OpBuilder &b, LoopOp loop, const Product &product) {

@@ -8,6 +8,7 @@
 #define LACIS_LIB_TRANSFORMS_TILES_TILESTATEMENTS_H
 
 #include "StagedBoxes.h"
+#include "TileMaps.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -23,6 +24,8 @@ public:
   void map(mlir::Value before, mlir::Value after) { mapping.map(before, after); }
   /// A number that is the same for all of a tile.
   mlir::Value get(mlir::OpBuilder &b, mlir::Value number);
+  /// Where an index begins in a tile.
+  mlir::Value baseOf(mlir::OpBuilder &b, const TileVariance::Place &place, mlir::Location loc);
 
 private:
   LoopOp replaced; // what stands in it goes with it
@@ -97,6 +100,7 @@ private:
   llvm::LogicalResult read(mlir::OpBuilder &b, ReadOp op);
   llvm::LogicalResult write(mlir::OpBuilder &b, WriteOp op);
   llvm::LogicalResult store(mlir::OpBuilder &b, WriteOp op);
+  TileMaps maps();
   /// An accumulator of the value along these loops, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> tile(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
                                     int64_t across = 1);

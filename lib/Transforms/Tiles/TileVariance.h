@@ -20,6 +20,8 @@ public:
 
   /// The rounds of the loop are elements of a tile.
   void add(LoopOp loop) { sizes[loop.getCoordinate()] = *loop.getTrip(); }
+  /// An index that runs through an axis of the tile as `loops` do, from where a role says: that is what it maps it to.
+  void addAxis(mlir::Value index, llvm::ArrayRef<LoopOp> loops, int64_t size);
   int64_t sizeOf(mlir::Value coordinate) const { return sizes.lookup(coordinate); }
   bool isOfTile(mlir::Value coordinate) const { return sizes.contains(coordinate); }
   /// The coordinates of tiles that the value follows from.
@@ -28,8 +30,12 @@ public:
 
 private:
   llvm::DenseMap<mlir::Value, int64_t> sizes;
+  llvm::DenseMap<mlir::Value, mlir::Value> axes; // that loops run through
   llvm::DenseMap<mlir::Value, std::unique_ptr<Coordinates>> found;
 };
+
+/// Leading indices that are the digits of one number, as those of a batch are, as that number.
+llvm::SmallVector<mlir::Value> foldDigits(mlir::ValueRange indices);
 
 } // namespace lacis
 

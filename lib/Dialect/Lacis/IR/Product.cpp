@@ -8,7 +8,6 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -96,6 +95,7 @@ static bool findFactors(Product &product) {
     return false;
   product.tensor = behindWalk(value.getTensor());
   product.stored = argumentOf(product.tensor);
+  product.read = read;
   product.dense = dyn_cast<BlockArgument>(read.getTensor());
   return product.stored && product.dense && product.stored != product.dense;
 }
@@ -139,44 +139,33 @@ static bool isPartOf(Operation *op, Operation *walk) {
   return isa_and_nonnull<LoopOp, LevelLoopOp>(op) && op->getBlock() == walk->getBlock();
 }
 
-std::optional<Finish> Product::finish() {
+std::optional<ReadOp> Product::residual() {
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
   auto letter = StringAttr::get(function.getContext(), rows), across = StringAttr::get(function.getContext(), columns);
-  Finish found;
-  found.result = write.getValue();
-  if (auto rounded = found.result.getDefiningOp<arith::TruncFOp>())
-    found.result = rounded.getIn();
-  llvm::SetVector<Operation *> steps;
-  SmallVector<Value> open{found.result};
+  ReadOp found;
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Value> open{write.getValue()};
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
-    if (op == walk || isPartOf(op, walk) || (op && steps.contains(op)))
+    if (op == walk || isPartOf(op, walk) || (op && !seen.insert(op).second))
       continue;
     auto read = dyn_cast_or_null<ReadOp>(op);
     if (read) {
       auto operand = dyn_cast<BlockArgument>(read.getTensor());
       ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
-      bool isResidual = axes == axesOf(function, output) && !found.residual &&
-                        getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
-      bool isNumber = axes && axes.empty(), isVector = axes && axes.size() == 1;
-      bool isAlong = isVector && axes[0] == letter, isAcross = isVector && axes[0] == across && !isFolded();
-      if (!axes || formatOf(operand) || (!isResidual && !isNumber && !isAlong && !isAcross))
+      bool isResidual = axes == axesOf(function, output) && llvm::equal(read.getIndices(), write.getIndices()) &&
+                        !found && getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
+      bool isVector = axes && axes.size() == 1 && (axes[0] == letter || (axes[0] == across && !isFolded()));
+      if (!axes || formatOf(operand) || (!isResidual && !axes.empty() && !isVector))
         return std::nullopt;
       if (isResidual)
-        found.residual = read;
-      else
-        (isNumber ? found.numbers : isAlong ? found.vectors : found.columns).push_back(read);
+        found = read;
     } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
       return std::nullopt;
     } else {
       llvm::append_range(open, op->getOperands());
     }
-    steps.insert(op);
   }
-  found.steps = steps.takeVector();
-  llvm::sort(found.steps, [](Operation *a, Operation *b) {
-    return a->getBlock() == b->getBlock() ? a->isBeforeInBlock(b) : a->getBlock()->getParentOp()->isProperAncestor(b);
-  });
   return found;
 }
 

@@ -9,15 +9,6 @@
 
 namespace lacis {
 
-/// What follows a sum of products before it is stored: arithmetic on the sum, on vectors along its rows and along its
-/// columns, on numbers that are the same for all of it, and on the same element of a residual.
-struct Finish {
-  mlir::Value result;                          // in the type of the sum
-  llvm::SmallVector<mlir::Operation *> steps;  // in order
-  llvm::SmallVector<ReadOp> vectors, columns, numbers;
-  ReadOp residual;                             // or null
-};
-
 /// Stored blocks as a product takes them.
 struct StoredBlock {
   int64_t rows = 0, depth = 0; // 0: not dense in these two
@@ -36,6 +27,7 @@ struct Product {
   bool isRowsFirst = false;             // y is [m, n]
   mlir::Operation *walk = nullptr;      // the outermost loop over k
   mlir::TypedAttr initial;              // null where the sum begins with other parts, or with `start`
+  ReadOp read;                          // of the dense operand
   ReadOp start;                         // of the workspace where other parts were summed up before; or null
   WriteOp write;
 
@@ -46,13 +38,12 @@ struct Product {
   bool isFolded() const { return !batch.empty() && !isDepthFirst && !isRowsFirst; }
   /// The loop over n, or, of a batch that is folded, over all of it, when its loops are one.
   std::string columnLoop() const;
-  /// The axes of the dense operand along n, and of the output along n and m.
-  unsigned denseColumns() const { return batch.size() + (isDepthFirst ? 1 : 0); }
-  unsigned outputColumns() const { return batch.size() + (isRowsFirst ? 1 : 0); }
+  /// The axis of the output along m.
   unsigned outputRows() const { return batch.size() + (isRowsFirst ? 0 : 1); }
-  /// What follows the sum; nullopt where it reads more than vectors along rows or columns (the same in all matrices of a
-  /// batch), numbers, and one residual in the type of the dense operand.
-  std::optional<Finish> finish();
+  /// What follows the sum may be arithmetic on the sum, on vectors along rows or columns (the same in all matrices of a
+  /// batch), on numbers, and on the same element of one residual in the type of the dense operand. That residual, or
+  /// null; nullopt where more follows.
+  std::optional<ReadOp> residual();
 };
 
 /// What a value was before it was widened, or the value.

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Factors of products: boxes of dense operands as tiles, and the product of two.
+#include "TileFactors.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace lacis;
+
+TileType lacis::tileOfBox(Type element, int64_t rows, int64_t columns) {
+  constexpr int64_t lineBits = 1024;
+  int64_t line = std::min<int64_t>(columns, lineBits / element.getIntOrFloatBitWidth());
+  SmallVector<int64_t> shape{columns / line, rows, line};
+  return TileType::get(element.getContext(), ArrayRef(shape).drop_front(shape[0] == 1 ? 1 : 0), element);
+}
+
+SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
+  return llvm::map_to_vector(foldDigits(read.getIndices()), [&](Value index) {
+    return scalars.baseOf(b, *variance.placeOf(index), read.getLoc());
+  });
+}
+
+void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile) {
+  Value tensor = read.getTensor();
+  LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, Value(), ArrayAttr());
+}
+
+Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,
+                           bool isTf32) {
+  auto flag = [&](bool value) { return value ? b.getUnitAttr() : UnitAttr(); };
+  if (right.isTransposed && !right.place && cast<TileType>(right.tile.getType()).isList())
+    right.place = arith::ConstantIndexOp::create(b, loc, 0);
+  return MmaOp::create(b, loc, type, left.tile, left.place, flag(left.isTransposed), left.present, right.tile,
+                       right.place, flag(right.isTransposed), onto, flag(isTf32));
+}
