@@ -74,6 +74,24 @@ def masked(q, k, v, pattern):
     return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
 
 
+def cross(rows):
+    """Blocks of the diagonal, of the last row and of the first column."""
+    grid = torch.eye(rows // 64).bool()
+    grid[-1] = grid[:, 0] = True
+    return grid.repeat_interleave(64, 0).repeat_interleave(64, 1)
+
+
+@pytest.mark.long
+def test_long_rows_of_all_heads_begin_together():
+    """Rows of about one length have block.x; where few are much longer, the batch has it."""
+    q, k, v = operands(1024, 1024, 64, 64)
+    lower = torch.ones(16, 16).tril().bool().repeat_interleave(64, 0).repeat_interleave(64, 1)
+    for mask, unit in ((cross(1024), "block.y"), (lower, "block.x")):
+        pattern = lacis.Pattern.from_mask(mask, SQUARE)
+        assert lacis.steps.Bind("i0", unit) in attend_lse.compile(q, k, v, pattern, target=TARGET).steps
+        check(tiled(attend_lse, q, k, v, pattern)(q, k, v, pattern)[0], dense(q, k, v, mask), 2)
+
+
 @pytest.mark.long
 def test_masks_of_coordinates():
     q, k, v = operands(192, 192, 64, 64)

@@ -15,6 +15,7 @@ from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
 
 _GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
@@ -139,7 +140,9 @@ def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Patt
     arrays = {f"pos{level}": pos, f"crd{level}": crd}
     made = Pattern(Format.parse(text), {"": Structure(Format.parse(text), shape, arrays, crd.numel(), crd.device)})
     if crd.device.type != "cpu":
-        made.uneven = grid.uneven[1:] if shared else grid.uneven
+        axes, _ = grid.part().coordinates()
+        own = slice(1 if shared else 0, None)
+        made.uneven = uneven_axes(grid.shape[own], axes[own], sides=(1, *block)[own])
     return made
 
 
