@@ -101,6 +101,42 @@ def test_masks_of_coordinates():
     check(out, dense(q, k, v, mask), 2)
 
 
+I, J = ("index", "i"), ("index", "j")
+CONDITIONS = {
+    "before": (("gt", I, J), lambda i, j: i > j),
+    "near": (("le", ("abs", ("sub", I, J)), ("number", 70.0)), lambda i, j: (i - j).abs() <= 70),
+    "far": (("lt", ("number", 70.0), ("abs", ("sub", ("neg", I), ("neg", J)))), lambda i, j: (i - j).abs() > 70),
+    "both": (
+        ("and", ("ge", ("mul", I, ("number", 2.0)), J), ("lt", ("mul", I, ("number", -1.0)), ("number", -9.0))),
+        lambda i, j: (2 * i >= j) & (i > 9),
+    ),
+    "either": (
+        ("or", ("ge", ("maximum", I, J), ("number", 128.0)), ("lt", J, I)),
+        lambda i, j: (i >= 128) | (j >= 128) | (j < i),
+    ),
+    "even": (("eq", ("sub", I, J), ("number", 0.0)), lambda i, j: i == j),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions_are_asked_of_whole_tiles(name):
+    """Of those that bounds of coordinates can decide."""
+    condition, exact = CONDITIONS[name]
+
+    def chosen(q, k, v, pattern):
+        s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) * 0.25
+        s = combine("where", Traced(s.trace, (), condition, s.letters, True), s, -math.inf)
+        return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
+
+    q, k, v = operands(256, 192, 64, 64)
+    mask = blocks(256, 192, share=0.8)
+    pattern = lacis.Pattern.from_mask(mask, SQUARE)
+    kernel = tiled(lacis.kernel(chosen), q, k, v, pattern)
+    assert ("scf.if" in kernel.asm["tiles"]) == (name != "even")
+    check(kernel(q, k, v, pattern), dense(q, k, v, mask & exact(torch.arange(256)[:, None], torch.arange(192))), 2)
+
+
 def pattern_of(share=1.0, format=SQUARE, rows=128):
     mask = torch.ones(rows, 128).bool()
     mask[::3, ::5] = share == 1.0
