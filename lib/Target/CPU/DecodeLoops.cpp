@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// x + extsi(j + code(byte))  -->  (x + extsi(j)) + extui(code(byte))
+/// &y[(extsi(j + code(byte)) + x) * n]  -->  &(&y[(extsi(j) + x) * n])[extui(code(byte)) * n]
 /// if c0: A; if c1: B  -->  if c0 and c1: A; B, else: if c0: A; if c1: B
 /// ceildiv(n, 4)  -->  (n & -128) / 4, of n = 128 k
 ///
 /// A round that takes codes out of bytes has twice the instructions of one that loads coordinates, and their number is
 /// what bounds it. Indices in 64 bits need no extension for each address, and the entries of a round, which all are there
-/// as a rule, share the sum of what they have in common. Where the number of groups is known to be even, so is the first
+/// as a rule, share the address of what they have in common: to it are added codes, and numbers that cost nothing. Where the number of groups is known to be even, so is the first
 /// one of a row: two rounds share a byte, and each shifts it by a constant. Figures: docs/cpu.md.
 #include "DecodeLoops.h"
 
@@ -80,15 +80,68 @@ struct WidenIndex : OpRewritePattern<arith::ExtSIOp> {
   }
 };
 
-/// x + (a + b)  -->  (x + a) + b
+/// Is it a code, a number of times one, or a number? Such are added last.
+bool goesLast(Value value) {
+  if (auto product = value.getDefiningOp<arith::MulIOp>(); product && matchPattern(product.getRhs(), m_Constant()))
+    value = product.getLhs();
+  auto wide = value.getDefiningOp<arith::ExtUIOp>();
+  auto bits = wide ? wide.getIn().getDefiningOp<arith::AndIOp>() : arith::AndIOp();
+  auto shift = bits ? bits.getLhs().getDefiningOp<arith::ShRUIOp>() : arith::ShRUIOp();
+  return matchPattern(value, m_Constant()) || (shift && takesBits(shift));
+}
+
+/// x + (a + b)  -->  (x + a) + b, in 32 bits where b is a number, so that two rounds name one byte alike.
 struct SharedFirst : OpRewritePattern<arith::AddIOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::AddIOp op, PatternRewriter &b) const override {
     auto inner = op.getRhs().getDefiningOp<arith::AddIOp>();
-    if (!op.getType().isInteger(64) || !inner)
+    if (!inner || !(op.getType().isInteger(64) || matchPattern(inner.getRhs(), m_Constant())))
       return failure();
     Value shared = arith::AddIOp::create(b, op.getLoc(), op.getLhs(), inner.getLhs());
     b.replaceOpWithNewOp<arith::AddIOp>(op, shared, inner.getRhs());
+    return success();
+  }
+};
+
+/// (x + last) + y  -->  (x + y) + last
+struct AddLast : OpRewritePattern<arith::AddIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::AddIOp op, PatternRewriter &b) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddIOp>();
+    if (!op.getType().isInteger(64) || !sum || !goesLast(sum.getRhs()) || goesLast(op.getRhs()))
+      return failure();
+    Value rest = arith::AddIOp::create(b, op.getLoc(), sum.getLhs(), op.getRhs());
+    b.replaceOpWithNewOp<arith::AddIOp>(op, rest, sum.getRhs());
+    return success();
+  }
+};
+
+/// (x + last) * n  -->  x * n + last * n
+struct ScaleLast : OpRewritePattern<arith::MulIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulIOp op, PatternRewriter &b) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddIOp>();
+    if (!op.getType().isInteger(64) || !sum || !goesLast(sum.getRhs()) || !matchPattern(op.getRhs(), m_Constant()))
+      return failure();
+    Value rest = arith::MulIOp::create(b, op.getLoc(), sum.getLhs(), op.getRhs());
+    Value last = arith::MulIOp::create(b, op.getLoc(), sum.getRhs(), op.getRhs());
+    b.replaceOpWithNewOp<arith::AddIOp>(op, rest, last);
+    return success();
+  }
+};
+
+/// &p[x + last]  -->  &(&p[x])[last]
+struct SharedAddress : OpRewritePattern<LLVM::GEPOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LLVM::GEPOp op, PatternRewriter &b) const override {
+    auto indices = op.getDynamicIndices();
+    bool isOne = indices.size() == 1 && op.getRawConstantIndices().size() == 1;
+    auto sum = isOne ? indices[0].getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+    if (!sum || !goesLast(sum.getRhs()))
+      return failure();
+    Value shared =
+        LLVM::GEPOp::create(b, op.getLoc(), op.getType(), op.getElemType(), op.getBase(), ValueRange{sum.getLhs()});
+    b.replaceOpWithNewOp<LLVM::GEPOp>(op, op.getType(), op.getElemType(), shared, ValueRange{sum.getRhs()});
     return success();
   }
 };
@@ -221,7 +274,7 @@ public:
   void runOnOperation() override {
     auto record = getOperation()->getAttrOfType<DictionaryAttr>("lacis.artifact");
     RewritePatternSet patterns(&getContext());
-    patterns.add<WidenIndex, SharedFirst>(&getContext());
+    patterns.add<WidenIndex, SharedFirst, AddLast, ScaleLast, SharedAddress>(&getContext());
     FrozenRewritePatternSet frozen(std::move(patterns));
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       SmallVector<scf::ForOp> loops = decodingLoops(kernel);
