@@ -23,7 +23,7 @@ def test_sliced_ell_there_and_back(slice_size):
             assert values[mine].equal(torch.cat([row[columns], torch.zeros(len(mine) - len(columns))]))
     again = lacis.from_sliced_ell(offsets, col_ind, values, (11, 9), slice_size)
     assert again.format == packed.format and again.to_dense().equal(dense)
-    torch.testing.assert_close(lacis.einsum("ij,j->i", again, torch.ones(9)), dense.sum(1))
+    torch.testing.assert_close(lacis.einsum("ij,j->i", again, torch.ones(9), target="eager"), dense.sum(1))
 
 
 def test_sliced_ell_in_any_order():
