@@ -13,11 +13,13 @@ from torch.overrides import TorchFunctionMode
 from ..errors import ScheduleError
 from ..formats import Bsr, Sum
 from ..patterns import Pattern
+from .flex import FlexCall, answered, operator, seen
 
 _HOW = (
-    "call F.scaled_dot_product_attention there; Hugging Face's models do with attn_implementation='sdpa', and "
-    "without output_attentions"
+    "call F.scaled_dot_product_attention or flex_attention there; Hugging Face's models do with "
+    "attn_implementation='sdpa', and without output_attentions"
 )
+_RULE = "call sparsify(lacis.BigBird()) on it"
 
 
 class Door:
@@ -25,12 +27,14 @@ class Door:
 
     def __init__(self, site, target: str):
         self.name, self.location, self.target = site.name, site.location, target
-        self.format, self.rule = site.format(), site.sparsifier
+        self.rule = site.sparsifier
         self.score = next((step.function for step in site.of("score")), None)
         self.calls, self.hook = 0, None
         self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
-            self.refuse("has a format, but no rule; call sparsify(lacis.BigBird()) on it")
+            self._require_blocks(site)
+            return
+        self.format = site.format()
         if isinstance(self.format, Sum):
             self.refuse("a sum has no code for attention yet; take one format")
         self.format.require_code("attention")
@@ -45,6 +49,12 @@ class Door:
     def refuse(self, reason: str):
         raise ScheduleError(f"'{self.name}': {reason}", location=self.location)
 
+    def _require_blocks(self, site) -> None:
+        """Without a rule the pattern is that of the call's BlockMask, in blocks of its own sides."""
+        if any(not isinstance(step.format, Bsr) for step in site.of("set_format")):
+            self.refuse(f"has a format, but no rule; {_RULE}, or take set_format(lacis.Bsr) for a BlockMask's blocks")
+        self.block = site.block_size
+
     def _require_lists(self) -> None:
         """A rule that follows the data makes lists of square blocks."""
         levels = self.format.levels
@@ -58,7 +68,7 @@ class Door:
     def run(self, forward, args, kwargs):
         """The module's own forward, with its calls of attention on the pattern."""
         before = self.calls
-        with _Calls(self):
+        with _Calls(self), seen():
             result = forward(*args, **kwargs)
         if self.calls == before:
             self.refuse(f"the module asked for no attention in its forward; {_HOW}")
@@ -69,27 +79,37 @@ class Door:
         import lacis
 
         self.calls += 1
+        if self.rule is None:
+            self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         if query.ndim not in (3, 4):
             self.refuse(f"attention of queries {list(query.shape)} has no code; they are [B, H, S, D] or [B, S, D]")
         q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
         if k.shape[1] != q.shape[1] and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
-        if self.rule.by_position and q.shape[2] < k.shape[2]:
-            self.refuse(
-                f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
-                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
-                "take lacis.Given(mask) or a rule of your own"
-            )
         changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
-        options = {
-            "causal": is_causal,
-            "scale": scale,
-            "dropout": dropout_p,
-            "target": self.target,
-            "score": self.score,
-        }
-        found = lacis.attention(q, k, v, self.pattern(q, k), **options, **changes)
+        options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "score": self.score}
+        found = lacis.attention(q, k, v, self.pattern(q, k), target=self.target, **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
+
+    def attend_flex(self, query, key, value, *given):
+        """The operator of `flex_attention` on the pattern; `given` is what it has besides tensors."""
+        import lacis
+
+        self.calls += 1
+        call = FlexCall.of(*given[:4])
+        if call.why_not is not None:
+            self.refuse(call.why_not)
+        k, v = (x.expand(query.shape[0], -1, -1, -1) if x.shape[0] == 1 else x for x in (key, value))
+        pattern, mask = call.blocks, None
+        if self.rule is not None:
+            pattern, mask = self.pattern(query, k), call.kept(query)
+        elif call.blocks is None:
+            self.refuse(f"has no rule, and its flex_attention no block_mask; {_RULE}")
+        elif self.block not in (None, call.blocks.BLOCK_SIZE):
+            sides = call.blocks.BLOCK_SIZE
+            self.refuse(f"its BlockMask has blocks of {sides}, the schedule of {self.block}; leave the sides out")
+        options = {"scale": call.scale, "score": _in_turn(call.score, self.score), "mask": mask, "return_lse": True}
+        return answered(*lacis.attention(query, k, v, pattern, target=self.target, **options))
 
     def attend_heads(self, *args, need_weights: bool = True, **kwargs):
         """`F.multi_head_attention_forward`, torch's own text with the one call in it going through here."""
@@ -102,6 +122,12 @@ class Door:
 
     def pattern(self, q: torch.Tensor, k: torch.Tensor):
         """The pattern of a call: the rule itself, where its blocks are stored as it makes them."""
+        if self.rule.by_position and q.shape[2] < k.shape[2]:
+            self.refuse(
+                f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
+                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
+                "take lacis.Given(mask) or a rule of your own"
+            )
         if self.rule.blocks is not None or self.format == Bsr(*self.block):
             return self.rule
         sizes = (q.shape[1], q.shape[2], k.shape[2], q.device)
@@ -130,7 +156,7 @@ class Door:
     def notes(self) -> list[str]:
         """What the report says of it."""
         ran = f"{self.calls} calls" if self.calls else "it was not called"
-        return [f"'{self.name}' attends on {self.rule}: {ran}"]
+        return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
         return {**self.__dict__, "_kept": {}, "hook": None}
@@ -148,7 +174,18 @@ class _Calls(TorchFunctionMode):
             return self.door.attend(*args, **(kwargs or {}))
         if func is F.multi_head_attention_forward:
             return self.door.attend_heads(*args, **(kwargs or {}))
+        if func is operator:
+            if torch.compiler.is_compiling():  # of flex_attention alone: what answers it is no part of a graph
+                torch._dynamo.graph_break()
+            return self.door.attend_flex(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
+
+
+def _in_turn(first, second):
+    """A score function after another, either of which may be None."""
+    if first is None or second is None:
+        return first or second
+    return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
 
 
 def _changes(mask: torch.Tensor, q, k, ndim: int) -> dict:
