@@ -13,11 +13,12 @@ from torch.overrides import TorchFunctionMode
 from ..errors import ScheduleError
 from ..formats import Bsr, Sum
 from ..patterns import Pattern
-from .flex import FlexCall, answered, operator, seen
+from .flex import FlexCall, answered, kept, operator, seen
+from .hugging_face import Opened, configured
 
 _HOW = (
-    "call F.scaled_dot_product_attention or flex_attention there; Hugging Face's models do with "
-    "attn_implementation='sdpa', and without output_attentions"
+    "call F.scaled_dot_product_attention or flex_attention there; models of transformers do, or look attention up "
+    "by their config's attn_implementation"
 )
 _RULE = "call sparsify(lacis.BigBird()) on it"
 
@@ -30,6 +31,7 @@ class Door:
         self.rule = site.sparsifier
         self.score = next((step.function for step in site.of("score")), None)
         self.calls, self.hook = 0, None
+        self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open
         self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
             self._require_blocks(site)
@@ -68,7 +70,7 @@ class Door:
     def run(self, forward, args, kwargs):
         """The module's own forward, with its calls of attention on the pattern."""
         before = self.calls
-        with _Calls(self), seen():
+        with _Calls(self), seen(), Opened(self):
             result = forward(*args, **kwargs)
         if self.calls == before:
             self.refuse(f"the module asked for no attention in its forward; {_HOW}")
@@ -86,7 +88,7 @@ class Door:
         q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
         if k.shape[1] != q.shape[1] and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
-        changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
+        changes = _changes(attn_mask, q, k, query.ndim)
         options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "score": self.score}
         found = lacis.attention(q, k, v, self.pattern(q, k), target=self.target, **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
@@ -102,7 +104,7 @@ class Door:
         k, v = (x.expand(query.shape[0], -1, -1, -1) if x.shape[0] == 1 else x for x in (key, value))
         pattern, mask = call.blocks, None
         if self.rule is not None:
-            pattern, mask = self.pattern(query, k), call.kept(query)
+            pattern, mask = self.pattern(query, k), kept(call.blocks, query)
         elif call.blocks is None:
             self.refuse(f"has no rule, and its flex_attention no block_mask; {_RULE}")
         elif self.block not in (None, call.blocks.BLOCK_SIZE):
@@ -110,6 +112,23 @@ class Door:
             self.refuse(f"its BlockMask has blocks of {sides}, the schedule of {self.block}; leave the sides out")
         options = {"scale": call.scale, "score": _in_turn(call.score, self.score), "mask": mask, "return_lse": True}
         return answered(*lacis.attention(query, k, v, pattern, target=self.target, **options))
+
+    def attend_configured(self, query, key, value, mask, score, bias, options):
+        """What a model of transformers looks up by name, on the pattern."""
+        import lacis
+
+        self.calls += 1
+        if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
+            self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
+        pattern, changes = mask, {}
+        if self.rule is not None:
+            pattern = self.pattern(query, key)
+            blocks = mask is not None and not isinstance(mask, torch.Tensor)
+            changes = {"mask": kept(mask, query)} if blocks else _changes(mask, query, key, 4)
+        if bias is not None:
+            changes["bias"] = bias + changes["bias"] if "bias" in changes else bias
+        options = {**options, **changes, "score": _in_turn(score, self.score)}
+        return lacis.attention(query, key, value, pattern, target=self.target, **options)
 
     def attend_heads(self, *args, need_weights: bool = True, **kwargs):
         """`F.multi_head_attention_forward`, torch's own text with the one call in it going through here."""
@@ -159,7 +178,7 @@ class Door:
         return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
-        return {**self.__dict__, "_kept": {}, "hook": None}
+        return {**self.__dict__, "_kept": {}, "hook": None, "configured": []}
 
 
 class _Calls(TorchFunctionMode):
@@ -188,8 +207,10 @@ def _in_turn(first, second):
     return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
 
 
-def _changes(mask: torch.Tensor, q, k, ndim: int) -> dict:
+def _changes(mask: torch.Tensor | None, q, k, ndim: int) -> dict:
     """What an `attn_mask` says: key padding where all queries have one row, else a mask or a bias of entries."""
+    if mask is None:
+        return {}
     sizes = (*q.shape[:3], k.shape[2])
     mask = mask[:, None] if ndim == 3 and mask.ndim == 3 else mask
     alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
@@ -207,6 +228,7 @@ def make_doors(model, schedule) -> list[Door]:
         module = model.get_submodule(site.name)
         if "forward" in vars(module):
             door.refuse(f"the forward of its {type(module).__name__} was replaced on the object")
+        door.configured = configured(module, door.refuse)
         doors.append(door)
     return doors
 
@@ -220,6 +242,9 @@ def open_doors(model, doors, undo) -> None:
         undo.will_fill(module._forward_pre_hooks)
         module.__dict__["_lacis_door"] = door
         door.hook = module.register_forward_pre_hook(stay_visible)
+        for each, _, config in door.configured:
+            undo.will_fill(each.__dict__)
+            each.__dict__["config"] = config
         module.__class__ = _attending(type(module))
 
 
@@ -235,6 +260,10 @@ def close_doors(model, doors, undo) -> None:
         door.hook.remove()
         module.__class__ = type(module).__mro__[1]
         del module.__dict__["_lacis_door"]
+        for each, before, config in door.configured:
+            if vars(each).get("config") is config:
+                undo.will_fill(each.__dict__)
+                each.__dict__["config"] = before
 
 
 def stay_visible(module, args) -> None:

@@ -98,19 +98,19 @@ class FlexCall:
         return cls(None if score is flex._identity else score, made, scale, why_not)
 
 
-    def kept(self, q: torch.Tensor) -> Callable | None:
-        """What its BlockMask says of entries: its blocks, and the function in them."""
-        if self.blocks is None:
-            return None
-        (height, width), function = self.blocks.BLOCK_SIZE, self.blocks.mask_mod
-        there = self.blocks.to_dense().bool()
-        there = there.expand(*q.shape[:2], *there.shape[-2:])
+def kept(blocks: flex.BlockMask | None, q: torch.Tensor) -> Callable | None:
+    """What a BlockMask says of entries: its blocks, and the function in them."""
+    if blocks is None:
+        return None
+    (height, width), function = blocks.BLOCK_SIZE, blocks.mask_mod
+    there = blocks.to_dense().bool()
+    there = there.expand(*q.shape[:2], *there.shape[-2:])
 
-        def mask(b, h, i, j):
-            stored = there[b, h, i // height, j // width]
-            return stored if function is flex.noop_mask else stored & function(b, h, i, j)
+    def mask(b, h, i, j):
+        stored = there[b, h, i // height, j // width]
+        return stored if function is flex.noop_mask else stored & function(b, h, i, j)
 
-        return mask
+    return mask
 
 
 def answered(output: torch.Tensor, lse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
