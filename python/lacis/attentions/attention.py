@@ -10,6 +10,7 @@ import torch
 from ..errors import DataError
 from ..packing import PackedTensor
 from ..runtime.einsum import einsum
+from .compiled import in_graph, takes
 from .fibres import Fibres
 from .fused import together
 from .patterns import Chosen, choose
@@ -82,6 +83,12 @@ def attention(
         raise NotImplementedError(f"attention: '{what}' has no code yet; leave it out")
     scale = _checked(q, k, v, scale, dropout, empty)
     q, k, v = _as_autocast(q, k, v)
+    if torch.compiler.is_compiling() and takes(pattern, score, mask):
+        tensors = {"bias": bias, "key_padding": key_padding, "sink": sink, "seed": seed}
+        tensors |= {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k}
+        options = {"scale": scale, "causal": causal, "window": window, "dropout": dropout}
+        output, lse = in_graph(q, k, v, pattern, tensors, {**options, "empty": empty, "target": target})
+        return (output, lse) if return_lse else output
     with torch.autocast(q.device.type, enabled=False):
         chosen = choose(pattern, q, k)
         masks = [*_position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k), *chosen.masks]
