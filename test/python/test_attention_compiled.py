@@ -8,6 +8,8 @@ import pickle
 import pytest
 import torch
 from dense_attention import H, S, T, agree, dense, drawn, tensors
+from test_attention_modules import HEADS, LENGTH, WIDTH, Model, SelfAttention, made, sample
+from torch._dynamo.backends.common import aot_autograd
 from torch.utils.checkpoint import checkpoint
 
 import lacis
@@ -68,6 +70,7 @@ def test_kernels_run_in_graphs_of_inductor():
 
 def test_another_pattern_is_another_graph():
     """In one place a graph for each; a copy of a pattern is another one."""
+    torch._dynamo.reset()
     graphs = []
 
     def counted(module, inputs):
@@ -79,16 +82,80 @@ def test_another_pattern_is_another_graph():
     )
     first, second = pattern(), pattern(seed=9)
     third = copy.deepcopy(second)
-    assert len({each.token for each in (first, second, third, pickle.loads(pickle.dumps(first)))}) == 4
+    assert len({each._token for each in (first, second, third, pickle.loads(pickle.dumps(first)))}) == 4
     given = tensors()
     for kept, seed, graph in [(first, 3, 1), (second, 9, 2), (first, 3, 2), (third, 9, 3), (second, 9, 3)]:
         agree([attend(*given, kept)], dense(*given, drawn(S, T, seed=seed))[:1])
         assert len(graphs) == graph
 
 
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_scheduled_module_is_part_of_the_graph(masked):
+    """Once for all calls; a bool mask of entries is an operand of the graph."""
+    graphs, model, x = [], made(Plain), sample()
+    mask = torch.rand(2, 1, LENGTH, LENGTH) < 0.7 if masked else None
+    s = lacis.create_schedule(model, target="eager")
+    s["attention"].sparsify(lacis.Local(6)).block(8, 8).set_format(lacis.Bsr)
+    s.build(x)
+    counted = aot_autograd(fw_compiler=lambda module, inputs: graphs.append(module) or module)
+    compiled = torch.compile(model, fullgraph=True, backend=counted)
+    parameters = list(model.parameters())
+    for _ in range(2):
+        found, expected = compiled(x, mask), model(x, mask)
+        torch.testing.assert_close(found, expected)
+        made_of = [torch.autograd.grad(each.square().sum(), parameters) for each in (found, expected)]
+        torch.testing.assert_close(*made_of)
+    assert len(graphs) == 2  # forward and backward
+    other = copy.deepcopy(model)
+    torch.testing.assert_close(other(x, mask), model(x, mask))
+
+
+class Plain(Model):
+    """Without `unflatten`, of which a mode keeps dynamo away."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = PlainAttention()
+
+
+class PlainAttention(SelfAttention):
+    def forward(self, x, mask=None):
+        q, k, v = self.inputs(x).view(len(x), -1, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        found = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        return found.transpose(1, 2).reshape(x.shape)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_a_model_of_hugging_face_is_one_graph(implementation):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": HEADS, "vocab_size": 50}
+    more = {"num_key_value_heads": 2, "intermediate_size": 24, "attn_implementation": implementation}
+    model = made(lambda: transformers.LlamaModel(transformers.LlamaConfig(**sizes, **more)))
+    ids = torch.arange(80).reshape(2, 40) % 50
+    s = lacis.create_schedule(model, target="eager")
+    s.match(r"layers\.\d+\.self_attn").sparsify(lacis.Causal()).block(8, 8).set_format(lacis.Bsr)
+    s.build(ids, use_cache=False)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    found, expected = (each(ids, use_cache=False).last_hidden_state for each in (compiled, model))
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_rule_that_is_kept():
+    """A copy is another one, whose sides may differ."""
+    rule, given = lacis.Causal(block=4), tensors()
+    attend = lambda q, k, v, rule: lacis.attention(q, k, v, rule, target="eager")
+    compiled, kept = torch.compile(attend, fullgraph=True, backend="eager"), torch.ones(S, T).tril().bool()
+    agree([compiled(*given, rule)], dense(*given, kept)[:1])
+    other = copy.copy(rule)
+    other.block = 3
+    assert other._token != rule._token and repr(other) == "Causal(block=3)"
+    agree([compiled(*given, other)], dense(*given, kept)[:1])
+
+
 def test_a_pattern_that_is_gone_is_refused():
     kept, given = pattern(), tensors()
-    token = kept.token
+    token = kept._token
     call = lambda: torch.ops.lacis.attention(*given, *[None] * 6, token, None, False, None, 0.0, "zero", "eager")
     agree(call(), dense(*given, drawn(S, T)))
     del kept
@@ -111,7 +178,7 @@ def test_exported_graphs_are_refused():
 def test_the_operators_keep_what_torch_asks_of_them():
     given, options = operands({"bias": torch.randn(H, S, T), "sink": torch.randn(H)})
     kept = pattern()
-    plain = (kept.token, 0.3, False, None, 0.0, "zero", "eager")
+    plain = (kept._token, 0.3, False, None, 0.0, "zero", "eager")
     named = [options["bias"], None, options["sink"], None, None, None]
     torch.library.opcheck(torch.ops.lacis.attention.default, (*given, *named, *plain))
     arrived = torch.randn(2, H, S, 3), torch.zeros(2, H, S)

@@ -9,6 +9,7 @@ from ..errors import DataError
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.tokens import by_token
+from ..sparsifiers import PatternRule
 
 _FORWARD = """(Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? key_padding, Tensor? sink, Tensor? seed,
 Tensor? cu_seqlens, Tensor? cu_seqlens_k, str pattern, float? scale, bool causal, int[]? window, float dropout,
@@ -24,7 +25,7 @@ _PLAIN = ("scale", "causal", "window", "dropout", "empty", "target")
 def in_graph(q, k, v, pattern, tensors: dict, options: dict) -> tuple[torch.Tensor, torch.Tensor]:
     """Output and log of the sums, as a node of the graph that is traced.
 
-    The graph is of this one pattern: it knows its token, and asks for another graph where that is another.
+    The graph is of this one pattern or rule: it knows its token, and asks for another graph where that is another.
     Raises `DataError` where the graph outlives the process.
     """
     if torch.compiler.is_exporting():
@@ -43,13 +44,13 @@ def in_graph(q, k, v, pattern, tensors: dict, options: dict) -> tuple[torch.Tens
     plain = {**options, "window": window}
     names = ("bias", "key_padding", "sink", "seed", "cu_seqlens", "cu_seqlens_k")
     return torch.ops.lacis.attention(
-        q, k, v, *(tensors[name] for name in names), given.token, *(plain[name] for name in _PLAIN)
+        q, k, v, *(tensors[name] for name in names), given._token, *(plain[name] for name in _PLAIN)
     )
 
 
 def takes(pattern, score, mask) -> bool:
-    """A kept pattern, and no functions: what they capture would have to be operands of the graph."""
-    kept = isinstance(pattern, (Pattern, PackedTensor))
+    """A kept pattern or rule, and no functions: what they capture would have to be operands of the graph."""
+    kept = isinstance(pattern, (Pattern, PackedTensor, PatternRule))
     return kept and score is None and mask is None
 
 

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from ..errors import ScheduleError
 from ..formats import Bsr, Sum
 from ..patterns import Pattern
-from .flex import FlexCall, answered, kept, operator, seen
+from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
 from .hugging_face import Opened, configured
 
 _HOW = (
@@ -69,18 +69,22 @@ class Door:
 
     def run(self, forward, args, kwargs):
         """The module's own forward, with its calls of attention on the pattern."""
-        before = self.calls
+        before = None if torch.compiler.is_compiling() else self.calls  # a graph would be of this number
         with _Calls(self), seen(), Opened(self):
             result = forward(*args, **kwargs)
-        if self.calls == before:
+        if before is not None and self.calls == before:
             self.refuse(f"the module asked for no attention in its forward; {_HOW}")
         return result
+
+    def _count(self) -> None:
+        if not torch.compiler.is_compiling():
+            self.calls += 1
 
     def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         """`F.scaled_dot_product_attention` on the pattern."""
         import lacis
 
-        self.calls += 1
+        self._count()
         if self.rule is None:
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         if query.ndim not in (3, 4):
@@ -97,7 +101,7 @@ class Door:
         """The operator of `flex_attention` on the pattern; `given` is what it has besides tensors."""
         import lacis
 
-        self.calls += 1
+        self._count()
         call = FlexCall.of(*given[:4])
         if call.why_not is not None:
             self.refuse(call.why_not)
@@ -117,7 +121,7 @@ class Door:
         """What a model of transformers looks up by name, on the pattern."""
         import lacis
 
-        self.calls += 1
+        self._count()
         if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         pattern, changes = mask, {}
@@ -194,9 +198,7 @@ class _Calls(TorchFunctionMode):
         if func is F.multi_head_attention_forward:
             return self.door.attend_heads(*args, **(kwargs or {}))
         if func is operator:
-            if torch.compiler.is_compiling():  # of flex_attention alone: what answers it is no part of a graph
-                torch._dynamo.graph_break()
-            return self.door.attend_flex(*args, **(kwargs or {}))
+            return outside_graphs(self.door.attend_flex, *args)
         return func(*args, **(kwargs or {}))
 
 
@@ -216,6 +218,10 @@ def _changes(mask: torch.Tensor | None, q, k, ndim: int) -> dict:
     alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
     if alike:
         return {"key_padding": mask[:, 0, 0].expand(sizes[0], sizes[3])}
+    if (
+        mask.dtype == torch.bool and torch.compiler.is_compiling()
+    ):  # whose graphs have tensors as operands, no functions
+        mask = torch.where(mask, 0.0, -torch.inf)
     whole = mask.expand(sizes)
     return {"mask": lambda b, h, i, j: whole[b, h, i, j]} if mask.dtype == torch.bool else {"bias": whole}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import sys
 import threading
 from collections.abc import Callable
 
@@ -42,8 +43,24 @@ class _Flag:
         return _doors.count > 0 or bool(self.given)
 
 
+def _plainly(function: Callable, *given):
+    return function(*given)
+
+
+_ways = {"call": _plainly}
+
+
+def outside_graphs(function: Callable, *given):
+    """What dynamo does not trace where it compiles flex_attention alone."""
+    return _ways["call"](function, *given)
+
+
 def _installed() -> None:
     """Put the flag in, and let gradients on CPUs pass, which torch's kernels have not; both ask for doors."""
+    if (
+        _ways["call"] is _plainly and "torch._dynamo" in sys.modules
+    ):  # else nothing is compiled, and loading it takes long
+        _ways["call"] = torch.compiler.disable(_plainly)
     if isinstance(flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG, _Flag):
         return
     flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = _Flag(flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG)

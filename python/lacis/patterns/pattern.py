@@ -44,7 +44,7 @@ class Pattern(Named):
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
         self._shared: tuple[Pattern, int] | None = None  # the pattern below a batch, and how many levels that has
         self._kept, self._kept_at = Kept(), self.changes
-        self.token = new_token(self)  # what compiled graphs know it by
+        self._token = new_token(self)  # what compiled graphs know it by
 
     @property
     def changes(self) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of patterns in graphs, which hold no patterns: a graph that knows a name is of that pattern alone."""
+"""Names of patterns, and of rules, in graphs, which hold none: a graph that knows a name is of that one alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PATTERNS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by tok
 
 
 def new_token(pattern) -> str:
-    """A name that no other pattern of this process has; empty of what a graph makes."""
+    """A name that no other pattern or rule of this process has; empty of what a graph makes."""
     if torch.compiler.is_compiling():
         return ""
     token = f"pattern {next(_numbers)}"
@@ -26,15 +26,15 @@ def new_token(pattern) -> str:
 class Named:
     """What has a token; copies and what comes from files have their own."""
 
-    token: str
+    _token: str
 
     def __setstate__(self, state) -> None:
         self.__dict__.update(state)
-        self.token = new_token(self)
+        self._token = new_token(self)
 
 
 def by_token(token: str):
-    """The pattern; raises `DataError` where it is gone."""
+    """The pattern or rule; raises `DataError` where it is gone."""
     pattern = _PATTERNS.get(token)
     if pattern is None:
         raise DataError(f"'{token}' of a compiled graph is gone; keep the pattern as long as the graph runs")
