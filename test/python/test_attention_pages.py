@@ -69,7 +69,9 @@ def test_what_is_not_kept_is_not_read():
 def test_a_query_of_each_sequence():
     """Decoding: one query, all keys of its pages."""
     (q, *_), (k, v) = tensors(q=1), pages()
-    found = lacis.attention(q, k, v, torch.ones(1, 1, 3, dtype=torch.bool), page_table=TABLE, return_lse=True, target="eager")
+    found = lacis.attention(
+        q, k, v, torch.ones(1, 1, 3, dtype=torch.bool), page_table=TABLE, return_lse=True, target="eager"
+    )
     agree(found, dense(q, by_hand(k), by_hand(v), THERE[:, None, None]))
 
 
