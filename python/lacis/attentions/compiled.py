@@ -28,7 +28,7 @@ def in_graph(q, k, v, pattern, tensors: dict, options: dict) -> tuple[torch.Tens
     The graph is of this one pattern or rule: it knows its token, and asks for another graph where that is another.
     Raises `DataError` where the graph outlives the process.
     """
-    if torch.compiler.is_exporting():
+    if torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling():  # torch 2.11 says both there
         raise DataError(
             "attention: an exported graph has no place for a pattern yet; export the model without its schedule, or "
             "run it by torch.compile"

@@ -11,11 +11,12 @@ from ..errors import DataError
 def sequences(k, v, table, key_padding, batch: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """k and v [B, Hk, Sk, D], and the key padding, of pages [pages, page, Hk, D] and their numbers [B, n].
 
-    Sk is n * page. What has no page (-1), and what bool padding leaves out, is 0, whatever the cache holds there.
+    Sk is n * page. What has no page (-1), and what bool padding leaves out, is 0, whatever the cache holds there; in a graph,
+    where nobody can look, so is what a number beyond the last page names.
     """
     _check(k, v, table, batch)
     page, numbers = k.shape[1], table.long()
-    there = (numbers >= 0).repeat_interleave(page, 1)
+    there = ((numbers >= 0) & (numbers < len(k))).repeat_interleave(page, 1)
     kept = there
     if key_padding is None:
         whole = not torch.compiler.is_compiling() and table.device.type == "cpu" and bool(there.all())
@@ -26,12 +27,14 @@ def sequences(k, v, table, key_padding, batch: int) -> tuple[torch.Tensor, torch
             padding = torch.where(there, key_padding, -torch.inf)
         else:
             padding = kept = there & (key_padding != 0)
-    k, v = (_gathered(x, numbers.clamp(min=0), kept) for x in (k, v))
+    k, v = (_gathered(x, numbers, kept) for x in (k, v))
     return k, v, padding
 
 
 def _gathered(pages: torch.Tensor, numbers: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    found = pages[numbers].flatten(1, 2)  # [B, Sk, Hk, D]
+    if not len(pages):
+        pages = pages.new_zeros(1, *pages.shape[1:])
+    found = pages[numbers.clamp(0, len(pages) - 1)].flatten(1, 2)  # [B, Sk, Hk, D]
     return torch.where(kept[..., None, None], found, 0).transpose(1, 2)
 
 
@@ -46,8 +49,9 @@ def _check(k, v, table, batch: int) -> None:
     if table.shape[0] != batch or table.device != k.device:
         said = f"{list(table.shape)} on {table.device}"
         raise DataError(f"page_table: [B, n] of {batch} batches on {k.device} is needed, not {said}")
-    looked_at = table.device.type == "cpu" and not torch.compiler.is_compiling()  # elsewhere a look would wait
-    if looked_at and bool(((table < -1) | (table >= k.shape[0])).any()):
+    on_gpu = table.device.type == "cuda"
+    records = torch.compiler.is_compiling() or (on_gpu and torch.cuda.is_current_stream_capturing())
+    if not records and bool(((table < -1) | (table >= k.shape[0])).any()):
         raise DataError(f"page_table: names pages from 0 to {k.shape[0] - 1}, and -1 for none")
 
 
