@@ -218,9 +218,7 @@ def _changes(mask: torch.Tensor | None, q, k, ndim: int) -> dict:
     alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
     if alike:
         return {"key_padding": mask[:, 0, 0].expand(sizes[0], sizes[3])}
-    if (
-        mask.dtype == torch.bool and torch.compiler.is_compiling()
-    ):  # whose graphs have tensors as operands, no functions
+    if mask.dtype == torch.bool and torch.compiler.is_compiling():  # a graph's operands are tensors, no functions
         mask = torch.where(mask, 0.0, -torch.inf)
     whole = mask.expand(sizes)
     return {"mask": lambda b, h, i, j: whole[b, h, i, j]} if mask.dtype == torch.bool else {"bias": whole}

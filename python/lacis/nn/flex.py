@@ -57,9 +57,8 @@ def outside_graphs(function: Callable, *given):
 
 def _installed() -> None:
     """Put the flag in, and let gradients on CPUs pass, which torch's kernels have not; both ask for doors."""
-    if (
-        _ways["call"] is _plainly and "torch._dynamo" in sys.modules
-    ):  # else nothing is compiled, and loading it takes long
+    # Where dynamo is not loaded nothing is compiled, and loading it takes long.
+    if _ways["call"] is _plainly and "torch._dynamo" in sys.modules:
         _ways["call"] = torch.compiler.disable(_plainly)
     if isinstance(flex._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG, _Flag):
         return
