@@ -11,8 +11,8 @@ from ..errors import DataError
 def sequences(k, v, table, key_padding, batch: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
     """k and v [B, Hk, Sk, D], and the key padding, of pages [pages, page, Hk, D] and their numbers [B, n].
 
-    Sk is n * page. What has no page (-1), and what bool padding leaves out, is 0, whatever the cache holds there; in a graph,
-    where nobody can look, so is what a number beyond the last page names.
+    Sk is n * page. What has no page (-1), and what bool padding leaves out, is 0, whatever the cache holds there; in a
+    graph, where nobody can look, so is what a number beyond the last page names.
     """
     _check(k, v, table, batch)
     page, numbers = k.shape[1], table.long()
