@@ -174,7 +174,8 @@ std::string lacis::objectionToTiles(Nest &nest, const SampledProduct &product,
                   [&] { return objectionToLines(nest.getFunction(), product.right, lastAxis(product.right)); },
                   [&] { return objectionToFormat(product.format()); },
                   [&]() -> std::string {
-                    bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second);
+                    bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second) &&
+                               product.batchLoops.size() == product.batch.size();
                     return has ? "" : "the loops are not those over blocks and the two axes of a block";
                   }});
 }

@@ -6,6 +6,7 @@
 #define LACIS_LIB_TRANSFORMS_TILES_SAMPLEDFORM_H
 
 #include "SampledTiles.h"
+#include "TileFactors.h"
 #include "TileRoles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +17,7 @@ namespace lacis {
 /// are done here. They are part `part` of `parts`; the part's sum is kept in `slot`, where that is not negative. Of values
 /// in copies that share a pattern it is done for `copy`.
 struct Share {
+  RoleScalars scalars;
   mlir::Value panel, begin, end, first, count, from, rounds, part, parts, slot, copy;
 };
 
@@ -25,7 +27,7 @@ public:
   SampledForm(mlir::func::FuncOp function, SampledNest &nest)
       : TileRoles(function, nest.product.entries, nest.product.sum.getLoc()), nest(nest), layout(nest.layout) {}
 
-  void run();
+  llvm::LogicalResult run();
 
 private:
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Share &, mlir::Value ring)>;
@@ -37,11 +39,11 @@ private:
   mlir::Value forEachShare(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring, Body body);
   mlir::Value forEachCopy(mlir::OpBuilder &at, const Share &share, mlir::Value ring, Body body);
   llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const Share &share);
-  void countRounds();
-  llvm::SmallVector<mlir::Value, 2> depthOf(mlir::OpBuilder &at, const Share &share, mlir::Value round);
-  using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::ValueRange depth, mlir::Value tile)>;
-  void loadPart(mlir::OpBuilder &at, mlir::Value operand, bool isAlong, mlir::ValueRange depth, mlir::Value line,
-                mlir::Value tile, mlir::Value place);
+  llvm::LogicalResult readAxes();
+  RoleScalars roundOf(mlir::OpBuilder &at, const Share &share, mlir::Value round);
+  using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, const RoleScalars &round, mlir::Value tile)>;
+  void loadPart(mlir::OpBuilder &at, ReadOp read, RoleScalars scalars, mlir::Value line, mlir::Value tile,
+                mlir::Value place);
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
   mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t steps, int64_t step);
@@ -75,9 +77,9 @@ private:
 
   SampledNest &nest;
   const TileLayout &layout;
+  TileVariance variance;
+  mlir::Value rowIndex, columnIndex;
   mlir::Value regrouped, lists, rounds, zero;
-  mlir::Value roundsOfMatrix; // of a batch that the sum runs over; else null
-  mlir::Value copies;         // of the values; null of one
   bool isSummingUp = false; // the nest behind, which adds up the parts of shares
 };
 

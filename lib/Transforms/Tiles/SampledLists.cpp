@@ -39,12 +39,14 @@ Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body bo
 
 /// A share of values in copies is done for one after another.
 Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Body body) {
-  if (!copies)
+  if (!nest.product.hasCopies)
     return body(at, share, ring);
-  auto loop = LoopOp::create(at, loc, "copy", copies, ring);
+  LoopOp copies = nest.product.batchLoops[0];
+  auto loop = LoopOp::create(at, loc, "copy", copies.getUpper(), ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Share own = share;
   own.copy = loop.getCoordinate();
+  own.scalars.map(copies.getCoordinate(), own.copy);
   YieldOp::create(in, loc, body(in, own, loop.getIterArgs()[0]));
   return loop.getResult(0);
 }
@@ -53,7 +55,7 @@ Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Bo
 Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   Type index = in.getIndexType();
   auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, found[0]);
-  Share share{found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}, {}};
+  Share share{RoleScalars(nest.product.entries), found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}, {}};
   if (nest.isGathered()) {
     share.first = add(in, share.begin, found[1]);
     share.count = found[2];

@@ -21,6 +21,13 @@ struct Marks {
 
 static StringRef letters(LoopOp loop) { return loop.getName().rtrim("0123456789"); }
 
+static int64_t roundsOf(ArrayRef<LoopOp> loops) {
+  int64_t rounds = 1;
+  for (LoopOp loop : loops)
+    rounds *= *loop.getTrip();
+  return rounds;
+}
+
 static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
   LoopOp top = nest.product.entries;
   SmallVector<LoopOp> chain = loops.mainChain();
@@ -35,17 +42,19 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
     }
     if (isEntries)
       marks.entries *= loop.getTrip().value_or(1);
-    else if (bound)
-      marks.rows *= *loop.getTrip();
-    if (side)
-      (side == TileSide::Rows      ? marks.rows
-       : side == TileSide::Columns ? marks.columns
-                                   : nest.depth) *= *loop.getTrip();
+    else if (bound || side)
+      (!side || side == TileSide::Rows ? nest.rowLoops
+       : side == TileSide::Columns     ? nest.columnLoops
+                                       : nest.depthLoops)
+          .push_back(loop);
     bool known = loop == top || loop == nest.product.sum || llvm::is_contained(nest.product.batchLoops, loop) || side ||
                  bound || (isEntries && loop.getJam());
     if (!known && !open)
       open = loop;
   });
+  marks.rows = roundsOf(nest.rowLoops);
+  marks.columns = roundsOf(nest.columnLoops);
+  nest.depth = roundsOf(nest.depthLoops);
   if (!nest.consumers)
     return top.emitError("tiles: no loop is bound to 'warpgroup'; bind the one whose rounds multiply side by side");
   if (!top.getBalance())
@@ -131,6 +140,9 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
     if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
       return nest.product.entries.emitError("tiles: operand ")
              << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
+  if (nest.product.batchLoops.size() != (nest.product.hasCopies ? 1 : 0))
+    return nest.product.sum.emitError("tiles: letters of a batch have one loop, of copies in a share, else with loop '")
+           << nest.product.sum.getName() << "'; fuse them";
   nest.parts = nest.product.entries.getBalanceAttr().getParts().value_or(nest.parts);
   FailureOr<bool> isTf32 = readTf32(function, nest.product.left);
   if (failed(isTf32) || failed(readLayout(nest, function, marks)))

@@ -3,7 +3,6 @@
 /// Turns a sampled product whose loops are marked into roles: the producer gathers what the steps of a share need, the
 /// consumers multiply, and store the blocks of the share where the values lie.
 #include "SampledForm.h"
-#include "TileFactors.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,7 +11,25 @@
 using namespace mlir;
 using namespace lacis;
 
-void SampledForm::run() {
+/// The indices of both factors. Which rows and columns a share has is what lists say; where a round of the sum begins,
+/// and in which matrix of a batch, is what the nest says.
+LogicalResult SampledForm::readAxes() {
+  SampledProduct &product = nest.product;
+  SmallVector<Value> left = foldDigits(product.readLeft.getIndices());
+  SmallVector<Value> right = foldDigits(product.readRight.getIndices());
+  rowIndex = left[left.size() - (product.isLeftAlong ? 2 : 1)];
+  columnIndex = right[right.size() - (product.isRightAlong ? 2 : 1)];
+  variance.addAxis(rowIndex, nest.rowLoops, accType.getRows());
+  variance.addAxis(columnIndex, nest.columnLoops, layout.columns);
+  llvm::for_each(nest.depthLoops, [&](LoopOp loop) { variance.add(loop); });
+  for (ReadOp read : {product.readLeft, product.readRight})
+    for (Value index : foldDigits(read.getIndices()))
+      if (!variance.placeOf(index))
+        return refuseStatement(read);
+  return success();
+}
+
+LogicalResult SampledForm::run() {
   MLIRContext *context = function.getContext();
   Type element = cast<RankedTensorType>(nest.product.left.getType()).getElementType();
   auto tiles = [&](int64_t count, int64_t lines, bool isAlong) {
@@ -25,7 +42,9 @@ void SampledForm::run() {
                                                  tiles(columns / right, right, nest.product.isRightAlong)});
   accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
   zero = constant(0);
-  countRounds();
+  if (failed(readAxes()))
+    return failure();
+  rounds = nest.product.sum.getUpper();
   auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
   regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
   lists = workLists();
@@ -36,34 +55,17 @@ void SampledForm::run() {
     isSummingUp = true;
   }
   form(workers, nest.numConsumers());
+  return success();
 }
 
-/// The rounds of a whole sum, over all matrices of a batch.
-void SampledForm::countRounds() {
-  const SampledProduct &product = nest.product;
-  auto sizeOf = [&](unsigned axis) -> Value { return tensor::DimOp::create(b, loc, product.left, constant(axis)); };
-  Value extent = sizeOf(product.leftDepth()), matrices;
-  for (unsigned axis = 0; axis < product.batch.size(); ++axis)
-    matrices = matrices ? arith::MulIOp::create(b, loc, matrices, sizeOf(axis)).getResult() : sizeOf(axis);
-  if (product.isFolded())
-    extent = arith::MulIOp::create(b, loc, matrices, extent);
-  rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
-  if (product.hasCopies)
-    copies = matrices;
-  if (!matrices || product.hasCopies || product.isFolded())
-    return;
-  roundsOfMatrix = rounds;
-  rounds = arith::MulIOp::create(b, loc, matrices, rounds);
-}
-
-/// Where a round of the sum begins along the contraction; of a batch, in which matrix.
-SmallVector<Value, 2> SampledForm::depthOf(OpBuilder &at, const Share &share, Value round) {
-  if (share.copy)
-    return {share.copy, multiply(at, round, nest.depth)};
-  if (!roundsOfMatrix)
-    return {multiply(at, round, nest.depth)};
-  Value matrix = arith::DivUIOp::create(at, loc, round, roundsOfMatrix);
-  return {matrix, multiply(at, arith::RemUIOp::create(at, loc, round, roundsOfMatrix), nest.depth)};
+/// Where a round of the sum begins.
+RoleScalars SampledForm::roundOf(OpBuilder &at, const Share &share, Value round) {
+  RoleScalars scalars = share.scalars;
+  scalars.map(nest.product.sum.getCoordinate(), round);
+  for (Value index : foldDigits(nest.product.readLeft.getIndices()))
+    if (index != rowIndex)
+      (void)scalars.baseOf(at, *variance.placeOf(index), loc);
+  return scalars;
 }
 
 //===- Producer -----------------------------------------------------------===//
@@ -77,12 +79,11 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
                });
 }
 
-/// The part of an operand from `line` on along its own axis, and from `depth` on along the contraction.
-void SampledForm::loadPart(OpBuilder &at, Value operand, bool isAlong, ValueRange depth, Value line, Value tile,
-                           Value place) {
-  SmallVector<Value> indices(depth);
-  indices.insert(isAlong ? std::prev(indices.end()) : indices.end(), line);
-  load(at, operand, indices, tile, place);
+/// The part of a factor from `line` on along its own axis, in the round of `scalars`.
+void SampledForm::loadPart(OpBuilder &at, ReadOp read, RoleScalars scalars, Value line, Value tile, Value place) {
+  scalars.map(read == nest.product.readLeft ? rowIndex : columnIndex, line);
+  bool isList = cast<TileType>(tile.getType()).isList();
+  loadBox(at, read, basesOf(at, read, variance, scalars), tile, isList ? place : Value());
 }
 
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
@@ -91,11 +92,11 @@ Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value>
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
   Value place = loop.getIterArgs()[0];
-  SmallVector<Value, 2> depth = depthOf(in, share, round);
+  RoleScalars scalars = roundOf(in, share, round);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
   for (auto [n, row] : llvm::enumerate(rows))
-    loadPart(in, nest.product.left, nest.product.isLeftAlong, depth, row, tiles.getTiles()[0], constant(n));
-  others(in, depth, tiles.getTiles()[1]);
+    loadPart(in, nest.product.readLeft, scalars, row, tiles.getTiles()[0], constant(n));
+  others(in, scalars, tiles.getTiles()[1]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
   return loop.getResult(0);
 }
@@ -122,13 +123,13 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(columnOf(at, share, step));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, ValueRange depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, const RoleScalars &round, Value tile) {
     int64_t parts = layout.step / right;
     for (int64_t n = 0; n < nest.share; ++n) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
       for (int64_t part = 0; part < parts; ++part)
-        loadPart(then, nest.product.right, nest.product.isRightAlong, depth,
-                 add(then, columns[n], constant(part * right)), tile, constant(n * parts + part));
+        loadPart(then, nest.product.readRight, round, add(then, columns[n], constant(part * right)), tile,
+                 constant(n * parts + part));
     }
   });
 }
@@ -268,10 +269,10 @@ Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, ValueRange depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, const RoleScalars &round, Value tile) {
     for (auto [n, from] : llvm::enumerate(columns)) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-      loadPart(then, nest.product.right, nest.product.isRightAlong, depth, from, tile, constant(n));
+      loadPart(then, nest.product.readRight, round, from, tile, constant(n));
     }
   });
 }
@@ -346,6 +347,5 @@ LogicalResult lacis::formSampledTiles(func::FuncOp function) {
   FailureOr<SampledNest> nest = readSampledNest(function);
   if (failed(nest))
     return failure();
-  SampledForm(function, *nest).run();
-  return success();
+  return SampledForm(function, *nest).run();
 }

@@ -14,6 +14,7 @@ struct SampledNest {
   SampledProduct product;
   TileLayout layout;
   LoopOp consumers;       // bound to warpgroups
+  llvm::SmallVector<LoopOp> rowLoops, columnLoops, depthLoops; // of a tile
   int64_t depth = 1;      // of a stage
   int64_t stages = 0;
   int64_t share = 1;      // steps

@@ -21,9 +21,9 @@ SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &varia
   });
 }
 
-void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile) {
+void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place) {
   Value tensor = read.getTensor();
-  LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, Value(), ArrayAttr());
+  LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, place, ArrayAttr());
 }
 
 Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,
