@@ -28,7 +28,7 @@
 // AHEAD: error: tiles: loop 'b0' loads nothing ahead; pipeline it
 // STAGED: error: tiles: operand "out" is not staged in 'shared'
 // LETTERS: error: tensorize: the nest is no product of tiles: it is no product of two dense matrices, sampled where blocks are stored
-// SUM: error: tensorize: the nest is no product of tiles: it does not store one sum over a dense axis for each entry
+// SUM: error: tensorize: the nest is no product of tiles: what follows the sum is no arithmetic on numbers and on vectors along 'j', rounded last
 // ODD: error: tiles: 3 steps of a share are not to be divided by 2 consumers
 // BROAD: error: tiles: stored blocks of more than 64 rows are a step of the layout each
 

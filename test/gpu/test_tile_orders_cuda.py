@@ -62,6 +62,26 @@ def test_sampled_products(expression, block, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("block", [(64, 64), (128, 128), (16, 16)], ids=str)
+@pytest.mark.parametrize("expression", ("ij,id,jd->ij", "ij,di,dj->ij", "ij,hid,hjd->hij"))
+def test_what_follows_a_sampled_sum(expression, block, target):
+    """Behind whole sums and behind those that are cut, of unions of panels and of gathered blocks."""
+    w = blocked(1000, 712, block, 0.6)
+    pattern = lacis.pack(w, lacis.Bsr(*block)).pattern
+    bias, scale = torch.randn(712, device="cuda").bfloat16(), torch.tensor(0.25, device="cuda").bfloat16()
+    after = lacis.Epilogue(bias=bias, bias_axis="j", activation="gelu", scale=scale)
+    wide = lacis.Epilogue(bias=bias.double(), bias_axis="j", activation="gelu", scale=scale.double())
+    for depth in (72, 4104):
+        factors = operands(expression, {"i": 1000, "j": 712, "h": 2, "d": depth})
+        factors[0] /= depth**0.5
+        kernel = lacis.compile(expression, pattern, *factors, epilogue=after, target=target)
+        assert "lacis.mma" in kernel.asm["tiles"], kernel.remarks
+        wants = [factor.double() for factor in factors]
+        want = lacis.einsum(expression, pattern, *wants, epilogue=wide, target="eager").values
+        check(poisoned(kernel, pattern, *factors).values, want, depth)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("block", [(64, 64), (128, 128), (16, 16)], ids=str)
 def test_what_follows_the_sum(block, target):
     w = blocked(1000, 712, block, 0.6)
     packed, x = lacis.pack(w, lacis.Bsr(*block)), torch.randn(712, 264, device="cuda").bfloat16()

@@ -46,7 +46,6 @@ private:
                 mlir::Value place);
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
-  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t steps, int64_t step);
   void keep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   void addUp(mlir::OpBuilder &at, mlir::Value consumer, const Share &share);
   using StepBody = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value step)>;
@@ -54,6 +53,10 @@ private:
   void storeShare(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   void finish(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   mlir::Value fill(mlir::OpBuilder &at, const Share &share, mlir::Value ring);
+  using Multiply = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value left, mlir::Value right,
+                                                  mlir::Value onto)>;
+  mlir::Value sumRounds(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value ring,
+                        Multiply multiply);
   mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value ring);
   void storeStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value acc, const Share &share, mlir::Value step,
                  int64_t column);
@@ -66,8 +69,14 @@ private:
                           mlir::Value ring);
   mlir::Value sumSome(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value ring);
   void storeGathered(mlir::OpBuilder &at, mlir::Value acc, const Share &share, mlir::Value step, int64_t column);
+  mlir::Value slotWhere(mlir::OpBuilder &at, mlir::Value some,
+                        llvm::function_ref<mlir::Value(mlir::OpBuilder &)> position);
   mlir::Value slotOf(mlir::OpBuilder &at, mlir::Value step, mlir::Value bits, mlir::Value lo, mlir::Value bit);
   mlir::Value columns(mlir::OpBuilder &at, mlir::Value acc, int64_t first, int64_t count);
+  TileMaps mapsOf(RoleScalars &scalars, TileMaps::Known &known) {
+    return TileMaps(variance, scalars, known, rowIndex, TileMaps::Exponential::AsWritten);
+  }
+  mlir::Value finished(mlir::OpBuilder &at, mlir::Value sums, const Share &share, mlir::Value step, int64_t across);
 
   mlir::Value rowGroupOf(mlir::Value consumer) { return nest.splitsRows() ? consumer : zero; }
   int64_t accColumns() { return nest.ownSteps() * layout.step; }
@@ -80,6 +89,7 @@ private:
   TileVariance variance;
   mlir::Value rowIndex, columnIndex;
   mlir::Value regrouped, lists, rounds, zero;
+  llvm::LogicalResult result = llvm::success();
   bool isSummingUp = false; // the nest behind, which adds up the parts of shares
 };
 

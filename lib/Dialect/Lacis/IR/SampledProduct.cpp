@@ -47,14 +47,22 @@ static ReadOp readOf(Value factor) {
   return read && !read.getCount() && !read.getAlong() && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
 }
 
-/// What is stored: the sum, rounded, and 0 at padding.
-static bool storesSum(SetOp set, LoopOp sum) {
+/// What is stored where an entry is, before it is rounded; elsewhere 0 is.
+static Value resultOf(SetOp set) {
   Value value = set.getValue();
-  if (auto entry = value.getDefiningOp<arith::SelectOp>())
+  if (auto entry = value.getDefiningOp<arith::SelectOp>(); entry && entry.getCondition().getDefiningOp<EntryOp>())
     value = entry.getTrueValue();
-  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
-    value = rounded.getIn();
-  return value == sum->getResult(0);
+  auto rounded = value.getDefiningOp<arith::TruncFOp>();
+  return rounded ? rounded.getIn() : value;
+}
+
+static bool followsSum(SampledProduct &product, LoopOp sum) {
+  auto function = cast<func::FuncOp>(product.output.getOwner()->getParentOp());
+  return isArithmeticOn(sum, product.result, [&](ReadOp read) {
+    auto operand = dyn_cast<BlockArgument>(read.getTensor());
+    ArrayAttr axes = operand && !formatOf(operand) ? axesOf(function, operand) : ArrayAttr();
+    return axes && (axes.empty() || (axes.size() == 1 && letter(axes, 0) == product.columns));
+  });
 }
 
 /// The first axes of a format are those of the levels of its batch, in their order.
@@ -159,13 +167,18 @@ std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &w
       sums.push_back(loop);
     walks |= isa<LevelLoopOp>(op);
   });
-  if (walks || sets.size() != 1 || sums.empty() || sets[0].getTensor() != product.output || sets[0].getCount() ||
-      !storesSum(sets[0], sums[0]))
+  if (walks || sets.size() != 1 || sums.empty() || sets[0].getTensor() != product.output || sets[0].getCount())
     return why = "it does not store one sum over a dense axis for each entry", std::nullopt;
   Attribute initial;
   if (!matchPattern(sums[0].getInits()[0], m_Constant(&initial)) || !findOperands(product, function, sums[0]) ||
       !findLoops(product, chain, sums))
     return why = "it is no product of two dense matrices, sampled where blocks are stored", std::nullopt;
   product.initial = cast<TypedAttr>(initial);
+  product.result = resultOf(sets[0]);
+  if (product.result.getType() != sums[0]->getResult(0).getType() || !followsSum(product, sums[0]))
+    return why = ("what follows the sum is no arithmetic on numbers and on vectors along '" + product.columns +
+                  "', rounded last")
+                     .str(),
+           std::nullopt;
   return product;
 }

@@ -23,6 +23,7 @@ struct SampledProduct {
   llvm::SmallVector<LoopOp, 2> batchLoops;          // around that, over h alone; those over copies stand outside
   bool hasCopies = false;
   mlir::TypedAttr initial;
+  mlir::Value result; // where an entry is, before it is rounded: arithmetic on the sum, numbers and vectors along n
 
   FormatAttr format() const { return formatOf(output); }
   /// The batch and k are one axis, of which both operands have the rows.
