@@ -29,6 +29,7 @@ BACKWARD = {
     (128, 128): {0.25: 3.4, 0.1: 7.2},
 }
 BIG_BIRD = {64: 10.3, 128: 9.8}
+CAUSAL = {64: 0.95, 128: 0.95}  # beside causal attention
 dense = torch.nn.functional.scaled_dot_product_attention
 
 
@@ -42,9 +43,10 @@ def pattern(side: int, kept: float, tokens: int = TOKENS) -> lacis.Pattern:
     return lacis.Pattern.from_mask(mask, lacis.Bsr(side, side))
 
 
-def timed(depth: int, chosen, learns: bool) -> dict[str, float]:
+def timed(depth: int, chosen, learns: bool, heads: int = HEADS) -> dict[str, float]:
     """Milliseconds of a forward pass, or of both."""
-    q, k, v, slope = operands(depth)
+    q, k, v, slope = operands(depth, heads)
+    is_causal = isinstance(chosen, lacis.Causal)
     inputs = [x.requires_grad_(learns) for x in (q, k, v)]
 
     def run(attend):
@@ -54,7 +56,7 @@ def timed(depth: int, chosen, learns: bool) -> dict[str, float]:
     with torch.set_grad_enabled(learns):
         contenders = {
             "lacis": captured(lambda: run(lambda *x: lacis.attention(*x, chosen))),
-            "torch dense": captured(lambda: run(dense)),
+            "torch dense": captured(lambda: run(lambda *x: dense(*x, is_causal=is_causal))),
         }
         return measure(contenders, "cuda", rounds=20, flush=True)
 
@@ -92,6 +94,11 @@ def run() -> list[Case]:
         for (depth, side), musts in musts_of.items():
             for kept, must in musts.items():
                 found.append(measured(depth, f"blocks of {side}, {1 - kept:.0%} zeros", pattern(side, kept), must))
+    bird, causal = lacis.BigBird(block=64), lacis.Causal(block=64)
     for depth, must in BIG_BIRD.items():
-        found.append(forward(depth, "BigBird of 64", lacis.BigBird(block=64), must))
+        found.append(forward(depth, "BigBird of 64", bird, must))
+    found.append(Case("both, 16 heads of 64, BigBird of 64", timed(64, bird, True, heads=16), "≥ 4.0"))
+    for depth, must in CAUSAL.items():
+        found.append(forward(depth, "causal, blocks of 64", causal, must))
+        found.append(backward(depth, "causal, blocks of 64", causal, 0.85))
     return found

@@ -30,7 +30,8 @@ SECTIONS = {
     ],
     "Handles": [Handle, Part, Group, GradientHandle, Activation, ActivationGradient, Module, Kernels],
     "Packed tensors": [
-        *(lacis.pack, lacis.from_blocked_ell, lacis.from_semi_structured, lacis.to_semi_structured),
+        *(lacis.pack, lacis.from_blocked_ell, lacis.from_sliced_ell),
+        *(lacis.from_semi_structured, lacis.to_semi_structured),
         *(lacis.PackedTensor, lacis.Pattern),
     ],
     "Expressions": [
@@ -96,7 +97,7 @@ MEMBERS = {
     Module: "steps",
     Kernels: "compiled",
     lacis.PackedTensor: "format shape dtype device values with_values from_storage storage nnz slots nbytes to "
-    "transpose map to_dense to_torch to_scipy to_blocked_ell T validate plot",
+    "transpose map to_dense to_torch to_scipy to_blocked_ell to_sliced_ell T validate plot",
     lacis.Pattern: "from_mask of_places shape device nnz storage to_mask gather transpose batched to validate",
     lacis.Kernel: "key target asm stages steps remarks text",
     lacis.Format: "parse text rank tile buffers capacity",

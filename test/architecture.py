@@ -124,6 +124,25 @@ def stage_violations(root):
     return found
 
 
+def level_words(root):
+    """The names of level kinds and of the arrays that they store."""
+    levels = root / "include/lacis/Dialect/Lacis/Levels/Levels.td"
+    kinds = r'def Lacis_\w+ : Lacis_(?:Extent|Coordinate|Kind)<"\w+", "(\w+)"'
+    found = set(re.findall(kinds, levels.read_text())) if levels.exists() else set()
+    for path in sources(root, "lib/Dialect/Lacis/Levels"):
+        found.update(re.findall(r'(?:\{|load\()"(\w+)",', path.read_text()))
+    return found
+
+
+def literal_violations(root):
+    """Passes ask the object: no string of theirs is the name of a level kind or of an array."""
+    found, words = [], level_words(root)
+    for path in sources(root, "include/lacis/Transforms", "lib/Transforms"):
+        text = re.sub(r"//.*|#include.*", "", path.read_text())
+        found += [f"{path.relative_to(root)}: says {m}" for m in re.findall(r'"(\w+)"', text) if m in words]
+    return found
+
+
 def name_violations(root):
     """Passes ask the object: they name no level kind and no step."""
     found = []
@@ -176,7 +195,9 @@ def python_violations(root):
     return found
 
 
-@pytest.mark.parametrize("check", [cpp_violations, stage_violations, name_violations, python_violations])
+@pytest.mark.parametrize(
+    "check", [cpp_violations, stage_violations, name_violations, literal_violations, python_violations]
+)
 def test_direction_rules(check):
     assert check(ROOT) == []
 
@@ -196,6 +217,7 @@ PLANTED = {
     "python/ops/a.cpp": ("#include <ATen/ATen.h>", cpp_violations),
     "python/node/a.cpp": ('#include "lacis-c/lacis.h"', cpp_violations),
     "lib/Transforms/B.cpp": ("auto kind = dyn_cast<VarAttr>(level);", name_violations),
+    "lib/Transforms/C.cpp": ('Value lo = level.load("pos", parent); // and "pos" again', literal_violations),
     "python/lacis/schedule/a.py": ("from lacis.emit import module", python_violations),
     "python/lacis/formats/a.py": ("def f():\n    from lacis import packing", python_violations),
     "python/lacis/nn/a.py": ("import lacis._core", python_violations),
@@ -207,12 +229,16 @@ PLANTED = {
 @pytest.mark.parametrize("file", PLANTED)
 def test_fires_on_a_planted_violation(tmp_path, file):
     (tmp_path / "lib/Dialect/Lacis/Levels").mkdir(parents=True)
-    (tmp_path / "lib/Dialect/Lacis/Levels/Var.cpp").write_text("")
+    (tmp_path / "lib/Dialect/Lacis/Levels/Var.cpp").write_text('return {{"pos", getPos()}};')
     path = tmp_path / file
     path.parent.mkdir(parents=True, exist_ok=True)
     text, check = PLANTED[file]
     path.write_text(text + "\n")
     assert len(check(tmp_path)) == 1 and file in check(tmp_path)[0]
+
+
+def test_words_of_levels_are_known():
+    assert level_words(ROOT) >= {"var", "fixed", "crd", "bitmap", "link", "pos", "bits", "code", "lo", "hi"}
 
 
 def test_import_is_quiet():

@@ -73,11 +73,16 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
   for (auto loop = round->getParentOfType<LoopOp>(); loop; loop = loop->getParentOfType<LoopOp>())
     outer.push_back(loop);
   std::string name = round.getName().str(), rows = outer.front().getName().str();
-  // Rows of tiles are many, and have block.x, which counts furthest; letters of a batch have block.y.
-  StringRef letter = StringRef(rows).take_front(rows.find_first_of("0123456789"));
+  // Rows of tiles are many, and have block.x, which counts fastest and furthest: neighbours read the same of a batch's
+  // operands. Where few are much longer than the others, that of the last in the batch would begin last, and work on alone:
+  // they all begin together, with rows on block.y.
+  StringRef letter = letterOf(rows), ofRows = "block.x", ofBatch = "block.y";
+  auto isOfRows = [&](LoopOp loop) { return letterOf(loop.getName()) == letter; };
+  if (!llvm::all_of(outer, isOfRows) && letterHas(schedule.getNest(), letter, "lacis.uneven"))
+    std::swap(ofRows, ofBatch);
   std::vector<std::pair<std::string, StringRef>> around;
   for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
-    around.push_back({loop.getName().str(), loop.getName().starts_with(letter) ? "block.x" : "block.y"});
+    around.push_back({loop.getName().str(), isOfRows(loop) ? ofRows : ofBatch});
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction());
   int64_t stages = std::min(kMostStages, (kRolledBytes - boxes.held) / boxes.ofRound);
   for (auto &[loop, unit] : around)
@@ -89,7 +94,7 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
     schedule.bind(rows + "1", "warpgroup");
     rows += "0";
   }
-  schedule.bind(rows, "block.x");
+  schedule.bind(rows, ofRows);
   for (const std::string &operand : boxes.names)
     schedule.stage(operand, "shared");
   if (stages > 1)

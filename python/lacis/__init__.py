@@ -19,7 +19,9 @@ _ROOMS = {
         "Rule", "Sell", "SparseTensor", "SrBcrs", "Sum", "TwoFour", "array", "binding", "ctz", "decompose", "diagonal",
         "digit", "fori", "fuse", "iter", "kind", "load", "nnz", "popcount", "rank", "slot", "where", "whilei",
     ],
-    "packing": ["PackedTensor", "from_blocked_ell", "from_semi_structured", "pack", "to_semi_structured"],
+    "packing": [
+        "PackedTensor", "from_blocked_ell", "from_semi_structured", "from_sliced_ell", "pack", "to_semi_structured",
+    ],
     "patterns": ["Pattern"],
     "activations": ["Activation", "activation"],
     "operators": ["Operator", "operator"],

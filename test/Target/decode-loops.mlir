@@ -10,14 +10,14 @@ module attributes {lacis.stage = "target", lacis.artifact = {
 // The number of groups has the zero bits that the size's divisor gives it. Where both entries are there no guard is left, and
 // they share the address of their group.
 // CHECK-LABEL: define {{.*}}@pairs(
-// CHECK:       %[[SIZE:.*]] = lshr i32 %{{.*}}, 2
-// CHECK:       and i32 %[[SIZE]], 1073741792
-// CHECK:       %[[G:.*]] = sext i32 %{{.*}} to i64
+// CHECK:       %[[SIZE:.*]] = lshr i64 %{{.*}}, 2
+// CHECK:       and i64 %[[SIZE]], 1073741792
+// CHECK:       %[[G:.*]] = phi i64
 // CHECK:       load i8
 // CHECK:       %[[A:.*]] = and i32 %{{.*}}, 3
 // CHECK:       %[[B:.*]] = and i32 %{{.*}}, 3
 // CHECK:       icmp {{.*}}ugt i32 %[[B]], %[[A]]
-// CHECK:       %[[FIRST:.*]] = shl nsw i64 %[[G]], 2
+// CHECK:       %[[FIRST:.*]] = shl {{.*}}i64 %[[G]], 2
 // CHECK:       %[[GROUP:.*]] = getelementptr <16 x float>, ptr %{{.*}}, i64 %[[FIRST]]
 // CHECK:       getelementptr <16 x float>, ptr %[[GROUP]], i64
 // CHECK:       fadd <16 x float>

@@ -12,7 +12,7 @@ import lacis
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 from test_chain_results import attend_lse, lse_of  # noqa: E402
-from test_chain_tiles import BLOCKS, blocks, check, dense, operands  # noqa: E402
+from test_chain_tiles import BLOCKS, blocks, check, cross, dense, operands  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0), reason="needs sm_90a"
@@ -56,3 +56,37 @@ def test_attention_is_one_kernel_without_gradients(pattern, keys):
     check(out, want, 2)
     torch.testing.assert_close(lse.double(), want_lse, rtol=1e-4, atol=1e-4)
     check(lacis.attention(q.requires_grad_(), k, v, pattern).detach(), want, 2)
+
+
+@pytest.mark.parametrize("rows", [1024, 4096])
+def test_long_rows(rows):
+    """Of all heads together on tiles; the statements of other types and formats share them out."""
+    q, k, v = (x.cuda() for x in operands(rows, rows, 64, 64, heads=3))
+    mask = cross(rows).cuda()
+    square = BLOCKS[64, 64]
+    for format, dtype in ((square, torch.bfloat16), (square, torch.float32), (lacis.Csr, torch.bfloat16)):
+        pattern = lacis.Pattern.from_mask(mask, format)
+        assert pattern.uneven[0]
+        given = [x.to(dtype) for x in (q, k, v)]
+        with poison.allocations():
+            poison.shared_memory()
+            out, lse = attend_lse(*given, pattern)
+        check(out, dense(q, k, v, mask), 2)
+        torch.testing.assert_close(lse.double(), lse_of(q, k, mask), rtol=1e-4, atol=1e-4)
+        for _ in range(10):
+            assert torch.equal(out, attend_lse(*given, pattern)[0])
+
+
+@pytest.mark.parametrize("depth", [64, 128])
+def test_long_rows_have_gradients(depth):
+    """Of queries by rows, of keys by columns, which are as uneven."""
+    torch.manual_seed(depth)
+    leaves = [torch.randn(1, 3, 2048, depth, device="cuda").bfloat16() for _ in range(4)]
+    found = []
+    for dtype in (torch.bfloat16, torch.float64):
+        *inputs, slope = (x.to(dtype) for x in leaves)
+        for x in inputs:
+            x.requires_grad_()
+        found.append(torch.autograd.grad(lacis.attention(*inputs, lacis.BigBird(block=64)), inputs, slope))
+    for got, want in zip(*found):
+        check(got, want, 2)

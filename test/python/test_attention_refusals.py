@@ -9,7 +9,6 @@ import lacis
 
 
 REFUSED = [
-    ({"page_table": 1}, NotImplementedError, "'page_table' has no code yet"),
     ({"steps": [1]}, NotImplementedError, "'steps' has no code yet"),
     ({"dropout": 1.0}, lacis.DataError, "from 0 to below 1"),
     ({"empty": "one"}, lacis.DataError, "'zero' or 'nan'"),

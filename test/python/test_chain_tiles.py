@@ -74,6 +74,24 @@ def masked(q, k, v, pattern):
     return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
 
 
+def cross(rows):
+    """Blocks of the diagonal, of the last row and of the first column."""
+    grid = torch.eye(rows // 64).bool()
+    grid[-1] = grid[:, 0] = True
+    return grid.repeat_interleave(64, 0).repeat_interleave(64, 1)
+
+
+@pytest.mark.long
+def test_long_rows_of_all_heads_begin_together():
+    """Rows of about one length have block.x; where few are much longer, the batch has it."""
+    q, k, v = operands(1024, 1024, 64, 64)
+    lower = torch.ones(16, 16).tril().bool().repeat_interleave(64, 0).repeat_interleave(64, 1)
+    for mask, unit in ((cross(1024), "block.y"), (lower, "block.x")):
+        pattern = lacis.Pattern.from_mask(mask, SQUARE)
+        assert lacis.steps.Bind("i0", unit) in attend_lse.compile(q, k, v, pattern, target=TARGET).steps
+        check(tiled(attend_lse, q, k, v, pattern)(q, k, v, pattern)[0], dense(q, k, v, mask), 2)
+
+
 @pytest.mark.long
 def test_masks_of_coordinates():
     q, k, v = operands(192, 192, 64, 64)
@@ -81,6 +99,42 @@ def test_masks_of_coordinates():
     out = tiled(lacis.kernel(masked), q, k, v, pattern)(q, k, v, pattern)
     mask = blocks(192, 192, share=1.0) & torch.ones(192, 192).tril().bool()
     check(out, dense(q, k, v, mask), 2)
+
+
+I, J = ("index", "i"), ("index", "j")
+CONDITIONS = {
+    "before": (("gt", I, J), lambda i, j: i > j),
+    "near": (("le", ("abs", ("sub", I, J)), ("number", 70.0)), lambda i, j: (i - j).abs() <= 70),
+    "far": (("lt", ("number", 70.0), ("abs", ("sub", ("neg", I), ("neg", J)))), lambda i, j: (i - j).abs() > 70),
+    "both": (
+        ("and", ("ge", ("mul", I, ("number", 2.0)), J), ("lt", ("mul", I, ("number", -1.0)), ("number", -9.0))),
+        lambda i, j: (2 * i >= j) & (i > 9),
+    ),
+    "either": (
+        ("or", ("ge", ("maximum", I, J), ("number", 128.0)), ("lt", J, I)),
+        lambda i, j: (i >= 128) | (j >= 128) | (j < i),
+    ),
+    "even": (("eq", ("sub", I, J), ("number", 0.0)), lambda i, j: i == j),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CONDITIONS)
+def test_conditions_are_asked_of_whole_tiles(name):
+    """Of those that bounds of coordinates can decide."""
+    condition, exact = CONDITIONS[name]
+
+    def chosen(q, k, v, pattern):
+        s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) * 0.25
+        s = combine("where", Traced(s.trace, (), condition, s.letters, True), s, -math.inf)
+        return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
+
+    q, k, v = operands(256, 192, 64, 64)
+    mask = blocks(256, 192, share=0.8)
+    pattern = lacis.Pattern.from_mask(mask, SQUARE)
+    kernel = tiled(lacis.kernel(chosen), q, k, v, pattern)
+    assert ("scf.if" in kernel.asm["tiles"]) == (name != "even")
+    check(kernel(q, k, v, pattern), dense(q, k, v, mask & exact(torch.arange(256)[:, None], torch.arange(192))), 2)
 
 
 def pattern_of(share=1.0, format=SQUARE, rows=128):

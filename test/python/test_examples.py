@@ -29,6 +29,17 @@ def test_sparse_bert(tmp_path):
 
 
 @pytest.mark.long
+def test_sparse_attention(tmp_path):
+    printed = run("sparse_attention.py", "--texts", "1", "--out", tmp_path)
+    assert printed.count("attends on BigBird") == 6
+    cosines = [
+        float(found) for found in re.findall(r"^local .* ([\d.]+) +[\d.e-]+ +[\d.]+ +[\d.]+$", printed, re.MULTILINE)
+    ]
+    assert len(cosines) == 4 and cosines[0] == min(cosines)
+    assert (tmp_path / "attention.png").stat().st_size > 1000
+
+
+@pytest.mark.long
 def test_train_bert(tmp_path):
     printed = run("train_bert.py", "--steps", "3", "--batch", "8", "--sentences", "400", "--out", tmp_path)
     assert "mean cosine on sentences that were not trained on" in printed

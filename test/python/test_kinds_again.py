@@ -115,7 +115,8 @@ class MyBitmap(lacis.LevelKind):
     bits = lacis.array("u32", per="own")
 
     def bounds(self, at):
-        return self.pos[at.parent], self.pos[at.parent + 1]
+        behind = at.parent + 1  # computed first, as the kinds that are there do: the assembler text has this order
+        return self.pos[at.parent], self.pos[behind]
 
     def open(self, at, lo):
         return at.parent * ((at.size + 31) // 32), -32, 0

@@ -126,7 +126,8 @@ def test_what_stays_on_cuda_cores_says_why():
     after = Epilogue(bias=x[0, 0], bias_axis="b")
     folded = "tensorize: what follows the sum reads more than vectors along 'i', numbers, and one residual"
     assert said("ij,hbj->hbi", w, x, epilogue=after) == (folded,)
-    both = lacis.pack(torch.ones(128, 128).bfloat16(), lacis.formats.decompose(a=lacis.Bsr(64, 64), b=lacis.Coo))
+    parts = lacis.formats.decompose(a=lacis.BlockedEll(64, 64, width=1), b=lacis.Coo)
+    both = lacis.pack(torch.ones(128, 128).bfloat16(), parts)
     batch = "what a sum of formats multiplies has letters of a batch; fold them into one axis"
     assert any(batch in remark for remark in said("ij,hjb->hib", both, x))
 

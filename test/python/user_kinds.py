@@ -15,7 +15,8 @@ class MyRuns(lacis.LevelKind):
     begin = lacis.array("i32", plus=1)
 
     def bounds(self, at):
-        return self.pos[at.parent], self.pos[at.parent + 1]
+        behind = at.parent + 1  # computed first, as the kinds that are there do: the assembler text has this order
+        return self.pos[at.parent], self.pos[behind]
 
     def open(self, at, lo):
         return self.first[at.parent]
@@ -111,7 +112,8 @@ class MyCsr(lacis.LevelKind):
     crd = lacis.array("i32", per="position")
 
     def bounds(self, at):
-        return self.pos[at.parent], self.pos[at.parent + 1]
+        behind = at.parent + 1  # computed first, as the kinds that are there do: the assembler text has this order
+        return self.pos[at.parent], self.pos[behind]
 
     def coordinate(self, at, lo, pos):
         return self.crd[pos]
@@ -138,7 +140,8 @@ class MyDelta(lacis.LevelKind):
     delta = lacis.array("u8", per="position")
 
     def bounds(self, at):
-        return self.pos[at.parent], self.pos[at.parent + 1]
+        behind = at.parent + 1  # computed first, as the kinds that are there do: the assembler text has this order
+        return self.pos[at.parent], self.pos[behind]
 
     def open(self, at, lo):
         return -1

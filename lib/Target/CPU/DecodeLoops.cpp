@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// x + extsi(j + code(byte))  -->  (x + extsi(j)) + extui(code(byte))
+/// &y[(extsi(j + code(byte)) + x) * n]  -->  &(&y[(extsi(j) + x) * n])[extui(code(byte)) * n]
 /// if c0: A; if c1: B  -->  if c0 and c1: A; B, else: if c0: A; if c1: B
 /// ceildiv(n, 4)  -->  (n & -128) / 4, of n = 128 k
 ///
 /// A round that takes codes out of bytes has twice the instructions of one that loads coordinates, and their number is
-/// what bounds it. Indices in 64 bits need no extension for each address, and the entries of a round, which all are there
-/// as a rule, share the sum of what they have in common. Where the number of groups is known to be even, so is the first
-/// one of a row: two rounds share a byte, and each shifts it by a constant. Figures: docs/cpu.md.
+/// what bounds it. Indices and counters in 64 bits need no extension for each address, and the entries of a round, which
+/// all are there as a rule, share the address of what they have in common: codes are added to it, and numbers, which cost
+/// nothing there. Where the number of groups is known to be even, so is the first one of a row: two rounds share a byte,
+/// and each shifts it by a constant. Figures: docs/cpu.md.
 #include "DecodeLoops.h"
 
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
@@ -16,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -70,25 +72,119 @@ struct WidenIndex : OpRewritePattern<arith::ExtSIOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::ExtSIOp op, PatternRewriter &b) const override {
     Operation *from = op.getIn().getDefiningOp();
-    if (!op.getType().isInteger(64) || !op.getIn().getType().isInteger(32) ||
-        !isa_and_nonnull<arith::AddIOp, arith::MulIOp>(from))
+    if (!op.getType().isInteger(64) || !op.getIn().getType().isInteger(32))
+      return failure();
+    if (auto counter = dyn_cast_or_null<arith::TruncIOp>(from); counter && isa<BlockArgument>(counter.getIn()))
+      return b.replaceOp(op, counter.getIn()), success();
+    if (!isa_and_nonnull<arith::AddIOp, arith::MulIOp, arith::DivUIOp>(from))
       return failure();
     Value lhs = widened(b, op.getLoc(), from->getOperand(0)), rhs = widened(b, op.getLoc(), from->getOperand(1));
-    isa<arith::AddIOp>(from) ? b.replaceOpWithNewOp<arith::AddIOp>(op, lhs, rhs)
-                             : b.replaceOpWithNewOp<arith::MulIOp>(op, lhs, rhs);
+    isa<arith::AddIOp>(from)   ? b.replaceOpWithNewOp<arith::AddIOp>(op, lhs, rhs)
+    : isa<arith::MulIOp>(from) ? b.replaceOpWithNewOp<arith::MulIOp>(op, lhs, rhs)
+                               : b.replaceOpWithNewOp<arith::DivUIOp>(op, lhs, rhs);
     return success();
   }
 };
 
-/// x + (a + b)  -->  (x + a) + b
+/// (x * n) / (n * m)  -->  x / m
+struct ShortenQuotient : OpRewritePattern<arith::DivUIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::DivUIOp op, PatternRewriter &b) const override {
+    auto product = op.getLhs().getDefiningOp<arith::MulIOp>();
+    std::optional<int64_t> by = getConstantIntValue(op.getRhs());
+    std::optional<int64_t> times = product ? getConstantIntValue(product.getRhs()) : std::nullopt;
+    if (!op.getType().isInteger(64) || !by || !times || *times <= 0 || *by % *times != 0)
+      return failure();
+    Value rest = arith::ConstantOp::create(b, op.getLoc(), b.getI64IntegerAttr(*by / *times));
+    b.replaceOpWithNewOp<arith::DivUIOp>(op, product.getLhs(), rest);
+    return success();
+  }
+};
+
+/// for j = lo to hi: s(j)  -->  for j = extsi(lo) to extsi(hi): s(trunci(j))
+void widenCounter(scf::ForOp loop) {
+  if (!loop.getInductionVar().getType().isInteger(32))
+    return;
+  OpBuilder b(loop);
+  auto wide = [&](Value bound) { return arith::ExtSIOp::create(b, loop.getLoc(), b.getI64Type(), bound); };
+  auto made = scf::ForOp::create(b, loop.getLoc(), wide(loop.getLowerBound()), wide(loop.getUpperBound()),
+                                 wide(loop.getStep()), loop.getInits());
+  made->setAttrs(loop->getAttrs());
+  Block &body = *made.getBody();
+  body.clear();
+  b.setInsertionPointToStart(&body);
+  Value counter = arith::TruncIOp::create(b, loop.getLoc(), loop.getInductionVar().getType(), made.getInductionVar());
+  SmallVector<Value> arguments{counter};
+  llvm::append_range(arguments, made.getRegionIterArgs());
+  for (auto [before, after] : llvm::zip(loop.getBody()->getArguments(), arguments))
+    before.replaceAllUsesWith(after);
+  body.getOperations().splice(body.end(), loop.getBody()->getOperations());
+  loop.replaceAllUsesWith(made.getResults());
+  loop.erase();
+}
+
+/// Is it a code, a number of times one, or a number? Such are added last.
+bool goesLast(Value value) {
+  if (auto product = value.getDefiningOp<arith::MulIOp>(); product && matchPattern(product.getRhs(), m_Constant()))
+    value = product.getLhs();
+  auto wide = value.getDefiningOp<arith::ExtUIOp>();
+  auto bits = wide ? wide.getIn().getDefiningOp<arith::AndIOp>() : arith::AndIOp();
+  auto shift = bits ? bits.getLhs().getDefiningOp<arith::ShRUIOp>() : arith::ShRUIOp();
+  return matchPattern(value, m_Constant()) || (shift && takesBits(shift));
+}
+
+/// x + (a + b)  -->  (x + a) + b, in 32 bits where b is a number, so that two rounds name one byte alike.
 struct SharedFirst : OpRewritePattern<arith::AddIOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::AddIOp op, PatternRewriter &b) const override {
     auto inner = op.getRhs().getDefiningOp<arith::AddIOp>();
-    if (!op.getType().isInteger(64) || !inner)
+    if (!inner || !(op.getType().isInteger(64) || matchPattern(inner.getRhs(), m_Constant())))
       return failure();
     Value shared = arith::AddIOp::create(b, op.getLoc(), op.getLhs(), inner.getLhs());
     b.replaceOpWithNewOp<arith::AddIOp>(op, shared, inner.getRhs());
+    return success();
+  }
+};
+
+/// (x + last) + y  -->  (x + y) + last
+struct AddLast : OpRewritePattern<arith::AddIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::AddIOp op, PatternRewriter &b) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddIOp>();
+    if (!op.getType().isInteger(64) || !sum || !goesLast(sum.getRhs()) || goesLast(op.getRhs()))
+      return failure();
+    Value rest = arith::AddIOp::create(b, op.getLoc(), sum.getLhs(), op.getRhs());
+    b.replaceOpWithNewOp<arith::AddIOp>(op, rest, sum.getRhs());
+    return success();
+  }
+};
+
+/// (x + last) * n  -->  x * n + last * n
+struct ScaleLast : OpRewritePattern<arith::MulIOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::MulIOp op, PatternRewriter &b) const override {
+    auto sum = op.getLhs().getDefiningOp<arith::AddIOp>();
+    if (!op.getType().isInteger(64) || !sum || !goesLast(sum.getRhs()) || !matchPattern(op.getRhs(), m_Constant()))
+      return failure();
+    Value rest = arith::MulIOp::create(b, op.getLoc(), sum.getLhs(), op.getRhs());
+    Value last = arith::MulIOp::create(b, op.getLoc(), sum.getRhs(), op.getRhs());
+    b.replaceOpWithNewOp<arith::AddIOp>(op, rest, last);
+    return success();
+  }
+};
+
+/// &p[x + last]  -->  &(&p[x])[last]
+struct SharedAddress : OpRewritePattern<LLVM::GEPOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LLVM::GEPOp op, PatternRewriter &b) const override {
+    auto indices = op.getDynamicIndices();
+    bool isOne = indices.size() == 1 && op.getRawConstantIndices().size() == 1;
+    auto sum = isOne ? indices[0].getDefiningOp<arith::AddIOp>() : arith::AddIOp();
+    if (!sum || !goesLast(sum.getRhs()))
+      return failure();
+    Value shared =
+        LLVM::GEPOp::create(b, op.getLoc(), op.getType(), op.getElemType(), op.getBase(), ValueRange{sum.getLhs()});
+    b.replaceOpWithNewOp<LLVM::GEPOp>(op, op.getType(), op.getElemType(), shared, ValueRange{sum.getRhs()});
     return success();
   }
 };
@@ -221,12 +317,14 @@ public:
   void runOnOperation() override {
     auto record = getOperation()->getAttrOfType<DictionaryAttr>("lacis.artifact");
     RewritePatternSet patterns(&getContext());
-    patterns.add<WidenIndex, SharedFirst>(&getContext());
+    patterns.add<WidenIndex, SharedFirst, AddLast, ScaleLast, ShortenQuotient, SharedAddress>(&getContext());
     FrozenRewritePatternSet frozen(std::move(patterns));
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       SmallVector<scf::ForOp> loops = decodingLoops(kernel);
       for (scf::ForOp loop : loops)
         splitWhole(loop);
+      for (scf::ForOp loop : decodingLoops(kernel))
+        widenCounter(loop);
       for (scf::ForOp loop : decodingLoops(kernel))
         if (failed(applyPatternsGreedily(loop.getRegion(), frozen)))
           return signalPassFailure();

@@ -15,7 +15,7 @@
 #include "RowClasses.h"
 #include "SharedRows.h"
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
-#include "lacis/Dialect/Lacis/IR/KindArguments.h"
+#include "lacis/Dialect/Lacis/IR/Links.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 
@@ -110,12 +110,7 @@ FormatAttr withPlaces(Value tensor, FormatAttr companion) {
   if (!isa<BlockArgument>(tensor) || !isMatrix || !hasNarrowRows(format) || format.getIndexType().isInteger(64) ||
       format.getMultiset() || !own[1].getCoordinate().isUnique() || !levels.back().getExtent().isLink())
     return companion;
-  MLIRContext *context = format.getContext();
-  KindArguments link(context);
-  link.addWidth("pos", own[1].getCoordinate().getListedType());
-  SmallVector<LevelAttr> placed(levels.drop_back());
-  placed.push_back(LevelAttr::getByName(context, {}, "link", "link", link));
-  return FormatAttr::get(context, companion.getAxes(), placed);
+  return withLinks(companion, own[1].getCoordinate().getListedType());
 }
 
 SmallVector<Digit> digitsOf(ArrayRef<LevelAttr> levels) {

@@ -209,6 +209,10 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
   for (StagedBox &box : own)
     if (!box.inRound)
       box.held = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
+  // Two consumers of a block have no registers left for what a branch hands on: the gradient of keys and values, heads of
+  // 128, spilled 20 bytes.
+  if (*groups.getTrip() == 1)
+    statements.branchOnTiles();
   statements.holdFactors(b, *rounds.statements());
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));

@@ -6,10 +6,12 @@
 #include "TileMaps.h"
 
 #include "TileStatements.h"
+#include "WholeTiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -93,6 +95,16 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
     leaves.insert(value);
     return success();
   }
+  if (auto choice = dyn_cast<arith::SelectOp>(op); choice && column && branches) {
+    FailureOr<Value> made = choose(b, choice);
+    if (failed(made))
+      return failure();
+    if (*made) {
+      known[value] = *made;
+      leaves.insert(value);
+      return success();
+    }
+  }
   bool isPower = isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo;
   auto difference = isPower ? op->getOperand(0).getDefiningOp<arith::SubFOp>() : arith::SubFOp();
   SmallVector<Value> operands(difference ? difference->getOperands() : op->getOperands());
@@ -103,6 +115,31 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
       return failure();
   steps.insert(op);
   return success();
+}
+
+/// if (all of the tile has the first value): that; else: element by element. Null where coordinates alone do not say it.
+FailureOr<Value> TileMaps::choose(OpBuilder &b, arith::SelectOp choice) {
+  Location loc = choice.getLoc();
+  Value whole = isTrueInTile(b, choice.getCondition(), variance, scalars);
+  if (!whole)
+    return Value();
+  TileMaps wholly(variance, scalars, known, row, exponential);
+  wholly.branchOnTiles();
+  FailureOr<Value> first = wholly.make(b, choice.getTrueValue(), column, loc);
+  if (failed(first))
+    return failure();
+  known[choice.getTrueValue()] = *first;
+  auto guard = scf::IfOp::create(b, loc, first->getType(), whole, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+  scf::YieldOp::create(then, loc, *first);
+  Known inside = known;
+  RoleScalars numbers = scalars;
+  TileMaps partly(variance, numbers, inside, row, exponential);
+  FailureOr<Value> second = partly.make(otherwise, choice, column, loc);
+  if (failed(second))
+    return failure();
+  scf::YieldOp::create(otherwise, loc, *second);
+  return guard.getResult(0);
 }
 
 /// A vector along the rows or the columns.

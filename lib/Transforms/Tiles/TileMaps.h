@@ -6,6 +6,8 @@
 
 #include "TileVariance.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 namespace lacis {
 
 class RoleScalars;
@@ -23,6 +25,8 @@ public:
   /// The accumulator of a value, of `across` columns where `column` is null.
   llvm::FailureOr<mlir::Value> make(mlir::OpBuilder &b, mlir::Value value, mlir::Value column, mlir::Location loc,
                                     int64_t across = 1);
+  /// From here on a choice that coordinates make is made at once for tiles that have the first value everywhere.
+  void branchOnTiles() { branches = true; }
   /// What follows from rows alone divides them once: quotients of elements become products.
   static void divideByRows(LoopOp nest, TileVariance &variance);
   /// Reads what the value needs of operands that varies along these coordinates; numbers, where they are none.
@@ -35,6 +39,7 @@ public:
 private:
   llvm::LogicalResult collect(mlir::OpBuilder &b, mlir::Value value);
   llvm::LogicalResult collectPlace(mlir::Value index);
+  llvm::FailureOr<mlir::Value> choose(mlir::OpBuilder &b, mlir::arith::SelectOp choice);
   llvm::FailureOr<mlir::Value> loadVector(mlir::OpBuilder &b, ReadOp read);
   mlir::Value compute(mlir::OpBuilder &b, mlir::Value value);
   mlir::Value powerOfTwo(mlir::OpBuilder &b, mlir::Operation *op);
@@ -48,6 +53,7 @@ private:
   llvm::SetVector<mlir::Value> leaves; // values that are accumulators, or the same for all of the tile
   std::array<mlir::Value, 2> bases;    // of rows and columns, where coordinates are read
   bool readsPlace = false;
+  bool branches = false;
   mlir::IRMapping inner;               // in the body of the map
 };
 

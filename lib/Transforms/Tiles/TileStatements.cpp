@@ -102,7 +102,10 @@ LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
 }
 
 TileMaps TileStatements::maps() {
-  return TileMaps(variance, scalars, known, row, TileMaps::Exponential::PowerOfTwo);
+  TileMaps made(variance, scalars, known, row, TileMaps::Exponential::PowerOfTwo);
+  if (branches)
+    made.branchOnTiles();
+  return made;
 }
 
 FailureOr<Value> TileStatements::tile(OpBuilder &b, Value value, Value column, Location loc, int64_t across) {

@@ -60,6 +60,8 @@ public:
   mlir::Value &state(mlir::Value workspace) { return states[workspace]; }
   /// What goes to the output leaves through a box that nothing reads any more.
   void storeThroughBoxes() { storesThrough = true; }
+  /// A branch where coordinates choose for whole tiles.
+  void branchOnTiles() { branches = true; }
   /// Of a number for each row, the parts that threads keep.
   static AccType partsOf(AccType rows);
 
@@ -114,7 +116,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> states, known, fixed;
   llvm::DenseMap<mlir::Operation *, mlir::Value> begun; // products, by their loops
   llvm::MapVector<mlir::Value, PostponedSum> later;     // by the tensors that they go to
-  bool storesThrough = false;
+  bool storesThrough = false, branches = false;
 };
 
 } // namespace lacis

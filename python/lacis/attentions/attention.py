@@ -10,8 +10,10 @@ import torch
 from ..errors import DataError
 from ..packing import PackedTensor
 from ..runtime.einsum import einsum
+from .compiled import in_graph, takes
 from .fibres import Fibres
 from .fused import together
+from .pages import sequences
 from .patterns import Chosen, choose
 from .philox import philox
 from .scores import Positions, Scores, sequence_starts
@@ -36,7 +38,7 @@ def attention(
     seed: int | torch.Tensor | None = None,
     cu_seqlens: torch.Tensor | None = None,
     cu_seqlens_k: torch.Tensor | None = None,
-    page_table=None,
+    page_table: torch.Tensor | None = None,
     empty: str = "zero",
     return_lse: bool = False,
     deterministic: bool = True,
@@ -59,6 +61,8 @@ def attention(
     of (seed, b, h, i, j): the same on every device and in the gradient; `seed` is drawn from torch where not given.
     `cu_seqlens` [n + 1] (keys: `cu_seqlens_k`) makes sequences side by side of one batch, which do not see each
     other; `causal` and `window` then count inside each.
+    `page_table` int [B, n] says that k and v are pages [pages, page, Hk, D] of a cache, and which make up each
+    sequence, -1 for none: Sk is n * page, in the order of the table, for the pattern and all else. They are gathered.
 
     A row without entries is 0 (`empty="nan"`: NaN), with gradient 0. `return_lse=True` returns the log of the sum of
     exponentials [B, H, Sq] too: natural log, float32 at least, -infinity where empty, differentiable. Half types are
@@ -74,14 +78,23 @@ def attention(
     On a CPU, and in half types on sm_90a, it is one kernel where a chain can say it, and its gradients are two
     (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v,
     `bias`, `sink` and what the functions capture, twice too.
-    `page_table` and `steps` have no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that
+    `steps` has no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that
     do not fit.
     """
-    if page_table is not None or tuple(steps):
-        what = "page_table" if page_table is not None else "steps"
-        raise NotImplementedError(f"attention: '{what}' has no code yet; leave it out")
+    if tuple(steps):
+        raise NotImplementedError("attention: 'steps' has no code yet; leave it out")
+    if page_table is not None:
+        if cu_seqlens is not None:
+            raise DataError("attention: page_table and cu_seqlens exclude each other; a table has a batch for each")
+        k, v, key_padding = sequences(k, v, page_table, key_padding, len(q))
     scale = _checked(q, k, v, scale, dropout, empty)
     q, k, v = _as_autocast(q, k, v)
+    if torch.compiler.is_compiling() and takes(pattern, score, mask):
+        tensors = {"bias": bias, "key_padding": key_padding, "sink": sink, "seed": seed}
+        tensors |= {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k}
+        options = {"scale": scale, "causal": causal, "window": window, "dropout": dropout}
+        output, lse = in_graph(q, k, v, pattern, tensors, {**options, "empty": empty, "target": target})
+        return (output, lse) if return_lse else output
     with torch.autocast(q.device.type, enabled=False):
         chosen = choose(pattern, q, k)
         masks = [*_position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k), *chosen.masks]

@@ -9,17 +9,20 @@ import weakref
 from collections.abc import Callable
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from ..errors import DataError
 from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
 
 _GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
 _BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : {kind}, i mod {0} : dense, j mod {1} : dense)"
-_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # patterns of rules and block masks, by shape
+_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # patterns of rules, by shape
+_OF_LISTS = WeakTensorKeyDictionary()  # patterns of block masks by their `kv_indices`, then by shape
 
 
 @dataclasses.dataclass
@@ -106,10 +109,14 @@ def _of_rule(rule: PatternRule, q, k) -> Chosen:
 
 def _of_block_mask(given, q, k) -> Chosen:
     block = given.BLOCK_SIZE if isinstance(given.BLOCK_SIZE, tuple) else (given.BLOCK_SIZE, given.BLOCK_SIZE)
-    kept, key = _KEPT.setdefault(given, {}), (*q.shape[:3], k.shape[2], q.device)
-    if key not in kept:
-        kept[key] = _of_layout(given.to_dense().bool(), q, k, block, name="BlockMask")
-    return Chosen(kept[key], [given.mask_mod])
+    lists = given.kv_num_blocks, given.full_kv_num_blocks, given.full_kv_indices
+    kept, key = _OF_LISTS.setdefault(given.kv_indices, {}), (*q.shape[:3], k.shape[2], q.device, block)
+    seen, pattern = kept.get(key, ((), None))
+    if pattern is None or any(mine is not other for mine, other in zip(seen, lists)):
+        pattern = _of_layout(given.to_dense().bool(), q, k, block, name="BlockMask")
+        kept[key] = lists, pattern
+    noop = sys.modules["torch.nn.attention.flex_attention"].noop_mask
+    return Chosen(pattern, [] if given.mask_mod is noop else [given.mask_mod])
 
 
 def _of_layout(layout, q, k, block=None, name: str = "layout") -> Pattern:
@@ -139,7 +146,9 @@ def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Patt
     arrays = {f"pos{level}": pos, f"crd{level}": crd}
     made = Pattern(Format.parse(text), {"": Structure(Format.parse(text), shape, arrays, crd.numel(), crd.device)})
     if crd.device.type != "cpu":
-        made.uneven = grid.uneven[1:] if shared else grid.uneven
+        axes, _ = grid.part().coordinates()
+        own = slice(1 if shared else 0, None)
+        made.uneven = uneven_axes(grid.shape[own], axes[own], sides=(1, *block)[own])
     return made
 
 

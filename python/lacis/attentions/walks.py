@@ -90,7 +90,10 @@ def _walked(pattern: Pattern, columns: bool) -> Pattern:
         valid = valid.reshape(len(slots), *(side for side in (sides[rows], sides[cols]) if side > 1))
     format = Format.parse(_text(source, columns, sides[rows], sides[cols]))
     shape = (*pattern.shape[:-2], pattern.shape[rows], pattern.shape[cols])
-    return Pattern(format, {"": Structure(format, shape, arrays, len(slots), pattern.device, valid)})
+    made = Pattern(format, {"": Structure(format, shape, arrays, len(slots), pattern.device, valid)})
+    if pattern.device.type != "cpu":  # what is uneven in it is known, without a wait
+        made.uneven = (*pattern.uneven[:-2], pattern.uneven[rows], pattern.uneven[cols])
+    return made
 
 
 def _text(source: Structure, columns: bool, height: int, width: int) -> str:

@@ -52,9 +52,9 @@ class ChainSpec:
     Operand `packed` is the pattern. Results after the first are dense, and float32 at least unless `rounded`: then all
     are of `dtype`.
 
-    `divisible` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern lacks.
-    `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"` or on `"tiles"`; empty:
-    it does not. `full`: every place of a stored block is an entry.
+    `divisible` and `uneven` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern
+    lacks. `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"` or on `"tiles"`;
+    empty: it does not. `full`: every place of a stored block is an entry.
     """
 
     name: str
@@ -63,6 +63,7 @@ class ChainSpec:
     statements: tuple[Statement, ...]
     dtype: torch.dtype
     divisible: tuple[tuple[str, int], ...] = ()
+    uneven: tuple[str, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()
     steps: tuple = ()
     rolls: str = ""

@@ -81,6 +81,9 @@ class _ChainWriter:
         words = [f'lacis.name = "{operand.name}"']
         if any(c > 1 for c in classes):
             words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
+        if operand.dtype is None and self.spec.uneven:
+            flags = [str(letter in self.spec.uneven).lower() for letter in operand.indices]
+            words.append(f"lacis.uneven = array<i1: {', '.join(flags)}>")
         if operand.dtype is None and self.spec.full:
             words.append("lacis.full")
         return "{" + ", ".join(words) + "}"

@@ -13,11 +13,14 @@ from torch.overrides import TorchFunctionMode
 from ..errors import ScheduleError
 from ..formats import Bsr, Sum
 from ..patterns import Pattern
+from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
+from .hugging_face import Opened, configured
 
 _HOW = (
-    "call F.scaled_dot_product_attention there; Hugging Face's models do with attn_implementation='sdpa', and "
-    "without output_attentions"
+    "call F.scaled_dot_product_attention or flex_attention there; models of transformers do, or look attention up "
+    "by their config's attn_implementation"
 )
+_RULE = "call sparsify(lacis.BigBird()) on it"
 
 
 class Door:
@@ -25,12 +28,15 @@ class Door:
 
     def __init__(self, site, target: str):
         self.name, self.location, self.target = site.name, site.location, target
-        self.format, self.rule = site.format(), site.sparsifier
+        self.rule = site.sparsifier
         self.score = next((step.function for step in site.of("score")), None)
         self.calls, self.hook = 0, None
+        self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open
         self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
-            self.refuse("has a format, but no rule; call sparsify(lacis.BigBird()) on it")
+            self._require_blocks(site)
+            return
+        self.format = site.format()
         if isinstance(self.format, Sum):
             self.refuse("a sum has no code for attention yet; take one format")
         self.format.require_code("attention")
@@ -45,6 +51,12 @@ class Door:
     def refuse(self, reason: str):
         raise ScheduleError(f"'{self.name}': {reason}", location=self.location)
 
+    def _require_blocks(self, site) -> None:
+        """Without a rule the pattern is that of the call's BlockMask, in blocks of its own sides."""
+        if any(not isinstance(step.format, Bsr) for step in site.of("set_format")):
+            self.refuse(f"has a format, but no rule; {_RULE}, or take set_format(lacis.Bsr) for a BlockMask's blocks")
+        self.block = site.block_size
+
     def _require_lists(self) -> None:
         """A rule that follows the data makes lists of square blocks."""
         levels = self.format.levels
@@ -57,39 +69,70 @@ class Door:
 
     def run(self, forward, args, kwargs):
         """The module's own forward, with its calls of attention on the pattern."""
-        before = self.calls
-        with _Calls(self):
+        before = None if torch.compiler.is_compiling() else self.calls  # a graph would be of this number
+        with _Calls(self), seen(), Opened(self):
             result = forward(*args, **kwargs)
-        if self.calls == before:
+        if before is not None and self.calls == before:
             self.refuse(f"the module asked for no attention in its forward; {_HOW}")
         return result
+
+    def _count(self) -> None:
+        if not torch.compiler.is_compiling():
+            self.calls += 1
 
     def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         """`F.scaled_dot_product_attention` on the pattern."""
         import lacis
 
-        self.calls += 1
+        self._count()
+        if self.rule is None:
+            self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
         if query.ndim not in (3, 4):
             self.refuse(f"attention of queries {list(query.shape)} has no code; they are [B, H, S, D] or [B, S, D]")
         q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
         if k.shape[1] != q.shape[1] and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
-        if self.rule.by_position and q.shape[2] < k.shape[2]:
-            self.refuse(
-                f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
-                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
-                "take lacis.Given(mask) or a rule of your own"
-            )
-        changes = {} if attn_mask is None else _changes(attn_mask, q, k, query.ndim)
-        options = {
-            "causal": is_causal,
-            "scale": scale,
-            "dropout": dropout_p,
-            "target": self.target,
-            "score": self.score,
-        }
-        found = lacis.attention(q, k, v, self.pattern(q, k), **options, **changes)
+        changes = _changes(attn_mask, q, k, query.ndim)
+        options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "score": self.score}
+        found = lacis.attention(q, k, v, self.pattern(q, k), target=self.target, **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
+
+    def attend_flex(self, query, key, value, *given):
+        """The operator of `flex_attention` on the pattern; `given` is what it has besides tensors."""
+        import lacis
+
+        self._count()
+        call = FlexCall.of(*given[:4])
+        if call.why_not is not None:
+            self.refuse(call.why_not)
+        k, v = (x.expand(query.shape[0], -1, -1, -1) if x.shape[0] == 1 else x for x in (key, value))
+        pattern, mask = call.blocks, None
+        if self.rule is not None:
+            pattern, mask = self.pattern(query, k), kept(call.blocks, query)
+        elif call.blocks is None:
+            self.refuse(f"has no rule, and its flex_attention no block_mask; {_RULE}")
+        elif self.block not in (None, call.blocks.BLOCK_SIZE):
+            sides = call.blocks.BLOCK_SIZE
+            self.refuse(f"its BlockMask has blocks of {sides}, the schedule of {self.block}; leave the sides out")
+        options = {"scale": call.scale, "score": _in_turn(call.score, self.score), "mask": mask, "return_lse": True}
+        return answered(*lacis.attention(query, k, v, pattern, target=self.target, **options))
+
+    def attend_configured(self, query, key, value, mask, score, bias, options):
+        """What a model of transformers looks up by name, on the pattern."""
+        import lacis
+
+        self._count()
+        if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
+            self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
+        pattern, changes = mask, {}
+        if self.rule is not None:
+            pattern = self.pattern(query, key)
+            blocks = mask is not None and not isinstance(mask, torch.Tensor)
+            changes = {"mask": kept(mask, query)} if blocks else _changes(mask, query, key, 4)
+        if bias is not None:
+            changes["bias"] = bias + changes["bias"] if "bias" in changes else bias
+        options = {**options, **changes, "score": _in_turn(score, self.score)}
+        return lacis.attention(query, key, value, pattern, target=self.target, **options)
 
     def attend_heads(self, *args, need_weights: bool = True, **kwargs):
         """`F.multi_head_attention_forward`, torch's own text with the one call in it going through here."""
@@ -102,6 +145,12 @@ class Door:
 
     def pattern(self, q: torch.Tensor, k: torch.Tensor):
         """The pattern of a call: the rule itself, where its blocks are stored as it makes them."""
+        if self.rule.by_position and q.shape[2] < k.shape[2]:
+            self.refuse(
+                f"{q.shape[2]} queries meet {k.shape[2]} keys, and {self.rule} counts both from 0, where with a cache "
+                "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
+                "take lacis.Given(mask) or a rule of your own"
+            )
         if self.rule.blocks is not None or self.format == Bsr(*self.block):
             return self.rule
         sizes = (q.shape[1], q.shape[2], k.shape[2], q.device)
@@ -130,10 +179,10 @@ class Door:
     def notes(self) -> list[str]:
         """What the report says of it."""
         ran = f"{self.calls} calls" if self.calls else "it was not called"
-        return [f"'{self.name}' attends on {self.rule}: {ran}"]
+        return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
-        return {**self.__dict__, "_kept": {}, "hook": None}
+        return {**self.__dict__, "_kept": {}, "hook": None, "configured": []}
 
 
 class _Calls(TorchFunctionMode):
@@ -148,16 +197,29 @@ class _Calls(TorchFunctionMode):
             return self.door.attend(*args, **(kwargs or {}))
         if func is F.multi_head_attention_forward:
             return self.door.attend_heads(*args, **(kwargs or {}))
+        if func is operator:
+            return outside_graphs(self.door.attend_flex, *args)
         return func(*args, **(kwargs or {}))
 
 
-def _changes(mask: torch.Tensor, q, k, ndim: int) -> dict:
+def _in_turn(first, second):
+    """A score function after another, either of which may be None."""
+    if first is None or second is None:
+        return first or second
+    return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
+
+
+def _changes(mask: torch.Tensor | None, q, k, ndim: int) -> dict:
     """What an `attn_mask` says: key padding where all queries have one row, else a mask or a bias of entries."""
+    if mask is None:
+        return {}
     sizes = (*q.shape[:3], k.shape[2])
     mask = mask[:, None] if ndim == 3 and mask.ndim == 3 else mask
     alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
     if alike:
         return {"key_padding": mask[:, 0, 0].expand(sizes[0], sizes[3])}
+    if mask.dtype == torch.bool and torch.compiler.is_compiling():  # a graph's operands are tensors, no functions
+        mask = torch.where(mask, 0.0, -torch.inf)
     whole = mask.expand(sizes)
     return {"mask": lambda b, h, i, j: whole[b, h, i, j]} if mask.dtype == torch.bool else {"bias": whole}
 
@@ -170,6 +232,7 @@ def make_doors(model, schedule) -> list[Door]:
         module = model.get_submodule(site.name)
         if "forward" in vars(module):
             door.refuse(f"the forward of its {type(module).__name__} was replaced on the object")
+        door.configured = configured(module, door.refuse)
         doors.append(door)
     return doors
 
@@ -183,6 +246,9 @@ def open_doors(model, doors, undo) -> None:
         undo.will_fill(module._forward_pre_hooks)
         module.__dict__["_lacis_door"] = door
         door.hook = module.register_forward_pre_hook(stay_visible)
+        for each, _, config in door.configured:
+            undo.will_fill(each.__dict__)
+            each.__dict__["config"] = config
         module.__class__ = _attending(type(module))
 
 
@@ -198,6 +264,10 @@ def close_doors(model, doors, undo) -> None:
         door.hook.remove()
         module.__class__ = type(module).__mro__[1]
         del module.__dict__["_lacis_door"]
+        for each, before, config in door.configured:
+            if vars(each).get("config") is config:
+                undo.will_fill(each.__dict__)
+                each.__dict__["config"] = before
 
 
 def stay_visible(module, args) -> None:

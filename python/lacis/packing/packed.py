@@ -252,6 +252,12 @@ class PackedTensor:
 
         return to_blocked_ell(self)
 
+    def to_sliced_ell(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """cuSPARSE's slice offsets, columns and values of a `Sell(c, 1)`; raises `FormatError` for other formats."""
+        from .sliced_ell import to_sliced_ell
+
+        return to_sliced_ell(self)
+
     def validate(self) -> "PackedTensor":
         """Raise `DataError`, with the array and the place, unless all arrays are well formed and padding is 0."""
         from .validate import validate

@@ -23,11 +23,12 @@ from .mask import check_bool
 from .regroup import Regrouped, grid_of_slots
 from .seen import changes
 from .structure import Structure
+from .tokens import Named, new_token
 from .transforms import is_wrapped
 from .uneven import most_are_listed, uneven_axes_of
 
 
-class Pattern:
+class Pattern(Named):
     """The structure of a packed tensor, shared by everything that has the same entries.
 
     >>> import torch
@@ -42,8 +43,8 @@ class Pattern:
         self.format = format
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
         self._shared: tuple[Pattern, int] | None = None  # the pattern below a batch, and how many levels that has
-        self._kept = Kept()
-        self._kept_at = self.changes
+        self._kept, self._kept_at = Kept(), self.changes
+        self._token = new_token(self)  # what compiled graphs know it by
 
     @property
     def changes(self) -> int:

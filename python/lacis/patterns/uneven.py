@@ -3,28 +3,39 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 
-def uneven_axes(shape, axes: list[torch.Tensor], *, blocks: bool = False) -> tuple[bool, ...]:
+def uneven_axes(shape, axes: list[torch.Tensor], *, blocks: bool = False, sides=None) -> tuple[bool, ...]:
     """For each axis of `shape`: does one coordinate have so many entries that its worker works on when all others rest?
 
     `axes` are the entries' coordinates, int64 [n] per axis. Uneven is more than four times the mean (2.5 times where
-    they are of stored `blocks`, whose rows are few), more than 256, and more than a 4096th of all entries.
+    they are of stored `blocks`, whose rows are few), more than 256, and more than a 4096th of all entries. With `sides`
+    of whole blocks `shape` and `axes` are those of a grid of them.
 
     >>> row, column = torch.zeros(300, dtype=torch.int64), torch.arange(300)
     >>> uneven_axes((300, 300), [row, column])
     (True, False)
+    >>> row, column = torch.tensor([0] * 8 + [5]), torch.arange(9)
+    >>> uneven_axes((16, 16), [row, column], sides=(64, 64))
+    (True, False)
     """
-    entries = axes[0].numel()
+    sides = sides or (1,) * len(shape)
+    each = math.prod(sides)
+    entries = axes[0].numel() * each
     if entries <= 256:
         return (False,) * len(shape)
     counts = [torch.zeros(size, dtype=torch.int64, device=axes[0].device) for size in shape]
     for count, axis in zip(counts, axes):
         count.scatter_add_(0, axis, torch.ones_like(axis))
-    times = 2.5 if blocks else 4
+    times = 2.5 if blocks or each > 1 else 4
     longest = torch.stack([count.max() for count in counts]).tolist()
-    return tuple(length > max(256, times * entries / size, entries / 4096) for length, size in zip(longest, shape))
+    found = []
+    for length, size, side in zip(longest, shape, sides):
+        found.append(length * each / side > max(256, times * entries / (size * side), entries / 4096))
+    return tuple(found)
 
 
 def uneven_axes_of(parts, shape) -> tuple[bool, ...]:

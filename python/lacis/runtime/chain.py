@@ -11,6 +11,7 @@ import torch
 
 from ..capture import DTYPES, Operand, check_operands, divisible, kind_of
 from ..capture.chain import ChainSpec, Trace
+from ..capture.expression import hints
 from ..capture.traced import arguments_of, dtype_of, finished
 from ..emit import emit_chain
 from ..errors import DataError, ScheduleError, user_location
@@ -125,9 +126,10 @@ class ChainFunction:
                 named.append(Operand(name, used[name], operand.dtype))
         sizes = {x: size for x, size in trace.sizes.items() if x not in letters}
         classes = tuple((x, divisible(trace.sizes[x])) for x in letters)
+        uneven = hints(letters[len(batch) :], operands[packed], kind)["uneven"]
         spec = ChainSpec(
-            self.__name__, tuple(named), packed, tuple(trace.statements), dtype, classes, tuple(sizes.items()), steps,
-            returned=returned, location=user_location(), full=_is_full(operands[packed]), rounded=self._rounded,
+            self.__name__, tuple(named), packed, tuple(trace.statements), dtype, classes, uneven, tuple(sizes.items()),
+            steps, returned=returned, location=user_location(), full=_is_full(operands[packed]), rounded=self._rounded,
         )  # fmt: skip
         return spec, batch
 
@@ -135,7 +137,7 @@ class ChainFunction:
 def _kind(operand) -> tuple:
     """What a kernel is compiled for of an operand."""
     if isinstance(operand, Pattern):
-        return operand.format.text, tuple(operand.shape), operand.device, _is_full(operand)
+        return operand.format.text, tuple(operand.shape), operand.device, _is_full(operand), operand.uneven
     if isinstance(operand, torch.Tensor):
         return operand.dtype, tuple(operand.shape), operand.device
     return (type(operand),)

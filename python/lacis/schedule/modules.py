@@ -12,7 +12,7 @@ _VERBS = ("sparsify", "block", "set_format", "score")
 
 
 class Module(SiteVerbs):
-    """A module in whose forward `F.scaled_dot_product_attention` is called; the call then runs on a pattern.
+    """A module in whose forward `F.scaled_dot_product_attention` or `flex_attention` is called; it runs on a pattern.
 
     softmax(q kᵀ) v   -->   the same over the entries of a rule, s["path"].sparsify(lacis.BigBird())...
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ...errors import DataError, ScheduleError
+from ...patterns.tokens import new_token
 
 
 class PatternRule:
@@ -30,6 +31,14 @@ class PatternRule:
     blocks = None
     by_position = False
     """Does it go by where a query and a key stand in one sequence, counted from 0?"""
+
+    def __new__(cls, *args, **options):
+        made = super().__new__(cls)
+        made._token = new_token(made)  # what compiled graphs know it by; copies have their own
+        return made
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "_token"}
 
     def layout(self, heads: int, q: int, k: int, block) -> torch.Tensor:
         if self.blocks is not None:
