@@ -65,6 +65,16 @@ static bool followsSum(SampledProduct &product, LoopOp sum) {
   });
 }
 
+/// Padding holds zeros: a sum is 0 there, what follows it need not be.
+static bool keepsPadding(SampledProduct &product, LoopOp sum) {
+  auto function = cast<func::FuncOp>(product.output.getOwner()->getParentOp());
+  auto divides = [&](StringRef letter, int64_t block) {
+    return block && divisorOf(function, StringAttr::get(function.getContext(), letter)) % block == 0;
+  };
+  auto [height, width] = product.block();
+  return product.result == sum->getResult(0) || (divides(product.rows, height) && divides(product.columns, width));
+}
+
 /// The first axes of a format are those of the levels of its batch, in their order.
 static bool beginsWithBatch(FormatAttr format) {
   for (auto [axis, level] : llvm::enumerate(format.getLevels().take_front(format.getNumBatchLevels())))
@@ -180,5 +190,7 @@ std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &w
                   "', rounded last")
                      .str(),
            std::nullopt;
+  if (!keepsPadding(product, sums[0]))
+    return why = "blocks may reach behind the sizes, where what follows the sum stores no zeros", std::nullopt;
   return product;
 }
