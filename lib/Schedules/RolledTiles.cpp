@@ -2,14 +2,13 @@
 /// \file
 /// The default schedule of a rolled loop on tensor cores: a block has a row of tiles, and several share a processor.
 #include "Tiles.h"
+#include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 #include <numeric>
 
 using namespace mlir;
 using namespace lacis;
 
-/// Shared memory of a block, of which two share a processor: while one computes exponentials the other multiplies.
-static constexpr int64_t kBytes = 112 << 10;
 /// Places of a ring: one is read while others are filled. With three, heads of 128 are 4 % faster on blocks of 64 at 75 %
 /// zeros than with two; with four, heads of 64 are as fast as with three.
 static constexpr int64_t kMostStages = 4;
@@ -44,7 +43,7 @@ static SmallVector<int64_t> widthsOfOutputs(func::FuncOp function) {
 }
 
 static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
-  constexpr int64_t side = 64, buffers = 16 << 10; // of the tile of scores; bytes
+  constexpr int64_t buffers = 16 << 10; // bytes
   Boxes found;
   SmallVector<int64_t> widths; // of what stays
   round->walk([&](ReadOp read) {
@@ -56,7 +55,7 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
       return;
     found.names.push_back(name);
     auto type = cast<RankedTensorType>(argument.getType());
-    int64_t bytes = side * type.getShape().back() * type.getElementTypeBitWidth() / 8;
+    int64_t bytes = kTileSide * type.getShape().back() * type.getElementTypeBitWidth() / 8;
     if (llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, round); }))
       found.ofRound += bytes;
     else
@@ -85,7 +84,7 @@ void lacis::scheduleRolled(ScheduleBuilder &schedule, LevelLoopOp round) {
   for (LoopOp loop : llvm::reverse(llvm::drop_begin(outer)))
     around.push_back({loop.getName().str(), isOfRows(loop) ? ofRows : ofBatch});
   Boxes boxes = boxesOf(round, schedule.getNest().getFunction());
-  int64_t stages = std::min(kMostStages, (kBytes - boxes.held) / boxes.ofRound);
+  int64_t stages = std::min(kMostStages, (kRolledBytes - boxes.held) / boxes.ofRound);
   for (auto &[loop, unit] : around)
     schedule.bind(loop, unit);
   // Sums of more columns need more registers than a consumer has that shares a processor with another block's: two consumers

@@ -3,6 +3,8 @@
 /// What a product must be for tensor cores: its types, its stored blocks, the sizes of its axes, and its loops.
 #include "TileConditions.h"
 
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
+
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -41,20 +43,6 @@ static std::string objectionToTypes(BlockArgument one, BlockArgument other, Bloc
   llvm::interleaveComma(ArrayRef{one, other, output}, out,
                         [&](BlockArgument operand) { out << getElementTypeOrSelf(operand); });
   return text;
-}
-
-/// What the size of an axis with this letter is known to be a multiple of, by any operand.
-static int64_t divisorOf(func::FuncOp function, Attribute letter) {
-  int64_t divisor = 1;
-  for (BlockArgument operand : function.getArguments()) {
-    auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
-    auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(operand.getArgNumber(), "lacis.divisible");
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
-    for (auto [axis, own] : llvm::enumerate(letters && type ? letters.getValue() : ArrayRef<Attribute>()))
-      if (own == letter)
-        divisor = std::max(divisor, !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1);
-  }
-  return divisor;
 }
 
 /// Lines are copied in chunks of 16 bytes, so each begins at such a chunk: 8 elements of a half type, 4 of float32. The
@@ -174,7 +162,8 @@ std::string lacis::objectionToTiles(Nest &nest, const SampledProduct &product,
                   [&] { return objectionToLines(nest.getFunction(), product.right, lastAxis(product.right)); },
                   [&] { return objectionToFormat(product.format()); },
                   [&]() -> std::string {
-                    bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second);
+                    bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second) &&
+                               product.batchLoops.size() == product.batch.size();
                     return has ? "" : "the loops are not those over blocks and the two axes of a block";
                   }});
 }

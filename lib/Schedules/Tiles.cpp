@@ -212,10 +212,30 @@ static std::string sampledLayout(const SampledProduct &product, const SampledPan
   return text;
 }
 
+/// Splits the sum, which is one with those over the matrices of a batch: before, where these are one axis of both
+/// factors. Copies have a loop of their own. Answers the names of the loops over the rounds and over the depth of one.
+static std::pair<std::string, std::string> cutSum(ScheduleBuilder &schedule, SampledProduct &product,
+                                                  const SampledPanel &panel, const std::string &shares) {
+  std::string sum = product.sum.getName().str();
+  std::vector<std::string> around(product.batch.begin(), product.batch.end());
+  if (product.isFolded()) {
+    around.push_back(sum);
+    sum = schedule.fuse(around);
+    around.clear();
+  }
+  schedule.split(sum, panel.depth);
+  if (product.hasCopies) {
+    schedule.reorder({shares, schedule.fuse(around)});
+    around.clear();
+  }
+  around.push_back(sum + "0");
+  return {schedule.fuse(around), sum + "1"};
+}
+
 static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &product, const SampledPanel &panel) {
   func::FuncOp function = schedule.getNest().getFunction();
   auto [height, width] = product.block();
-  std::string entries = product.entries.getName().str(), sum = product.sum.getName().str();
+  std::string entries = product.entries.getName().str();
   StringRef pattern = nameOf(function, product.pattern), left = nameOf(function, product.left),
             right = nameOf(function, product.right);
   std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
@@ -226,9 +246,6 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   int64_t share = panel.share * capacity.value_or(panel.rows / height * (panel.step / width));
   schedule.split(entries, share);
   std::string parts = entries + "1", consumers = parts + "0";
-  if (auto ahead = schedule.findGiven<PipelineStepAttr>([&](auto step) { return step.getLoop() == sum + "0"; });
-      ahead && ahead.getStages() > panel.stages)
-    schedule.refuse(ahead, "shared memory has room for " + Twine(panel.stages) + " stages");
   if (splitsBlocks) {
     schedule.split(rows, half);
     consumers = rows + "0";
@@ -237,13 +254,11 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
     schedule.split(parts, share / panel.consumers);
     parts += "1";
   }
-  schedule.split(sum, panel.depth);
-  if (product.hasCopies) {
-    std::vector<std::string> order{entries + "0"};
-    for (StringRef letter : product.batch)
-      order.push_back(letter.str());
-    schedule.reorder(order);
-  }
+  std::string rounds, depth;
+  std::tie(rounds, depth) = cutSum(schedule, product, panel, entries + "0");
+  if (auto ahead = schedule.findGiven<PipelineStepAttr>([&](auto step) { return step.getLoop() == rounds; });
+      ahead && ahead.getStages() > panel.stages)
+    schedule.refuse(ahead, "shared memory has room for " + Twine(panel.stages) + " stages");
   schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
   // TF32 goes by mma.sync, which keeps no partial sums; a sum for each copy is short, and shares are many.
   bool isCut = !takesTf32(schedule.getNest()) && !product.hasCopies;
@@ -253,8 +268,8 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
   schedule.jam(parts);
   schedule.stage(left, "shared");
   schedule.stage(right, "shared");
-  schedule.pipeline(sum + "0", panel.stages);
-  schedule.tensorize({rows, columns, sum + "1"}, takesTf32(schedule.getNest()) ? "tf32" : "");
+  schedule.pipeline(rounds, panel.stages);
+  schedule.tensorize({rows, columns, depth}, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
 /// Schedules a sampled product on tensor cores, or answers why tiles cannot take it.

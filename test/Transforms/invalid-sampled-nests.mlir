@@ -15,6 +15,7 @@
 // RUN: sed 's/layout = #union/layout = #broad/; /^#arg0/s/32/128/g' %s | %{tiles} --check-prefix=BROAD
 // RUN: sed 's/(i, j, b) -> (b, j)>/(i, j, b) -> (b, i)>/' %s | %{tiles} --check-prefix=LETTERS
 // RUN: sed 's/linalg.yield %rounded/%no = arith.negf %rounded : bf16 linalg.yield %no/' %s | %{tiles} --check-prefix=SUM
+// RUN: sed 's/%rounded = /%more = arith.negf %value : f32 %rounded = /; s/truncf %value/truncf %more/; s/: 128, 128>/: 8, 8>/; s/: 32, 128>/: 32, 8>/g' %s | %{tiles} --check-prefix=PADDING
 
 // One step is another than in the schedule that makes tiles of a sampled product.
 // OPEN: error: tiles: loop 'i0_j011' is neither tensorized, nor bound to 'warpgroup', nor jammed
@@ -28,7 +29,8 @@
 // AHEAD: error: tiles: loop 'b0' loads nothing ahead; pipeline it
 // STAGED: error: tiles: operand "out" is not staged in 'shared'
 // LETTERS: error: tensorize: the nest is no product of tiles: it is no product of two dense matrices, sampled where blocks are stored
-// SUM: error: tensorize: the nest is no product of tiles: it does not store one sum over a dense axis for each entry
+// SUM: error: tensorize: the nest is no product of tiles: what follows the sum is no arithmetic on numbers and on vectors along 'j', rounded last
+// PADDING: error: tensorize: the nest is no product of tiles: blocks may reach behind the sizes, where what follows the sum stores no zeros
 // ODD: error: tiles: 3 steps of a share are not to be divided by 2 consumers
 // BROAD: error: tiles: stored blocks of more than 64 rows are a step of the layout each
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of tiles whose dense operands and outputs lie in any order, on a GPU, against float64."""
 
+import dataclasses
+
 import pytest
 import torch
 from test_tile_schedules_cuda import blocked, check
@@ -62,6 +64,27 @@ def test_sampled_products(expression, block, target):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("block", [(64, 64), (128, 128), (16, 16)], ids=str)
+@pytest.mark.parametrize("expression", ("ij,id,jd->ij", "ij,di,dj->ij", "ij,hid,hjd->hij"))
+def test_what_follows_a_sampled_sum(expression, block, target):
+    """Behind whole sums and behind those that are cut, of unions of panels and of gathered blocks."""
+    w = blocked(1024, 640, block, 0.6)
+    pattern = lacis.pack(w, lacis.Bsr(*block)).pattern
+    bias, scale = torch.randn(640, device="cuda").bfloat16(), torch.tensor(0.25, device="cuda").bfloat16()
+    after = lacis.Epilogue(bias=bias, bias_axis="j", activation="gelu", scale=scale)
+    terms, _, output = expression.partition(",")[2].partition("->")
+    for depth in (72, 4104):
+        factors = operands(expression, {"i": 1024, "j": 640, "h": 2, "d": depth})
+        factors[0] /= depth**0.5
+        kernel = lacis.compile(expression, pattern, *factors, epilogue=after, target=target)
+        assert "lacis.mma" in kernel.asm["tiles"], kernel.remarks
+        sums = torch.einsum(f"{terms}->{output}", *(factor.double() for factor in factors))
+        dense = torch.nn.functional.gelu(scale.double() * sums + bias.double())
+        want = pattern.gather(dense) if output == "ij" else torch.stack([pattern.gather(one) for one in dense])
+        check(poisoned(kernel, pattern, *factors).values, want, depth)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("block", [(64, 64), (128, 128), (16, 16)], ids=str)
 def test_what_follows_the_sum(block, target):
     w = blocked(1000, 712, block, 0.6)
     packed, x = lacis.pack(w, lacis.Bsr(*block)), torch.randn(712, 264, device="cuda").bfloat16()
@@ -103,3 +126,16 @@ def test_gradients_in_the_order_of_the_readme():
     y.backward(grad)
     check(x.grad, w.double().T @ grad.double(), "of the dense operand")
     check(packed.values.grad, packed.pattern.gather(grad.double() @ x.detach().double().T), "of the values")
+
+
+def test_padding_stays_zero_behind_what_follows_a_sampled_sum():
+    """Blocks that reach behind the sizes: no tiles, for these would store what follows a sum of 0."""
+    pattern = lacis.pack(blocked(1000, 712, (64, 64), 0.6), lacis.Bsr(64, 64)).pattern
+    after = lacis.Epilogue(bias=torch.randn(712, device="cuda").bfloat16(), bias_axis="j", activation="gelu")
+    factors = operands("ij,id,jd->ij", {"i": 1000, "j": 712, "d": 72})
+    kernel = lacis.compile("ij,id,jd->ij", pattern, *factors, epilogue=after)
+    assert any("stores no zeros" in remark for remark in kernel.remarks), kernel.remarks
+    exact = dataclasses.replace(after, bias=after.bias.double())
+    wants = [factor.double() for factor in factors]
+    want = lacis.einsum("ij,id,jd->ij", pattern, *wants, epilogue=exact, target="eager").values
+    check(poisoned(kernel, pattern, *factors).values, want)

@@ -42,9 +42,9 @@ def tiled(expression, operands, target, **options):
     return kernel
 
 
-def weight(case, entries=1.0):
+def weight(case, entries=1.0, sizes=None):
     """A random weight with half of the blocks, and a share of the entries of each."""
-    (format, block, dtype), (rows, columns) = CASES[case], SIZES.get(case, (200, 328))
+    (format, block, dtype), (rows, columns) = CASES[case], sizes or SIZES.get(case, (200, 328))
     torch.manual_seed(0)
     grid = torch.rand(-(-rows // block[0]), -(-columns // block[1])) < 0.5
     kept = grid.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)[:rows, :columns]
@@ -148,6 +148,20 @@ def test_any_order_of_sampled_factors(expression, case, target):
     want = packed.pattern.gather(torch.einsum(",".join(terms) + "->ij", *(factor.double() for factor in factors)))
     check(got, want)
     assert not got[want == 0].any()
+
+
+@pytest.mark.parametrize("case, target", mostly_long(SAMPLED, ("32", "cuda:sm_90a")))
+def test_what_follows_a_sampled_sum(case, target):
+    """A scale, a bias along the columns and an activation, behind a whole sum and behind one that was cut."""
+    packed, said = weight(case, entries=0.3, sizes=(256, 384)), "ij,ik,jk->ij"
+    bias, scale = torch.randn(packed.shape[1]).to(packed.dtype), torch.tensor(0.25).to(packed.dtype)
+    after = Epilogue(bias=bias, bias_axis="j", activation="gelu", scale=scale)
+    wide = Epilogue(bias=bias.double(), bias_axis="j", activation="gelu", scale=scale.double())
+    drawn = lambda depth: [torch.randn(size, depth).to(packed.dtype) / depth**0.5 for size in packed.shape]
+    kernel = tiled(said, [packed.pattern, *drawn(136)], target, epilogue=after)
+    for factors in (drawn(136), drawn(2184)):
+        exact = lacis.einsum(said, packed.pattern, *(f.double() for f in factors), epilogue=wide, target="eager")
+        check(kernel(packed.pattern, *factors).values, exact.values)
 
 
 @pytest.mark.parametrize("case", mostly_long(["32", "16, f16", "32 x 16"], "32"))

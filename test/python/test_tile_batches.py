@@ -132,6 +132,16 @@ def test_what_stays_on_cuda_cores_says_why():
     assert any(batch in remark for remark in said("ij,hjb->hib", both, x))
 
 
+def test_letters_of_a_batch_have_one_loop():
+    packed = weight("64")
+    pattern, factors = packed.pattern, drawn("ij,hib,hjb->ij", packed, h=2, b=64)
+    found = tiled("ij,hib,hjb->ij", [pattern, *factors], GPUS[1]).steps
+    apart = [step for step in found if not isinstance(step, lacis.steps.Fuse)]
+    apart = [dataclasses.replace(s, loop="b0") if getattr(s, "loop", "") == "h_b0" else s for s in apart]
+    with pytest.raises(lacis.CompileError, match="tiles: letters of a batch have one loop.*with loop 'b0'; fuse them"):
+        lacis.compile("ij,hib,hjb->ij", pattern, *factors, steps=apart, target="cuda:sm_75")
+
+
 @pytest.mark.long
 def test_sums_of_copies_are_not_cut():
     packed = weight("64")

@@ -8,9 +8,6 @@
 using namespace mlir;
 using namespace lacis;
 
-/// Half of a processor's shared memory has the rows of a tile and what one round brings.
-static constexpr int64_t kBytes = 112 << 10;
-
 static bool isOfLines(int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; }
 
 static std::string nameOf(BlockArgument argument) {
@@ -62,7 +59,7 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
   int64_t all = 0;
   for (auto &[argument, own] : bytes)
     all += own;
-  return all <= kBytes ? "" : "the tiles of a round do not fit twice into shared memory";
+  return all <= kRolledBytes ? "" : "the tiles of a round do not fit twice into shared memory";
 }
 
 std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {

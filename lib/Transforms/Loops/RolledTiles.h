@@ -5,11 +5,9 @@
 #define LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDTILES_H
 
 #include "Rescaled.h"
+#include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 namespace lacis {
-
-/// Rows of a tile are those of one warpgroup; its columns are a line of 128 bytes.
-inline constexpr int64_t kTileSide = 64;
 
 /// Why the rounds of the loop are none that tensor cores multiply, or nothing.
 std::string objectionToTiles(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);

@@ -7,9 +7,8 @@
 #include "SampledTiles.h"
 #include "StatementRoles.h"
 #include "TileForm.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Transforms/Passes.h"
-
-#include "mlir/AsmParser/AsmParser.h"
 
 namespace lacis {
 #define GEN_PASS_DEF_LACISFORMTILES
@@ -229,27 +228,22 @@ static LogicalResult refuseMarks(func::FuncOp function) {
   return result;
 }
 
+static LogicalResult formRoles(func::FuncOp function) {
+  if (roundOfStatements(function))
+    return formStatementRoles(function);
+  if (!isTensorized(function))
+    return refuseMarks(function);
+  if (Nest loops(function); isSampled(loops))
+    return formSampledTiles(function);
+  FailureOr<TileNest> nest = readTileNest(function);
+  return failed(nest) ? failure() : TileForm(function, *nest).run();
+}
+
 namespace {
 
 struct FormTiles : lacis::impl::LacisFormTilesBase<FormTiles> {
   void runOnOperation() override {
-    if (!isTensorized(getOperation()) && !roundOfStatements(getOperation())) {
-      if (failed(refuseMarks(getOperation())))
-        signalPassFailure();
-      return;
-    }
-    if (roundOfStatements(getOperation())) {
-      if (failed(formStatementRoles(getOperation())))
-        signalPassFailure();
-      return;
-    }
-    if (isSampledNest(getOperation())) {
-      if (failed(formSampledTiles(getOperation())))
-        signalPassFailure();
-      return;
-    }
-    FailureOr<TileNest> nest = readTileNest(getOperation());
-    if (failed(nest) || failed(TileForm(getOperation(), *nest).run()))
+    if (failed(formRoles(getOperation())))
       signalPassFailure();
   }
 };

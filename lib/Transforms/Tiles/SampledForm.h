@@ -6,6 +6,7 @@
 #define LACIS_LIB_TRANSFORMS_TILES_SAMPLEDFORM_H
 
 #include "SampledTiles.h"
+#include "TileFactors.h"
 #include "TileRoles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +17,7 @@ namespace lacis {
 /// are done here. They are part `part` of `parts`; the part's sum is kept in `slot`, where that is not negative. Of values
 /// in copies that share a pattern it is done for `copy`.
 struct Share {
+  RoleScalars scalars;
   mlir::Value panel, begin, end, first, count, from, rounds, part, parts, slot, copy;
 };
 
@@ -25,7 +27,7 @@ public:
   SampledForm(mlir::func::FuncOp function, SampledNest &nest)
       : TileRoles(function, nest.product.entries, nest.product.sum.getLoc()), nest(nest), layout(nest.layout) {}
 
-  void run();
+  llvm::LogicalResult run();
 
 private:
   using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const Share &, mlir::Value ring)>;
@@ -37,14 +39,13 @@ private:
   mlir::Value forEachShare(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring, Body body);
   mlir::Value forEachCopy(mlir::OpBuilder &at, const Share &share, mlir::Value ring, Body body);
   llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const Share &share);
-  void countRounds();
-  llvm::SmallVector<mlir::Value, 2> depthOf(mlir::OpBuilder &at, const Share &share, mlir::Value round);
-  using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, mlir::ValueRange depth, mlir::Value tile)>;
-  void loadPart(mlir::OpBuilder &at, mlir::Value operand, bool isAlong, mlir::ValueRange depth, mlir::Value line,
-                mlir::Value tile, mlir::Value place);
+  llvm::LogicalResult readAxes();
+  RoleScalars roundOf(mlir::OpBuilder &at, const Share &share, mlir::Value round);
+  using LoadTile = llvm::function_ref<void(mlir::OpBuilder &in, const RoleScalars &round, mlir::Value tile)>;
+  void loadPart(mlir::OpBuilder &at, ReadOp read, RoleScalars scalars, mlir::Value line, mlir::Value tile,
+                mlir::Value place);
   mlir::Value fillStages(mlir::OpBuilder &at, const Share &share, llvm::ArrayRef<mlir::Value> rows, mlir::Value ring,
                          LoadTile others);
-  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t steps, int64_t step);
   void keep(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   void addUp(mlir::OpBuilder &at, mlir::Value consumer, const Share &share);
   using StepBody = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value step)>;
@@ -52,6 +53,10 @@ private:
   void storeShare(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   void finish(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value acc);
   mlir::Value fill(mlir::OpBuilder &at, const Share &share, mlir::Value ring);
+  using Multiply = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value left, mlir::Value right,
+                                                  mlir::Value onto)>;
+  mlir::Value sumRounds(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value ring,
+                        Multiply multiply);
   mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, mlir::Value ring);
   void storeStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value acc, const Share &share, mlir::Value step,
                  int64_t column);
@@ -64,8 +69,14 @@ private:
                           mlir::Value ring);
   mlir::Value sumSome(mlir::OpBuilder &at, mlir::Value consumer, const Share &share, int64_t steps, mlir::Value ring);
   void storeGathered(mlir::OpBuilder &at, mlir::Value acc, const Share &share, mlir::Value step, int64_t column);
+  mlir::Value slotWhere(mlir::OpBuilder &at, mlir::Value some,
+                        llvm::function_ref<mlir::Value(mlir::OpBuilder &)> position);
   mlir::Value slotOf(mlir::OpBuilder &at, mlir::Value step, mlir::Value bits, mlir::Value lo, mlir::Value bit);
   mlir::Value columns(mlir::OpBuilder &at, mlir::Value acc, int64_t first, int64_t count);
+  TileMaps mapsOf(RoleScalars &scalars, TileMaps::Known &known) {
+    return TileMaps(variance, scalars, known, rowIndex, TileMaps::Exponential::AsWritten);
+  }
+  mlir::Value finished(mlir::OpBuilder &at, mlir::Value sums, const Share &share, mlir::Value step, int64_t across);
 
   mlir::Value rowGroupOf(mlir::Value consumer) { return nest.splitsRows() ? consumer : zero; }
   int64_t accColumns() { return nest.ownSteps() * layout.step; }
@@ -75,9 +86,10 @@ private:
 
   SampledNest &nest;
   const TileLayout &layout;
+  TileVariance variance;
+  mlir::Value rowIndex, columnIndex;
   mlir::Value regrouped, lists, rounds, zero;
-  mlir::Value roundsOfMatrix; // of a batch that the sum runs over; else null
-  mlir::Value copies;         // of the values; null of one
+  llvm::LogicalResult result = llvm::success();
   bool isSummingUp = false; // the nest behind, which adds up the parts of shares
 };
 

@@ -39,12 +39,14 @@ Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body bo
 
 /// A share of values in copies is done for one after another.
 Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Body body) {
-  if (!copies)
+  if (!nest.product.hasCopies)
     return body(at, share, ring);
-  auto loop = LoopOp::create(at, loc, "copy", copies, ring);
+  LoopOp copies = nest.product.batchLoops[0];
+  auto loop = LoopOp::create(at, loc, "copy", copies.getUpper(), ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Share own = share;
   own.copy = loop.getCoordinate();
+  own.scalars.map(copies.getCoordinate(), own.copy);
   YieldOp::create(in, loc, body(in, own, loop.getIterArgs()[0]));
   return loop.getResult(0);
 }
@@ -53,7 +55,8 @@ Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Bo
 Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   Type index = in.getIndexType();
   auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, found[0]);
-  Share share{found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}, {}};
+  RoleScalars scalars(nest.product.entries);
+  Share share{scalars, found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}, {}};
   if (nest.isGathered()) {
     share.first = add(in, share.begin, found[1]);
     share.count = found[2];
@@ -77,16 +80,10 @@ Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   return share;
 }
 
-/// The tile of the workspace for a step in a slot, of those that a consumer has, `steps` of them.
-Value SampledForm::slotPlace(OpBuilder &at, Value slot, Value consumer, int64_t steps, int64_t step) {
-  Value own = add(at, multiply(at, consumer, steps), constant(step));
-  return add(at, multiply(at, slot, nest.numConsumers() * nest.ownSteps()), own);
-}
-
 void SampledForm::keep(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
   forEachOwnStep(at, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
     StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
-                       slotPlace(in, share.slot, consumer, steps, n));
+                       slotPlace(in, share.slot, nest.numSteps(), consumer, steps, n));
   });
 }
 
@@ -108,7 +105,9 @@ void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
   OpBuilder then = scf::IfOp::create(at, loc, isKept, /*withElseRegion=*/false).getThenBodyBuilder();
   KeptSum sum{arith::SubIOp::create(then, loc, share.slot, share.part), share.part, share.parts};
   forEachOwnStep(then, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
-    auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, nest.ownSteps(), n); };
+    auto placeOf = [&](OpBuilder &own, Value slot) {
+      return slotPlace(own, slot, nest.numSteps(), consumer, nest.ownSteps(), n);
+    };
     addUpOwn(in, sum, constant(n), type, placeOf,
              [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, share, step, /*column=*/0); });
   });

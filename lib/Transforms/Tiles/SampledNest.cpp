@@ -6,22 +6,9 @@
 using namespace mlir;
 using namespace lacis;
 
-bool lacis::isSampledNest(func::FuncOp function) {
-  unsigned last = function.getNumArguments() - 1;
-  return function.getArgAttr(last, "lacis.sample") != nullptr;
-}
-
-/// What the loops of a nest say, all together.
-namespace {
-struct Marks {
-  int64_t entries = 1, rows = 1, columns = 1; // rounds of the loops in a share; sides of a stored block
-  bool consumersHaveRows = false;             // the loop of consumers runs over rows
-};
-} // namespace
-
 static StringRef letters(LoopOp loop) { return loop.getName().rtrim("0123456789"); }
 
-static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
+static LogicalResult readLoops(SampledNest &nest, Nest &loops) {
   LoopOp top = nest.product.entries;
   SmallVector<LoopOp> chain = loops.mainChain();
   LoopOp open;
@@ -29,23 +16,21 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
     bool isEntries = loop != top && llvm::is_contained(chain, loop) && letters(loop) == letters(top);
     std::optional<TileSide> side = loop.getTensorize();
     bool bound = loop.getBind() == ParallelUnit::Warpgroup && loop.getTrip().value_or(0) > 0;
-    if (bound) {
+    if (bound)
       nest.consumers = loop;
-      marks.consumersHaveRows = !isEntries;
-    }
     if (isEntries)
-      marks.entries *= loop.getTrip().value_or(1);
-    else if (bound)
-      marks.rows *= *loop.getTrip();
-    if (side)
-      (side == TileSide::Rows      ? marks.rows
-       : side == TileSide::Columns ? marks.columns
-                                   : nest.depth) *= *loop.getTrip();
+      nest.blocks *= loop.getTrip().value_or(1);
+    else if (bound || side)
+      (!side || side == TileSide::Rows ? nest.rowLoops
+       : side == TileSide::Columns     ? nest.columnLoops
+                                       : nest.depthLoops)
+          .push_back(loop);
     bool known = loop == top || loop == nest.product.sum || llvm::is_contained(nest.product.batchLoops, loop) || side ||
                  bound || (isEntries && loop.getJam());
     if (!known && !open)
       open = loop;
   });
+  nest.depth = roundsOf(nest.depthLoops);
   if (!nest.consumers)
     return top.emitError("tiles: no loop is bound to 'warpgroup'; bind the one whose rounds multiply side by side");
   if (!top.getBalance())
@@ -57,7 +42,7 @@ static LogicalResult readLoops(SampledNest &nest, Nest &loops, Marks &marks) {
 }
 
 /// Steps are of blocks of one column, which are gathered from anywhere in the panel.
-static LogicalResult readGathered(SampledNest &nest, int64_t capacity, int64_t within, const Marks &marks) {
+static LogicalResult readGathered(SampledNest &nest, int64_t capacity, int64_t within) {
   constexpr int64_t tile = 64;
   TileLayout &layout = nest.layout;
   LoopOp top = nest.product.entries;
@@ -66,14 +51,14 @@ static LogicalResult readGathered(SampledNest &nest, int64_t capacity, int64_t w
   if (capacity * layout.rows != tile || layout.width != 1 || layout.panel % tile != 0 || within % tile != 0)
     return top.emitError("tiles: steps are gathered that have 64 rows of blocks of one column; the rows of a panel and the "
                          "columns of a share are a multiple of 64");
-  nest.share = marks.entries / capacity;
-  if (marks.consumersHaveRows || marks.entries % capacity != 0 || nest.share % nest.numConsumers() != 0)
+  nest.share = nest.blocks / capacity;
+  if (nest.consumersHaveRows() || nest.blocks % capacity != 0 || nest.share % nest.numConsumers() != 0)
     return top.emitError("tiles: the blocks of a share are so many steps for each consumer; ")
            << capacity << " blocks are a step";
   return success();
 }
 
-static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const Marks &marks) {
+static LogicalResult readLayout(SampledNest &nest, func::FuncOp function) {
   const SampledProduct &product = nest.product;
   LoopOp top = product.entries;
   auto mark = function.getArgAttrOfType<LayoutAttr>(product.pattern.getArgNumber(), "lacis.regroup");
@@ -87,21 +72,21 @@ static LogicalResult readLayout(SampledNest &nest, func::FuncOp function, const 
   if (!isRead || capacity.has_value() != within.has_value() || !layout.isLinked)
     return top.emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of blocks, link, and block";
   auto [height, width] = product.block();
-  if (layout.transposed || layout.rows != height || layout.columns != width || marks.rows != height ||
-      marks.columns != width)
+  if (layout.transposed || layout.rows != height || layout.columns != width ||
+      roundsOf(nest.rowLoops) != height || roundsOf(nest.columnLoops) != width)
     return top.emitError("tiles: the tiles of the layout are the stored blocks, of ")
            << height << " x " << width << ", and so are the loops that are tensorized";
   if (capacity)
-    return readGathered(nest, *capacity, *within, marks);
+    return readGathered(nest, *capacity, *within);
   nest.rowGroups = layout.panel / 64;
-  bool halves = nest.rowGroups == nest.numConsumers() || (nest.rowGroups == 1 && !marks.consumersHaveRows);
+  bool halves = nest.rowGroups == nest.numConsumers() || (nest.rowGroups == 1 && !nest.consumersHaveRows());
   if (layout.panel % 64 != 0 || !halves)
     return top.emitError("tiles: a panel has ") << layout.panel << " rows; 64 of each of " << nest.numConsumers()
                                                 << " consumers, or 64 of all of them";
-  if (marks.entries % layout.tilesPerStep() != 0)
+  if (nest.blocks % layout.tilesPerStep() != 0)
     return top.emitError("tiles: a share has room for ")
-           << marks.entries << " blocks, and a step of the layout for " << layout.tilesPerStep();
-  nest.share = marks.entries / layout.tilesPerStep();
+           << nest.blocks << " blocks, and a step of the layout for " << layout.tilesPerStep();
+  nest.share = nest.blocks / layout.tilesPerStep();
   if (!nest.splitsRows() && nest.share % nest.numConsumers() != 0)
     return top.emitError("tiles: ") << nest.share << " steps of a share are not to be divided by "
                                     << nest.numConsumers() << " consumers";
@@ -119,8 +104,7 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
   if (!product)
     return function.emitError("tiles: the nest is no product of tiles: ") << why;
   nest.product = *product;
-  Marks marks;
-  if (failed(readLoops(nest, loops, marks)))
+  if (failed(readLoops(nest, loops)))
     return failure();
   std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.sum.getOperation()).getPipeline();
   if (!stages)
@@ -131,9 +115,12 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
     if (!function.getArgAttr(operand.getArgNumber(), "lacis.staged"))
       return nest.product.entries.emitError("tiles: operand ")
              << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
+  if (nest.product.batchLoops.size() != (nest.product.hasCopies ? 1 : 0))
+    return nest.product.sum.emitError("tiles: letters of a batch have one loop, of copies in a share, else with loop '")
+           << nest.product.sum.getName() << "'; fuse them";
   nest.parts = nest.product.entries.getBalanceAttr().getParts().value_or(nest.parts);
   FailureOr<bool> isTf32 = readTf32(function, nest.product.left);
-  if (failed(isTf32) || failed(readLayout(nest, function, marks)))
+  if (failed(isTf32) || failed(readLayout(nest, function)))
     return failure();
   nest.isTf32 = *isTf32;
   if (nest.parts && nest.product.hasCopies)

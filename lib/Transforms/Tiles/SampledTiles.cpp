@@ -3,7 +3,6 @@
 /// Turns a sampled product whose loops are marked into roles: the producer gathers what the steps of a share need, the
 /// consumers multiply, and store the blocks of the share where the values lie.
 #include "SampledForm.h"
-#include "TileFactors.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,7 +11,25 @@
 using namespace mlir;
 using namespace lacis;
 
-void SampledForm::run() {
+/// The indices of both factors. Which rows and columns a share has is what lists say; where a round of the sum begins,
+/// and in which matrix of a batch, is what the nest says.
+LogicalResult SampledForm::readAxes() {
+  SampledProduct &product = nest.product;
+  SmallVector<Value> left = foldDigits(product.readLeft.getIndices());
+  SmallVector<Value> right = foldDigits(product.readRight.getIndices());
+  rowIndex = left[left.size() - (product.isLeftAlong ? 2 : 1)];
+  columnIndex = right[right.size() - (product.isRightAlong ? 2 : 1)];
+  variance.addAxis(rowIndex, nest.rowLoops, accType.getRows());
+  variance.addAxis(columnIndex, nest.columnLoops, layout.columns);
+  llvm::for_each(nest.depthLoops, [&](LoopOp loop) { variance.add(loop); });
+  for (ReadOp read : {product.readLeft, product.readRight})
+    for (Value index : foldDigits(read.getIndices()))
+      if (!variance.placeOf(index))
+        return refuseStatement(read);
+  return success();
+}
+
+LogicalResult SampledForm::run() {
   MLIRContext *context = function.getContext();
   Type element = cast<RankedTensorType>(nest.product.left.getType()).getElementType();
   auto tiles = [&](int64_t count, int64_t lines, bool isAlong) {
@@ -25,7 +42,9 @@ void SampledForm::run() {
                                                  tiles(columns / right, right, nest.product.isRightAlong)});
   accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
   zero = constant(0);
-  countRounds();
+  if (failed(readAxes()))
+    return failure();
+  rounds = nest.product.sum.getUpper();
   auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
   regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
   lists = workLists();
@@ -36,34 +55,17 @@ void SampledForm::run() {
     isSummingUp = true;
   }
   form(workers, nest.numConsumers());
+  return result;
 }
 
-/// The rounds of a whole sum, over all matrices of a batch.
-void SampledForm::countRounds() {
-  const SampledProduct &product = nest.product;
-  auto sizeOf = [&](unsigned axis) -> Value { return tensor::DimOp::create(b, loc, product.left, constant(axis)); };
-  Value extent = sizeOf(product.leftDepth()), matrices;
-  for (unsigned axis = 0; axis < product.batch.size(); ++axis)
-    matrices = matrices ? arith::MulIOp::create(b, loc, matrices, sizeOf(axis)).getResult() : sizeOf(axis);
-  if (product.isFolded())
-    extent = arith::MulIOp::create(b, loc, matrices, extent);
-  rounds = arith::CeilDivUIOp::create(b, loc, extent, constant(nest.depth));
-  if (product.hasCopies)
-    copies = matrices;
-  if (!matrices || product.hasCopies || product.isFolded())
-    return;
-  roundsOfMatrix = rounds;
-  rounds = arith::MulIOp::create(b, loc, matrices, rounds);
-}
-
-/// Where a round of the sum begins along the contraction; of a batch, in which matrix.
-SmallVector<Value, 2> SampledForm::depthOf(OpBuilder &at, const Share &share, Value round) {
-  if (share.copy)
-    return {share.copy, multiply(at, round, nest.depth)};
-  if (!roundsOfMatrix)
-    return {multiply(at, round, nest.depth)};
-  Value matrix = arith::DivUIOp::create(at, loc, round, roundsOfMatrix);
-  return {matrix, multiply(at, arith::RemUIOp::create(at, loc, round, roundsOfMatrix), nest.depth)};
+/// Where a round of the sum begins.
+RoleScalars SampledForm::roundOf(OpBuilder &at, const Share &share, Value round) {
+  RoleScalars scalars = share.scalars;
+  scalars.map(nest.product.sum.getCoordinate(), round);
+  for (Value index : foldDigits(nest.product.readLeft.getIndices()))
+    if (index != rowIndex)
+      (void)scalars.baseOf(at, *variance.placeOf(index), loc);
+  return scalars;
 }
 
 //===- Producer -----------------------------------------------------------===//
@@ -77,12 +79,10 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
                });
 }
 
-/// The part of an operand from `line` on along its own axis, and from `depth` on along the contraction.
-void SampledForm::loadPart(OpBuilder &at, Value operand, bool isAlong, ValueRange depth, Value line, Value tile,
-                           Value place) {
-  SmallVector<Value> indices(depth);
-  indices.insert(isAlong ? std::prev(indices.end()) : indices.end(), line);
-  load(at, operand, indices, tile, place);
+/// The part of a factor from `line` on along its own axis, in the round of `scalars`.
+void SampledForm::loadPart(OpBuilder &at, ReadOp read, RoleScalars scalars, Value line, Value tile, Value place) {
+  scalars.map(read == nest.product.readLeft ? rowIndex : columnIndex, line);
+  loadBox(at, read, basesOf(at, read, variance, scalars), tile, place);
 }
 
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
@@ -91,11 +91,11 @@ Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value>
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
   Value place = loop.getIterArgs()[0];
-  SmallVector<Value, 2> depth = depthOf(in, share, round);
+  RoleScalars scalars = roundOf(in, share, round);
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
   for (auto [n, row] : llvm::enumerate(rows))
-    loadPart(in, nest.product.left, nest.product.isLeftAlong, depth, row, tiles.getTiles()[0], constant(n));
-  others(in, depth, tiles.getTiles()[1]);
+    loadPart(in, nest.product.readLeft, scalars, row, tiles.getTiles()[0], constant(n));
+  others(in, scalars, tiles.getTiles()[1]);
   YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
   return loop.getResult(0);
 }
@@ -122,13 +122,13 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(columnOf(at, share, step));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, ValueRange depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, const RoleScalars &round, Value tile) {
     int64_t parts = layout.step / right;
     for (int64_t n = 0; n < nest.share; ++n) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
       for (int64_t part = 0; part < parts; ++part)
-        loadPart(then, nest.product.right, nest.product.isRightAlong, depth,
-                 add(then, columns[n], constant(part * right)), tile, constant(n * parts + part));
+        loadPart(then, nest.product.readRight, round, add(then, columns[n], constant(part * right)), tile,
+                 constant(n * parts + part));
     }
   });
 }
@@ -136,33 +136,43 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
 //===- Consumers ----------------------------------------------------------===//
 
 void SampledForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachShare(role, worker, ring, [&](OpBuilder &at, const Share &share, Value place) {
+  forEachShare(role, worker, ring, [&](OpBuilder &at, Share share, Value place) {
+    TileMaps::Known known;
+    mapsOf(share.scalars, known).loadAhead(at, nest.product.result, {});
     if (isSummingUp)
       return addUp(at, consumer, share), place;
     return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place) : sum(at, consumer, share, place);
   });
 }
 
-Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value ring) {
+/// What a consumer sums up of a share in `steps` steps, round by round, and what becomes of it.
+Value SampledForm::sumRounds(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring,
+                             Multiply multiply) {
+  auto type = AccType::get(at.getContext(), {accType.getRows(), steps * layout.step}, at.getF32Type());
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
-  SmallVector<Value> carried{ring, SplatOp::create(at, loc, accType, initial)};
+  SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
   auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, carried);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0];
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-  Value rowGroup = nest.splitsRows() ? consumer : zero, ownStep = nest.splitsRows() ? zero : consumer;
-  Value row = multiply(in, rowGroup, 64 / nest.leftColumns());
-  Value column = multiply(in, ownStep, accColumns() / nest.rightColumns());
-  auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
-  Value left = tiles.getTiles()[0], right = tiles.getTiles()[1];
-  TileFactor one{left, !nest.product.isLeftAlong, isList(left) ? row : Value()};
-  TileFactor other{right, !nest.product.isRightAlong, isList(right) ? column : Value()};
-  Value more = multiplyTiles(in, loc, accType, one, other, loop.getIterArgs()[1], nest.isTf32);
-  Value next = ReleaseOp::create(in, loc, ringType, place);
-  YieldOp::create(in, loc, ValueRange{next, more});
+  Value more = multiply(in, tiles.getTiles()[0], tiles.getTiles()[1], loop.getIterArgs()[1]);
+  YieldOp::create(in, loc, ValueRange{ReleaseOp::create(in, loc, ringType, place), more});
   auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
-  finish(at, consumer, share, nest.ownSteps(), done.getResult(1));
+  finish(at, consumer, share, steps, done.getResult(1));
   return done.getResult(0);
+}
+
+Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value ring) {
+  auto products = [&](OpBuilder &in, Value left, Value right, Value onto) {
+    Value rowGroup = nest.splitsRows() ? consumer : zero, ownStep = nest.splitsRows() ? zero : consumer;
+    Value row = multiply(in, rowGroup, 64 / nest.leftColumns());
+    Value column = multiply(in, ownStep, accColumns() / nest.rightColumns());
+    auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
+    TileFactor one{left, !nest.product.isLeftAlong, isList(left) ? row : Value()};
+    TileFactor other{right, !nest.product.isRightAlong, isList(right) ? column : Value()};
+    return multiplyTiles(in, loc, accType, one, other, onto, nest.isTf32);
+  };
+  return sumRounds(at, consumer, share, nest.ownSteps(), ring, products);
 }
 
 /// The steps of a share that a consumer has, up to `steps` of them, each where it is one.
@@ -188,29 +198,50 @@ void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const Shar
                            : store(at, acc, rowGroupOf(consumer), share, step, column);
 }
 
+/// The slot of the block at a position, where there is one; else negative.
+Value SampledForm::slotWhere(OpBuilder &at, Value some, llvm::function_ref<Value(OpBuilder &)> position) {
+  Type wordType = at.getI32Type();
+  auto guard = scf::IfOp::create(at, loc, wordType, some, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+  Value slot = LocateOp::create(then, loc, at.getIndexType(), regrouped, 3, position(then), ValueRange());
+  scf::YieldOp::create(then, loc, arith::IndexCastOp::create(then, loc, wordType, slot).getResult());
+  scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
+  return guard.getResult(0);
+}
+
 /// The slot of the block whose bit is `bit` in a step; negative where none is stored.
 Value SampledForm::slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value bit) {
-  Type wordType = at.getI32Type(), index = at.getIndexType();
+  Type index = at.getIndexType();
   if (layout.isFull)
     return LocateOp::create(at, loc, index, regrouped, 3, step, ValueRange());
   Value flag = arith::ShLIOp::create(at, loc, word(at, 1), bit);
   Value below = arith::SubIOp::create(at, loc, flag, word(at, 1));
   Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ne, arith::AndIOp::create(at, loc, bits, flag),
                                      word(at, 0));
-  auto guard = scf::IfOp::create(at, loc, wordType, some, /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-  Value before = math::CtPopOp::create(then, loc, arith::AndIOp::create(then, loc, bits, below));
-  Value position = add(then, lo, arith::IndexCastOp::create(then, loc, index, before));
-  Value slot = LocateOp::create(then, loc, index, regrouped, 3, position, ValueRange());
-  scf::YieldOp::create(then, loc, arith::IndexCastOp::create(then, loc, wordType, slot).getResult());
-  scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
-  return guard.getResult(0);
+  return slotWhere(at, some, [&](OpBuilder &then) {
+    Value before = math::CtPopOp::create(then, loc, arith::AndIOp::create(then, loc, bits, below));
+    return add(then, lo, arith::IndexCastOp::create(then, loc, index, before));
+  });
 }
 
 /// The columns of one stored block.
 Value SampledForm::columns(OpBuilder &at, Value acc, int64_t first, int64_t count) {
   auto type = AccType::get(at.getContext(), {64, count}, at.getF32Type());
   return type == acc.getType() ? acc : ColumnsOp::create(at, loc, type, acc, first).getResult();
+}
+
+/// What follows the sums of a block, `across` columns behind the first of its step.
+Value SampledForm::finished(OpBuilder &at, Value sums, const Share &share, Value step, int64_t across) {
+  Value sum = nest.product.sum->getResult(0);
+  if (nest.product.result == sum)
+    return sums;
+  RoleScalars scalars = share.scalars;
+  scalars.map(columnIndex, add(at, columnOf(at, share, step), constant(across)));
+  TileMaps::Known known;
+  known[sum] = sums;
+  FailureOr<Value> made = mapsOf(scalars, known).make(at, nest.product.result, columnIndex, loc);
+  result = failed(made) ? failure() : result;
+  return made.value_or(sums);
 }
 
 /// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
@@ -226,7 +257,8 @@ void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, const Share &s
   if (layout.rows > 64)
     row = multiply(at, rowGroup, 64);
   for (int64_t beside = 0; beside < layout.width; ++beside) {
-    Value own = columns(at, acc, column + beside * layout.columns, layout.columns);
+    int64_t across = beside * layout.columns;
+    Value own = finished(at, columns(at, acc, column + across, layout.columns), share, step, across);
     SmallVector<Value> slots;
     for (int64_t n = 0; n < blocks; ++n) {
       Value bit = arith::AddIOp::create(at, loc, firstBit, word(at, n * layout.width + beside));
@@ -268,10 +300,10 @@ Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, ValueRange depth, Value tile) {
+  return fillStages(at, share, rows, ring, [&](OpBuilder &in, const RoleScalars &round, Value tile) {
     for (auto [n, from] : llvm::enumerate(columns)) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-      loadPart(then, nest.product.right, nest.product.isRightAlong, depth, from, tile, constant(n));
+      loadPart(then, nest.product.readRight, round, from, tile, constant(n));
     }
   });
 }
@@ -308,44 +340,28 @@ Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share
       bits = arith::AndIOp::create(at, loc, bits, arith::SubIOp::create(at, loc, bits, word(at, 1)));
     }
   }
-  auto type = AccType::get(at.getContext(), {64, steps * layout.step}, at.getF32Type());
-  Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
-  SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, carried);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value place = loop.getIterArgs()[0];
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-  Value more = MmaGatheredOp::create(in, loc, type, tiles.getTiles()[0], rows, tiles.getTiles()[1], columns,
-                                     loop.getIterArgs()[1]);
-  YieldOp::create(in, loc, ValueRange{ReleaseOp::create(in, loc, ringType, place), more});
-  auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
-  finish(at, consumer, share, steps, done.getResult(1));
-  return done.getResult(0);
+  return sumRounds(at, consumer, share, steps, ring, [&](OpBuilder &in, Value left, Value right, Value onto) {
+    return MmaGatheredOp::create(in, loc, onto.getType(), left, rows, right, columns, onto).getResult();
+  });
 }
 
 /// Stores the blocks of one step, from `column` of the accumulator on.
 void SampledForm::storeGathered(OpBuilder &at, Value acc, const Share &share, Value step, int64_t column) {
-  Type wordType = at.getI32Type(), index = at.getIndexType();
+  Type index = at.getIndexType();
   auto bounds = BoundsOp::create(at, loc, index, index, regrouped, 2, step);
   SmallVector<Value> slots;
   for (int64_t block = 0; block < *layout.capacity; ++block) {
     Value position = add(at, bounds.getLo(), constant(block));
     Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
-    auto guard = scf::IfOp::create(at, loc, wordType, some, /*addThenBlock=*/true, /*addElseBlock=*/true);
-    OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
-    Value slot = LocateOp::create(then, loc, index, regrouped, 3, position, ValueRange());
-    scf::YieldOp::create(then, loc, arith::IndexCastOp::create(then, loc, wordType, slot).getResult());
-    scf::YieldOp::create(otherwise, loc, word(otherwise, -1));
-    slots.push_back(guard.getResult(0));
+    slots.push_back(slotWhere(at, some, [&](OpBuilder &) { return position; }));
   }
-  StoreBlocksOp::create(at, loc, columns(at, acc, column, layout.columns), nest.product.output, slots, share.copy,
-                        ArrayAttr(), TypeAttr());
+  Value own = finished(at, columns(at, acc, column, layout.columns), share, step, /*across=*/0);
+  StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
 }
 
 LogicalResult lacis::formSampledTiles(func::FuncOp function) {
   FailureOr<SampledNest> nest = readSampledNest(function);
   if (failed(nest))
     return failure();
-  SampledForm(function, *nest).run();
-  return success();
+  return SampledForm(function, *nest).run();
 }

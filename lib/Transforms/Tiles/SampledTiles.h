@@ -14,8 +14,10 @@ struct SampledNest {
   SampledProduct product;
   TileLayout layout;
   LoopOp consumers;       // bound to warpgroups
+  llvm::SmallVector<LoopOp> rowLoops, columnLoops, depthLoops; // of a tile
   int64_t depth = 1;      // of a stage
   int64_t stages = 0;
+  int64_t blocks = 1;     // that a share has room for
   int64_t share = 1;      // steps
   int64_t rowGroups = 1;  // of 64 rows in a panel: each consumer has one, or all have one
   bool isTf32 = false;
@@ -24,17 +26,18 @@ struct SampledNest {
 
   int64_t numConsumers() { return *consumers.getTrip(); }
   bool isGathered() const { return within != 0; }
+  bool consumersHaveRows() const { return llvm::is_contained(rowLoops, consumers); }
   bool splitsRows() const { return rowGroups > 1; }
   /// Steps that one consumer multiplies.
   int64_t ownSteps() { return splitsRows() ? share : share / numConsumers(); }
+  /// Those of all consumers.
+  int64_t numSteps() { return numConsumers() * ownSteps(); }
   /// Columns of a tile of either operand in shared memory: 128 bytes at the most.
   int64_t mostColumns() const { return mlir::getElementTypeOrSelf(product.left).isF32() ? 32 : 64; }
   int64_t leftColumns() const { return isGathered() ? 64 : std::min<int64_t>(layout.rows, mostColumns()); }
   int64_t rightColumns() const { return isGathered() ? 64 : std::min<int64_t>(layout.step, mostColumns()); }
 };
 
-/// Is the function's output sampled on a pattern?
-bool isSampledNest(mlir::func::FuncOp function);
 /// The marks of such a nest, or an error that says which one is missing.
 llvm::FailureOr<SampledNest> readSampledNest(mlir::func::FuncOp function);
 /// for w in entries: w = sum over k of a b  -->  for share in the worker's list: producer: for k: load; consumers:

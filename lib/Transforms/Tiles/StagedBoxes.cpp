@@ -86,12 +86,13 @@ SmallVector<Value> lacis::valuesOf(ArrayRef<StagedBox *> boxes) {
   return llvm::map_to_vector(boxes, [](StagedBox *box) { return box->place; });
 }
 
-Value lacis::numberOf(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
+Value lacis::numberOf(OpBuilder &b, Value tensor, ArrayRef<Value> indices, size_t behind) {
   Location loc = tensor.getLoc();
   Value number = indices[0];
-  for (size_t axis = 1; axis < indices.size(); ++axis) {
-    Value size = tensor::DimOp::create(b, loc, tensor, axis);
-    number = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, number, size), indices[axis]);
+  size_t axis = cast<RankedTensorType>(tensor.getType()).getRank() - behind - indices.size();
+  for (Value index : indices.drop_front()) {
+    Value size = tensor::DimOp::create(b, loc, tensor, ++axis);
+    number = arith::AddIOp::create(b, loc, arith::MulIOp::create(b, loc, number, size), index);
   }
   return number;
 }
@@ -99,6 +100,6 @@ Value lacis::numberOf(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
 SmallVector<Value> lacis::placeOfBox(OpBuilder &b, Value tensor, ArrayRef<Value> indices) {
   SmallVector<Value> folded(indices.take_back(2));
   if (indices.size() > 2)
-    folded.insert(folded.begin(), numberOf(b, tensor, indices.drop_back(2)));
+    folded.insert(folded.begin(), numberOf(b, tensor, indices.drop_back(2), /*behind=*/2));
   return folded;
 }

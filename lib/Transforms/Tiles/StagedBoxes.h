@@ -49,8 +49,9 @@ void setPlaces(llvm::ArrayRef<StagedBox *> boxes, mlir::ValueRange places);
 llvm::SmallVector<mlir::Value> valuesOf(llvm::ArrayRef<StagedBox *> boxes);
 /// Where a box begins: of several axes of a batch it is the number of the matrix.
 llvm::SmallVector<mlir::Value> placeOfBox(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
-/// The number that the first indices make, of as many axes: of a matrix of a batch, of a row, or of an element.
-mlir::Value numberOf(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices);
+/// The number that the first indices make, up to the last `behind` axes: of a matrix of a batch, of a row, or of an
+/// element. The first may stand for several axes.
+mlir::Value numberOf(mlir::OpBuilder &b, mlir::Value tensor, llvm::ArrayRef<mlir::Value> indices, size_t behind = 0);
 
 } // namespace lacis
 

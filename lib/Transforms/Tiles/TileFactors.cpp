@@ -21,9 +21,10 @@ SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &varia
   });
 }
 
-void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile) {
+void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place) {
   Value tensor = read.getTensor();
-  LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, Value(), ArrayAttr());
+  bool isList = cast<TileType>(tile.getType()).isList();
+  LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, isList ? place : Value(), ArrayAttr());
 }
 
 Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,

@@ -47,7 +47,6 @@ private:
   mlir::ValueRange forEachStep(mlir::OpBuilder &at, const Item &item, mlir::ValueRange carried, Round round);
   /// The place in the ring behind what is done of a whole panel, which an item may be known to be, or of a part.
   mlir::Value whereWhole(mlir::OpBuilder &at, const Item &item, Branch whole, Branch otherwise);
-  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, mlir::Value consumer, int64_t part);
   void keep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value slot, mlir::ValueRange accs);
   mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const Item &item, mlir::Value ring);
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);

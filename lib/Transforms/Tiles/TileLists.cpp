@@ -85,15 +85,9 @@ Value TileForm::whereWhole(OpBuilder &at, const Item &item, Branch whole, Branch
 
 //===- Parts of panels ----------------------------------------------------===//
 
-/// The tile of the workspace that an accumulator of a consumer has in a slot.
-Value TileForm::slotPlace(OpBuilder &at, Value slot, Value consumer, int64_t part) {
-  Value own = add(at, multiply(at, consumer, nest.numParts()), constant(part));
-  return add(at, multiply(at, slot, layout.height), own);
-}
-
 void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) {
   for (auto [n, acc] : llvm::enumerate(accs))
-    StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, consumer, static_cast<int64_t>(n)));
+    StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, layout.height, consumer, nest.numParts(), n));
 }
 
 /// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
@@ -102,7 +96,7 @@ Value TileForm::addUp(OpBuilder &at, Value consumer, const Item &item, Value rin
   KeptSum sum{arith::SubIOp::create(at, loc, item.slot, item.part), item.part, item.parts};
   Value first = multiply(at, consumer, nest.numParts());
   return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
-    auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, consumer, n); };
+    auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, layout.height, consumer, nest.numParts(), n); };
     addUpOwn(in, sum, add(in, first, constant(n)), accType, placeOf,
              [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
   });

@@ -6,9 +6,9 @@
 using namespace mlir;
 using namespace lacis;
 
-int64_t TileNest::numParts() const {
+int64_t lacis::roundsOf(ArrayRef<LoopOp> loops) {
   int64_t count = 1;
-  for (LoopOp loop : parts)
+  for (LoopOp loop : loops)
     count *= *loop.getTrip();
   return count;
 }

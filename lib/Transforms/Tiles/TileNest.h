@@ -27,6 +27,9 @@ struct TileLayout {
   llvm::LogicalResult read(unsigned m, unsigned k);
 };
 
+/// How many rounds nested loops of constant counts have together.
+int64_t roundsOf(llvm::ArrayRef<LoopOp> loops);
+
 /// A product with all its marks.
 struct TileNest {
   Product product;
@@ -41,7 +44,7 @@ struct TileNest {
   TileLayout layout;
 
   int64_t numConsumers() { return *consumers.getTrip(); }
-  int64_t numParts() const;
+  int64_t numParts() const { return roundsOf(parts); }
 };
 
 /// Does any loop of the function ask for products of tiles?

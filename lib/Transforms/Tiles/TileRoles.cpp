@@ -77,6 +77,11 @@ Value TileRoles::keepSums(Value workers, int64_t rows, int64_t columns, int64_t 
                              ValueRange{across, constant(rows)});
 }
 
+Value TileRoles::slotPlace(OpBuilder &at, Value slot, int64_t all, Value consumer, int64_t each, int64_t own) {
+  Value number = add(at, multiply(at, consumer, each), constant(own));
+  return add(at, multiply(at, slot, all), number);
+}
+
 void TileRoles::addUpOwn(OpBuilder &at, const KeptSum &sum, Value number, AccType type, PlaceOf placeOf, SumBody body) {
   Value whose = arith::RemUIOp::create(at, loc, number, sum.parts);
   Value isOwn = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq, whose, sum.part);

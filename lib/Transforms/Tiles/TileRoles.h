@@ -36,6 +36,9 @@ protected:
   CostAttr cost();
   /// A workspace for the sums of parts, of `rows` x `columns` each, in tiles of so many rows and columns.
   mlir::Value keepSums(mlir::Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns);
+  /// The tile of the workspace that is number `own` of the `each` that a consumer has in a slot of `all` tiles.
+  mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, int64_t all, mlir::Value consumer, int64_t each,
+                        int64_t own);
   /// A sum whose parts are kept in slots from `first` on; the worker has part `part` of `parts`.
   struct KeptSum {
     mlir::Value first, part, parts;

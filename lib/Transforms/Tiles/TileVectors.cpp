@@ -3,9 +3,7 @@
 /// Vectors that the statements of a nest read: one number for each row of a tile, or one for each column.
 #include "TileVectors.h"
 
-#include "TileStatements.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "TileFactors.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -74,25 +72,16 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
 
 //===- Loads --------------------------------------------------------------===//
 
-SmallVector<Value> lacis::firstOf(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
-  SmallVector<Value> at;
-  for (Value index : read.getIndices()) {
-    Value base = variance.placeOf(index)->base;
-    at.push_back(base ? scalars.get(b, base) : arith::ConstantIndexOp::create(b, read.getLoc(), 0).getResult());
-  }
-  return at;
-}
-
 Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
-  Value first = numberOf(b, read.getTensor(), firstOf(b, read, variance, scalars));
+  Value first = numberOf(b, read.getTensor(), basesOf(b, read, variance, scalars));
   int64_t rows = variance.sizeOf(variance.placeOf(read.getIndices().back())->coordinate);
   auto type = AccType::get(b.getContext(), {rows, 1}, read.getType());
   return LoadRowsOp::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
 }
 
 void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars) {
-  SmallVector<Value> at = firstOf(b, read, variance, scalars), place{at.back()};
+  SmallVector<Value> at = basesOf(b, read, variance, scalars), place{at.back()};
   if (at.size() > 1)
-    place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back()));
+    place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back(), /*behind=*/1));
   LoadTileOp::create(b, read.getLoc(), read.getTensor(), place, line, Value(), ArrayAttr());
 }

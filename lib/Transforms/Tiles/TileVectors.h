@@ -13,8 +13,6 @@ namespace lacis {
 /// are the same in all rounds, are answered. Refuses reads of operands that are neither.
 llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, Rounds rounds, TileVariance &variance,
                                                        StagedBoxes &boxes);
-/// Where the tile that the read is of begins.
-llvm::SmallVector<mlir::Value> firstOf(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
 /// Loads a vector into a tile of one row.
 void loadLine(mlir::OpBuilder &b, ReadOp read, mlir::Value line, TileVariance &variance, RoleScalars &scalars);
 /// The numbers of the rows, before the first round.

@@ -16,7 +16,7 @@ from .fused import together
 from .pages import sequences
 from .patterns import Chosen, choose
 from .philox import philox
-from .scores import Positions, Scores, sequence_starts
+from .scores import Positions, Scores, sequence_starts, window_sides
 from .softmax import each, normalised, with_sink
 
 
@@ -227,7 +227,7 @@ def _position_masks(q, k, causal: bool, window, starts, starts_k) -> list:
     if causal:
         masks.append(positions.causal)
     if window is not None:
-        sides = (window, window) if isinstance(window, int) else tuple(window)
+        sides = window_sides(window)
         if len(sides) != 2 or any(not isinstance(side, int) or side < 0 for side in sides):
             raise DataError(f"attention: window is a whole number or a pair, 0 or more, not {window!r}")
         masks.append(positions.window(*sides))

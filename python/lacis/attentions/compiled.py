@@ -10,6 +10,7 @@ from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.tokens import by_token
 from ..sparsifiers import PatternRule
+from .scores import window_sides
 
 _FORWARD = """(Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? key_padding, Tensor? sink, Tensor? seed,
 Tensor? cu_seqlens, Tensor? cu_seqlens_k, str pattern, float? scale, bool causal, int[]? window, float dropout,
@@ -39,9 +40,7 @@ def in_graph(q, k, v, pattern, tensors: dict, options: dict) -> tuple[torch.Tens
         tensors = {**tensors, "seed": torch.randint(2**62, (), device=q.device)}
     elif tensors["seed"] is not None:
         tensors = {**tensors, "seed": torch.as_tensor(tensors["seed"], dtype=torch.int64, device=q.device)}
-    if window is not None:
-        window = [window, window] if isinstance(window, int) else list(window)
-    plain = {**options, "window": window}
+    plain = {**options, "window": None if window is None else window_sides(window)}
     names = ("bias", "key_padding", "sink", "seed", "cu_seqlens", "cu_seqlens_k")
     return torch.ops.lacis.attention(
         q, k, v, *(tensors[name] for name in names), given._token, *(plain[name] for name in _PLAIN)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from ..errors import DataError
+from ..patterns.capturing import is_captured
 
 
 def sequences(k, v, table, key_padding, batch: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
@@ -49,8 +50,7 @@ def _check(k, v, table, batch: int) -> None:
     if table.shape[0] != batch or table.device != k.device:
         said = f"{list(table.shape)} on {table.device}"
         raise DataError(f"page_table: [B, n] of {batch} batches on {k.device} is needed, not {said}")
-    on_gpu = table.device.type == "cuda"
-    records = torch.compiler.is_compiling() or (on_gpu and torch.cuda.is_current_stream_capturing())
+    records = torch.compiler.is_compiling() or is_captured(table.device)
     if not records and bool(((table < -1) | (table >= k.shape[0])).any()):
         raise DataError(f"page_table: names pages from 0 to {k.shape[0] - 1}, and -1 for none")
 

@@ -76,6 +76,11 @@ def _broadcast(name: str, tensor, shape) -> torch.Tensor:
         raise DataError(f"{name}: {list(tensor.shape)} does not broadcast to [B, H, Sq, Sk] = {list(shape)}") from None
 
 
+def window_sides(window) -> tuple:
+    """How many keys before and after a query its window has: the pair, or one number for both."""
+    return (window, window) if isinstance(window, int) else tuple(window)
+
+
 class Positions:
     """Where tokens are in their sequences, and `causal` and `window` as masks of them."""
 

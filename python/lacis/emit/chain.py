@@ -9,7 +9,7 @@ import math
 
 from ..capture.chain import ChainSpec, Read, Statement
 from .arithmetic import number
-from .mlir import SUM_TYPES, TYPES
+from .mlir import SUM_TYPES, TYPES, facts
 from .steps import function_location, steps_attribute
 
 _BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
@@ -76,14 +76,8 @@ class _ChainWriter:
         return self.tensor(operand.indices, TYPES[operand.dtype], False)
 
     def attributes(self, operand) -> str:
-        divides = dict(self.spec.divisible)
-        classes = [1 if letter in self.known else divides.get(letter, 1) for letter in operand.indices]
-        words = [f'lacis.name = "{operand.name}"']
-        if any(c > 1 for c in classes):
-            words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
-        if operand.dtype is None and self.spec.uneven:
-            flags = [str(letter in self.spec.uneven).lower() for letter in operand.indices]
-            words.append(f"lacis.uneven = array<i1: {', '.join(flags)}>")
+        divisible = {letter: by for letter, by in self.spec.divisible if letter not in self.known}
+        words = facts(operand, divisible, {"uneven": self.spec.uneven} if operand.dtype is None else {})
         if operand.dtype is None and self.spec.full:
             words.append("lacis.full")
         return "{" + ", ".join(words) + "}"

@@ -44,6 +44,19 @@ def density(spec: KernelSpec) -> dict[str, list[str]]:
     }
 
 
+def facts(operand: Operand, divisible: dict[str, int], hints: dict[str, tuple[str, ...]]) -> list[str]:
+    """What is told of an argument: its name, what its sizes are multiples of, and by hint which letters have it."""
+    words = [f'lacis.name = "{operand.name}"']
+    classes = [divisible.get(letter, 1) for letter in operand.indices]
+    if any(c > 1 for c in classes):
+        words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
+    for hint, letters in hints.items():
+        flags = [letter in letters for letter in operand.indices]
+        if any(flags):
+            words.append(f"lacis.{hint} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
+    return words
+
+
 def same_kernel(one: KernelSpec, other: KernelSpec) -> bool:
     """Do two specifications ask for one kernel, and its gradients for the same ones?"""
     alike = dataclasses.replace(one, eighths=other.eighths) == other
@@ -108,15 +121,8 @@ class _Writer:
         return f"tensor<{'?x' * len(self.spec.output.indices)}{element}{encoding}>"
 
     def attributes(self, operand: Operand) -> str:
-        known = dict(self.spec.divisible)
-        classes = [known.get(letter, 1) for letter in operand.indices]
-        words = [f'lacis.name = "{operand.name}"']
-        if any(c > 1 for c in classes):
-            words.append(f"lacis.divisible = array<i64: {', '.join(map(str, classes))}>")
-        for name in ("uneven", "large", "filled", "hypersparse", "skewed") if operand.format is not None else ():
-            flags = [letter in getattr(self.spec, name) for letter in operand.indices]
-            if any(flags):
-                words.append(f"lacis.{name} = array<i1: {', '.join(str(flag).lower() for flag in flags)}>")
+        hints = ("uneven", "large", "filled", "hypersparse", "skewed") if operand.format is not None else ()
+        words = facts(operand, dict(self.spec.divisible), {name: getattr(self.spec, name) for name in hints})
         if operand.format is not None and (not self.spec.sampled or self.is_half()):
             words += density(self.spec).get("eighths" if self.spec.sampled else "slabs", [])
         return "{" + ", ".join(words) + "}"

@@ -61,3 +61,16 @@ bool lacis::summedHas(Nest &nest, StringRef fact) {
     return llvm::none_of(kept, [&](Attribute axis) { return cast<StringAttr>(axis).getValue() == letter; });
   });
 }
+
+int64_t lacis::divisorOf(func::FuncOp function, Attribute letter) {
+  int64_t divisor = 1;
+  for (BlockArgument operand : function.getArguments()) {
+    auto letters = function.getArgAttrOfType<ArrayAttr>(operand.getArgNumber(), "lacis.axes");
+    auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(operand.getArgNumber(), "lacis.divisible");
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    for (auto [axis, own] : llvm::enumerate(letters && type ? letters.getValue() : ArrayRef<Attribute>()))
+      if (own == letter)
+        divisor = std::max(divisor, !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1);
+  }
+  return divisor;
+}

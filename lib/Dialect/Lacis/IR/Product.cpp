@@ -139,34 +139,36 @@ static bool isPartOf(Operation *op, Operation *walk) {
   return isa_and_nonnull<LoopOp, LevelLoopOp>(op) && op->getBlock() == walk->getBlock();
 }
 
+bool lacis::isArithmeticOn(Operation *sum, Value value, llvm::function_ref<bool(ReadOp)> takes) {
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op == sum || isPartOf(op, sum) || (op && !seen.insert(op).second))
+      continue;
+    auto read = dyn_cast_or_null<ReadOp>(op);
+    if (!op || (read ? !takes(read) : op->getNumRegions() != 0 || !isPure(op)))
+      return false;
+    if (!read)
+      llvm::append_range(open, op->getOperands());
+  }
+  return true;
+}
+
 std::optional<ReadOp> Product::residual() {
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
   auto letter = StringAttr::get(function.getContext(), rows), across = StringAttr::get(function.getContext(), columns);
   ReadOp found;
-  llvm::DenseSet<Operation *> seen;
-  SmallVector<Value> open{write.getValue()};
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (op == walk || isPartOf(op, walk) || (op && !seen.insert(op).second))
-      continue;
-    auto read = dyn_cast_or_null<ReadOp>(op);
-    if (read) {
-      auto operand = dyn_cast<BlockArgument>(read.getTensor());
-      ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
-      bool isResidual = axes == axesOf(function, output) && llvm::equal(read.getIndices(), write.getIndices()) &&
-                        !found && getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
-      bool isVector = axes && axes.size() == 1 && (axes[0] == letter || (axes[0] == across && !isFolded()));
-      if (!axes || formatOf(operand) || (!isResidual && !axes.empty() && !isVector))
-        return std::nullopt;
-      if (isResidual)
-        found = read;
-    } else if (!op || op->getNumRegions() != 0 || !isPure(op)) {
-      return std::nullopt;
-    } else {
-      llvm::append_range(open, op->getOperands());
-    }
-  }
-  return found;
+  bool isKnown = isArithmeticOn(walk, write.getValue(), [&](ReadOp read) {
+    auto operand = dyn_cast<BlockArgument>(read.getTensor());
+    ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
+    bool isResidual = axes == axesOf(function, output) && llvm::equal(read.getIndices(), write.getIndices()) &&
+                      !found && getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
+    bool isVector = axes && axes.size() == 1 && (axes[0] == letter || (axes[0] == across && !isFolded()));
+    found = isResidual ? read : found;
+    return axes && !formatOf(operand) && (isResidual || axes.empty() || isVector);
+  });
+  return isKnown ? std::optional(found) : std::nullopt;
 }
 
 /// The one walk and the one write of a nest; false where there are more. Loops of other parts than `part` are left out,

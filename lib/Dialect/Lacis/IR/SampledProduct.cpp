@@ -41,22 +41,38 @@ bool lacis::isOverPositions(LoopOp loop) {
   return size.getDefiningOp<PositionsOp>() != nullptr;
 }
 
-/// A dense matrix that is read, element by element, as it is or widened.
-static BlockArgument matrixOf(Value factor) {
-  if (auto wide = factor.getDefiningOp<arith::ExtFOp>())
-    factor = wide.getIn();
-  auto read = factor.getDefiningOp<ReadOp>();
-  return read && !read.getCount() && !read.getAlong() ? dyn_cast<BlockArgument>(read.getTensor()) : BlockArgument();
+/// The read of a dense matrix, element by element, that a factor is; null of others.
+static ReadOp readOf(Value factor) {
+  auto read = behindCast(factor).getDefiningOp<ReadOp>();
+  return read && !read.getCount() && !read.getAlong() && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
 }
 
-/// What is stored: the sum, rounded, and 0 at padding.
-static bool storesSum(SetOp set, LoopOp sum) {
+/// What is stored where an entry is, before it is rounded; elsewhere 0 is.
+static Value resultOf(SetOp set) {
   Value value = set.getValue();
-  if (auto entry = value.getDefiningOp<arith::SelectOp>())
+  if (auto entry = value.getDefiningOp<arith::SelectOp>(); entry && entry.getCondition().getDefiningOp<EntryOp>())
     value = entry.getTrueValue();
-  if (auto rounded = value.getDefiningOp<arith::TruncFOp>())
-    value = rounded.getIn();
-  return value == sum->getResult(0);
+  auto rounded = value.getDefiningOp<arith::TruncFOp>();
+  return rounded ? rounded.getIn() : value;
+}
+
+static bool followsSum(SampledProduct &product, LoopOp sum) {
+  auto function = cast<func::FuncOp>(product.output.getOwner()->getParentOp());
+  return isArithmeticOn(sum, product.result, [&](ReadOp read) {
+    auto operand = dyn_cast<BlockArgument>(read.getTensor());
+    ArrayAttr axes = operand && !formatOf(operand) ? axesOf(function, operand) : ArrayAttr();
+    return axes && (axes.empty() || (axes.size() == 1 && letter(axes, 0) == product.columns));
+  });
+}
+
+/// Padding holds zeros: a sum is 0 there, what follows it need not be.
+static bool keepsPadding(SampledProduct &product, LoopOp sum) {
+  auto function = cast<func::FuncOp>(product.output.getOwner()->getParentOp());
+  auto divides = [&](StringRef letter, int64_t block) {
+    return block && divisorOf(function, StringAttr::get(function.getContext(), letter)) % block == 0;
+  };
+  auto [height, width] = product.block();
+  return product.result == sum->getResult(0) || (divides(product.rows, height) && divides(product.columns, width));
 }
 
 /// The first axes of a format are those of the levels of its batch, in their order.
@@ -93,10 +109,12 @@ static bool findOperands(SampledProduct &product, func::FuncOp function, LoopOp 
   auto digits = blockDigits(product.format());
   if (!factors || (lhs && rhs) || !digits)
     return false;
-  product.left = matrixOf(factors.getLhs());
-  product.right = matrixOf(factors.getRhs());
-  if (!product.left || !product.right || product.left == product.right)
+  product.readLeft = readOf(factors.getLhs());
+  product.readRight = readOf(factors.getRhs());
+  if (!product.readLeft || !product.readRight || product.readLeft.getTensor() == product.readRight.getTensor())
     return false;
+  product.left = cast<BlockArgument>(product.readLeft.getTensor());
+  product.right = cast<BlockArgument>(product.readRight.getTensor());
   ArrayAttr w = axesOf(function, product.output), a = axesOf(function, product.left);
   ArrayAttr b = axesOf(function, product.right);
   unsigned copies = product.format().getNumBatchLevels();
@@ -109,34 +127,34 @@ static bool findOperands(SampledProduct &product, func::FuncOp function, LoopOp 
   product.columns = letter(w, 1 - product.rowAxis);
   if (!llvm::is_contained(a, w[product.rowAxis])) {
     std::swap(product.left, product.right);
+    std::swap(product.readLeft, product.readRight);
     std::swap(a, b);
   }
   return findLetters(product, axesOf(function, product.output).getValue().take_front(copies), w, a, b);
 }
 
-/// The loop over the entries, of the chain, and those over copies.
-static void findEntries(SampledProduct &product, ArrayRef<LoopOp> chain) {
-  unsigned copies = product.format().getNumBatchLevels();
-  for (LoopOp loop : chain.take_front(std::min<size_t>(copies + 1, chain.size())))
-    if (!product.entries && isOverPositions(loop))
-      product.entries = loop;
-    else
-      product.batchLoops.push_back(loop);
+/// The last letter of a loop, which may be one with loops around.
+static StringRef lastLetter(LoopOp loop) {
+  StringRef letters = letterOf(loop.getName());
+  return letters.substr(letters.rfind('_') + 1);
 }
 
-/// The loop over k, or over the first digit of k, and those over the batch, all around it.
-static bool findSums(SampledProduct &product, ArrayRef<LoopOp> sums) {
-  for (LoopOp loop : sums) {
-    StringRef letter = letterOf(loop.getName());
-    if (letter == product.depth) {
-      product.sum = loop;
-      return product.batchLoops.size() == product.batch.size() && llvm::all_of(product.batchLoops, [&](LoopOp own) {
-               return llvm::is_contained(product.batch, letterOf(own.getName()));
-             });
-    }
-    product.batchLoops.push_back(loop);
-  }
-  return false;
+/// Of the chain the loop over the entries and those over copies, of the sums the one over k, or over its first digit,
+/// alone or with the batch, and those over the batch around it.
+static bool findLoops(SampledProduct &product, ArrayRef<LoopOp> chain, ArrayRef<LoopOp> sums) {
+  auto isOfBatch = [&](LoopOp loop) { return llvm::is_contained(product.batch, lastLetter(loop)); };
+  for (LoopOp loop : chain)
+    if (!product.entries && isOverPositions(loop))
+      product.entries = loop;
+    else if (isOfBatch(loop))
+      product.batchLoops.push_back(loop);
+  const LoopOp *sum = llvm::find_if(sums, [&](LoopOp loop) { return lastLetter(loop) == product.depth; });
+  if (sum == sums.end() || !product.entries)
+    return false;
+  product.sum = *sum;
+  sums = sums.take_front(sum - sums.begin());
+  llvm::append_range(product.batchLoops, sums);
+  return llvm::all_of(sums, isOfBatch);
 }
 
 std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &why) {
@@ -148,7 +166,6 @@ std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &w
   if (!pattern || chain.empty() || !formatOf(product.output))
     return std::nullopt; // who asks why has seen the pattern
   product.pattern = function.getArgument(pattern.getInt());
-  findEntries(product, chain);
   SmallVector<SetOp> sets;
   SmallVector<LoopOp> sums;
   bool walks = false;
@@ -160,13 +177,20 @@ std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &w
       sums.push_back(loop);
     walks |= isa<LevelLoopOp>(op);
   });
-  if (walks || sets.size() != 1 || sums.empty() || !product.entries ||
-      sets[0].getTensor() != product.output || sets[0].getCount() || !storesSum(sets[0], sums[0]))
+  if (walks || sets.size() != 1 || sums.empty() || sets[0].getTensor() != product.output || sets[0].getCount())
     return why = "it does not store one sum over a dense axis for each entry", std::nullopt;
   Attribute initial;
   if (!matchPattern(sums[0].getInits()[0], m_Constant(&initial)) || !findOperands(product, function, sums[0]) ||
-      !findSums(product, sums))
+      !findLoops(product, chain, sums))
     return why = "it is no product of two dense matrices, sampled where blocks are stored", std::nullopt;
   product.initial = cast<TypedAttr>(initial);
+  product.result = resultOf(sets[0]);
+  if (product.result.getType() != sums[0]->getResult(0).getType() || !followsSum(product, sums[0]))
+    return why = ("what follows the sum is no arithmetic on numbers and on vectors along '" + product.columns +
+                  "', rounded last")
+                     .str(),
+           std::nullopt;
+  if (!keepsPadding(product, sums[0]))
+    return why = "blocks may reach behind the sizes, where what follows the sum stores no zeros", std::nullopt;
   return product;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i in n: for j in m  -->  for i_j in n * m: i = i_j / m, j = i_j mod m
+/// s = sum over i of sum over j  -->  s = sum over i_j in n * m
 /// for i in n: for j in row(i)  -->  for i_j in all positions: i = the owner of position i_j
 #include "EntryShares.h"
 
@@ -21,6 +22,22 @@ static LogicalResult fuseEntries(LoopOp rows, LevelLoopOp entries, Location loc)
   return success();
 }
 
+/// Does the sum over `inner` carry on that of `outer`, and is it all that the loop does?
+static bool carriesOn(LoopOp inner, LoopOp outer) {
+  Block *body = outer.getBlock();
+  return &body->front() == inner && inner->getNextNode() == body->getTerminator() &&
+         llvm::equal(inner.getInits(), outer.getIterArgs()) &&
+         llvm::equal(body->getTerminator()->getOperands(), inner.getResults()) &&
+         llvm::all_of(outer.getIterArgs(), [](Value carried) { return carried.hasOneUse(); });
+}
+
+static SmallVector<LoopOp> sumChain(LoopOp outermost) {
+  SmallVector<LoopOp> chain{outermost};
+  for (auto inner = outermost; (inner = dyn_cast<LoopOp>(inner.getBlock()->front())) && carriesOn(inner, chain.back());)
+    chain.push_back(inner);
+  return chain;
+}
+
 LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> outer = nest.requireFree(getOuter(), "fuse", loc);
   if (failed(outer))
@@ -31,8 +48,8 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> inner = nest.requireFree(getInner(), "fuse", loc);
   if (failed(inner))
     return failure();
-  SmallVector<LoopOp> chain = perfectChain(*outer);
-  if (outer->getNumResults() != 0 || chain.size() < 2 || chain[1] != *inner)
+  SmallVector<LoopOp> chain = outer->getNumResults() == 0 ? perfectChain(*outer) : sumChain(*outer);
+  if (chain.size() < 2 || chain[1] != *inner)
     return emitError(loc) << "fuse: loop '" << getInner() << "' is not the only thing in loop '" << getOuter()
                           << "'; reorder them first";
   LoopOp outermost = outermostLoop(*outer);
@@ -42,7 +59,8 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   OpBuilder top(outermost); // sizes stand before the nest
   Value size = arith::MulIOp::create(top, loc, outer->getUpper(), inner->getUpper());
   OpBuilder at(*outer);
-  auto fused = LoopOp::create(at, outer->getLoc(), (getOuter() + "_" + getInner()).str(), size);
+  auto fused = LoopOp::create(at, outer->getLoc(), (getOuter() + "_" + getInner()).str(), size,
+                              outer->getInits());
   passOnRaces(*outer, fused);
   passOnRaces(*inner, fused);
   // Bounds inside do not depend on the coordinates, so these are made where the chain ends.
@@ -51,7 +69,10 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   Value divisor = inner->getUpper(), pair = fused.getCoordinate();
   outer->getCoordinate().replaceAllUsesWith(arith::DivUIOp::create(body, outer->getLoc(), pair, divisor));
   inner->getCoordinate().replaceAllUsesWith(arith::RemUIOp::create(body, inner->getLoc(), pair, divisor));
+  for (auto [carried, same] : llvm::zip(inner->getIterArgs(), fused.getIterArgs()))
+    carried.replaceAllUsesWith(same);
   fused.getBlock()->getOperations().splice(fused.getBlock()->end(), inner->getBlock()->getOperations());
-  outer->erase();
+  outer->replaceAllUsesWith(fused);
+  (*outer)->erase();
   return success();
 }

@@ -14,6 +14,7 @@ class Fuse(Step):
     """One loop `outer_inner` over the pairs of two that are perfectly nested, or over all entries of rows.
 
     for i: for j:  s[i, j]              -->   for i_j:  s[i_j / J, i_j % J]
+    s = sum over i of sum over j        -->   s = sum over i_j
     for i: for j in row(i):  y[i] += s  -->   for i_j in all entries:  i = the row of i_j;  y[i] += s
     """
 

@@ -21,6 +21,8 @@ LevelLoopOp entryLoop(LoopOp top);
 bool letterHas(Nest &nest, llvm::StringRef letter, llvm::StringRef fact);
 /// Does a letter that is summed over carry the hint `fact`?
 bool summedHas(Nest &nest, llvm::StringRef fact);
+/// What the size of an axis with this letter is known to be a multiple of, by any argument of the function.
+int64_t divisorOf(mlir::func::FuncOp function, mlir::Attribute letter);
 
 } // namespace lacis
 

@@ -49,6 +49,9 @@ struct Product {
 /// What a value was before it was widened, or the value.
 mlir::Value behindCast(mlir::Value value);
 
+/// Is the value arithmetic on what `sum` adds up, and on reads that `takes` takes?
+bool isArithmeticOn(mlir::Operation *sum, mlir::Value value, llvm::function_ref<bool(ReadOp)> takes);
+
 /// The letters of the axes are those of a matrix: two, which differ.
 inline bool areOfMatrix(mlir::ArrayAttr axes) { return axes && axes.size() == 2 && axes[0] != axes[1]; }
 

@@ -14,20 +14,20 @@ namespace lacis {
 /// the values for each h, there are as many products. Its letters come first in both.
 struct SampledProduct {
   mlir::BlockArgument pattern, left, right, output; // left is a, with the rows
+  ReadOp readLeft, readRight;
   llvm::StringRef rows, columns, depth;             // the letters m, n and k
   llvm::SmallVector<llvm::StringRef, 2> batch;      // the letters h
   unsigned rowAxis = 0;                             // of the pattern that copies share: which axis m is
   bool isLeftAlong = false, isRightAlong = false;   // a is [m, k], b is [n, k]: neighbours in memory are along k
   LoopOp entries, sum;                              // over the pattern's positions; over k
-  llvm::SmallVector<LoopOp, 2> batchLoops;          // around that, over h; those over copies stand outside
+  llvm::SmallVector<LoopOp, 2> batchLoops;          // around that, over h alone; those over copies stand outside
   bool hasCopies = false;
   mlir::TypedAttr initial;
+  mlir::Value result; // where an entry is, before it is rounded: arithmetic on the sum, numbers and vectors along n
 
   FormatAttr format() const { return formatOf(output); }
   /// The batch and k are one axis, of which both operands have the rows.
   bool isFolded() const { return !batch.empty() && !hasCopies && !isLeftAlong && !isRightAlong; }
-  /// The axis of the left operand along k.
-  unsigned leftDepth() const { return batch.size() + (isLeftAlong ? 1 : 0); }
   /// Rows and columns of a stored block; zeros where it is not dense in both.
   std::pair<int64_t, int64_t> block() const;
 };
