@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of attention on tensor cores: as near to float64 as dense attention of torch, and the same in each run."""
+
+import poison
+import pytest
+import torch
+
+import lacis
+
+pytestmark = pytest.mark.skipif(
+    not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0), reason="needs sm_90a"
+)
+
+
+def drawn(depth, dtype=torch.bfloat16, heads=4, tokens=1024):
+    torch.manual_seed(depth)
+    q, k, v, slope = (torch.randn(2, heads, tokens, depth, device="cuda").to(dtype) for _ in range(4))
+    return [x.requires_grad_() for x in (q, k, v)], slope
+
+
+def run(attend, inputs, slope):
+    out = attend(*inputs)
+    return [out.detach(), *torch.autograd.grad(out, inputs, slope)]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("depth", [64, 128])
+@pytest.mark.parametrize("block", [64, 128])
+@pytest.mark.parametrize("causal", [False, True])
+def test_errors_are_those_of_dense_attention(causal, block, depth, dtype):
+    """At most 1.2 times those of `scaled_dot_product_attention`, of the output and of each gradient."""
+    inputs, slope = drawn(depth, dtype)
+    pattern = lacis.Causal(block=block) if causal else torch.ones(1, 1024 // block, 1024 // block, dtype=torch.bool)
+    dense = lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    want = run(dense, wide, slope.double())
+    theirs, ours = run(dense, inputs, slope), run(lambda *given: lacis.attention(*given, pattern), inputs, slope)
+    for name, exact, their, our in zip(("out", "q", "k", "v"), want, theirs, ours):
+        most = 1.2 * (their.double() - exact).norm()
+        assert (our.double() - exact).norm() <= most, name
+
+
+@pytest.mark.parametrize("depth", [64, 128])
+def test_a_thousand_runs_are_equal(depth):
+    """Output and gradients, from full and flushed caches, beside another stream's work."""
+    inputs, slope = drawn(depth)
+    beside, other = torch.randn(2048, 2048, device="cuda"), torch.cuda.Stream()
+    attend = lambda *given: lacis.attention(*given, lacis.BigBird(block=64))
+    first = run(attend, inputs, slope)
+    for n in range(1000):
+        if n % 4 == 0:
+            with torch.cuda.stream(other):
+                beside @ beside
+        if n % 16 == 0:
+            poison.flush_cache()
+        assert all(map(torch.equal, first, run(attend, inputs, slope))), n
+    other.synchronize()
