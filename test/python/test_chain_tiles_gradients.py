@@ -30,9 +30,9 @@ def chains(body="plain"):
     kernels = Kernels("h", "h", SCALE, BODIES[body], ())
     names = "q", "k", "v", "lse", "arrived", "delta", "pattern"
     made = []
-    for method in (kernels._rows, kernels._columns):
+    for method, results in ((kernels._rows, 1), (kernels._columns, 2)):
         function = functools.update_wrapper(functools.partial(method, (True, ())), method)
-        made.append(ChainFunction(function, names, rounded=True))
+        made.append(ChainFunction(function, names, results))
     return made
 
 

@@ -23,11 +23,12 @@ static SmallVector<std::string> lettersOf(OpOperand &operand) {
   });
 }
 
-/// A number for each row of a tile, or for each column.
+/// A number for each row of a tile, or for each column, or one for all of it.
 static bool isVector(OpOperand &operand, StringRef rows, StringRef columns) {
   auto isOfTile = [&](const std::string &letter) { return letter == rows || letter == columns; };
   SmallVector<std::string> letters = lettersOf(operand);
-  return !letters.empty() && isOfTile(letters.back()) && llvm::count_if(letters, isOfTile) == 1 &&
+  auto count = llvm::count_if(letters, isOfTile);
+  return (count == 0 || (count == 1 && isOfTile(letters.back()))) &&
          cast<RankedTensorType>(operand.get().getType()).getElementType().isF32();
 }
 

@@ -216,6 +216,10 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
   statements.holdFactors(b, *rounds.statements());
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));
+  groups->walk([&](ReadOp read) {
+    if (isNumber(read, variance))
+      scalars.map(read, scalars.get(b, read));
+  });
   for (Operation &op : round->getBlock()->without_terminator()) {
     LogicalResult done = success();
     if (&op == round) {

@@ -29,6 +29,10 @@ static Value coordinateOf(ReadOp read, TileVariance &variance) {
   return read.getType().isF32() ? coordinate : Value();
 }
 
+bool lacis::isNumber(ReadOp read, TileVariance &variance) {
+  return isa<BlockArgument>(read.getTensor()) && variance.of(read.getResult()).empty();
+}
+
 /// A read that takes a box of a round: the first of the vector's own statement, else the last before it, else the first.
 static ReadOp besideOf(LoopOp statement, Rounds rounds, StagedBoxes &boxes) {
   ReadOp own, before, behind;
@@ -50,7 +54,7 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
                                                   StagedBoxes &boxes) {
   SmallVector<ReadOp> rows, columns;
   WalkResult found = groups->walk([&](ReadOp read) -> WalkResult {
-    if (!isa<BlockArgument>(read.getTensor()) || boxes.contains(read))
+    if (!isa<BlockArgument>(read.getTensor()) || boxes.contains(read) || isNumber(read, variance))
       return WalkResult::advance();
     LoopOp statement = statementOf(read, groups, rounds.parts);
     Value coordinate = statement ? coordinateOf(read, variance) : Value();

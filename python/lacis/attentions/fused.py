@@ -12,7 +12,7 @@ from .fused_kernels import Kernels
 from .layouts import Layout
 from .row_products import row_products
 from .scores import Scores
-from .tiles import takes_tiles
+from .tiles import at_chunks, takes_letters, takes_tiles
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
@@ -24,8 +24,8 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
-    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read tensors, and for what
-    tensor cores do not take as it is.
+    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read a tensor at a query and a
+    key, and for what tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
     here = statements.target == "auto" or statements.target.startswith(q.device.type)
@@ -38,16 +38,16 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
     traced = trace_scores(changes, layout, statements.wide)
-    if traced is None or (on_gpu and traced.operands):
+    if traced is None or (on_gpu and not takes_letters(traced.letters)):
         return None
     key = layout.letters, scale, traced.body, traced.letters
     if key not in _KNOWN and len(_KNOWN) == _KINDS:
         return None
     kernels = _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters))
     operands = layout.query(q), *map(layout.key, (k, v))
-    operands = [each if on_gpu else each.to(statements.wide) for each in operands]
+    operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
     call = _Call(kernels, statements, layout, traced, scale)
-    output, lse = Fused.apply(call, *operands, *traced.operands)
+    output, lse = Fused.apply(call, *(map(at_chunks, operands) if on_gpu else operands))
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
 
 
@@ -88,7 +88,7 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx, arrived, of_lse):
         q, k, v, output, lse, *operands = ctx.saved_tensors
-        arrived = torch.zeros_like(output) if arrived is None else arrived
+        arrived = torch.zeros_like(output) if arrived is None else at_chunks(arrived)
         with torch.autocast(q.device.type, enabled=False):
             if torch.is_grad_enabled():
                 found = ctx.call.by_statements(q, k, v, operands)

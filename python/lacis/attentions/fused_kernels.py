@@ -93,7 +93,8 @@ class Kernels:
         if (what, asked) not in self.made:
             function = functools.partial(getattr(self, f"_{what}"), asked)
             functools.update_wrapper(function, getattr(self, f"_{what}"))
-            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded=True)
+            rounded = {"rows": 1, "columns": 2, "pairs": 0}[what] if asked[0] is True else 0
+            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded)
         made = self.made[what, asked](*given, pattern, *operands)
         return list(made) if isinstance(made, tuple) else [made]
 

@@ -10,6 +10,7 @@ from ..patterns import Pattern
 
 _WIDTHS = (16, 32, 64, 128)  # of heads
 _SIDE = 64  # of a tile
+_CHUNK = 16  # bytes, at multiples of which copies of lines begin
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
@@ -28,3 +29,13 @@ def takes_pattern(pattern: Pattern) -> bool:
     return all(
         side % _SIDE == 0 and length % side == 0 for side, length in zip(pattern.format.tile, pattern.shape[-2:])
     )
+
+
+def takes_letters(letters) -> bool:
+    """Are the tensors with these axes, which scores read, numbers of a head, of a query or of a key?"""
+    return not any({"i", "j"} <= set(own) for own in letters)
+
+
+def at_chunks(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, copied where it begins inside of a chunk that is copied whole."""
+    return tensor if tensor.data_ptr() % _CHUNK == 0 else tensor.clone()

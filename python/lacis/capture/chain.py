@@ -49,8 +49,8 @@ class Statement:
 class ChainSpec:
     """Statements on one pattern, of which `returned` make the results, the last one where that is empty.
 
-    Operand `packed` is the pattern. Results after the first are dense, and float32 at least unless `rounded`: then all
-    are of `dtype`.
+    Operand `packed` is the pattern. Results after the first are dense; the first `rounded` results are of `dtype`, the
+    others float32 at least.
 
     `divisible` and `uneven` as in `KernelSpec`; `sizes` has letters whose sizes are compiled in: all that the pattern
     lacks. `rolls`: the default schedule makes one loop of a softmax and what follows it, on `"loops"` or on `"tiles"`;
@@ -69,7 +69,7 @@ class ChainSpec:
     rolls: str = ""
     full: bool = False
     returned: tuple[str, ...] = ()
-    rounded: bool = False
+    rounded: int = 1
     location: tuple[str, int] | None = dataclasses.field(default=None, compare=False)
 
     @functools.cached_property
@@ -80,8 +80,9 @@ class ChainSpec:
 
     def dtype_of(self, output: Statement) -> torch.dtype:
         """That of a result."""
-        first = self.rounded or output is self.output
-        return self.dtype if first else torch.promote_types(self.dtype, torch.float32)
+        if output in self.outputs[: self.rounded]:
+            return self.dtype
+        return torch.promote_types(self.dtype, torch.float32)
 
     @property
     def output(self) -> Statement:

@@ -60,8 +60,8 @@ def kernel(function) -> "ChainFunction":
 class ChainFunction:
     """A function whose statements are one kernel, see `lacis.kernel`."""
 
-    def __init__(self, function, names=None, rounded: bool = False):
-        """`names` are those of the operands, by default the function's parameters; `rounded`: all results are."""
+    def __init__(self, function, names=None, rounded: int = 1):
+        """`names` are those of the operands, by default the function's parameters; the first `rounded` results are."""
         functools.update_wrapper(self, function)
         self._function, self._rounded = function, rounded
         self._names = tuple(names or inspect.signature(function).parameters)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores on tiles that read tensors: a number of each head, vectors of queries and of keys; forward and gradients."""
+
+import functools
+import math
+
+import pytest
+import torch
+from strategies import mostly_long
+from test_chain_tiles import SQUARE, TARGET, blocks, check, operands, tiled
+
+import lacis
+from lacis.attentions.fused_kernels import Kernels
+from lacis.attentions.walks import by_columns
+from lacis.runtime import ptxas
+from lacis.runtime.chain import ChainFunction
+
+HEADS, ROWS, COLUMNS, DEPTH = 2, 192, 256, 64
+I, J, S, X, Y = ("index", "i"), ("index", "j"), ("read", 0), ("read", 1), ("read", 2)
+
+
+def kept(condition):
+    return "where", condition, S, ("number", -math.inf)
+
+
+def masked(s, where):
+    return s.masked_fill(~where.expand_as(s), -math.inf)
+
+
+def numbered(length, step):
+    return torch.arange(length).div(step).floor().expand(HEADS, length).contiguous()
+
+
+# What becomes of a score; the letters of the tensors that it reads; these; the same by torch.
+CASES = {
+    "slopes": (("add", S, ("mul", X, ("sub", J, I))), ("h",), lambda: [torch.rand(HEADS) * 0.1],
+               lambda s, i, j, x: s + x[:, None, None] * (j - i)),
+    "lengths": (kept(("lt", J, X)), ("h",), lambda: [torch.tensor([100.0, 250.0])],
+                lambda s, i, j, x: masked(s, j < x[:, None, None])),
+    "padding": (kept(("ne", X, ("number", 0.0))), ("hj",), lambda: [(torch.rand(HEADS, COLUMNS) < 0.7).float()],
+                lambda s, i, j, x: masked(s, x[:, None] != 0)),
+    "bias of keys": (("add", S, X), ("hj",), lambda: [torch.randn(HEADS, COLUMNS)], lambda s, i, j, x: s + x[:, None]),
+    "of all heads": (("add", S, X), ("j",), lambda: [torch.randn(COLUMNS)], lambda s, i, j, x: s + x),
+    "scale of queries": (("mul", S, X), ("hi",), lambda: [torch.rand(HEADS, ROWS)],
+                         lambda s, i, j, x: s * x[:, :, None]),
+    "documents": (kept(("eq", X, Y)), ("hi", "hj"), lambda: [numbered(ROWS, 50), numbered(COLUMNS, 60)],
+                  lambda s, i, j, x, y: masked(s, x[:, :, None] == y[:, None])),
+}  # fmt: skip
+NAMES = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
+
+
+def made(case):
+    """The kernels, the operands, the pattern and the tensors that are read; output and gradients by float64."""
+    body, letters, drawn, change = CASES[case]
+    q, k, v = operands(ROWS, COLUMNS, DEPTH, DEPTH, heads=HEADS)
+    tensors, mask = drawn(), blocks(ROWS, COLUMNS)
+    inputs = [x.double().requires_grad_() for x in (q, k, v, *tensors)]
+    scores = torch.einsum("hid,hjd->hij", *inputs[:2]) * 0.25
+    changed = change(scores, torch.arange(ROWS)[:, None], torch.arange(COLUMNS), *inputs[3:])
+    changed = changed.masked_fill(~mask, -math.inf)
+    out, lse = changed.softmax(-1).nan_to_num(0.0) @ inputs[2], changed.detach().logsumexp(-1)
+    arrived = torch.randn(HEADS, ROWS, DEPTH).bfloat16()
+    want = torch.autograd.grad(out, inputs, arrived.double(), allow_unused=True)
+    lse = torch.where(lse.isneginf(), 0, lse).float()
+    given = q, k, v, lse, arrived, (out.detach() * arrived).sum(-1).float()
+    kernels = Kernels("h", "h", 0.25, body, tuple(map(tuple, letters)))
+    return kernels, given, lacis.Pattern.from_mask(mask, SQUARE), tensors, out.detach(), want
+
+
+def gradients(kernels, case, want):
+    """By rows and by columns: the chain, whether it walks columns, and what it gives."""
+    body, letters = CASES[case][:2]
+    asks = [n for n in range(len(letters)) if body[0] != "where"]
+    ways = (
+        (kernels._rows, [n for n in asks if "j" not in letters[n]], want[:1]),
+        (kernels._columns, [n for n in asks if "j" in letters[n]], want[1:3]),
+    )
+    for method, numbers, first in ways:
+        function = functools.update_wrapper(functools.partial(method, (True, tuple(numbers))), method)
+        chain = ChainFunction(function, (*NAMES, *kernels.names), rounded=len(first))
+        yield chain, method == kernels._columns, [*first, *(want[3 + n] for n in numbers)]
+
+
+@pytest.mark.parametrize("case", mostly_long(CASES, "slopes"))
+def test_scores_that_read_tensors(case):
+    kernels, (q, k, v, *_), pattern, tensors, want, _ = made(case)
+    given = q, k, v, pattern.batched((HEADS,), "h"), *tensors
+    out, _ = tiled(kernels.attention, *given)(*given)
+    check(out, want, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", CASES)
+def test_their_gradients(case):
+    """Those of the tensors are sums of rows and of columns, in float32."""
+    kernels, given, pattern, tensors, _, want = made(case)
+    for chain, across, wanted in gradients(kernels, case, want):
+        side = (by_columns(pattern) if across else pattern).batched((HEADS,), "h")
+        got = tiled(chain, *given, side, *tensors)(*given, side, *tensors)
+        got = got if isinstance(got, tuple) else (got,)
+        assert len(got) == len(wanted)
+        for one, other in zip(got, wanted):
+            if one.dtype == torch.float32:
+                one = one.double()
+                one = one.sum(0) if other.shape == (COLUMNS,) else one.sum(1) if other.ndim == 1 else one
+                assert (one - other).norm() <= 2**-7 * other.norm()
+            else:
+                check(one, other.nan_to_num(0.0), 2)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("case", CASES)
+def test_code_is_assembled_without_spills(case):
+    kernels, given, pattern, tensors, _, want = made(case)
+    rows = pattern.batched((HEADS,), "h")
+    chains = [(kernels.attention, (*given[:3], rows, *tensors))]
+    for chain, across, _ in gradients(kernels, case, want):
+        side = by_columns(pattern).batched((HEADS,), "h") if across else rows
+        chains.append((chain, (*given, side, *tensors)))
+    for chain, own in chains:
+        text = chain.compile(*own, target=TARGET).text
+        lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
