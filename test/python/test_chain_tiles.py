@@ -9,6 +9,10 @@ from strategies import mostly_long
 from test_chain_results import attend_lse, lse_of
 
 import lacis
+from lacis.attentions.fused_kernels import Kernels
+from lacis.attentions.layouts import Layout
+from lacis.attentions.parts import Parts
+from lacis.attentions.patterns import choose
 from lacis.capture.traced import Traced, combine
 from lacis.runtime.chain import ChainFunction
 
@@ -90,6 +94,23 @@ def test_long_rows_of_all_heads_begin_together():
         pattern = lacis.Pattern.from_mask(mask, SQUARE)
         assert lacis.steps.Bind("i0", unit) in attend_lse.compile(q, k, v, pattern, target=TARGET).steps
         check(tiled(attend_lse, q, k, v, pattern)(q, k, v, pattern)[0], dense(q, k, v, mask), 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("heads, queries", [(2, 3), (8, 1)])
+def test_few_queries_over_parts_of_keys(heads, queries):
+    """The heads of a group are rows of a tile; parts of its keys are summed up in float32 and merged."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, h, n, 64).bfloat16() for h, n in ((heads, queries), (2, 1024), (2, 1024)))
+    mask = (torch.rand(16) < 0.6).repeat_interleave(64).expand(64, -1)
+    parts = Parts(Layout(choose(lacis.Pattern.from_mask(mask[:queries], lacis.Bsr(queries, 64)), q, k), q, k), 3)
+    given = parts.query(q), k, v, parts.pattern()
+    out, lse = tiled(Kernels("bgp", "bg", 0.25, ("read", 0), (), "bg").attention, *given)(*given)
+    assert out.dtype == torch.float32
+    k, v = (x.repeat_interleave(heads // 2, 1).flatten(0, 1) for x in (k, v))
+    out, lse = parts.merged_parts(out, lse)
+    check(out.bfloat16().flatten(0, 1), dense(q.flatten(0, 1), k, v, mask[:queries]), 2)
+    torch.testing.assert_close(lse.flatten(0, 1).double(), lse_of(q.flatten(0, 1), k, mask[:queries]))
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ import torch
 from ..nn.recorded import is_transformed
 from .fused_kernels import Kernels
 from .layouts import Layout
+from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
 from .tiles import at_chunks, takes_letters, takes_tiles
@@ -24,8 +25,8 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
-    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read a tensor at a query and a
-    key, and for what tensor cores do not take as it is.
+    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read a tensor at a query and
+    a key, and for what tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
     here = statements.target == "auto" or statements.target.startswith(q.device.type)
@@ -35,20 +36,32 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
         return None
     layout = Layout(chosen, q, k)
     on_gpu = q.device.type != "cpu"
+    few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu else None
+    if few is not None:
+        parts, traced, operands = few
+        kernels = _kernels(parts, scale, traced)
+        return kernels and parts.merged_parts(*kernels.attention(*operands[:3], parts.pattern(), *operands[3:]))
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
     traced = trace_scores(changes, layout, statements.wide)
     if traced is None or (on_gpu and not takes_letters(traced.letters)):
         return None
-    key = layout.letters, scale, traced.body, traced.letters
-    if key not in _KNOWN and len(_KNOWN) == _KINDS:
+    kernels = _kernels(layout, scale, traced)
+    if kernels is None:
         return None
-    kernels = _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, scale, traced.body, traced.letters))
     operands = layout.query(q), *map(layout.key, (k, v))
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
     call = _Call(kernels, statements, layout, traced, scale)
     output, lse = Fused.apply(call, *(map(at_chunks, operands) if on_gpu else operands))
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
+
+
+def _kernels(layout: Layout, scale: float, traced: TracedScores) -> Kernels | None:
+    """None where there are too many kinds of them already."""
+    key = layout.letters, scale, traced.body, traced.letters
+    if key not in _KNOWN and len(_KNOWN) == _KINDS:
+        return None
+    return _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, *key[1:], layout.query_letters))
 
 
 class _Call:

@@ -23,19 +23,21 @@ _GIVEN = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
 class Kernels:
     """Attention whose scores change by `body`, of operands with these letters.
 
-    `z` and `zk` are the letters of q, and of k and v, before their rows.
+    `z` and `zk` are the letters of scores, and of k and v, before their rows; `zq` those of q where it lacks some of
+    the scores': then results are parts, which are not rounded.
     """
 
-    def __init__(self, z: str, zk: str, scale: float, body: Expression, letters):
-        self.z, self.zk, self.scale, self.body, self.letters = z, zk, scale, body, letters
+    def __init__(self, z: str, zk: str, scale: float, body: Expression, letters, zq: str = ""):
+        self.z, self.zk, self.scale, self.body, self.letters, self.zq = z, zk, scale, body, letters, zq or z
         self.names = tuple(f"x{number}" for number in range(len(letters)))
-        self.attention = ChainFunction(self._attention, ("q", "k", "v", "pattern", *self.names))
+        names = "q", "k", "v", "pattern", *self.names
+        self.attention = ChainFunction(self._attention, names, rounded=0 if zq else 1)
         self.made: dict[tuple, ChainFunction] = {}
 
     def _leaves(self, q, k, pattern, operands, ij: str) -> list[Traced]:
         """The score and the operands; those with both coordinates have them in the order of the pattern's."""
         z, zk = self.z, self.zk
-        s = einsum(f"{z}{ij},{z}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
+        s = einsum(f"{z}{ij},{self.zq}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
         own = [_ordered(letters, ij) for letters in self.letters]
         reads = [x.at(each).reads for x, each in zip(operands, own)]
         return [s, *(Traced(s.trace, read, ("read", 0), s.letters, True) for read in reads)]

@@ -13,8 +13,11 @@ from .walks import by_columns, by_rows
 class Layout:
     """Heads that share a pattern are axes of a batch, with one for those of a group; others are those of the pattern.
 
-    `letters` are those of q before its rows, `key_letters` those of k and v.
+    `letters` are those of scores before their rows, `key_letters` those of k and v, `query_letters` those of q where
+    these are fewer.
     """
+
+    query_letters = ""
 
     def __init__(self, chosen: Chosen, q: torch.Tensor, k: torch.Tensor):
         self.batch, self.heads, self.rows = q.shape[:3]

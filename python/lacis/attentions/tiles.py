@@ -15,11 +15,15 @@ _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
     """Half types on sm_90a, whole stored blocks of multiples of 64 rows and columns, which divide the lengths."""
+    return takes_heads(q, v) and takes_pattern(pattern)
+
+
+def takes_heads(q: torch.Tensor, v: torch.Tensor) -> bool:
+    """The same of the operands alone."""
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
         return False
-    if q.dtype not in (torch.bfloat16, torch.float16) or q.shape[3] not in _WIDTHS or v.shape[3] not in _WIDTHS:
-        return False
-    return takes_pattern(pattern)
+    half = q.dtype in (torch.bfloat16, torch.float16)
+    return half and q.shape[3] in _WIDTHS and v.shape[3] in _WIDTHS
 
 
 def takes_pattern(pattern: Pattern) -> bool:

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Few queries over many keys, as in decoding: their keys are cut into parts, which work side by side and are merged.
+
+The queries of all heads of a group are rows of one tile, so that keys and values are read once. (Flash-Decoding, Dao,
+Haziza, Massa and Sizov, 2023, cuts keys so.)
+"""
+
+from __future__ import annotations
+
+import weakref
+
+import torch
+
+from ..formats import Format
+from ..patterns import Pattern
+from ..patterns.structure import Structure
+from .layouts import Layout
+from .tiles import at_chunks, takes_heads
+from .traced_scores import trace_scores
+from .walks import by_rows
+
+ROWS = 64  # of a tile
+_SHARE = 2  # blocks of threads that a processor has at once
+_LEAST = 4  # stored blocks of a part: less would wait for the first ones alone
+_TEXT = (
+    "(p, i, j) -> (p : dense, i floordiv 64 : dense, j floordiv {0} : compressed, i mod 64 : dense, j mod {0} : dense)"
+)
+_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by pattern: its changes, and its parts by their number
+
+
+class Parts(Layout):
+    """Letters b of the batch, g of the heads of keys, p of parts; i numbers the queries of a group's heads."""
+
+    query_letters = "bg"
+
+    def __init__(self, layout: Layout, count: int):
+        self.batch, self.heads, self.rows = layout.batch, layout.heads, layout.rows
+        self.columns, self.group = layout.columns, layout.group
+        self.base, self.count = layout.base, count
+        self.letters, self.key_letters = "bgp", "bg"
+        self.sizes = self.batch, self.heads // self.group
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (*self.sizes, self.count, ROWS, self.columns)
+
+    def pattern(self, columns: bool = False) -> Pattern:
+        return in_parts(by_rows(self.base), self.count).batched(self.sizes, self.key_letters)
+
+    def places(self, where) -> tuple:
+        b, g, _, i, j = where
+        return b, g if self.group == 1 else g * self.group + i // self.rows, i % self.rows, j
+
+    def query(self, tensor: torch.Tensor) -> torch.Tensor:
+        rows = tensor.reshape(*self.sizes, self.group * self.rows, tensor.shape[-1])
+        return torch.nn.functional.pad(rows, (0, 0, 0, ROWS - rows.shape[2]))
+
+    def key(self, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor
+
+    def operand(self, tensor: torch.Tensor, axes: list[int]) -> tuple[torch.Tensor, tuple[str, ...]]:
+        tensor, letters = super().operand(tensor, axes)
+        return tensor, tuple(letter.replace("h", "g") for letter in letters)
+
+    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """[B, H, Sq, Dv] and [B, H, Sq] of the parts' [B, Hk, parts, ROWS, Dv] and [B, Hk, parts, ROWS]."""
+        rows = self.group * self.rows
+        outputs, lse = outputs[..., :rows, :], lse[..., :rows]
+        total = torch.logsumexp(lse, 2)
+        weights = torch.exp(lse - torch.where(total.isneginf(), 0, total)[:, :, None])
+        output = (weights[..., None] * outputs).sum(2)
+        shape = self.batch, self.heads, self.rows
+        return output.reshape(*shape, output.shape[-1]), total.reshape(shape)
+
+
+def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
+    """The layout of parts, its operands, and what becomes of scores; None where that is for others.
+
+    That is where gradients are asked for, where queries are more than a tile has rows, and of patterns that are not one
+    row of whole blocks for all heads.
+    """
+    asks = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
+    if asks or not takes_heads(q, v) or layout.group * layout.rows > ROWS or not layout.sizes:
+        return None
+    base = by_rows(layout.base)
+    if not _is_one_row(base, layout.rows):
+        return None
+    stored = base.part().slots
+    blocks = _SHARE * torch.cuda.get_device_properties(q.device).multi_processor_count
+    count = max(min(blocks // (layout.batch * (layout.heads // layout.group)), stored // _LEAST), 1)
+    parts = Parts(layout, count)
+    traced = trace_scores(changes, parts, wide)
+    if traced is None or torch.is_grad_enabled() and any(x.requires_grad for x in traced.operands):
+        return None
+    return parts, traced, [at_chunks(x) for x in (parts.query(q), k, v, *traced.operands)]
+
+
+def _is_one_row(pattern: Pattern | None, rows: int) -> bool:
+    """Is it one list of whole blocks, of as many rows as there are queries and of multiples of 64 columns?"""
+    if pattern is None or pattern.format.buffers != ("pos1", "crd1") or pattern.part().valid is not None:
+        return False
+    height, width = (1, *pattern.format.tile)[-2:] if pattern.format.tile else (1, 1)
+    return height >= rows and width % ROWS == 0 and pattern.shape[1] % width == 0
+
+
+def in_parts(pattern: Pattern, count: int) -> Pattern:
+    """The stored blocks of one row in so many parts [count, ROWS, Sk], of about as many blocks each; kept.
+
+    >>> keys = Pattern.from_mask(torch.ones(64, 256, dtype=torch.bool), "(i, j) -> (i floordiv 64 : dense, "
+    ...     "j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)")
+    >>> parts = in_parts(keys, 3)
+    >>> tuple(parts.shape), parts.part().buffers["pos2"].tolist()
+    ((3, 64, 256), [0, 1, 2, 4])
+    """
+    changes, made = _KEPT.get(pattern, (None, {}))
+    if changes != pattern.changes:
+        changes, made = pattern.changes, {}
+        _KEPT[pattern] = changes, made
+    if count not in made:
+        source = pattern.part()
+        crd = source.buffers["crd1"]
+        bounds = torch.arange(count + 1, device=crd.device) * source.slots // count
+        arrays = {"pos2": bounds.to(source.buffers["pos1"].dtype), "crd2": crd}
+        format = Format.parse(_TEXT.format(source.format.tile[-1]))
+        shape = count, ROWS, pattern.shape[1]
+        made[count] = Pattern(format, {"": Structure(format, shape, arrays, source.slots, crd.device)})
+        made[count].uneven = (False,) * 3
+    return made[count]
