@@ -18,6 +18,7 @@ NAMES = [
     "cpu_csr",
     "cpu_attention",
     "fused_attention",
+    "decode",
     "owner_forms",
     "batch",
     "build",

@@ -141,3 +141,11 @@ def test_sums_in_tf32_are_not_cut():
     steps = tuple(dataclasses.replace(step, parts=8) if step.mnemonic == "balance" else step for step in steps)
     with pytest.raises(lacis.CompileError, match="tiles: sums of shares in tf32 are not cut into 'parts'"):
         compile_kernel(emit(dataclasses.replace(spec, steps=steps)), "cuda:sm_90a")
+
+
+@pytest.mark.parametrize("workers", [3, 4, 5])
+def test_lists_begin_where_kernels_read_them(workers):
+    """What does not begin at a multiple of 16 bytes would be copied at each call."""
+    counts, cost = torch.tensor([3, 1, 5, 2]), torch.tensor([0.0, 1.0, 2.0])
+    lists = part_lists(counts, cost, by=2, workers=workers, most=11, parts=4, kept=16)
+    assert all(array.data_ptr() % 16 == 0 for array in lists.values())

@@ -21,8 +21,8 @@ _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
 
-def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel.
+def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool):
+    """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel; the log may be None unless wanted.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
     than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read a tensor at a query and
@@ -40,7 +40,10 @@ def together(statements, k, v, scale: float, changes: Scores) -> tuple[torch.Ten
     if few is not None:
         parts, traced, operands = few
         kernels = _kernels(parts, scale, traced)
-        return kernels and parts.merged_parts(*kernels.attention(*operands[:3], parts.pattern(), *operands[3:]))
+        if kernels is None:
+            return None
+        made = kernels.attention(*operands[:3], parts.pattern(), *operands[3:])
+        return parts.merged_parts(*made, wants_lse)
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
     traced = trace_scores(changes, layout, statements.wide)

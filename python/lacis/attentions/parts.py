@@ -62,15 +62,15 @@ class Parts(Layout):
         tensor, letters = super().operand(tensor, axes)
         return tensor, tuple(letter.replace("h", "g") for letter in letters)
 
-    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """[B, H, Sq, Dv] and [B, H, Sq] of the parts' [B, Hk, parts, ROWS, Dv] and [B, Hk, parts, ROWS]."""
-        rows = self.group * self.rows
+    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, wants_lse: bool):
+        """[B, H, Sq, Dv] and [B, H, Sq], None where nobody wants it, of the parts' [B, Hk, parts, ROWS, Dv] and
+        [B, Hk, parts, ROWS]."""
+        rows, shape = self.group * self.rows, (self.batch, self.heads, self.rows)
         outputs, lse = outputs[..., :rows, :], lse[..., :rows]
-        total = torch.logsumexp(lse, 2)
-        weights = torch.exp(lse - torch.where(total.isneginf(), 0, total)[:, :, None])
+        weights = torch.softmax(lse, 2).nan_to_num_()  # all masked: an output of 0
         output = (weights[..., None] * outputs).sum(2)
-        shape = self.batch, self.heads, self.rows
-        return output.reshape(*shape, output.shape[-1]), total.reshape(shape)
+        total = torch.logsumexp(lse, 2).reshape(shape) if wants_lse else None
+        return output.reshape(*shape, output.shape[-1]), total
 
 
 def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):

@@ -100,7 +100,10 @@ def _lists(
     plain = torch.cat([plain[:, order], none])
     slot = torch.where(count > 1, slot + part, -1)
     columns = torch.cat([plain, plain, torch.cat([columns[:-2], torch.stack([part, count, slot])])], 1)
-    return {"pos2": pos} | {f"crd{n + 2}": column for n, column in enumerate(columns[:, at].int())}
+    # Each begins at a multiple of 16 bytes: a kernel would copy others at each call.
+    length = len(at)
+    lines = torch.empty(len(columns), -(-length // 4) * 4, dtype=torch.int32, device=at.device)[:, :length]
+    return {"pos2": pos} | {f"crd{n + 2}": column for n, column in enumerate(lines.copy_(columns[:, at]))}
 
 
 def _numbers(weight: torch.Tensor, workers: int, parts: int, share: int):
