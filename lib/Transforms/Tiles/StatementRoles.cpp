@@ -8,6 +8,7 @@
 #include "TileFactors.h"
 #include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -78,10 +79,11 @@ LogicalResult StatementRoles::readLoops() {
   groups->walk([&](LoopOp loop) {
     if (loop == groups || loop == rounds.parts)
       return;
+    bool isGathered = round->isAncestor(loop) && letterOf(loop.getName()) == letterOf(round.getName());
     if (!loop.getTrip())
       ok = loop.emitError("tiles: loop '") << loop.getName() << "' has no constant trip count, as a tile has";
     else
-      variance.add(loop);
+      variance.add(loop, isGathered ? rounds.gathered() : 1);
   });
   return ok;
 }
@@ -166,11 +168,16 @@ static void closeGuard(OpBuilder &b, LoopOp item, StagedBoxes &own) {
 //===- Producer -----------------------------------------------------------===//
 
 Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  SmallVector<Value> bases = basesOf(b, box.read, variance, scalars);
+  bool isGathered = box.inRound && !scalars.parts.empty();
+  MutableArrayRef<RoleScalars> parts = isGathered ? MutableArrayRef(scalars.parts) : MutableArrayRef(scalars);
+  auto bases = llvm::map_to_vector(parts, [&](RoleScalars &own) { return basesOf(b, box.read, variance, own); });
   ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
-  lacis::loadBox(b, box.read, bases, tiles[0]);
-  for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
-    loadLine(b, vector, line, variance, scalars);
+  for (auto [number, own] : llvm::enumerate(parts)) {
+    TilePart part{static_cast<int64_t>(number), static_cast<int64_t>(parts.size())};
+    lacis::loadBox(b, box.read, bases[number], tiles[0], Value(), part);
+    for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
+      loadLine(b, vector, line, variance, own, part);
+  }
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 
@@ -186,7 +193,7 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   for (StagedBox *box : places)
     box->place = loadBox(b, *box, scalars);
-  setPlaces(places, Rounds::close(b, made, valuesOf(places)));
+  setPlaces(places, rounds.close(b, made, valuesOf(places)));
   closeGuard(b, item, own);
   YieldOp::create(b, loc, ValueRange());
   return success();

@@ -26,10 +26,17 @@ public:
   mlir::Value get(mlir::OpBuilder &b, mlir::Value number);
   /// Where an index begins in a tile.
   mlir::Value baseOf(mlir::OpBuilder &b, const TileVariance::Place &place, mlir::Location loc);
+  /// The columns of a tile are gathered: these numbers are others in each of its parts, for which `after` has them.
+  void gather(llvm::ArrayRef<mlir::Value> before, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> after);
+  /// Is the number another one in each part?
+  bool isGathered(mlir::Value number);
+  /// The numbers of each part; none where tiles are not gathered.
+  std::vector<RoleScalars> parts;
 
 private:
   LoopOp replaced; // what stands in it goes with it
   mlir::IRMapping mapping;
+  llvm::SmallVector<mlir::Value> gathered; // what other gathered numbers follow from
 };
 
 /// A sum of products that begins in one round and is complete in the next: what it multiplies and adds to, until then.

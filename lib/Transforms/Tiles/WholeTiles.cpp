@@ -49,7 +49,7 @@ Value TileBounds::again(Operation *op, ValueRange operands) {
 
 Bounds TileBounds::ofIndex(Value index) {
   std::optional<TileVariance::Place> place = variance.placeOf(index);
-  if (!place || !place->coordinate)
+  if (!place || !place->coordinate || scalars.isGathered(place->base))
     return {};
   Location loc = index.getLoc();
   Value least = scalars.baseOf(b, *place, loc);
@@ -83,6 +83,8 @@ Bounds TileBounds::ofDistance(Operation *op) {
 
 Bounds TileBounds::of(Value value) {
   if (variance.of(value).empty()) {
+    if (scalars.isGathered(value))
+      return {};
     Value number = scalars.get(b, value);
     return {number, number};
   }
