@@ -111,6 +111,14 @@ Value RolledNest::isEntry(OpBuilder &b, Tile &tile, Value place) {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, word, number(0));
 }
 
+/// Is the value 0 where one of the tiles is?
+static bool isProductWith(Value value, ArrayRef<Value> tiles) {
+  if (auto read = value.getDefiningOp<ReadOp>())
+    return llvm::is_contained(tiles, read.getTensor());
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  return product && (isProductWith(product.getLhs(), tiles) || isProductWith(product.getRhs(), tiles));
+}
+
 /// What a statement makes of each entry, what adds nothing elsewhere.
 LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.made[number];
@@ -145,7 +153,8 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
     return failure();
   if (chain.readsInPlace && chain.largest) // of tiles; vectors of a CPU are as fast with it
     factor = takeFactor(inner, *value);
-  if (Value entry = isEntry(inner, tile, at))
+  bool isMasked = bits && !chain.largest && isProductWith(*value, made); // 0 is what adds nothing there
+  if (Value entry = isMasked ? Value() : isEntry(inner, tile, at))
     *value = arith::SelectOp::create(inner, loc, entry, *value, none).getResult();
   write(inner, *value, made[number], {tile.row, tile.column});
   close(tile);
