@@ -130,6 +130,7 @@ void Rounds::gatherAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Valu
   for (PresenceOp each : bits)
     before.push_back(each);
   SmallVector<SmallVector<Value>> after;
+  SmallVector<Value> words;
   for (int64_t part = 0; part < gathered(); ++part) {
     Value own = arith::AddIOp::create(b, loc, first, constant(part));
     Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, own, last);
@@ -137,10 +138,29 @@ void Rounds::gatherAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Valu
     for (PresenceOp each : bits) {
       Value word = PresenceOp::create(b, loc, each.getType(), each.getTensor(), each.getLevel(), after.back()[0]);
       Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
-      after.back().push_back(arith::SelectOp::create(b, loc, isThere, word, none));
+      words.push_back(arith::SelectOp::create(b, loc, isThere, word, none));
     }
   }
+  if (!bits.empty())
+    for (auto [part, word] : llvm::enumerate(inOneWord(b, words)))
+      after[part].push_back(word);
   scalars.gather(before, after);
+}
+
+/// Those of all parts share a word as far as it has room: a register waits for the products, not one for each part.
+SmallVector<Value> Rounds::inOneWord(OpBuilder &b, ArrayRef<Value> words) {
+  Location loc = positions.getLoc();
+  int64_t width = formatOf(positions.getTensor()).getLevels()[positions.getLevel() + 1].getDigits()[0].mod;
+  auto bits = [&](size_t part) { return arith::ConstantIntOp::create(b, loc, part * width, 32).getResult(); };
+  if (width * static_cast<int64_t>(words.size()) > 32)
+    return SmallVector<Value>(words);
+  Value all = words[0];
+  for (size_t part = 1; part < words.size(); ++part)
+    all = arith::OrIOp::create(b, loc, all, arith::ShLIOp::create(b, loc, words[part], bits(part)));
+  SmallVector<Value> found{all};
+  for (size_t part = 1; part < words.size(); ++part)
+    found.push_back(arith::ShRUIOp::create(b, loc, all, bits(part)));
+  return found;
 }
 
 LoopOp lacis::openOnce(OpBuilder &b, Location loc, StringRef name, Value condition, ValueRange carried) {

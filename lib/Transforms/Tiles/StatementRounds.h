@@ -34,6 +34,7 @@ struct Rounds {
 
 private:
   llvm::SmallVector<mlir::Value> placeOf(mlir::OpBuilder &b, const Span &span, mlir::Value position);
+  llvm::SmallVector<mlir::Value> inOneWord(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> words);
   void gatherAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
 };
 
