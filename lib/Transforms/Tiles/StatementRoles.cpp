@@ -52,6 +52,7 @@ private:
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
   bool storesOne();
+  int64_t gatheredNumbers();
   LogicalResult consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars);
 
   func::FuncOp function;
@@ -211,6 +212,18 @@ bool StatementRoles::storesOne() {
   return stores == 1;
 }
 
+/// Where arithmetic reads the coordinates of gathered columns: those of each part wait in a register.
+int64_t StatementRoles::gatheredNumbers() {
+  bool readsColumns = round
+                          .walk([&](arith::IndexCastOp cast) {
+                            std::optional<TileVariance::Place> place = variance.placeOf(cast.getIn());
+                            bool isColumn = place && place->coordinate && changesInRound(place->base);
+                            return isColumn ? WalkResult::interrupt() : WalkResult::advance();
+                          })
+                          .wasInterrupted();
+  return readsColumns && rounds.gathered() > 1 ? rounds.gathered() : 0;
+}
+
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
   for (StagedBox &box : own)
@@ -220,7 +233,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
   // 128, spilled 20 bytes.
   if (*groups.getTrip() == 1)
     statements.branchOnTiles();
-  statements.holdFactors(b, *rounds.statements());
+  statements.holdFactors(b, *rounds.statements(), gatheredNumbers());
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));
   for (Operation &op : round->getBlock()->without_terminator()) {

@@ -132,13 +132,17 @@ void Rounds::gatherAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Valu
   SmallVector<SmallVector<Value>> after;
   SmallVector<Value> words;
   for (int64_t part = 0; part < gathered(); ++part) {
-    Value own = arith::AddIOp::create(b, loc, first, constant(part));
-    Value isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, own, last);
-    after.push_back(placeOf(b, span, arith::MinSIOp::create(b, loc, own, last)));
+    Value own = first, isThere; // the first position of a round is there
+    if (part > 0) {
+      own = arith::AddIOp::create(b, loc, first, constant(part));
+      isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, own, last);
+      own = arith::MinSIOp::create(b, loc, own, last);
+    }
+    after.push_back(placeOf(b, span, own));
     for (PresenceOp each : bits) {
-      Value word = PresenceOp::create(b, loc, each.getType(), each.getTensor(), each.getLevel(), after.back()[0]);
+      Value word = PresenceOp::create(b, loc, each.getType(), each.getTensor(), each.getLevel(), own);
       Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
-      words.push_back(arith::SelectOp::create(b, loc, isThere, word, none));
+      words.push_back(isThere ? arith::SelectOp::create(b, loc, isThere, word, none).getResult() : word);
     }
   }
   if (!bits.empty())

@@ -53,8 +53,9 @@ public:
 
   /// The loops of one statement, or of several.
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
-  /// Reads left factors that are the same in all rounds into registers, as far as there are some (HeldFactors.cpp).
-  void holdFactors(mlir::OpBuilder &b, mlir::Block &round);
+  /// Reads left factors that are the same in all rounds into registers, as far as there are some besides `taken`
+  /// (HeldFactors.cpp).
+  void holdFactors(mlir::OpBuilder &b, mlir::Block &round, int64_t taken);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of statements that do not come next, where all that they read is there already.
