@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on smaller blocks than tiles, on a GPU with tensor cores: against float64, on poisoned memory, bit-equal."""
+"""Attention on smaller blocks than tiles, on tensor cores: against float64, on poisoned memory, bit-equal."""
 
 import pathlib
 import sys
@@ -43,7 +43,9 @@ def test_attention_and_its_sums(rows, columns, share, sides, depth, wide):
 
 
 @pytest.mark.parametrize("keys", [4, 2])
-@pytest.mark.parametrize("sides, depth", [((16, 16), 64), ((32, 32), 64), ((16, 16), 128), ((32, 32), 128), ((8, 32), 64)])
+@pytest.mark.parametrize("sides, depth", [
+    ((16, 16), 64), ((32, 32), 64), ((16, 16), 128), ((32, 32), 128), ((8, 32), 64),
+])  # fmt: skip
 @pytest.mark.parametrize("causal", [False, True])
 def test_gradients(causal, sides, depth, keys):
     """Heads in groups too; by columns, queries and their numbers are gathered."""
