@@ -166,7 +166,7 @@ def pattern_of(share=1.0, format=SQUARE, rows=128):
 
 OBJECTIONS = {
     "stored blocks of the pattern may have places without an entry": {"pattern": pattern_of(0.5)},
-    "stored blocks have no multiple of 64 rows and of 64 columns": {"pattern": pattern_of(format=lacis.Bsr(32, 32))},
+    "no multiple of 64, and none of 8, 16 and 32": {"pattern": pattern_of(format=lacis.Bsr(4, 4))},
     "entries of the pattern are not stored in blocks": {"pattern": pattern_of(format=lacis.Csr)},
     "no positions of one row": {"pattern": pattern_of(format=lacis.Coo)},
     "the length of an axis is no multiple of the blocks": {"pattern": pattern_of(rows=96), "rows": 96},

@@ -2,6 +2,7 @@
 /// \file
 /// Tile operations lose their tensors: a load or store is of rows and columns behind a pointer.
 #include "LoopLowering.h"
+#include "lacis/Dialect/Lacis/IR/TilePart.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -149,7 +150,8 @@ LogicalResult LoopLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   if (before)
     indices[0] = arith::AddIOp::create(b, op.getLoc(), indices[0], before);
   Value place = op.getPlace() ? mapping.lookup(op.getPlace()) : Value();
-  LoadTileOp::create(b, op.getLoc(), matrix.pointer, indices, mapping.lookup(op.getTile()), place, matrix.shape);
+  Value tile = mapping.lookup(op.getTile());
+  setPart(LoadTileOp::create(b, op.getLoc(), matrix.pointer, indices, tile, place, matrix.shape), partOf(op));
   return success();
 }
 

@@ -80,6 +80,8 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   };
   if (succeeded(found)) // what a step makes of the loop itself are tiles
     found->readsInPlace = (rolls && rolls.getValue() == "tiles") || llvm::any_of(*steps, isOfLoop);
+  if (succeeded(found) && found->readsInPlace)
+    found->layout = layoutOfTiles(*found);
   bool isAsked = false;
   for (const RecordedStep &entry : *steps) {
     StringRef loop = entry.step.getRolledLoop(), tensor = entry.step.getKeptTensor();

@@ -42,6 +42,14 @@ RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<Kerne
       }
     axis == summedAxis() ? void(column = letter) : rows.push_back(letter);
   }
+  if (chain.layout) {
+    blockRows = height = kTileSide;
+    blockColumns = columns = chain.layout.getLevels().back().getDigits()[0].mod;
+    level = 1;
+    firstAxis = format.getNumBatchLevels();
+    return;
+  }
+  level = chain.level;
   blockRows = height, blockColumns = columns;
   if (chain.readsInPlace)
     height = std::min(height, kTileSide), columns = std::min(columns, kTileSide);
@@ -52,14 +60,27 @@ std::string RolledNest::nameOf(linalg::GenericOp statement) const {
   return name ? name.str() : "t";
 }
 
+/// Those above the rolled level, with the number of their first axis: those of the batch, and those of what is walked.
+SmallVector<std::pair<LevelAttr, unsigned>> RolledNest::ownerLevels() {
+  SmallVector<std::pair<LevelAttr, unsigned>> found;
+  for (LevelAttr each : format.getLevels().take_front(chain.layout ? firstAxis : level))
+    found.push_back({each, 0});
+  if (chain.layout)
+    found.push_back({chain.layout.getLevels()[0], firstAxis});
+  return found;
+}
+
 /// Loops over the digits above the rolled level, whose position they locate.
 LoopOp RolledNest::openOwners(OpBuilder &b) {
   SmallVector<LoopOp> loops;
   SmallVector<std::pair<unsigned, SmallVector<Value>>> located;
-  for (auto [number, level] : llvm::enumerate(format.getLevels().take_front(chain.level))) {
+  SmallVector<std::pair<LevelAttr, unsigned>> owners = ownerLevels();
+  for (auto [number, owner] : llvm::enumerate(owners)) {
+    auto [level, first] = owner;
     SmallVector<Value> digits;
     for (Digit digit : level.getDigits()) {
-      Letter &letter = rows[digit.axis - (digit.axis > summedAxis())];
+      unsigned axis = digit.axis + first;
+      Letter &letter = rows[axis - (axis > summedAxis())];
       Value size = letter.size;
       if (digit.div != 1)
         size = arith::CeilDivUIOp::create(b, loc, size, constant(b, loc, digit.div));
@@ -70,12 +91,12 @@ LoopOp RolledNest::openOwners(OpBuilder &b) {
       digits.push_back(loops.back().getCoordinate());
     }
     if (!level.getExtent().sharesPattern())
-      located.push_back({number, digits});
+      located.push_back({number - first, digits});
   }
   OpBuilder inner = OpBuilder::atBlockEnd(loops.back().getBlock());
   position = constant(inner, loc, 0);
   for (auto &[number, digits] : located)
-    position = LocateOp::create(inner, loc, b.getIndexType(), pattern, number, position, digits);
+    position = LocateOp::create(inner, loc, b.getIndexType(), walked, number, position, digits);
   closeLoops(loc, ArrayRef(loops).drop_back());
   b.setInsertionPointAfter(loops.front());
   if (blockRows == height)
@@ -269,15 +290,20 @@ LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, Strin
 }
 
 LogicalResult RolledNest::build() {
+  walked = pattern;
+  if (chain.layout)
+    walked = RegroupOp::create(outer.b, loc, pattern, LayoutAttr::get(outer.b.getContext(), chain.layout, {}, 0));
   LoopOp owner = openOwners(outer.b);
   OpBuilder b = OpBuilder::atBlockEnd(owner.getBlock());
   if (failed(begin(b)))
     return failure();
-  auto round = LevelLoopOp::create(b, loc, chain.loop, pattern, chain.level, position, ValueRange());
+  auto round = LevelLoopOp::create(b, loc, chain.loop, walked, level, position, ValueRange());
   round.setRolled(true);
   OpBuilder inner = OpBuilder::atBlockEnd(round.getBlock());
   position = round.getPosition();
-  Digit digit = format.getLevels()[chain.level].getDigits()[0];
+  if (chain.layout)
+    bits = PresenceOp::create(inner, loc, inner.getI32Type(), walked, level + 1, position);
+  Digit digit = formatOf(walked).getLevels()[level].getDigits()[0];
   column.digits = {{Digit{0, digit.div, digit.mod}, round.getCoordinates()[0]}};
   if (blockColumns != columns) {
     LoopOp parts = openParts(round.getBlock(), column, columns, blockColumns);

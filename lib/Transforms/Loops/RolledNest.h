@@ -52,6 +52,8 @@ private:
   llvm::LogicalResult begin(mlir::OpBuilder &b);
   void copyOperands(mlir::OpBuilder &b);
   mlir::Value neutral(mlir::OpBuilder &b);
+  mlir::Value isEntry(mlir::OpBuilder &b, Tile &tile, mlir::Value place);
+  llvm::SmallVector<std::pair<LevelAttr, unsigned>> ownerLevels();
   void setMade(Expression &expression, mlir::OpBuilder &b, mlir::linalg::GenericOp reader, Tile &tile);
   llvm::LogicalResult fill(mlir::OpBuilder &b, unsigned number);
   llvm::LogicalResult findLargest(mlir::OpBuilder &b);
@@ -71,6 +73,9 @@ private:
   mlir::Location loc;
   mlir::Value pattern, position; // of the present round
   FormatAttr format;
+  mlir::Value walked;                // the pattern, or an execution layout of it
+  mlir::Value bits;                  // of the round in a layout: which rows of blocks have one
+  unsigned level = 0, firstAxis = 0; // of what is walked: its rolled level, its first axis among the pattern's
   mlir::Type element;
   llvm::SmallVector<Letter, 0> rows; // of what the maximum is over
   Letter column;

@@ -4,8 +4,10 @@
 #include "RolledNest.h"
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -94,6 +96,29 @@ void RolledNest::setMade(Expression &expression, OpBuilder &b, linalg::GenericOp
   }
 }
 
+/// Whether the element is an entry, as the bits of a layout or the bitmap of blocks say; null where all are. `place` is that
+/// of its value.
+Value RolledNest::isEntry(OpBuilder &b, Tile &tile, Value place) {
+  if (!bits)
+    return mayPad(pattern) ? EntryOp::create(b, loc, b.getI1Type(), pattern, place).getResult() : Value();
+  int64_t rows = chain.layout.getLevels().drop_back().back().getDigits()[0].mod;
+  auto number = [&](int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 32).getResult(); };
+  Value row = llvm::find_if(tile.letters, [&](Letter &each) { return each.name == tiledRow; })->coordinate;
+  row = arith::IndexCastOp::create(b, loc, b.getI32Type(), row);
+  Value block = arith::ShRUIOp::create(b, loc, row, number(llvm::Log2_64(rows)));
+  Value bit = arith::AndIOp::create(b, loc, block, number(kTileSide / rows - 1));
+  Value word = arith::AndIOp::create(b, loc, arith::ShRUIOp::create(b, loc, bits, bit), number(1));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, word, number(0));
+}
+
+/// Is the value 0 where one of the tiles is?
+static bool isProductWith(Value value, ArrayRef<Value> tiles) {
+  if (auto read = value.getDefiningOp<ReadOp>())
+    return llvm::is_contained(tiles, read.getTensor());
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  return product && (isProductWith(product.getLhs(), tiles) || isProductWith(product.getRhs(), tiles));
+}
+
 /// What a statement makes of each entry, what adds nothing elsewhere.
 LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.made[number];
@@ -110,7 +135,8 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   if (inside)
     inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
   Value at = position;
-  for (auto [below, level] : llvm::enumerate(format.getLevels().drop_front(chain.level + 1))) {
+  auto inTile = chain.layout ? ArrayRef<LevelAttr>() : format.getLevels().drop_front(chain.level + 1);
+  for (auto [below, level] : llvm::enumerate(inTile)) {
     SmallVector<Value> digits;
     for (Digit digit : level.getDigits())
       digits.push_back(digit.axis == summedAxis() ? placeInBlock(inner, columnPart, columns, tile.column)
@@ -127,10 +153,9 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
     return failure();
   if (chain.readsInPlace && chain.largest) // of tiles; vectors of a CPU are as fast with it
     factor = takeFactor(inner, *value);
-  if (mayPad(pattern)) {
-    Value entry = EntryOp::create(inner, loc, b.getI1Type(), pattern, at);
+  bool isMasked = bits && !chain.largest && isProductWith(*value, made); // 0 is what adds nothing there
+  if (Value entry = isMasked ? Value() : isEntry(inner, tile, at))
     *value = arith::SelectOp::create(inner, loc, entry, *value, none).getResult();
-  }
   write(inner, *value, made[number], {tile.row, tile.column});
   close(tile);
   return success();

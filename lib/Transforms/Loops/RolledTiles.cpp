@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Which rolled loops can be statements of tiles: of half types, on whole stored blocks, every entry of which is one.
+///
+/// for i0: for j0 in row(i0): tile  -->  for panels of 64 rows: for j0 in the union of their rows: tile, masked by its bits
 #include "RolledTiles.h"
 
 #include "Expression.h"
+
+#include "mlir/AsmParser/AsmParser.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -63,30 +67,94 @@ static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, S
   return all <= kRolledBytes ? "" : "the tiles of a round do not fit twice into shared memory";
 }
 
-std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
+//===- Blocks -------------------------------------------------------------===//
+
+namespace {
+/// What the levels of a pattern say of its blocks.
+struct Blocks {
+  int64_t rows = 0, columns = 0;              // of one
+  unsigned rowAxis = 0, columnAxis = 0;       // without those of the batch
+  int64_t rowMultiple = 1, columnMultiple = 1; // which the lengths of the axes are known to be
+  bool isOfMatrix = false;                    // heads share it
+  std::string rowLetter, columnLetter;
+
+  bool isSmall() const { return rows % kTileSide != 0 || columns % kTileSide != 0; }
+};
+} // namespace
+
+static BlockArgument patternOf(const Rescaled &chain) {
+  return argumentOf(zerosOf(linalg::GenericOp(chain.made[0]).getOutputs()[0]).getSource());
+}
+
+static bool isFull(const Rescaled &chain) {
+  BlockArgument pattern = patternOf(chain);
+  return cast<func::FuncOp>(pattern.getOwner()->getParentOp()).getArgAttr(pattern.getArgNumber(), "lacis.full") != nullptr;
+}
+
+static std::optional<Blocks> blocksOf(const Rescaled &chain) {
   linalg::GenericOp scores = chain.made[0];
-  BlockArgument pattern = argumentOf(zerosOf(scores.getOutputs()[0]).getSource());
+  BlockArgument pattern = patternOf(chain);
   auto function = cast<func::FuncOp>(pattern.getOwner()->getParentOp());
-  if (!function.getArgAttr(pattern.getArgNumber(), "lacis.full"))
-    return "stored blocks of the pattern may have places without an entry";
   FormatAttr format = formatOf(pattern);
   ArrayRef<LevelAttr> tile = format.getLevels().drop_front(chain.level + 1);
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(pattern.getArgNumber(), "lacis.divisible");
-  unsigned summed = format.getLevels()[chain.level].getDigits()[0].axis;
   if (tile.size() != 2)
-    return "entries of the pattern are not stored in blocks";
+    return std::nullopt;
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(pattern.getArgNumber(), "lacis.divisible");
+  unsigned batch = format.getNumBatchLevels(), summed = format.getLevels()[chain.level].getDigits()[0].axis;
   AffineMap axes = scores.getIndexingMapsArray().back();
-  std::string rows, letter = letterName(scores, axes.getDimPosition(summed));
+  Blocks found;
+  found.isOfMatrix = chain.level == batch + 1;
   for (LevelAttr level : tile) {
     Digit digit = level.getDigits()[0];
-    if (digit.axis != summed)
-      rows = letterName(scores, axes.getDimPosition(digit.axis));
-    if (digit.mod % kTileSide != 0)
-      return "stored blocks have no multiple of 64 rows and of 64 columns";
-    if (!classes || classes[digit.axis] % digit.mod != 0)
-      return "the length of an axis is no multiple of the blocks";
+    bool isColumn = digit.axis == summed;
+    (isColumn ? found.columns : found.rows) = digit.mod;
+    (isColumn ? found.columnAxis : found.rowAxis) = digit.axis - batch;
+    (isColumn ? found.columnMultiple : found.rowMultiple) = classes ? classes[digit.axis] : 1;
+    (isColumn ? found.columnLetter : found.rowLetter) = letterName(scores, axes.getDimPosition(digit.axis));
   }
-  return objectionToOperands(statements, rows, letter);
+  return found;
+}
+
+static bool isPartOfTile(int64_t side) { return side == 8 || side == 16 || side == 32; }
+
+static std::string objectionToBlocks(const Blocks &blocks) {
+  for (int64_t side : {blocks.rows, blocks.columns})
+    if (side % kTileSide != 0 && !isPartOfTile(side))
+      return "stored blocks have sides that are no multiple of 64, and none of 8, 16 and 32";
+  if (blocks.isSmall() && !blocks.isOfMatrix)
+    return "stored blocks of less than 64 rows or columns are of a pattern that heads do not share";
+  if (blocks.rowMultiple % blocks.rows != 0 || blocks.columnMultiple % blocks.columns != 0)
+    return "the length of an axis is no multiple of the blocks";
+  if (blocks.isSmall() && blocks.rowMultiple % kTileSide != 0)
+    return "stored blocks of less than 64 rows or columns are of an axis whose length is no multiple of 64";
+  return "";
+}
+
+/// Panels, steps of one column of blocks, bits, and the tiles that they say of.
+FormatAttr lacis::layoutOfTiles(const Rescaled &chain) {
+  std::optional<Blocks> blocks = blocksOf(chain);
+  if (!isFull(chain) || !blocks || !blocks->isSmall() || !objectionToBlocks(*blocks).empty())
+    return {};
+  // A bit level has two coordinates at the least.
+  int64_t rows = std::min(blocks->rows, kTileSide / 2), columns = std::min(blocks->columns, kTileSide);
+  StringRef row = blocks->rowAxis == 0 ? "i" : "j", column = blocks->rowAxis == 0 ? "j" : "i";
+  std::string text;
+  llvm::raw_string_ostream(text) << "#lacis.format<(i, j) -> (" << row << " floordiv " << kTileSide << " : dense, " << column
+                                 << " floordiv " << columns << " : compressed, " << row << " floordiv " << rows << " mod "
+                                 << kTileSide / rows << " : bitmap, " << row << " mod " << rows << " : dense, " << column
+                                 << " mod " << columns << " : dense)>";
+  return cast<FormatAttr>(parseAttribute(text, chain.made[0]->getContext()));
+}
+
+std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {
+  if (!isFull(chain))
+    return "stored blocks of the pattern may have places without an entry";
+  std::optional<Blocks> blocks = blocksOf(chain);
+  if (!blocks)
+    return "entries of the pattern are not stored in blocks";
+  if (std::string objection = objectionToBlocks(*blocks); !objection.empty())
+    return objection;
+  return objectionToOperands(statements, blocks->rowLetter, blocks->columnLetter);
 }
 
 void lacis::keepArithmetic(Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {

@@ -11,6 +11,9 @@ namespace lacis {
 
 /// Why the rounds of the loop are none that tensor cores multiply, or nothing.
 std::string objectionToTiles(const Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);
+/// Smaller stored blocks than tiles of 64 rows: the execution layout that has panels of so many rows, and for each column of
+/// blocks that any of them has a bit for each row of blocks. Null where blocks are multiples of a tile, or no parts of one.
+FormatAttr layoutOfTiles(const Rescaled &chain);
 /// What arithmetic makes on the pattern stands in a tile of its own, in registers: it is computed while the products of
 /// the next statement run.
 void keepArithmetic(Rescaled &chain, llvm::ArrayRef<mlir::linalg::GenericOp> statements);

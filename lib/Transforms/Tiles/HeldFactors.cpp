@@ -43,12 +43,12 @@ int64_t TileStatements::registersLeft(Block &statements, llvm::SetVector<StagedB
   return left - rounded;
 }
 
-void TileStatements::holdFactors(OpBuilder &b, Block &round) {
+void TileStatements::holdFactors(OpBuilder &b, Block &round, int64_t taken) {
   bool hasMaximum = round.walk([](arith::MaximumFOp) { return WalkResult::interrupt(); }).wasInterrupted();
   if (hasMaximum) // its exponents and sums need the registers
     return;
   llvm::SetVector<StagedBox *> factors;
-  int64_t left = registersLeft(round, factors);
+  int64_t left = registersLeft(round, factors) - taken;
   for (StagedBox *box : factors) {
     int64_t columns = box->tile.getColumns() * box->tile.getCount();
     int64_t registers = box->tile.getRows() * columns / kThreads / 2;

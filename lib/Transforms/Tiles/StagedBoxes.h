@@ -5,6 +5,7 @@
 #define LACIS_LIB_TRANSFORMS_TILES_STAGEDBOXES_H
 
 #include "TileVariance.h"
+#include "lacis/Dialect/Lacis/IR/TilePart.h"
 
 namespace lacis {
 

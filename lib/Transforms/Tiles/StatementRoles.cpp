@@ -8,6 +8,7 @@
 #include "TileFactors.h"
 #include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,6 +52,7 @@ private:
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
   bool storesOne();
+  int64_t gatheredNumbers();
   LogicalResult consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars);
 
   func::FuncOp function;
@@ -78,10 +80,11 @@ LogicalResult StatementRoles::readLoops() {
   groups->walk([&](LoopOp loop) {
     if (loop == groups || loop == rounds.parts)
       return;
+    bool isGathered = round->isAncestor(loop) && letterOf(loop.getName()) == letterOf(round.getName());
     if (!loop.getTrip())
       ok = loop.emitError("tiles: loop '") << loop.getName() << "' has no constant trip count, as a tile has";
     else
-      variance.add(loop);
+      variance.add(loop, isGathered ? rounds.gathered() : 1);
   });
   return ok;
 }
@@ -166,11 +169,16 @@ static void closeGuard(OpBuilder &b, LoopOp item, StagedBoxes &own) {
 //===- Producer -----------------------------------------------------------===//
 
 Value StatementRoles::loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars) {
-  SmallVector<Value> bases = basesOf(b, box.read, variance, scalars);
+  bool isGathered = box.inRound && !scalars.parts.empty();
+  MutableArrayRef<RoleScalars> parts = isGathered ? MutableArrayRef(scalars.parts) : MutableArrayRef(scalars);
+  auto bases = llvm::map_to_vector(parts, [&](RoleScalars &own) { return basesOf(b, box.read, variance, own); });
   ValueRange tiles = AcquireOp::create(b, loc, box.types(variance), box.place).getTiles();
-  lacis::loadBox(b, box.read, bases, tiles[0]);
-  for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
-    loadLine(b, vector, line, variance, scalars);
+  for (auto [number, own] : llvm::enumerate(parts)) {
+    TilePart part{static_cast<int64_t>(number), static_cast<int64_t>(parts.size())};
+    lacis::loadBox(b, box.read, bases[number], tiles[0], Value(), part);
+    for (auto [vector, line] : llvm::zip(box.vectors, tiles.drop_front()))
+      loadLine(b, vector, line, variance, own, part);
+  }
   return ReleaseOp::create(b, loc, box.place.getType(), box.place);
 }
 
@@ -186,7 +194,7 @@ LogicalResult StatementRoles::produce(OpBuilder b, Value group) {
   SmallVector<StagedBox *> places = placesOf(own, /*inRound=*/true);
   for (StagedBox *box : places)
     box->place = loadBox(b, *box, scalars);
-  setPlaces(places, Rounds::close(b, made, valuesOf(places)));
+  setPlaces(places, rounds.close(b, made, valuesOf(places)));
   closeGuard(b, item, own);
   YieldOp::create(b, loc, ValueRange());
   return success();
@@ -204,6 +212,18 @@ bool StatementRoles::storesOne() {
   return stores == 1;
 }
 
+/// Where arithmetic reads the coordinates of gathered columns: those of each part wait in a register.
+int64_t StatementRoles::gatheredNumbers() {
+  bool readsColumns = round
+                          .walk([&](arith::IndexCastOp cast) {
+                            std::optional<TileVariance::Place> place = variance.placeOf(cast.getIn());
+                            bool isColumn = place && place->coordinate && changesInRound(place->base);
+                            return isColumn ? WalkResult::interrupt() : WalkResult::advance();
+                          })
+                          .wasInterrupted();
+  return readsColumns && rounds.gathered() > 1 ? rounds.gathered() : 0;
+}
+
 LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars) {
   TileStatements statements(variance, own, scalars);
   for (StagedBox &box : own)
@@ -213,7 +233,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
   // 128, spilled 20 bytes.
   if (*groups.getTrip() == 1)
     statements.branchOnTiles();
-  statements.holdFactors(b, *rounds.statements());
+  statements.holdFactors(b, *rounds.statements(), gatheredNumbers());
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));
   groups->walk([&](ReadOp read) {

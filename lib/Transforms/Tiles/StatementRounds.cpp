@@ -8,6 +8,7 @@
 #include "StatementRounds.h"
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -24,6 +25,12 @@ Rounds Rounds::of(LevelLoopOp positions) {
   return {positions, hasSeveral ? *inside.begin() : LoopOp()}; // one loop of several is none of a statement
 }
 
+int64_t Rounds::gathered() {
+  if (!positions.getTensor().getDefiningOp<RegroupOp>())
+    return 1;
+  return kTileSide / formatOf(positions.getTensor()).getLevels().back().getDigits()[0].mod;
+}
+
 bool Rounds::isOfRound(BlockArgument number) {
   return number.getOwner() == positions.getBlock() || (parts && number.getOwner() == parts.getBlock());
 }
@@ -33,6 +40,14 @@ Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, 
   SmallVector<StagedBox *> places = placesOf(boxes, /*inRound=*/true);
   SmallVector<Value> carried = valuesOf(places);
   llvm::append_range(carried, more);
+  if (gathered() > 1) {
+    Span all = span(b, scalars);
+    auto made = LoopOp::create(b, loc, positions.getName(), all.count, carried);
+    setPlaces(places, made.getIterArgs().take_front(places.size()));
+    b = OpBuilder::atBlockEnd(made.getBlock());
+    placeAt(b, scalars, all, made.getCoordinate());
+    return made;
+  }
   auto made = LevelLoopOp::create(b, loc, positions.getName(), positions.getTensor(), positions.getLevel(),
                                   scalars.get(b, positions.getParent()), carried);
   scalars.map(positions.getPosition(), made.getPosition());
@@ -53,12 +68,103 @@ Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, 
 ValueRange Rounds::close(OpBuilder &b, Operation *innermost, ValueRange values) {
   YieldOp::create(b, innermost->getLoc(), values);
   b.setInsertionPointAfter(innermost);
-  if (isa<LevelLoopOp>(innermost))
+  if (!parts)
     return innermost->getResults();
-  Operation *positions = innermost->getParentOp();
+  Operation *around = innermost->getParentOp();
   YieldOp::create(b, innermost->getLoc(), innermost->getResults());
-  b.setInsertionPointAfter(positions);
-  return positions->getResults();
+  b.setInsertionPointAfter(around);
+  return around->getResults();
+}
+
+Rounds::Span Rounds::span(OpBuilder &b, RoleScalars &scalars) {
+  Location loc = positions.getLoc();
+  Value parent = scalars.get(b, positions.getParent());
+  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), positions.getTensor(), positions.getLevel(),
+                                 parent);
+  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
+  if (parts)
+    count = arith::MulIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, *parts.getTrip()));
+  if (int64_t times = gathered(); times > 1) {
+    count = arith::AddIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, times - 1));
+    count = arith::DivUIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, times));
+  }
+  return {bounds.getLo(), bounds.getHi(), count};
+}
+
+/// A position and its coordinates.
+SmallVector<Value> Rounds::placeOf(OpBuilder &b, const Span &span, Value position) {
+  SmallVector<Type> types(positions.getCoordinates().size(), b.getIndexType());
+  types.push_back(b.getI1Type());
+  auto made = CoordinateOp::create(b, positions.getLoc(), types, positions.getTensor(), positions.getLevel(), span.lo,
+                                   position);
+  SmallVector<Value> found{position};
+  llvm::append_range(found, made.getDigits());
+  return found;
+}
+
+void Rounds::placeAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Value number) {
+  if (gathered() > 1)
+    return gatherAt(b, scalars, span, number);
+  Location loc = positions.getLoc();
+  Value position = number;
+  if (parts) {
+    Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
+    position = arith::DivUIOp::create(b, loc, number, trip);
+    scalars.map(parts.getCoordinate(), arith::RemUIOp::create(b, loc, number, trip));
+  }
+  position = arith::AddIOp::create(b, loc, span.lo, position);
+  SmallVector<Value> numbers = placeOf(b, span, position);
+  for (auto [before, after] : llvm::zip(positions.getBlock()->getArguments(), numbers))
+    scalars.map(before, after);
+}
+
+/// Positions behind the last are the last once more, without an entry.
+void Rounds::gatherAt(OpBuilder &b, RoleScalars &scalars, const Span &span, Value number) {
+  Location loc = positions.getLoc();
+  auto constant = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+  Value first = arith::AddIOp::create(b, loc, span.lo, arith::MulIOp::create(b, loc, number, constant(gathered())));
+  Value last = arith::SubIOp::create(b, loc, span.hi, constant(1));
+  SmallVector<Value> before{positions.getPosition()};
+  llvm::append_range(before, positions.getCoordinates());
+  auto bits = llvm::to_vector(positions.getBlock()->getOps<PresenceOp>());
+  for (PresenceOp each : bits)
+    before.push_back(each);
+  SmallVector<SmallVector<Value>> after;
+  SmallVector<Value> words;
+  for (int64_t part = 0; part < gathered(); ++part) {
+    Value own = first, isThere; // the first position of a round is there
+    if (part > 0) {
+      own = arith::AddIOp::create(b, loc, first, constant(part));
+      isThere = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, own, last);
+      own = arith::MinSIOp::create(b, loc, own, last);
+    }
+    after.push_back(placeOf(b, span, own));
+    for (PresenceOp each : bits) {
+      Value word = PresenceOp::create(b, loc, each.getType(), each.getTensor(), each.getLevel(), own);
+      Value none = arith::ConstantIntOp::create(b, loc, 0, 32);
+      words.push_back(isThere ? arith::SelectOp::create(b, loc, isThere, word, none).getResult() : word);
+    }
+  }
+  if (!bits.empty())
+    for (auto [part, word] : llvm::enumerate(inOneWord(b, words)))
+      after[part].push_back(word);
+  scalars.gather(before, after);
+}
+
+/// Those of all parts share a word as far as it has room: a register waits for the products, not one for each part.
+SmallVector<Value> Rounds::inOneWord(OpBuilder &b, ArrayRef<Value> words) {
+  Location loc = positions.getLoc();
+  int64_t width = formatOf(positions.getTensor()).getLevels()[positions.getLevel() + 1].getDigits()[0].mod;
+  auto bits = [&](size_t part) { return arith::ConstantIntOp::create(b, loc, part * width, 32).getResult(); };
+  if (width * static_cast<int64_t>(words.size()) > 32)
+    return SmallVector<Value>(words);
+  Value all = words[0];
+  for (size_t part = 1; part < words.size(); ++part)
+    all = arith::OrIOp::create(b, loc, all, arith::ShLIOp::create(b, loc, words[part], bits(part)));
+  SmallVector<Value> found{all};
+  for (size_t part = 1; part < words.size(); ++part)
+    found.push_back(arith::ShRUIOp::create(b, loc, all, bits(part)));
+  return found;
 }
 
 LoopOp lacis::openOnce(OpBuilder &b, Location loc, StringRef name, Value condition, ValueRange carried) {
@@ -196,57 +302,36 @@ LogicalResult StatementRounds::emitInTurn(OpBuilder &b) {
   setCarried(parts ? ValueRange(parts.getIterArgs()) : ValueRange(cast<LevelLoopOp>(made).getIterArgs()), false);
   if (failed(emitRound(in)))
     return failure();
-  setCarried(Rounds::close(in, made, carried(false)), false);
+  setCarried(rounds.close(in, made, carried(false)), false);
   scalars = outside;
   b = in;
   return success();
 }
 
-/// The position and the coordinates of a round, of which those before it are counted.
-void StatementRounds::placeAt(OpBuilder &b, Value lo, Value number) {
-  Value position = number;
-  if (rounds.parts) {
-    Value trip = arith::ConstantIndexOp::create(b, loc, *rounds.parts.getTrip());
-    position = arith::DivUIOp::create(b, loc, number, trip);
-    scalars.map(rounds.parts.getCoordinate(), arith::RemUIOp::create(b, loc, number, trip));
-  }
-  position = arith::AddIOp::create(b, loc, lo, position);
-  scalars.map(round.getPosition(), position);
-  SmallVector<Type> types(round.getCoordinates().size(), b.getIndexType());
-  types.push_back(b.getI1Type());
-  auto made = CoordinateOp::create(b, loc, types, round.getTensor(), round.getLevel(), lo, position);
-  for (auto [before, after] : llvm::zip(round.getCoordinates(), made.getDigits()))
-    scalars.map(before, after);
-}
-
 /// The rounds behind the first.
-LoopOp StatementRounds::openLater(OpBuilder &b, Value lo, Value count) {
+LoopOp StatementRounds::openLater(OpBuilder &b, const Rounds::Span &span) {
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  auto made = LoopOp::create(b, loc, round.getName(), arith::SubIOp::create(b, loc, count, one).getResult(), carried(true));
+  auto made = LoopOp::create(b, loc, round.getName(), arith::SubIOp::create(b, loc, span.count, one).getResult(), carried(true));
   setCarried(made.getIterArgs(), true);
   OpBuilder in = OpBuilder::atBlockEnd(made.getBlock());
-  placeAt(in, lo, arith::AddIOp::create(in, loc, made.getCoordinate(), one));
+  rounds.placeAt(in, scalars, span, arith::AddIOp::create(in, loc, made.getCoordinate(), one));
   return made;
 }
 
 /// A row without rounds keeps what it begins with.
 LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
-  Value parent = scalars.get(b, round.getParent());
-  auto bounds = BoundsOp::create(b, loc, b.getIndexType(), b.getIndexType(), round.getTensor(), round.getLevel(), parent);
-  Value count = arith::SubIOp::create(b, loc, bounds.getHi(), bounds.getLo());
+  Rounds::Span span = rounds.span(b, scalars);
   Value none = arith::ConstantIndexOp::create(b, loc, 0);
-  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, count, none);
-  if (rounds.parts)
-    count = arith::MulIOp::create(b, loc, count, arith::ConstantIndexOp::create(b, loc, *rounds.parts.getTrip()));
+  Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, span.count, none);
   LoopOp item = openOnce(b, loc, "first." + round.getName().str(), some, carried(false));
   setCarried(item.getIterArgs(), false);
   OpBuilder in = OpBuilder::atBlockEnd(item.getBlock());
   RoleScalars outside = scalars;
-  placeAt(in, bounds.getLo(), none);
+  rounds.placeAt(in, scalars, span, none);
   if (failed(emitRound(in)))
     return failure();
   scalars = outside;
-  LoopOp later = openLater(in, bounds.getLo(), count);
+  LoopOp later = openLater(in, span);
   OpBuilder inLater = OpBuilder::atBlockEnd(later.getBlock());
   if (failed(emitRound(inLater)))
     return failure();

@@ -17,11 +17,25 @@ struct Rounds {
   /// The loops that a nest has around the statements of a round.
   static Rounds of(LevelLoopOp positions);
   mlir::Block *statements() { return parts ? parts.getBlock() : positions.getBlock(); }
+  /// How many neighbouring positions of an execution layout are one round, whose columns stand side by side in a tile.
+  int64_t gathered();
   bool isOfRound(mlir::BlockArgument number);
   /// The loops in a role; they carry the places that rounds fill, and `more`. The innermost is answered.
   mlir::Operation *open(mlir::OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, mlir::ValueRange more);
   /// Ends them with what the last round has left; answers what they have left.
-  static mlir::ValueRange close(mlir::OpBuilder &b, mlir::Operation *innermost, mlir::ValueRange values);
+  mlir::ValueRange close(mlir::OpBuilder &b, mlir::Operation *innermost, mlir::ValueRange values);
+  /// The bounds of the positions, and how many rounds they are.
+  struct Span {
+    mlir::Value lo, hi, count;
+  };
+  Span span(mlir::OpBuilder &b, RoleScalars &scalars);
+  /// The positions and the coordinates of a round, of which those before it are counted.
+  void placeAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
+
+private:
+  llvm::SmallVector<mlir::Value> placeOf(mlir::OpBuilder &b, const Span &span, mlir::Value position);
+  llvm::SmallVector<mlir::Value> inOneWord(mlir::OpBuilder &b, llvm::ArrayRef<mlir::Value> words);
+  void gatherAt(mlir::OpBuilder &b, RoleScalars &scalars, const Span &span, mlir::Value number);
 };
 
 /// A loop of one round where the condition holds, and of none elsewhere: it carries what a branch would.
@@ -46,8 +60,7 @@ private:
   llvm::LogicalResult emitSkewed(mlir::OpBuilder &b);
   llvm::LogicalResult emitRound(mlir::OpBuilder &b);
   llvm::LogicalResult emitInOrder(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
-  LoopOp openLater(mlir::OpBuilder &b, mlir::Value lo, mlir::Value count);
-  void placeAt(mlir::OpBuilder &b, mlir::Value lo, mlir::Value number);
+  LoopOp openLater(mlir::OpBuilder &b, const Rounds::Span &span);
   llvm::SmallVector<mlir::Value> carried(bool withPostponed);
   void setCarried(mlir::ValueRange values, bool withPostponed);
 

@@ -21,10 +21,13 @@ SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &varia
   });
 }
 
-void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place) {
-  Value tensor = read.getTensor();
+void lacis::loadTile(OpBuilder &b, ReadOp read, ValueRange from, Value tile, Value place, TilePart part) {
+  setPart(LoadTileOp::create(b, read.getLoc(), read.getTensor(), from, tile, place, ArrayAttr()), part);
+}
+
+void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place, TilePart part) {
   bool isList = cast<TileType>(tile.getType()).isList();
-  LoadTileOp::create(b, read.getLoc(), tensor, placeOfBox(b, tensor, bases), tile, isList ? place : Value(), ArrayAttr());
+  loadTile(b, read, placeOfBox(b, read.getTensor(), bases), tile, isList ? place : Value(), part);
 }
 
 Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,

@@ -209,6 +209,32 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
   return made;
 }
 
+//===- Gathered tiles -----------------------------------------------------===//
+
+/// Which part a column is of is known when the kernel is compiled: a choice of them costs no instruction.
+Value TileMaps::chosenPart(OpBuilder &b, Value part, ArrayRef<Value> values) {
+  Location loc = part.getLoc();
+  Value chosen = values.back();
+  for (int64_t number = values.size() - 2; number >= 0; --number) {
+    Value own = arith::ConstantIndexOp::create(b, loc, number);
+    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, part, own);
+    chosen = arith::SelectOp::create(b, loc, is, values[number], chosen);
+  }
+  return chosen;
+}
+
+/// In the body of a map, whose columns are counted from the first of the tile: where each begins, behind that the gathered
+/// leaves.
+void TileMaps::placeGathered(OpBuilder &b, Value across, ArrayRef<SmallVector<Value>> numbers) {
+  Location loc = across.getLoc();
+  int64_t width = variance.sizeOf(column) / scalars.parts.size();
+  Value part = arith::DivUIOp::create(b, loc, across, arith::ConstantIndexOp::create(b, loc, width));
+  Value within = arith::RemUIOp::create(b, loc, across, arith::ConstantIndexOp::create(b, loc, width));
+  for (auto [leaf, values] : llvm::zip(gathered, numbers))
+    inner.map(leaf, chosenPart(b, part, values));
+  inner.map(column, arith::AddIOp::create(b, loc, chosenPart(b, part, numbers.back()), within));
+}
+
 FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Location loc, int64_t across) {
   this->column = column;
   SmallVector<int64_t> shape{variance.sizeOf(row), column ? variance.sizeOf(column) : across};
@@ -223,14 +249,25 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
   for (Value leaf : leaves) {
     if (Value acc = known.lookup(leaf))
       accs.push_back(acc), elements.push_back(leaf);
+    else if (scalars.isGathered(leaf))
+      gathered.push_back(leaf);
     else if (!matchPattern(leaf, m_Constant()))
       inner.map(leaf, scalars.get(b, leaf));
   }
+  bool isGathered = !gathered.empty() || scalars.isGathered(bases[1]);
+  readsPlace |= isGathered;
   if (accs.empty() && !readsPlace && variance.of(value).empty())
     return SplatOp::create(b, loc, type, scalars.get(b, value)).getResult();
   SmallVector<Value> places;
   for (Value base : readsPlace ? ArrayRef<Value>(bases) : ArrayRef<Value>())
-    places.push_back(scalars.baseOf(b, {base, Value()}, loc));
+    places.push_back(scalars.baseOf(b, {isGathered && base == bases[1] ? Value() : base, Value()}, loc));
+  SmallVector<SmallVector<Value>> numbers; // of each part: the gathered leaves, and where the columns begin
+  for (Value leaf : isGathered ? ArrayRef<Value>(gathered) : ArrayRef<Value>())
+    numbers.push_back(llvm::map_to_vector(scalars.parts, [&](RoleScalars &own) { return own.get(b, leaf); }));
+  if (isGathered)
+    numbers.push_back(llvm::map_to_vector(scalars.parts, [&](RoleScalars &own) {
+      return own.baseOf(b, {bases[1], Value()}, loc);
+    }));
   auto map = MapOp::create(b, loc, type, accs, places);
   Block &body = map.getBody().emplaceBlock();
   for (auto [acc, leaf] : llvm::zip(accs, elements))
@@ -239,7 +276,9 @@ FailureOr<Value> TileMaps::make(OpBuilder &b, Value value, Value column, Locatio
   if (readsPlace) {
     inner.map(row, body.addArgument(b.getIndexType(), loc));
     Value across = body.addArgument(b.getIndexType(), loc);
-    if (column)
+    if (isGathered)
+      placeGathered(in, across, numbers);
+    else if (column)
       inner.map(column, across);
   }
   for (Operation &op : *value.getParentBlock()) // in the order of the nest, as far as it is one block

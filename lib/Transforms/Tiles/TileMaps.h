@@ -42,6 +42,8 @@ private:
   llvm::FailureOr<mlir::Value> choose(mlir::OpBuilder &b, mlir::arith::SelectOp choice);
   llvm::FailureOr<mlir::Value> loadVector(mlir::OpBuilder &b, ReadOp read);
   mlir::Value compute(mlir::OpBuilder &b, mlir::Value value);
+  mlir::Value chosenPart(mlir::OpBuilder &b, mlir::Value part, llvm::ArrayRef<mlir::Value> values);
+  void placeGathered(mlir::OpBuilder &b, mlir::Value across, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> numbers);
   mlir::Value powerOfTwo(mlir::OpBuilder &b, mlir::Operation *op);
 
   TileVariance &variance;
@@ -52,6 +54,7 @@ private:
   llvm::SmallPtrSet<mlir::Operation *, 8> steps;
   llvm::SetVector<mlir::Value> leaves; // values that are accumulators, or the same for all of the tile
   std::array<mlir::Value, 2> bases;    // of rows and columns, where coordinates are read
+  llvm::SmallVector<mlir::Value> gathered; // leaves that are others in each part of a gathered tile
   bool readsPlace = false;
   bool branches = false;
   mlir::IRMapping inner;               // in the body of the map

@@ -28,6 +28,23 @@ Value RoleScalars::baseOf(OpBuilder &b, const TileVariance::Place &place, Locati
   return place.base ? get(b, place.base) : arith::ConstantIndexOp::create(b, loc, 0).getResult();
 }
 
+void RoleScalars::gather(ArrayRef<Value> before, ArrayRef<SmallVector<Value>> after) {
+  parts.clear(); // those of a round are copies of what is known outside
+  gathered.assign(before.begin(), before.end());
+  std::vector<RoleScalars> made(after.size(), *this);
+  for (auto [part, values] : llvm::zip(made, after))
+    part.mapping.map(before, values);
+  parts = std::move(made);
+}
+
+bool RoleScalars::isGathered(Value number) {
+  if (gathered.empty() || !number || llvm::is_contained(gathered, number))
+    return number && !gathered.empty();
+  Operation *op = number.getDefiningOp();
+  return op && replaced->isProperAncestor(op) &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return isGathered(operand); });
+}
+
 LogicalResult lacis::refuseStatement(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>("name");
   return op->emitError("tiles: '") << (name ? name.getValue() : op->getName().getStringRef())

@@ -26,10 +26,17 @@ public:
   mlir::Value get(mlir::OpBuilder &b, mlir::Value number);
   /// Where an index begins in a tile.
   mlir::Value baseOf(mlir::OpBuilder &b, const TileVariance::Place &place, mlir::Location loc);
+  /// The columns of a tile are gathered: these numbers are others in each of its parts, for which `after` has them.
+  void gather(llvm::ArrayRef<mlir::Value> before, llvm::ArrayRef<llvm::SmallVector<mlir::Value>> after);
+  /// Is the number another one in each part?
+  bool isGathered(mlir::Value number);
+  /// The numbers of each part; none where tiles are not gathered.
+  std::vector<RoleScalars> parts;
 
 private:
   LoopOp replaced; // what stands in it goes with it
   mlir::IRMapping mapping;
+  llvm::SmallVector<mlir::Value> gathered; // what other gathered numbers follow from
 };
 
 /// A sum of products that begins in one round and is complete in the next: what it multiplies and adds to, until then.
@@ -46,8 +53,9 @@ public:
 
   /// The loops of one statement, or of several.
   llvm::LogicalResult emit(mlir::OpBuilder &b, LoopOp statement);
-  /// Reads left factors that are the same in all rounds into registers, as far as there are some (HeldFactors.cpp).
-  void holdFactors(mlir::OpBuilder &b, mlir::Block &round);
+  /// Reads left factors that are the same in all rounds into registers, as far as there are some besides `taken`
+  /// (HeldFactors.cpp).
+  void holdFactors(mlir::OpBuilder &b, mlir::Block &round, int64_t taken);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of statements that do not come next, where all that they read is there already.

@@ -18,8 +18,8 @@ public:
     mlir::Value base, coordinate;
   };
 
-  /// The rounds of the loop are elements of a tile.
-  void add(LoopOp loop) { sizes[loop.getCoordinate()] = *loop.getTrip(); }
+  /// The rounds of the loop are elements of a tile, which has so many times as many of them side by side.
+  void add(LoopOp loop, int64_t times = 1) { sizes[loop.getCoordinate()] = *loop.getTrip() * times; }
   /// An index that runs through an axis of the tile as `loops` do, from where a role says: that is what it maps it to.
   void addAxis(mlir::Value index, llvm::ArrayRef<LoopOp> loops, int64_t size);
   int64_t sizeOf(mlir::Value coordinate) const { return sizes.lookup(coordinate); }

@@ -83,9 +83,10 @@ Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleSca
   return LoadRowsOp::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
 }
 
-void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars) {
+void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars,
+                     TilePart part) {
   SmallVector<Value> at = basesOf(b, read, variance, scalars), place{at.back()};
   if (at.size() > 1)
     place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back(), /*behind=*/1));
-  LoadTileOp::create(b, read.getLoc(), read.getTensor(), place, line, Value(), ArrayAttr());
+  loadTile(b, read, place, line, Value(), part);
 }

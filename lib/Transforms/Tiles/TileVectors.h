@@ -15,8 +15,9 @@ bool isNumber(ReadOp read, TileVariance &variance);
 /// are the same in all rounds, are answered. Refuses reads of operands that are neither, but for numbers.
 llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, Rounds rounds, TileVariance &variance,
                                                        StagedBoxes &boxes);
-/// Loads a vector into a tile of one row.
-void loadLine(mlir::OpBuilder &b, ReadOp read, mlir::Value line, TileVariance &variance, RoleScalars &scalars);
+/// Loads a vector into a tile of one row, or into a part of it.
+void loadLine(mlir::OpBuilder &b, ReadOp read, mlir::Value line, TileVariance &variance, RoleScalars &scalars,
+              TilePart part);
 /// The numbers of the rows, before the first round.
 mlir::Value loadRows(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
 

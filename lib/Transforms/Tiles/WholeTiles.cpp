@@ -23,6 +23,9 @@ struct Bounds {
 class TileBounds {
 public:
   TileBounds(OpBuilder &b, TileVariance &variance, RoleScalars &scalars) : b(b), variance(variance), scalars(scalars) {}
+  /// Of one part of a gathered tile, whose numbers are those of `own`.
+  TileBounds(OpBuilder &b, TileVariance &variance, RoleScalars &own, RoleScalars &whole)
+      : b(b), variance(variance), scalars(own), gathered(&whole) {}
   Value isTrue(Value condition);
 
 private:
@@ -37,6 +40,7 @@ private:
   OpBuilder &b;
   TileVariance &variance;
   RoleScalars &scalars;
+  RoleScalars *gathered = nullptr;
 };
 
 } // namespace
@@ -53,7 +57,8 @@ Bounds TileBounds::ofIndex(Value index) {
     return {};
   Location loc = index.getLoc();
   Value least = scalars.baseOf(b, *place, loc);
-  Value last = arith::ConstantIndexOp::create(b, loc, variance.sizeOf(place->coordinate) - 1);
+  int64_t parts = gathered && gathered->isGathered(place->base) ? gathered->parts.size() : 1;
+  Value last = arith::ConstantIndexOp::create(b, loc, variance.sizeOf(place->coordinate) / parts - 1);
   return {least, arith::AddIOp::create(b, loc, least, last)};
 }
 
@@ -131,5 +136,14 @@ Value TileBounds::isTrue(Value condition) {
 Value lacis::isTrueInTile(OpBuilder &b, Value condition, TileVariance &variance, RoleScalars &scalars) {
   if (variance.of(condition).empty())
     return {};
-  return TileBounds(b, variance, scalars).isTrue(condition);
+  if (scalars.parts.empty())
+    return TileBounds(b, variance, scalars).isTrue(condition);
+  Value all;
+  for (RoleScalars &own : scalars.parts) {
+    Value is = TileBounds(b, variance, own, scalars).isTrue(condition);
+    if (!is)
+      return {};
+    all = all ? arith::AndIOp::create(b, condition.getLoc(), all, is).getResult() : is;
+  }
+  return all;
 }

@@ -10,11 +10,15 @@ from ..patterns import Pattern
 
 _WIDTHS = (16, 32, 64, 128)  # of heads
 _SIDE = 64  # of a tile
+_PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Half types on sm_90a, whole stored blocks of multiples of 64 rows and columns, which divide the lengths."""
+    """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
+
+    Blocks divide the lengths; those with a side of less than 64 are of a pattern that heads share, of multiples of 64.
+    """
     return takes_heads(q, v) and takes_pattern(pattern)
 
 
@@ -30,9 +34,11 @@ def takes_pattern(pattern: Pattern) -> bool:
     """The same of the pattern alone."""
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
-    return all(
-        side % _SIDE == 0 and length % side == 0 for side, length in zip(pattern.format.tile, pattern.shape[-2:])
-    )
+    sides, lengths = pattern.format.tile, pattern.shape[-2:]
+    if any(length % side or (side % _SIDE and side not in _PARTS) for side, length in zip(sides, lengths)):
+        return False
+    is_whole = all(side % _SIDE == 0 for side in sides)
+    return is_whole or (len(pattern.shape) == 2 and not any(length % _SIDE for length in lengths))
 
 
 def takes_letters(letters) -> bool:

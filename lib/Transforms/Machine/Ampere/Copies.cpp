@@ -84,16 +84,16 @@ static LogicalResult checkTile(Operation *op, TileType tile) {
 LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  TileType tile = op.getTile().getType();
-  if (failed(checkTile(op, tile)))
+  TileType tile = op.getTile().getType(), piece = pieceOf(op);
+  if (failed(checkTile(op, piece)))
     return failure();
   Matrix matrix = matrixOf(b, mapping.lookupOrDefault(op.getSource()), *op.getShape(), op.getIndices(),
                            tile.getElementType());
-  Value to = tileAddress(i, op.getTile(), op.getPlace());
+  Value to = i.add(tileAddress(i, op.getTile(), op.getPlace()), partOf(op).number * bytesPerTile(piece));
   Value row = wide(b, op.getIndices().drop_back().back()), column = wide(b, op.getIndices().back());
   for (int64_t n = 0, count = op.getPlace() ? 1 : tile.getCount(); n < count; ++n) {
     Value next = n == 0 ? column : arith::AddIOp::create(b, loc, column, i.constant64(n * tile.getColumns())).getResult();
-    copyTile(b, loc, tile, i.add(to, n * bytesPerTile(tile)), matrix, row, next);
+    copyTile(b, loc, piece, i.add(to, n * bytesPerTile(tile)), matrix, row, next);
   }
   return success();
 }

@@ -10,17 +10,38 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::hopper;
 
+/// The copy engine takes boxes to multiples of 128 bytes, and runs to multiples of 16: parts of a vector are runs.
+void RoleLowering::loadVectorPart(OpBuilder &b, LoadTileOp op) {
+  Location loc = op.getLoc();
+  Instructions i(b, loc);
+  TileType piece = pieceOf(op);
+  int64_t bytes = piece.getColumns() * piece.getElementType().getIntOrFloatBitWidth() / 8;
+  SmallVector<Value> place = llvm::map_to_vector(mapped(op.getIndices()), [&](Value index) {
+    return castInteger(b, loc, index, b.getI64Type());
+  });
+  Value length = emitSize(b, loc, op->getParentOfType<func::FuncOp>(), cast<SizeAttr>(op.getShape()->getValue().back()));
+  Value first = arith::MulIOp::create(b, loc, place[place.size() - 2], length);
+  first = arith::AddIOp::create(b, loc, first, place.back());
+  Value source = mapping.lookupOrDefault(op.getSource());
+  Value from = LLVM::GEPOp::create(b, loc, source.getType(), piece.getElementType(), source, ArrayRef<LLVM::GEPArg>{first});
+  Pieces at = pieces(op.getTile());
+  i.expectBytes(at[1], i.constant(bytes));
+  i.copyRun(i.add(at[0], partOf(op).number * bytes), from, i.constant(bytes), at[1]);
+}
+
 LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
   Instructions i(b, op.getLoc());
-  TileType tile = op.getTile().getType();
+  TileType tile = op.getTile().getType(), piece = pieceOf(op);
+  if (partOf(op).count > 1 && tile.getRows() == 1)
+    return loadVectorPart(b, op), success();
   FailureOr<Value> map =
-      maps.get(op, op.getSource(), *op.getShape(), tile.getElementType(), tile.getRows(), tile.getColumns());
+      maps.get(op, op.getSource(), *op.getShape(), tile.getElementType(), piece.getRows(), piece.getColumns());
   if (failed(map))
     return failure();
   Pieces at = pieces(op.getTile());
-  Value address = tileAddress(i, op.getTile(), op.getPlace());
+  Value address = i.add(tileAddress(i, op.getTile(), op.getPlace()), partOf(op).number * bytesPerTile(piece));
   int64_t count = op.getPlace() ? 1 : tile.getCount();
-  i.expectBytes(at[1], i.constant(count * bytesPerTile(tile)));
+  i.expectBytes(at[1], i.constant(count * bytesPerTile(piece)));
   for (int64_t n = 0; n < count; ++n) {
     SmallVector<Value> place = mapped(op.getIndices());
     place.back() = i.add(place.back(), n * tile.getColumns());

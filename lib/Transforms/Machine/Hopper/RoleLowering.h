@@ -46,6 +46,7 @@ private:
 
   // Copies
   llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
+  void loadVectorPart(mlir::OpBuilder &b, LoadTileOp op);
   void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
   llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);

@@ -303,11 +303,13 @@ void TileLoops::loadTile(LoadTileOp op) {
   Value source = ownMatrix(b, op.getSource(), *op.getShape(), indices, element);
   Value row = wide(b, indices.drop_back().back()), column = wide(b, indices.back()),
         to = tileAt(b, op.getTile(), op.getPlace());
-  int64_t count = op.getPlace() ? 1 : tile.getCount();
+  TileType piece = pieceOf(op);
+  int64_t count = op.getPlace() ? 1 : tile.getCount(), before = partOf(op).number * piece.getRows() * piece.getColumns();
   for (int64_t n = 0; n < count; ++n) {
     Value next = n == 0 ? column : add(b, column, constant(n * tile.getColumns()));
-    Value own = n == 0 ? to : address(b, to, element, constant(n * tile.getRows() * tile.getColumns()));
-    loadBox(b, tile, source, *op.getShape(), row, next, own);
+    int64_t first = n * tile.getRows() * tile.getColumns() + before;
+    Value own = first == 0 ? to : address(b, to, element, constant(first));
+    loadBox(b, piece, source, *op.getShape(), row, next, own);
   }
 }
 

@@ -45,6 +45,13 @@ Value lacis::matrixAt(OpBuilder &b, Location loc, Value array, Value number, Val
   return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{first});
 }
 
+TileType lacis::pieceOf(LoadTileOp op) {
+  TileType tile = op.getTile().getType();
+  SmallVector<int64_t> shape(tile.getShape());
+  (tile.getRows() == 1 ? shape.back() : shape[shape.size() - 2]) /= partOf(op).count;
+  return TileType::get(tile.getContext(), shape, tile.getElementType());
+}
+
 std::array<Value, 2> lacis::entryPair(OpBuilder &b, Location loc, Value base, int32_t offset) {
   WarpInstructions i(b, loc);
   Value address =

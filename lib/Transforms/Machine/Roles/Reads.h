@@ -4,6 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_ROLES_READS_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_ROLES_READS_H
 
+#include "lacis/Dialect/Lacis/IR/TilePart.h"
 #include "lacis/Transforms/Passes.h"
 
 namespace lacis {
@@ -19,6 +20,8 @@ llvm::LogicalResult checkLoadColumns(LoadColumnsOp op);
 /// Where matrix `number` of those behind `array` begins, each of so many rows and columns, all in i64.
 mlir::Value matrixAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value number, mlir::Value rows,
                      mlir::Value columns, mlir::Type element);
+/// The tile that a load fills: all of it, or a part.
+TileType pieceOf(LoadTileOp op);
 /// Two neighbouring bytes of a bitmap, `offset` bytes behind `base`, as f32.
 std::array<mlir::Value, 2> entryPair(mlir::OpBuilder &b, mlir::Location loc, mlir::Value base, int32_t offset);
 

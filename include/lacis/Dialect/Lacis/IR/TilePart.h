@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Tiles that several loads fill, each a part of its own: the mark of such a load.
+#ifndef LACIS_DIALECT_LACIS_IR_TILEPART_H
+#define LACIS_DIALECT_LACIS_IR_TILEPART_H
+
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+
+namespace lacis {
+
+/// One of the equal parts of a tile: of its rows, or of the columns of a tile of one row.
+struct TilePart {
+  int64_t number = 0, count = 1;
+};
+
+/// The part that a load fills.
+inline TilePart partOf(LoadTileOp load) {
+  auto mark = load->getAttrOfType<mlir::DenseI64ArrayAttr>("lacis.part");
+  return mark ? TilePart{mark[0], mark[1]} : TilePart();
+}
+
+/// The load fills this part. That of a tile of one row lies inside of its tensor.
+inline void setPart(LoadTileOp load, TilePart part) {
+  if (part.count > 1)
+    load->setAttr("lacis.part", mlir::DenseI64ArrayAttr::get(load.getContext(), {part.number, part.count}));
+}
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_TILEPART_H

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statements on tiles of patterns with smaller blocks: 64 rows walk the union of their blocks, gathered by columns."""
+
+import pytest
+import torch
+from strategies import mostly_long
+from test_chain_results import attend_lse, lse_of
+from test_chain_tiles import TARGET, blocks, check, dense, masked, operands, tiled
+from test_chain_tiles_gradients import chains, given
+
+import lacis
+from lacis.attentions.tiles import takes_pattern
+from lacis.attentions.walks import by_columns
+from lacis.runtime import ptxas
+
+CASES = mostly_long(
+    [((16, 16), 64, 64, torch.bfloat16), ((32, 32), 128, 128, torch.float16), ((8, 8), 32, 16, torch.bfloat16),
+     ((16, 64), 64, 128, torch.bfloat16), ((64, 16), 64, 64, torch.float16), ((128, 32), 64, 64, torch.bfloat16),
+     ((8, 128), 64, 64, torch.bfloat16)],
+    ((16, 16), 64, 64, torch.bfloat16),
+)  # fmt: skip
+
+
+def few(rows, columns, sides, share=0.2):
+    """Blocks, of which no panel of 64 rows has the first columns; the first panel has none."""
+    mask = blocks(rows, columns, sides, share)
+    mask[: max(64, sides[0])] = False
+    return mask
+
+
+@pytest.mark.parametrize("sides, depth, wide, dtype", CASES)
+def test_attention_and_its_sums(sides, depth, wide, dtype):
+    """Rows of a panel have blocks of their own, and the last round of a panel fewer than it has room for."""
+    q, k, v = operands(256, 384, depth, wide, dtype)
+    mask = few(256, 384, sides)
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(*sides))
+    kernel = tiled(attend_lse, q, k, v, pattern)
+    out, lse = kernel(q, k, v, pattern)
+    assert ("lacis.part" in kernel.asm["tiles"]) == (sides[1] < 64)
+    check(out, dense(q, k, v, mask), 2)
+    torch.testing.assert_close(lse.double(), lse_of(q, k, mask), rtol=1e-5, atol=1e-5)
+    assert not out[:, :64].any() and lse[:, :64].isneginf().all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sides", [(16, 16), (32, 32), (8, 16), (32, 64)])
+def test_masks_of_coordinates(sides):
+    """The columns of a round have coordinates of their own."""
+    q, k, v = operands(192, 192, 64, 64)
+    mask = blocks(192, 192, sides, share=0.7)
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(*sides))
+    out = tiled(lacis.kernel(masked), q, k, v, pattern)(q, k, v, pattern)
+    check(out, dense(q, k, v, mask & torch.ones(192, 192).tril().bool()), 2)
+
+
+def grouped(q, k, v, pattern):
+    """Two heads of a group share keys."""
+    s = lacis.einsum("ij,grid,gjd->grij", pattern, q, k) * 0.25
+    return lacis.einsum("grij,gje->grie", lacis.softmax(s, "j"), v)
+
+
+@pytest.mark.long
+def test_groups_share_keys():
+    q, k, v = operands(128, 192, 64, 64, heads=4)
+    mask = few(128, 192, (16, 16))
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(16, 16))
+    given = q.reshape(2, 2, 128, 64), k[:2], v[:2]
+    out = tiled(lacis.kernel(grouped), *given, pattern)(*given, pattern)
+    keys, values = (x[:2].repeat_interleave(2, 0) for x in (k, v))
+    check(out.reshape(4, 128, 64), dense(q, keys, values, mask), 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("body", ["plain", "causal"])
+@pytest.mark.parametrize("sides, depth, wide", [
+    ((16, 16), 64, 64), ((32, 32), 128, 128), ((8, 64), 64, 128), ((64, 32), 32, 16),
+])  # fmt: skip
+def test_gradients(sides, depth, wide, body):
+    """By columns, queries and the numbers of each are gathered."""
+    mask = few(256, 256, sides, share=0.3)
+    mask[:, 128:192] = False
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(*sides))
+    kept = mask & torch.ones(256, 256).tril().bool() if body == "causal" else mask
+    inputs, want = given(256, 256, depth, wide, torch.bfloat16, kept)
+    for chain, side, wanted in zip(chains(body), (pattern, by_columns(pattern)), (want[:1], want[1:])):
+        side = side.batched((2,), "h")
+        got = tiled(chain, *inputs, side)(*inputs, side)
+        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
+            check(one, other, 2)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("depth", [64, 128])
+@pytest.mark.parametrize("side", [16, 32])
+def test_code_is_assembled_without_spills(side, depth):
+    """But for the gradients of keys and values with heads of 128, whose sums leave no register for bits."""
+    mask = blocks(128, 128, (side, side))
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(side, side))
+    inputs, _ = given(128, 128, depth, depth, torch.bfloat16, mask)
+    q, k, v = inputs[:3]
+    texts = [attend_lse.compile(q, k, v, pattern, target=TARGET).text]
+    sides = [pattern, by_columns(pattern)] if depth == 64 else [pattern]
+    for chain, own in zip(chains("causal"), sides):
+        texts.append(chain.compile(*inputs, own.batched((2,), "h"), target=TARGET).text)
+    for text in texts:
+        lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
+
+
+def apart(q, k, v, pattern):
+    """Heads have patterns of their own."""
+    s = lacis.einsum("hij,hid,hjd->hij", pattern, q, k) * 0.25
+    return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
+
+
+@pytest.mark.long
+def test_what_is_not_gathered_says_why():
+    q, k, v = operands(128, 128, 64, 64)
+    of_heads = lacis.Pattern.from_mask(torch.ones(2, 128, 128).bool(), _heads(16))
+    remarks = lacis.kernel(apart).compile(q, k, v, of_heads, target=TARGET).remarks
+    assert any("a pattern that heads do not share" in remark for remark in remarks), remarks
+    short = lacis.Pattern.from_mask(torch.ones(96, 128).bool(), lacis.Bsr(16, 16))
+    remarks = attend_lse.compile(q[:, :96], k, v, short, target=TARGET).remarks
+    assert any("length is no multiple of 64" in remark for remark in remarks), remarks
+
+
+def _heads(side):
+    levels = "h : dense, i floordiv N : dense, j floordiv N : compressed, i mod N : dense, j mod N : dense"
+    return f"(h, i, j) -> ({levels})".replace("N", str(side))
+
+
+def test_which_patterns_tiles_take():
+    """Heads share those of smaller blocks, whose lengths are multiples of 64."""
+
+    def pattern(sides, rows=128, columns=128):
+        return lacis.Pattern.from_mask(torch.ones(rows, columns, dtype=torch.bool), lacis.Bsr(*sides))
+
+    assert all(takes_pattern(pattern(sides)) for sides in ((16, 16), (32, 8), (64, 16), (16, 128)))
+    assert not any(takes_pattern(pattern(sides)) for sides in ((4, 16), (16, 4)))
+    assert not takes_pattern(pattern((16, 16), rows=96)) and not takes_pattern(pattern((16, 16), columns=96))
+    assert not takes_pattern(lacis.Pattern.from_mask(torch.ones(2, 128, 128).bool(), _heads(16)))
+    assert not takes_pattern(lacis.Pattern.from_mask(torch.eye(128).bool(), lacis.Bsr(16, 16)))
