@@ -44,26 +44,47 @@ class Fibre:
     parents: int
     parent: torch.Tensor  # int64 [n], ascending: the parent position of each entry
     crd: torch.Tensor  # int64 [n]: the coordinate of each entry at this level
-    begins: torch.Tensor  # bool [n]: the entry is the first of its position
+    find_begins: Callable[[], torch.Tensor]  # what `begins` is, where somebody asks
     size: int  # number of coordinates
     describe: Callable[[int], str] = "parent {}".format  # a parent position in words
     is_each: bool = False  # known to have a position for each entry
 
     @functools.cached_property
+    def begins(self) -> torch.Tensor:
+        """bool [n]: the entry is the first of its position."""
+        return self.find_begins()
+
+    @functools.cached_property
     def first(self) -> torch.Tensor:
         """int64 [positions]: the first entry of each position."""
-        return self.begins.cumsum(0) - 1 if self.is_each else self.begins.nonzero().reshape(-1)  # all begin, then
+        return self._numbers() if self.is_each else self.begins.nonzero().reshape(-1)
+
+    @functools.cached_property
+    def extra(self) -> torch.Tensor | None:
+        """int64 [n]: how many positions without an entry lie before that of each entry, where it begins one."""
+        return self.level.coordinate.extra(self)
 
     @functools.cached_property
     def ends(self) -> torch.Tensor:
         """int64 [n]: how many positions lie before the end of each entry's."""
-        extra = self.level.coordinate.extra(self)
-        return torch.cumsum(self.begins.long() if extra is None else self.begins * (1 + extra), 0)
+        if self.is_each and self.extra is None:
+            return self._numbers() + 1
+        return torch.cumsum(self.begins.long() if self.extra is None else self.begins * (1 + self.extra), 0)
+
+    @functools.cached_property
+    def position(self) -> torch.Tensor:
+        """int64 [n]: that of each entry, of those that entries take."""
+        return self._numbers() if self.is_each and self.extra is None else self.ends - 1
 
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""
-        bounds = torch.arange(self.parents + 1, device=self.parent.device)
-        return torch.cat([self.ends.new_zeros(1), self.ends])[torch.searchsorted(self.parent, bounds)]
+        found = torch.searchsorted(self.parent, torch.arange(self.parents + 1, device=self.parent.device))
+        if self.is_each and self.extra is None:
+            return found
+        return torch.cat([self.ends.new_zeros(1), self.ends])[found]
+
+    def _numbers(self) -> torch.Tensor:
+        return torch.arange(self.crd.numel(), device=self.crd.device)
 
 
 @dataclasses.dataclass
@@ -144,7 +165,7 @@ class Extent(_Kind):
 
     def index(self, fibre: Fibre) -> torch.Tensor:
         """int64 [n]: the place of each entry's position within its fibre."""
-        return fibre.ends - 1 - fibre.starts()[fibre.parent]
+        return fibre.position - fibre.starts()[fibre.parent]
 
     def read(self, buffers: Buffers, parents: int, size: int, device: torch.device) -> Positions:
         """All positions, from the arrays."""

@@ -8,7 +8,7 @@ import threading
 
 import torch
 
-from ..formats import Level
+from ..formats import Format, Level
 from ..formats.bindings import solve
 
 
@@ -56,11 +56,18 @@ def _read(structure) -> tuple[list[torch.Tensor], torch.Tensor]:
     arrays = [None if name is None else structure.buffers[name] for name in format.binding_arrays]
     axes = solve(format.bindings, len(shape), format.levels, axes, sizes, arrays)
     valid = torch.ones(parents, dtype=torch.bool, device=device) if valid is None else valid
-    for axis, length in zip(axes, shape):
-        valid = valid & (axis < length)
+    for number, (axis, length) in enumerate(zip(axes, shape)):
+        if not _is_inside(format, number, length):
+            valid = valid & (axis < length)
         if format.bindings:
             valid = valid & (axis >= 0)
     return axes, valid
+
+
+def _is_inside(format: Format, axis: int, length: int) -> bool:
+    """No digits name a coordinate behind the last of the axis: the largest divides its length."""
+    largest = [digit.div for level in format.prefix for digit in level.digits if digit.axis == axis]
+    return not format.bindings and length % max(largest, default=1) == 0
 
 
 def add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
