@@ -244,7 +244,11 @@ REFUSED = {
     ),
     "located": (lacis.Csr, [steps.Own("0", "push")], "its levels are located, and push nothing"),
     "bound": (lacis.Dia, [steps.Own("0", "list")], "its levels have no loops of their own"),
-    "vectors": (lacis.Csc, [*COLUMNS, steps.Vectorize("j1", 4)], "vectorize: iterations of loop 'j1' meet in one element"),
+    "vectors": (
+        lacis.Csc,
+        [*COLUMNS, steps.Vectorize("j1", 4)],
+        "vectorize: iterations of loop 'j1' meet in one element",
+    ),
     "jam": (lacis.Csc, [*COLUMNS, steps.Jam("j1")], "jam: iterations of loop 'j1' meet in one element"),
     "no strategy": (lacis.Csc, [*COLUMNS, steps.Parallel("j0")], "race: .* here would do 'private'"),
     "timing": (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats whose levels end with the rows of the output add to it in memory: CSC, coordinates by columns."""
 
+import grid
 import pytest
 import torch
 from expressions import limit
@@ -128,3 +129,22 @@ def test_a_gpu_adds_atomically_where_timing_may_decide(expression):
         ptx = kernel.asm["ptx"]
         assert ("red." in ptx or "atom." in ptx) != deterministic
         assert any(isinstance(step, steps.Race) and step.strategy == "atomic" for step in kernel.steps) != deterministic
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shard", range(12))
+def test_formats_of_the_grid(shard):
+    """All that has the form, with one vector and with several; the others say what stands in the way."""
+    pushed = 0
+    for format, text in list(grid.formats(2).items())[shard::12]:
+        if not grid.is_packed(text):
+            continue
+        dense, mask = sparse(17, 23)
+        packed = lacis.pack(dense, format, mask)
+        try:
+            check("ij,j->i", packed, dense, torch.randn(23))
+        except lacis.CompileError as error:
+            assert "has no form 'push'" in str(error), text
+            continue
+        pushed += 1
+    assert pushed > 5

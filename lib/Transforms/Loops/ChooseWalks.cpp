@@ -186,8 +186,10 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
     return OwnerForm{kClasses, reason};
   if (asked.form.empty()) {
     bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
-    return bestForm(format, axes,
-                    {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand), hypersparse});
+    bool isAlone = generic.getIndexingMapsArray().back().getNumResults() == axes.size();
+    return bestForm(
+        format, axes,
+        {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand), hypersparse, isAlone});
   }
   auto refuse = [&] { return emitError(*asked.formLocation) << "own: "; };
   const auto *form = llvm::find(kForms, asked.form);

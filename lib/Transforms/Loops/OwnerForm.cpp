@@ -237,11 +237,11 @@ static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
 }
 
 /// Sums in memory, or why not: each entry loads and stores an element. Where most have no entry, an index of all of them
-/// is larger than the operand (bench/owner_forms.py).
+/// is larger than the operand; columns of an output take long in it, as threads share no rows (bench/owner_forms.py).
 static OwnerForm pushOr(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   if (pushesToTile(format, axes))
     return {"companion", "a sum in registers is faster than a tile in memory"};
-  if (format.getNumTileLevels() != 0 || !rows.hypersparse)
+  if (format.getNumTileLevels() != 0 || !rows.hypersparse || !rows.alone)
     return {"companion", "a sum in registers is faster than one in the output"};
   std::string names;
   for (Digit digit : pushedDigits(format, axes))

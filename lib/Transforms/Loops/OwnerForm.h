@@ -43,6 +43,7 @@ struct RowFacts {
   bool uneven; // some have far more entries than most
   bool filled; // most of many are listed
   bool hypersparse; // most of many rows have no entry, and the sum can be made in parts
+  bool alone; // the output has no other axis
 };
 /// The best form of the levels.
 OwnerForm bestForm(FormatAttr format, llvm::ArrayRef<unsigned> axes, RowFacts rows);

@@ -8,6 +8,15 @@ import dataclasses
 from ..errors import FormatError
 
 
+def _quotient(number, by: int):
+    """Tensors are divided element by element, in several times the time of a shift."""
+    return number // by if by & (by - 1) else number >> (by.bit_length() - 1)
+
+
+def _rest(number, by: int):
+    return number % by if by & (by - 1) else number & (by - 1)
+
+
 @dataclasses.dataclass(frozen=True)
 class Digit:
     """`(axis floordiv div) mod mod`; `mod == 0` means unbounded (the most significant digit).
@@ -33,8 +42,8 @@ class Digit:
     def of(self, coordinate):
         """The digit of an axis coordinate (an integer or a tensor of them)."""
         if self.div != 1:
-            coordinate = coordinate // self.div
-        return coordinate % self.mod if self.mod else coordinate
+            coordinate = _quotient(coordinate, self.div)
+        return _rest(coordinate, self.mod) if self.mod else coordinate
 
     def block(self, size: int) -> tuple["Digit", "Digit"]:
         """The outer and inner digit after cutting this one into blocks of `size`."""

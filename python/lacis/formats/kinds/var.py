@@ -34,7 +34,8 @@ class Var(Extent):
         position = torch.arange(slots, device=device)
         valid = None if buffers.positions is None else position < pos[-1]  # the rest is room
         parent = parents_of(pos[1:], position).clamp_(max=max(parents - 1, 0))
-        return Positions(parent, position - pos.index_select(0, parent) if slots else position, slots, valid)
+        offset = lambda: position - pos.index_select(0, parent) if slots else position
+        return Positions(parent, offset, slots, valid)
 
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
