@@ -235,7 +235,7 @@ REFUSED = {
     "below": (
         "(i, j) -> (i floordiv 4 : compressed, j : compressed, i mod 4 : compressed)",
         [steps.Own("0", "list")],
-        "a sum in registers is faster than one in the output",
+        "a level below finds i of the output too",
     ),
     "of a sum": (
         lacis.Format.parse(f"#lacis.sum<a = {lacis.Dcsr()} when nnz(i) lt 3, b = {lacis.Dcsr()}>"),
