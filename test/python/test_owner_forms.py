@@ -244,6 +244,11 @@ REFUSED = {
     ),
     "located": (lacis.Csr, [steps.Own("0", "push")], "its levels are located, and push nothing"),
     "bound": (lacis.Dia, [steps.Own("0", "list")], "its levels have no loops of their own"),
+    "in order": (
+        "(i, j) -> (j : var*delta<8>, i : compressed)",
+        [steps.Own("0", "push")],
+        "level 0 is walked in order, so that no loop has its positions",
+    ),
     "vectors": (
         lacis.Csc,
         [*COLUMNS, steps.Vectorize("j1", 4)],

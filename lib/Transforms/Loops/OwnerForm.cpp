@@ -169,9 +169,11 @@ static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
     return "its levels are located, and push nothing";
   if (!format.hasCode() || !format.getBindings().empty())
     return kNoLoops.str();
-  if (std::string objection = objectionToBatch(format, axes); !objection.empty())
-    return objection;
-  return "";
+  LevelAttr first = format.getPatternLevels()[0];
+  bool isLoop = first.getExtent().coversDomain() || first.isRandomAccess();
+  if (ownerLevels(format, axes) <= format.getNumBatchLevels() && !isLoop)
+    return firstLevel(format) + " is walked in order, so that no loop has its positions";
+  return objectionToBatch(format, axes);
 }
 
 std::optional<unsigned> lacis::permutedAxis(FormatAttr format, ArrayRef<unsigned> axes, unsigned binding) {

@@ -10,6 +10,7 @@ import torch
 
 from ..formats import Format, Level
 from ..formats.bindings import solve
+from ..formats.digit import quotient, remainder
 
 
 class _Kept(threading.local):
@@ -74,7 +75,9 @@ def add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
     """Add what a level's coordinate says to the axis coordinates, in place of the list, where None is 0."""
     for digit in reversed(level.digits):
         extent, is_last = max(digit.extent(shape), 1), digit is level.digits[0]
-        value = crd if is_last else crd % extent
-        value, before = value if digit.div == 1 else value * digit.div, axes[digit.axis]
-        axes[digit.axis] = value if before is None else before + value
-        crd = crd if is_last else crd // extent
+        value, before = crd if is_last else remainder(crd, extent), axes[digit.axis]
+        if before is None:
+            axes[digit.axis] = value if digit.div == 1 else value * digit.div
+        else:
+            axes[digit.axis] = torch.add(before, value, alpha=digit.div)
+        crd = crd if is_last else quotient(crd, extent)

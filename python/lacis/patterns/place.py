@@ -13,6 +13,7 @@ import torch
 from ..errors import FormatError
 from ..formats import Csf, Format, Level
 from ..formats.bindings import with_bindings
+from ..formats.digit import quotient, remainder
 from ..formats.level import Fibre
 from .announce import announce
 
@@ -96,9 +97,8 @@ def _apart(key: torch.Tensor, sizes) -> list[torch.Tensor]:
     """The coordinates that one of `fused_keys` was joined from: read in order, where a gather would jump about."""
     crds = []
     for size in reversed(sizes[1:]):
-        above = key // size
-        crds.append((key - above * size).long())
-        key = above
+        crds.append(remainder(key, size).long())
+        key = quotient(key, size)
     return [key.long(), *reversed(crds)]
 
 
@@ -108,7 +108,7 @@ def fused_keys(crds, sizes) -> list[torch.Tensor]:
     room = 0
     for crd, size in zip(crds, sizes):
         if keys and room * max(size, 1) < 2**62:
-            keys[-1] = keys[-1] * size + crd
+            keys[-1] = torch.add(crd, keys[-1], alpha=size)
             room *= max(size, 1)
         else:
             keys.append(crd)
