@@ -66,7 +66,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("text, form, why", mostly_long(OTHERS, OTHERS[0], OTHERS[-1]))
+@pytest.mark.parametrize("text, form, why", mostly_long(OTHERS, OTHERS[0]))
 def test_the_form_of_a_format(text, form, why):
     packed = lacis.pack(sparse(17, 23)[0], lacis.Format.parse(text))
     assert owned(lacis.compile("ij,j->i", packed, torch.randn(23), target="cuda:sm_90a")) == (form, why)
@@ -127,7 +127,7 @@ def test_rows_that_are_not_listed_are_finished_too(shape, rows, activation):
 LISTED = [("ij,j->i", BLOCKS), (LINEAR, BLOCKS), ("ijk,k->ij", PAIRS)]
 
 
-@pytest.mark.parametrize("expression, format", mostly_long(LISTED, *LISTED[1:]))
+@pytest.mark.parametrize("expression, format", mostly_long(LISTED, LISTED[2]))
 def test_blocks_and_pairs_of_coordinates_are_listed(expression, format):
     letters = expression.split(",")[0]
     dense, mask = sparse(*({"i": 18, "j": 11, "k": 5}[x] for x in letters))
@@ -155,7 +155,8 @@ def test_digits_below_their_owner_are_pushed_to_a_tile(shape, format, activation
         torch.testing.assert_close(y.double(), expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("expression", mostly_long(["ij,j->i", "ij,bjk->bik", "ij,jk->ik"], "ij,bjk->bik"))
+@pytest.mark.long
+@pytest.mark.parametrize("expression", ["ij,j->i", "ij,bjk->bik", "ij,jk->ik"])
 def test_tiles_of_other_outputs(expression):
     """Vectors, batches, columns; of lanes and of the rows that a jam runs at once each has its own."""
     dense, mask = sparse(17, 23, rows=1.0)
@@ -166,6 +167,7 @@ def test_tiles_of_other_outputs(expression):
         torch.testing.assert_close(kernel(packed, x), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_tile_keeps_the_largest_of_its_semiring():
     dense, mask = sparse(17, 23, rows=0.5)
     x, packed = torch.randn(3, 23), lacis.pack(dense, lacis.Format.parse(NEST), mask)
@@ -174,6 +176,7 @@ def test_a_tile_keeps_the_largest_of_its_semiring():
     torch.testing.assert_close(y, expected)
 
 
+@pytest.mark.long
 def test_what_is_not_stored_stays_with_its_row():
     dense, mask = sparse(17, 23, rows=0.5)
     x = torch.randn(3, 23)
@@ -203,7 +206,10 @@ def test_a_list_is_not_taken_where_it_is_slower():
     torch.testing.assert_close(kernel(many, v), many.to_dense() @ v)
 
 
-@pytest.mark.parametrize("format, asked", [(lacis.Dcsr, []), (lacis.Format.parse(NEST), [steps.Own("0", "push")])])
+GIVEN = [(lacis.Dcsr, []), (lacis.Format.parse(NEST), [steps.Own("0", "push")])]
+
+
+@pytest.mark.parametrize("format, asked", mostly_long(GIVEN, GIVEN[0]))
 def test_the_form_is_the_same_given_back(format, asked):
     dense, _ = sparse(17, 23)
     packed, x = lacis.pack(dense, format), torch.randn(3, 23)

@@ -97,6 +97,13 @@ def test_units_that_meet_have_copies(expression):
     first = kernel(packed, x)
     assert all(torch.equal(kernel(packed, x), first) for _ in range(50))
     assert lacis.compile(expression, packed, x, steps=kernel.steps).loaded.code == kernel.loaded.code
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("expression", ["ij,j->i", LINEAR])
+def test_units_that_meet_add_atomically(expression):
+    dense, mask = sparse(40, 61)
+    packed, x = lacis.pack(dense, lacis.Csc, mask), dense_of(expression, {"j": 61, "b": 3})
     atomic = [PUSH, steps.Split("j", 8), steps.Race("j0", "atomic"), steps.Parallel("j0")]
     check(expression, packed, dense, x, steps=atomic, deterministic=False)
 
