@@ -75,7 +75,7 @@ def diagonals() -> list[Case]:
 
 def run() -> list[Case]:
     with torch.inference_mode():
-        return lists() + pushes() + shares() + diagonals()
+        return lists() + pushes() + columns() + shares() + diagonals()
 
 
 def pushes() -> list[Case]:
@@ -90,6 +90,21 @@ def pushes() -> list[Case]:
             "≥ 1.2 × companion",
         )
         for rows, columns, share, tokens in ((1024, 1024, 1.0, 32), (2048, 16384, 0.1, 32), (1024, 65536, 0.1, 32))
+    ]
+
+
+def columns() -> list[Case]:
+    return [
+        case(
+            f"push: Csc, {entries} entries in {rows} rows and {size} columns, a vector",
+            entries_of(rows, size, entries, 1.0),
+            lacis.Csc,
+            "push",
+            "ij,j->i",
+            torch.randn(size),
+            "≥ 1 × companion" if entries * 2 <= rows else "",
+        )
+        for rows, size, entries in ((ROWS, 50_000, 100_000), (ROWS, 1000, 100_000), (100_000, 50_000, 800_000))
     ]
 
 

@@ -36,7 +36,9 @@ static CopyRule copyRule(Nest &nest) {
 /// The innermost loop of the main nest that does not run over `lane`, or null.
 static LoopOp rowLoop(Nest &nest, StringRef lane) {
   SmallVector<LoopOp> chain = nest.mainChain();
-  auto rows = llvm::find_if(llvm::reverse(chain), [&](LoopOp loop) { return letterOf(loop.getName()) != lane; });
+  auto rows = llvm::find_if(llvm::reverse(chain), [&](LoopOp loop) {
+    return letterOf(loop.getName()) != lane && canBind(nest, loop, "warp");
+  });
   return rows == llvm::reverse(chain).end() ? LoopOp() : *rows;
 }
 
@@ -157,7 +159,7 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
 
 /// A thread owns a coordinate of the innermost loop that has no mark, where no loop of the nest is bound to threads.
 static void scheduleThreads(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain) {
-  auto isFree = [](LoopOp loop) { return !isMarked(loop); };
+  auto isFree = [&](LoopOp loop) { return !isMarked(loop) && canBind(schedule.getNest(), loop, "thread.x"); };
   bool hasThreads = false;
   LoopOp(chain.front())->walk([&](LoopOp loop) {
     hasThreads |= loop.getBind() && (isThread(*loop.getBind()) || isOfWarps(*loop.getBind()));

@@ -219,9 +219,13 @@ SmallVector<SmallVector<LoopOp>> lacis::allChains(Nest &nest) {
                              [](LoopOp top) { return perfectChain(top); });
 }
 
+bool lacis::canBind(Nest &nest, LoopOp loop, StringRef unit) {
+  return !loop.getMeets() || loop.getRace() || !strategyFor(loop, nest, unit).empty();
+}
+
 void lacis::bindOpenLoops(ScheduleBuilder &schedule, ArrayRef<LoopOp> chain, StringRef unit) {
   for (LoopOp loop : chain) {
-    if (!loop.getTrip() && !isMarked(loop))
+    if (!loop.getTrip() && !isMarked(loop) && canBind(schedule.getNest(), loop, unit))
       schedule.bind(loop.getName(), unit);
   }
 }
@@ -243,7 +247,7 @@ static bool guardsWhatItFinds(LoopOp loop) {
 
 bool lacis::canJam(LoopOp loop) {
   bool hasTile = loop->walk([](WorkspaceOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  if (hasTile || guardsWhatItFinds(loop))
+  if (loop.getMeets() || hasTile || guardsWhatItFinds(loop))
     return false;
   SmallVector<Value> reached{loop.getCoordinate()};
   for (size_t next = 0; next < reached.size(); ++next)

@@ -79,6 +79,8 @@ void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
 llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
 /// Binds those loops of a chain to `unit` that no step has marked and whose trip count is not constant.
 void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
+/// Its iterations meet nowhere, or a strategy that may be taken without being asked for brings them together.
+bool canBind(Nest &nest, LoopOp loop, llvm::StringRef unit);
 /// Can the loop be jammed? No bound of an inner loop depends on its coordinate then.
 bool canJam(LoopOp loop);
 /// The element types that one warp's matrix instruction multiplies. There is none before sm_80.

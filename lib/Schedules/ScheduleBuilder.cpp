@@ -3,6 +3,8 @@
 /// How a rule makes its steps: one after another, each applied to the nest as it is made.
 #include "lacis/Schedules/ScheduleBuilder.h"
 
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -77,10 +79,21 @@ void ScheduleBuilder::reorder(ArrayRef<std::string> loops) {
   add(ReorderStepAttr::get(context, Builder(context).getStrArrayAttr(names)));
 }
 
+std::string lacis::strategyFor(LoopOp loop, Nest &nest, StringRef unit) {
+  auto addsAtomically = [](WriteOp write) { return write.getAtomic() ? WalkResult::interrupt() : WalkResult::advance(); };
+  if (loop->walk(addsAtomically).wasInterrupted())
+    return "atomic";
+  for (StringRef name : {"order", "atomic"})
+    if ((name == "order" || unit != "parallel") && findRaceStrategy(name)->objection(loop, nest).empty())
+      return name.str();
+  return "";
+}
+
 void ScheduleBuilder::bind(StringRef loop, StringRef unit) {
   MLIRContext *context = nest.getFunction().getContext();
   if (LoopOp found = nest.find(loop); found && found.getMeets() && !found.getRace())
-    race(loop, "order");
+    if (std::string strategy = strategyFor(found, nest, unit); !strategy.empty())
+      race(loop, strategy);
   add(unit == "parallel" ? Attribute(ParallelStepAttr::get(context, loop)) : BindStepAttr::get(context, loop, unit));
 }
 

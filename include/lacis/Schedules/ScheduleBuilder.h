@@ -8,6 +8,10 @@
 
 namespace lacis {
 
+/// How iterations of the loop that meet in an element of the output are brought together on units where no step says it:
+/// in their order where parts of rows are kept; atomically on a GPU where they add to the output and timing may decide.
+std::string strategyFor(LoopOp loop, Nest &nest, llvm::StringRef unit);
+
 /// Records steps one after another. Each step is applied when it is recorded, so the next one sees the loops that it
 /// made. One that a user gave takes the place of the rule's where the two unify.
 class ScheduleBuilder {
@@ -34,8 +38,8 @@ public:
   void apart(llvm::ArrayRef<llvm::StringRef> parts, std::optional<int64_t> least = std::nullopt);
   void precompute(llvm::StringRef part, FormatAttr layout);
   void reorder(llvm::ArrayRef<std::string> loops);
-  /// Binds the loop to `unit` of a GPU, or makes it parallel where `unit` is `parallel`. Iterations that add to the same
-  /// output element do so in their order (`race` with `order`).
+  /// Binds the loop to `unit` of a GPU, or makes it parallel where `unit` is `parallel`. Iterations that meet in an element
+  /// of the output have the strategy that is taken without being asked for.
   void bind(llvm::StringRef loop, llvm::StringRef unit);
   void race(llvm::StringRef loop, llvm::StringRef strategy);
   void vectorize(llvm::StringRef loop, int64_t width);

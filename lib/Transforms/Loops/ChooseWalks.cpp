@@ -30,8 +30,8 @@ using namespace lacis;
 namespace {
 
 /// The forms that a step may ask for; of each the levels know whether they have it.
-constexpr StringLiteral kShare = "share", kClasses = "classes", kCompanion = "companion",
-                        kForms[] = {"list", "permute", "push", kShare, kClasses, kCompanion};
+constexpr StringLiteral kPush = "push", kShare = "share", kClasses = "classes", kCompanion = "companion",
+                        kForms[] = {"list", "permute", kPush, kShare, kClasses, kCompanion};
 
 /// The axes of the operand that the output has too.
 SmallVector<unsigned> outputAxes(linalg::GenericOp generic, OpOperand &operand) {
@@ -165,12 +165,14 @@ bool firstLevelHas(StringRef fact, OpOperand &operand) {
                                [&](Digit digit) { return digit.axis < flags.size() && flags[digit.axis]; });
 }
 
-/// Is `fact` known of the axis of the output that a share of entries has its rows of?
+/// Is `fact` known of the axis of the output that a share of entries has its rows of, or that they are pushed to?
 bool rowsAre(StringRef fact, OpOperand &operand, ArrayRef<unsigned> axes) {
   BlockArgument argument = argumentOf(operand.get());
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto flags = function.getArgAttrOfType<DenseBoolArrayAttr>(argument.getArgNumber(), fact);
   SmallVector<Digit> row = sharedDigits(formatOf(operand.get()), axes);
+  if (row.empty())
+    row = pushedDigits(formatOf(operand.get()), axes);
   return flags && !row.empty() && row[0].axis < flags.size() && flags[row[0].axis];
 }
 
@@ -184,8 +186,10 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
     return OwnerForm{kClasses, reason};
   if (asked.form.empty()) {
     bool hypersparse = rowsAre("lacis.hypersparse", operand, axes) && objectionToParts(generic).empty();
-    return bestForm(format, axes,
-                    {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand), hypersparse});
+    bool isAlone = generic.getIndexingMapsArray().back().getNumResults() == axes.size();
+    return bestForm(
+        format, axes,
+        {firstLevelHas("lacis.uneven", operand), firstLevelHas("lacis.filled", operand), hypersparse, isAlone});
   }
   auto refuse = [&] { return emitError(*asked.formLocation) << "own: "; };
   const auto *form = llvm::find(kForms, asked.form);
@@ -204,7 +208,8 @@ FailureOr<OwnerForm> chooseForm(const RequestedWalk &asked, OpOperand &operand, 
   if (operand.get().getDefiningOp<PartOp>() && *form != kCompanion)
     return refuse() << "operand '" << asked.operand << "' is a sum, each of whose parts meets every element of the output";
   std::string objection = objectionTo(*form, format, axes);
-  if (objection.empty() && *form == kShare)
+  bool makesParts = *form == kShare || (*form == kPush && !pushesToTile(format, axes));
+  if (objection.empty() && makesParts)
     objection = objectionToParts(generic);
   if (!objection.empty())
     return refuse() << "operand '" << asked.operand << "' has no form '" << *form << "': " << objection;

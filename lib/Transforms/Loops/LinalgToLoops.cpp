@@ -10,6 +10,7 @@
 #include "ListedRows.h"
 #include "OutputLoops.h"
 #include "PermutedRows.h"
+#include "PushedOutput.h"
 #include "PushedTile.h"
 #include "RolledNest.h"
 #include "RowClasses.h"
@@ -48,6 +49,8 @@ private:
   LogicalResult buildDense(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   LogicalResult buildSampled(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output);
   FailureOr<OpOperand *> scattered(linalg::GenericOp root);
+  LogicalResult buildPushed(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output,
+                            OpOperand &operand);
   LogicalResult buildScattered(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output,
                                OpOperand &operand);
 
@@ -251,6 +254,13 @@ LogicalResult NestBuilder::buildScattered(linalg::GenericOp root, MutableArrayRe
   return success(ok);
 }
 
+/// A nest that adds to a tile of its owner, or to the output.
+LogicalResult NestBuilder::buildPushed(linalg::GenericOp root, MutableArrayRef<Letter> letters, BlockArgument output,
+                                       OpOperand &operand) {
+  PushedTile tile(root, operand, letters, output, sizes);
+  return tile.fits() ? tile.build(b) : PushedOutput(root, operand, letters, output, sizes).build(b);
+}
+
 /// Nests for the results after the first, which are dense and read what the statements before kept.
 LogicalResult NestBuilder::buildOthers(MutableArrayRef<KernelResult> results) {
   for (KernelResult &result : results) {
@@ -271,7 +281,7 @@ LogicalResult NestBuilder::buildFirst(KernelResult &result, OpOperand *scattered
          : classes.find(generics.getArrayRef()) ? classes.build(b)
          : owner("list") ? ListedRows(root, *owner("list"), letters, output, sizes).build(b)
          : owner("permute") ? PermutedRows(root, *owner("permute"), letters, output, sizes).build(b)
-         : owner("push") ? PushedTile(root, *owner("push"), letters, output, sizes).build(b)
+         : owner("push") ? buildPushed(root, letters, output, *owner("push"))
          : owner("share") ? SharedRows(root, *owner("share"), letters, output, sizes).build(b)
                           : buildDense(root, letters, output);
 }

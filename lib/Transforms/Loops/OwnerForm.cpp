@@ -4,13 +4,15 @@
 ///
 /// A level with digits of the output is *located* where it has a position for every coordinate. Leading levels that store
 /// each coordinate once *list* their rows: one position, one owner. A binding that has the output's rows in another order
-/// *permutes* them: each is there once. Where the leading levels are located and levels below find bounded digits of the
-/// output, these are *pushed* to a tile that the owner has to itself. Levels that name a row for each of their positions
+/// *permutes* them: each is there once. Where the leading levels are located and levels below find digits of the
+/// output, these are *pushed*: few to a tile that the owner has to itself, others to the output. Levels that name a row for each of their positions
 /// *share*: units take equal shares of these. What is left is walked by
 /// the companion index, whose leading levels are dense in the output's axes. (SparseTIR, TACO and Finch have the first two;
 /// see docs/steps/own.md.)
 #include "OwnerForm.h"
 #include "lacis/Dialect/Lacis/IR/BindingCode.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -146,25 +148,32 @@ unsigned lacis::ownerLevels(FormatAttr format, ArrayRef<unsigned> axes) {
   return format.getLevels().take_while(owns).size();
 }
 
+SmallVector<Digit> lacis::pushedDigits(FormatAttr format, ArrayRef<unsigned> axes) {
+  SmallVector<Digit> pushed;
+  for (LevelAttr level : format.getLevels().drop_front(ownerLevels(format, axes)))
+    llvm::copy_if(level.getDigits(), std::back_inserter(pushed),
+                  [&](Digit digit) { return llvm::is_contained(axes, digit.axis); });
+  return pushed;
+}
+
+bool lacis::pushesToTile(FormatAttr format, ArrayRef<unsigned> axes) {
+  int64_t elements = 1;
+  for (Digit digit : pushedDigits(format, axes))
+    if (digit.mod == 0 || llvm::MulOverflow(elements, digit.mod, elements))
+      return false;
+  return elements <= kMostPushed;
+}
+
 static std::string objectionToPush(FormatAttr format, ArrayRef<unsigned> axes) {
   if (isLocated(format, axes))
     return "its levels are located, and push nothing";
   if (!format.hasCode() || !format.getBindings().empty())
     return kNoLoops.str();
-  if (std::string objection = objectionToBatch(format, axes); !objection.empty())
-    return objection;
-  int64_t elements = 1;
-  for (LevelAttr level : format.getLevels().drop_front(ownerLevels(format, axes)))
-    for (Digit digit : level.getDigits()) {
-      if (!llvm::is_contained(axes, digit.axis))
-        continue;
-      if (digit.mod == 0)
-        return "no level above owns " + toString(digit, format.getNames()) + ", which has no bound";
-      elements *= digit.mod;
-    }
-  if (elements > kMostPushed)
-    return "a tile of " + std::to_string(elements) + " elements is more than " + std::to_string(kMostPushed);
-  return "";
+  LevelAttr first = format.getPatternLevels()[0];
+  bool isLoop = first.getExtent().coversDomain() || first.isRandomAccess();
+  if (ownerLevels(format, axes) <= format.getNumBatchLevels() && !isLoop)
+    return firstLevel(format) + " is walked in order, so that no loop has its positions";
+  return objectionToBatch(format, axes);
 }
 
 std::optional<unsigned> lacis::permutedAxis(FormatAttr format, ArrayRef<unsigned> axes, unsigned binding) {
@@ -229,6 +238,19 @@ static OwnerForm shareOr(FormatAttr format, RowFacts rows) {
   return {"share", "most " + names + " have no entry"};
 }
 
+/// Sums in memory, or why not: each entry loads and stores an element. Where most have no entry, an index of all of them
+/// is larger than the operand; columns of an output take long in it, as threads share no rows (bench/owner_forms.py).
+static OwnerForm pushOr(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
+  if (pushesToTile(format, axes))
+    return {"companion", "a sum in registers is faster than a tile in memory"};
+  if (format.getNumTileLevels() != 0 || !rows.hypersparse || !rows.alone)
+    return {"companion", "a sum in registers is faster than one in the output"};
+  std::string names;
+  for (Digit digit : pushedDigits(format, axes))
+    names += (names.empty() ? "" : ", ") + format.getNames()[digit.axis].str();
+  return {"push", "most " + names + " have no entry"};
+}
+
 OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts rows) {
   if (isLocated(format, axes))
     return {"locate", ""};
@@ -239,8 +261,5 @@ OwnerForm lacis::bestForm(FormatAttr format, ArrayRef<unsigned> axes, RowFacts r
     return listOr(format, axes, rows);
   if (objectionToShare(format, axes).empty())
     return shareOr(format, rows);
-  if (!objectionToPush(format, axes).empty())
-    return {"companion", toList};
-  // Each entry loads and stores an element of the tile; measured by bench/owner_forms.py.
-  return {"companion", "a sum in registers is faster than a tile in memory"};
+  return objectionToPush(format, axes).empty() ? pushOr(format, axes, rows) : OwnerForm{"companion", toList};
 }

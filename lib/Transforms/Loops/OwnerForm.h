@@ -22,8 +22,13 @@ bool nestsDigits(FormatAttr format);
 unsigned listedLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 
 /// How many of the first levels have digits of such an output only, and are located: they own what the levels below push
-/// to a tile.
+/// to a tile, or to the output.
 unsigned ownerLevels(FormatAttr format, llvm::ArrayRef<unsigned> axes);
+
+/// The digits of such an output that levels below the owners find.
+llvm::SmallVector<Digit> pushedDigits(FormatAttr format, llvm::ArrayRef<unsigned> axes);
+/// These have bounds, and together so few elements that a tile of them stays in the first-level cache.
+bool pushesToTile(FormatAttr format, llvm::ArrayRef<unsigned> axes);
 
 /// The digits of such an output that the first levels name for each of their positions, in ascending order: a row, which
 /// several neighbours may name. None where the levels begin with another digit.
@@ -37,7 +42,8 @@ std::string objectionTo(llvm::StringRef form, FormatAttr format, llvm::ArrayRef<
 struct RowFacts {
   bool uneven; // some have far more entries than most
   bool filled; // most of many are listed
-  bool hypersparse; // most of many rows have no entry, and the sum has parts
+  bool hypersparse; // most of many rows have no entry, and the sum can be made in parts
+  bool alone; // the output has no other axis
 };
 /// The best form of the levels.
 OwnerForm bestForm(FormatAttr format, llvm::ArrayRef<unsigned> axes, RowFacts rows);

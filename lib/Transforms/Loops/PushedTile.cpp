@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A nest that walks an operand in its order and adds to a tile of what its lower levels find of the output.
+/// A nest that adds to a tile of what an operand's lower levels find of the output.
 #include "PushedTile.h"
 
 #include "OwnerForm.h"
@@ -10,32 +10,7 @@
 using namespace mlir;
 using namespace lacis;
 
-PushedTile::PushedTile(linalg::GenericOp root, OpOperand &operand, Letters letters, BlockArgument output,
-                       const llvm::StringMap<Value> &sizes)
-    : OwnedNest(root, operand, letters, output, sizes), owners(ownerLevels(format, owned)) {
-  for (Letter &letter : this->letters) {
-    SmallVector<Digit> digits = digitsOf(letter);
-    for (auto [rank, digit] : llvm::enumerate(digits))
-      if (isPushed(digit))
-        pushed.push_back({&letter, digit, digitName(letter.name, rank, digits.size())});
-  }
-}
-
-bool PushedTile::isPushed(Digit digit) const {
-  return llvm::any_of(format.getLevels().drop_front(owners),
-                      [&](LevelAttr level) { return llvm::is_contained(level.getDigits(), digit); });
-}
-
-/// Loops over the digits of a letter that the owner has.
-void PushedTile::openOwner(OpBuilder &b, Letter &letter) {
-  SmallVector<Digit> digits = digitsOf(letter);
-  for (auto [rank, digit] : llvm::enumerate(digits)) {
-    if (isPushed(digit))
-      continue;
-    LoopOp loop = openLoop(b, digitName(letter.name, rank, digits.size()), sizeOf(b, digit, letter));
-    letter.digits.push_back({Digit{0, digit.div, digit.mod}, loop.getCoordinate()});
-  }
-}
+bool PushedTile::fits() const { return pushesToTile(format, owned); }
 
 Value PushedTile::makeTile(OpBuilder &b) {
   SmallVector<Value> extents;
@@ -86,33 +61,6 @@ LogicalResult PushedTile::begin(OpBuilder &b) {
   });
 }
 
-LogicalResult PushedTile::push(OpBuilder &b) {
-  bool ok = true;
-  Value position = arith::ConstantIndexOp::create(b, loc, 0);
-  for (auto [number, level] : llvm::enumerate(format.getLevels().take_front(owners))) {
-    auto digits = llvm::map_to_vector(
-        level.getDigits(), [&](Digit digit) { return axes[digit.axis]->digit(b, loc, digit.div, digit.mod); });
-    if (!level.getExtent().sharesPattern())
-      position = LocateOp::create(b, loc, b.getIndexType(), tensor, number, position, digits);
-  }
-  auto atEntry = [&](OpBuilder &b, Value position, ValueRange) -> LevelWalk::Values {
-    Expression expression(sizes);
-    SmallVector<Value> where = place(b);
-    Type element = cast<RankedTensorType>(tile.getType()).getElementType();
-    Value before = ReadOp::create(b, loc, element, tile, where, Value(), IntegerAttr());
-    SmallVector<Letter *> known(axes);
-    for (Letter &letter : letters)
-      known.push_back(&letter);
-    FailureOr<Value> after = expression.update(b, operand, position, known, before);
-    ok &= succeeded(after);
-    if (ok)
-      WriteOp::create(b, loc, *after, tile, where, Value(), IntegerAttr());
-    return {};
-  };
-  LevelWalk(loc, tensor, axes).emitBelow(b, owners, position, {}, atEntry);
-  return success(ok);
-}
-
 LogicalResult PushedTile::finish(OpBuilder &b) {
   return overTile(b, [&](OpBuilder &inner) -> LogicalResult {
     Expression expression(sizes);
@@ -125,14 +73,10 @@ LogicalResult PushedTile::finish(OpBuilder &b) {
 
 LogicalResult PushedTile::build(OpBuilder &b) {
   OpBuilder before = b;
-  for (Letter &letter : letters)
-    openOwner(before, letter);
-  auto isKnown = [&](const Letter &letter) {
-    return llvm::none_of(digitsOf(letter), [&](Digit digit) { return isPushed(digit); });
-  };
-  OpBuilder inner = compose(OpBuilder::atBlockEnd(loops.back().getBlock()), isKnown);
+  OpBuilder inner = openOwners(before);
   tile = makeTile(inner);
-  if (failed(begin(inner)) || failed(push(inner)) || failed(finish(inner)))
+  auto where = [&](OpBuilder &b) { return place(b); };
+  if (failed(begin(inner)) || failed(push(inner, tile, where)) || failed(finish(inner)))
     return failure();
   closeLoops();
   return success();

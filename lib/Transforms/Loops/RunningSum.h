@@ -17,6 +17,7 @@ public:
   /// Makes the workspace, if there is one, for an output with these letters.
   void prepare(mlir::OpBuilder &b, llvm::ArrayRef<Letter> letters);
   bool isOutput() const { return tensor == output; }
+  mlir::Value getTensor() const { return tensor; }
   /// Does something follow the last product?
   bool isFinished() { return isOutput() && root == last; }
   /// Writes what the products make of the present row: behind their initial value, or added to what is there.

@@ -8,6 +8,16 @@ import dataclasses
 from ..errors import FormatError
 
 
+def quotient(number, by: int):
+    """number // by, of an integer or a tensor: a division takes several times as long as a shift."""
+    return number // by if by < 1 or by & (by - 1) else number >> (by.bit_length() - 1)
+
+
+def remainder(number, by: int):
+    """number % by, of an integer or a tensor."""
+    return number % by if by < 1 or by & (by - 1) else number & (by - 1)
+
+
 @dataclasses.dataclass(frozen=True)
 class Digit:
     """`(axis floordiv div) mod mod`; `mod == 0` means unbounded (the most significant digit).
@@ -33,8 +43,8 @@ class Digit:
     def of(self, coordinate):
         """The digit of an axis coordinate (an integer or a tensor of them)."""
         if self.div != 1:
-            coordinate = coordinate // self.div
-        return coordinate % self.mod if self.mod else coordinate
+            coordinate = quotient(coordinate, self.div)
+        return remainder(coordinate, self.mod) if self.mod else coordinate
 
     def block(self, size: int) -> tuple["Digit", "Digit"]:
         """The outer and inner digit after cutting this one into blocks of `size`."""

@@ -10,82 +10,14 @@ in level order, so the entries of one position are neighbours.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
-from typing import Callable, ClassVar
+from typing import ClassVar
 
 import torch
 
 from ..errors import DataError, FormatError
 from .digit import Digit
-
-
-class Buffers(dict):
-    """A level's own arrays by their short names; `positions` is the one with an element for each position, or None.
-
-    >>> Buffers(crd=torch.tensor([3, 5]), per_position="crd").positions
-    tensor([3, 5])
-    """
-
-    def __init__(self, *arrays, per_position: str | None = None, **named):
-        super().__init__(*arrays, **named)
-        self.per_position = per_position
-
-    @property
-    def positions(self) -> torch.Tensor | None:
-        return self.get(self.per_position)
-
-
-@dataclasses.dataclass
-class Fibre:
-    """What a level sees of the entries: `n` of them, under `parents` parent positions."""
-
-    level: "Level"
-    parents: int
-    parent: torch.Tensor  # int64 [n], ascending: the parent position of each entry
-    crd: torch.Tensor  # int64 [n]: the coordinate of each entry at this level
-    begins: torch.Tensor  # bool [n]: the entry is the first of its position
-    size: int  # number of coordinates
-    describe: Callable[[int], str] = "parent {}".format  # a parent position in words
-    is_each: bool = False  # known to have a position for each entry
-
-    @functools.cached_property
-    def first(self) -> torch.Tensor:
-        """int64 [positions]: the first entry of each position."""
-        return self.begins.cumsum(0) - 1 if self.is_each else self.begins.nonzero().reshape(-1)  # all begin, then
-
-    @functools.cached_property
-    def ends(self) -> torch.Tensor:
-        """int64 [n]: how many positions lie before the end of each entry's."""
-        extra = self.level.coordinate.extra(self)
-        return torch.cumsum(self.begins.long() if extra is None else self.begins * (1 + extra), 0)
-
-    def starts(self) -> torch.Tensor:
-        """int64 [parents + 1]: how many positions lie before each parent."""
-        bounds = torch.arange(self.parents + 1, device=self.parent.device)
-        return torch.cat([self.ends.new_zeros(1), self.ends])[torch.searchsorted(self.parent, bounds)]
-
-
-@dataclasses.dataclass
-class Placed:
-    """What an extent answers: where each entry went."""
-
-    pos: torch.Tensor  # int64 [n]
-    slots: int
-    shape: tuple[int, ...]  # of a buffer with one element per position
-    buffers: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass
-class Positions:
-    """All positions of a level, in order: what an extent reads back."""
-
-    parent: torch.Tensor  # int64 [slots]
-    offset: torch.Tensor  # int64 [slots]: place within the parent's fibre
-    slots: int
-    valid: torch.Tensor | None = None  # bool [slots]: it lies under a parent; None when all do
-    width: int | None = None  # how many lie under each parent, where that is one number
-    covers: bool = False  # every coordinate has one
+from .fibre import Buffers, Fibre, Placed, Positions
 
 
 class _Kind:
@@ -144,7 +76,7 @@ class Extent(_Kind):
 
     def index(self, fibre: Fibre) -> torch.Tensor:
         """int64 [n]: the place of each entry's position within its fibre."""
-        return fibre.ends - 1 - fibre.starts()[fibre.parent]
+        return fibre.position - fibre.starts()[fibre.parent]
 
     def read(self, buffers: Buffers, parents: int, size: int, device: torch.device) -> Positions:
         """All positions, from the arrays."""

@@ -8,8 +8,9 @@ import threading
 
 import torch
 
-from ..formats import Level
+from ..formats import Format, Level
 from ..formats.bindings import solve
+from ..formats.digit import quotient, remainder
 
 
 class _Kept(threading.local):
@@ -56,18 +57,27 @@ def _read(structure) -> tuple[list[torch.Tensor], torch.Tensor]:
     arrays = [None if name is None else structure.buffers[name] for name in format.binding_arrays]
     axes = solve(format.bindings, len(shape), format.levels, axes, sizes, arrays)
     valid = torch.ones(parents, dtype=torch.bool, device=device) if valid is None else valid
-    for axis, length in zip(axes, shape):
-        valid = valid & (axis < length)
+    for number, (axis, length) in enumerate(zip(axes, shape)):
+        if not _is_inside(format, number, length):
+            valid = valid & (axis < length)
         if format.bindings:
             valid = valid & (axis >= 0)
     return axes, valid
+
+
+def _is_inside(format: Format, axis: int, length: int) -> bool:
+    """No digits name a coordinate behind the last of the axis: the largest divides its length."""
+    largest = [digit.div for level in format.prefix for digit in level.digits if digit.axis == axis]
+    return not format.bindings and length % max(largest, default=1) == 0
 
 
 def add_digits(level: Level, shape, axes, crd: torch.Tensor) -> None:
     """Add what a level's coordinate says to the axis coordinates, in place of the list, where None is 0."""
     for digit in reversed(level.digits):
         extent, is_last = max(digit.extent(shape), 1), digit is level.digits[0]
-        value = crd if is_last else crd % extent
-        value, before = value if digit.div == 1 else value * digit.div, axes[digit.axis]
-        axes[digit.axis] = value if before is None else before + value
-        crd = crd if is_last else crd // extent
+        value, before = crd if is_last else remainder(crd, extent), axes[digit.axis]
+        if before is None:
+            axes[digit.axis] = value if digit.div == 1 else value * digit.div
+        else:
+            axes[digit.axis] = torch.add(before, value, alpha=digit.div)
+        crd = crd if is_last else quotient(crd, extent)

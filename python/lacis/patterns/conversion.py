@@ -33,6 +33,8 @@ class Move:
 
     def __call__(self, flat: torch.Tensor) -> torch.Tensor:
         moved = flat if self.source is None else flat.index_select(0, self.source)
+        if self.at is None and self.source is None:
+            moved = flat.clone()  # what is written to one of them is not to be seen in the other
         if self.at is not None:
             moved = moved.new_zeros(math.prod(self.shape)).index_put((self.at,), moved)
         if self.again is not None:
@@ -40,13 +42,18 @@ class Move:
             moved = moved.index_put((into,), flat.index_select(0, more), accumulate=True)
         return moved.reshape(self.shape)
 
-    def after(self, slots: torch.Tensor) -> "Move":
-        """The same from the values that hold the entries at `slots`; one gather where all places are filled."""
-        source = slots if self.source is None else slots[self.source]
-        at = self.at
+    def after(self, slots: torch.Tensor | None) -> "Move":
+        """The same from the values that hold the entries at `slots`, None of which is all of them in order.
+
+        It is one gather where all places are filled.
+        """
+        source = slots if self.source is None else self.source if slots is None else slots[self.source]
+        at, again = self.at, self.again
         if at is not None and at.numel() == math.prod(self.shape):
+            source = torch.arange(at.numel(), device=at.device) if source is None else source
             at, source = None, torch.empty_like(source).index_put((at,), source)
-        again = self.again and (self.again[0], slots[self.again[1]])
+        if again is not None and slots is not None:
+            again = (again[0], slots[again[1]])
         return Move(self.shape, at, source, again)
 
 
@@ -77,12 +84,19 @@ def placed_entries(format: Format | Sum, shape, axes, distinct: bool) -> Convers
         distinct, again = True, again if bool(again.any()) else None
     if again is None:
         pattern, filled = build_pattern(format, shape, axes, distinct)
-        moves = {name: Move(pattern.part(name).values_shape, each.at, each.source) for name, each in filled.items()}
+        moves = {name: _move(pattern.part(name), each) for name, each in filled.items()}
         return Conversion(pattern, moves if order is None else {n: _through(order, m) for n, m in moves.items()})
     order = torch.arange(len(again), device=again.device) if order is None else order
     pattern, filled = build_pattern(format, shape, [axis[~again] for axis in axes], distinct)
     kept, more, into = order[~again], order[again], (torch.cumsum(~again, 0) - 1)[again]
     return Conversion(pattern, {n: _summing(pattern.part(n), each, kept, more, into) for n, each in filled.items()})
+
+
+def _move(part, filled) -> Move:
+    """What fills a part whose entries are at places of their own: those of levels in order ascend."""
+    ascends = all(level.coordinate.ordered for level in part.format.prefix) and not part.format.tile
+    in_order = ascends and not part.format.batch and filled.at.numel() == math.prod(part.values_shape)
+    return Move(part.values_shape, None if in_order else filled.at, filled.source)
 
 
 def _through(order: torch.Tensor, move: Move) -> Move:
@@ -115,6 +129,8 @@ def convert(pattern: Pattern, format: Format | Sum) -> Conversion:
         slots.append(index + first if first else index)
         first += math.prod(part.values_shape)
     joined, slots = [_joined(each) for each in zip(*axes)], _joined(slots)
+    if slots.numel() == first and not any(part.format.batch for part in pattern.parts.values()):
+        slots = None  # they ascend
     placed = placed_entries(format, tuple(pattern.shape), joined, pattern.distinct)
     return Conversion(placed.pattern, {name: move.after(slots) for name, move in placed.moves.items()})
 

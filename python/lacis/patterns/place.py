@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from collections.abc import Callable
 
 import torch
 
 from ..errors import FormatError
 from ..formats import Csf, Format, Level
 from ..formats.bindings import with_bindings
+from ..formats.digit import quotient, remainder
 from ..formats.level import Fibre
 from .announce import announce
 
@@ -25,9 +28,14 @@ class Sorted:
     levels: tuple[Level, ...]
     sizes: list[int]
     crds: list[torch.Tensor]  # int64 [n] for each level
-    begins: list[torch.Tensor]  # bool [n] for each level: first entry of its position
+    find_begins: Callable[[], list[torch.Tensor]]  # what `begins` is, where somebody asks
     order: torch.Tensor | None  # int64 [n]: where each sorted entry came from; None when nothing moved
     device: torch.device
+
+    @functools.cached_property
+    def begins(self) -> list[torch.Tensor]:
+        """bool [n] for each level: the first entry of its position."""
+        return self.find_begins()
 
 
 @dataclasses.dataclass
@@ -54,8 +62,7 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
     if max(sizes) >= 2**62:
         raise FormatError(f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes")
     crds, order = _in_level_order(crds, sizes)
-    begins = _begins(format, levels, _changes(crds))
-    return Sorted(levels, sizes, crds, begins, order, axes[0].device)
+    return Sorted(levels, sizes, crds, lambda: _begins(format, levels, _changes(crds)), order, axes[0].device)
 
 
 def same_place(shape, axes) -> tuple[torch.Tensor | None, torch.Tensor]:
@@ -90,9 +97,8 @@ def _apart(key: torch.Tensor, sizes) -> list[torch.Tensor]:
     """The coordinates that one of `fused_keys` was joined from: read in order, where a gather would jump about."""
     crds = []
     for size in reversed(sizes[1:]):
-        above = key // size
-        crds.append((key - above * size).long())
-        key = above
+        crds.append(remainder(key, size).long())
+        key = quotient(key, size)
     return [key.long(), *reversed(crds)]
 
 
@@ -102,7 +108,7 @@ def fused_keys(crds, sizes) -> list[torch.Tensor]:
     room = 0
     for crd, size in zip(crds, sizes):
         if keys and room * max(size, 1) < 2**62:
-            keys[-1] = keys[-1] * size + crd
+            keys[-1] = torch.add(crd, keys[-1], alpha=size)
             room *= max(size, 1)
         else:
             keys.append(crd)
@@ -171,7 +177,8 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
         if number and not entries.levels[number - 1].coordinate.ordered:
             parent, order = torch.sort(parent, stable=True)
             entries, moved = _reordered(entries, order), order if moved is None else moved[order]
-        fibre = Fibre(level, parents, parent, entries.crds[number], entries.begins[number], entries.sizes[number])
+        begins = lambda entries=entries, number=number: entries.begins[number]
+        fibre = Fibre(level, parents, parent, entries.crds[number], begins, entries.sizes[number])
         fibre.is_each = is_each and all(below.extent.follows for below in entries.levels[number + 1 :])
         fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
         if "pos" in level.buffers():
@@ -188,7 +195,7 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
 def _reordered(entries: Sorted, order: torch.Tensor) -> Sorted:
     """The entries by the position of a level whose coordinates have no order; those of one position stay together."""
     take = lambda each: [tensor[order] for tensor in each]
-    return dataclasses.replace(entries, crds=take(entries.crds), begins=take(entries.begins))
+    return dataclasses.replace(entries, crds=take(entries.crds), find_begins=lambda: take(entries.begins))
 
 
 def _describe(format: Format, entries: Sorted, number: int, parent: torch.Tensor, which: int) -> str:

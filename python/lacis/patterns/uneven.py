@@ -65,16 +65,16 @@ def most_are_listed(parts, shape) -> tuple[bool, ...]:
 
 
 def most_are_empty(parts, shape) -> tuple[bool, ...]:
-    """For each axis of 1024 coordinates or more: have at least half of them no entry, by what the first level names?
+    """For each axis of 1024 coordinates or more: have at least half of them no entry, by what a level names?
 
-    Then shares of the entries are fewer than the rows. From the arrays' sizes alone; False for the parts of a sum.
+    Then the entries are fewer than the rows. From the arrays' sizes alone; False for the parts of a sum.
     """
     flags, (first, *others) = [False] * len(shape), parts
-    number = len(first.format.batch)
-    named = first.buffers.get(f"crd{number}")
-    if others or first.format.bindings or named is None:
+    if others or first.format.bindings:
         return tuple(flags)
-    for digit in first.format.levels[number].digits:
-        size = digit.extent(shape)
-        flags[digit.axis] = size >= 1024 and 2 * named.numel() <= size
+    for number, level in enumerate(first.format.levels):
+        named = first.buffers.get(f"crd{number}")
+        for digit in level.digits if named is not None else ():
+            size = digit.extent(shape)
+            flags[digit.axis] |= size >= 1024 and 2 * named.numel() <= size
     return tuple(flags)

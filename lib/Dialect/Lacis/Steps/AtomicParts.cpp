@@ -2,8 +2,10 @@
 /// \file
 /// share: part[share] = s; after: y[i] = the parts  -->  before: y[i] = 0; share: y[i] += s, atomically
 ///
-/// Of a loop that carries a sum each iteration becomes a unit, which adds to the output too.
+/// Of a loop that carries a sum each iteration becomes a unit, which adds to the output too. What a loop adds to where it
+/// finds its element, it adds atomically.
 #include "CarriedUnits.h"
+#include "PushedSum.h"
 #include "ShareParts.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -41,6 +43,8 @@ static WriteOp storeOf(Value sum, Block *block) {
 }
 
 static std::string objection(LoopOp loop, Nest &nest) {
+  if (std::optional<PushedSum> sum = pushedSum(loop))
+    return objectionToAdding(sum->combiner, sum->write, nest);
   if (loop.getNumResults() != 0) {
     std::string why = objectionToUnits(loop);
     return why.empty() ? objectionToAdding(combinerOf(loop), storeOf(loop.getResult(0), loop->getBlock()), nest) : why;
@@ -67,7 +71,17 @@ static void addUnits(LoopOp loop, Location loc) {
   makeUnits(loop, count, [](OpBuilder &, Value, Value) {});
 }
 
+/// y[i] = y[i] + s  -->  y[i] += neutral + s, atomically
+static void addPushed(PushedSum sum, Location loc) {
+  OpBuilder b(sum.read);
+  sum.read.replaceAllUsesWith(arith::ConstantOp::create(b, loc, *arith::getNeutralElement(sum.combiner)).getResult());
+  sum.write.setAtomic(instructionOf(sum.combiner));
+  sum.read.erase();
+}
+
 static void addAtomically(LoopOp shares, Nest &, Location loc) {
+  if (std::optional<PushedSum> sum = pushedSum(shares))
+    return addPushed(*sum, loc);
   if (shares.getNumResults() != 0)
     return addUnits(shares, loc);
   ShareParts parts = *partsOf(outermostLoop(shares));

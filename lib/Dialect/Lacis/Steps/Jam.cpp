@@ -13,6 +13,9 @@ LogicalResult JamStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "jam", loc);
   if (failed(loop))
     return failure();
+  if (loop->getMeets())
+    return emitError(loc) << "jam: iterations of loop '" << getLoop() << "' meet in one element of the output, one after "
+                          << "another";
   if (loop->getNumResults() != 0)
     return emitError(loc) << "jam: loop '" << getLoop() << "' carries a sum; jam a loop around it, or unroll it";
   std::optional<int64_t> trip = pinTrip(*loop);

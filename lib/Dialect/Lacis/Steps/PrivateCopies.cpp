@@ -3,11 +3,14 @@
 /// unit k: y[i] += s  -->  unit k: copy[k, i] = s; after: y[i] = the copies, in the order of k
 ///
 /// Of a loop that carries a sum each iteration becomes a unit of its own. A share of entries keeps its parts of rows at
-/// the rows' own places in its copy.
+/// the rows' own places in its copy. What a loop adds to where it finds its element, it adds to its copy.
 #include "CarriedUnits.h"
+#include "PushedSum.h"
 #include "ShareParts.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -141,13 +144,111 @@ static void keepAtRows(LoopOp shares) {
   before.erase();
 }
 
+//===- A loop that adds to where it finds its element ---------------------===//
+
+/// The names of the axes of what it adds to: those of the output.
+static SmallVector<StringRef> axesOfSum(func::FuncOp function) {
+  ArrayRef<Attribute> axes = axesOf(function, function.getNumArguments() - 1);
+  return llvm::map_to_vector(axes, [](Attribute name) { return cast<StringAttr>(name).getValue(); });
+}
+
+/// The size of each axis, at `b`: that of an operand that has it too.
+static SmallVector<Value> sizesOfSum(OpBuilder &b, Location loc, func::FuncOp function) {
+  SmallVector<Value> sizes;
+  for (StringRef name : axesOfSum(function))
+    for (BlockArgument argument : function.getArguments().drop_back()) {
+      ArrayRef<Attribute> axes = axesOf(function, argument.getArgNumber());
+      const auto *found = llvm::find(axes, StringAttr::get(function.getContext(), name));
+      if (found == axes.end())
+        continue;
+      sizes.push_back(tensor::DimOp::create(b, loc, argument, found - axes.begin()));
+      break;
+    }
+  return sizes;
+}
+
+static std::string objectionToPushed(LoopOp loop, PushedSum &sum) {
+  Operation *made = loop.getUpper().getDefiningOp();
+  if (made && outermostLoop(loop)->isAncestor(made) && !getConstantIntValue(loop.getUpper()))
+    return "how many copies loop '" + loop.getName().str() + "' has is not known before the launch";
+  if (sum.write.getIndices().size() != axesOfSum(loop->getParentOfType<func::FuncOp>()).size())
+    return "another loop around has copies of its own already";
+  return "";
+}
+
+/// for each unit and element: copy = neutral
+static void beginCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, TypedAttr neutral) {
+  Location loc = copies.getLoc();
+  Value start = arith::ConstantOp::create(b, loc, neutral);
+  SmallVector<Value> place;
+  LoopOp top;
+  std::string name = loop.getName().str() + ".copy";
+  auto open = [&](StringRef name, Value size) {
+    auto next = LoopOp::create(b, loc, name, size);
+    top = top ? top : next;
+    place.push_back(next.getCoordinate());
+    OpBuilder end = OpBuilder::atBlockEnd(next.getBlock());
+    b.setInsertionPoint(YieldOp::create(end, loc, ValueRange()));
+  };
+  open(name, copies.getSizes()[0]);
+  for (auto [axis, size] : llvm::zip(axesOfSum(loop->getParentOfType<func::FuncOp>()), copies.getSizes().drop_front()))
+    open(name + "." + axis.str(), size);
+  WriteOp::create(b, loc, start, copies, place, Value(), IntegerAttr());
+  top.setBegins(true);
+}
+
+/// for each element: y += its copies
+static void addPushedCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, PushedSum &sum) {
+  Location loc = copies.getLoc();
+  Type element = sum.write.getValue().getType();
+  SmallVector<Value> place;
+  for (auto [axis, size] : llvm::zip(axesOfSum(loop->getParentOfType<func::FuncOp>()), copies.getSizes().drop_front())) {
+    auto next = LoopOp::create(b, loc, loop.getName().str() + "." + axis.str(), size);
+    place.push_back(next.getCoordinate());
+    OpBuilder end = OpBuilder::atBlockEnd(next.getBlock());
+    b.setInsertionPoint(YieldOp::create(end, loc, ValueRange()));
+  }
+  Value before = ReadOp::create(b, loc, element, sum.write.getTensor(), place, Value(), IntegerAttr());
+  auto units = LoopOp::create(b, loc, loop.getName().str() + "." + loop.getName().str(), copies.getSizes()[0], before);
+  OpBuilder body = OpBuilder::atBlockEnd(units.getBlock());
+  SmallVector<Value> own{units.getCoordinate()};
+  llvm::append_range(own, place);
+  Value copy = ReadOp::create(body, loc, element, copies, own, Value(), IntegerAttr());
+  Operation *added = body.clone(*sum.combiner);
+  added->setOperands({units.getIterArgs()[0], copy});
+  YieldOp::create(body, loc, added->getResults());
+  WriteOp::create(b, loc, units.getResult(0), sum.write.getTensor(), place, Value(), IntegerAttr());
+}
+
+static void pushToCopies(LoopOp loop, PushedSum sum, Location loc) {
+  LoopOp top = outermostLoop(loop);
+  OpBuilder b(top);
+  std::optional<int64_t> known = getConstantIntValue(loop.getUpper()); // it may stand inside the nest
+  SmallVector<Value> sizes{known ? arith::ConstantIndexOp::create(b, loc, *known).getResult() : loop.getUpper()};
+  llvm::append_range(sizes, sizesOfSum(b, loc, top->getParentOfType<func::FuncOp>()));
+  WorkspaceOp copies = makeWorkspace(b, loc, sum.write.getValue().getType(), sizes);
+  beginCopies(b, loop, copies, *arith::getNeutralElement(sum.combiner));
+  b.setInsertionPointAfter(top);
+  addPushedCopies(b, loop, copies, sum);
+  SmallVector<Value> place{loop.getCoordinate()};
+  llvm::append_range(place, sum.write.getIndices());
+  sum.read.getIndicesMutable().assign(place);
+  sum.write.getIndicesMutable().assign(place);
+  sum.read.getTensorMutable().assign(copies);
+  sum.write.getTensorMutable().assign(copies);
+}
+
 //===----------------------------------------------------------------------===//
 
 static std::string objection(LoopOp loop, Nest &) {
+  if (std::optional<PushedSum> sum = pushedSum(loop))
+    return objectionToPushed(loop, *sum);
   return loop.getNumResults() != 0 ? objectionToSum(loop) : objectionToShares(loop);
 }
 
 static void keepPrivate(LoopOp loop, Nest &, Location loc) {
+  if (std::optional<PushedSum> sum = pushedSum(loop))
+    return pushToCopies(loop, *sum, loc);
   if (loop.getNumResults() == 0)
     return keepAtRows(loop);
   OpBuilder b(outermostLoop(loop));

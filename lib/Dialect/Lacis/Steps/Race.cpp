@@ -2,6 +2,7 @@
 /// \file
 /// parallel for i: y[f(i)] += s  -->  parts of a sum, brought together by a strategy.
 #include "PositionUnits.h"
+#include "PushedSum.h"
 
 #include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
@@ -40,7 +41,7 @@ LogicalResult RaceStepAttr::apply(Nest &nest, Location loc) const {
   if (decided && decided.getRace() != getStrategy() && !strategy->inGroups)
     return emitError(loc) << "race: the parts of loop '" << getLoop() << "' are those of loop '" << decided.getName()
                           << "', which has the strategy " << decided.getRaceAttr() << " already";
-  if (!decided || strategy->inGroups) {
+  if (!decided || strategy->inGroups || pushedSum(*loop)) {
     if (std::string why = strategy->objection(*loop, nest); !why.empty())
       return emitError(loc) << "race: " << why << "; " << strategiesFor(*loop, nest) << " would do";
     strategy->apply(*loop, nest, loc);

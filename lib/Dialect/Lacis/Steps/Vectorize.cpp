@@ -13,6 +13,9 @@ LogicalResult VectorizeStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.requireFree(getLoop(), "vectorize", loc);
   if (failed(loop))
     return failure();
+  if (loop->getMeets())
+    return emitError(loc) << "vectorize: iterations of loop '" << getLoop() << "' meet in one element of the output, one after "
+                          << "another";
   if (getWidth() <= 0 || pinTrip(*loop) != getWidth())
     return emitError(loc) << "vectorize: loop '" << getLoop() << "' does not run exactly " << getWidth()
                           << " times; split it first";

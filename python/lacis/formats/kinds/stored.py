@@ -30,18 +30,18 @@ class Stored(Coordinate):
         return ("crd",)
 
     def place(self, fibre, placed):
-        values = fibre.crd.index_select(0, fibre.first)
+        values = fibre.crd if fibre.is_each else fibre.crd.index_select(0, fibre.first)
         if not fibre.level.padded:
             return {"crd": values}
-        at = placed.pos.index_select(0, fibre.first)
+        at = placed.pos if fibre.is_each else placed.pos.index_select(0, fibre.first)
         crd = torch.full((placed.slots,), -1, dtype=torch.int64, device=values.device)
         crd[at] = values
         return {"crd": crd.reshape(placed.shape)}
 
     def read(self, buffers, positions, size):
-        crd = buffers["crd"].reshape(-1).long()
+        crd = buffers["crd"].reshape(-1)
         valid = crd >= 0 if positions.valid is None else (crd >= 0) & positions.valid
-        return crd.clamp(min=0), valid
+        return crd.clamp(min=0).long(), valid
 
     def check(self, check, buffers, level, positions, size):
         crd = buffers["crd"]

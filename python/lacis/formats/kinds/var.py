@@ -24,7 +24,7 @@ class Var(Extent):
 
     def place(self, fibre):
         starts, position = segments(fibre)
-        known = fibre.is_each and not fibre.level.coordinate.implicit and fibre.level.coordinate.extra(fibre) is None
+        known = fibre.is_each and not fibre.level.coordinate.implicit and fibre.extra is None
         slots = fibre.crd.numel() if known else int(starts[-1])  # without a wait where a GPU need not be asked
         return Placed(position, slots, (slots,), {"pos": starts})
 
@@ -34,7 +34,8 @@ class Var(Extent):
         position = torch.arange(slots, device=device)
         valid = None if buffers.positions is None else position < pos[-1]  # the rest is room
         parent = parents_of(pos[1:], position).clamp_(max=max(parents - 1, 0))
-        return Positions(parent, position - pos.index_select(0, parent) if slots else position, slots, valid)
+        offset = lambda: position - pos.index_select(0, parent) if slots else position
+        return Positions(parent, offset, slots, valid)
 
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
@@ -80,7 +81,7 @@ def segments(fibre) -> tuple[torch.Tensor, torch.Tensor]:
     A segment has the positions that its entries take; without coordinates all up to its last one.
     """
     if not fibre.level.coordinate.implicit:
-        return fibre.starts(), fibre.ends - 1
+        return fibre.starts(), fibre.position
     length = torch.zeros(fibre.parents, dtype=torch.int64, device=fibre.crd.device)
     length = length.scatter_reduce(0, fibre.parent, fibre.crd + 1, "amax")
     starts = torch.cat([length.new_zeros(1), torch.cumsum(length, 0)])

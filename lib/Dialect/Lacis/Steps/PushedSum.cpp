@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The sum in memory that iterations of a loop add to where they find their element.
+#include "PushedSum.h"
+
+using namespace mlir;
+using namespace lacis;
+
+std::optional<PushedSum> lacis::pushedSum(LoopOp loop) {
+  std::optional<PushedSum> found;
+  if (!loop.getMeets() || loop.getNumResults() != 0)
+    return found;
+  loop->walk([&](WriteOp write) {
+    for (auto read : write->getBlock()->getOps<ReadOp>()) {
+      bool isSame = read.getTensor() == write.getTensor() && llvm::equal(read.getIndices(), write.getIndices());
+      if (Operation *combiner = isSame ? combinerOf(write.getValue(), read.getResult()) : nullptr)
+        found = PushedSum{read, write, combiner};
+    }
+  });
+  return found;
+}
