@@ -35,7 +35,7 @@ LevelLoopOp lacis::entryLoop(LoopOp top) {
   bool marked = found && (found.getUnroll() || found.getPipeline());
   if (found && found->getParentOfType<LevelLoopOp>()) // whose rounds differ from lane to lane
     return {};
-  return sums == 1 && found && isStateless(found) && !marked && combinerOf(found) ? found : LevelLoopOp();
+  return sums == 1 && found && isStateless(found) && !marked && reductionOf(found) ? found : LevelLoopOp();
 }
 
 /// The letters of which `fact` is known.

@@ -79,12 +79,8 @@ Value lacis::behindCast(Value value) {
 
 /// The two factors of what the walk sums up: one from the stored operand, one from a dense one.
 static bool findFactors(Product &product) {
-  auto sum = dyn_cast_or_null<arith::AddFOp>(combinerOf(product.walk));
-  if (!sum)
-    return false;
-  auto lhs = sum.getLhs().getDefiningOp<arith::MulFOp>(), rhs = sum.getRhs().getDefiningOp<arith::MulFOp>();
-  auto factors = lhs ? lhs : rhs;
-  if (!factors || (lhs && rhs))
+  arith::MulFOp factors = factorsOf(product.walk);
+  if (!factors)
     return false;
   Value one = behindCast(factors.getLhs()), other = behindCast(factors.getRhs());
   if (one.getDefiningOp<ReadOp>())

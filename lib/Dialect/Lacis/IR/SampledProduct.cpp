@@ -92,12 +92,9 @@ static bool findLetters(SampledProduct &product, ArrayRef<Attribute> copies, Arr
 
 /// The operands and letters of a sum of products a[k, m] b[k, n] into w[m, n], the axes of a and of b in any order.
 static bool findOperands(SampledProduct &product, func::FuncOp function, LoopOp outermost) {
-  auto sum = dyn_cast_or_null<arith::AddFOp>(combinerOf(outermost));
-  auto lhs = sum ? sum.getLhs().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  auto rhs = sum ? sum.getRhs().getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-  auto factors = lhs ? lhs : rhs;
+  arith::MulFOp factors = factorsOf(outermost);
   auto digits = blockDigits(product.format());
-  if (!factors || (lhs && rhs) || !digits)
+  if (!factors || !digits)
     return false;
   product.readLeft = readOf(factors.getLhs());
   product.readRight = readOf(factors.getRhs());

@@ -78,8 +78,8 @@ class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffec
 }
 
 /// Of loops over coordinates and over positions.
-defvar Lacis_LoopMarks = (ins UnitAttr:$adds, UnitAttr:$holds, OptionalAttr<I64Attr>:$pipeline, UnitAttr:$stages,
-                              OptionalAttr<I64Attr>:$sums, OptionalAttr<I64Attr>:$unroll);
+defvar Lacis_LoopMarks = (ins UnitAttr:$holds, OptionalAttr<I64Attr>:$pipeline, OptionalAttr<Lacis_ReductionAttr>:$reduce,
+                              UnitAttr:$stages, OptionalAttr<I64Attr>:$sums, OptionalAttr<I64Attr>:$unroll);
 
 def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
   let summary = "A named loop over coordinates `0 .. upper`.";
@@ -109,8 +109,22 @@ def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
     What it is in the output: in `meets` iterations meet in one element, which `race` brings together by a strategy;
     `begins` writes what sums begin with, `finishes` what follows a sum, `unlisted` what no operand lists; `follows`
     adds up what shares of rows have left. In a rolled nest `copies` puts a tile in another order, and `rescales` is what
-    becomes of sums below a larger maximum. `scan` is a segmented sum over lanes, and `adds` a sum whose rounds a pass
-    has put into instructions.
+    becomes of sums below a larger maximum. `scan` is a segmented sum over lanes.
+
+    What it carries: with `reduce` each carried value is what it was before the round, and what the round adds to it
+    (`add`, `mul`, `max`, `min`, `or`, `and`). Whoever makes a loop says so. A text need not: where the body has one such
+    operation, the mark follows from it; one that the body does not do is refused.
+    ```mlir
+    func.func @sum(%x: tensor<?xf32>, %n: index) -> f32 {
+      %zero = arith.constant 0.0 : f32
+      %sum = lacis.loop "i" %i to %n iter(%before = %zero) -> (f32) {
+        %element = lacis.read %x[%i] : tensor<?xf32> -> f32
+        %next = arith.addf %before, %element : f32
+        lacis.yield %next : f32
+      } reduce<add>
+      return %sum : f32
+    }
+    ```
   }];
   let arguments = !con((ins StrAttr:$name, Index:$upper, Variadic<AnyType>:$inits), Lacis_LoopMarks,
                        (ins UnitAttr:$begins, OptionalAttr<Lacis_WorkListsAttr>:$balance,
@@ -119,7 +133,8 @@ def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
                             OptionalAttr<StrAttr>:$race, UnitAttr:$rescales, UnitAttr:$scan, OptionalAttr<Lacis_TileSideAttr>:$tensorize,
                             UnitAttr:$tf32, UnitAttr:$unlisted, OptionalAttr<I64Attr>:$vectorize));
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$upper,
-                                 CArg<"::mlir::ValueRange", "{}">:$inits)>];
+                                 CArg<"::mlir::ValueRange", "{}">:$inits,
+                                 CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getCoordinate() { return getBlock()->getArgument(0); }
@@ -134,13 +149,14 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
   let description = [{
     The body receives the position, the coordinate of each digit of the level, and the carried
     values. Positions without an entry (padding) do not run the body. Of the marks of `lacis.loop` it has those of its
-    rounds: `adds`, `holds`, `pipeline`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of
+    rounds: `holds`, `pipeline`, `reduce`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of
     statements, which with `tiled` are of tiles.
   }];
   let arguments = !con((ins StrAttr:$name, AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent,
                             Variadic<AnyType>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$tiled));
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$tensor, "int64_t":$level,
-                                 "::mlir::Value":$parent, "::mlir::ValueRange":$inits)>];
+                                 "::mlir::Value":$parent, "::mlir::ValueRange":$inits,
+                                 CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     unsigned getNumDigits();
