@@ -42,7 +42,7 @@ static int64_t jamRows(ScheduleBuilder &schedule, StringRef lane, ArrayRef<LoopO
 static Operation *roundsOf(LevelLoopOp walk) {
   std::optional<int64_t> trip = formatOf(walk.getTensor()).getLevels()[walk.getLevel()].getExtent().getTrip();
   auto around = dyn_cast<LoopOp>(walk->getParentOp());
-  bool isShort = trip && *trip <= kSums && around && combinerOf(around) && !isMarked(around);
+  bool isShort = trip && *trip <= kSums && around && reductionOf(around) && !isMarked(around);
   return isShort ? around : walk.getOperation();
 }
 
@@ -54,7 +54,7 @@ static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes)
   top->walk([&](LevelLoopOp walk) {
     WalkResult inside = walk.getRegion().walk(
         [](Operation *op) { return isa<LoopOp, LevelLoopOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
-    bool sums = isStateless(walk) && combinerOf(walk) && !walk.getUnroll() && !inside.wasInterrupted();
+    bool sums = isStateless(walk) && reductionOf(walk) && !walk.getUnroll() && !inside.wasInterrupted();
     StringRef name = roundsOf(walk)->getAttrOfType<StringAttr>("name").getValue();
     if (sums && !llvm::is_contained(names, name))
       names.push_back(name.str());

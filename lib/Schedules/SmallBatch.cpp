@@ -185,9 +185,7 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
   auto index = read ? read.getIndices().back().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
   bool along = place && place.getDigits().size() == 1 && place.getDigits()[0] == depth.getCoordinate() && index &&
                llvm::is_contained(index->getOperands(), depth.getCoordinate());
-  auto add = dyn_cast_or_null<arith::AddFOp>(combinerOf(depth));
-  bool products = add && llvm::any_of(add->getOperands(), [](Value v) { return v.getDefiningOp<arith::MulFOp>(); });
-  if (!along || !products || value.getType() != read.getType() ||
+  if (!along || !factorsOf(depth) || value.getType() != read.getType() ||
       !(value.getType().isF16() || value.getType().isBF16()))
     return std::nullopt;
   auto fits = [](int64_t size) { return size == 16 || size % 32 == 0; };

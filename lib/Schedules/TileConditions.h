@@ -6,7 +6,6 @@
 
 #include "Tiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
-#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 
 namespace lacis {
 

@@ -65,7 +65,7 @@ func.func @type(%n: index) {
 // -----
 
 func.func @word(%n: index) {
-  // expected-error @below {{has no mark 'lacis.meet'; there are 'adds', 'balance', 'begins'}}
+  // expected-error @below {{has no mark 'lacis.meet'; there are 'balance', 'begins', 'bind'}}
   lacis.loop "i" %i to %n {
     lacis.yield
   } {lacis.meet}
@@ -76,7 +76,7 @@ func.func @word(%n: index) {
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @positions(%w: tensor<?x?xf32, #csr>, %p: index) {
-  // expected-error @below {{has no mark 'bind'; there are 'adds', 'holds', 'pipeline', 'rolled', 'stages', 'sums', 'tiled', 'unroll'}}
+  // expected-error @below {{has no mark 'bind'; there are 'holds', 'pipeline', 'reduce', 'rolled', 'stages', 'sums', 'tiled', 'unroll'}}
   lacis.level_loop "j" %w[1] at %p (%q, %j) : tensor<?x?xf32, #csr> {
     lacis.yield
   } {bind = "lane"}

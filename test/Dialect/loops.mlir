@@ -42,7 +42,7 @@ func.func @loops(%w: tensor<?x?xf32, #csr>, %x: tensor<?xf32>, %y: tensor<?xf32>
       %r = arith.addf %acc, %m : f32
       // CHECK: lacis.yield %{{.*}} : f32
       lacis.yield %r : f32
-    // CHECK: } unroll<4>
+    // CHECK: } reduce<add> unroll<4>
     } unroll<4>
     // CHECK: lacis.write %{{.*}} to %{{.*}}[%[[I]]] : f32 to tensor<?xf32>
     lacis.write %s to %y[%i] : f32 to tensor<?xf32>

@@ -56,10 +56,10 @@ func.func @loops(%n: index) {
     lacis.yield
   } vectorize<4>
   // CHECK: lacis.loop "j"
-  // CHECK: } adds begins finishes follows unlisted{{$}}
+  // CHECK: } begins finishes follows unlisted{{$}}
   lacis.loop "j" %j to %n {
     lacis.yield
-  } unlisted follows finishes begins adds
+  } unlisted follows finishes begins
   // CHECK: lacis.loop "k"
   // CHECK: } stages {outside.mark}{{$}}
   lacis.loop "k" %k to %n {

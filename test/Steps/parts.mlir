@@ -6,9 +6,9 @@
 // CHECK:         lacis.loop "i"
 // CHECK:           lacis.loop "ell.j0"
 // CHECK:             lacis.loop "ell.j1"
-// CHECK:             } unroll<2>
+// CHECK:             } reduce<add> unroll<2>
 // CHECK:           lacis.level_loop "rest.j"
-// CHECK:           } unroll<4>
+// CHECK:           } reduce<add> unroll<4>
 #ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #sum = #lacis.sum<ell = #ell when fits, rest = #csr>

@@ -50,7 +50,7 @@ func.func @place(%x: tensor<?xbf16> {lacis.name = "x"}, %n: index) attributes {l
 // CHECK-LABEL: func.func @rounds(
 // CHECK:         lacis.loop "k0"
 // CHECK:           lacis.read %arg0[%{{.*}}] staged<"k0">
-// CHECK:         } stages
+// CHECK:         } reduce<add> stages
 func.func @rounds(%x: tensor<?xf32> {lacis.name = "x"}, %y: tensor<?xf32>)
     attributes {lacis.steps = [#lacis.split<loop = "k", factor = 32>, #lacis.stage<operand = "x", place = "shared", loop = "k0">]} {
   %zero = arith.constant 0.0 : f32

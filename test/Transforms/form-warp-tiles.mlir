@@ -12,7 +12,7 @@
 // CHECK:             %[[B:.*]] = arith.select
 // CHECK:             lacis.read %{{.*}} along 1 : tensor<?x?xbf16> -> vector<4xbf16>
 // CHECK:             nvvm.mma.sync
-// CHECK:           } adds
+// CHECK:           } reduce<add>
 // CHECK-COUNT-4:   lacis.write
 // CHECK:         } bind<lane>
 #bsr = #lacis.format<(i, j) -> (i floordiv 16 : dense, j floordiv 16 : compressed, i mod 16 : dense, j mod 16 : dense)>

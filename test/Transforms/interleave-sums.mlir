@@ -28,7 +28,7 @@ func.func @sums(%lo: i32, %hi: i32, %x: memref<?xf32>) -> f32 {
     %v = memref.load %x[%at] : memref<?xf32>
     %next = arith.addf %acc, %v : f32
     scf.yield %next : f32
-  } {lacis.rounds = 4 : i64, lacis.sums = 2 : i64}
+  } {lacis.reduce = #lacis.reduction<add>, lacis.rounds = 4 : i64, lacis.sums = 2 : i64}
   return %sum : f32
 }
 
@@ -50,6 +50,20 @@ func.func @guarded(%hi: i32, %on: i1, %v: vector<4xf32>) -> vector<4xf32> {
       scf.yield %acc : vector<4xf32>
     }
     scf.yield %next : vector<4xf32>
-  } {lacis.rounds = 2 : i64, lacis.sums = 2 : i64}
+  } {lacis.reduce = #lacis.reduction<max>, lacis.rounds = 2 : i64, lacis.sums = 2 : i64}
   return %most : vector<4xf32>
+}
+
+// A loop that does not say how its rounds are added up stays as it is.
+// CHECK-LABEL: func.func @unknown(
+// CHECK:         scf.for
+// CHECK-NOT:     scf.for
+func.func @unknown(%hi: i32, %x: f32) -> f32 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %last = scf.for %i = %c0 to %hi step %c1 iter_args(%acc = %x) -> (f32) : i32 {
+    %next = arith.subf %acc, %x : f32
+    scf.yield %next : f32
+  } {lacis.rounds = 2 : i64, lacis.sums = 2 : i64}
+  return %last : f32
 }

@@ -94,7 +94,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
       %sum = scf.for %j = %c0 to %c4 step %c1 iter_args(%acc = %outer) -> (f32) : i32 {
         %next = arith.addf %acc, %x : f32
         scf.yield %next : f32
-      } {lacis.bind = "warp", lacis.size = #one}
+      } {lacis.bind = "warp", lacis.reduce = #lacis.reduction<add>, lacis.size = #one}
       scf.yield %sum : f32
     }
     return

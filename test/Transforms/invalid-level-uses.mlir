@@ -26,7 +26,7 @@ func.func @value(%w: tensor<?x?xf32, #coo> {lacis.axes = ["i", "j"]}, %y: tensor
 func.func @lanes(%y: tensor<?xf32> {lacis.axes = ["i"], lacis.output}) {
   %c0 = arith.constant 0 : index
   // expected-error @below {{'lacis.lanes' needs a tensor that has such elements}}
-  %v = lacis.lanes %c0 : i32
+  %v = lacis.lanes %c0 : vector<[4]xi1>
   return
 }
 

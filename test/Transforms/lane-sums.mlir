@@ -23,7 +23,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %v = llvm.load %at : !llvm.ptr -> f32
         %next = arith.addf %acc, %v : f32
         scf.yield %next : f32
-      } {lacis.bind = "lane", lacis.name = "k", lacis.size = #lanes}
+      } {lacis.bind = "lane", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #lanes}
       %to = llvm.getelementptr %y[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f32
       llvm.store %sum, %to : f32, !llvm.ptr
     } {lacis.bind = "block.x", lacis.name = "i", lacis.size = #one}
@@ -59,7 +59,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %v = llvm.load %at : !llvm.ptr -> f32
         %next = arith.addf %acc, %v : f32
         scf.yield %next : f32
-      } {lacis.bind = "lane", lacis.name = "k", lacis.size = #eight}
+      } {lacis.bind = "lane", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #eight}
       %to = llvm.getelementptr %y[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f32
       llvm.store %sum, %to : f32, !llvm.ptr
     } {lacis.bind = "lane", lacis.name = "i", lacis.size = #four}
@@ -92,7 +92,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %v = llvm.load %at : !llvm.ptr -> vector<2xf32>
         %next = arith.addf %acc, %v : vector<2xf32>
         scf.yield %next : vector<2xf32>
-      } {lacis.bind = "lane", lacis.name = "j", lacis.size = #four}
+      } {lacis.bind = "lane", lacis.name = "j", lacis.reduce = #lacis.reduction<add>, lacis.size = #four}
       %to = llvm.getelementptr %y[%column] : (!llvm.ptr, i32) -> !llvm.ptr, vector<2xf32>
       llvm.store %sum, %to : vector<2xf32>, !llvm.ptr
     } {lacis.bind = "lane", lacis.name = "k", lacis.size = #eight}

@@ -31,7 +31,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
           %scaled = arith.mulf %v, %factor : f32
           %next = arith.addf %acc, %scaled : f32
           scf.yield %next : f32
-        } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+        } {lacis.bind = "warp", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #four}
         %to = llvm.getelementptr %y[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, f32
         llvm.store %sum, %to : f32, !llvm.ptr
       }
@@ -62,7 +62,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %v = llvm.load %at : !llvm.ptr -> f32
         %next = arith.addf %acc, %v : f32
         scf.yield %next : f32
-      } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+      } {lacis.bind = "warp", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #four}
       %to = llvm.getelementptr %y[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f32
       llvm.store %sum, %to : f32, !llvm.ptr
     }
@@ -87,7 +87,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %sum = scf.for %warp = %c0 to %c4 step %c1 iter_args(%acc = %start) -> (f32) : i32 {
           %next = arith.addf %acc, %start : f32
           scf.yield %next : f32
-        } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+        } {lacis.bind = "warp", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #four}
         %to = llvm.getelementptr %y[%row] : (!llvm.ptr, i32) -> !llvm.ptr, f32
         llvm.store %sum, %to : f32, !llvm.ptr
       }

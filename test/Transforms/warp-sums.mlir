@@ -28,7 +28,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
           %v = llvm.load %at : !llvm.ptr -> f32
           %next = arith.addf %acc, %v : f32
           scf.yield %next : f32
-        } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+        } {lacis.bind = "warp", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #four}
         %to = llvm.getelementptr %y[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, f32
         llvm.store %sum, %to : f32, !llvm.ptr
       } {lacis.bind = "lane", lacis.name = "l", lacis.size = #lanes}
@@ -61,7 +61,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %v = llvm.load %at : !llvm.ptr -> vector<4xf32>
         %next = arith.addf %acc, %v : vector<4xf32>
         scf.yield %next : vector<4xf32>
-      } {lacis.bind = "warp", lacis.name = "k", lacis.size = #four}
+      } {lacis.bind = "warp", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #four}
       %to = llvm.getelementptr %y[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, vector<4xf32>
       llvm.store %sum, %to : vector<4xf32>, !llvm.ptr
     } {lacis.bind = "lane", lacis.name = "l", lacis.size = #lanes}
@@ -100,7 +100,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {args = [], index_b
         %e1 = arith.addf %c, %v : f32
         %d1 = arith.addf %d, %v : f32
         scf.yield %a1, %b1, %e1, %d1 : f32, f32, f32, f32
-      } {lacis.bind = "warp", lacis.name = "k", lacis.size = #two}
+      } {lacis.bind = "warp", lacis.name = "k", lacis.reduce = #lacis.reduction<add>, lacis.size = #two}
       %to = llvm.getelementptr %y[%lane] : (!llvm.ptr, i32) -> !llvm.ptr, vector<4xf32>
       llvm.store %s#0, %to : f32, !llvm.ptr
       %to1 = llvm.getelementptr %to[1] : (!llvm.ptr) -> !llvm.ptr, f32

@@ -3,19 +3,23 @@
 /// What brings two values of a sum together.
 #include "Combiner.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace lacis;
 
-std::optional<vector::CombiningKind> lacis::kindOf(Operation *combiner) {
-  return llvm::TypeSwitch<Operation *, std::optional<vector::CombiningKind>>(combiner)
-      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return vector::CombiningKind::ADD; })
-      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return vector::CombiningKind::MUL; })
-      .Case([](arith::MaximumFOp) { return vector::CombiningKind::MAXIMUMF; })
-      .Case([](arith::MinimumFOp) { return vector::CombiningKind::MINIMUMF; })
-      .Case([](arith::OrIOp) { return vector::CombiningKind::OR; })
-      .Case([](arith::AndIOp) { return vector::CombiningKind::AND; })
-      .Case([](vector::ReductionOp reduction) { return reduction.getKind(); })
-      .Default([](Operation *) { return std::nullopt; });
+vector::CombiningKind lacis::kindOf(Reduction reduction) {
+  switch (reduction) {
+  case Reduction::Add:
+    return vector::CombiningKind::ADD;
+  case Reduction::Mul:
+    return vector::CombiningKind::MUL;
+  case Reduction::Max:
+    return vector::CombiningKind::MAXIMUMF;
+  case Reduction::Min:
+    return vector::CombiningKind::MINIMUMF;
+  case Reduction::Or:
+    return vector::CombiningKind::OR;
+  case Reduction::And:
+    return vector::CombiningKind::AND;
+  }
+  llvm_unreachable("a reduction that no lanes have");
 }

@@ -4,14 +4,13 @@
 #ifndef LACIS_LIB_TRANSFORMS_BUFFERS_COMBINER_H
 #define LACIS_LIB_TRANSFORMS_BUFFERS_COMBINER_H
 
+#include "lacis/Dialect/Lacis/IR/Reduction.h"
 #include "lacis/Transforms/Passes.h"
-
-#include <optional>
 
 namespace lacis {
 
-/// What an operation that adds a value to a sum (or takes the larger, …) does to the lanes of a vector.
-std::optional<mlir::vector::CombiningKind> kindOf(mlir::Operation *combiner);
+/// How the lanes of a vector are brought together.
+mlir::vector::CombiningKind kindOf(Reduction reduction);
 
 } // namespace lacis
 

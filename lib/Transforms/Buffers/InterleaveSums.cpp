@@ -19,60 +19,19 @@ using namespace lacis;
 
 namespace {
 
-/// `value` is `carried`, or what operations of that name have added to it, one after the other, behind guards too.
-bool addsUp(Value value, Value carried, OperationName name) {
-  if (value == carried)
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (auto guard = dyn_cast_or_null<scf::IfOp>(op)) {
-    unsigned result = cast<OpResult>(value).getResultNumber();
-    return addsUp(guard.thenYield().getOperand(result), carried, name) &&
-           addsUp(guard.elseYield().getOperand(result), carried, name);
-  }
-  return op && op->getName() == name && op->getNumOperands() == 2 &&
-         llvm::any_of(op->getOperands(), [&](Value operand) { return addsUp(operand, carried, name); });
-}
-
-/// The operation that adds a round to the value that a loop carries, inside loops and guards too; or null.
-Operation *combinerOf(scf::ForOp loop, unsigned number) {
-  auto adds = [](Operation *op, Value carried) {
-    bool isSum = llvm::any_of(op->getOperands(), [&](Value v) { return addsUp(v, carried, op->getName()); });
-    return op->getNumOperands() == 2 && isSum;
-  };
-  return lacis::combinerOf(loop.getYieldedValues()[number], loop.getRegionIterArg(number), adds);
-}
-
-/// What changes nothing where `combiner` adds it, in all lanes.
-TypedAttr neutralOf(OpBuilder &b, Operation *combiner) {
-  Type type = combiner->getResult(0).getType();
-  auto lanes = dyn_cast<VectorType>(type);
-  if (!lanes)
-    return arith::getNeutralElement(combiner).value_or(TypedAttr());
-  // Arithmetic knows the neutral elements of scalars.
-  Value any = arith::ConstantOp::create(b, combiner->getLoc(), b.getZeroAttr(lanes.getElementType()));
-  OperationState state(combiner->getLoc(), combiner->getName(), {any, any}, lanes.getElementType(),
-                       combiner->getAttrs());
-  Operation *scalar = b.create(state);
-  std::optional<TypedAttr> neutral = arith::getNeutralElement(scalar);
-  scalar->erase();
-  return neutral ? cast<TypedAttr>(DenseElementsAttr::get(lanes, Attribute(*neutral))) : TypedAttr();
-}
-
 class Interleaver {
 public:
   Interleaver(scf::ForOp loop, int64_t sums, int64_t rounds) : loop(loop), sums(sums), rounds(rounds), b(loop) {}
 
-  /// Leaves the loop as it is where the compiler knows no operation that adds up its sums.
+  /// Leaves a loop as it is that does not say how its sums are added up.
   void run() {
-    for (unsigned number = 0; number < loop.getNumResults(); ++number) {
-      Operation *combiner = combinerOf(loop, number);
-      TypedAttr neutral = combiner ? neutralOf(b, combiner) : TypedAttr();
-      if (!neutral)
-        return;
-      combiners.push_back(combiner);
-      neutrals.push_back(arith::ConstantOp::create(b, loop.getLoc(), neutral));
-    }
+    auto known = loop->getAttrOfType<ReductionAttr>("lacis.reduce");
+    if (!known)
+      return;
+    kind = known.getValue();
     Location loc = loop.getLoc();
+    for (Type type : loop.getResultTypes())
+      neutrals.push_back(arith::ConstantOp::create(b, loc, neutralOf(kind, type)));
     Value lo = loop.getLowerBound(), hi = loop.getUpperBound();
     Value count = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, hi, lo), constant(b, 0));
     Value single = arith::RemUIOp::create(b, loc, count, constant(b, rounds));
@@ -127,18 +86,15 @@ private:
 
   SmallVector<Value> combine(ArrayRef<Value> left, ArrayRef<Value> right) {
     SmallVector<Value> result;
-    for (auto [number, combiner] : llvm::enumerate(combiners)) {
-      OperationState state(loop.getLoc(), combiner->getName(), {left[number], right[number]}, left[number].getType(),
-                           combiner->getAttrs());
-      result.push_back(b.create(state)->getResult(0));
-    }
+    for (auto [one, other] : llvm::zip(left, right))
+      result.push_back(lacis::combine(b, loop.getLoc(), kind, one, other));
     return result;
   }
 
   scf::ForOp loop;
   int64_t sums, rounds;
   OpBuilder b;
-  SmallVector<Operation *> combiners;
+  Reduction kind = Reduction::Add;
   SmallVector<Value> neutrals;
 };
 

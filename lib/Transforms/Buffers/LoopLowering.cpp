@@ -154,8 +154,8 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
       return loop.emitError("bind: the size of loop '") << loop.getName() << "' is not known before the launch";
     made->setAttr("lacis.size", size);
   }
-  if (loop.getAdds())
-    made->setAttr("lacis.adds", b.getUnitAttr());
+  if (ReductionAttr reduce = loop.getReduceAttr())
+    made->setAttr("lacis.reduce", reduce);
   if (loop.getScan())
     made->setAttr("lacis.scan", b.getUnitAttr());
   if (SizeAttr condition = conditionOf(loop))
@@ -248,6 +248,8 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   auto made = scf::ForOp::create(b, loc, lo, hi, one, inits);
   made.getBody()->clear();
   made->setAttr("lacis.name", loop.getNameAttr());
+  if (ReductionAttr reduce = loop.getReduceAttr(); reduce && state.empty())
+    made->setAttr("lacis.reduce", reduce);
   annotateRounds(made, loop);
   OpBuilder inner = OpBuilder::atBlockEnd(made.getBody());
   StorageLevel inside = storageLevel(inner, loc, loop.getTensor(), loop.getLevel());

@@ -35,20 +35,18 @@ LogicalResult Vectorizer::run() {
 }
 
 LogicalResult Vectorizer::sumLanes() {
-  Operation *combiner = combinerOf(loop);
-  std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
-  std::optional<TypedAttr> neutral = combiner ? arith::getNeutralElement(combiner) : std::nullopt;
+  std::optional<Reduction> kind = reductionOf(loop);
   SmallVector<LoopOp> chain = carriedChain(loop);
-  if (!kind || !neutral || chain.back() != loop)
+  if (!kind || chain.back() != loop)
     return loop.emitError("vectorize: the rounds of loop '") << loop.getName() << "' are not added up by one operation";
   auto *first = llvm::find_if(llvm::reverse(chain), [](LoopOp other) { return other.getBind().has_value(); }).base();
   LoopOp top = *first;
   b.setInsertionPoint(top);
   auto type = VectorType::get({width}, loop.getResultTypes()[0]);
-  Value lanes = arith::ConstantOp::create(b, loop.getLoc(), DenseElementsAttr::get(type, Attribute(*neutral)));
+  Value lanes = arith::ConstantOp::create(b, loop.getLoc(), neutralOf(*kind, type));
   SmallVector<LoopOp> made;
   for (LoopOp outer : llvm::make_range(first, std::prev(chain.end()))) {
-    auto copy = LoopOp::create(b, outer.getLoc(), outer.getName(), outer.getUpper(), lanes);
+    auto copy = LoopOp::create(b, outer.getLoc(), outer.getName(), outer.getUpper(), lanes, kind);
     copy.setUnrollAttr(outer.getUnrollAttr());
     scalars.map(outer.getCoordinate(), copy.getCoordinate());
     lanes = copy.getIterArgs()[0];
@@ -67,9 +65,10 @@ LogicalResult Vectorizer::sumLanes() {
     b.setInsertionPointAfter(copy);
   }
   arith::FastMathFlags flags = arith::FastMathFlags::reassoc;
-  if (auto known = dyn_cast<arith::ArithFastMathInterface>(combiner))
-    flags = flags | known.getFastMathFlagsAttr().getValue();
-  Value sum = vector::ReductionOp::create(b, loop.getLoc(), *kind, result, top.getInits()[0], flags);
+  if (std::optional<Combination> round = combinationOf(loop))
+    if (auto known = dyn_cast<arith::ArithFastMathInterface>(round->op))
+      flags = flags | known.getFastMathFlagsAttr().getValue();
+  Value sum = vector::ReductionOp::create(b, loop.getLoc(), kindOf(*kind), result, top.getInits()[0], flags);
   top.getResult(0).replaceAllUsesWith(sum);
   top.erase();
   return success();

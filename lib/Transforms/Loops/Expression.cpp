@@ -15,6 +15,12 @@ std::string lacis::letterName(linalg::GenericOp generic, unsigned dim) {
   return std::string(1, static_cast<char>('a' + dim % 26)); // a generic without names
 }
 
+std::optional<Reduction> lacis::reductionOf(linalg::GenericOp generic) {
+  Value next = generic.getBody()->getTerminator()->getOperand(0);
+  std::optional<Combination> found = combinationOf(next, generic.getRegionOutputArgs()[0]);
+  return found ? found->kind() : std::nullopt;
+}
+
 BlockArgument lacis::argumentOf(Value tensor) {
   while (Operation *op = tensor.getDefiningOp())
     if (isa<PartOp, WalkOp>(op))
@@ -206,7 +212,8 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
   for (Letter &letter : letters) {
     if (letter.coordinate)
       continue;
-    auto loop = LoopOp::create(b, generic.getLoc(), prefixIn(generic) + letter.name, letter.size, carried);
+    auto loop = LoopOp::create(b, generic.getLoc(), prefixIn(generic) + letter.name, letter.size, carried,
+                               reductionOf(generic));
     OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
     letter.coordinate = loop.getCoordinate();
     FailureOr<Value> next = accumulate(inner, generic, letters, stored, loop.getIterArgs()[0]);
@@ -255,6 +262,7 @@ FailureOr<Value> Expression::walk(OpBuilder &b, OpOperand &operand, MutableArray
     return {ok ? *next : values[0]};
   };
   LevelWalk levels(generic.getLoc(), tensor, axes);
+  levels.setReduction(reductionOf(generic));
   for (const Bound &each : bound)
     if (each.tensor == tensor)
       levels.setBound(each.number, each.letter);
@@ -284,7 +292,9 @@ FailureOr<Value> Expression::walkMade(OpBuilder &b, OpOperand &operand, MutableA
     Value entry = EntryOp::create(b, generic.getLoc(), b.getI1Type(), pattern, position);
     return {arith::SelectOp::create(b, generic.getLoc(), entry, *next, values[0]).getResult()};
   };
-  LevelWalk::Values result = LevelWalk(generic.getLoc(), pattern, axes).emit(b, carried, atEntry);
+  LevelWalk levels(generic.getLoc(), pattern, axes);
+  levels.setReduction(reductionOf(generic));
+  LevelWalk::Values result = levels.emit(b, carried, atEntry);
   sampled = {};
   if (!ok)
     return failure();

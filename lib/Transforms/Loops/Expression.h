@@ -12,6 +12,8 @@ namespace lacis {
 
 /// The name of a loop of a generic: its letter in `lacis.loops`, else a, b, c, …
 std::string letterName(mlir::linalg::GenericOp generic, unsigned dim);
+/// How a generic brings what it makes at each point together with its output; nothing where no one operation does.
+std::optional<Reduction> reductionOf(mlir::linalg::GenericOp generic);
 /// The function's argument behind parts and walks, or null.
 mlir::BlockArgument argumentOf(mlir::Value tensor);
 /// The zeros that an output with a format begins as, behind a fill with another value; or null.

@@ -178,7 +178,7 @@ Value LevelWalk::slotAt(OpBuilder &b, Value place) {
 
 LevelWalk::Values LevelWalk::emitLevelLoop(OpBuilder &b, unsigned number, Value parent, ValueRange carried,
                                            Body body) {
-  auto loop = LevelLoopOp::create(b, loc, loopName(number), tensor, number, parent, carried);
+  auto loop = LevelLoopOp::create(b, loc, loopName(number), tensor, number, parent, carried, reduce);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   Values digits(loop.getCoordinates()), iter(loop.getIterArgs());
   Values result = emitFound(inner, number, digits, loop.getPosition(), iter, body);
@@ -235,7 +235,7 @@ LevelWalk::Values LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned w
   Value upper = digit.mod ? constant(b, loc, digit.mod) : axes[digit.axis]->size;
   if (!digit.mod && digit.div != 1)
     upper = arith::CeilDivUIOp::create(b, loc, upper, constant(b, loc, digit.div));
-  auto loop = LoopOp::create(b, loc, prefixOf(tensor) + nameOf(digit), upper, carried);
+  auto loop = LoopOp::create(b, loc, prefixOf(tensor) + nameOf(digit), upper, carried, reduce);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   known.push_back(loop.getCoordinate());
   Values result = emitDense(inner, number, which + 1, parent, known, Values(loop.getIterArgs()), body);

@@ -33,6 +33,8 @@ public:
   /// Emits the loops and returns the carried values after them. A walk that carries nothing runs the
   /// positions of the first level in a loop of known size, which can be bound to parallel units.
   Values emit(mlir::OpBuilder &b, mlir::ValueRange carried, Body body);
+  /// How the loops bring together what they carry.
+  void setReduction(std::optional<Reduction> kind) { reduce = kind; }
   /// The nest knows the coordinate of binding `number`.
   void setBound(unsigned number, const Letter &letter) { bound[number] = letter; }
   /// The same from `level` on, under `parent`, where a nest has found that position; and over a batch that it does not
@@ -73,6 +75,7 @@ private:
   FormatAttr format;
   llvm::SmallVector<Letter *> axes;  // and those of the bindings
   llvm::SmallVector<Letter, 0> bound; // of the bindings
+  std::optional<Reduction> reduce;
   unsigned first;                     // level of the pattern
   unsigned below;                     // the level of the pattern that the walk begins at
   unsigned end;                       // the level that the body is under

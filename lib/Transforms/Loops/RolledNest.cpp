@@ -199,10 +199,11 @@ Value RolledNest::placeColumn(Tile &tile, OpBuilder &b) {
 }
 
 /// A loop over the columns that carries a value; the value inside.
-Value RolledNest::openColumns(Tile &tile, StringRef prefix, ValueRange carried, LoopOp &loop) {
+Value RolledNest::openColumns(Tile &tile, StringRef prefix, ValueRange carried, LoopOp &loop,
+                              std::optional<Reduction> reduce) {
   if (columns == 1)
     return carried.empty() ? Value() : carried[0];
-  loop = LoopOp::create(tile.b, loc, prefix.str() + nameOfColumn(), constant(tile.b, loc, columns), carried);
+  loop = LoopOp::create(tile.b, loc, prefix.str() + nameOfColumn(), constant(tile.b, loc, columns), carried, reduce);
   tile.b = OpBuilder::atBlockEnd(loop.getBlock());
   tile.column = loop.getCoordinate();
   return carried.empty() ? Value() : Value(loop.getIterArgs()[0]);

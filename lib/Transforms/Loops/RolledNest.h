@@ -40,7 +40,8 @@ private:
   mlir::Value placeInBlock(mlir::OpBuilder &b, mlir::Value part, int64_t ofTile, mlir::Value place);
   Tile open(mlir::OpBuilder at, mlir::linalg::GenericOp statement, llvm::StringRef prefix, bool columns, bool others);
   void close(Tile &tile);
-  mlir::Value openColumns(Tile &tile, llvm::StringRef prefix, mlir::ValueRange carried, LoopOp &loop);
+  mlir::Value openColumns(Tile &tile, llvm::StringRef prefix, mlir::ValueRange carried, LoopOp &loop,
+                          std::optional<Reduction> reduce = {});
   void placeRow(Tile &tile);
   mlir::Value placeColumn(Tile &tile, mlir::OpBuilder &b);
   mlir::Value read(mlir::OpBuilder &b, mlir::Value tile, mlir::ValueRange at);

@@ -165,7 +165,8 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
 LogicalResult RolledNest::findLargest(OpBuilder &b) {
   Tile tile = open(b, chain.largest, nameOf(chain.largest) + ".", /*columns=*/false, /*others=*/false), inner = tile;
   LoopOp loop;
-  Value carried = openColumns(inner, nameOf(chain.largest) + ".", read(tile.b, largest, {tile.row}), loop);
+  Value carried = openColumns(inner, nameOf(chain.largest) + ".", read(tile.b, largest, {tile.row}), loop,
+                              reductionOf(chain.largest));
   (void)placeColumn(inner, inner.b);
   Expression expression(outer.sizes);
   expression.setSummed(chain.made[0].getResult(0), read(inner.b, made[0], {inner.row, inner.column}));
@@ -231,7 +232,7 @@ LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
     sum = arith::MulFOp::create(tile.b, loc, sum, read(tile.b, ratio, {tile.row}));
   Tile inner = tile;
   LoopOp loop;
-  Value carried = openColumns(inner, name, sum, loop);
+  Value carried = openColumns(inner, name, sum, loop, reductionOf(statement));
   Value inside = placeColumn(inner, inner.b);
   auto guard = inside ? scf::IfOp::create(inner.b, loc, element, inside, /*withElseRegion=*/true) : scf::IfOp();
   OpBuilder then = guard ? guard.getThenBodyBuilder() : inner.b;

@@ -48,29 +48,23 @@ static SmallVector<Value> coordinatesOf(ArrayRef<Letter> letters) {
 }
 
 /// What a product begins with is known to add nothing.
-static bool beginsNeutral(linalg::GenericOp product, Operation *combiner, TypedAttr neutral) {
-  Attribute init;
+static bool beginsNeutral(linalg::GenericOp product, Reduction kind) {
   auto fill = product.getOutputs()[0].getDefiningOp<linalg::FillOp>();
-  if (!fill || !matchPattern(fill.getInputs()[0], m_Constant(&init)))
-    return false;
-  return init == neutral || (isa<arith::AddFOp>(combiner) && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()));
+  return fill && isNeutral(kind, fill.getInputs()[0]);
 }
 
 FailureOr<Value> RunningSum::write(OpBuilder &b, Expression &expression, ArrayRef<Letter> letters, bool adds) {
   Location loc = root.getLoc();
   SmallVector<Value> place = coordinatesOf(letters);
-  Operation *combiner = sharedCombiner(last);
-  TypedAttr neutral = *arith::getNeutralElement(combiner);
-  if (adds && !beginsNeutral(first, combiner, neutral))
-    expression.setSummed(first.getOutputs()[0], arith::ConstantOp::create(b, loc, neutral));
+  Reduction kind = *reductionOf(last);
+  if (adds && !beginsNeutral(first, kind))
+    expression.setSummed(first.getOutputs()[0], arith::ConstantOp::create(b, loc, neutralOf(kind, element())));
   FailureOr<Value> value = expression.element(b, last.getResult(0), inOrderOf(last, letters));
   if (failed(value))
     return failure();
   if (adds) {
     Value before = ReadOp::create(b, loc, element(), tensor, place, Value(), IntegerAttr());
-    Operation *sum = b.clone(*combiner);
-    sum->setOperands({before, *value});
-    *value = sum->getResult(0);
+    *value = combine(b, loc, kind, before, *value);
   }
   WriteOp::create(b, loc, *value, tensor, place, Value(), IntegerAttr());
   return value;

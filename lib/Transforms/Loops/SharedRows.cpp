@@ -19,19 +19,14 @@ using arith::CmpIPredicate;
 /// Entries of a share where no step says: a few rows of a weight, and parts of 1 / 128 of what the entries read.
 static constexpr int64_t kShare = 512;
 
-Operation *lacis::sharedCombiner(linalg::GenericOp product) {
-  Operation *op = combinerOf(product.getBody()->getTerminator()->getOperand(0), product.getRegionOutputArgs()[0]);
-  return op && arith::getNeutralElement(op) ? op : nullptr;
-}
-
 std::string lacis::objectionToParts(linalg::GenericOp product) {
-  return sharedCombiner(product) ? "" : "its sum is not made by one operation that has a neutral element";
+  return reductionOf(product) ? "" : "its sum is not made by one operation that has a neutral element";
 }
 
 SharedRows::SharedRows(linalg::GenericOp root, OpOperand &operand, Letters letters, BlockArgument output,
                        const llvm::StringMap<Value> &sizes)
     : OwnedNest(root, operand, letters, output, sizes), firstLevel(format.getNumBatchLevels()),
-      digits(sharedDigits(format, owned)), combiner(sharedCombiner(product)) {
+      digits(sharedDigits(format, owned)), reduction(*reductionOf(product)) {
   LevelWalk walk(loc, tensor, axes);
   for (LevelAttr level : format.getPatternLevels().drop_back(format.getNumTileLevels()))
     for (Digit digit : level.getDigits())
@@ -49,20 +44,15 @@ Value SharedRows::negate(Builder &b, Value condition) {
 }
 
 Value SharedRows::combine(Builder &b, Value carried, Value part) {
-  Operation *sum = b.clone(*combiner);
-  sum->setOperands({carried, part});
-  return sum->getResult(0);
+  return lacis::combine(b, loc, reduction, carried, part);
 }
 
 /// What parts begin with, how many shares there are, and room for two parts of each.
 void SharedRows::prepare(Builder &b) {
   auto fill = product.getOutputs()[0].getDefiningOp<linalg::FillOp>();
-  TypedAttr neutral = *arith::getNeutralElement(combiner);
-  Attribute init;
-  if (fill && matchPattern(fill.getInputs()[0], m_Constant(&init)))
-    startIsInit = init == neutral ||
-                  (isa<arith::AddFOp>(combiner) && matchPattern(fill.getInputs()[0], m_AnyZeroFloat()));
-  start = startIsInit ? fill.getInputs()[0] : arith::ConstantOp::create(b, loc, neutral).getResult();
+  startIsInit = fill && isNeutral(reduction, fill.getInputs()[0]);
+  Type element = getElementTypeOrSelf(product.getResult(0).getType());
+  start = startIsInit ? fill.getInputs()[0] : arith::ConstantOp::create(b, loc, neutralOf(reduction, element)).getResult();
   size = constant(b, kShare);
   size.getDefiningOp()->setAttr("lacis.share", b.getStringAttr(name));
   count = arith::CeilDivUIOp::create(b, loc, LevelWalk(loc, tensor, axes).getRoom(b), size);
@@ -268,7 +258,7 @@ LogicalResult SharedRows::makeEdges(Builder &b) {
   Value one = constant(inner, 1), zero = constant(inner, 0);
   Value end = arith::SubIOp::create(inner, loc, endOfRow(inner, share.last, share.end), lo);
   Value met = arith::SubIOp::create(inner, loc, arith::CeilDivUIOp::create(inner, loc, end, size), number);
-  auto sum = LoopOp::create(inner, loc, prefix + name + "0", met, start);
+  auto sum = LoopOp::create(inner, loc, prefix + name + "0", met, start, reduction);
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   Value isFirst = compare(body, CmpIPredicate::eq, sum.getCoordinate(), zero);
   Value from = arith::AddIOp::create(body, loc, number, sum.getCoordinate());

@@ -8,8 +8,6 @@
 
 namespace lacis {
 
-/// The operation that adds to the sum of a product, where parts of it can begin with its neutral element; or null.
-mlir::Operation *sharedCombiner(mlir::linalg::GenericOp product);
 /// Why the sum of a product has no parts that are brought together, or nothing.
 std::string objectionToParts(mlir::linalg::GenericOp product);
 
@@ -67,7 +65,7 @@ private:
   std::string name;
   llvm::SmallVector<Other> others;
   llvm::SmallVector<Value> coordinatesOfOthers;
-  mlir::Operation *combiner;
+  Reduction reduction;
   Value start; // what a part begins with
   bool startIsInit = false;
   Value size, count, workspace;

@@ -12,28 +12,6 @@
 using namespace mlir;
 using namespace lacis;
 
-/// The value that changes no sum, in all lanes of a vector.
-static Value neutralOf(OpBuilder &b, Location loc, vector::CombiningKind kind, Type type) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector::BroadcastOp::create(b, loc, vector, neutralOf(b, loc, kind, vector.getElementType()));
-  bool isFloat = isa<FloatType>(type);
-  auto identity = [&](arith::AtomicRMWKind same) { return arith::getIdentityValue(same, type, b, loc); };
-  switch (kind) {
-  case vector::CombiningKind::MUL:
-    return identity(isFloat ? arith::AtomicRMWKind::mulf : arith::AtomicRMWKind::muli);
-  case vector::CombiningKind::MAXIMUMF:
-    return identity(arith::AtomicRMWKind::maximumf);
-  case vector::CombiningKind::MINIMUMF:
-    return identity(arith::AtomicRMWKind::minimumf);
-  case vector::CombiningKind::OR:
-    return identity(arith::AtomicRMWKind::ori);
-  case vector::CombiningKind::AND:
-    return identity(arith::AtomicRMWKind::andi);
-  default:
-    return identity(isFloat ? arith::AtomicRMWKind::addf : arith::AtomicRMWKind::addi);
-  }
-}
-
 Value lacis::membersOf(OpBuilder &b, Location loc, const LaneGroup &group) {
   int64_t size = group.trip * group.stride;
   auto constant = [&](int64_t value) {
@@ -84,7 +62,7 @@ Value lacis::exchange(OpBuilder &b, Location loc, Value value, Value members, Va
 namespace {
 /// What one unit sums up by itself, and how the sums of all are brought together.
 struct OwnSums {
-  SmallVector<vector::CombiningKind> kinds;
+  vector::CombiningKind kind;
   SmallVector<Value> values;
 };
 } // namespace
@@ -92,19 +70,14 @@ struct OwnSums {
 /// The body of the loop at one coordinate, in its place: it sums from the neutral elements.
 static FailureOr<OwnSums> inlineSum(scf::ForOp loop, Value coordinate) {
   OpBuilder b(loop);
-  OwnSums sums;
-  for (unsigned number = 0; number < loop.getNumResults(); ++number) {
-    Operation *combiner = combinerOf(loop.getYieldedValues()[number], loop.getRegionIterArg(number));
-    std::optional<vector::CombiningKind> kind = combiner ? kindOf(combiner) : std::nullopt;
-    if (loop->hasAttr("lacis.adds"))
-      kind = vector::CombiningKind::ADD;
-    if (!kind)
-      return loop.emitError(
-          "bind: the rounds of this loop are not added up by one operation, so units cannot share them");
-    sums.kinds.push_back(*kind);
-    Value carried = loop.getRegionIterArg(number);
-    carried.replaceAllUsesWith(neutralOf(b, loop.getLoc(), *kind, carried.getType()));
-  }
+  auto reduce = loop->getAttrOfType<ReductionAttr>("lacis.reduce");
+  if (!reduce)
+    return loop.emitError(
+        "bind: the rounds of this loop are not added up by one operation, so units cannot share them");
+  OwnSums sums{kindOf(reduce.getValue()), {}};
+  for (Value carried : loop.getRegionIterArgs())
+    carried.replaceAllUsesWith(
+        arith::ConstantOp::create(b, loop.getLoc(), neutralOf(reduce.getValue(), carried.getType())));
   loop.getInductionVar().replaceAllUsesWith(coordinate);
   Operation *yield = loop.getBody()->getTerminator();
   sums.values.assign(yield->operand_begin(), yield->operand_end());
@@ -120,12 +93,12 @@ LogicalResult lacis::inlineLaneSum(scf::ForOp loop, Value coordinate, const Lane
   if (failed(own))
     return failure();
   Value members = membersOf(b, loc, group);
-  for (auto [kind, sum, init, result] : llvm::zip(own->kinds, own->values, loop.getInitArgs(), loop.getResults())) {
+  for (auto [sum, init, result] : llvm::zip(own->values, loop.getInitArgs(), loop.getResults())) {
     for (int64_t bit = group.trip / 2; bit > 0; bit /= 2) {
       Value mask = arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(static_cast<int32_t>(bit * group.stride)));
-      sum = vector::makeArithReduction(b, loc, kind, sum, exchange(b, loc, sum, members, mask));
+      sum = vector::makeArithReduction(b, loc, own->kind, sum, exchange(b, loc, sum, members, mask));
     }
-    result.replaceAllUsesWith(vector::makeArithReduction(b, loc, kind, init, sum));
+    result.replaceAllUsesWith(vector::makeArithReduction(b, loc, own->kind, init, sum));
   }
   loop.erase();
   return success();
@@ -218,7 +191,7 @@ static void finishPart(OpBuilder &b, scf::ForOp loop, const OwnSums &own, const 
     if (number * parts / count != part)
       others.set(number);
     else
-      mapping.map(loop.getResult(number), sums.total(b, number, own.kinds[number], loop.getInitArgs()[number]));
+      mapping.map(loop.getResult(number), sums.total(b, number, own.kind, loop.getInitArgs()[number]));
   for (const After &after : tail)
     if (!after.needs.anyCommon(others) && (!after.stores || after.needs.any() || part == 0))
       b.clone(*after.op, mapping);
@@ -246,8 +219,8 @@ static void finishWarpSum(scf::ForOp loop, const OwnSums &own, const SharedSums 
   }
   Block *then = guard(0).thenBlock();
   OpBuilder first = OpBuilder::atBlockBegin(then);
-  for (auto [number, kind, init, result] : llvm::enumerate(own.kinds, loop.getInitArgs(), loop.getResults()))
-    result.replaceAllUsesWith(sums.total(first, static_cast<int64_t>(number), kind, init));
+  for (auto [number, init, result] : llvm::enumerate(loop.getInitArgs(), loop.getResults()))
+    result.replaceAllUsesWith(sums.total(first, static_cast<int64_t>(number), own.kind, init));
   then->getOperations().splice(std::prev(then->end()), block->getOperations(), std::next(loop->getIterator()),
                                std::prev(block->end()));
 }

@@ -99,9 +99,7 @@ LogicalResult WarpForm::read() {
     if (auto element = dyn_cast<ReadOp>(op))
       dense = element, ++reads;
   });
-  auto adds = dyn_cast_or_null<arith::AddFOp>(combinerOf(depth));
-  bool products = adds && llvm::any_of(adds->getOperands(), [](Value v) { return v.getDefiningOp<arith::MulFOp>(); });
-  if (values != 1 || reads != 1 || !products || sum->getNumResults() != 1 || !stored.getType().isIntOrFloat() ||
+  if (values != 1 || reads != 1 || !factorsOf(depth) || sum->getNumResults() != 1 || !stored.getType().isIntOrFloat() ||
       stored.getType().getIntOrFloatBitWidth() != 16 || stored.getType() != dense.getType())
     return refuse("sum products of one stored and one dense element of a half type");
   auto place = stored.getPosition().getDefiningOp<LocateOp>();
@@ -204,7 +202,6 @@ FailureOr<SmallVector<Value>> WarpForm::sumOf(OpBuilder &b, Operation *op, Accum
   auto *fresh = new Block;
   state.addRegion()->push_back(fresh);
   Operation *made = b.create(state);
-  cast<LoopOpInterface>(made).setAdds(true);
   for (BlockArgument argument : source->getArguments().drop_back(op->getNumResults()))
     shared.map(argument, fresh->addArgument(argument.getType(), argument.getLoc()));
   Accumulators carried;

@@ -5,7 +5,7 @@
 #define LACIS_LIB_TRANSFORMS_TILES_SAMPLEDTILES_H
 
 #include "TileNest.h"
-#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 
 namespace lacis {
 

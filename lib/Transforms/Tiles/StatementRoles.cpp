@@ -131,12 +131,10 @@ static ReadOp operandOf(Value factor) {
 LogicalResult StatementRoles::findBoxes() {
   LogicalResult ok = success();
   groups->walk<WalkOrder::PreOrder>([&](LoopOp loop) {
-    Operation *sum = loop.getNumResults() == 1 && loop != groups ? combinerOf(loop) : nullptr;
-    for (Value operand : sum ? ValueRange(sum->getOperands()) : ValueRange())
-      if (auto product = operand.getDefiningOp<arith::MulFOp>(); product && succeeded(ok))
-        for (Value factor : product->getOperands())
-          if (ReadOp read = operandOf(factor); read && succeeded(ok))
-            ok = addBox(read, loop);
+    auto product = loop != groups ? factorsOf(loop) : arith::MulFOp();
+    for (Value factor : product ? ValueRange(product->getOperands()) : ValueRange())
+      if (ReadOp read = operandOf(factor); read && succeeded(ok))
+        ok = addBox(read, loop);
   });
   if (succeeded(ok) && boxes.empty())
     return refuseStatement(round);

@@ -204,7 +204,7 @@ static OwnSum ownSum(Rounds rounds, Value tensor) {
       write = found;
   }
   auto sum = write ? write.getValue().getDefiningOp<LoopOp>() : LoopOp();
-  return sum && isa_and_nonnull<arith::AddFOp>(combinerOf(sum)) ? OwnSum{statement, sum} : OwnSum();
+  return sum && reductionOf(sum) == Reduction::Add ? OwnSum{statement, sum} : OwnSum();
 }
 
 /// Products of what a round made with what it brought.

@@ -186,26 +186,22 @@ static int64_t partsOfState(LoopOp sum, llvm::function_ref<Value(Value)> state) 
   return 1;
 }
 
-/// What each round of a reduction adds to what it carries.
-static Value addedBy(LoopOp loop, Operation *combiner) {
-  return combiner->getOperand(combiner->getOperand(0) == loop.getIterArgs()[0] ? 1 : 0);
-}
-
 LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
   Location loc = loop.getLoc();
-  Operation *combiner = combinerOf(loop);
-  if (!combiner || loop.getNumResults() != 1)
+  std::optional<Reduction> kind = reductionOf(loop);
+  std::optional<Combination> round = kind ? combinationOf(loop) : std::nullopt;
+  if (!round)
     return refuseStatement(loop);
   if (failed(emitBlock(b, *loop.getBlock())))
     return failure();
   if (std::optional<Product> product = productOf(loop))
     return multiply(b, loop, *product);
-  bool isSum = isa<arith::AddFOp>(combiner);
+  bool isSum = kind == Reduction::Add;
   bool isOfRows = llvm::all_of(variance.of(loop.getResult(0)), [&](Value along) { return along == row; });
-  if (!isOfRows || !(isSum || isa<arith::MaximumFOp>(combiner)))
+  if (!isOfRows || !(isSum || kind == Reduction::Max))
     return refuseStatement(loop);
   int64_t parts = isSum ? partsOfState(loop, [&](Value tensor) { return states.lookup(tensor); }) : 1;
-  FailureOr<Value> whole = tile(b, addedBy(loop, combiner), loop.getCoordinate(), loc);
+  FailureOr<Value> whole = tile(b, round->added, loop.getCoordinate(), loc);
   FailureOr<Value> onto = failed(whole) ? whole : tile(b, loop.getInits()[0], Value(), loc, parts);
   if (failed(onto))
     return failure();
@@ -217,10 +213,9 @@ LogicalResult TileStatements::reduce(OpBuilder &b, LoopOp loop) {
 //===- Products -----------------------------------------------------------===//
 
 std::optional<TileStatements::Product> TileStatements::productOf(LoopOp loop) {
-  Operation *combiner = loop.getNumResults() == 1 ? combinerOf(loop) : nullptr;
-  if (!isa_and_nonnull<arith::AddFOp>(combiner))
+  arith::MulFOp product = factorsOf(loop);
+  if (!product)
     return std::nullopt;
-  auto product = addedBy(loop, combiner).getDefiningOp<arith::MulFOp>();
   SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
   llvm::erase(along, row);
   if (!product || along.size() != 1)

@@ -46,6 +46,8 @@ static bool isUnit(Attribute attr) {
 
 static bool isLayout(Attribute attr) { return isa<LayoutAttr>(attr); }
 
+static bool isReduction(Attribute attr) { return isa<ReductionAttr>(attr); }
+
 static bool isCost(Attribute attr) { return isa<CostAttr>(attr); }
 
 static bool isArgumentRecord(Attribute attr) {
@@ -76,7 +78,6 @@ static constexpr struct {
   StringLiteral name, what;
   bool (*fits)(Attribute);
 } kAttributes[] = {
-    {"lacis.adds", "a mark without a value", isMark},
     {"lacis.apart", "a list of names", isList<isText>},
     {"lacis.artifact", "a record of 'args', each with its 'kind', and of 'launches', each with its 'entry'", isArtifact},
     {"lacis.axes", "a list of names", isList<isText>},
@@ -91,6 +92,7 @@ static constexpr struct {
     {"lacis.group", "a number", isNumber},
     {"lacis.name", "text", isText},
     {"lacis.pipeline", "a number of stages, from 2 to 256", isStages},
+    {"lacis.reduce", "a '#lacis.reduction'", isReduction},
     {"lacis.regroup", "a '#lacis.layout'", isLayout},
     {"lacis.remarks", "a list of sentences", isList<isText>},
     {"lacis.rounds", "a number of rounds, from 1 to 1024", isRounds},

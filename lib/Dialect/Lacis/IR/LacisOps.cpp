@@ -23,8 +23,15 @@ FormatAttr lacis::formatOf(Value tensor) {
 
 //===- LoopOp -------------------------------------------------------------===//
 
-void LoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value upper, ValueRange inits) {
+static void markReduction(OperationState &state, std::optional<Reduction> reduce) {
+  if (reduce)
+    state.addAttribute("reduce", ReductionAttr::get(state.getContext(), *reduce));
+}
+
+void LoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value upper, ValueRange inits,
+                   std::optional<Reduction> reduce) {
   OpBuilder::InsertionGuard guard(b);
+  markReduction(state, reduce);
   state.addAttribute("name", b.getStringAttr(name));
   state.addOperands(upper);
   state.addOperands(inits);
@@ -75,7 +82,10 @@ static void printBody(OpAsmPrinter &p, Operation *op, Region &body) {
 
 static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
                              ArrayRef<OpAsmParser::Argument> args) {
-  return failure(parser.parseRegion(*result.addRegion(), args) || parseMarks(parser, result));
+  if (parser.parseRegion(*result.addRegion(), args) || parseMarks(parser, result))
+    return failure();
+  importReduction(result);
+  return success();
 }
 
 void LoopOp::print(OpAsmPrinter &p) {
@@ -120,8 +130,9 @@ LogicalResult LoopOp::verify() {
 unsigned LevelLoopOp::getNumDigits() { return formatOf(getTensor()).getLevels()[getLevel()].getDigits().size(); }
 
 void LevelLoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value tensor, int64_t level,
-                        Value parent, ValueRange inits) {
+                        Value parent, ValueRange inits, std::optional<Reduction> reduce) {
   OpBuilder::InsertionGuard guard(b);
+  markReduction(state, reduce);
   state.addAttribute("name", b.getStringAttr(name));
   state.addAttribute("level", b.getI64IntegerAttr(level));
   state.addOperands({tensor, parent});
@@ -186,9 +197,9 @@ static LogicalResult verifyLevel(Operation *op, Value tensor, int64_t level) {
 LogicalResult LevelLoopOp::verify() {
   if (failed(verifyLevel(*this, getTensor(), getLevel())))
     return failure();
-  if (failed(verifyMarks(*this)))
+  if (failed(verifyCarried(*this, getBlock(), 1 + getNumDigits(), getInits().getTypes())))
     return failure();
-  return verifyCarried(*this, getBlock(), 1 + getNumDigits(), getInits().getTypes());
+  return verifyMarks(*this);
 }
 
 //===- Positions and accesses ---------------------------------------------===//

@@ -5,6 +5,7 @@
 
 #include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
+#include "lacis/Dialect/Lacis/IR/Reduction.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
@@ -60,7 +61,7 @@ void lacis::printMarks(OpAsmPrinter &p, Operation *loop) {
     TypeSwitch<Attribute>(value)
         .Case([&](IntegerAttr number) { p << '<' << number.getInt() << '>'; })
         .Case([&](StringAttr text) { p << '<' << text << '>'; })
-        .Case<ParallelUnitAttr, TileSideAttr, WorkListsAttr>([&](auto typed) { typed.print(p); });
+        .Case<ParallelUnitAttr, ReductionAttr, TileSideAttr, WorkListsAttr>([&](auto typed) { typed.print(p); });
   }
   p.printOptionalAttrDict(loop->getDiscardableAttrDictionary().getValue());
 }
@@ -89,6 +90,7 @@ static Attribute parseValue(OpAsmParser &parser, StringRef mark) {
                    .Case("race", parseText)
                    .Case("balance", parseTyped<WorkListsAttr>)
                    .Case("bind", parseTyped<ParallelUnitAttr>)
+                   .Case("reduce", parseTyped<ReductionAttr>)
                    .Cases({"mma", "tensorize"}, parseTyped<TileSideAttr>)
                    .Default(parseUnit);
   return parse(parser);
@@ -115,6 +117,12 @@ ParseResult lacis::parseMarks(OpAsmParser &parser, OperationState &result) {
       return parser.emitError(location) << "'" << other.getName().getValue() << "' is a word behind the body, not in braces";
   result.addAttributes(others);
   return success();
+}
+
+void lacis::importReduction(OperationState &result) {
+  std::optional<Reduction> found = reductionIn(*result.regions.front(), result.types.size());
+  if (found && !result.attributes.get("reduce"))
+    result.addAttribute("reduce", ReductionAttr::get(result.getContext(), *found));
 }
 
 //===- Verifier -----------------------------------------------------------===//
@@ -164,7 +172,7 @@ LogicalResult lacis::verifyMarks(LoopOpInterface loop) {
   if (loop.getSums() && loop.getUnroll().value_or(1) % *loop.getSums() != 0)
     return loop->emitOpError() << "the rounds that 'unroll' of loop '" << name << "' puts side by side are no multiple of its "
                                << *loop.getSums() << " 'sums'";
-  return verifyRounds(loop);
+  return failure(failed(verifyRounds(loop)) || failed(verifyReduction(loop)));
 }
 
 /// A loop runs in one way; rounds that stand side by side may be loaded ahead.

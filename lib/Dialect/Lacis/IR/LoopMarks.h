@@ -12,6 +12,9 @@ namespace lacis {
 void printMarks(mlir::OpAsmPrinter &printer, mlir::Operation *loop);
 mlir::ParseResult parseMarks(mlir::OpAsmParser &parser, mlir::OperationState &result);
 
+/// A text that does not say how a loop brings its rounds together has it in the body.
+void importReduction(mlir::OperationState &result);
+
 /// An operation has no attribute of a name that it does not know; those of other dialects are theirs.
 mlir::LogicalResult verifyWords(mlir::Operation *op);
 

@@ -6,7 +6,6 @@
 #include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -221,35 +220,6 @@ SmallVector<LoopOp> lacis::carriedChain(LoopOp loop) {
 
 bool lacis::isStateless(LevelLoopOp loop) {
   return formatOf(loop.getTensor()).getLevels()[loop.getLevel()].getCoordinate().isStateless();
-}
-
-bool lacis::addsTo(Operation *op, Value carried) {
-  return op->getNumOperands() == 2 && llvm::is_contained(op->getOperands(), carried);
-}
-
-Operation *lacis::combinerOf(Value next, Value carried, llvm::function_ref<bool(Operation *, Value)> adds) {
-  while (Operation *op = next.getDefiningOp()) {
-    unsigned result = cast<OpResult>(next).getResultNumber();
-    if (isa<LoopOp, LevelLoopOp, scf::ForOp>(op)) {
-      Block &body = op->getRegion(0).front();
-      carried = body.getArguments().take_back(op->getNumResults())[result];
-      next = body.getTerminator()->getOperand(result);
-    } else if (auto guard = dyn_cast<scf::IfOp>(op)) {
-      next = guard.thenBlock()->getTerminator()->getOperand(result);
-    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      next = select.getTrueValue();
-    } else {
-      return adds(op, carried) ? op : nullptr;
-    }
-  }
-  return nullptr;
-}
-
-Operation *lacis::combinerOf(Operation *loop) {
-  if (loop->getNumResults() != 1)
-    return nullptr;
-  Block &body = loop->getRegion(0).front();
-  return combinerOf(body.getTerminator()->getOperand(0), body.getArguments().back());
 }
 
 LoopOp lacis::outermostLoop(LoopOp loop) {

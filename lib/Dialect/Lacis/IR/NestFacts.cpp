@@ -5,6 +5,8 @@
 
 #include "lacis/Dialect/Lacis/IR/Lacis.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -35,7 +37,7 @@ LevelLoopOp lacis::entryLoop(LoopOp top) {
   bool marked = found && (found.getUnroll() || found.getPipeline());
   if (found && found->getParentOfType<LevelLoopOp>()) // whose rounds differ from lane to lane
     return {};
-  return sums == 1 && found && isStateless(found) && !marked && combinerOf(found) ? found : LevelLoopOp();
+  return sums == 1 && found && isStateless(found) && !marked && reductionOf(found) ? found : LevelLoopOp();
 }
 
 /// The letters of which `fact` is known.
@@ -73,4 +75,25 @@ int64_t lacis::divisorOf(func::FuncOp function, Attribute letter) {
         divisor = std::max(divisor, !type.isDynamicDim(axis) ? type.getDimSize(axis) : classes ? classes[axis] : 1);
   }
   return divisor;
+}
+
+/// A loop beside `walk` that carries on the same sum, over another part of the operand.
+static bool isPartOf(Operation *op, Operation *walk) {
+  return isa_and_nonnull<LoopOp, LevelLoopOp>(op) && op->getBlock() == walk->getBlock();
+}
+
+bool lacis::isArithmeticOn(Operation *sum, Value value, llvm::function_ref<bool(ReadOp)> takes) {
+  llvm::DenseSet<Operation *> seen;
+  SmallVector<Value> open{value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op == sum || isPartOf(op, sum) || (op && !seen.insert(op).second))
+      continue;
+    auto read = dyn_cast_or_null<ReadOp>(op);
+    if (!op || (read ? !takes(read) : op->getNumRegions() != 0 || !isPure(op)))
+      return false;
+    if (!read)
+      llvm::append_range(open, op->getOperands());
+  }
+  return true;
 }

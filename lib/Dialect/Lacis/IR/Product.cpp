@@ -1,16 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Recognises a sum of products of two matrices in a nest.
+/// Recognises a sum of products of two matrices in a nest, and one that is sampled on a pattern.
 #include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
 using namespace lacis;
+
+//===- Letters and blocks -------------------------------------------------===//
+
+static ArrayAttr lettersOf(func::FuncOp function, BlockArgument argument) {
+  return function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
+}
+
+static StringRef letter(Attribute axis) { return cast<StringAttr>(axis).getValue(); }
+
+static ArrayRef<Attribute> lastTwo(ArrayAttr axes) { return axes.getValue().take_back(2); }
+
+/// The one of the last two letters that both have, or null.
+static Attribute sharedLetter(ArrayAttr one, ArrayAttr other) {
+  auto has = [&](Attribute axis) { return llvm::is_contained(lastTwo(other), axis); };
+  bool second = has(lastTwo(one)[1]);
+  return has(lastTwo(one)[0]) == second ? Attribute() : lastTwo(one)[second];
+}
+
+/// The letters of result += left * right by which of the three have them, and the batch before these; false where it is no
+/// product of matrices.
+static bool findLetters(Contraction &found, ArrayAttr result, ArrayAttr left, ArrayAttr right) {
+  ArrayRef<Attribute> batch;
+  for (ArrayAttr axes : {result, left, right}) {
+    llvm::SmallDenseSet<Attribute> letters;
+    if (!axes || axes.size() < 2 || !llvm::all_of(axes, [&](Attribute axis) { return letters.insert(axis).second; }))
+      return false;
+    ArrayRef<Attribute> own = axes.getValue().drop_back(2);
+    if (!own.empty() && !batch.empty() && own != batch)
+      return false;
+    batch = own.empty() ? batch : own;
+  }
+  Attribute m = sharedLetter(result, left), n = sharedLetter(result, right), k = sharedLetter(left, right);
+  if (!m || !n || !k || m == n || m == k || n == k)
+    return false;
+  found.rows = letter(m), found.columns = letter(n), found.depth = letter(k);
+  for (Attribute h : batch)
+    found.batch.push_back(letter(h));
+  return true;
+}
+
+/// The two levels of a stored block, in the order of the values; nullopt where there are not just these.
+static std::optional<std::pair<Digit, Digit>> blockDigits(FormatAttr format) {
+  ArrayRef<LevelAttr> levels = format.getLevels();
+  if (format.getAxes().size() != 2 + format.getNumBatchLevels() || format.getNumTileLevels() != 2)
+    return std::nullopt;
+  ArrayRef<Digit> first = levels[levels.size() - 2].getDigits(), last = levels.back().getDigits();
+  if (first.size() != 1 || last.size() != 1 || first[0].div != 1 || last[0].div != 1 || first[0].axis == last[0].axis)
+    return std::nullopt;
+  return std::pair(first[0], last[0]);
+}
+
+//===- A stored and a dense matrix ----------------------------------------===//
 
 FormatAttr Product::format() const { return formatOf(tensor); }
 
@@ -40,20 +92,17 @@ StoredBlock Product::block() const {
   ArrayRef<LevelAttr> levels = format().getLevels();
   if (isMatrix(format())) {
     auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
-    auto axes = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
-    bool transposed = cast<StringAttr>(axes[levels[0].getDigits()[0].axis]).getValue() != rows;
+    bool transposed = letter(lettersOf(function, stored)[levels[0].getDigits()[0].axis]) != rows;
     return {0, 0, transposed, /*isMatrix=*/true};
   }
-  if (format().getAxes().size() != 2 || format().getNumTileLevels() != 2)
+  auto digits = blockDigits(format());
+  if (!digits)
     return {};
-  ArrayRef<Digit> first = levels[levels.size() - 2].getDigits(), last = levels.back().getDigits();
-  if (first.size() != 1 || last.size() != 1 || first[0].div != 1 || last[0].div != 1 || first[0].axis == last[0].axis)
-    return {};
+  auto [first, last] = *digits;
   auto function = cast<func::FuncOp>(stored.getOwner()->getParentOp());
-  auto axes = function.getArgAttrOfType<ArrayAttr>(stored.getArgNumber(), "lacis.axes");
-  if (cast<StringAttr>(axes[first[0].axis]).getValue() == rows)
-    return {first[0].mod, last[0].mod, false};
-  return {last[0].mod, first[0].mod, true};
+  if (letter(lettersOf(function, stored)[first.axis]) == rows)
+    return {first.mod, last.mod, false};
+  return {last.mod, first.mod, true};
 }
 
 /// What is walked through a companion.
@@ -68,10 +117,6 @@ static BlockArgument argumentOf(Value tensor) {
   return dyn_cast<BlockArgument>(part ? part.getSource() : tensor);
 }
 
-static ArrayAttr axesOf(func::FuncOp function, BlockArgument argument) {
-  return function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(), "lacis.axes");
-}
-
 Value lacis::behindCast(Value value) {
   auto wide = value.getDefiningOp<arith::ExtFOp>();
   return wide ? wide.getIn() : value;
@@ -79,12 +124,8 @@ Value lacis::behindCast(Value value) {
 
 /// The two factors of what the walk sums up: one from the stored operand, one from a dense one.
 static bool findFactors(Product &product) {
-  auto sum = dyn_cast_or_null<arith::AddFOp>(combinerOf(product.walk));
-  if (!sum)
-    return false;
-  auto lhs = sum.getLhs().getDefiningOp<arith::MulFOp>(), rhs = sum.getRhs().getDefiningOp<arith::MulFOp>();
-  auto factors = lhs ? lhs : rhs;
-  if (!factors || (lhs && rhs))
+  arith::MulFOp factors = factorsOf(product.walk);
+  if (!factors)
     return false;
   Value one = behindCast(factors.getLhs()), other = behindCast(factors.getRhs());
   if (one.getDefiningOp<ReadOp>())
@@ -100,58 +141,14 @@ static bool findFactors(Product &product) {
   return product.stored && product.dense && product.stored != product.dense;
 }
 
-std::optional<ArrayRef<Attribute>> lacis::batchLetters(ArrayAttr w, ArrayAttr a, ArrayAttr b) {
-  auto isMatrix = [](ArrayAttr axes) {
-    llvm::SmallDenseSet<Attribute> letters;
-    return axes && axes.size() >= 2 && llvm::all_of(axes, [&](Attribute axis) { return letters.insert(axis).second; });
-  };
-  if (!isMatrix(a) || !isMatrix(b))
-    return std::nullopt;
-  ArrayRef<Attribute> batch = a.getValue().drop_back(2);
-  bool isNew = llvm::none_of(batch, [&](Attribute h) { return llvm::is_contained(w, h); });
-  return isNew && batch == b.getValue().drop_back(2) ? std::optional(batch) : std::nullopt;
-}
-
-/// The letters of w[m, k], x[h, n, k] and y[h, n, m], the last two of each in any order: what two of them share.
+/// The letters of w[m, k], x[h, n, k] and y[h, n, m].
 static bool findLetters(Product &product, func::FuncOp function) {
-  ArrayAttr w = axesOf(function, product.stored), x = axesOf(function, product.dense);
-  ArrayAttr y = axesOf(function, product.output);
-  std::optional<ArrayRef<Attribute>> batch = areOfMatrix(w) ? batchLetters(w, x, y) : std::nullopt;
-  if (!batch)
+  ArrayAttr w = lettersOf(function, product.stored), x = lettersOf(function, product.dense);
+  ArrayAttr y = lettersOf(function, product.output);
+  if (!w || !x || !y || w.size() != 2 || x.size() != y.size() || !findLetters(product, y, w, x))
     return false;
-  for (Attribute letter : *batch)
-    product.batch.push_back(cast<StringAttr>(letter).getValue());
-  ArrayRef<Attribute> dense = x.getValue().take_back(2), output = y.getValue().take_back(2);
-  product.isDepthFirst = llvm::is_contained(w, dense[0]);
-  product.isRowsFirst = llvm::is_contained(w, output[0]);
-  Attribute n = dense[product.isDepthFirst], k = dense[!product.isDepthFirst], m = output[!product.isRowsFirst];
-  if (output[product.isRowsFirst] != n || k == m || llvm::is_contained(w, n) || !llvm::is_contained(w, k) ||
-      !llvm::is_contained(w, m))
-    return false;
-  product.columns = cast<StringAttr>(n).getValue();
-  product.rows = cast<StringAttr>(m).getValue();
-  product.depth = cast<StringAttr>(k).getValue();
-  return true;
-}
-
-/// A loop beside `walk` that carries on the same sum, over another part of the operand.
-static bool isPartOf(Operation *op, Operation *walk) {
-  return isa_and_nonnull<LoopOp, LevelLoopOp>(op) && op->getBlock() == walk->getBlock();
-}
-
-bool lacis::isArithmeticOn(Operation *sum, Value value, llvm::function_ref<bool(ReadOp)> takes) {
-  llvm::DenseSet<Operation *> seen;
-  SmallVector<Value> open{value};
-  while (!open.empty()) {
-    Operation *op = open.pop_back_val().getDefiningOp();
-    if (op == sum || isPartOf(op, sum) || (op && !seen.insert(op).second))
-      continue;
-    auto read = dyn_cast_or_null<ReadOp>(op);
-    if (!op || (read ? !takes(read) : op->getNumRegions() != 0 || !isPure(op)))
-      return false;
-    if (!read)
-      llvm::append_range(open, op->getOperands());
-  }
+  product.isDepthFirst = letter(lastTwo(x)[0]) == product.depth;
+  product.isRowsFirst = letter(lastTwo(y)[0]) == product.rows;
   return true;
 }
 
@@ -161,8 +158,8 @@ std::optional<ReadOp> Product::residual() {
   ReadOp found;
   bool isKnown = isArithmeticOn(walk, write.getValue(), [&](ReadOp read) {
     auto operand = dyn_cast<BlockArgument>(read.getTensor());
-    ArrayAttr axes = operand ? axesOf(function, operand) : ArrayAttr();
-    bool isResidual = axes == axesOf(function, output) && llvm::equal(read.getIndices(), write.getIndices()) &&
+    ArrayAttr axes = operand ? lettersOf(function, operand) : ArrayAttr();
+    bool isResidual = axes == lettersOf(function, output) && llvm::equal(read.getIndices(), write.getIndices()) &&
                       !found && getElementTypeOrSelf(operand) == getElementTypeOrSelf(dense);
     bool isVector = axes && axes.size() == 1 && (axes[0] == letter || (axes[0] == across && !isFolded()));
     found = isResidual ? read : found;
@@ -217,7 +214,7 @@ std::optional<Product> lacis::productOf(Nest &nest, std::string &why, StringRef 
   if (!findStart(product, !part.empty()) || !findFactors(product))
     return why = "it does not sum products of a stored and a dense element", std::nullopt;
   if (!findLetters(product, function)) {
-    ArrayAttr x = axesOf(function, product.dense);
+    ArrayAttr x = lettersOf(function, product.dense);
     why = x && x.size() > 2 ? "letters of a batch come first in the dense operand and in the output, in one order"
                             : "it is no product of two matrices, of which one has a format";
     return std::nullopt;
@@ -232,4 +229,153 @@ FormatAttr lacis::accumulatorTiles(MLIRContext *context, StringRef n, StringRef 
       << " floordiv " << rows << " : dense, " << m << " mod " << rows << " : dense, " << n << " mod " << columns
       << " : dense)>";
   return cast<FormatAttr>(parseAttribute(text, context));
+}
+
+//===- Two dense matrices, sampled ----------------------------------------===//
+
+std::pair<int64_t, int64_t> SampledProduct::block() const {
+  auto digits = blockDigits(format());
+  return digits ? std::pair(digits->first.mod, digits->second.mod) : std::pair<int64_t, int64_t>(0, 0);
+}
+
+bool lacis::isOverPositions(LoopOp loop) {
+  Value size = loop.getUpper();
+  while (auto shares = size.getDefiningOp<arith::CeilDivUIOp>())
+    size = shares.getLhs();
+  return size.getDefiningOp<PositionsOp>() != nullptr;
+}
+
+/// The read of a dense matrix, element by element, that a factor is; null of others.
+static ReadOp readOf(Value factor) {
+  auto read = behindCast(factor).getDefiningOp<ReadOp>();
+  return read && !read.getCount() && !read.getAlong() && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
+}
+
+/// What is stored where an entry is, before it is rounded; elsewhere 0 is.
+static Value resultOf(SetOp set) {
+  Value value = set.getValue();
+  if (auto entry = value.getDefiningOp<arith::SelectOp>(); entry && entry.getCondition().getDefiningOp<EntryOp>())
+    value = entry.getTrueValue();
+  auto rounded = value.getDefiningOp<arith::TruncFOp>();
+  return rounded ? rounded.getIn() : value;
+}
+
+static bool followsSum(SampledProduct &product, LoopOp sum) {
+  auto function = cast<func::FuncOp>(product.output.getOwner()->getParentOp());
+  return isArithmeticOn(sum, product.result, [&](ReadOp read) {
+    auto operand = dyn_cast<BlockArgument>(read.getTensor());
+    ArrayAttr axes = operand && !formatOf(operand) ? lettersOf(function, operand) : ArrayAttr();
+    return axes && (axes.empty() || (axes.size() == 1 && letter(axes[0]) == product.columns));
+  });
+}
+
+/// Padding holds zeros: a sum is 0 there, what follows it need not be.
+static bool keepsPadding(SampledProduct &product, LoopOp sum) {
+  auto function = cast<func::FuncOp>(product.output.getOwner()->getParentOp());
+  auto divides = [&](StringRef letter, int64_t block) {
+    return block && divisorOf(function, StringAttr::get(function.getContext(), letter)) % block == 0;
+  };
+  auto [height, width] = product.block();
+  return product.result == sum->getResult(0) || (divides(product.rows, height) && divides(product.columns, width));
+}
+
+/// The first axes of a format are those of the levels of its batch, in their order.
+static bool beginsWithBatch(FormatAttr format) {
+  for (auto [axis, level] : llvm::enumerate(format.getLevels().take_front(format.getNumBatchLevels())))
+    if (level.getDigits().size() != 1 || level.getDigits()[0].axis != axis)
+      return false;
+  return true;
+}
+
+/// The operands and letters of a sum of products a[k, m] b[k, n] into w[m, n], the axes of a and of b in any order.
+static bool findOperands(SampledProduct &product, func::FuncOp function, LoopOp outermost) {
+  arith::MulFOp factors = factorsOf(outermost);
+  auto digits = blockDigits(product.format());
+  if (!factors || !digits)
+    return false;
+  product.readLeft = readOf(factors.getLhs());
+  product.readRight = readOf(factors.getRhs());
+  if (!product.readLeft || !product.readRight || product.readLeft.getTensor() == product.readRight.getTensor())
+    return false;
+  product.left = cast<BlockArgument>(product.readLeft.getTensor());
+  product.right = cast<BlockArgument>(product.readRight.getTensor());
+  ArrayAttr w = lettersOf(function, product.output), a = lettersOf(function, product.left);
+  ArrayAttr b = lettersOf(function, product.right);
+  unsigned copies = product.format().getNumBatchLevels();
+  if (!w || w.size() != copies + 2 || !a || !b || a.size() != b.size() || !beginsWithBatch(product.format()))
+    return false;
+  product.hasCopies = copies != 0;
+  product.rowAxis = digits->first.axis - copies;
+  if (!llvm::is_contained(a, lastTwo(w)[product.rowAxis])) {
+    std::swap(product.left, product.right);
+    std::swap(product.readLeft, product.readRight);
+    std::swap(a, b);
+  }
+  if ((product.hasCopies && a.size() != w.size()) || !findLetters(product, w, a, b))
+    return false;
+  product.isLeftAlong = letter(lastTwo(a)[0]) == product.rows;
+  product.isRightAlong = letter(lastTwo(b)[0]) == product.columns;
+  return true;
+}
+
+/// The last letter of a loop, which may be one with loops around.
+static StringRef lastLetter(LoopOp loop) {
+  StringRef letters = letterOf(loop.getName());
+  return letters.substr(letters.rfind('_') + 1);
+}
+
+/// Of the chain the loop over the entries and those over copies, of the sums the one over k, or over its first digit,
+/// alone or with the batch, and those over the batch around it.
+static bool findLoops(SampledProduct &product, ArrayRef<LoopOp> chain, ArrayRef<LoopOp> sums) {
+  auto isOfBatch = [&](LoopOp loop) { return llvm::is_contained(product.batch, lastLetter(loop)); };
+  for (LoopOp loop : chain)
+    if (!product.entries && isOverPositions(loop))
+      product.entries = loop;
+    else if (isOfBatch(loop))
+      product.batchLoops.push_back(loop);
+  const LoopOp *sum = llvm::find_if(sums, [&](LoopOp loop) { return lastLetter(loop) == product.depth; });
+  if (sum == sums.end() || !product.entries)
+    return false;
+  product.sum = *sum;
+  sums = sums.take_front(sum - sums.begin());
+  llvm::append_range(product.batchLoops, sums);
+  return llvm::all_of(sums, isOfBatch);
+}
+
+std::optional<SampledProduct> lacis::sampledProductOf(Nest &nest, std::string &why) {
+  func::FuncOp function = nest.getFunction();
+  SampledProduct product;
+  product.output = function.getArguments().back();
+  auto pattern = function.getArgAttrOfType<IntegerAttr>(product.output.getArgNumber(), "lacis.sample");
+  SmallVector<LoopOp> chain = nest.mainChain();
+  if (!pattern || chain.empty() || !formatOf(product.output))
+    return std::nullopt; // who asks why has seen the pattern
+  product.pattern = function.getArgument(pattern.getInt());
+  SmallVector<SetOp> sets;
+  SmallVector<LoopOp> sums;
+  bool walks = false;
+  chain.front()->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto set = dyn_cast<SetOp>(op))
+      sets.push_back(set);
+    auto loop = dyn_cast<LoopOp>(op);
+    if (loop && loop.getNumResults() == 1)
+      sums.push_back(loop);
+    walks |= isa<LevelLoopOp>(op);
+  });
+  if (walks || sets.size() != 1 || sums.empty() || sets[0].getTensor() != product.output || sets[0].getCount())
+    return why = "it does not store one sum over a dense axis for each entry", std::nullopt;
+  Attribute initial;
+  if (!matchPattern(sums[0].getInits()[0], m_Constant(&initial)) || !findOperands(product, function, sums[0]) ||
+      !findLoops(product, chain, sums))
+    return why = "it is no product of two dense matrices, sampled where blocks are stored", std::nullopt;
+  product.initial = cast<TypedAttr>(initial);
+  product.result = resultOf(sets[0]);
+  if (product.result.getType() != sums[0]->getResult(0).getType() || !followsSum(product, sums[0]))
+    return why = ("what follows the sum is no arithmetic on numbers and on vectors along '" + product.columns +
+                  "', rounded last")
+                     .str(),
+           std::nullopt;
+  if (!keepsPadding(product, sums[0]))
+    return why = "blocks may reach behind the sizes, where what follows the sum stores no zeros", std::nullopt;
+  return product;
 }

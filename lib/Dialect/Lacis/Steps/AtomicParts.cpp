@@ -9,26 +9,30 @@
 #include "ShareParts.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lacis;
 
-/// The instruction that adds as `combiner` does, or nothing.
-static std::optional<AtomicKind> instructionOf(Operation *combiner) {
-  return llvm::TypeSwitch<Operation *, std::optional<AtomicKind>>(combiner)
-      .Case([](arith::AddFOp) { return AtomicKind::AddF; })
-      .Case([](arith::MaximumFOp) { return AtomicKind::MaximumF; })
-      .Case([](arith::OrIOp) { return AtomicKind::Or; })
-      .Default([](Operation *) { return std::nullopt; });
+/// The instruction that adds as the rounds of `loop` are, or nothing.
+static std::optional<AtomicKind> instructionOf(LoopOp loop) {
+  switch (reductionOf(loop).value_or(Reduction::Mul)) {
+  case Reduction::Add:
+    return isa<FloatType>(loop.getResultTypes()[0]) ? std::optional(AtomicKind::AddF) : std::nullopt;
+  case Reduction::Max:
+    return AtomicKind::MaximumF;
+  case Reduction::Or:
+    return AtomicKind::Or;
+  default:
+    return std::nullopt;
+  }
 }
 
-/// Why `combiner` cannot add to the output the sum that `write` stores, or nothing. `write` is null where the sum is
-/// changed before it is stored.
-static std::string objectionToAdding(Operation *combiner, WriteOp write, Nest &nest) {
+/// Why the sum of `loop` cannot be added to the output, where `write` stores it, or nothing. `write` is null where the sum
+/// is changed before it is stored.
+static std::string objectionToAdding(LoopOp loop, WriteOp write, Nest &nest) {
   if (!write)
     return "'atomic' adds to the output itself, so nothing can follow the sum (a bias, an activation, a rounding)";
-  std::optional<AtomicKind> instruction = instructionOf(combiner);
+  std::optional<AtomicKind> instruction = instructionOf(loop);
   if (!instruction)
     return "no instruction brings these parts together atomically";
   if (instruction == AtomicKind::AddF && !nest.getFunction()->hasAttr("lacis.nondeterministic"))
@@ -47,13 +51,13 @@ static std::string objection(LoopOp loop, Nest &nest) {
     return objectionToAdding(sum->combiner, sum->write, nest);
   if (loop.getNumResults() != 0) {
     std::string why = objectionToUnits(loop);
-    return why.empty() ? objectionToAdding(combinerOf(loop), storeOf(loop.getResult(0), loop->getBlock()), nest) : why;
+    return why.empty() ? objectionToAdding(loop, storeOf(loop.getResult(0), loop->getBlock()), nest) : why;
   }
   std::optional<ShareParts> parts = partsOf(outermostLoop(loop));
   if (!parts)
     return "'atomic' adds the parts of rows that shares of entries leave; there are none here";
   WriteOp whole = storeOf(parts->part.getValue(), parts->choice.thenBlock());
-  return objectionToAdding(combinerOf(parts->sum), whole, nest);
+  return objectionToAdding(parts->sum, whole, nest);
 }
 
 /// Before the nest, each element begins as what the sum begins with; each unit adds its sum.
@@ -65,7 +69,7 @@ static void addUnits(LoopOp loop, Location loc) {
   begin.getResult(0).replaceAllUsesWith(begin.getInits()[0]);
   begin.erase();
   WriteOp store = storeOf(loop.getResult(0), loop->getBlock());
-  store.setAtomic(instructionOf(combinerOf(loop)));
+  store.setAtomic(instructionOf(loop));
   std::optional<int64_t> known = loop.getTrip(); // it may stand inside the nest
   Value count = known ? arith::ConstantIndexOp::create(b, loc, *known).getResult() : loop.getUpper();
   makeUnits(loop, count, [](OpBuilder &, Value, Value) {});
@@ -91,7 +95,7 @@ static void addAtomically(LoopOp shares, Nest &, Location loc) {
   for (Operation &op : parts.choice.thenBlock()->without_terminator())
     b.clone(op, mapping);
   auto added = cast<WriteOp>(parts.part->getPrevNode());
-  added.setAtomic(instructionOf(combinerOf(parts.sum)));
+  added.setAtomic(instructionOf(parts.sum));
   // Rows that are not written whole begin before the shares as what the sum begins with.
   LoopOp begin = outermostLoop(parts.sum);
   begin->moveBefore(outermostLoop(shares));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for i: for b: s[i, b]  -->  for n in workers: for (i, b) in list(n): s[i, b]: the heaviest rows first.
-#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;

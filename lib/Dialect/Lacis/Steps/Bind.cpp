@@ -73,7 +73,8 @@ LogicalResult BindStepAttr::apply(Nest &nest, Location loc) const {
     return diagnostic;
   }
   ParallelUnit unit = *named;
-  if (loop->getNumResults() != 0 && (!isOfWarps(unit) || !combinerOf(*loop)))
+  bool sharesSum = isOfWarps(unit) && (loop->getScan() || reductionOf(*loop));
+  if (loop->getNumResults() != 0 && !sharesSum)
     return emitError(loc) << "bind: loop '" << getLoop() << "' carries a sum; two units would race for it; only the "
                           << "lanes of a warp and the warps of a block bring one sum together; race with a strategy makes "
                           << "its iterations units: " << strategiesFor(*loop, nest) << " would do";

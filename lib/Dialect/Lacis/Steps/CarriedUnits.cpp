@@ -13,8 +13,7 @@ using namespace lacis;
 
 std::string lacis::objectionToUnits(LoopOp loop) {
   std::string quoted = "'" + loop.getName().str() + "'";
-  Operation *combiner = combinerOf(loop);
-  if (!combiner || !arith::getNeutralElement(combiner))
+  if (!reductionOf(loop))
     return "the rounds of loop " + quoted + " are not added up by one operation that has a neutral element";
   if (isMarked(loop))
     return "loop " + quoted + " is marked already";
@@ -54,7 +53,7 @@ void lacis::makeUnits(LoopOp loop, Value count, llvm::function_ref<void(OpBuilde
   own.splice(own.end(), around->getOperations(), around->begin(), units->getIterator());
   YieldOp::create(b = OpBuilder::atBlockEnd(units.getBlock()), loc);
   b.setInsertionPoint(loop);
-  Value neutral = arith::ConstantOp::create(b, loc, *arith::getNeutralElement(combinerOf(loop)));
+  Value neutral = arith::ConstantOp::create(b, loc, neutralOf(*reductionOf(loop), loop.getResultTypes()[0]));
   loop.getCoordinate().replaceAllUsesWith(units.getCoordinate());
   loop.getIterArgs()[0].replaceAllUsesWith(neutral);
   Operation *end = loop.getBlock()->getTerminator();

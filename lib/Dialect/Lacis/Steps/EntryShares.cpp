@@ -11,7 +11,7 @@ using namespace lacis;
 using arith::CmpIPredicate;
 
 EntryShares::EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, StringRef shares, Location loc)
-    : rows(rows), entries(entries), combiner(combinerOf(entries)), factor(factor), loc(loc),
+    : rows(rows), entries(entries), reduction(*reductionOf(entries)), factor(factor), loc(loc),
       chain(perfectChain(outermostLoop(rows))), name((rows.getName() + "_" + entries.getName()).str()),
       sharesName(shares) {}
 
@@ -93,15 +93,13 @@ void EntryShares::makeFinish() {
   auto guard = scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, none, several), /*withElseRegion=*/false);
   moveRest(guard, guard.thenBlock()); // the loop over entries, and what finishes the row
   OpBuilder inside = OpBuilder::atBlockBegin(guard.thenBlock());
-  auto sum = LoopOp::create(inside, loc, name + "." + sharesName, shares, parts.getInits());
+  auto sum = LoopOp::create(inside, loc, name + "." + sharesName, shares, parts.getInits(), reduction);
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   Value share = arith::AddIOp::create(body, loc, first, sum.getCoordinate());
   Value begins = arith::SelectOp::create(body, loc, compare(body, CmpIPredicate::eq, sum.getCoordinate(), zero), one, zero);
   Value part = ReadOp::create(body, loc, sum.getResult(0).getType(), workspace, place(share, begins, others), Value(),
                               IntegerAttr());
-  Operation *added = body.clone(*combiner);
-  added->setOperands({sum.getIterArgs()[0], part});
-  YieldOp::create(body, loc, added->getResults());
+  YieldOp::create(body, loc, combine(body, loc, reduction, sum.getIterArgs()[0], part));
   parts.getResult(0).replaceAllUsesWith(sum.getResult(0));
   parts.erase();
 }

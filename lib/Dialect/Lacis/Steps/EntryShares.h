@@ -41,7 +41,7 @@ private:
 
   LoopOp rows;
   LevelLoopOp entries;
-  mlir::Operation *combiner;
+  Reduction reduction;
   int64_t factor;
   mlir::Location loc;
   llvm::SmallVector<LoopOp> chain;

@@ -60,7 +60,7 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   Value size = arith::MulIOp::create(top, loc, outer->getUpper(), inner->getUpper());
   OpBuilder at(*outer);
   auto fused = LoopOp::create(at, outer->getLoc(), (getOuter() + "_" + getInner()).str(), size,
-                              outer->getInits());
+                              outer->getInits(), outer->getReduce());
   passOnRaces(*outer, fused);
   passOnRaces(*inner, fused);
   // Bounds inside do not depend on the coordinates, so these are made where the chain ends.

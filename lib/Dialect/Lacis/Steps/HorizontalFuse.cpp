@@ -104,7 +104,7 @@ LogicalResult HorizontalFuseStepAttr::apply(Nest &nest, Location loc) const {
   }
   Value size = arith::ConstantIndexOp::create(b, loc, parts.size());
   Value before = chain->front()->getOperands().back();
-  auto all = LoopOp::create(b, loc, llvm::join(parts, "_"), size, before);
+  auto all = LoopOp::create(b, loc, llvm::join(parts, "_"), size, before, reductionOf(chain->front()));
   chain->back()->getResult(0).replaceAllUsesWith(all.getResult(0));
   OpBuilder body = OpBuilder::atBlockEnd(all.getBlock());
   YieldOp::create(body, loc, choose(body, all, *chain, 0));

@@ -45,7 +45,7 @@ static SmallVector<Value> moveBody(OpBuilder &b, LevelLoopOp entries, Value lo, 
 LoopOp lacis::walkRun(OpBuilder &b, LevelLoopOp entries, StringRef name, Value lo, Value from, Value length,
                       ValueRange carried) {
   Location loc = entries.getLoc();
-  auto run = LoopOp::create(b, loc, name, length, carried);
+  auto run = LoopOp::create(b, loc, name, length, carried, entries.getReduce());
   OpBuilder body = OpBuilder::atBlockEnd(run.getBlock());
   Value position = arith::AddIOp::create(body, loc, from, run.getCoordinate());
   SmallVector<Value> own(run.getIterArgs());
@@ -99,7 +99,7 @@ struct Division {
 
 /// The loop over the parts of a row, which carries what the loop over its entries does.
 static LoopOp loopOverParts(OpBuilder &b, LevelLoopOp entries, Value parts) {
-  return LoopOp::create(b, entries.getLoc(), (entries.getName() + "0").str(), parts, entries.getInits());
+  return LoopOp::create(b, entries.getLoc(), (entries.getName() + "0").str(), parts, entries.getInits(), entries.getReduce());
 }
 
 LoopOp lacis::cutStrips(LevelLoopOp entries, int64_t factor, Location loc) {
@@ -108,7 +108,7 @@ LoopOp lacis::cutStrips(LevelLoopOp entries, int64_t factor, Location loc) {
   LoopOp outer = loopOverParts(b, entries, strips);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
   auto inner = LoopOp::create(inOuter, entries.getLoc(), (entries.getName() + "1").str(), size,
-                              SmallVector<Value>(outer.getIterArgs()));
+                              SmallVector<Value>(outer.getIterArgs()), entries.getReduce());
   YieldOp::create(inOuter, loc, inner.getResults());
   OpBuilder body = OpBuilder::atBlockEnd(inner.getBlock());
   Value first = arith::MulIOp::create(body, loc, outer.getCoordinate(), size);

@@ -81,13 +81,11 @@ static void addCopies(LoopOp loop, WorkspaceOp copies) {
   after.setInsertionPointAfter(outermostLoop(loop));
   LoopOp own = copyNest(after, loop);
   OpBuilder b(own);
-  auto sum = LoopOp::create(b, loc, own.getName(), own.getUpper(), own.getInits());
+  auto sum = LoopOp::create(b, loc, own.getName(), own.getUpper(), own.getInits(), own.getReduce());
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   SmallVector<Value> place = placeOf(sum.getCoordinate(), outermostLoop(own));
   Value part = ReadOp::create(body, loc, loop.getResultTypes()[0], copies, place, Value(), IntegerAttr());
-  Operation *added = body.clone(*combinerOf(loop));
-  added->setOperands({sum.getIterArgs()[0], part});
-  YieldOp::create(body, loc, added->getResults());
+  YieldOp::create(body, loc, combine(body, loc, *own.getReduce(), sum.getIterArgs()[0], part));
   own.replaceAllUsesWith(sum);
   own.erase();
 }

@@ -52,11 +52,7 @@ private:
     return arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
   }
   Value both(Value lhs, Value rhs) { return arith::AndIOp::create(b, loc, lhs, rhs); }
-  Value added(Value carried, Value value) {
-    Operation *sum = b.clone(*combinerOf(parts.sum));
-    sum->setOperands({carried, value});
-    return sum->getResult(0);
-  }
+  Value added(Value carried, Value value) { return combine(b, loc, *reductionOf(parts.sum), carried, value); }
 
   LoopOp units;
   ShareParts parts;

@@ -46,9 +46,10 @@ static void guardCarried(LoopOp loop, Operation *after, Value coordinate, Value 
 static void splitCarried(LoopOp loop, StringRef name, Value blocks, Value factor, bool guarded) {
   Location loc = loop.getLoc();
   OpBuilder b(loop);
-  auto outer = LoopOp::create(b, loc, (name + "0").str(), blocks, loop.getInits());
+  auto outer = LoopOp::create(b, loc, (name + "0").str(), blocks, loop.getInits(), loop.getReduce());
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
-  auto inner = LoopOp::create(inOuter, loc, (name + "1").str(), factor, SmallVector<Value>(outer.getIterArgs()));
+  auto inner = LoopOp::create(inOuter, loc, (name + "1").str(), factor, SmallVector<Value>(outer.getIterArgs()),
+                              loop.getReduce());
   YieldOp::create(inOuter, loc, inner.getResults());
   for (auto [before, after] : llvm::zip(loop.getIterArgs(), inner.getIterArgs()))
     before.replaceAllUsesWith(after);
@@ -102,7 +103,7 @@ static void splitBySeek(LevelLoopOp loop, int64_t factor, Location loc) {
   OpBuilder b(loop);
   Type index = b.getIndexType();
   auto bounds = BoundsOp::create(b, loc, index, index, loop.getTensor(), loop.getLevel(), loop.getParent());
-  auto outer = LoopOp::create(b, loop.getLoc(), name + "0", strips, loop.getInits());
+  auto outer = LoopOp::create(b, loop.getLoc(), name + "0", strips, loop.getInits(), loop.getReduce());
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
   Value first = arith::MulIOp::create(inOuter, loc, outer.getCoordinate(), size);
   Value end = arith::AddIOp::create(inOuter, loc, first, size);

@@ -29,17 +29,6 @@ SmallVector<StringRef> SplitNnzStepAttr::namedLoops() const {
   return names;
 }
 
-/// `value` changes nothing where `op` adds it.
-static bool isNeutral(Operation *op, Value value) {
-  Attribute constant;
-  if (!op || op->getNumOperands() != 2 || !matchPattern(value, m_Constant(&constant)))
-    return false;
-  if (isa<arith::AddFOp>(op))
-    return matchPattern(value, m_AnyZeroFloat());
-  std::optional<TypedAttr> neutral = arith::getNeutralElement(op);
-  return neutral && *neutral == constant;
-}
-
 /// Only guards stand between the entries and the body of the nest.
 static bool isWholeSum(LevelLoopOp entries, Block *body) {
   Operation *parent = entries->getParentOp();
@@ -74,8 +63,8 @@ std::string lacis::objectionToShares(LoopOp rows, LevelLoopOp entries) {
     return "level kind '" + extent.getMnemonic() + "' does not tell the row of a position";
   if (!level.isRandomAccess())
     return "level kind '" + level.getKindName() + "' does not list coordinates, of which a share takes any";
-  Operation *combiner = combinerOf(entries);
-  if (!isWholeSum(entries, chain.back().getBlock()) || !combiner || !isNeutral(combiner, entries.getInits()[0]))
+  std::optional<Reduction> kind = reductionOf(entries);
+  if (!isWholeSum(entries, chain.back().getBlock()) || !kind || !isNeutral(*kind, entries.getInits()[0]))
     return "the entries of '" + inner + "' are not the whole sum of an output element, from its neutral element on";
   return "";
 }

@@ -3,7 +3,6 @@
 /// for i1: for b1: for j1: y += w * x  -->  y tile += w tile * x tile: loops become one product of tiles.
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
-#include "lacis/Dialect/Lacis/IR/SampledProduct.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 using namespace mlir;

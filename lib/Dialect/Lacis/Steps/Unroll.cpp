@@ -5,8 +5,6 @@
 #include "lacis/Dialect/Lacis/IR/Limits.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-
 using namespace mlir;
 using namespace lacis;
 
@@ -27,8 +25,7 @@ static std::string objectionToSums(Operation *loop, std::optional<int64_t> facto
     return "it walks coordinates that follow from those before them, in one chain";
   if (sums <= 0 || !factor || *factor % sums != 0)
     return (Twine(sums) + " sums do not share the rounds of a factor").str();
-  Operation *combiner = combinerOf(loop);
-  if (!combiner || !arith::getNeutralElement(combiner))
+  if (!reductionOf(loop))
     return "it carries no sum that one operation adds up";
   return "";
 }

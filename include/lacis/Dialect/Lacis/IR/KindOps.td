@@ -90,7 +90,7 @@ def Lacis_BindingOp : Lacis_Op<"binding", [Symbol, IsolatedFromAbove]> {
 
 def Lacis_AnswerOp : Lacis_Op<"answer", [Pure, ReturnLike, Terminator, ParentOneOf<["KindOp", "BindingOp"]>]> {
   let summary = "Ends a method of a level kind, or of a binding, with what it answers.";
-  let arguments = (ins Variadic<AnyType>:$values);
+  let arguments = (ins Variadic<AnyTypeOf<[Index, AnySignlessInteger]>>:$values);
   let assemblyFormat = "$values `:` type($values) attr-dict";
 }
 

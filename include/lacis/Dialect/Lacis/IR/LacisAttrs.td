@@ -326,6 +326,10 @@ def Lacis_TileSideAttr : Lacis_EnumMark<"TileSide", "side", Lacis_TileSide> {
   let summary = "A loop runs over the rows, the columns or the depth of a product of tiles.";
 }
 
+def Lacis_ReductionAttr : Lacis_EnumMark<"Reduction", "reduction", Lacis_Reduction> {
+  let summary = "How a loop brings what its rounds make together with what it carries.";
+}
+
 def Lacis_WorkspacePlaceAttr : Lacis_EnumMark<"WorkspacePlace", "place", Lacis_WorkspacePlace> {
   let summary = "A workspace inside of a nest is a tile that a thread has to itself, or one in the memory of a block.";
 }

@@ -5,6 +5,7 @@
 #define LACIS_OPS_TD
 
 include "lacis/Dialect/Lacis/IR/LacisAttrs.td"
+include "lacis/Dialect/Lacis/IR/LacisTypes.td"
 include "lacis/Dialect/Lacis/IR/LoopOpInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -63,14 +64,14 @@ def Lacis_ZerosOp : Lacis_Op<"zeros", [Pure]> {
     }
     ```
   }];
-  let arguments = (ins AnyType:$source);
+  let arguments = (ins AnyTypeOf<[AnyRankedTensor, Lacis_PatternType]>:$source);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
 }
 
 class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffects, Lacis_LoopOpInterface]> {
-  let results = (outs Variadic<AnyType>:$results);
+  let results = (outs Variadic<Lacis_Carried>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
@@ -78,8 +79,8 @@ class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffec
 }
 
 /// Of loops over coordinates and over positions.
-defvar Lacis_LoopMarks = (ins UnitAttr:$adds, UnitAttr:$holds, OptionalAttr<I64Attr>:$pipeline, UnitAttr:$stages,
-                              OptionalAttr<I64Attr>:$sums, OptionalAttr<I64Attr>:$unroll);
+defvar Lacis_LoopMarks = (ins UnitAttr:$holds, OptionalAttr<I64Attr>:$pipeline, OptionalAttr<Lacis_ReductionAttr>:$reduce,
+                              UnitAttr:$stages, OptionalAttr<I64Attr>:$sums, OptionalAttr<I64Attr>:$unroll);
 
 def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
   let summary = "A named loop over coordinates `0 .. upper`.";
@@ -109,17 +110,32 @@ def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
     What it is in the output: in `meets` iterations meet in one element, which `race` brings together by a strategy;
     `begins` writes what sums begin with, `finishes` what follows a sum, `unlisted` what no operand lists; `follows`
     adds up what shares of rows have left. In a rolled nest `copies` puts a tile in another order, and `rescales` is what
-    becomes of sums below a larger maximum. `scan` is a segmented sum over lanes, and `adds` a sum whose rounds a pass
-    has put into instructions.
+    becomes of sums below a larger maximum. `scan` is a segmented sum over lanes.
+
+    What it carries: with `reduce` each carried value is what it was before the round, and what the round adds to it
+    (`add`, `mul`, `max`, `min`, `or`, `and`). Whoever makes a loop says so. A text need not: where the body has one such
+    operation, the mark follows from it; one that the body does not do is refused.
+    ```mlir
+    func.func @sum(%x: tensor<?xf32>, %n: index) -> f32 {
+      %zero = arith.constant 0.0 : f32
+      %sum = lacis.loop "i" %i to %n iter(%before = %zero) -> (f32) {
+        %element = lacis.read %x[%i] : tensor<?xf32> -> f32
+        %next = arith.addf %before, %element : f32
+        lacis.yield %next : f32
+      } reduce<add>
+      return %sum : f32
+    }
+    ```
   }];
-  let arguments = !con((ins StrAttr:$name, Index:$upper, Variadic<AnyType>:$inits), Lacis_LoopMarks,
+  let arguments = !con((ins StrAttr:$name, Index:$upper, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks,
                        (ins UnitAttr:$begins, OptionalAttr<Lacis_WorkListsAttr>:$balance,
                             OptionalAttr<Lacis_ParallelUnitAttr>:$bind, UnitAttr:$copies, UnitAttr:$finishes, UnitAttr:$follows,
                             OptionalAttr<I64Attr>:$jam, UnitAttr:$meets, OptionalAttr<Lacis_TileSideAttr>:$mma,
                             OptionalAttr<StrAttr>:$race, UnitAttr:$rescales, UnitAttr:$scan, OptionalAttr<Lacis_TileSideAttr>:$tensorize,
                             UnitAttr:$tf32, UnitAttr:$unlisted, OptionalAttr<I64Attr>:$vectorize));
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$upper,
-                                 CArg<"::mlir::ValueRange", "{}">:$inits)>];
+                                 CArg<"::mlir::ValueRange", "{}">:$inits,
+                                 CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getCoordinate() { return getBlock()->getArgument(0); }
@@ -134,13 +150,14 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
   let description = [{
     The body receives the position, the coordinate of each digit of the level, and the carried
     values. Positions without an entry (padding) do not run the body. Of the marks of `lacis.loop` it has those of its
-    rounds: `adds`, `holds`, `pipeline`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of
+    rounds: `holds`, `pipeline`, `reduce`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of
     statements, which with `tiled` are of tiles.
   }];
   let arguments = !con((ins StrAttr:$name, AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent,
-                            Variadic<AnyType>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$tiled));
+                            Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$tiled));
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$tensor, "int64_t":$level,
-                                 "::mlir::Value":$parent, "::mlir::ValueRange":$inits)>];
+                                 "::mlir::Value":$parent, "::mlir::ValueRange":$inits,
+                                 CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
   let extraClassDeclaration = [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     unsigned getNumDigits();
@@ -153,7 +170,7 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
 def Lacis_YieldOp : Lacis_Op<"yield", [Pure, ReturnLike, Terminator,
                                   ParentOneOf<["LoopOp", "LevelLoopOp", "RolesOp", "MapOp"]>]> {
   let summary = "Ends the body of a loop with the carried values, or that of a role or a map.";
-  let arguments = (ins Variadic<AnyType>:$values);
+  let arguments = (ins Variadic<Lacis_Carried>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
   let builders = [OpBuilder<(ins), [{ }]>];
 }
@@ -217,7 +234,7 @@ def Lacis_CoordinateOp : Lacis_Op<"coordinate", [Pure]> {
 def Lacis_EntryOp : Lacis_Op<"entry", [Pure]> {
   let summary = "Whether the value at a position is an entry, by the validity bitmap; all are where there is none.";
   let arguments = (ins AnyRankedTensor:$tensor, Index:$position);
-  let results = (outs AnyType:$result);
+  let results = (outs Lacis_Condition:$result);
   let assemblyFormat = "$tensor `at` $position attr-dict `:` type($tensor) `->` type($result)";
 }
 
@@ -226,7 +243,7 @@ def Lacis_SetOp : Lacis_Op<"set", [AttrSizedOperandSegments, MemoryEffects<[MemW
   let description = [{
     Of values in copies that share a pattern, `batch` is the number of the copy.
   }];
-  let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$batch,
+  let arguments = (ins Lacis_Number:$value, AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$batch,
                        Optional<Index>:$count);
   let assemblyFormat = [{
     $value `to` $tensor `at` $position (`batch` $batch^)? (`count` $count^)? attr-dict `:` type($value) `to` type($tensor)
@@ -236,7 +253,7 @@ def Lacis_SetOp : Lacis_Op<"set", [AttrSizedOperandSegments, MemoryEffects<[MemW
 def Lacis_LanesOp : Lacis_Op<"lanes", [Pure]> {
   let summary = "A vector that is true in its first `count` lanes.";
   let arguments = (ins Index:$count);
-  let results = (outs AnyType:$result);
+  let results = (outs Lacis_Lanes:$result);
   let assemblyFormat = "$count attr-dict `:` type($result)";
 }
 
@@ -262,7 +279,7 @@ def Lacis_ValueOp : Lacis_Op<"value", [Pure]> {
     ```
   }];
   let arguments = (ins AnyRankedTensor:$tensor, Index:$position, Optional<Index>:$batch, UnitAttr:$streamed);
-  let results = (outs AnyType:$result);
+  let results = (outs Lacis_Number:$result);
   let assemblyFormat = [{
     (`streamed` $streamed^)? $tensor `at` $position (`batch` $batch^)? attr-dict `:` type($tensor) `->` type($result)
   }];
@@ -278,7 +295,7 @@ def Lacis_ReadOp : Lacis_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[Me
   let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$tensor, "::mlir::ValueRange":$indices,
                                  "::mlir::Value":$count, "::mlir::IntegerAttr":$along),
                             [{ build($_builder, $_state, result, tensor, indices, count, along, {}, {}); }]>];
-  let results = (outs AnyType:$result);
+  let results = (outs Lacis_Number:$result);
   let assemblyFormat = [{
     $tensor `[` $indices `]` (`along` $along^)? (`count` $count^)? (`staged` `<` $staged^ `>`)? (`held` `<` $held^ `>`)?
     attr-dict `:` type($tensor) `->` type($result)
@@ -289,7 +306,7 @@ def Lacis_ReadOp : Lacis_Op<"read", [AttrSizedOperandSegments, MemoryEffects<[Me
 def Lacis_WriteOp : Lacis_Op<"write", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "Stores an element, or a vector along one axis (the first `count` lanes).";
   let description = "With `atomic` it combines each value with what is there, in one instruction.";
-  let arguments = (ins AnyType:$value, AnyRankedTensor:$tensor, Variadic<Index>:$indices,
+  let arguments = (ins Lacis_Number:$value, AnyRankedTensor:$tensor, Variadic<Index>:$indices,
                        Optional<Index>:$count, OptionalAttr<I64Attr>:$along,
                        OptionalAttr<Lacis_AtomicKindAttr>:$atomic);
   let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$tensor, "::mlir::ValueRange":$indices,

@@ -78,4 +78,14 @@ def Lacis_RingType : TypeDef<Lacis_Dialect, "Ring"> {
   let genVerifyDecl = 1;
 }
 
+//===- What operations take -----------------------------------------------===//
+
+def Lacis_Lanes : VectorOfRankAndType<[1], [I1]>;
+def Lacis_Condition : AnyTypeOf<[I1, Lacis_Lanes], "a condition, or one a lane">;
+def Lacis_Number : AnyTypeOf<[AnyFloat, AnySignlessInteger, VectorOfRankAndType<[1], [AnyFloat, AnySignlessInteger]>],
+                             "a number, or a vector of numbers">;
+/// What a loop hands on from round to round.
+def Lacis_Carried : AnyTypeOf<[Lacis_Number, Index, Lacis_TileType, Lacis_AccType, Lacis_RingType],
+                              "a number, an index, a tile or a place in a ring">;
+
 #endif // LACIS_TYPES_TD

@@ -15,9 +15,10 @@ def Lacis_LoopOpInterface : OpInterface<"LoopOpInterface"> {
   let methods = [
     Lacis_Mark<"::llvm::StringRef", "Name">,
     Lacis_Mark<"::mlir::StringAttr", "NameAttr">,
-    Lacis_Mark<"bool", "Adds">, Lacis_SetMark<"bool", "Adds">,
     Lacis_Mark<"bool", "Holds">, Lacis_SetMark<"bool", "Holds">,
     Lacis_Mark<"::std::optional<uint64_t>", "Pipeline">, Lacis_SetMark<"::std::optional<uint64_t>", "Pipeline">,
+    Lacis_Mark<"::std::optional<::lacis::Reduction>", "Reduce">,
+    Lacis_SetMark<"::std::optional<::lacis::Reduction>", "Reduce">,
     Lacis_Mark<"bool", "Stages">, Lacis_SetMark<"bool", "Stages">,
     Lacis_Mark<"::std::optional<uint64_t>", "Sums">, Lacis_SetMark<"::std::optional<uint64_t>", "Sums">,
     Lacis_Mark<"::std::optional<uint64_t>", "Unroll">, Lacis_SetMark<"::std::optional<uint64_t>", "Unroll">

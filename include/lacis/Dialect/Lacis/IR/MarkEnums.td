@@ -24,6 +24,10 @@ def Lacis_TileSide : Lacis_Enum<"TileSide", "a side of a tile", [
 def Lacis_WorkspacePlace : Lacis_Enum<"WorkspacePlace", "a place of a workspace", [
   I32EnumAttrCase<"Private", 0, "private">, I32EnumAttrCase<"Shared", 1, "shared">]>;
 
+def Lacis_Reduction : Lacis_Enum<"Reduction", "an operation that brings the rounds of a loop together", [
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Mul", 1, "mul">, I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Min", 3, "min">, I32EnumAttrCase<"Or", 4, "or">, I32EnumAttrCase<"And", 5, "and">]>;
+
 def Lacis_AtomicKind : Lacis_Enum<"AtomicKind", "an instruction that combines a value with what is there", [
   I32EnumAttrCase<"AddF", 0, "fadd">, I32EnumAttrCase<"MaximumF", 1, "fmaximum">, I32EnumAttrCase<"Or", 2, "or">]>;
 

@@ -4,7 +4,7 @@
 #ifndef LACIS_DIALECT_LACIS_IR_NEST_H
 #define LACIS_DIALECT_LACIS_IR_NEST_H
 
-#include "lacis/Dialect/Lacis/IR/LacisOps.h"
+#include "lacis/Dialect/Lacis/IR/Reduction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace lacis {
@@ -78,16 +78,6 @@ llvm::SmallVector<LoopOp> carriedChain(LoopOp loop);
 
 /// The coordinates of a loop over positions are known in any order.
 bool isStateless(LevelLoopOp loop);
-
-/// The operation that brings a new value and the carried one of a loop together, behind guards and inner loops;
-/// null where there is no such single operation.
-mlir::Operation *combinerOf(mlir::Operation *loop);
-/// The operation has two operands, of which one is `carried`.
-bool addsTo(mlir::Operation *op, mlir::Value carried);
-/// The operation that makes `next` of `carried`, behind inner loops, guards and selections; null where it does not add to
-/// what it is carried, as `adds` says.
-mlir::Operation *combinerOf(mlir::Value next, mlir::Value carried,
-                            llvm::function_ref<bool(mlir::Operation *, mlir::Value)> adds = addsTo);
 
 /// The loop at the top of the nest that `loop` is in.
 LoopOp outermostLoop(LoopOp loop);

@@ -23,6 +23,8 @@ bool letterHas(Nest &nest, llvm::StringRef letter, llvm::StringRef fact);
 bool summedHas(Nest &nest, llvm::StringRef fact);
 /// What the size of an axis with this letter is known to be a multiple of, by any argument of the function.
 int64_t divisorOf(mlir::func::FuncOp function, mlir::Attribute letter);
+/// Is the value arithmetic on what `sum` adds up, and on reads that `takes` takes?
+bool isArithmeticOn(mlir::Operation *sum, mlir::Value value, llvm::function_ref<bool(ReadOp)> takes);
 
 } // namespace lacis
 
