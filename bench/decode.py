@@ -48,7 +48,5 @@ def run() -> list[Case]:
         return []
     with torch.inference_mode():
         return [
-            case(keys, queries, share)
-            for keys, queries in ((32, 1), (8, 1), (8, 4), (8, 16))
-            for share in (1.0, 0.25)
+            case(keys, queries, share) for keys, queries in ((32, 1), (8, 1), (8, 4), (8, 16)) for share in (1.0, 0.25)
         ]

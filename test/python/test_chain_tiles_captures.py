@@ -6,8 +6,7 @@ import math
 
 import pytest
 import torch
-from strategies import mostly_long
-from test_chain_tiles import SQUARE, TARGET, blocks, check, operands, tiled
+from test_chain_tiles import TARGET, blocks, check, operands, tiled
 
 import lacis
 from lacis.attentions.fused_kernels import Kernels
@@ -49,11 +48,11 @@ CASES = {
 NAMES = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
 
 
-def made(case):
+def made(case, side):
     """The kernels, the operands, the pattern and the tensors that are read; output and gradients by float64."""
     body, letters, drawn, change = CASES[case]
     q, k, v = operands(ROWS, COLUMNS, DEPTH, DEPTH, heads=HEADS)
-    tensors, mask = drawn(), blocks(ROWS, COLUMNS)
+    tensors, mask = drawn(), blocks(ROWS, COLUMNS, (side, side))
     inputs = [x.double().requires_grad_() for x in (q, k, v, *tensors)]
     scores = torch.einsum("hid,hjd->hij", *inputs[:2]) * 0.25
     changed = change(scores, torch.arange(ROWS)[:, None], torch.arange(COLUMNS), *inputs[3:])
@@ -64,7 +63,7 @@ def made(case):
     lse = torch.where(lse.isneginf(), 0, lse).float()
     given = q, k, v, lse, arrived, (out.detach() * arrived).sum(-1).float()
     kernels = Kernels("h", "h", 0.25, body, tuple(map(tuple, letters)))
-    return kernels, given, lacis.Pattern.from_mask(mask, SQUARE), tensors, out.detach(), want
+    return kernels, given, lacis.Pattern.from_mask(mask, lacis.Bsr(side, side)), tensors, out.detach(), want
 
 
 def gradients(kernels, case, want):
@@ -81,19 +80,22 @@ def gradients(kernels, case, want):
         yield chain, method == kernels._columns, [*first, *(want[3 + n] for n in numbers)]
 
 
-@pytest.mark.parametrize("case", mostly_long(CASES, "slopes"))
-def test_scores_that_read_tensors(case):
-    kernels, (q, k, v, *_), pattern, tensors, want, _ = made(case)
+@pytest.mark.long
+@pytest.mark.parametrize("side", [64, 16])
+@pytest.mark.parametrize("case", CASES)
+def test_scores_that_read_tensors(case, side):
+    kernels, (q, k, v, *_), pattern, tensors, want, _ = made(case, side)
     given = q, k, v, pattern.batched((HEADS,), "h"), *tensors
     out, _ = tiled(kernels.attention, *given)(*given)
     check(out, want, 2)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("side", [64, 16])
 @pytest.mark.parametrize("case", CASES)
-def test_their_gradients(case):
+def test_their_gradients(case, side):
     """Those of the tensors are sums of rows and of columns, in float32."""
-    kernels, given, pattern, tensors, _, want = made(case)
+    kernels, given, pattern, tensors, _, want = made(case, side)
     for chain, across, wanted in gradients(kernels, case, want):
         side = (by_columns(pattern) if across else pattern).batched((HEADS,), "h")
         got = tiled(chain, *given, side, *tensors)(*given, side, *tensors)
@@ -112,7 +114,7 @@ def test_their_gradients(case):
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 @pytest.mark.parametrize("case", CASES)
 def test_code_is_assembled_without_spills(case):
-    kernels, given, pattern, tensors, _, want = made(case)
+    kernels, given, pattern, tensors, _, want = made(case, 64)
     rows = pattern.batched((HEADS,), "h")
     chains = [(kernels.attention, (*given[:3], rows, *tensors))]
     for chain, across, _ in gradients(kernels, case, want):

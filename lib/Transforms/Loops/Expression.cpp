@@ -4,6 +4,7 @@
 #include "Expression.h"
 
 #include "Chain.h"
+#include "lacis/Dialect/Lacis/IR/Reduction.h"
 
 using namespace mlir;
 using namespace lacis;

@@ -13,11 +13,11 @@
 using namespace mlir;
 using namespace lacis;
 
-/// The instruction that adds as the rounds of `loop` are, or nothing.
-static std::optional<AtomicKind> instructionOf(LoopOp loop) {
-  switch (reductionOf(loop).value_or(Reduction::Mul)) {
+/// The instruction that brings values of `type` together, or nothing.
+static std::optional<AtomicKind> instructionOf(std::optional<Reduction> kind, Type type) {
+  switch (kind.value_or(Reduction::Mul)) {
   case Reduction::Add:
-    return isa<FloatType>(loop.getResultTypes()[0]) ? std::optional(AtomicKind::AddF) : std::nullopt;
+    return isa<FloatType>(type) ? std::optional(AtomicKind::AddF) : std::nullopt;
   case Reduction::Max:
     return AtomicKind::MaximumF;
   case Reduction::Or:
@@ -27,12 +27,19 @@ static std::optional<AtomicKind> instructionOf(LoopOp loop) {
   }
 }
 
-/// Why the sum of `loop` cannot be added to the output, where `write` stores it, or nothing. `write` is null where the sum
-/// is changed before it is stored.
-static std::string objectionToAdding(LoopOp loop, WriteOp write, Nest &nest) {
+static std::optional<AtomicKind> instructionOf(LoopOp loop) {
+  return instructionOf(reductionOf(loop), loop.getResultTypes()[0]);
+}
+
+static std::optional<AtomicKind> instructionOf(PushedSum sum) {
+  return instructionOf(sum.kind, sum.write.getValue().getType());
+}
+
+/// Why a sum cannot be added to the output by the `instruction`, where `write` stores it, or nothing. `write` is null where
+/// the sum is changed before it is stored.
+static std::string objectionToAdding(std::optional<AtomicKind> instruction, WriteOp write, Nest &nest) {
   if (!write)
     return "'atomic' adds to the output itself, so nothing can follow the sum (a bias, an activation, a rounding)";
-  std::optional<AtomicKind> instruction = instructionOf(loop);
   if (!instruction)
     return "no instruction brings these parts together atomically";
   if (instruction == AtomicKind::AddF && !nest.getFunction()->hasAttr("lacis.nondeterministic"))
@@ -48,16 +55,16 @@ static WriteOp storeOf(Value sum, Block *block) {
 
 static std::string objection(LoopOp loop, Nest &nest) {
   if (std::optional<PushedSum> sum = pushedSum(loop))
-    return objectionToAdding(sum->combiner, sum->write, nest);
+    return objectionToAdding(instructionOf(*sum), sum->write, nest);
   if (loop.getNumResults() != 0) {
     std::string why = objectionToUnits(loop);
-    return why.empty() ? objectionToAdding(loop, storeOf(loop.getResult(0), loop->getBlock()), nest) : why;
+    return why.empty() ? objectionToAdding(instructionOf(loop), storeOf(loop.getResult(0), loop->getBlock()), nest) : why;
   }
   std::optional<ShareParts> parts = partsOf(outermostLoop(loop));
   if (!parts)
     return "'atomic' adds the parts of rows that shares of entries leave; there are none here";
   WriteOp whole = storeOf(parts->part.getValue(), parts->choice.thenBlock());
-  return objectionToAdding(parts->sum, whole, nest);
+  return objectionToAdding(instructionOf(parts->sum), whole, nest);
 }
 
 /// Before the nest, each element begins as what the sum begins with; each unit adds its sum.
@@ -78,8 +85,9 @@ static void addUnits(LoopOp loop, Location loc) {
 /// y[i] = y[i] + s  -->  y[i] += neutral + s, atomically
 static void addPushed(PushedSum sum, Location loc) {
   OpBuilder b(sum.read);
-  sum.read.replaceAllUsesWith(arith::ConstantOp::create(b, loc, *arith::getNeutralElement(sum.combiner)).getResult());
-  sum.write.setAtomic(instructionOf(sum.combiner));
+  TypedAttr neutral = neutralOf(sum.kind, sum.write.getValue().getType());
+  sum.read.replaceAllUsesWith(arith::ConstantOp::create(b, loc, neutral).getResult());
+  sum.write.setAtomic(instructionOf(sum));
   sum.read.erase();
 }
 

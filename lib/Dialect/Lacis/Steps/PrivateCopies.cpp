@@ -207,14 +207,13 @@ static void addPushedCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, Pushed
     b.setInsertionPoint(YieldOp::create(end, loc, ValueRange()));
   }
   Value before = ReadOp::create(b, loc, element, sum.write.getTensor(), place, Value(), IntegerAttr());
-  auto units = LoopOp::create(b, loc, loop.getName().str() + "." + loop.getName().str(), copies.getSizes()[0], before);
+  auto units = LoopOp::create(b, loc, loop.getName().str() + "." + loop.getName().str(), copies.getSizes()[0], before,
+                              sum.kind);
   OpBuilder body = OpBuilder::atBlockEnd(units.getBlock());
   SmallVector<Value> own{units.getCoordinate()};
   llvm::append_range(own, place);
   Value copy = ReadOp::create(body, loc, element, copies, own, Value(), IntegerAttr());
-  Operation *added = body.clone(*sum.combiner);
-  added->setOperands({units.getIterArgs()[0], copy});
-  YieldOp::create(body, loc, added->getResults());
+  YieldOp::create(body, loc, combine(body, loc, sum.kind, units.getIterArgs()[0], copy));
   WriteOp::create(b, loc, units.getResult(0), sum.write.getTensor(), place, Value(), IntegerAttr());
 }
 
@@ -225,7 +224,7 @@ static void pushToCopies(LoopOp loop, PushedSum sum, Location loc) {
   SmallVector<Value> sizes{known ? arith::ConstantIndexOp::create(b, loc, *known).getResult() : loop.getUpper()};
   llvm::append_range(sizes, sizesOfSum(b, loc, top->getParentOfType<func::FuncOp>()));
   WorkspaceOp copies = makeWorkspace(b, loc, sum.write.getValue().getType(), sizes);
-  beginCopies(b, loop, copies, *arith::getNeutralElement(sum.combiner));
+  beginCopies(b, loop, copies, neutralOf(sum.kind, sum.write.getValue().getType()));
   b.setInsertionPointAfter(top);
   addPushedCopies(b, loop, copies, sum);
   SmallVector<Value> place{loop.getCoordinate()};

@@ -13,8 +13,9 @@ std::optional<PushedSum> lacis::pushedSum(LoopOp loop) {
   loop->walk([&](WriteOp write) {
     for (auto read : write->getBlock()->getOps<ReadOp>()) {
       bool isSame = read.getTensor() == write.getTensor() && llvm::equal(read.getIndices(), write.getIndices());
-      if (Operation *combiner = isSame ? combinerOf(write.getValue(), read.getResult()) : nullptr)
-        found = PushedSum{read, write, combiner};
+      auto combination = isSame ? combinationOf(write.getValue(), read.getResult()) : std::nullopt;
+      if (std::optional<Reduction> kind = combination ? combination->kind() : std::nullopt)
+        found = PushedSum{read, write, *kind};
     }
   });
   return found;

@@ -8,11 +8,11 @@
 
 namespace lacis {
 
-/// y[i] = combiner(y[i], s)
+/// y[i] = y[i] and s, brought together
 struct PushedSum {
   ReadOp read;
   WriteOp write;
-  mlir::Operation *combiner;
+  Reduction kind;
 };
 
 /// What a loop whose iterations meet adds to, or nothing: they hold parts of rows instead.
