@@ -155,3 +155,13 @@ def test_formats_of_the_grid(shard):
             continue
         pushed += 1
     assert pushed > 5
+
+
+@pytest.mark.long
+def test_shares_of_rows_are_no_push():
+    """They add to what other parts of a sum have stored, and are brought together as shares are."""
+    lengths = torch.tensor([0, 700, 1, 0, 40, 256, 255, 0, 2000, 0, 7, 300])
+    mask = torch.rand(len(lengths), 4096).argsort(1).argsort(1) < lengths[:, None]
+    packed = lacis.pack(mask.float(), lacis.Hyb(3, 4))
+    kernel = lacis.compile("ij,j->i", packed, torch.ones(4096), target="cuda:sm_90a")
+    assert {step.strategy for step in kernel.steps if step.mnemonic == "race"} == {"order"}

@@ -10,6 +10,9 @@ std::optional<PushedSum> lacis::pushedSum(LoopOp loop) {
   std::optional<PushedSum> found;
   if (!loop.getMeets() || loop.getNumResults() != 0)
     return found;
+  bool hasShares = loop->walk([](OwnerOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  if (hasShares) // they finish the rows that lie in them, and leave parts of others
+    return found;
   loop->walk([&](WriteOp write) {
     for (auto read : write->getBlock()->getOps<ReadOp>()) {
       bool isSame = read.getTensor() == write.getTensor() && llvm::equal(read.getIndices(), write.getIndices());
