@@ -101,9 +101,8 @@ def _lists(
     slot = torch.where(count > 1, slot + part, -1)
     columns = torch.cat([plain, plain, torch.cat([columns[:-2], torch.stack([part, count, slot])])], 1)
     # Each begins at a multiple of 16 bytes: a kernel would copy others at each call.
-    length = len(at)
-    lines = torch.empty(len(columns), -(-length // 4) * 4, dtype=torch.int32, device=at.device)[:, :length]
-    return {"pos2": pos} | {f"crd{n + 2}": column for n, column in enumerate(lines.copy_(columns[:, at]))}
+    lines = torch.nn.functional.pad(columns[:, at].int(), (0, -len(at) % 4))[:, : len(at)]
+    return {"pos2": pos} | {f"crd{n + 2}": column for n, column in enumerate(lines)}
 
 
 def _numbers(weight: torch.Tensor, workers: int, parts: int, share: int):
