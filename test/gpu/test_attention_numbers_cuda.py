@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of attention on tensor cores: as near to float64 as dense attention of torch, and the same in each run."""
+"""The numbers of attention on tensor cores: as near to float64 as dense attention of torch, and always the same."""
 
 import poison
 import pytest

@@ -233,7 +233,7 @@ RELAYOUT = (
     "relayout: rows that an operand lists are written where they lie in 'out'; "
     "own of the operand with 'companion' runs over all rows"
 )
-COLUMNS = [steps.Own("0", "push"), steps.Split("j", 4)]
+COLUMNS, MEET = [steps.Own("0", "push"), steps.Split("j", 4)], "meet in one element of the output, one after another"
 REFUSED = {
     "no form": (lacis.Dcsr, [steps.Own("0", "lists")], "own: no form 'lists'; there are 'list'"),
     "not listed": (lacis.Csr, [steps.Own("0", "list")], "has no form 'list': level 0 stores no list of i"),
@@ -255,12 +255,9 @@ REFUSED = {
         [steps.Own("0", "push")],
         "level 0 is walked in order, so that no loop has its positions",
     ),
-    "vectors": (
-        lacis.Csc,
-        [*COLUMNS, steps.Vectorize("j1", 4)],
-        "vectorize: iterations of loop 'j1' meet in one element",
-    ),
-    "jam": (lacis.Csc, [*COLUMNS, steps.Jam("j1")], "jam: iterations of loop 'j1' meet in one element"),
+    "vectors": (lacis.Csc, [*COLUMNS, steps.Vectorize("j1", 4)], f"vectorize: iterations of loop 'j1' {MEET}"),
+    "jam": (lacis.Csc, [*COLUMNS, steps.Jam("j1")], f"jam: iterations of loop 'j1' {MEET}"),
+    "other letters": (lacis.Csc, [steps.Own("0", "list")], "level 0 is of j, and the output does not have all of that"),
     "no strategy": (lacis.Csc, [*COLUMNS, steps.Parallel("j0")], "race: .* here would do 'private'"),
     "timing": (
         lacis.Csc,

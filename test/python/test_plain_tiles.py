@@ -150,7 +150,8 @@ def test_any_order_of_sampled_factors(expression, case, target):
     assert not got[want == 0].any()
 
 
-@pytest.mark.parametrize("case, target", mostly_long(SAMPLED, ("32", "cuda:sm_90a")))
+@pytest.mark.long
+@pytest.mark.parametrize("case, target", SAMPLED)
 def test_what_follows_a_sampled_sum(case, target):
     """A scale, a bias along the columns and an activation, behind a whole sum and behind one that was cut."""
     packed, said = weight(case, entries=0.3, sizes=(256, 384)), "ij,ik,jk->ij"

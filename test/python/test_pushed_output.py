@@ -53,7 +53,8 @@ def test_what_columns_find_is_added_to_the_output(format, expression):
             assert "lacis.walk" not in check(expression, packed, dense, x).asm["loops"]
 
 
-@pytest.mark.parametrize("dtype", mostly_long([torch.bfloat16, torch.float16, torch.float64], torch.bfloat16))
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 def test_half_types_are_added_up_in_a_workspace_of_float32(dtype):
     dense, mask = sparse(40, 61)
     dense = (dense * 4).to(dtype)
@@ -64,7 +65,8 @@ def test_half_types_are_added_up_in_a_workspace_of_float32(dtype):
     torch.testing.assert_close(y, expected.to(dtype), rtol=2**-7 if dtype == torch.bfloat16 else 1e-3, atol=1e-2)
 
 
-@pytest.mark.parametrize("activation", mostly_long([None, "gelu"], "gelu"))
+@pytest.mark.long
+@pytest.mark.parametrize("activation", [None, "gelu"])
 def test_what_follows_the_sum_is_done_behind_it(activation):
     dense, mask = sparse(17, 23)
     packed, x, bias = lacis.pack(dense, lacis.Csc, mask), torch.randn(3, 23), torch.randn(17)
@@ -74,6 +76,7 @@ def test_what_follows_the_sum_is_done_behind_it(activation):
     torch.testing.assert_close(y.double(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.long
 def test_the_largest_and_entries_that_are_there_twice():
     dense, mask = sparse(17, 23)
     x = torch.randn(3, 23)
@@ -127,7 +130,8 @@ def test_gradients():
     assert torch.autograd.gradcheck(product, (values, x))
 
 
-@pytest.mark.parametrize("expression", mostly_long(["ij,j->i", LINEAR, "ij,jk->ik"], "ij,j->i"))
+@pytest.mark.long
+@pytest.mark.parametrize("expression", ["ij,j->i", LINEAR, "ij,jk->ik"])
 def test_a_gpu_adds_atomically_where_timing_may_decide(expression):
     packed = lacis.pack(sparse(40, 61)[0], lacis.Csc)
     x = dense_of(expression, {"j": 61, "b": 3, "k": 64})
