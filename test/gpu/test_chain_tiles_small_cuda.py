@@ -11,8 +11,8 @@ import torch
 import lacis
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from test_chain_results import attend_lse, lse_of  # noqa: E402
-from test_chain_tiles import check, dense, operands  # noqa: E402
+from test_chain_tiles import check, operands  # noqa: E402
+from test_chain_tiles_cuda import check_sums_too  # noqa: E402
 from test_chain_tiles_small import few  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
@@ -29,17 +29,7 @@ def test_attention_and_its_sums(rows, columns, share, sides, depth, wide):
     q, k, v = (x.cuda() for x in operands(rows, columns, depth, wide, heads=3))
     mask = few(rows, columns, sides, share).cuda()
     pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(*sides))
-    assert "lacis.mma" in attend_lse.compile(q, k, v, pattern).asm["tiles"]
-    with poison.allocations():
-        poison.shared_memory()
-        out, lse = attend_lse(q, k, v, pattern)
-    check(out, dense(q, k, v, mask), 2)
-    torch.testing.assert_close(lse.double(), lse_of(q, k, mask), rtol=1e-5, atol=1e-5)
-    assert not out[:, :64].any() and lse[:, :64].isneginf().all()
-    for _ in range(20):
-        poison.flush_cache()
-        again = attend_lse(q, k, v, pattern)
-        assert torch.equal(out, again[0]) and torch.equal(lse, again[1])
+    check_sums_too(q, k, v, mask, pattern)
 
 
 @pytest.mark.parametrize("keys", [4, 2])

@@ -50,6 +50,16 @@ def given(rows, columns, depth, wide, dtype, mask, heads=2):
     return (q, k, v, lse, arrived, delta), [x.nan_to_num(0.0) for x in want]
 
 
+def check_gradients(inputs, pattern, want, body="plain"):
+    """Those of q by rows, of k and v by columns, in the type of q."""
+    for chain, side, wanted in zip(chains(body), (pattern, by_columns(pattern)), (want[:1], want[1:])):
+        side = side.batched((2,), "h")
+        got = tiled(chain, *inputs, side)(*inputs, side)
+        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
+            assert one.dtype == inputs[0].dtype
+            check(one, other, 2)
+
+
 SIDES = ((64, 64), (128, 128), (64, 128))
 
 
@@ -63,12 +73,7 @@ def test_gradients(sides, depth, wide, dtype):
     mask[:, 128:256] = False
     pattern = lacis.Pattern.from_mask(mask, BLOCKS[sides])
     operands, want = given(384, 512, depth, wide, dtype, mask)
-    for chain, side, wanted in zip(chains(), (pattern, by_columns(pattern)), (want[:1], want[1:])):
-        side = side.batched((2,), "h")
-        got = tiled(chain, *operands, side)(*operands, side)
-        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
-            assert one.dtype == dtype
-            check(one, other, 2)
+    check_gradients(operands, pattern, want)
 
 
 @pytest.mark.long
@@ -77,11 +82,7 @@ def test_masks_of_coordinates(side, depth):
     mask = blocks(384, 384, (side, side), share=1.0)
     pattern = lacis.Pattern.from_mask(mask, BLOCKS[side, side])
     operands, want = given(384, 384, depth, depth, torch.bfloat16, mask & torch.ones(384, 384).tril().bool())
-    for chain, side, wanted in zip(chains("causal"), (pattern, by_columns(pattern)), (want[:1], want[1:])):
-        side = side.batched((2,), "h")
-        got = tiled(chain, *operands, side)(*operands, side)
-        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
-            check(one, other, 2)
+    check_gradients(operands, pattern, want, "causal")
 
 
 @pytest.mark.long

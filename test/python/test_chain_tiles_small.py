@@ -5,7 +5,7 @@ import pytest
 import torch
 from test_chain_results import attend_lse, lse_of
 from test_chain_tiles import TARGET, blocks, check, dense, masked, operands, tiled
-from test_chain_tiles_gradients import chains, given
+from test_chain_tiles_gradients import chains, check_gradients, given
 
 import lacis
 from lacis.attentions.tiles import takes_pattern
@@ -81,11 +81,7 @@ def test_gradients(sides, depth, wide, body):
     pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(*sides))
     kept = mask & torch.ones(256, 256).tril().bool() if body == "causal" else mask
     inputs, want = given(256, 256, depth, wide, torch.bfloat16, kept)
-    for chain, side, wanted in zip(chains(body), (pattern, by_columns(pattern)), (want[:1], want[1:])):
-        side = side.batched((2,), "h")
-        got = tiled(chain, *inputs, side)(*inputs, side)
-        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
-            check(one, other, 2)
+    check_gradients(inputs, pattern, want, body)
 
 
 @pytest.mark.long

@@ -7,25 +7,21 @@ Haziza, Massa and Sizov, 2023, cuts keys so.)
 
 from __future__ import annotations
 
-import weakref
-
 import torch
 
 from ..formats import Format
 from ..patterns import Pattern
 from ..patterns.structure import Structure
 from .layouts import Layout
-from .tiles import at_chunks, takes_heads
+from .tiles import SIDE, at_chunks, takes_heads
 from .traced_scores import trace_scores
-from .walks import by_rows
+from .walks import by_rows, kept_of
 
-ROWS = 64  # of a tile
 _SHARE = 2  # blocks of threads that a processor has at once
 _LEAST = 4  # stored blocks of a part: less would wait for the first ones alone
 _TEXT = (
     "(p, i, j) -> (p : dense, i floordiv 64 : dense, j floordiv {0} : compressed, i mod 64 : dense, j mod {0} : dense)"
 )
-_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by pattern: its changes, and its parts by their number
 
 
 class Parts(Layout):
@@ -42,7 +38,7 @@ class Parts(Layout):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (*self.sizes, self.count, ROWS, self.columns)
+        return (*self.sizes, self.count, SIDE, self.columns)
 
     def pattern(self, columns: bool = False) -> Pattern:
         return in_parts(by_rows(self.base), self.count).batched(self.sizes, self.key_letters)
@@ -53,7 +49,7 @@ class Parts(Layout):
 
     def query(self, tensor: torch.Tensor) -> torch.Tensor:
         rows = tensor.reshape(*self.sizes, self.group * self.rows, tensor.shape[-1])
-        return torch.nn.functional.pad(rows, (0, 0, 0, ROWS - rows.shape[2]))
+        return torch.nn.functional.pad(rows, (0, 0, 0, SIDE - rows.shape[2]))
 
     def key(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
@@ -63,8 +59,8 @@ class Parts(Layout):
         return tensor, tuple(letter.replace("h", "g") for letter in letters)
 
     def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, wants_lse: bool):
-        """[B, H, Sq, Dv] and [B, H, Sq], None where nobody wants it, of the parts' [B, Hk, parts, ROWS, Dv] and
-        [B, Hk, parts, ROWS]."""
+        """[B, H, Sq, Dv] and [B, H, Sq], None where nobody wants it, of the parts' [B, Hk, parts, SIDE, Dv] and
+        [B, Hk, parts, SIDE]."""
         rows, shape = self.group * self.rows, (self.batch, self.heads, self.rows)
         outputs, lse = outputs[..., :rows, :], lse[..., :rows]
         weights = torch.softmax(lse, 2).nan_to_num_()  # all masked: an output of 0
@@ -80,7 +76,7 @@ def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
     row of whole blocks for all heads.
     """
     asks = torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v))
-    if asks or not takes_heads(q, v) or layout.group * layout.rows > ROWS or not layout.sizes:
+    if asks or not takes_heads(q, v) or layout.group * layout.rows > SIDE or not layout.sizes:
         return None
     base = by_rows(layout.base)
     if not _is_one_row(base, layout.rows):
@@ -100,11 +96,11 @@ def _is_one_row(pattern: Pattern | None, rows: int) -> bool:
     if pattern is None or pattern.format.buffers != ("pos1", "crd1") or pattern.part().valid is not None:
         return False
     height, width = (1, *pattern.format.tile)[-2:] if pattern.format.tile else (1, 1)
-    return height >= rows and width % ROWS == 0 and pattern.shape[1] % width == 0
+    return height >= rows and width % SIDE == 0 and pattern.shape[1] % width == 0
 
 
 def in_parts(pattern: Pattern, count: int) -> Pattern:
-    """The stored blocks of one row in so many parts [count, ROWS, Sk], of about as many blocks each; kept.
+    """The stored blocks of one row in so many parts [count, SIDE, Sk], of about as many blocks each; kept.
 
     >>> keys = Pattern.from_mask(torch.ones(64, 256, dtype=torch.bool), "(i, j) -> (i floordiv 64 : dense, "
     ...     "j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)")
@@ -112,17 +108,16 @@ def in_parts(pattern: Pattern, count: int) -> Pattern:
     >>> tuple(parts.shape), parts.part().buffers["pos2"].tolist()
     ((3, 64, 256), [0, 1, 2, 4])
     """
-    changes, made = _KEPT.get(pattern, (None, {}))
-    if changes != pattern.changes:
-        changes, made = pattern.changes, {}
-        _KEPT[pattern] = changes, made
-    if count not in made:
-        source = pattern.part()
-        crd = source.buffers["crd1"]
-        bounds = torch.arange(count + 1, device=crd.device) * source.slots // count
-        arrays = {"pos2": bounds.to(source.buffers["pos1"].dtype), "crd2": crd}
-        format = Format.parse(_TEXT.format(source.format.tile[-1]))
-        shape = count, ROWS, pattern.shape[1]
-        made[count] = Pattern(format, {"": Structure(format, shape, arrays, source.slots, crd.device)})
-        made[count].uneven = (False,) * 3
-    return made[count]
+    return kept_of(pattern, count, lambda: _cut(pattern, count))
+
+
+def _cut(pattern: Pattern, count: int) -> Pattern:
+    source = pattern.part()
+    crd = source.buffers["crd1"]
+    bounds = torch.arange(count + 1, device=crd.device) * source.slots // count
+    arrays = {"pos2": bounds.to(source.buffers["pos1"].dtype), "crd2": crd}
+    format = Format.parse(_TEXT.format(source.format.tile[-1]))
+    shape = count, SIDE, pattern.shape[1]
+    made = Pattern(format, {"": Structure(format, shape, arrays, source.slots, crd.device)})
+    made.uneven = (False,) * 3
+    return made

@@ -9,7 +9,7 @@ from ..formats import Sum
 from ..patterns import Pattern
 
 _WIDTHS = (16, 32, 64, 128)  # of heads
-_SIDE = 64  # of a tile
+SIDE = 64  # of a tile
 _PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 
@@ -35,10 +35,10 @@ def takes_pattern(pattern: Pattern) -> bool:
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
     sides, lengths = pattern.format.tile, pattern.shape[-2:]
-    if any(length % side or (side % _SIDE and side not in _PARTS) for side, length in zip(sides, lengths)):
+    if any(length % side or (side % SIDE and side not in _PARTS) for side, length in zip(sides, lengths)):
         return False
-    is_whole = all(side % _SIDE == 0 for side in sides)
-    return is_whole or (len(pattern.shape) == 2 and not any(length % _SIDE for length in lengths))
+    is_whole = all(side % SIDE == 0 for side in sides)
+    return is_whole or (len(pattern.shape) == 2 and not any(length % SIDE for length in lengths))
 
 
 def takes_letters(letters) -> bool:

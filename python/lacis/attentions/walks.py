@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections.abc import Callable
 
 import torch
 
@@ -31,22 +32,23 @@ def by_rows(pattern: Pattern) -> Pattern | None:
     key = pattern.format.text, len(pattern.shape)
     if key not in _BY_ROWS:  # each call of attention asks
         _BY_ROWS[key] = _is_by_rows(pattern.format, key[1])
-    return pattern if _BY_ROWS[key] else _kept(pattern, columns=False)
+    return pattern if _BY_ROWS[key] else kept_of(pattern, "rows", lambda: _walked(pattern, columns=False))
 
 
 def by_columns(pattern: Pattern) -> Pattern:
     """The same entries with the last two axes exchanged, a list of queries for each key; made once and kept."""
-    return _kept(pattern, columns=True)
+    return kept_of(pattern, "columns", lambda: _walked(pattern, columns=True))
 
 
-def _kept(pattern: Pattern, columns: bool) -> Pattern:
+def kept_of(pattern: Pattern, key, make: Callable[[], Pattern]) -> Pattern:
+    """What `make` makes of a pattern, once until the pattern changes."""
     changes, made = _KEPT.get(pattern, (None, {}))
     if changes != pattern.changes:
         changes, made = pattern.changes, {}
         _KEPT[pattern] = changes, made
-    if columns not in made:
-        made[columns] = _walked(pattern, columns)
-    return made[columns]
+    if key not in made:
+        made[key] = make()
+    return made[key]
 
 
 def _is_by_rows(format: Format, rank: int) -> bool:
