@@ -48,3 +48,25 @@ func.func @slices(%w: tensor<?x?xf32, #sell>, %init: tensor<?xf32>) -> tensor<?x
   } -> tensor<?xf32>
   return %y : tensor<?xf32>
 }
+
+// -----
+
+// A row that follows from a diagonal and the column is one of the block of rows that the diagonal is listed with.
+// CHECK-LABEL: func.func @blocks_of_rows(
+// CHECK:         lacis.level_loop "d_i0" %{{.*}}[0] at %{{.*}} (%{{.*}}, %[[D:[^,]*]], %[[BLOCK:[^)]*]])
+// CHECK:           %[[ROW:.*]] = arith.subi %[[D]], %{{.*}}
+// CHECK:           %[[ITS:.*]] = arith.divui %[[ROW]], %{{.*}}
+// CHECK:           arith.cmpi eq, %[[ITS]], %[[BLOCK]]
+// CHECK:           scf.if
+// CHECK:             lacis.locate %{{.*}}[1]
+#blocked = #lacis.format<(i, j) let d = i + j -> ((d, i floordiv 4) : var*delta<8>, i mod 4 : range)>
+func.func @blocks_of_rows(%w: tensor<?x?xf32, #blocked>, %init: tensor<?xf32>) -> tensor<?xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(j, i) -> (i, j)>, affine_map<(j, i) -> (j)>],
+                       iterator_types = ["parallel", "reduction"], lacis.loops = ["j", "i"]}
+      ins(%w : tensor<?x?xf32, #blocked>) outs(%init : tensor<?xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %r = arith.addf %acc, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
+}

@@ -15,6 +15,7 @@ FORMATS = {
     "dia": str(lacis.Dia()),
     "dia of rows": "(i, j) let d = j - i -> (d : compressed, i : range)",
     "antidiagonals": "(i, j) let d = i + j -> (d floordiv 4 : compressed, d mod 4 : dense, i : range)",
+    "antidiagonals of blocks of rows": "(i, j) let d = i + j -> ((d, i floordiv 4) : var*delta<8>, i mod 4 : range)",
     "shifted": "(i, j) let d = j - i -> (i : dense, d : var*delta<8>)",
     "sum of axes bound again": "(i, j) let d = j - i, e = d + i -> (d : compressed, e : range)",
     "sell": str(lacis.Sell(4, 8)),

@@ -17,6 +17,15 @@ static Value constant(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
+static Value compare(OpBuilder &b, Location loc, arith::CmpIPredicate how, Value left, Value right) {
+  return arith::CmpIOp::create(b, loc, how, left, right);
+}
+
+/// Conditions may be null: nothing is asked then.
+static Value both(OpBuilder &b, Location loc, Value left, Value right) {
+  return left && right ? arith::AndIOp::create(b, loc, left, right).getResult() : (left ? left : right);
+}
+
 Value Letter::digit(OpBuilder &b, Location loc, int64_t div, int64_t mod) const {
   for (const auto &[digit, value] : digits)
     if (digit.div == div && digit.mod == mod)
@@ -259,8 +268,7 @@ Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
       largest = std::max(largest, known.div);
     if (!letter->size || !needsGuard(letter->size, largest, letter->digits.size()))
       continue;
-    Value ok = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
-    inside = inside ? arith::AndIOp::create(b, loc, inside, ok) : ok;
+    inside = both(b, loc, inside, compare(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size));
   }
   return inside;
 }
@@ -269,6 +277,16 @@ Value LevelWalk::noteDigits(OpBuilder &b, unsigned number, ValueRange digits,
 Value LevelWalk::storedCoordinate(OpBuilder &b, unsigned number) {
   Value last = arith::SubIOp::create(b, loc, bound[number].size, constant(b, loc, 1));
   return arith::MinSIOp::create(b, loc, bound[number].coordinate, last);
+}
+
+/// A coordinate that follows from others has the digits that loops have found; null where they have found none.
+static Value agrees(OpBuilder &b, Location loc, const Letter &letter) {
+  Value same;
+  for (const auto &[digit, value] : letter.digits) {
+    Value own = Letter{"", {}, letter.coordinate, {}}.digit(b, loc, digit.div, digit.mod);
+    same = both(b, loc, same, compare(b, loc, arith::CmpIPredicate::eq, own, value));
+  }
+  return same;
 }
 
 Value LevelWalk::solve(OpBuilder &b, SmallVectorImpl<std::pair<Letter *, Letter>> &before) {
@@ -287,13 +305,12 @@ Value LevelWalk::solve(OpBuilder &b, SmallVectorImpl<std::pair<Letter *, Letter>
       Letter *letter = axes[name];
       before.push_back({letter, *letter});
       letter->coordinate = binding.emitSolve(b, loc, {tensor, number, name, own}, known, sizes);
+      inside = both(b, loc, inside, agrees(b, loc, *letter));
       letter->digits.clear();
       if (name >= rank)
         continue;
-      Value low = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, letter->coordinate, zero(b));
-      Value high = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size);
-      Value both = arith::AndIOp::create(b, loc, low, high);
-      inside = inside ? arith::AndIOp::create(b, loc, inside, both).getResult() : both;
+      inside = both(b, loc, inside, compare(b, loc, arith::CmpIPredicate::sge, letter->coordinate, zero(b)));
+      inside = both(b, loc, inside, compare(b, loc, arith::CmpIPredicate::slt, letter->coordinate, letter->size));
     }
   }
   return inside;
@@ -304,8 +321,7 @@ LevelWalk::Values LevelWalk::emitFound(OpBuilder &b, unsigned number, ValueRange
                                        ValueRange carried, Body body) {
   SmallVector<std::pair<Letter *, Letter>> before;
   Value inside = noteDigits(b, number, digits, before);
-  if (Value follows = solve(b, before))
-    inside = inside ? arith::AndIOp::create(b, loc, inside, follows).getResult() : follows;
+  inside = both(b, loc, inside, solve(b, before));
   Values result;
   if (inside && carried.empty()) {
     OpBuilder then = guardedBy(b, loc, inside).getThenBodyBuilder();

@@ -61,8 +61,7 @@ bool lacis::hasWholeRows(FormatAttr format, unsigned axis) {
 /// rows.
 static std::optional<SmallVector<Attribute>> stripOf(Attribute predicate, unsigned axis) {
   SmallVector<Attribute> strip;
-  auto rule = dyn_cast_or_null<ArrayAttr>(predicate);
-  for (CompareAttr test : rule ? llvm::to_vector(rule.getAsRange<CompareAttr>()) : SmallVector<CompareAttr>()) {
+  for (CompareAttr test : cast<ArrayAttr>(predicate).getAsRange<CompareAttr>()) {
     bool ofRow = llvm::all_of(test.getDigits(), [&](Digit digit) { return digit.axis == axis; });
     if (test.isFits() || test.getTerm().getValue() == "slot" || (!ofRow && test.getTerm().getValue() == "nnz"))
       return std::nullopt;
@@ -90,8 +89,8 @@ std::optional<int64_t> lacis::longestRow(SumAttr sum, StringRef part, unsigned a
   auto atMost = [&](int64_t count) { longest = std::min(longest.value_or(count), count); };
   for (auto [name, predicate] : llvm::zip(sum.getNames(), sum.getPredicates())) {
     bool isPart = name.getValue() == part;
-    auto rule = dyn_cast_or_null<ArrayAttr>(predicate);
-    for (CompareAttr test : rule ? llvm::to_vector(rule.getAsRange<CompareAttr>()) : SmallVector<CompareAttr>()) {
+    auto rule = cast<ArrayAttr>(predicate);
+    for (CompareAttr test : rule.getAsRange<CompareAttr>()) {
       bool counts = test.getTerm().getValue() == "nnz" && test.getDigits().size() == 1 &&
                     test.getDigits()[0] == Digit{axis, 1, 0};
       StringRef comparison = test.getComparison().getValue();

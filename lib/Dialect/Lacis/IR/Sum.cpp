@@ -99,7 +99,7 @@ Attribute SumAttr::parse(AsmParser &parser, Type) {
   auto parsePart = [&]() -> ParseResult {
     StringRef name;
     FormatAttr format;
-    Attribute predicate;
+    ArrayAttr predicate = parser.getBuilder().getArrayAttr({}); // no test: what is left
     if (parser.parseKeyword(&name) || parser.parseEqual() || parser.parseAttribute(format))
       return failure();
     if (succeeded(parser.parseOptionalKeyword("when")) && !(predicate = parseRule(parser, format.getNames())))
@@ -120,8 +120,8 @@ void SumAttr::print(AsmPrinter &printer) const {
   printer << '<';
   for (unsigned n = 0; n < getNames().size(); ++n) {
     printer << (n ? ", " : "") << getNames()[n].getValue() << " = " << getFormats()[n];
-    auto rule = dyn_cast_or_null<ArrayAttr>(getPredicates()[n]);
-    if (!rule)
+    auto rule = cast<ArrayAttr>(getPredicates()[n]);
+    if (rule.empty())
       continue;
     printer << " when ";
     llvm::interleave(
@@ -133,12 +133,12 @@ void SumAttr::print(AsmPrinter &printer) const {
 
 /// A part that is not the last says what it takes; `fits` needs room to run out of.
 static LogicalResult verifyRule(EmitError emitError, StringRef name, FormatAttr format, Attribute predicate, bool last) {
-  auto rule = dyn_cast_or_null<ArrayAttr>(predicate);
-  if (last && rule)
+  auto rule = cast<ArrayAttr>(predicate);
+  if (last && !rule.empty())
     return emitError() << "the last part '" << name << "' takes what is left: leave its rule out";
-  if (!last && !rule)
+  if (!last && rule.empty())
     return emitError() << "part '" << name << "' needs a rule, for instance 'when fits'; only the last takes the rest";
-  bool fits = rule && llvm::any_of(rule, [](Attribute test) { return cast<CompareAttr>(test).isFits(); });
+  bool fits = llvm::any_of(rule, [](Attribute test) { return cast<CompareAttr>(test).isFits(); });
   bool capacity =
       llvm::any_of(format.getLevels(), [](LevelAttr level) { return level.getExtent().hasCapacity(); });
   if (fits && !capacity)
@@ -149,9 +149,7 @@ static LogicalResult verifyRule(EmitError emitError, StringRef name, FormatAttr 
 
 /// Entries that share one pattern go to one part, whatever their coordinates in the batch.
 static LogicalResult verifyBatch(EmitError emitError, StringRef name, FormatAttr format, Attribute predicate) {
-  auto rule = dyn_cast_or_null<ArrayAttr>(predicate);
-  if (!rule)
-    return success();
+  auto rule = cast<ArrayAttr>(predicate);
   for (LevelAttr level : format.getLevels().take_front(format.getNumBatchLevels()))
     for (const Digit &shared : level.getDigits())
       for (CompareAttr test : rule.getAsRange<CompareAttr>())
