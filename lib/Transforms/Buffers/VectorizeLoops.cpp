@@ -161,7 +161,8 @@ LogicalResult Vectorizer::arithmetic(Operation &op) {
   return success();
 }
 
-/// A tile that has an element for each lane, and no other.
+/// A tile that has an element for each lane, and no other: lanes past an end may write there, for a nest that guards
+/// what it writes guards what it reads.
 bool Vectorizer::hasLanes(Value tensor, unsigned axis) {
   auto tile = tensor.getDefiningOp<WorkspaceOp>();
   return tile && getConstantIntValue(tile.getSizes()[axis]) == width;

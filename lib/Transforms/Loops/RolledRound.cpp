@@ -123,17 +123,15 @@ static bool isProductWith(Value value, ArrayRef<Value> tiles) {
 LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.made[number];
   Value none = neutral(b);
-  std::string name = nameOf(statement) + ".";
-  if (guardsColumns()) {
-    Tile tile = open(b, statement, "none." + name, /*columns=*/true, /*others=*/false);
-    write(tile.b, none, made[number], {tile.row, tile.column});
-    close(tile);
-  }
-  Tile tile = open(b, statement, name, /*columns=*/true, /*others=*/false);
+  Tile tile = open(b, statement, nameOf(statement) + ".", /*columns=*/true, /*others=*/false);
   OpBuilder inner = tile.b;
-  Value inside = placeColumn(tile, inner);
-  if (inside)
-    inner = scf::IfOp::create(inner, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
+  scf::IfOp guard;
+  if (Value inside = placeColumn(tile, inner)) {
+    guard = scf::IfOp::create(inner, loc, none.getType(), inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    OpBuilder otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
+    scf::YieldOp::create(otherwise, loc, none);
+    inner = OpBuilder::atBlockEnd(guard.thenBlock());
+  }
   Value at = position;
   auto inTile = chain.layout ? ArrayRef<LevelAttr>() : format.getLevels().drop_front(chain.level + 1);
   for (auto [below, level] : llvm::enumerate(inTile)) {
@@ -156,7 +154,9 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   bool isMasked = bits && !chain.largest && isProductWith(*value, made); // 0 is what adds nothing there
   if (Value entry = isMasked ? Value() : isEntry(inner, tile, at))
     *value = arith::SelectOp::create(inner, loc, entry, *value, none).getResult();
-  write(inner, *value, made[number], {tile.row, tile.column});
+  if (guard)
+    scf::YieldOp::create(inner, loc, *value);
+  write(guard ? tile.b : inner, guard ? guard.getResult(0) : *value, made[number], {tile.row, tile.column});
   close(tile);
   return success();
 }
