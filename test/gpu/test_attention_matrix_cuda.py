@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random calls of attention on a GPU, forward and backward, against dense attention in float64."""
+
+import attention_matrix
+import poison
+import pytest
+import torch
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+
+
+@pytest.mark.parametrize("shard", range(16))
+def test_calls_of_attention(shard):
+    for case in attention_matrix.cases(96, (torch.bfloat16, torch.float16, torch.float32), seed=2)[shard::16]:
+        with poison.allocations():
+            attention_matrix.check(case, "cuda")
