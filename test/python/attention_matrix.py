@@ -50,7 +50,7 @@ class Case:
         return [x.transpose(1, 2) if n < 3 else x for n, x in enumerate(drawn)]
 
     def kept(self) -> torch.Tensor:
-        """The entries of [Sq, Sk], with axes for heads and batches before: half of the blocks, none of a row of them."""
+        """The entries of [Sq, Sk], with axes of heads and batches before: half of the blocks, none of a row of them."""
         (s, t), (rows, columns) = self.lengths, self.block
         if self.shared == "rule":
             i, j = torch.arange(s)[:, None], torch.arange(t)
@@ -121,11 +121,19 @@ def cases(count: int, dtypes, seed: int = 0) -> list[Case]:
     draw = random.Random(1000 * tally.SEED + seed)
     return [
         Case(
-            (draw.choice(LENGTHS), draw.choice(LENGTHS)), draw.choice(DEPTHS), draw.choice(HEADS), draw.choice((1, 2)),
-            draw.choice(BLOCKS), draw.choice(SHARED), draw.choice(FORMATS), draw.choice(CHANGES), draw.choice(dtypes), n,
+            lengths=(draw.choice(LENGTHS), draw.choice(LENGTHS)),
+            depths=draw.choice(DEPTHS),
+            heads=draw.choice(HEADS),
+            batch=draw.choice((1, 2)),
+            block=draw.choice(BLOCKS),
+            shared=draw.choice(SHARED),
+            format=draw.choice(FORMATS),
+            change=draw.choice(CHANGES),
+            dtype=draw.choice(dtypes),
+            seed=n,
         )
         for n in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def check(case: Case, device: str = "cpu", target: str = "auto") -> None:
@@ -134,8 +142,8 @@ def check(case: Case, device: str = "cpu", target: str = "auto") -> None:
     for exact in (False, True):
         leaves = [(x.double() if exact else x).detach().requires_grad_() for x in inputs]
         output, lse = case.expected(leaves, device) if exact else case.found(leaves, device, target)
-        arrive = [torch.randn(x.shape, generator=torch.Generator().manual_seed(9)).to(case.dtype) for x in (output, lse)]
-        arrive = [x.to(y) for x, y in zip(arrive, (output, lse))]
+        drawn = [torch.randn(x.shape, generator=torch.Generator().manual_seed(9)) for x in (output, lse)]
+        arrive = [x.to(case.dtype).to(y) for x, y in zip(drawn, (output, lse))]
         total = (output * arrive[0]).sum() + torch.where(lse.isinf(), 0, lse * arrive[1]).sum()
         gradients = torch.autograd.grad(total, leaves, allow_unused=True)
         found.append([output, lse, *(torch.zeros_like(x) if g is None else g for x, g in zip(leaves, gradients))])
