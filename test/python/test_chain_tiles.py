@@ -108,8 +108,8 @@ def test_few_queries_over_parts_of_keys(heads, queries):
     out, lse = tiled(Kernels("bgp", "bg", 0.25, ("read", 0), (), "bg").attention, *given)(*given)
     assert out.dtype == torch.float32
     k, v = (x.repeat_interleave(heads // 2, 1).flatten(0, 1) for x in (k, v))
-    out, lse = parts.merged_parts(out, lse, wants_lse=True)
-    check(out.bfloat16().flatten(0, 1), dense(q.flatten(0, 1), k, v, mask[:queries]), 2)
+    out, lse = parts.merged_parts(out, lse, torch.bfloat16)
+    check(out.flatten(0, 1), dense(q.flatten(0, 1), k, v, mask[:queries]), 2)
     torch.testing.assert_close(lse.flatten(0, 1).double(), lse_of(q.flatten(0, 1), k, mask[:queries]))
 
 

@@ -101,8 +101,8 @@ def attention(
         masks = masks if mask is None else [mask, *masks]
         changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
         statements = _Statements(chosen, q, target)
-        wants_lse = return_lse or sink is not None or empty == "nan"
-        found = None if dropout else together(statements, k, v, scale, changes, wants_lse)
+        rounded = q.dtype if sink is None else statements.wide
+        found = None if dropout else together(statements, k, v, scale, changes, rounded)
         if found is not None:
             output, lse = found if sink is None else with_sink(*found, _checked_sink(sink, q.shape[1]))
         else:

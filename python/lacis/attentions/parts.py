@@ -13,6 +13,7 @@ from ..formats import Format
 from ..patterns import Pattern
 from ..patterns.structure import Structure
 from .layouts import Layout
+from .merge import merged_parts
 from .tiles import SIDE, at_chunks, takes_heads
 from .traced_scores import trace_scores
 from .walks import by_rows, kept_of
@@ -58,15 +59,11 @@ class Parts(Layout):
         tensor, letters = super().operand(tensor, axes)
         return tensor, tuple(letter.replace("h", "g") for letter in letters)
 
-    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, wants_lse: bool):
-        """[B, H, Sq, Dv] and [B, H, Sq], None where nobody wants it, of the parts' [B, Hk, parts, SIDE, Dv] and
-        [B, Hk, parts, SIDE]."""
-        rows, shape = self.group * self.rows, (self.batch, self.heads, self.rows)
-        outputs, lse = outputs[..., :rows, :], lse[..., :rows]
-        weights = torch.softmax(lse, 2).nan_to_num_()  # all masked: an output of 0
-        output = (weights[..., None] * outputs).sum(2)
-        total = torch.logsumexp(lse, 2).reshape(shape) if wants_lse else None
-        return output.reshape(*shape, output.shape[-1]), total
+    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, dtype: torch.dtype):
+        """[B, H, Sq, Dv] in `dtype` and [B, H, Sq], of the parts' [B, Hk, parts, SIDE, Dv] and [B, Hk, parts, SIDE]."""
+        shape = self.batch, self.heads, self.rows
+        output, total = merged_parts(outputs.flatten(0, 1), lse.flatten(0, 1), self.group * self.rows, dtype)
+        return output.reshape(*shape, output.shape[-1]), total.reshape(shape)
 
 
 def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
