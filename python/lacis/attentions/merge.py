@@ -53,13 +53,11 @@ def merge_attention(parts) -> tuple[torch.Tensor, torch.Tensor]:
     return merged.reshape(first.shape), lse.reshape(log.shape).to(log.dtype)
 
 
-def merged_parts(
-    outputs: torch.Tensor, logs: torch.Tensor, rows: int, dtype: torch.dtype
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """By one kernel: the first rows [n, rows, D], in `dtype`, and [n, rows] of outputs [n, parts, S, D] and of the logs
-    [n, parts, S] of their sums, in float32 at least."""
+def merged_parts(outputs: torch.Tensor, logs: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """[n, S, D], in `dtype`, and the logs [n, S] of sums, of parts [n, parts, S, D] and [n, parts, S], in float32 at
+    least, by one kernel."""
     key = _key(outputs.dtype, dtype, logs.dtype, _vector(outputs), outputs.device)
-    batch, width = outputs.shape[0], outputs.shape[-1]
+    batch, _, rows, width = outputs.shape
     others = [([batch, rows], logs.dtype)]
     with torch.no_grad():
         merged, total = library.chain([outputs, logs], [], [batch, rows, width], key, [], others)
@@ -87,7 +85,7 @@ class _Merged(torch.autograd.Function):
     def forward(ctx, outputs, logs, dtype):
         ctx.save_for_backward(outputs, logs)
         ctx.set_materialize_grads(False)
-        merged, total = merged_parts(outputs[None], logs[None], outputs.shape[1], dtype)
+        merged, total = merged_parts(outputs[None], logs[None], dtype)
         return merged[0], total[0]
 
     @staticmethod

@@ -3,30 +3,28 @@
 
 from .barriers import with_barriers
 
-# A unit of the range, or block of the grid, makes up to 32 vectors of one row: each of its warps carries the sums of its
-# parts below their maximum, then one brings those of all warps together. Several are read at once, for what they are
-# read from is far away. What warps leave for each other lies in a workspace, which is therefore not `noalias`.
+# A unit of the range, or block of the grid, makes up to 32 vectors of one row: each of its warps carries the sums of
+# its parts below their maximum, then one brings those of all warps together. Several are read at once, for what they
+# are read from is far away. What warps leave for each other lies in a workspace, which is therefore not `noalias`.
 _WARPS, _AT_ONCE, _LANES = 8, 8, 32
 _TEXT = """
 #batch = #lacis.size<arg 0>
 #parts = #lacis.size<arg 1>
-#room = #lacis.size<arg 2>
+#rows = #lacis.size<arg 2>
 #width = #lacis.size<arg 3>
-#rows = #lacis.size<arg 4>
 module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 1 : i64},
             {kind = "dim", operand = 0 : i64, dim = 2 : i64}, {kind = "dim", operand = 0 : i64, dim = 3 : i64},
-            {kind = "dim", operand = -1 : i64, dim = 1 : i64}, {kind = "operand", operand = 0 : i64},
-            {kind = "operand", operand = 1 : i64}, {kind = "operand", operand = 2 : i64},
-            {kind = "workspace", index = 0 : i64}, {kind = "output"}],
+            {kind = "operand", operand = 0 : i64}, {kind = "operand", operand = 1 : i64},
+            {kind = "operand", operand = 2 : i64}, {kind = "workspace", index = 0 : i64}, {kind = "output"}],
     index_bits = 64 : i64, output = {dtype = "OUT", shape = [#batch, #rows, #width], zero = false},
-    workspace = [{bytes = #lacis.size<arg 0 * arg 4 * ceildiv(arg 3, COLUMNS) * BYTES>}],
-    sizes = [{name = "batch"}, {name = "parts"}, {name = "room"}, {name = "width"}, {name = "rows"}],
-    tensors = [{dims = [#batch, #parts, #room, #width], dtype = "IN", operand = 0 : i64},
-               {dims = [#batch, #parts, #room], dtype = "WIDE", operand = 1 : i64},
+    workspace = [{bytes = #lacis.size<arg 0 * arg 2 * ceildiv(arg 3, COLUMNS) * BYTES>}],
+    sizes = [{name = "batch"}, {name = "parts"}, {name = "rows"}, {name = "width"}],
+    tensors = [{dims = [#batch, #parts, #rows, #width], dtype = "IN", operand = 0 : i64},
+               {dims = [#batch, #parts, #rows], dtype = "WIDE", operand = 1 : i64},
                {dims = [#batch, #rows], dtype = "WIDE", operand = 2 : i64},
                {dims = [#batch, #rows, #width], dtype = "OUT", operand = -1 : i64}]}} {
-  func.func @merge_parts(%batch: i64, %parts: i64, %room: i64, %width: i64, %rows: i64,
+  func.func @merge_parts(%batch: i64, %parts: i64, %rows: i64, %width: i64,
                          %outputs: !llvm.ptr {llvm.noalias, llvm.readonly},
                          %logs: !llvm.ptr {llvm.noalias, llvm.readonly}, %total: !llvm.ptr {llvm.noalias},
                          %states: !llvm.ptr, %to: !llvm.ptr {llvm.noalias}) attributes {lacis.kernel} {
@@ -106,7 +104,7 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
           }
         } {lacis.bind = "threads", lacis.name = "e2", lacis.size = #lacis.size<LANES>}
       } {lacis.bind = "block.y", lacis.name = "e0", lacis.size = #lacis.size<ceildiv(arg 3, COLUMNS)>}
-    } {lacis.bind = "block.x", lacis.name = "i", lacis.size = #lacis.size<arg 0 * arg 4>}
+    } {lacis.bind = "block.x", lacis.name = "i", lacis.size = #lacis.size<arg 0 * arg 2>}
     return
   }
 }
@@ -119,7 +117,7 @@ _PART = """
               %isNUMBER = arith.cmpi slt, %pNUMBER, %parts : i64
               %eNUMBER = arith.minsi %pNUMBER, %last : i64
               %bNUMBER = arith.addi %before, %eNUMBER : i64
-              %gNUMBER = arith.muli %bNUMBER, %room : i64
+              %gNUMBER = arith.muli %bNUMBER, %rows : i64
               %hNUMBER = arith.addi %gNUMBER, %row : i64
               %iNUMBER = llvm.getelementptr %logs[%hNUMBER] : (!llvm.ptr, i64) -> !llvm.ptr, WIDE
               %jNUMBER = llvm.load %iNUMBER : !llvm.ptr -> WIDE
@@ -129,8 +127,11 @@ _PART = """
               %qNUMBER = arith.addi %kNUMBER, %from : i64
               %tNUMBER = llvm.getelementptr %outputs[%qNUMBER] : (!llvm.ptr, i64) -> !llvm.ptr, IN
               %oNUMBER = llvm.load %tNUMBER {alignment = OF_IN : i64} : !llvm.ptr -> vector<VECTORxIN>"""
-_NARROW_PART = _PART.replace("%oNUMBER", "%yNUMBER") + """
+_NARROW_PART = (
+    _PART.replace("%oNUMBER", "%yNUMBER")
+    + """
               %oNUMBER = arith.extf %yNUMBER : vector<VECTORxIN> to vector<VECTORxWIDE>"""
+)
 _STATE = """
               %fNUMBER = arith.constant AHEAD : i64
               %pNUMBER = arith.addi %first, %fNUMBER : i64
