@@ -21,7 +21,15 @@ SIDE, HEADS, ROWS, COLUMNS = 4, 4, 18, 22  # which blocks do not divide
 class NobodyWaits(TorchDispatchMode):
     """Refuses what lets the host wait for a device, or makes a size of numbers."""
 
-    WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "is_nonzero", "equal", "repeat_interleave.Tensor")
+    WAITS = (
+        "_local_scalar_dense",
+        "nonzero",
+        "masked_select",
+        "unique",
+        "is_nonzero",
+        "equal",
+        "repeat_interleave.Tensor",
+    )
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         name = str(function)

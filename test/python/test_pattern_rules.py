@@ -240,6 +240,28 @@ def test_clusters_of_blocks():
     assert torch.equal(lists, rule.blocks(x, x)) and bool((kinds[lists] == kinds[:, None]).all())
 
 
+@pytest.mark.parametrize("threshold, count", [(0.2, 3), (0.9, 2), (-1, 99)])
+def test_blocks_that_point_the_same_way(threshold, count):
+    q, k, v = tensors(2, q=18, k=22)
+    mean = lambda x: torch.stack([part.mean(2) for part in x.split(4, 2)], 2)
+    means = [torch.nn.functional.normalize(mean(x), dim=-1) for x in (q, k.repeat_interleave(2, 1))]
+    cosines = means[0] @ means[1].mT
+    order = cosines.argsort(-1, descending=True)
+    place = torch.zeros_like(order).scatter(3, order, torch.arange(6).expand_as(order))
+    chosen = (place == 0) | ((place < count) & (cosines >= threshold))
+    rule = lacis.Similarity(threshold, k=count, block=4)
+    kept = chosen.repeat_interleave(4, 2).repeat_interleave(4, 3)[:, :, :18, :22]
+    agree(lacis.attention(q, k, v, rule, return_lse=True, target="eager"), dense(q, k, v, kept))
+
+
+def test_similarity_of_nothing_is_seen():
+    """Zeros are like nothing, and have a block in any case; NaN is not left out."""
+    q = torch.zeros(1, 1, 8, 4)
+    assert (lacis.Similarity(block=4).blocks(q, q)[..., 0] >= 0).all()
+    q[0, 0, 0, 0] = torch.nan
+    assert lacis.attention(q, q, torch.ones_like(q), lacis.Similarity(block=4), target="eager")[0, 0, 0].isnan().all()
+
+
 def test_rules_of_ones_own_and_patterns_that_are_kept():
     made = []
 
@@ -276,6 +298,8 @@ REFUSED = [
     (lambda: lacis.Local(1.5), "window must be a whole number"),
     (lambda: lacis.Documents([-1]), "0 or more"),
     (lambda: lacis.TopKBlocks(0), "k must be a positive whole number"),
+    (lambda: lacis.Similarity(2), "threshold must be a number from -1 to 1, as cosines are, not 2"),
+    (lambda: lacis.Similarity(k=0), "k must be a positive whole number"),
     (lambda: lacis.Causal().layout(1, 4, 4, (2, 0)), "a block is a positive number or two"),
 ]
 

@@ -19,7 +19,9 @@ from ..runtime import library
 from ..runtime.kernels import compile_kernel
 from ..runtime.targets import resolve_target
 
-_ROWS = "(h, i, j) -> (h : dense, i floordiv {0} : dense, j floordiv {1} : packed<?>, i mod {0} : dense, j mod {1} : dense)"
+_ROWS = (
+    "(h, i, j) -> (h : dense, i floordiv {0} : dense, j floordiv {1} : packed<?>, i mod {0} : dense, j mod {1} : dense)"
+)
 _COLUMNS = (
     "(h, j, i) -> (h : dense, j floordiv {1} : dense, i floordiv {0} : var2*crd, j mod {1} : dense, i mod {0} : dense)"
 )
@@ -36,8 +38,9 @@ def pattern_of_lists(lists: torch.Tensor, heads: tuple[int, int], shape: tuple[i
     """
     batch, count = heads
     rows, width = lists.shape[2:]
-    crd = _run(_ordered(lists.dtype, lists.device), [lists, _numbers(-(-shape[1] // sides[1]), lists.device)],
-               [batch, count, rows, width])  # fmt: skip
+    operands = [lists, _numbers(-(-shape[1] // sides[1]), lists.device)]
+    with torch.no_grad():
+        crd = library.einsum(operands, [], [batch, count, rows, width], _ordered(lists.dtype, lists.device))
     return _pattern(_ROWS, sides, (batch * count, *shape), {"crd2": crd.view(batch * count * rows, width)})
 
 
@@ -80,11 +83,6 @@ def _format(text: str, sides: tuple[int, int]) -> Format:
 def _numbers(count: int, device: torch.device) -> torch.Tensor:
     """Says to a kernel how many blocks there are, by its length."""
     return torch.empty(count, dtype=torch.int32, device=device)
-
-
-def _run(key: str, operands: list[torch.Tensor], shape: list[int]) -> torch.Tensor:
-    with torch.no_grad():
-        return library.einsum(operands, [], shape, key)
 
 
 @functools.cache

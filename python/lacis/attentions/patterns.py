@@ -21,9 +21,7 @@ from ..sparsifiers import PatternRule
 from .lists import pattern_of_lists
 
 _GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
-_BLOCKS = (
-    "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : compressed, i mod {0} : dense, j mod {1} : dense)"
-)
+_BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : compressed, i mod {0} : dense, j mod {1} : dense)"
 _KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # patterns of rules, by shape
 _OF_LISTS = WeakTensorKeyDictionary()  # patterns of block masks by their `kv_indices`, then by shape
 

@@ -3,9 +3,9 @@
 
 from .barriers import with_barriers
 
-# Eight lists are a unit of the range, or block of the grid. Of each element it is known how many others stand before it:
-# first those that name no block, or one that an element before it names, are struck out in a workspace, which is
-# therefore not `noalias`; then the others go to the place that so many smaller ones leave.
+# Eight lists are a unit of the range, or block of the grid. First elements that name no block, or one that an element
+# before them names, are struck out in a workspace, which is therefore not `noalias`; then each of the others goes to
+# the place that the number of smaller ones says.
 _ORDERED = """
 #batch = #lacis.size<arg 0>
 #heads = #lacis.size<arg 1>
