@@ -60,7 +60,7 @@ class Attention(torch.nn.Module):
         return torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", ["eager", pytest.param("cpu", marks=pytest.mark.long)])
 def test_attention_of_blocks_that_are_alike(target):
     from lacis import Similarity as SimilaritySparsifier
 
