@@ -19,6 +19,7 @@ NAMES = [
     "cpu_attention",
     "fused_attention",
     "decode",
+    "dynamic_attention",
     "owner_forms",
     "batch",
     "build",

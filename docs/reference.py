@@ -49,7 +49,7 @@ SECTIONS = {
             lacis.Local,
         ),
         *(lacis.Dilated, lacis.Documents, lacis.Fixed, lacis.Variable, lacis.BigBird, lacis.Longformer),
-        *(lacis.TopKBlocks, lacis.KMeans),
+        *(lacis.TopKBlocks, lacis.KMeans, lacis.Similarity),
     ],
     "Formats": [
         *(lacis.Format, lacis.Csr, lacis.Csc, lacis.Coo, lacis.Dcsr, lacis.Ell, lacis.Bsr, lacis.Bcsc),

@@ -28,7 +28,7 @@ _ROOMS = {
     "capture": ["Epilogue"],
     "sparsifiers": [
         "BigBird", "Causal", "Dilated", "Documents", "Fixed", "KMeans", "Local", "Longformer", "PatternRule",
-        "TopKBlocks", "Variable",
+        "Similarity", "TopKBlocks", "Variable",
         "BlockMagnitude", "BlockRandom", "Given", "Keep", "Magnitude", "Movement", "NM", "Policy", "Ramp", "Random",
         "Quantile", "Regrow", "SparseGPT", "Sparsifier", "Threshold", "Wanda",
     ],

@@ -24,11 +24,74 @@ def dense(q, k, v, kept, change=lambda s: s):
     return scores.softmax(-1) @ v, scores.logsumexp(-1)
 
 
-def launched(call):
+def kernels(call):
+    """What ran on the device, and the result."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
         found = call()
-    assert sum(event.count for event in seen.key_averages() if "attention" in event.key) == 1
+        torch.cuda.synchronize()
+    return [e.name for e in seen.events() if e.device_type == torch.autograd.DeviceType.CUDA], found
+
+
+def launched(call):
+    names, found = kernels(call)
+    assert sum("attention" in name for name in names) == sum("merge_parts" in name for name in names) == 1, names
     return found
+
+
+@pytest.mark.parametrize("heads, queries", [(8, 1), (8, 4), (2, 64)])
+def test_two_kernels_are_launched(heads, queries):
+    """Queries are read where they lie; one kernel merges the parts in the type of the output."""
+    q, k, v = (torch.randn(2, h, n, 128, device="cuda").bfloat16() for h, n in ((heads, queries), (2, 8192), (2, 8192)))
+    every = torch.ones(queries, 8192, device="cuda").bool()
+    pattern = lacis.Pattern.from_mask(every, lacis.Bsr(queries, 64))
+    attend = lambda: lacis.attention(q, k, v, pattern)
+    attend()
+    names, out = kernels(attend)
+    assert len(names) == 2 and "attention" in names[0] and "merge_parts" in names[1], names
+    want, _ = dense(q, k, v, torch.ones((), device="cuda").bool())
+    assert (out.double() - want).norm() <= 2**-7 * want.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("parts, rows, width", [(2, 3, 128), (64, 5, 64), (300, 2, 40), (7, 1, 200)])
+def test_parts_are_merged(parts, rows, width, dtype):
+    torch.manual_seed(parts)
+    outputs = torch.randn(parts, rows, width, device="cuda").to(dtype)
+    logs = torch.randn(parts, rows, device="cuda", dtype=torch.promote_types(dtype, torch.float32)) * 20
+    logs[1:, 0] = -torch.inf
+    outputs[1:, 0] = torch.nan
+    logs[:, -1] = -torch.inf if rows > 1 else logs[:, -1]
+    merge = lambda: lacis.merge_attention(list(zip(outputs, logs)))
+    with poison.allocations():
+        poison.shared_memory()
+        merged, total = merge()
+    shares = torch.softmax(logs.double(), 0).nan_to_num(0.0)[..., None]
+    want = (shares * outputs.double().nan_to_num(0.0)).sum(0)
+    eps = torch.finfo(dtype).eps
+    torch.testing.assert_close(merged.double(), want, rtol=4 * eps, atol=16 * eps)
+    torch.testing.assert_close(total.double(), torch.logsumexp(logs.double(), 0), rtol=1e-6, atol=1e-5)
+    assert all(map(torch.equal, (merged, total), merge()))
+
+
+def test_rows_that_fill_no_tile():
+    """A chain whose last tile has rows behind the end of its axis: they are neither read nor stored."""
+
+    @lacis.kernel
+    def attend(q, k, v, pattern):
+        s = lacis.einsum("ij,hid,hjd->hij", pattern, q, k) * 0.125
+        return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v), lacis.logsumexp(s, "j")
+
+    torch.manual_seed(2)
+    q, k, v = (torch.randn(3, n, 64, device="cuda").bfloat16() for n in (200, 320, 320))
+    mask = (torch.rand(4, 5) < 0.7).repeat_interleave(64, 0).repeat_interleave(64, 1)[:200].cuda()
+    pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(64, 64))
+    assert "lacis.mma" in attend.compiled(q, k, v, pattern).asm["tiles"]
+    with poison.allocations():
+        poison.shared_memory()
+        out, lse = attend(q, k, v, pattern)
+    want, sums = dense(q[None], k[None], v[None], mask)
+    assert (out.double() - want[0].nan_to_num(0.0)).norm() <= 2**-7 * out.double().norm()
+    torch.testing.assert_close(lse.double(), sums[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -98,6 +98,27 @@ def test_lengths_beside_those_of_blocks(target, q, k):
     agree(*(torch.autograd.grad(output.square().sum(), operands) for output, _ in (found, expected)))
 
 
+@pytest.mark.parametrize("target", WAYS)
+@pytest.mark.parametrize("causal", [False, True])
+def test_sequences_of_no_and_of_one_token(target, causal):
+    """Queries without keys leave the sink alone, keys without queries have gradient 0."""
+    starts, starts_k = torch.tensor([0, 0, 1, 4, 7, 7, S]), torch.tensor([0, 1, 2, 2, 8, 9, T])
+    operands = [x[:1].clone().requires_grad_() for x in tensors()]
+    sink, mask = torch.linspace(-1, 1, H).double().requires_grad_(), torch.zeros(S, T, dtype=torch.bool)
+    for rows, columns in zip(zip(starts, starts[1:]), zip(starts_k, starts_k[1:])):
+        block = mask[slice(*rows), slice(*columns)]
+        mask[slice(*rows), slice(*columns)] = torch.ones_like(block).tril() if causal else True
+    assert not mask[1:4].any() and not mask[:, 0].any() and mask[0].sum() == 1
+    how = {"cu_seqlens": starts.int(), "cu_seqlens_k": starts_k, "causal": causal, "return_lse": True}
+    for given in ({}, {"sink": sink}):
+        leaves = [*operands, *given.values()]
+        found = lacis.attention(*operands, pattern(torch.ones(S, T).bool()), target=target, **how, **given)
+        expected = dense(*operands, mask, **given)
+        agree(found, expected)
+        agree(*(torch.autograd.grad(output.square().sum(), leaves) for output, _ in (found, expected)))
+    assert torch.equal(found[1][0, :, 1], sink)
+
+
 def test_no_pattern_of_other_lengths():
     with pytest.raises(lacis.DataError, match=r"the pattern is \[9, 10\]; for q"):
         lacis.attention(*tensors(), pattern(drawn(S, T - 1)))

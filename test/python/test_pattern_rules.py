@@ -213,35 +213,6 @@ def test_given_masks_and_layouts():
         lacis.Given(drawn(3, 3)).layout(4, 18, 22, 4)
 
 
-def test_blocks_that_follow_the_data():
-    q, k, v = tensors(2, q=18, k=22)
-    mean = lambda x: torch.stack([part.mean(2) for part in x.split(4, 2)], 2)
-    scores = mean(q) @ mean(k.repeat_interleave(2, 1)).transpose(2, 3)
-    chosen = torch.zeros_like(scores, dtype=torch.bool).scatter(3, scores.topk(2).indices, True)
-    rule = lacis.TopKBlocks(2, block=4)
-    lists = rule.blocks(q, k)
-    assert lists.dtype == torch.int32 and lists.shape == (2, 4, 5, 2)
-    assert torch.equal(torch.zeros_like(chosen).scatter(3, lists.long(), True), chosen)
-    kept = chosen.repeat_interleave(4, 2).repeat_interleave(4, 3)[:, :, :18, :22]
-    agree(lacis.attention(q, k, v, rule, return_lse=True, target="eager"), dense(q, k, v, kept))
-    every = lacis.attention(q, k, v, lacis.TopKBlocks(99, block=4), return_lse=True, target="eager")
-    agree(every, dense(q, k, v, torch.ones(18, 22, dtype=torch.bool)))
-    least = lacis.TopKBlocks(2, score=lambda a, b: -a @ b.transpose(2, 3), block=4).blocks(q, k)
-    assert torch.equal(least.long(), (-scores).topk(2).indices.sort(-1).values)
-
-
-def test_clusters_of_blocks():
-    """Four directions, each block all of one: blocks meet those of their own."""
-    generator = torch.Generator().manual_seed(0)
-    kinds = torch.tensor([0, 1, 2, 3, 2, 0, 1, 3])
-    x = torch.eye(4).repeat_interleave(2, 0)[kinds * 2].repeat_interleave(4, 0)[None, None]
-    x = x + 0.01 * torch.randn(1, 2, 32, 4, generator=generator)
-    rule = lacis.KMeans(8, 2, block=4)
-    lists = rule.blocks(x, x)
-    assert torch.equal(lists, rule.blocks(x, x)) and lists.dtype == torch.int32
-    assert bool((kinds[lists.long()] == kinds[:, None]).all())
-
-
 def test_rules_of_ones_own_and_patterns_that_are_kept():
     made = []
 
@@ -278,6 +249,8 @@ REFUSED = [
     (lambda: lacis.Local(1.5), "window must be a whole number"),
     (lambda: lacis.Documents([-1]), "0 or more"),
     (lambda: lacis.TopKBlocks(0), "k must be a positive whole number"),
+    (lambda: lacis.Similarity(2), "threshold must be a number from -1 to 1, as cosines are, not 2"),
+    (lambda: lacis.Similarity(k=0), "k must be a positive whole number"),
     (lambda: lacis.Causal().layout(1, 4, 4, (2, 0)), "a block is a positive number or two"),
 ]
 
@@ -286,8 +259,3 @@ REFUSED = [
 def test_refusals(make, message):
     with pytest.raises(lacis.DataError, match=message):
         make()
-
-
-def test_dynamic_rules_have_no_layout():
-    with pytest.raises(lacis.ScheduleError, match="follows the queries and keys; call blocks"):
-        lacis.TopKBlocks(2).layout(1, 4, 4, 2)

@@ -52,3 +52,30 @@ def test_snippets(target):
         torch.testing.assert_close(model(x), dense(x), rtol=1e-4, atol=1e-5)
     assert s["linear2.weight"].format == sparse.Ell()
     assert s["linear3.weight"].packed.nnz == 8 * 24
+
+
+class Attention(torch.nn.Module):
+    def forward(self, x):
+        q, k, v = x.unflatten(-1, (3, 2, -1)).movedim(-3, 0).transpose(2, 3)
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)
+
+
+@pytest.mark.parametrize("target", ["eager", pytest.param("cpu", marks=pytest.mark.long)])
+def test_attention_of_blocks_that_are_alike(target):
+    from lacis import Similarity as SimilaritySparsifier
+
+    torch.manual_seed(0)
+    model = torch.nn.Module()
+    model.linear1 = torch.nn.Linear(12, 3 * 16)
+    model.linear1.attn = Attention()
+    model.forward = lambda x: model.linear1.attn(model.linear1(x))
+    x = torch.randn(2, 256, 12)
+    projected = model.linear1(x).detach().unflatten(-1, (3, 2, -1)).movedim(-3, 0).transpose(2, 3)
+    s = sparse.create_schedule(model, target=target)
+    s['linear1.attn'].set_format(sparse.BlockedEll).sparsify(SimilaritySparsifier)  # fmt: skip
+    s.build()
+    found = model.linear1.attn(model.linear1(x))
+    expected = sparse.attention(*projected, SimilaritySparsifier(), target="eager")
+    torch.testing.assert_close(found, expected.transpose(1, 2).flatten(2), rtol=1e-4, atol=1e-5)
+    dense = torch.nn.functional.scaled_dot_product_attention(*projected)
+    assert not torch.allclose(expected, dense, atol=1e-3)

@@ -78,8 +78,14 @@ FailureOr<ChainForm> lacis::chooseForm(ArrayRef<linalg::GenericOp> roots, ArrayR
   auto isOfLoop = [&](const RecordedStep &entry) {
     return entry.step.getRolledLoop().empty() && llvm::is_contained(entry.step.namedLoops(), found->loop);
   };
-  if (succeeded(found)) // what a step makes of the loop itself are tiles
-    found->readsInPlace = (rolls && rolls.getValue() == "tiles") || llvm::any_of(*steps, isOfLoop);
+  auto formsTiles = [&](const RecordedStep &entry) {
+    return entry.step.getAbstractAttribute().getName() == "lacis.tensorize" && isOfLoop(entry);
+  };
+  bool isOfTiles = rolls && rolls.getValue() == "tiles";
+  if (succeeded(found)) { // what a step makes of the loop itself are tiles
+    found->readsInPlace = isOfTiles || llvm::any_of(*steps, isOfLoop);
+    found->isOfTiles = isOfTiles || llvm::any_of(*steps, formsTiles);
+  }
   if (succeeded(found) && found->readsInPlace)
     found->layout = layoutOfTiles(*found);
   bool isAsked = false;

@@ -17,6 +17,7 @@ struct Rescaled {
   unsigned level = 0;              // whose loop is rolled; those below are dense tiles
   std::string loop;                // its name
   bool readsInPlace = false;       // operands are read where they lie, not from copies
+  bool isOfTiles = false;          // a step forms tiles of it, which leave out what lies behind the last row
   FormatAttr layout;               // of the pattern without its batch, which the loop walks in the pattern's place; or null
 };
 

@@ -167,7 +167,8 @@ RolledNest::Tile RolledNest::open(OpBuilder at, linalg::GenericOp statement, Str
 
 void RolledNest::close(Tile &tile) { closeLoops(loc, tile.loops); }
 
-/// The coordinates of the rows. A row beyond the last computes what the last one does, and is not written.
+/// The coordinates of the rows. A row beyond the last computes what the last one does, and is not written; tiles read 0
+/// there, and do not store it.
 void RolledNest::placeRow(Tile &tile) {
   for (Letter &letter : tile.letters) {
     if (letter.coordinate)
@@ -175,7 +176,7 @@ void RolledNest::placeRow(Tile &tile) {
     if (letter.name == tiledRow)
       letter.digits.push_back({Digit{0, 1, height}, tile.row});
     letter.compose(tile.b, loc);
-    if (letter.name != tiledRow || !needsGuard(letter.size, height, 2))
+    if (chain.isOfTiles || letter.name != tiledRow || !needsGuard(letter.size, height, 2))
       continue;
     tile.inside = arith::CmpIOp::create(tile.b, loc, arith::CmpIPredicate::slt, letter.coordinate, letter.size);
     Value last = arith::SubIOp::create(tile.b, loc, letter.size, constant(tile.b, loc, 1));

@@ -123,8 +123,8 @@ static std::string objectionToBlocks(const Blocks &blocks) {
       return "stored blocks have sides that are no multiple of 64, and none of 8, 16 and 32";
   if (blocks.isSmall() && !blocks.isOfMatrix)
     return "stored blocks of less than 64 rows or columns are of a pattern that heads do not share";
-  if (blocks.rowMultiple % blocks.rows != 0 || blocks.columnMultiple % blocks.columns != 0)
-    return "the length of an axis is no multiple of the blocks";
+  if (blocks.columnMultiple % blocks.columns != 0)
+    return "the length of the axis of columns is no multiple of the blocks";
   if (blocks.isSmall() && blocks.rowMultiple % kTileSide != 0)
     return "stored blocks of less than 64 rows or columns are of an axis whose length is no multiple of 64";
   return "";

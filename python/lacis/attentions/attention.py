@@ -49,8 +49,9 @@ def attention(
 
     q [B, H, Sq, D], k [B, Hk, Sk, D], v [B, Hk, Sk, Dv], of one floating point dtype, any strides; Hk divides H.
     `pattern`: a `lacis.Pattern` [Sq, Sk], with [H] or [B, H] before; a `lacis.PatternRule`; a `BlockMask` of
-    flex_attention, with its mask; a bool layout of blocks [H | 1, nq, nk], with [B] before; int32 lists of key blocks
-    [B | 1, H | Hk | 1, nq, K], where -1 pads. A rule's pattern is made once for each shape and kept.
+    flex_attention, with its mask; a bool layout of blocks [H | 1, nq, nk], with [B] before; int32 or int64 lists of key
+    blocks [B | 1, H | Hk | 1, nq, K], where -1 pads. A rule's pattern is made once for each shape and kept; one that
+    follows the data is made of each call's lists, on the device and without a wait.
 
     Scores change in this order, everything at the entries alone:
     `scale` (1 / sqrt(D) by default); `score(s, b, h, i, j)` and then `bias`, which broadcasts to [B, H, Sq, Sk];
@@ -101,8 +102,8 @@ def attention(
         masks = masks if mask is None else [mask, *masks]
         changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
         statements = _Statements(chosen, q, target)
-        wants_lse = return_lse or sink is not None or empty == "nan"
-        found = None if dropout else together(statements, k, v, scale, changes, wants_lse)
+        rounded = q.dtype if sink is None else statements.wide
+        found = None if dropout else together(statements, k, v, scale, changes, rounded)
         if found is not None:
             output, lse = found if sink is None else with_sink(*found, _checked_sink(sink, q.shape[1]))
         else:

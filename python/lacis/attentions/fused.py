@@ -21,8 +21,8 @@ _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
 
-def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool):
-    """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel; the log may be None unless wanted.
+def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype):
+    """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel, of parts in `dtype`.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
     than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read a tensor at a query and
@@ -43,7 +43,7 @@ def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool):
         if kernels is None:
             return None
         made = kernels.attention(*operands[:3], parts.pattern(), *operands[3:])
-        return parts.merged_parts(*made, wants_lse)
+        return parts.merged_parts(*made, dtype)
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
     traced = trace_scores(changes, layout, statements.wide)

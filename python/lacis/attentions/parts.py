@@ -13,6 +13,7 @@ from ..formats import Format
 from ..patterns import Pattern
 from ..patterns.structure import Structure
 from .layouts import Layout
+from .merge import merged_parts
 from .tiles import SIDE, at_chunks, takes_heads
 from .traced_scores import trace_scores
 from .walks import by_rows, kept_of
@@ -38,18 +39,22 @@ class Parts(Layout):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (*self.sizes, self.count, SIDE, self.columns)
+        return (*self.sizes, self.count, self.tokens, self.columns)
+
+    @property
+    def tokens(self) -> int:
+        """Queries of all heads of a group."""
+        return self.group * self.rows
 
     def pattern(self, columns: bool = False) -> Pattern:
-        return in_parts(by_rows(self.base), self.count).batched(self.sizes, self.key_letters)
+        return in_parts(by_rows(self.base), self.count, self.tokens).batched(self.sizes, self.key_letters)
 
     def places(self, where) -> tuple:
         b, g, _, i, j = where
         return b, g if self.group == 1 else g * self.group + i // self.rows, i % self.rows, j
 
     def query(self, tensor: torch.Tensor) -> torch.Tensor:
-        rows = tensor.reshape(*self.sizes, self.group * self.rows, tensor.shape[-1])
-        return torch.nn.functional.pad(rows, (0, 0, 0, SIDE - rows.shape[2]))
+        return tensor.reshape(*self.sizes, self.tokens, tensor.shape[-1])
 
     def key(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor
@@ -58,15 +63,11 @@ class Parts(Layout):
         tensor, letters = super().operand(tensor, axes)
         return tensor, tuple(letter.replace("h", "g") for letter in letters)
 
-    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, wants_lse: bool):
-        """[B, H, Sq, Dv] and [B, H, Sq], None where nobody wants it, of the parts' [B, Hk, parts, SIDE, Dv] and
-        [B, Hk, parts, SIDE]."""
-        rows, shape = self.group * self.rows, (self.batch, self.heads, self.rows)
-        outputs, lse = outputs[..., :rows, :], lse[..., :rows]
-        weights = torch.softmax(lse, 2).nan_to_num_()  # all masked: an output of 0
-        output = (weights[..., None] * outputs).sum(2)
-        total = torch.logsumexp(lse, 2).reshape(shape) if wants_lse else None
-        return output.reshape(*shape, output.shape[-1]), total
+    def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, dtype: torch.dtype):
+        """[B, H, Sq, Dv] in `dtype` and [B, H, Sq], of the parts' [B, Hk, parts, rows, Dv] and [B, Hk, parts, rows]."""
+        shape = self.batch, self.heads, self.rows
+        output, total = merged_parts(outputs.flatten(0, 1), lse.flatten(0, 1), dtype)
+        return output.reshape(*shape, output.shape[-1]), total.reshape(shape)
 
 
 def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
@@ -99,25 +100,25 @@ def _is_one_row(pattern: Pattern | None, rows: int) -> bool:
     return height >= rows and width % SIDE == 0 and pattern.shape[1] % width == 0
 
 
-def in_parts(pattern: Pattern, count: int) -> Pattern:
-    """The stored blocks of one row in so many parts [count, SIDE, Sk], of about as many blocks each; kept.
+def in_parts(pattern: Pattern, count: int, rows: int) -> Pattern:
+    """The stored blocks of one row in so many parts [count, rows, Sk], of about as many blocks each; kept.
 
     >>> keys = Pattern.from_mask(torch.ones(64, 256, dtype=torch.bool), "(i, j) -> (i floordiv 64 : dense, "
     ...     "j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)")
-    >>> parts = in_parts(keys, 3)
+    >>> parts = in_parts(keys, 3, 4)
     >>> tuple(parts.shape), parts.part().buffers["pos2"].tolist()
-    ((3, 64, 256), [0, 1, 2, 4])
+    ((3, 4, 256), [0, 1, 2, 4])
     """
-    return kept_of(pattern, count, lambda: _cut(pattern, count))
+    return kept_of(pattern, (count, rows), lambda: _cut(pattern, count, rows))
 
 
-def _cut(pattern: Pattern, count: int) -> Pattern:
+def _cut(pattern: Pattern, count: int, rows: int) -> Pattern:
     source = pattern.part()
     crd = source.buffers["crd1"]
     bounds = torch.arange(count + 1, device=crd.device) * source.slots // count
     arrays = {"pos2": bounds.to(source.buffers["pos1"].dtype), "crd2": crd}
     format = Format.parse(_TEXT.format(source.format.tile[-1]))
-    shape = count, SIDE, pattern.shape[1]
+    shape = count, rows, pattern.shape[1]
     made = Pattern(format, {"": Structure(format, shape, arrays, source.slots, crd.device)})
     made.uneven = (False,) * 3
     return made

@@ -18,9 +18,10 @@ from ..patterns import Pattern
 from ..patterns.structure import Structure
 from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
+from .lists import pattern_of_lists
 
 _GRID = "(h, i, j) -> (h : dense, i : dense, j : compressed)"
-_BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : {kind}, i mod {0} : dense, j mod {1} : dense)"
+_BLOCKS = "({h}i, j) -> ({h_}i floordiv {0} : dense, j floordiv {1} : compressed, i mod {0} : dense, j mod {1} : dense)"
 _KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # patterns of rules, by shape
 _OF_LISTS = WeakTensorKeyDictionary()  # patterns of block masks by their `kv_indices`, then by shape
 
@@ -141,7 +142,7 @@ def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Patt
     """Blocks in the places of a pattern's entries; `shared` has no axis for the one head."""
     pos, crd = grid.storage["pos2"], grid.storage["crd2"]
     level = 1 if shared else 2
-    text = _BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, ", kind="compressed")
+    text = _BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, ")
     shape = (rows, columns) if shared else (grid.shape[0], rows, columns)
     arrays = {f"pos{level}": pos, f"crd{level}": crd}
     made = Pattern(Format.parse(text), {"": Structure(Format.parse(text), shape, arrays, crd.numel(), crd.device)})
@@ -153,9 +154,12 @@ def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Patt
 
 
 def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
-    """The pattern of lists of key blocks [B | 1, H | Hk | 1, nq, K]; -1 and what is there twice are padding."""
+    """The pattern of lists of key blocks [B | 1, H | Hk | 1, nq, K]; -1 and what is there twice are padding.
+
+    Other numbers of no block are refused where they are in memory of the host, else they are padding: nobody waits.
+    """
     batch, heads, rows, columns = *q.shape[:3], k.shape[2]
-    if not isinstance(lists, torch.Tensor) or lists.ndim != 4:
+    if not isinstance(lists, torch.Tensor) or lists.ndim != 4 or lists.dtype not in (torch.int32, torch.int64):
         raise DataError("attention: lists of blocks are int32 [B, H, nq, K]")
     if lists.shape[0] not in (1, batch) or lists.shape[1] not in (1, k.shape[1], heads):
         raise DataError(f"attention: the lists are {list(lists.shape)}, q has {batch} batches of {heads} heads")
@@ -164,24 +168,9 @@ def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
     height, count = PatternRule.grid(rows, columns, block)
     if lists.shape[2] != height:
         raise DataError(f"attention: the lists have {lists.shape[2]} blocks of queries, {rows} queries have {height}")
-    if not sound and bool(((lists < -1) | (lists >= count)).any()):
+    if not sound and lists.device.type == "cpu" and bool(((lists < -1) | (lists >= count)).any()):
         raise DataError(f"attention: the lists name blocks of keys from 0 to {count - 1}, and -1 for none")
-    if lists.shape[1] not in (1, heads):
-        lists = lists.repeat_interleave(heads // lists.shape[1], 1)
-    ordered = torch.where((lists < 0) | (lists >= count), count, lists).to(q.device).sort(-1).values
-    again = torch.zeros_like(ordered, dtype=torch.bool)
-    again[..., 1:] = ordered[..., 1:] == ordered[..., :-1]
-    ordered = torch.where(again, count, ordered).sort(-1).values
-    crd = torch.where(ordered == count, -1, ordered).to(torch.int32)
-    crd = crd.expand(batch, heads, *crd.shape[2:]).reshape(batch * heads * height, crd.shape[-1]).contiguous()
-    text = _BLOCKS.format(*block, h="h, ", h_="h : dense, ", kind="packed<?>")
-    shape = (batch * heads, rows, columns)
-    made = Pattern(
-        Format.parse(text), {"": Structure(Format.parse(text), shape, {"crd2": crd}, crd.numel(), crd.device)}
-    )
-    if crd.device.type != "cpu":
-        made.uneven = (False, False, False)  # to count would wait for the device
-    return made
+    return pattern_of_lists(lists.to(q.device), (batch, heads), (rows, columns), PatternRule.sides(block))
 
 
 def _side(name: str, length: int, count: int) -> int:

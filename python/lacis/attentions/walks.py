@@ -12,6 +12,7 @@ import torch
 from ..formats import Format, Sum
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from .lists import columns_of
 
 _KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by pattern: its changes, and what was made of it
 
@@ -37,7 +38,7 @@ def by_rows(pattern: Pattern) -> Pattern | None:
 
 def by_columns(pattern: Pattern) -> Pattern:
     """The same entries with the last two axes exchanged, a list of queries for each key; made once and kept."""
-    return kept_of(pattern, "columns", lambda: _walked(pattern, columns=True))
+    return kept_of(pattern, "columns", lambda: columns_of(pattern) or _walked(pattern, columns=True))
 
 
 def kept_of(pattern: Pattern, key, make: Callable[[], Pattern]) -> Pattern:

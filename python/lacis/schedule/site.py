@@ -146,9 +146,14 @@ class Site:
         beyond = any(a >= rank * (1 + len(self.blocks)) for a in axes)
         return (open_sizes and not self.blocks) or beyond
 
-    def format(self) -> Format | Sum:
-        """What the verbs say together; raises `FormatError` when they do not fit each other."""
+    def format(self, block: tuple[int, ...] | None = None) -> Format | Sum:
+        """What the verbs say together; raises `FormatError` when they do not fit each other.
+
+        `block` are the sides of blocks where a format needs some and no verb says them.
+        """
         rank, blocks = len(self.axes), self.blocks
+        if block is not None and self._waits_for_block():
+            blocks = [block]
         for step in self.of("decompose"):
             parts = {name: _composed(rank, blocks, [(part, None)]) for name, part in step.parts}
             return decompose(**step.with_rules(parts))

@@ -10,6 +10,7 @@ from .k_means import KMeans
 from .local import Local
 from .longformer import Longformer
 from .rule import PatternRule
+from .similarity import Similarity
 from .top_k_blocks import TopKBlocks
 from .variable import Variable
 
@@ -23,6 +24,7 @@ __all__ = [
     "Local",
     "Longformer",
     "PatternRule",
+    "Similarity",
     "TopKBlocks",
     "Variable",
 ]

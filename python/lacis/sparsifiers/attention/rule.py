@@ -22,8 +22,9 @@ class PatternRule:
     `layout(heads, q, k, block) -> bool [heads | 1, nq, nk]`: heads, lengths and the side of a block (or both sides) in,
     one layout for all heads or one for each out, on the CPU. `mask(b, h, i, j) -> bool`, where it is defined, says
     which entries of kept blocks count, as the mask functions of flex_attention do. `block` is the side where the
-    caller names none. Rules that follow the data answer `blocks(q, k)` instead, int32 [B, H, nq, K], the numbers of the
-    key blocks that each block of queries meets; -1 pads.
+    caller names none. Rules that follow the data answer `blocks(q, k)` instead, int32 or int64
+    [B | 1, H | Hk | 1, nq, K] on the device of q, the numbers of the key blocks that each block of queries meets, in
+    any order; -1 pads, and what is there twice counts once.
     """
 
     block = 64
