@@ -356,6 +356,13 @@ static void scheduleOpenLoops(ScheduleBuilder &schedule) {
     bindOpenLoops(schedule, chain, "parallel");
 }
 
+/// Threads take whole rows of what a nest before or behind the main one writes.
+static void shareOut(ScheduleBuilder &schedule) {
+  for (ArrayRef<LoopOp> chain : chainsAround(schedule.getNest()))
+    if (llvm::none_of(chain, isMarked))
+      schedule.bind(LoopOp(chain.front()).getName(), "parallel");
+}
+
 /// No loop has a unit of a GPU, whose tiles run plainly here.
 static LogicalResult checkUnits(Nest &nest) {
   LogicalResult result = success();
@@ -384,4 +391,4 @@ static void complete(ScheduleBuilder &schedule, bool untouched) {
   scheduleOpenLoops(schedule);
 }
 
-static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete, checkUnits}), true);
+static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete, shareOut, checkUnits}), true);

@@ -77,6 +77,8 @@ void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
 void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
 /// The perfectly nested loops of each nest of the function. Nests that copy an operand are included.
 llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
+/// Those of the nests that write what sums begin with, and that bring together what units have left.
+llvm::SmallVector<llvm::SmallVector<LoopOp>> chainsAround(Nest &nest);
 /// Binds those loops of a chain to `unit` that no step has marked and whose trip count is not constant.
 void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
 /// Its iterations meet nowhere, or a strategy that may be taken without being asked for brings them together.
