@@ -344,7 +344,9 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   }
   int64_t rows = jamRows(schedule, lane, nest.mainChain());
   interleaveSums(schedule, nest.mainChain().front(), rows * (lane.empty() ? outputBytes(nest) : kPanelBytes));
-  if (!lane.empty())
+  if (lane.empty())
+    scheduleList(schedule);
+  else
     emptyInTiles(schedule, lane, copyRule(nest), "");
 }
 

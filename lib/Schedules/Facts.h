@@ -38,6 +38,8 @@ bool runsOverList(Nest &nest);
 /// A loop of the main nest whose rounds walk the same positions and read and write neighbours of everything, as rows do on
 /// diagonals; or null.
 LoopOp neighbourLoop(Nest &nest);
+/// Rows that an operand lists, and zeros between them, in strips of the list, on a CPU: for an output without other letters.
+void scheduleList(ScheduleBuilder &schedule);
 /// Schedules the nest that writes the rows which an operand does not list, for a CPU: runs of neighbours, in vectors.
 void scheduleUnlisted(ScheduleBuilder &schedule);
 /// What the loops over the rows that several shares of an operand meet begin with (`i_j.`), or nothing (see own).
