@@ -344,7 +344,9 @@ static void scheduleMain(ScheduleBuilder &schedule) {
   }
   int64_t rows = jamRows(schedule, lane, nest.mainChain());
   interleaveSums(schedule, nest.mainChain().front(), rows * (lane.empty() ? outputBytes(nest) : kPanelBytes));
-  if (!lane.empty())
+  if (lane.empty())
+    scheduleList(schedule);
+  else
     emptyInTiles(schedule, lane, copyRule(nest), "");
 }
 
@@ -354,6 +356,13 @@ static void scheduleOpenLoops(ScheduleBuilder &schedule) {
   scheduleUnlisted(schedule);
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "parallel");
+}
+
+/// Threads take whole rows of what a nest before or behind the main one writes.
+static void shareOut(ScheduleBuilder &schedule) {
+  for (ArrayRef<LoopOp> chain : chainsAround(schedule.getNest()))
+    if (llvm::none_of(chain, isMarked))
+      schedule.bind(LoopOp(chain.front()).getName(), "parallel");
 }
 
 /// No loop has a unit of a GPU, whose tiles run plainly here.
@@ -384,4 +393,4 @@ static void complete(ScheduleBuilder &schedule, bool untouched) {
   scheduleOpenLoops(schedule);
 }
 
-static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete, checkUnits}), true);
+static const bool registered = (registerRule("cpu", {"cpu", kRankOfLoops, take, complete, shareOut, checkUnits}), true);

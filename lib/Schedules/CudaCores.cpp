@@ -9,6 +9,7 @@
 /// Rows that differ much in length are walked in equal shares of entries instead.
 #include "Facts.h"
 
+#include "lacis/Dialect/Lacis/IR/RaceStrategy.h"
 #include "lacis/Schedules/Rule.h"
 
 using namespace mlir;
@@ -26,6 +27,8 @@ static constexpr int64_t kSector = 8;
 /// Entries of a share for each column of its tile: enough to hide the search for its first row, few enough to spread
 /// the longest row.
 static constexpr int64_t kEntries = 4;
+/// Copies of an output to which columns add: each takes as much memory as the output, and a thread that adds to it.
+static constexpr int64_t kCopies = 32;
 
 /// A vector of 16 bytes for each lane of a warp.
 static CopyRule copyRule(Nest &nest) {
@@ -281,6 +284,23 @@ void lacis::schedulePrecomputed(ScheduleBuilder &schedule, StringRef part) {
   bindOpenLoops(schedule, perfectChain(panels), "block.x");
 }
 
+/// What columns find of the output they add to copies of it, a block of threads each, where timing may decide nothing.
+static void scheduleCopiesOfOutput(ScheduleBuilder &schedule) {
+  Nest &nest = schedule.getNest();
+  SmallVector<LoopOp> chain = nest.mainChain();
+  auto *found = llvm::find_if(chain, [&](LoopOp loop) {
+    return loop.getMeets() && !loop.getTrip() && !canBind(nest, loop, "block.x") &&
+           findRaceStrategy("private")->objection(loop, nest).empty();
+  });
+  if (found == chain.end() || llvm::any_of(chain, isMarked))
+    return;
+  std::string columns = found->getName().str();
+  schedule.split(columns, kCopies);
+  schedule.reorder({columns + "1", columns + "0"});
+  schedule.race(columns + "1", "private");
+  schedule.bind(columns + "1", "block.x");
+}
+
 /// The whole default of a main nest that no step has changed. Its lanes have vectors of their own in flight, so fewer
 /// entries at once than elsewhere leave room for more warps.
 static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
@@ -307,6 +327,7 @@ static void scheduleMain(ScheduleBuilder &schedule, WarpProducts products) {
     scheduleProduct(schedule, lane);
     unrollEntries(schedule, nest.mainChain().front(), rounds);
   } else if (isSampled(nest) || !scheduleVector(schedule)) {
+    scheduleCopiesOfOutput(schedule);
     scheduleThreads(schedule, nest.mainChain());
   }
 }
@@ -319,6 +340,13 @@ static void scheduleOpenLoops(ScheduleBuilder &schedule) {
   for (ArrayRef<LoopOp> chain : allChains(nest))
     bindOpenLoops(schedule, chain, "block.x");
   unrollEntries(schedule, nest.getFunction(), 4);
+}
+
+static void shareOut(ScheduleBuilder &schedule) {
+  for (ArrayRef<LoopOp> chain : chainsAround(schedule.getNest()))
+    scheduleThreads(schedule, chain);
+  for (ArrayRef<LoopOp> chain : chainsAround(schedule.getNest()))
+    bindOpenLoops(schedule, chain, "block.x");
 }
 
 /// The rule of GPUs whose warps multiply so.
@@ -337,7 +365,7 @@ static Rule ruleFor(WarpProducts products) {
       copyAcrossVectors(schedule, copyRule(schedule.getNest()));
     scheduleOpenLoops(schedule);
   };
-  return {"cuda cores", kRankOfLoops, take, complete};
+  return {"cuda cores", kRankOfLoops, take, complete, shareOut};
 }
 
 static const bool registered = [] {

@@ -219,6 +219,12 @@ SmallVector<SmallVector<LoopOp>> lacis::allChains(Nest &nest) {
                              [](LoopOp top) { return perfectChain(top); });
 }
 
+SmallVector<SmallVector<LoopOp>> lacis::chainsAround(Nest &nest) {
+  SmallVector<SmallVector<LoopOp>> chains = allChains(nest);
+  llvm::erase_if(chains, [](SmallVector<LoopOp> &chain) { return !chain[0].getBegins() && !chain[0].getFollows(); });
+  return chains;
+}
+
 bool lacis::canBind(Nest &nest, LoopOp loop, StringRef unit) {
   return !loop.getMeets() || loop.getRace() || !strategyFor(loop, nest, unit).empty();
 }

@@ -38,6 +38,8 @@ bool runsOverList(Nest &nest);
 /// A loop of the main nest whose rounds walk the same positions and read and write neighbours of everything, as rows do on
 /// diagonals; or null.
 LoopOp neighbourLoop(Nest &nest);
+/// Rows that an operand lists, and zeros between them, in strips of the list, on a CPU: for an output without other letters.
+void scheduleList(ScheduleBuilder &schedule);
 /// Schedules the nest that writes the rows which an operand does not list, for a CPU: runs of neighbours, in vectors.
 void scheduleUnlisted(ScheduleBuilder &schedule);
 /// What the loops over the rows that several shares of an operand meet begin with (`i_j.`), or nothing (see own).
@@ -77,6 +79,8 @@ void copyAcrossVectors(ScheduleBuilder &schedule, CopyRule rule);
 void openLanes(ScheduleBuilder &schedule, llvm::StringRef lane, int64_t panel);
 /// The perfectly nested loops of each nest of the function. Nests that copy an operand are included.
 llvm::SmallVector<llvm::SmallVector<LoopOp>> allChains(Nest &nest);
+/// Those of the nests that write what sums begin with, and that bring together what units have left.
+llvm::SmallVector<llvm::SmallVector<LoopOp>> chainsAround(Nest &nest);
 /// Binds those loops of a chain to `unit` that no step has marked and whose trip count is not constant.
 void bindOpenLoops(ScheduleBuilder &schedule, llvm::ArrayRef<LoopOp> chain, llvm::StringRef unit);
 /// Its iterations meet nowhere, or a strategy that may be taken without being asked for brings them together.

@@ -99,6 +99,8 @@ static std::string ask(const Rule &rule, Nest &nest, ArrayRef<RecordedStep> give
   bool isChanged = why.empty();
   if (why.empty() && trial)
     why = schedule.addTheRest();
+  if (why.empty() && trial && rule.shareOut)
+    rule.shareOut(schedule);
   bool isDone = succeeded(schedule.getResult());
   if (why.empty() && isDone && rule.check)
     isDone = succeeded(rule.check(nest));

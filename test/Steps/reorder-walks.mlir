@@ -35,30 +35,6 @@ func.func @hoist(%w: tensor<?x?xf32, #csr>, %x: tensor<?x?xf32>, %y: tensor<?xf3
 // -----
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
-// expected-error @+2 {{reorder: loops 'k' and 'j' do not carry one sum, the one inside the other; walk says by which axes an operand is walked}}
-// expected-note @+1 {{asked for}}
-func.func @output(%w: tensor<?x?xf32, #csr>, %y: tensor<?x?xf32>, %n: index, %m: index)
-    attributes {lacis.steps = [#lacis.reorder<loops = ["j", "k"]>]} {
-  %zero = arith.constant 0.0 : f32
-  %c0 = arith.constant 0 : index
-  lacis.loop "i" %i to %n {
-    lacis.loop "k" %k to %m {
-      %a = lacis.locate %w[0] at %c0(%i) : tensor<?x?xf32, #csr>
-      %s = lacis.level_loop "j" %w[1] at %a (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
-        %v = lacis.value %w at %p : tensor<?x?xf32, #csr> -> f32
-        lacis.yield %v : f32
-      }
-      lacis.write %s to %y[%i, %k] : f32 to tensor<?x?xf32>
-      lacis.yield
-    }
-    lacis.yield
-  }
-  return
-}
-
-// -----
-
-#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 // expected-error @+2 {{reorder: loop 'k' is marked already, and one of the two walks positions}}
 // expected-note @+1 {{asked for}}
 func.func @marked(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index, %m: index)

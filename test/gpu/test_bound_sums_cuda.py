@@ -43,3 +43,11 @@ def test_lanes_share_a_sum_of_vectors(features, rows):
     steps += [Split("i1", inner), Bind("i11", "lane"), Bind("i10", "warp")] if inner > 1 else [Bind("i1", "warp")]
     steps += [SplitNnz("j", parts), Reorder("j1", "j0"), Bind("j1", "lane"), Unroll("j0", 2)]
     agree(lacis.Csr, features, [Specialize(k=features), *steps])
+
+
+@pytest.mark.parametrize("features", [64, 20])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_columns_that_sink_below_the_walk(features, dtype):
+    """Eight columns are a tile of a lane, to which each entry of its row adds."""
+    steps = [Split("k", 8), Reorder("k0", "i", "j", "k1"), Bind("k0", "block.x"), Split("i", 32)]
+    agree(lacis.Csr, features, [*steps, Bind("i0", "block.x"), Bind("i1", "lane")], dtype=dtype)

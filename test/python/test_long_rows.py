@@ -92,6 +92,9 @@ def test_a_gpu_parts_few_long_rows_of_many():
         assert columns[len(known)] == skewed[0] and steps.SplitNnz("long.i_long.j", 256) in columns
     uneven = default_steps(uneven=("i",))
     assert uneven[0] == steps.SplitNnz("i_j", 512) and not any(isinstance(step, steps.Apart) for step in uneven)
+    for features in (None, 32):
+        even = default_steps(features, large=("i", "j"))
+        assert not any(isinstance(step, steps.Apart) for step in even)
 
 
 def test_what_a_gpu_is_told_of_a_skewed_pattern():

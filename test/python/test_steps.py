@@ -192,6 +192,24 @@ def test_walks(case):
     torch.testing.assert_close(y, torch.einsum(expression, w, x))
 
 
+SUNK = [(lacis.Csr, torch.float32), (lacis.Ell, torch.float16), (lacis.Dcsr, torch.float64), (lacis.Csc, torch.float32)]
+
+
+@pytest.mark.parametrize("format, dtype", strategies.mostly_long(SUNK, SUNK[0]))
+def test_a_loop_sinks_below_the_walk_of_a_row(format, dtype):
+    """Its sums are a tile; what follows a sum is done for each of them, of rows without entries too."""
+    w, x = strategies.sparse(19, 48, density=0.2, dtype=dtype), torch.randn(48, 21, dtype=dtype)
+    w[[0, 3, 18]] = 0
+    bias = torch.randn(19, dtype=dtype)
+    follows = lacis.Epilogue(bias=bias, activation="relu")
+    given = [steps.Split("k", 8), steps.Reorder("i", "j", "k1"), steps.Vectorize("k1", 8)]
+    kernel = lacis.compile("ij,jk->ik", lacis.pack(w, format), x, steps=given, epilogue=follows)
+    for matrix in (w, torch.zeros_like(w)):
+        y = kernel(lacis.pack(matrix, format), x)
+        expected = torch.relu(matrix.double() @ x.double() + bias[:, None].double())
+        torch.testing.assert_close(y, expected.to(dtype), rtol=2e-3 if dtype == torch.float16 else 1e-5, atol=1e-4)
+
+
 def test_axes_of_the_grid():
     packed, x, _ = problem()
     given = [

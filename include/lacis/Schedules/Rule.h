@@ -20,6 +20,9 @@ struct Rule {
   /// Completes a schedule of a user's own, which no rule could take: its steps are applied. `untouched`: none of them has
   /// changed a coordinate loop of the main nest or what it reads. Null: the rule completes none.
   std::function<void(ScheduleBuilder &schedule, bool untouched)> complete = nullptr;
+  /// Shares out the nests before and behind the main one that steps of a user's, which the rule left free, have made.
+  /// Null: one unit runs them.
+  std::function<void(ScheduleBuilder &schedule)> shareOut = nullptr;
   /// Tells what the target cannot run of a schedule that is complete, or is null.
   std::function<llvm::LogicalResult(Nest &nest)> check = nullptr;
 };

@@ -356,6 +356,10 @@ SizeAttr KernelArguments::sizeOf(Value size, ArrayRef<WorkspaceOp> workspaces) {
     SizeAttr lhs = sizeOf(product.getLhs(), workspaces), rhs = sizeOf(product.getRhs(), workspaces);
     return lhs && rhs ? lhs.times(rhs) : SizeAttr();
   }
+  if (auto sum = size.getDefiningOp<arith::AddIOp>()) {
+    SizeAttr lhs = sizeOf(sum.getLhs(), workspaces), rhs = sizeOf(sum.getRhs(), workspaces);
+    return lhs && rhs ? lhs.plus(rhs) : SizeAttr();
+  }
   if (auto room = size.getDefiningOp<PositionsOp>()) {
     LevelAttr level = formatOf(room.getTensor()).getLevels()[room.getLevel()];
     SizeAttr positions = constantSize(1);

@@ -28,6 +28,8 @@ def check_structure(structure, prefix: str) -> None:
             level.coordinate.check(check, buffers, level, positions, size)
             tie = _check_chain(structure, check, number, positions, tie)
         else:
+            if above is not None:  # a level that follows asks which of these positions lie under a parent
+                above = above[level.extent.read(buffers, parents, size, structure.device).parent]
             tie = None
         parents = slots
     for binding, name in zip(format.bindings, format.binding_arrays):

@@ -2,6 +2,9 @@
 /// \file
 /// The nest that empties a copy of the output runs inside a loop of the nest that fills it, a tile at a time:
 /// for b0: for i0: s(t); for b0, i0: y = t  -->  for b0: for i0: s(tile); y = tile
+/// Of a list of rows the zeros of the others are written in its strips.
+#include "ListStrips.h"
+
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -202,6 +205,10 @@ LogicalResult ComputeAtStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> at = nest.require(getLoop(), "compute_at", loc);
   if (failed(at))
     return failure();
+  if (beginsAsZeros(nest, getOperand())) {
+    std::string why = fillInStrips(*at, loc);
+    return why.empty() ? success() : LogicalResult(emitError(loc) << "compute_at: " << why);
+  }
   LoopOp main = outermostLoop(*at), copy;
   for (LoopOp loop : nest.getFunction().getBody().getOps<LoopOp>())
     if (loop.getName().rsplit('.').first == getOperand() && main->isBeforeInBlock(loop))

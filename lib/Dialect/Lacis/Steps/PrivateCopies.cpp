@@ -202,6 +202,7 @@ static void addPushedCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, Pushed
   SmallVector<Value> place;
   for (auto [axis, size] : llvm::zip(axesOfSum(loop->getParentOfType<func::FuncOp>()), copies.getSizes().drop_front())) {
     auto next = LoopOp::create(b, loc, loop.getName().str() + "." + axis.str(), size);
+    next.setFollows(place.empty());
     place.push_back(next.getCoordinate());
     OpBuilder end = OpBuilder::atBlockEnd(next.getBlock());
     b.setInsertionPoint(YieldOp::create(end, loc, ValueRange()));

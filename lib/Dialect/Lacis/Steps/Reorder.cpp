@@ -2,7 +2,10 @@
 /// \file
 /// for i: for j  -->  for j: for i, among loops that are perfectly nested.
 ///
-/// A loop over coordinates and one over positions change places where both carry one sum and neither depends on the other.
+/// A loop over coordinates and one over positions change places where both carry one sum and neither depends on the other;
+/// one that carries none sinks below a walk whose sum is for each of its rounds.
+#include "SunkLoop.h"
+
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -101,11 +104,15 @@ static void exchange(Operation *outer, Operation *inner, ArrayRef<Operation *> f
 /// One of the two loops walks positions.
 static LogicalResult reorderWalk(ArrayRef<Operation *> wanted, Location loc) {
   Operation *first = wanted[0], *second = wanted[1];
-  if (first->isProperAncestor(second))
-    return success();
   for (Operation *loop : wanted)
     if (auto dense = dyn_cast<LoopOp>(loop); (dense && isMarked(dense)) || cast<LoopOpInterface>(loop).getUnroll())
       return emitError(loc) << "reorder: loop '" << nameOf(loop) << "' is marked already, and one of the two walks positions";
+  if (auto dense = dyn_cast<LoopOp>(second); dense && dense.getNumResults() == 0) {
+    auto walk = cast<LevelLoopOp>(first);
+    if (std::string why = objectionToSinking(dense, walk); !why.empty())
+      return emitError(loc) << "reorder: " << why;
+    return sinkBelow(dense, walk), success();
+  }
   SmallVector<Operation *> found;
   if (std::string why = objectionToExchange(second, first, found); !why.empty())
     return emitError(loc) << "reorder: " << why << "; walk says by which axes an operand is walked";
@@ -113,14 +120,41 @@ static LogicalResult reorderWalk(ArrayRef<Operation *> wanted, Location loc) {
   return success();
 }
 
-/// The two loops that are named, where one of them, and no other, walks positions; else nothing.
+/// The loops that are named, where one of them, and no other, walks positions; else nothing.
 static SmallVector<Operation *> withWalk(Nest &nest, ArrayRef<StringRef> names) {
   SmallVector<Operation *> loops;
   for (StringRef name : names)
-    if (SmallVector<Operation *> all = nest.findAll(name); all.size() == 1)
+    if (SmallVector<Operation *> all = nest.findAll(name); all.size() == 1 && !llvm::is_contained(loops, all[0]))
       loops.push_back(all[0]);
   unsigned walks = llvm::count_if(loops, llvm::IsaPred<LevelLoopOp>);
-  return names.size() == 2 && loops.size() == 2 && walks == 1 ? loops : SmallVector<Operation *>();
+  return names.size() > 1 && loops.size() == names.size() && walks == 1 ? loops : SmallVector<Operation *>();
+}
+
+/// The loops over coordinates take their order first, then the one of them that has to changes places with the walk.
+static LogicalResult reorderAroundWalk(Nest &nest, ArrayRef<Operation *> wanted, Location loc) {
+  const auto *place = llvm::find_if(wanted, llvm::IsaPred<LevelLoopOp>);
+  SmallVector<Operation *> others(wanted);
+  llvm::erase(others, *place);
+  SmallVector<Attribute> names =
+      llvm::map_to_vector(others, [](Operation *loop) -> Attribute { return loop->getAttr("name"); });
+  bool inOrder = llvm::all_of(llvm::zip(others, llvm::drop_begin(others)), [](auto pair) {
+    return std::get<0>(pair)->isProperAncestor(std::get<1>(pair));
+  });
+  MLIRContext *context = loc.getContext();
+  if (!inOrder && failed(ReorderStepAttr::get(context, ArrayAttr::get(context, names)).apply(nest, loc)))
+    return failure();
+  SmallVector<Operation *> pair;
+  for (auto [number, loop] : llvm::enumerate(wanted)) {
+    Operation *walk = wanted[place - wanted.begin()];
+    bool isBefore = int64_t(number) < place - wanted.begin();
+    if (loop == walk || (isBefore ? loop->isProperAncestor(walk) : walk->isProperAncestor(loop)))
+      continue;
+    if (!pair.empty())
+      return emitError(loc) << "reorder: more than one loop changes places with loop '" << nameOf(walk)
+                            << "', which walks positions; a step moves one";
+    pair = isBefore ? SmallVector<Operation *>{loop, walk} : SmallVector<Operation *>{walk, loop};
+  }
+  return pair.empty() ? success() : reorderWalk(pair, loc);
 }
 
 SmallVector<StringRef> ReorderStepAttr::namedLoops() const {
@@ -142,7 +176,7 @@ Attribute ReorderStepAttr::unify(Attribute open) const {
 
 LogicalResult ReorderStepAttr::apply(Nest &nest, Location loc) const {
   if (SmallVector<Operation *> walk = withWalk(nest, namedLoops()); !walk.empty())
-    return reorderWalk(walk, loc);
+    return reorderAroundWalk(nest, walk, loc);
   SmallVector<LoopOp> loops;
   for (StringAttr name : getLoops().getAsRange<StringAttr>()) {
     FailureOr<LoopOp> loop = nest.require(name, "reorder", loc);

@@ -10,6 +10,8 @@ namespace lacis {
 
 /// Why the entries below `rows` have no equal shares (`split_nnz`), or nothing.
 std::string objectionToShares(LoopOp rows, LevelLoopOp entries);
+/// Why `compute_at` does not write zeros in strips of the list that `rows` goes over, or nothing.
+std::string objectionToListStrips(LoopOp rows);
 /// The name of the last part of a sum of formats, if `apart` made that part list its rows; else empty.
 llvm::StringRef listedPart(Nest &nest);
 /// Can `apart` give the long rows of the one operand a nest of their own?
