@@ -27,13 +27,13 @@ static SmallVector<std::string> lettersOf(OpOperand &operand) {
   });
 }
 
-/// A number for each row of a tile, or for each column, or one for all of it.
+/// A number for each row of a tile, or for each column, or one of any type for all of it.
 static bool isVector(OpOperand &operand, StringRef rows, StringRef columns) {
   auto isOfTile = [&](const std::string &letter) { return letter == rows || letter == columns; };
   SmallVector<std::string> letters = lettersOf(operand);
   auto count = llvm::count_if(letters, isOfTile);
-  return (count == 0 || (count == 1 && isOfTile(letters.back()))) &&
-         cast<RankedTensorType>(operand.get().getType()).getElementType().isF32();
+  bool isOfSums = cast<RankedTensorType>(operand.get().getType()).getElementType().isF32();
+  return count == 0 || (count == 1 && isOfTile(letters.back()) && isOfSums);
 }
 
 /// What products take is of a half type, and as wide as lines.

@@ -7,7 +7,10 @@ import math
 
 import torch
 
+from ..capture.chain import Trace
+from ..capture.traced import coordinates
 from ..nn.recorded import is_transformed
+from .dropout import Dropout, TracedDropout
 from .fused_kernels import Kernels
 from .layouts import Layout
 from .parts import by_parts
@@ -21,7 +24,7 @@ _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
 
-def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool):
+def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool, dropout: Dropout | None):
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel; the log may be None unless wanted.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
@@ -36,7 +39,7 @@ def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool):
         return None
     layout = Layout(chosen, q, k)
     on_gpu = q.device.type != "cpu"
-    few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu else None
+    few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu and dropout is None else None
     if few is not None:
         parts, traced, operands = few
         kernels = _kernels(parts, scale, traced)
@@ -49,22 +52,31 @@ def together(statements, k, v, scale: float, changes: Scores, wants_lse: bool):
     traced = trace_scores(changes, layout, statements.wide)
     if traced is None or (on_gpu and not takes_letters(traced.letters)):
         return None
-    kernels = _kernels(layout, scale, traced)
+    kernels = _kernels(layout, scale, traced, _traced(dropout, layout))
     if kernels is None:
         return None
     operands = layout.query(q), *map(layout.key, (k, v))
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
+    operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale)
-    output, lse = Fused.apply(call, *(map(at_chunks, operands) if on_gpu else operands))
+    output, lse = Fused.apply(call, *operands)
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
 
 
-def _kernels(layout: Layout, scale: float, traced: TracedScores) -> Kernels | None:
+def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
+    if dropout is None:
+        return None
+    where = layout.places(coordinates(Trace(), (*layout.letters, "i", "j")))
+    return TracedDropout(dropout.rate, tuple(each.body for each in where))
+
+
+def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: TracedDropout | None = None):
     """None where there are too many kinds of them already."""
-    key = layout.letters, scale, traced.body, traced.letters
+    key = layout.letters, scale, traced.body, traced.letters, dropout
     if key not in _KNOWN and len(_KNOWN) == _KINDS:
         return None
-    return _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, *key[1:], layout.query_letters))
+    kernels = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout)
+    return _KNOWN.setdefault(key, kernels)
 
 
 class _Call:
@@ -86,6 +98,8 @@ class _Call:
 
         changed.any = True
         shares, lse = statements.shares(k, self.scale, changed, None)
+        dropout = self.kernels.dropout
+        shares = statements.dropped(shares, Dropout(dropout.rate, operands[-1]) if dropout else None)
         output = statements.product(shares, v)
         return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
 
