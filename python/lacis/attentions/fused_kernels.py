@@ -26,6 +26,7 @@ class Kernels:
 
     `z` and `zk` are the letters of scores, and of k and v, before their rows; `zq` those of q where it lacks some of
     the scores': then results are parts, which are not rounded. With `dropout` the last operand is the seed.
+    Where it `turns` operands with both coordinates, columns read them transposed; else they lie as for rows.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class Kernels:
         letters,
         zq: str = "",
         dropout: TracedDropout | None = None,
+        turns: bool = True,
     ):
         self.z, self.zk, self.scale, self.body, self.letters, self.zq = z, zk, scale, body, letters, zq or z
+        self.turns = turns
         self.dropout, self.seed = dropout, "seed" if dropout else ""
         self.names = *(f"x{number}" for number in range(len(letters))), *[self.seed] * bool(dropout)
         names = "q", "k", "v", "pattern", *self.names
@@ -46,10 +49,10 @@ class Kernels:
         self.made: dict[tuple, ChainFunction] = {}
 
     def _leaves(self, q, k, pattern, operands, ij: str) -> list[Traced]:
-        """The score and the operands; those with both coordinates have them in the order of the pattern's."""
+        """The score and the operands; those that are turned have both coordinates in the order of the pattern's."""
         z, zk = self.z, self.zk
         s = einsum(f"{z}{ij},{self.zq}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
-        own = [_ordered(letters, ij) for letters in self.letters]
+        own = [_ordered(letters, ij) if self.turns else letters for letters in self.letters]
         reads = [x.at(each).reads for x, each in zip(operands, own)]
         return [s, *(Traced(s.trace, read, ("read", 0), s.letters, True) for read in reads)]
 
@@ -99,8 +102,10 @@ class Kernels:
             for number, each in zip(rows, made):
                 found[3 + number] = _summed(each, (*self.z, "i"), self.letters[number])
         if needed[1] or needed[2] or columns:
-            across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
-            across += operands[len(self.letters) :]
+            across = operands
+            if self.turns:
+                across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
+                across += operands[len(self.letters) :]
             what = (needed[1] or needed[2], tuple(columns))
             made = self._run("columns", what, given, layout.pattern(columns=True), across)
             if what[0]:
