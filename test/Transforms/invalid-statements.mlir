@@ -69,37 +69,3 @@ func.func @serial(%p: tensor<?x?xi1, #bsr>, %n: index) {
   }
   return
 }
-
-// -----
-
-#bsr = #lacis.format<(i, j) -> (i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)>
-#t = #lacis.format<(l0, l1) -> (l0 : dense, l1 : dense)>
-!x = tensor<?x64xbf16>
-
-func.func @vector(%p: tensor<?x?xi1, #bsr>, %x: !x {lacis.name = "x", lacis.staged = "shared"}, %b: tensor<?x?xf32> {lacis.name = "b"}) {
-  %two = arith.constant 2 : index  %n = arith.constant 64 : index  %zero = arith.constant 0.0 : f32
-  lacis.loop "i0" %i0 to %two {
-    %s = lacis.workspace(%n, %n) place<private> : tensor<?x?xf32, #t>
-    lacis.level_loop "j0" %p[1] at %i0 (%q, %j0) : tensor<?x?xi1, #bsr> {
-      lacis.loop "i1" %i1 to %n {
-        lacis.loop "j1" %j1 to %n {
-          %sum = lacis.loop "d" %d to %n iter(%c = %zero) -> (f32) {
-            %a = lacis.read %x[%i1, %d] : !x -> bf16  %y = lacis.read %x[%j1, %d] : !x -> bf16
-            %f = arith.extf %a : bf16 to f32  %g = arith.extf %y : bf16 to f32
-            %m = arith.mulf %f, %g : f32  %e = arith.addf %c, %m : f32
-            lacis.yield %e : f32
-          }
-          // expected-error @below {{tiles: 'lacis.read' is no statement of a tile: that sums up products of rows and of columns, reduces rows, or is arithmetic on what others made for the same row}}
-          %bias = lacis.read %b[%i1, %j1] : tensor<?x?xf32> -> f32
-          %v = arith.addf %sum, %bias : f32
-          lacis.write %v to %s[%i1, %j1] : f32 to tensor<?x?xf32, #t>
-          lacis.yield
-        }
-        lacis.yield
-      }
-      lacis.yield
-    } rolled tiled
-    lacis.yield
-  } bind<warpgroup>
-  return
-}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention on tensor cores whose scores read tensors: numbers of heads, of queries and of keys, with gradients."""
+"""Attention on tensor cores whose scores read tensors at heads, queries, keys, and at pairs of them, with gradients."""
 
 import poison
 import pytest
@@ -44,6 +44,25 @@ def temperatures():
     return {"score": lambda s, b, h, i, j: s * each[b, i]}, [each]
 
 
+def pairs():
+    """One bias for all batches, in the type of q."""
+    tensor = torch.randn(1, HEADS, TOKENS, TOKENS, device="cuda").bfloat16().requires_grad_()
+    return {"bias": tensor}, [tensor]
+
+
+def whole_bias():
+    """Of each batch, in float32, beside a number of each query; it begins inside of a chunk of 16 bytes."""
+    tensor = torch.randn(BATCH * HEADS * TOKENS * TOKENS + 1, device="cuda")[1:].reshape(BATCH, HEADS, TOKENS, TOKENS)
+    each = torch.rand(BATCH, TOKENS, device="cuda").add(0.5).requires_grad_()
+    return {"bias": tensor, "score": lambda s, b, h, i, j: s * each[b, i]}, [each]
+
+
+def mask_of_pairs():
+    """A bool tensor that all heads share."""
+    kept = torch.rand(BATCH, TOKENS, TOKENS, device="cuda") < 0.8
+    return {"mask": lambda b, h, i, j: kept[b, i, j]}, []
+
+
 def sink():
     tensor = torch.randn(HEADS, device="cuda").requires_grad_()
     return {"sink": tensor}, [tensor]
@@ -51,7 +70,9 @@ def sink():
 
 @pytest.mark.parametrize("pattern", [lacis.Causal(block=64), lacis.BigBird(block=64)], ids=["causal", "bigbird"])
 @pytest.mark.parametrize("keys", [4, 2])
-@pytest.mark.parametrize("draw", [slopes, documents, key_padding, lengths, bias, temperatures, sink])
+@pytest.mark.parametrize(
+    "draw", [slopes, documents, key_padding, lengths, bias, temperatures, pairs, whole_bias, mask_of_pairs, sink]
+)
 def test_scores_that_read_tensors(draw, keys, pattern):
     torch.manual_seed(0)
     options, tensors = draw()

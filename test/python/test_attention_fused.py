@@ -188,11 +188,6 @@ def test_numbers_that_change_are_left_to_statements(asked, monkeypatch):
         lacis.attention(*operands, pattern, scale=0.77)
 
 
-def test_dropout_is_left_to_statements(asked):
-    operands, pattern = tensors(dtype=torch.float32), lacis.Pattern.from_mask(drawn(S, T), lacis.Csr)
-    lacis.attention(*operands, pattern, target="eager", dropout=0.5, seed=1)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("format, fused", [(lacis.Hyb(1, 1), False), (lacis.Bitmap(3, 3), True)], ids=["sum", "bitmap"])
 def test_formats_without_lists_of_rows(format, fused, ways):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scores on tiles that read tensors: a number of each head, vectors of queries and of keys; forward and gradients."""
+"""Scores on tiles that read tensors: numbers of heads, vectors of queries and keys, elements; forward and gradients."""
 
 import functools
 import math
@@ -44,6 +44,13 @@ CASES = {
                          lambda s, i, j, x: s * x[:, :, None]),
     "documents": (kept(("eq", X, Y)), ("hi", "hj"), lambda: [numbered(ROWS, 50), numbered(COLUMNS, 60)],
                   lambda s, i, j, x, y: masked(s, x[:, :, None] == y[:, None])),
+    "bias": (("add", S, X), ("hij",), lambda: [torch.randn(HEADS, ROWS, COLUMNS)], lambda s, i, j, x: s + x),
+    "half bias": (("where", ("le", J, ("add", I, ("number", 64.0))), ("add", S, X), ("number", -math.inf)), ("ij",),
+                  lambda: [torch.randn(ROWS, COLUMNS).bfloat16()],
+                  lambda s, i, j, x: masked(s + x, j <= i + 64)),
+    "bias and slopes": (("add", ("mul", S, X), Y), ("hi", "ij"),
+                        lambda: [torch.rand(HEADS, ROWS), torch.randn(ROWS, COLUMNS)],
+                        lambda s, i, j, x, y: s * x[:, :, None] + y),
 }  # fmt: skip
 NAMES = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
 
@@ -62,14 +69,14 @@ def made(case, side):
     want = torch.autograd.grad(out, inputs, arrived.double(), allow_unused=True)
     lse = torch.where(lse.isneginf(), 0, lse).float()
     given = q, k, v, lse, arrived, (out.detach() * arrived).sum(-1).float()
-    kernels = Kernels("h", "h", 0.25, body, tuple(map(tuple, letters)))
+    kernels = Kernels("h", "h", 0.25, body, tuple(map(tuple, letters)), turns=False)
     return kernels, given, lacis.Pattern.from_mask(mask, lacis.Bsr(side, side)), tensors, out.detach(), want
 
 
 def gradients(kernels, case, want):
     """By rows and by columns: the chain, whether it walks columns, and what it gives."""
     body, letters = CASES[case][:2]
-    asks = [n for n in range(len(letters)) if body[0] != "where"]
+    asks = [n for n in range(len(letters)) if body[0] != "where" and not {"i", "j"} <= set(letters[n])]
     ways = (
         (kernels._rows, [n for n in asks if "j" not in letters[n]], want[:1]),
         (kernels._columns, [n for n in asks if "j" in letters[n]], want[1:3]),

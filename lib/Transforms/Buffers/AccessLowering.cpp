@@ -98,13 +98,22 @@ void LoopLowering::lowerWorkspace(OpBuilder &b, WorkspaceOp op) {
   mapping.map(op.getResult(), sharedArray(b, kernel, bytes));
 }
 
+/// Where a map reads the row of an operand along its own, the address at even columns, or null: threads that have two
+/// neighbours load both at once.
+static unsigned alignmentOfPairs(ReadOp op, DenseAccess &access) {
+  auto map = dyn_cast<MapOp>(op->getParentOp());
+  if (!map || map.getPlaces().empty() || op.getIndices().empty() || op.getIndices().back() != map.getBody().getArguments().back())
+    return 0;
+  return access.alignment(op.getIndices().size() - 1, knownMultiple(map.getPlaces().back()), /*lanes=*/2);
+}
+
 LogicalResult LoopLowering::lowerRead(OpBuilder &b, ReadOp op) {
   Location loc = op.getLoc();
   DenseAccess access(b, loc, arguments, workspaces, op.getTensor(), mapping.lookupOrNull(op.getTensor()));
   Value base = access.address(mapped(op.getIndices()));
   auto vector = dyn_cast<VectorType>(op.getType());
   if (!vector) {
-    mapping.map(op.getResult(), LLVM::LoadOp::create(b, loc, op.getType(), base));
+    mapping.map(op.getResult(), LLVM::LoadOp::create(b, loc, op.getType(), base, alignmentOfPairs(op, access)));
     return success();
   }
   unsigned axis = *op.getAlong();

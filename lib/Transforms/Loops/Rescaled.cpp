@@ -63,10 +63,18 @@ static bool isShare(linalg::GenericOp generic, Value score, Value largest) {
   return difference && difference.getLhs() == score && isMaximum(difference.getRhs(), largest);
 }
 
-/// Is `value` a product with `share` as one factor?
+static bool follows(Value value, Value from) {
+  Operation *op = value.getDefiningOp();
+  return value == from || (op && llvm::any_of(op->getOperands(), [&](Value operand) { return follows(operand, from); }));
+}
+
+/// Is `value` a product with `share` as one factor, or that or 0 as something else says?
 static bool isLinear(Value value, Value share) {
   if (value == share)
     return true;
+  if (auto choice = value.getDefiningOp<arith::SelectOp>())
+    return !follows(choice.getCondition(), share) && isLinear(choice.getTrueValue(), share) &&
+           matchPattern(choice.getFalseValue(), m_AnyZeroFloat());
   auto product = value.getDefiningOp<arith::MulFOp>();
   return product && (isLinear(product.getLhs(), share) != isLinear(product.getRhs(), share));
 }
@@ -81,6 +89,14 @@ static bool isFollower(linalg::GenericOp generic, linalg::GenericOp shares) {
   auto fill = generic.getOutputs()[0].getDefiningOp<linalg::FillOp>();
   return sum && sum.getLhs() == carried && share && isLinear(sum.getRhs(), share) && fill &&
          matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
+}
+
+/// Elements on the pattern that are linear in p, each in that of its own place.
+static bool isLinearIn(linalg::GenericOp generic, linalg::GenericOp shares) {
+  Value share = readerOf(generic, shares);
+  return share && formatOf(generic.getResult(0)) && generic.getNumReductionLoops() == 0 &&
+         llvm::count_if(generic.getInputs(), [](Value input) { return formatOf(input) != nullptr; }) == 1 &&
+         isLinear(generic.getBody()->getTerminator()->getOperand(0), share);
 }
 
 /// Is the statement one that the scores are made of?
@@ -121,10 +137,20 @@ static std::string findLargest(Rescaled &found, ArrayRef<linalg::GenericOp> stat
 
 static std::string objectionToFollowers(Rescaled &found, ArrayRef<linalg::GenericOp> roots,
                                         ArrayRef<linalg::GenericOp> statements) {
+  for (linalg::GenericOp each : statements)
+    if (isLinearIn(each, found.shares))
+      found.linear.push_back(each);
   for (linalg::GenericOp each : statements) {
-    if (each == found.largest || each == found.shares || leadsTo(each, found.made[0]))
+    bool isMade = each == found.largest || each == found.shares || llvm::is_contained(found.linear, each);
+    if (isMade || leadsTo(each, found.made[0]))
       continue;
-    if (readerOf(each, found.shares)) {
+    auto linear = llvm::find_if(found.linear, [&](linalg::GenericOp own) { return readerOf(each, own) != nullptr; });
+    bool readsOne = llvm::count_if(each.getInputs(), [](Value input) { return formatOf(input) != nullptr; }) == 1;
+    if (linear != found.linear.end()) {
+      if (!readsOne || !isFollower(each, *linear))
+        return nameOf(each) + " is no sum from 0 on that is linear in " + nameOf(*linear);
+      found.followers.push_back(each);
+    } else if (readerOf(each, found.shares)) {
       if (!isFollower(each, found.shares))
         return nameOf(each) + " is no sum from 0 on that is linear in " + nameOf(found.shares);
       found.followers.push_back(each);

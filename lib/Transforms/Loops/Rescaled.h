@@ -13,7 +13,8 @@ struct Rescaled {
   llvm::SmallVector<mlir::linalg::GenericOp> made; // on the pattern, each before those that read it; below a maximum t alone
   mlir::linalg::GenericOp largest;                 // m = max t, or null
   mlir::linalg::GenericOp shares;                  // p = exp(t - m), or null
-  llvm::SmallVector<mlir::linalg::GenericOp> followers; // sums that are linear in p, or in one of what is made
+  llvm::SmallVector<mlir::linalg::GenericOp> linear; // on the pattern, each linear in p
+  llvm::SmallVector<mlir::linalg::GenericOp> followers; // sums that are linear in p, in one of these, or in one of what is made
   unsigned level = 0;              // whose loop is rolled; those below are dense tiles
   std::string loop;                // its name
   bool readsInPlace = false;       // operands are read where they lie, not from copies

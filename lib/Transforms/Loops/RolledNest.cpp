@@ -224,6 +224,8 @@ SmallVector<Value> RolledNest::coordinates(OpBuilder &b, linalg::GenericOp state
 LogicalResult RolledNest::begin(OpBuilder &b) {
   for (unsigned number = 0; number < chain.made.size(); ++number)
     made.push_back(makeTile(b, loc, element, {height, columns}));
+  for (unsigned number = 0; number < chain.linear.size(); ++number)
+    linear.push_back(makeTile(b, loc, element, {height, columns}));
   SmallVector<linalg::GenericOp> statements(chain.followers);
   if (chain.largest) {
     largest = makeTile(b, loc, element, {height});
@@ -318,6 +320,9 @@ LogicalResult RolledNest::build() {
       return failure();
   if (chain.largest && (failed(findLargest(inner)) || failed(rescale(inner)) || failed(fillShares(inner))))
     return failure();
+  for (unsigned number = 0; number < chain.linear.size(); ++number)
+    if (failed(fillLinear(inner, number)))
+      return failure();
   for (unsigned number = 0; number < chain.followers.size(); ++number)
     if (failed(updateFollower(inner, number)))
       return failure();

@@ -60,6 +60,7 @@ private:
   llvm::LogicalResult findLargest(mlir::OpBuilder &b);
   llvm::LogicalResult rescale(mlir::OpBuilder &b);
   llvm::LogicalResult fillShares(mlir::OpBuilder &b);
+  llvm::LogicalResult fillLinear(mlir::OpBuilder &b, unsigned number);
   llvm::LogicalResult updateFollower(mlir::OpBuilder &b, unsigned number);
   llvm::LogicalResult finish(mlir::OpBuilder &b, const KernelResult &result, llvm::StringRef prefix);
   std::string nameOf(mlir::linalg::GenericOp statement) const;
@@ -85,6 +86,7 @@ private:
   int64_t blockRows = 1, blockColumns = 1; // of a stored block, which may have several tiles of either
   mlir::Value rowPart, columnPart;   // the number of the tile in its block, or null
   llvm::SmallVector<mlir::Value> made; // tiles of what is made on the pattern: t, later p
+  llvm::SmallVector<mlir::Value> linear; // tiles of what is linear in p
   bool isShared = false;               // p is in the place of t
   mlir::TypedAttr factor;              // t and m are so many times what their tiles hold; null is 1
   mlir::Value largest, ratio;          // tiles: m, p(m, n); null without a maximum

@@ -89,6 +89,9 @@ Value RolledNest::neutral(OpBuilder &b) {
 
 /// What `reader` reads of the tiles is known at a place.
 void RolledNest::setMade(Expression &expression, OpBuilder &b, linalg::GenericOp reader, Tile &tile) {
+  for (auto [statement, place] : llvm::zip(chain.linear, linear))
+    if (statement != reader && isReadBy(reader, statement))
+      return expression.setSummed(statement.getResult(0), read(b, place, {tile.row, tile.column}));
   for (auto [number, place] : llvm::enumerate(made)) {
     linalg::GenericOp statement = madeOf(number);
     if (statement != reader && isReadBy(reader, statement))
@@ -216,6 +219,21 @@ LogicalResult RolledNest::fillShares(OpBuilder &b) {
   if (loop)
     YieldOp::create(inner.b, loc);
   isShared = true;
+  close(tile);
+  return success();
+}
+
+/// What sums read in the place of p.
+LogicalResult RolledNest::fillLinear(OpBuilder &b, unsigned number) {
+  linalg::GenericOp statement = chain.linear[number];
+  Tile tile = open(b, statement, nameOf(statement) + ".", /*columns=*/true, /*others=*/false);
+  (void)placeColumn(tile, tile.b);
+  Expression expression(outer.sizes);
+  setMade(expression, tile.b, statement, tile);
+  FailureOr<Value> value = expression.element(tile.b, statement.getResult(0), coordinates(tile.b, statement, tile));
+  if (failed(value))
+    return failure();
+  write(tile.b, *value, linear[number], {tile.row, tile.column});
   close(tile);
   return success();
 }

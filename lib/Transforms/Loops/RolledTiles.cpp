@@ -19,23 +19,6 @@ static std::string nameOf(BlockArgument argument) {
   return "operand " + function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "lacis.name").str();
 }
 
-static SmallVector<std::string> lettersOf(OpOperand &operand) {
-  auto generic = cast<linalg::GenericOp>(operand.getOwner());
-  return llvm::map_to_vector(generic.getMatchingIndexingMap(&operand).getResults(), [&](AffineExpr axis) {
-    auto dim = dyn_cast<AffineDimExpr>(axis);
-    return dim ? letterName(generic, dim.getPosition()) : std::string();
-  });
-}
-
-/// A number for each row of a tile, or for each column, or one for all of it.
-static bool isVector(OpOperand &operand, StringRef rows, StringRef columns) {
-  auto isOfTile = [&](const std::string &letter) { return letter == rows || letter == columns; };
-  SmallVector<std::string> letters = lettersOf(operand);
-  auto count = llvm::count_if(letters, isOfTile);
-  return (count == 0 || (count == 1 && isOfTile(letters.back()))) &&
-         cast<RankedTensorType>(operand.get().getType()).getElementType().isF32();
-}
-
 /// What products take is of a half type, and as wide as lines.
 static std::string objectionToFactor(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
@@ -46,17 +29,15 @@ static std::string objectionToFactor(BlockArgument argument) {
   return "";
 }
 
-/// Dense operands are factors of products, or vectors.
-static std::string objectionToOperands(ArrayRef<linalg::GenericOp> statements, StringRef rows, StringRef summed) {
+/// Factors of products stand in tiles; arithmetic reads other operands where they lie.
+static std::string objectionToFactors(ArrayRef<linalg::GenericOp> statements) {
   llvm::SmallDenseMap<Value, int64_t> bytes;
   for (linalg::GenericOp each : statements)
     for (OpOperand *operand : each.getDpsInputOperands()) {
       auto argument = dyn_cast<BlockArgument>(operand->get());
       bool isFactor = each.getNumReductionLoops() != 0 && each.getNumDpsInputs() == 2;
-      if (!argument || formatOf(argument) || (!isFactor && isVector(*operand, rows, summed)))
+      if (!argument || formatOf(argument) || !isFactor)
         continue;
-      if (!isFactor)
-        return nameOf(argument) + " is read by arithmetic; tiles of operands are multiplied";
       if (std::string objection = objectionToFactor(argument); !objection.empty())
         return objection;
       bytes[argument] = cast<RankedTensorType>(argument.getType()).getShape().back() * 2 * kTileSide;
@@ -76,7 +57,6 @@ struct Blocks {
   unsigned rowAxis = 0, columnAxis = 0;       // without those of the batch
   int64_t rowMultiple = 1, columnMultiple = 1; // which the lengths of the axes are known to be
   bool isOfMatrix = false;                    // heads share it
-  std::string rowLetter, columnLetter;
 
   bool isSmall() const { return rows % kTileSide != 0 || columns % kTileSide != 0; }
 };
@@ -92,7 +72,6 @@ static bool isFull(const Rescaled &chain) {
 }
 
 static std::optional<Blocks> blocksOf(const Rescaled &chain) {
-  linalg::GenericOp scores = chain.made[0];
   BlockArgument pattern = patternOf(chain);
   auto function = cast<func::FuncOp>(pattern.getOwner()->getParentOp());
   FormatAttr format = formatOf(pattern);
@@ -101,7 +80,6 @@ static std::optional<Blocks> blocksOf(const Rescaled &chain) {
     return std::nullopt;
   auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(pattern.getArgNumber(), "lacis.divisible");
   unsigned batch = format.getNumBatchLevels(), summed = format.getLevels()[chain.level].getDigits()[0].axis;
-  AffineMap axes = scores.getIndexingMapsArray().back();
   Blocks found;
   found.isOfMatrix = chain.level == batch + 1;
   for (LevelAttr level : tile) {
@@ -110,7 +88,6 @@ static std::optional<Blocks> blocksOf(const Rescaled &chain) {
     (isColumn ? found.columns : found.rows) = digit.mod;
     (isColumn ? found.columnAxis : found.rowAxis) = digit.axis - batch;
     (isColumn ? found.columnMultiple : found.rowMultiple) = classes ? classes[digit.axis] : 1;
-    (isColumn ? found.columnLetter : found.rowLetter) = letterName(scores, axes.getDimPosition(digit.axis));
   }
   return found;
 }
@@ -154,7 +131,7 @@ std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::Gene
     return "entries of the pattern are not stored in blocks";
   if (std::string objection = objectionToBlocks(*blocks); !objection.empty())
     return objection;
-  return objectionToOperands(statements, blocks->rowLetter, blocks->columnLetter);
+  return objectionToFactors(statements);
 }
 
 void lacis::keepArithmetic(Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {

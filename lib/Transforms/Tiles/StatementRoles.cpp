@@ -18,6 +18,8 @@
 using namespace mlir;
 using namespace lacis;
 
+static constexpr int64_t kThreads = 128; // of a warpgroup
+
 namespace {
 
 /// The loop whose rounds are warpgroups; where the one right around is bound to blocks, there is one of each.
@@ -53,6 +55,7 @@ private:
   LogicalResult consume(OpBuilder b, Value group);
   bool storesOne();
   int64_t gatheredNumbers();
+  int64_t elements();
   LogicalResult consumeItem(OpBuilder &b, StagedBoxes &own, RoleScalars &scalars);
 
   func::FuncOp function;
@@ -210,6 +213,17 @@ bool StatementRoles::storesOne() {
   return stores == 1;
 }
 
+/// Where arithmetic reads elements of an operand: they wait for the products.
+int64_t StatementRoles::elements() {
+  int64_t most = 0;
+  round->walk([&](ReadOp read) {
+    const TileVariance::Coordinates &along = variance.of(read.getResult());
+    if (isa<BlockArgument>(read.getTensor()) && !boxes.contains(read) && along.size() == 2)
+      most = std::max(most, variance.sizeOf(along[0]) * variance.sizeOf(along[1]) / kThreads);
+  });
+  return most;
+}
+
 /// Where arithmetic reads the coordinates of gathered columns: those of each part wait in a register.
 int64_t StatementRoles::gatheredNumbers() {
   bool readsColumns = round
@@ -231,7 +245,7 @@ LogicalResult StatementRoles::consumeItem(OpBuilder &b, StagedBoxes &own, RoleSc
   // 128, spilled 20 bytes.
   if (*groups.getTrip() == 1)
     statements.branchOnTiles();
-  statements.holdFactors(b, *rounds.statements(), gatheredNumbers());
+  statements.holdFactors(b, *rounds.statements(), gatheredNumbers() + elements());
   for (ReadOp read : rows)
     statements.setKnown(read, loadRows(b, read, variance, scalars));
   groups->walk([&](ReadOp read) {

@@ -280,6 +280,8 @@ LogicalResult StatementRounds::emitRound(OpBuilder &b) {
   for (LoopOp statement : first)
     statements.begin(b, statement);
   statements.beginPostponed(b);
+  for (LoopOp statement : first)
+    statements.readAhead(b, statement);
   if (failed(emitInOrder(b, first)))
     return failure();
   statements.finishPostponed(b);

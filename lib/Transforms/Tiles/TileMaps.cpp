@@ -64,6 +64,14 @@ static std::pair<Value, double> withoutFactor(Value value) {
   return {product.getLhs(), factor.getValueAsDouble()};
 }
 
+/// Numbers along the rows or the columns of an operand; others are read element by element.
+bool TileMaps::isVector(ReadOp read) {
+  if (known.contains(read))
+    return true;
+  auto place = read.getIndices().size() == 1 ? variance.placeOf(read.getIndices()[0]) : std::nullopt;
+  return place && place->coordinate;
+}
+
 /// Finds what the map takes of the value.
 LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   const TileVariance::Coordinates &along = variance.of(value);
@@ -72,10 +80,11 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
     leaves.insert(value);
     return success();
   }
-  if (value.getType().isIndex())
+  if (value.getType().isIndex() && variance.placeOf(value))
     return collectPlace(value);
   auto read = behindCast(value).getDefiningOp<ReadOp>();
-  if (read && isa<BlockArgument>(read.getTensor())) {
+  bool isOfOperand = read && isa<BlockArgument>(read.getTensor());
+  if (isOfOperand && isVector(read)) {
     FailureOr<Value> made = known.contains(read) ? known[read] : loadVector(b, read);
     if (failed(made))
       return failure();
@@ -83,7 +92,8 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
     leaves.insert(value);
     return success();
   }
-  if (!op || !isPure(op) || op->getNumRegions() != 0 || op->getNumResults() != 1)
+  bool isElement = isOfOperand && op == read;
+  if (!op || !(isPure(op) || isElement) || op->getNumRegions() != 0 || op->getNumResults() != 1)
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
@@ -196,8 +206,8 @@ Value TileMaps::compute(OpBuilder &b, Value value) {
     return done;
   Operation *op = value.getDefiningOp();
   Value made;
-  if (value.getType().isIndex()) { // a map is handed whole coordinates
-    made = inner.lookup(variance.placeOf(value)->coordinate);
+  if (auto place = value.getType().isIndex() ? variance.placeOf(value) : std::nullopt) { // a map is handed whole coordinates
+    made = inner.lookup(place->coordinate);
   } else if (isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo) {
     made = powerOfTwo(b, op);
   } else {

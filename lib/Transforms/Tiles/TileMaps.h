@@ -39,6 +39,7 @@ public:
 private:
   llvm::LogicalResult collect(mlir::OpBuilder &b, mlir::Value value);
   llvm::LogicalResult collectPlace(mlir::Value index);
+  bool isVector(ReadOp read);
   llvm::FailureOr<mlir::Value> choose(mlir::OpBuilder &b, mlir::arith::SelectOp choice);
   llvm::FailureOr<mlir::Value> loadVector(mlir::OpBuilder &b, ReadOp read);
   mlir::Value compute(mlir::OpBuilder &b, mlir::Value value);

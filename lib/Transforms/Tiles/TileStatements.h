@@ -58,6 +58,8 @@ public:
   void holdFactors(mlir::OpBuilder &b, mlir::Block &round, int64_t taken);
   /// Begins the products of a statement that read operands alone: others of the round run beside them.
   void begin(mlir::OpBuilder &b, LoopOp statement);
+  /// Elements of operands at the rows and columns of a tile arrive beside the products that have begun.
+  void readAhead(mlir::OpBuilder &b, LoopOp statement);
   /// Begins the products of statements that do not come next, where all that they read is there already.
   llvm::LogicalResult beginAhead(mlir::OpBuilder &b, llvm::ArrayRef<LoopOp> statements);
   /// The accumulator of what a read takes, the same in all rounds.

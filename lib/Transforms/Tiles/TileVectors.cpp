@@ -57,8 +57,12 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
     if (!isa<BlockArgument>(read.getTensor()) || boxes.contains(read) || isNumber(read, variance))
       return WalkResult::advance();
     LoopOp statement = statementOf(read, groups, rounds.parts);
-    Value coordinate = statement ? coordinateOf(read, variance) : Value();
-    if (!coordinate || (coordinate != statement.getCoordinate() && !rounds.positions->isAncestor(statement)))
+    if (!statement)
+      return refuseStatement(read);
+    Value coordinate = coordinateOf(read, variance);
+    if (!coordinate) // a map reads it element by element
+      return WalkResult::advance();
+    if (coordinate != statement.getCoordinate() && !rounds.positions->isAncestor(statement))
       return refuseStatement(read);
     (coordinate == statement.getCoordinate() ? rows : columns).push_back(read);
     return WalkResult::advance();

@@ -11,11 +11,11 @@ from ..errors import DataError
 from ..packing import PackedTensor
 from ..runtime.einsum import einsum
 from .compiled import in_graph, takes
+from .dropout import Dropout, seed_of
 from .fibres import Fibres
 from .fused import together
 from .pages import sequences
 from .patterns import Chosen, choose
-from .philox import philox
 from .scores import Positions, Scores, sequence_starts, window_sides
 from .softmax import each, normalised, with_sink
 
@@ -103,13 +103,13 @@ def attention(
         changes = Scores((*q.shape[:3], k.shape[2]), score, masks, bias, key_padding)
         statements = _Statements(chosen, q, target)
         rounded = q.dtype if sink is None else statements.wide
-        found = None if dropout else together(statements, k, v, scale, changes, rounded)
+        drop = Dropout(dropout, seed_of(seed, q.device)) if dropout else None
+        found = together(statements, k, v, scale, changes, rounded, drop)
         if found is not None:
             output, lse = found if sink is None else with_sink(*found, _checked_sink(sink, q.shape[1]))
         else:
             shares, lse = statements.shares(k, scale, changes, sink)
-            if dropout:
-                shares = statements.dropped(shares, dropout, seed)
+            shares = statements.dropped(shares, drop)
             output = statements.product(shares, v)
         if empty == "nan":
             output = torch.where((lse == -math.inf)[..., None], math.nan, output)
@@ -148,20 +148,11 @@ class _Statements:
         shares, lse = normalised(fibres, scores, sink)
         return shares, lse.reshape(shape)
 
-    def dropped(self, shares: PackedTensor, dropout: float, seed) -> PackedTensor:
+    def dropped(self, shares: PackedTensor, drop: Dropout | None) -> PackedTensor:
         """Shares of which some are 0, the others larger by what is missing."""
-        device, heads = self.q.device, self.q.shape[1]
-        if seed is None:
-            seed = torch.randint(2**62, (), device=device)
-        seed = torch.as_tensor(seed, dtype=torch.int64, device=device)
-        limit = round(dropout * 2**32)
-
-        def drop(values, *where):
-            b, h, i, j = self.chosen.places(heads, where)
-            kept = philox(seed, [j, i, h, b]) >= limit
-            return torch.where(kept, values / (1 - dropout), 0)
-
-        return shares.map(drop)
+        if drop is None:
+            return shares
+        return shares.map(lambda p, *where: drop.of(p, self.chosen.places(self.q.shape[1], where)))
 
     def product(self, shares: PackedTensor, v: torch.Tensor) -> torch.Tensor:
         z = self.letters

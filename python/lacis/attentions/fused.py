@@ -7,13 +7,16 @@ import math
 
 import torch
 
+from ..capture.chain import Trace
+from ..capture.traced import coordinates
 from ..nn.recorded import is_transformed
+from .dropout import Dropout, TracedDropout
 from .fused_kernels import Kernels
 from .layouts import Layout
 from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
-from .tiles import at_chunks, takes_letters, takes_tiles
+from .tiles import at_chunks, takes_tiles
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
@@ -21,12 +24,11 @@ _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
 
-def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype):
+def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None):
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel, of parts in `dtype`.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
-    than arithmetic of coordinates and tensors read at them; on a GPU also for scores that read a tensor at a query and
-    a key, and for what tensor cores do not take as it is.
+    than arithmetic of coordinates and tensors read at them; on a GPU also for what tensor cores do not take as it is.
     """
     chosen, q = statements.chosen, statements.q
     here = statements.target == "auto" or statements.target.startswith(q.device.type)
@@ -36,7 +38,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         return None
     layout = Layout(chosen, q, k)
     on_gpu = q.device.type != "cpu"
-    few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu else None
+    few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu and dropout is None else None
     if few is not None:
         parts, traced, operands = few
         kernels = _kernels(parts, scale, traced)
@@ -46,25 +48,34 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         return parts.merged_parts(*made, dtype)
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
-    traced = trace_scores(changes, layout, statements.wide)
-    if traced is None or (on_gpu and not takes_letters(traced.letters)):
+    traced = trace_scores(changes, layout, statements.wide, q.dtype if on_gpu else None)
+    if traced is None:
         return None
-    kernels = _kernels(layout, scale, traced)
+    kernels = _kernels(layout, scale, traced, _traced(dropout, layout), on_gpu)
     if kernels is None:
         return None
     operands = layout.query(q), *map(layout.key, (k, v))
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
+    operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale)
-    output, lse = Fused.apply(call, *(map(at_chunks, operands) if on_gpu else operands))
+    output, lse = Fused.apply(call, *operands)
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
 
 
-def _kernels(layout: Layout, scale: float, traced: TracedScores) -> Kernels | None:
+def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
+    if dropout is None:
+        return None
+    where = layout.places(coordinates(Trace(), (*layout.letters, "i", "j")))
+    return TracedDropout(dropout.rate, tuple(each.body for each in where))
+
+
+def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: TracedDropout | None = None, on_gpu=True):
     """None where there are too many kinds of them already."""
-    key = layout.letters, scale, traced.body, traced.letters
+    key = layout.letters, scale, traced.body, traced.letters, dropout, on_gpu
     if key not in _KNOWN and len(_KNOWN) == _KINDS:
         return None
-    return _KNOWN.setdefault(key, Kernels(layout.letters, layout.key_letters, *key[1:], layout.query_letters))
+    kernels = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
+    return _KNOWN.setdefault(key, kernels)
 
 
 class _Call:
@@ -86,8 +97,23 @@ class _Call:
 
         changed.any = True
         shares, lse = statements.shares(k, self.scale, changed, None)
+        dropout = self.kernels.dropout
+        shares = statements.dropped(shares, Dropout(dropout.rate, operands[-1]) if dropout else None)
         output = statements.product(shares, v)
         return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
+
+    def of_pairs(self, needed) -> list[int]:
+        """Operands with both coordinates whose gradient statements make: those on a GPU."""
+        letters = enumerate(() if self.kernels.turns else self.kernels.letters)
+        return [n for n, own in letters if needed[3 + n] and {"i", "j"} <= set(own)]
+
+    def gradients_of(self, numbers: list[int], given, operands, arrived, of_lse):
+        """Those of operands by their numbers; `given` are q, k, v."""
+        leaves = [x.detach().requires_grad_() if n in numbers else x for n, x in enumerate(operands)]
+        with torch.enable_grad():
+            output, lse = self.by_statements(*given, leaves)
+        of_lse = torch.zeros_like(lse) if of_lse is None else of_lse
+        return torch.autograd.grad((output, lse), [leaves[n] for n in numbers], (arrived.to(output.dtype), of_lse))
 
 
 class Fused(torch.autograd.Function):
@@ -116,6 +142,12 @@ class Fused(torch.autograd.Function):
             if of_lse is not None:
                 delta = delta - torch.where(lse == -math.inf, 0, of_lse)
             lse = lse.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # an empty row has no shares
-            given = q, k, v, lse, arrived, delta
-            found = ctx.call.kernels.gradients(ctx.call.layout, given, operands, ctx.needs_input_grad[1:])
+            call, needed = ctx.call, list(ctx.needs_input_grad[1:])
+            pairs = call.of_pairs(needed)
+            made = call.gradients_of(pairs, (q, k, v), operands, arrived, of_lse) if pairs else ()
+            for number in pairs:
+                needed[3 + number] = False
+            found = call.kernels.gradients(call.layout, (q, k, v, lse, arrived, delta), operands, needed)
+            for number, each in zip(pairs, made):
+                found[3 + number] = each
         return None, *found

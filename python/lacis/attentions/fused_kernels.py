@@ -9,11 +9,12 @@ import math
 import torch
 
 from ..capture.chain import Expression
-from ..capture.traced import Traced
+from ..capture.traced import Traced, combine
 from ..capture.traced_softmax import traced_logsumexp, traced_softmax
 from ..runtime.chain import ChainFunction
 from ..runtime.einsum import einsum
 from .derivative import derivative
+from .dropout import TracedDropout
 from .layouts import Layout
 from .traced_scores import replayed
 
@@ -24,38 +25,60 @@ class Kernels:
     """Attention whose scores change by `body`, of operands with these letters.
 
     `z` and `zk` are the letters of scores, and of k and v, before their rows; `zq` those of q where it lacks some of
-    the scores': then results are parts, which are not rounded.
+    the scores': then results are parts, which are not rounded. With `dropout` the last operand is the seed.
+    Where it `turns` operands with both coordinates, columns read them transposed; else they lie as for rows.
     """
 
-    def __init__(self, z: str, zk: str, scale: float, body: Expression, letters, zq: str = ""):
+    def __init__(
+        self,
+        z: str,
+        zk: str,
+        scale: float,
+        body: Expression,
+        letters,
+        zq: str = "",
+        dropout: TracedDropout | None = None,
+        turns: bool = True,
+    ):
         self.z, self.zk, self.scale, self.body, self.letters, self.zq = z, zk, scale, body, letters, zq or z
-        self.names = tuple(f"x{number}" for number in range(len(letters)))
+        self.turns = turns
+        self.dropout, self.seed = dropout, "seed" if dropout else ""
+        self.names = *(f"x{number}" for number in range(len(letters))), *[self.seed] * bool(dropout)
         names = "q", "k", "v", "pattern", *self.names
-        self.attention = ChainFunction(self._attention, names, rounded=0 if zq else 1)
+        self.attention = ChainFunction(self._attention, names, rounded=0 if zq else 1, seed=self.seed)
         self.made: dict[tuple, ChainFunction] = {}
 
     def _leaves(self, q, k, pattern, operands, ij: str) -> list[Traced]:
-        """The score and the operands; those with both coordinates have them in the order of the pattern's."""
+        """The score and the operands; those that are turned have both coordinates in the order of the pattern's."""
         z, zk = self.z, self.zk
         s = einsum(f"{z}{ij},{self.zq}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
-        own = [_ordered(letters, ij) for letters in self.letters]
+        own = [_ordered(letters, ij) if self.turns else letters for letters in self.letters]
         reads = [x.at(each).reads for x, each in zip(operands, own)]
         return [s, *(Traced(s.trace, read, ("read", 0), s.letters, True) for read in reads)]
 
     def _attention(self, q, k, v, pattern, *operands):
         z, zk = self.z, self.zk
         s = replayed(self.body, self._leaves(q, k, pattern, operands, "ij"))
-        return einsum(f"{z}ij,{zk}je->{z}ie", traced_softmax(s, "j"), v), traced_logsumexp(s, "j")
+        shares = traced_softmax(s, "j")
+        if self.dropout:
+            shares = self.dropout.of(shares, operands[-1].at(()))
+        return einsum(f"{z}ij,{zk}je->{z}ie", shares, v), traced_logsumexp(s, "j")
 
     def _of_scores(self, given, ij: str) -> tuple[Traced, Traced, list[Traced]]:
-        """The shares, the gradients of the changed scores, and the leaves."""
+        """The shares behind dropout, the gradients of the changed scores, and the leaves."""
         q, k, v, lse, arrived, delta, pattern, *operands = given
         z, zk = self.z, self.zk
         leaves = self._leaves(q, k, pattern, operands, ij)
         p = torch.exp(replayed(self.body, leaves) - lse.at((*z, "i")))
+        if self.dropout:  # a share that is dropped has a sign, until it is asked for
+            p = torch.where(self.dropout.kept(p, operands[-1].at(())), p, -p)
         p = Traced.of(p.trace, p.read("p"), True)  # made once for all that read it
         of_shares = einsum(f"{z}{ij},{z}ie,{zk}je->{z}{ij}", pattern, arrived, v)
-        return p, p * (of_shares - delta.at((*z, "i"))), leaves
+        delta = delta.at((*z, "i"))
+        if self.dropout:
+            left = combine("maximum", p, 0.0) * self.dropout.factor
+            return left, left * of_shares - torch.abs(p) * delta, leaves
+        return p, p * (of_shares - delta), leaves
 
     def _of(self, leaves, changed: Traced, number: int) -> Traced:
         """The gradient of the score, or of an operand at each entry."""
@@ -79,7 +102,10 @@ class Kernels:
             for number, each in zip(rows, made):
                 found[3 + number] = _summed(each, (*self.z, "i"), self.letters[number])
         if needed[1] or needed[2] or columns:
-            across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
+            across = operands
+            if self.turns:
+                across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
+                across += operands[len(self.letters) :]
             what = (needed[1] or needed[2], tuple(columns))
             made = self._run("columns", what, given, layout.pattern(columns=True), across)
             if what[0]:
@@ -96,7 +122,7 @@ class Kernels:
             function = functools.partial(getattr(self, f"_{what}"), asked)
             functools.update_wrapper(function, getattr(self, f"_{what}"))
             rounded = {"rows": 1, "columns": 2, "pairs": 0}[what] if asked[0] is True else 0
-            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded)
+            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded, self.seed)
         made = self.made[what, asked](*given, pattern, *operands)
         return list(made) if isinstance(made, tuple) else [made]
 

@@ -41,11 +41,6 @@ def takes_pattern(pattern: Pattern) -> bool:
     return is_whole or (len(pattern.shape) == 2 and not any(length % SIDE for length in lengths))
 
 
-def takes_letters(letters) -> bool:
-    """Are the tensors with these axes, which scores read, numbers of a head, of a query or of a key?"""
-    return not any({"i", "j"} <= set(own) for own in letters)
-
-
 def at_chunks(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, copied where it begins inside of a chunk that is copied whole."""
     return tensor if tensor.data_ptr() % _CHUNK == 0 else tensor.clone()

@@ -40,12 +40,17 @@ class TracedScores:
         return _by_torch(self.body, leaves, where)
 
 
-def trace_scores(changes: Scores, layout: Layout, wide: torch.dtype) -> TracedScores | None:
-    """None for what is more than arithmetic of the score, coordinates and tensors read at coordinates."""
+def trace_scores(
+    changes: Scores, layout: Layout, wide: torch.dtype, half: torch.dtype | None = None
+) -> TracedScores | None:
+    """None for what is more than arithmetic of the score, coordinates and tensors read at coordinates.
+
+    Tensors are of the dtype `wide`; those of `half` that have both coordinates stay as they are.
+    """
     letters = (*layout.letters, "i", "j")
     trace = Trace()
     where = layout.places(coordinates(trace, letters))
-    captures = _Captures(trace, where, layout, wide)
+    captures = _Captures(trace, where, layout, wide, half)
     score = Traced.of(trace, Read("score", letters), True)
     try:
         with captures:
@@ -87,9 +92,9 @@ def _changed(changes: Scores, score: Traced, where, captures: _Captures) -> Trac
 class _Captures(TorchFunctionMode):
     """Tensors that functions read at coordinates become operands."""
 
-    def __init__(self, trace: Trace, where, layout: Layout, wide: torch.dtype):
+    def __init__(self, trace: Trace, where, layout: Layout, wide: torch.dtype, half: torch.dtype | None):
         super().__init__()
-        self.trace, self.where, self.layout, self.wide = trace, where, layout, wide
+        self.trace, self.where, self.layout, self.wide, self.half = trace, where, layout, wide, half
         self.every = (*layout.letters, "i", "j")
         self.tensors: list[torch.Tensor] = []
         self.letters: list[tuple[str, ...]] = []
@@ -104,8 +109,10 @@ class _Captures(TorchFunctionMode):
         return function(*arguments, **(keywords or {}))
 
     def broadcast(self, bias: torch.Tensor) -> Traced:
-        """A tensor that broadcasts to [B, H, Sq, Sk]."""
-        bias = bias.reshape((1,) * (4 - bias.ndim) + tuple(bias.shape))
+        """A tensor that broadcasts to [B, H, Sq, Sk]; what one element was expanded to is not read again."""
+        bias = bias[(None,) * (4 - bias.ndim)]
+        for dim in range(0 if bias.requires_grad else 4):
+            bias = bias.narrow(dim, 0, 1) if bias.stride(dim) == 0 and bias.shape[dim] > 1 else bias
         return self.read(bias, tuple(0 if size == 1 else at for size, at in zip(bias.shape, self.where)))
 
     def read(self, tensor: torch.Tensor, index) -> Traced:
@@ -136,7 +143,8 @@ class _Captures(TorchFunctionMode):
         if not is_bool and not tensor.is_floating_point() and tensor.numel() and int(tensor.abs().max()) > _EXACT:
             raise DataError("score: a tensor of larger numbers than float32 has")
         self.names.append(f"x{len(self.names)}")
-        self.tensors.append(tensor.to(self.wide).contiguous())
+        stays = tensor.dtype == self.half and {"i", "j"} <= set(letters)
+        self.tensors.append((tensor if stays else tensor.to(self.wide)).contiguous())
         self.letters.append(letters)
         read = Traced(self.trace, (Read(self.names[-1], letters),), ("read", 0), self.every, True)
         return read != 0 if is_bool else read

@@ -13,7 +13,8 @@ from ..errors import DataError
 from .spec import Operand
 
 # An expression: ("read", number of an input), ("number", value), ("index", letter), which is the coordinate of an
-# entry, or (operation, expressions…). emit/chain.py writes it.
+# entry, or (operation, expressions…); ("kept", limit, seed, b, h, i, j) says whether the random bits of a place are not
+# below the limit. emit/chain.py writes it.
 Expression = tuple
 
 

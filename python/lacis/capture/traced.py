@@ -22,7 +22,7 @@ _OPERATORS = {
     "invert": "not",
 }  # fmt: skip
 _SWAPPED = {"radd": "add", "rsub": "sub", "rmul": "mul", "rtruediv": "div"}
-_BOOL = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
+_BOOL = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "kept"}
 
 
 class Traced:
@@ -263,7 +263,7 @@ def finished(trace: Trace, result) -> tuple[str, ...]:
 
 def dtype_of(operands) -> torch.dtype:
     """The dtype of the operands: a half type where others have the float32 that it is computed in."""
-    dtypes = {operand.dtype for operand in operands}
+    dtypes = {operand.dtype for operand in operands if operand.dtype.is_floating_point}
     halves = dtypes & {torch.bfloat16, torch.float16}
     if len(dtypes) == 1 or (len(halves) == 1 and dtypes - halves == {torch.float32}):
         return (halves or dtypes).pop()

@@ -10,6 +10,7 @@ import math
 from ..capture.chain import ChainSpec, Read, Statement
 from .arithmetic import number
 from .mlir import SUM_TYPES, TYPES, facts
+from .philox import Philox
 from .steps import function_location, steps_attribute
 
 _BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
@@ -17,6 +18,8 @@ _BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div":
 _UNARY = {"neg": "arith.negf", "exp": "math.exp", "exp2": "math.exp2", "log": "math.log", "tanh": "math.tanh",
           "sqrt": "math.sqrt", "erf": "math.erf", "abs": "math.absf", "floor": "math.floor"}  # fmt: skip
 _COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+_WHOLE = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli", "floordiv": "arith.divui",
+          "mod": "arith.remui"}  # fmt: skip
 _LOGIC = {"and": "arith.andi", "or": "arith.ori"}
 _REDUCE = {"add": ("arith.addf", 0.0), "max": ("arith.maximumf", -math.inf)}
 
@@ -134,7 +137,8 @@ class _ChainWriter:
         values = []
         for name, read in zip(inputs, statement.inputs):
             own = self.elements[read.name]
-            values.append(name if own == self.wide else self.fresh(f"arith.extf {name} : {own} to {self.wide}"))
+            is_wide = own in (self.wide, "i64")
+            values.append(name if is_wide else self.fresh(f"arith.extf {name} : {own} to {self.wide}"))
         self.loops = statement.loops
         value = self.expression(statement.body, values)
         if statement.reduce:
@@ -158,6 +162,10 @@ class _ChainWriter:
             return self.expression(
                 down if operation == "floordiv" else ("sub", parts[0], ("mul", down, parts[1])), values
             )
+        if operation == "kept":
+            limit, seed, *where = parts
+            seed = self.expression(seed, values)
+            return Philox(self.fresh).kept(limit, seed, *(self.whole(part) for part in where))
         of = [self.expression(part, values) for part in parts]
         if operation == "share":
             zero = self.fresh(f"arith.constant {number(0, self.wide)}")
@@ -174,6 +182,16 @@ class _ChainWriter:
         if operation in _LOGIC:
             return self.fresh(f"{_LOGIC[operation]} {of[0]}, {of[1]} : i1")
         return self.fresh(f"{(_BINARY | _UNARY)[operation]} {', '.join(of)} : {self.wide}")
+
+    def whole(self, body) -> str:
+        """An expression of coordinates as i32."""
+        operation, *parts = body
+        if operation == "number":
+            return self.fresh(f"arith.constant {int(parts[0])} : i32")
+        if operation == "index":
+            index = self.fresh(f"linalg.index {self.loops.index(parts[0])} : index")
+            return self.fresh(f"arith.index_cast {index} : index to i32")
+        return self.fresh(f"{_WHOLE[operation]} {', '.join(self.whole(part) for part in parts)} : i32")
 
 
 def _map(loops, letters) -> str:

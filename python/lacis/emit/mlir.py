@@ -17,6 +17,7 @@ from .steps import function_location, steps_attribute
 
 # Bool is a byte in memory, 0 or 1.
 TYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "i8"}
+TYPES |= {torch.int64: "i64"}  # of seeds
 SUM_TYPES = {"f64": "f64", "i8": "i8"}
 _FEW_EIGHTHS = 4  # stored at the most: what makes a difference to a default schedule
 

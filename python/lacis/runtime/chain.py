@@ -60,10 +60,13 @@ def kernel(function) -> "ChainFunction":
 class ChainFunction:
     """A function whose statements are one kernel, see `lacis.kernel`."""
 
-    def __init__(self, function, names=None, rounded: int = 1):
-        """`names` are those of the operands, by default the function's parameters; the first `rounded` results are."""
+    def __init__(self, function, names=None, rounded: int = 1, seed: str = ""):
+        """`names` are those of the operands, by default the function's parameters; the first `rounded` results are.
+
+        `seed` is the name of one that is an int64 number.
+        """
         functools.update_wrapper(self, function)
-        self._function, self._rounded = function, rounded
+        self._function, self._rounded, self._seed = function, rounded, seed
         self._names = tuple(names or inspect.signature(function).parameters)
         self._kernels: dict[tuple, ChainKernel] = {}
 
@@ -105,7 +108,7 @@ class ChainFunction:
         if len(operands) != len(self._names):
             raise DataError(f"kernel: '{self.__name__}' takes {', '.join(self._names)}; {len(operands)} are given")
         patterns = [n for n, operand in enumerate(operands) if isinstance(operand, Pattern)]
-        _check(self._names, operands, patterns)
+        _check(self._names, operands, patterns, self._seed)
         check_operands(operands, kind)
         trace = Trace(self._names)
         arguments = arguments_of(trace, self._names, operands, lambda o: isinstance(o, Pattern))
@@ -148,13 +151,13 @@ def _is_full(pattern: Pattern) -> bool:
     return not isinstance(pattern.format, Sum) and pattern.part().valid is None
 
 
-def _check(names, operands, patterns) -> None:
+def _check(names, operands, patterns, seed: str) -> None:
     for name, operand in zip(names, operands):
         if isinstance(operand, PackedTensor):
             raise DataError(f"kernel: argument '{name}' is packed; give its .pattern, a chain reads no values of it")
         if not isinstance(operand, (torch.Tensor, Pattern)):
             raise DataError(f"kernel: argument '{name}' is {type(operand).__name__}; it takes tensors and one pattern")
-        if isinstance(operand, torch.Tensor) and operand.dtype not in DTYPES:
+        if isinstance(operand, torch.Tensor) and operand.dtype not in DTYPES and name != seed:
             raise DataError(f"kernel: argument '{name}' is {operand.dtype}; it takes floating point numbers")
     if len(patterns) != 1:
         raise DataError(f"kernel: {len(patterns)} arguments are patterns; a chain has one")

@@ -233,7 +233,8 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n) {
 
 /// What the map makes of element `n` of a thread.
 Value RoleLowering::applyAt(OpBuilder &b, MapOp op, size_t n) {
-  return applyMap(b, op, [&](Value value) { return element(b, value, n); }, coordinates(b, op, n));
+  bool isEven = n % 2 == 0 && !op.getResult().getType().isOfRows();
+  return applyMap(b, op, [&](Value value) { return element(b, value, n); }, coordinates(b, op, n), isEven);
 }
 
 /// Neighbours are rounded by one instruction, and share a register.

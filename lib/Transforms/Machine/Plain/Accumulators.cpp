@@ -83,7 +83,8 @@ void TileLoops::map(MapOp op) {
       mapping.map(argument, get(in, accs.lookup(value), row, isColumn ? constant(0) : column));
     }
     for (Operation &inner : body.without_terminator())
-      in.clone(inner, mapping);
+      if (auto load = dyn_cast<LLVM::LoadOp>(in.clone(inner, mapping)))
+        load.removeAlignmentAttr(); // that of even columns
     put(in, to, row, column, mapping.lookupOrDefault(body.getTerminator()->getOperand(0)));
   });
 }

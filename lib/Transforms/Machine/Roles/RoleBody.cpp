@@ -45,14 +45,16 @@ void RoleBody::distribute(ValueRange before, ValueRange all) {
   }
 }
 
-Value RoleBody::applyMap(OpBuilder &b, MapOp op, llvm::function_ref<Value(Value)> element, ValueRange coordinates) {
+Value RoleBody::applyMap(OpBuilder &b, MapOp op, llvm::function_ref<Value(Value)> element, ValueRange coordinates,
+                         bool isEven) {
   Block &body = op.getBody().front();
   for (auto [coordinate, argument] : llvm::zip(coordinates, body.getArguments().take_back(coordinates.size())))
     mapping.map(argument, coordinate);
   for (auto [value, argument] : llvm::zip(op.getValues(), body.getArguments()))
     mapping.map(argument, element(value));
   for (Operation &inner : body.without_terminator())
-    b.clone(inner, mapping);
+    if (auto load = dyn_cast<LLVM::LoadOp>(b.clone(inner, mapping)); load && !isEven)
+      load.removeAlignmentAttr(); // that of even columns
   return mapping.lookupOrDefault(body.getTerminator()->getOperand(0));
 }
 

@@ -59,9 +59,9 @@ protected:
   /// The place in a ring that `value` is, which may be the first.
   Pieces placeOf(mlir::OpBuilder &b, mlir::Value value);
 
-  /// The arithmetic of a map on what `element` takes of its values, at `coordinates`.
+  /// The arithmetic of a map on what `element` takes of its values, at `coordinates`; is its column an even one?
   mlir::Value applyMap(mlir::OpBuilder &b, MapOp op, llvm::function_ref<mlir::Value(mlir::Value)> element,
-                       mlir::ValueRange coordinates = {});
+                       mlir::ValueRange coordinates = {}, bool isEven = false);
 
   const bool isProducer;
   mlir::IRMapping mapping;

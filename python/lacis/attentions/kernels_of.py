@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of a call of attention, as `s["path"].kernels` shows them."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Mapping
+
+import torch
+
+_WATCHED: contextvars.ContextVar = contextvars.ContextVar("watched", default=None)
+
+
+class AttentionKernels(Mapping):
+    """The kernels of a call by role: `forward`, and `grad_query`, `grad_key_value`, compiled when first looked at.
+
+    Each has `.steps` and `.text`, `.asm` and `.remarks`, as those of `lacis.compile`.
+    """
+
+    def __init__(self, forward, kernels, layout, operands):
+        self._made = {"forward": forward}
+        self._kernels, self._layout = kernels, layout
+        self._like = [torch.empty_like(x, device="meta") for x in operands]
+
+    def __getitem__(self, role: str):
+        if role not in self._made:
+            what = {"grad_query": "rows", "grad_key_value": "columns"}[role]
+            self._made[role] = self._gradient(what)
+        return self._made[role]
+
+    def __iter__(self):
+        return iter(("forward", "grad_query", "grad_key_value"))
+
+    def __len__(self) -> int:
+        return 3
+
+    def __repr__(self) -> str:
+        return f"AttentionKernels({', '.join(self)})"
+
+    def _gradient(self, what: str):
+        q, k, v, *operands = self._like
+        rows = q.shape[:-1]
+        wide = torch.promote_types(q.dtype, torch.float32)
+        lse, delta = (torch.empty(rows, dtype=wide, device="meta") for _ in range(2))
+        arrived = torch.empty(*rows, v.shape[-1], dtype=q.dtype, device="meta")
+        pattern = self._layout.pattern(columns=what == "columns")
+        function = self._kernels.gradient(what, (True, ()))
+        given = q, k, v, lse, arrived, delta, pattern, *operands
+        return function.compile(*given, target=self._made["forward"].target)
+
+
+@contextlib.contextmanager
+def watching():
+    """The kernels of the calls of attention inside, one after another; of those that are one kernel.
+
+    >>> with watching() as seen:
+    ...     pass
+    >>> seen
+    []
+    """
+    seen: list[AttentionKernels] = []
+    token = _WATCHED.set(seen)
+    try:
+        yield seen
+    finally:
+        _WATCHED.reset(token)
+
+
+def show(forward, kernels, layout, operands) -> None:
+    """Tells who watches."""
+    if _WATCHED.get() is not None:
+        _WATCHED.get().append(AttentionKernels(forward, kernels, layout, operands))
