@@ -124,7 +124,8 @@ def test_a_graph_follows_other_numbers(name, learns):
             graph.replay()
             found = [x.clone() for x in kept]
             assert all(map(torch.equal, found, run()))
-            check(found, exact(inputs, slope, rule.blocks(*inputs[:2])))
+            with torch.enable_grad():
+                check(found, exact(inputs, slope, rule.blocks(*inputs[:2])))
 
 
 def launches(call) -> list[str]:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random calls of attention on a GPU, forward and backward, against dense attention in float64."""
 
-import attention_matrix
+import pathlib
+import sys
+
 import poison
 import pytest
 import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "python"))
+
+import attention_matrix  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
