@@ -141,3 +141,32 @@ def test_gradients_take_another_way():
     want = torch.nn.functional.scaled_dot_product_attention(wide[0], wide[1], wide[1])
     for got, exact in zip(torch.autograd.grad(out.sum(), (q, k)), torch.autograd.grad(want.sum(), wide)):
         assert (got.double() - exact).norm() <= 2**-6 * exact.norm()
+
+
+def test_parts_without_keys_and_queries_of_nan():
+    """Padding leaves one part some keys, in one sequence none at all; NaN stays in its row."""
+    torch.manual_seed(3)
+    q, k, v = (torch.randn(3, h, n, 64, device="cuda").bfloat16() for h, n in ((4, 2), (2, 8192), (2, 8192)))
+    q[0, 1, 1, 5] = torch.nan
+    kept = torch.arange(8192, device="cuda") < torch.tensor([[8192], [10], [0]], device="cuda")
+    blocks = torch.ones(1, 1, 128, dtype=torch.bool)
+    out, lse = launched(lambda: lacis.attention(q, k, v, blocks, key_padding=kept, return_lse=True))
+    want, sums = dense(q, k, v, kept[:, None, None])
+    assert out[0, 1, 1].isnan().all() and lse[0, 1, 1].isnan()
+    assert not out[2].any() and lse[2].isneginf().all()
+    there = torch.ones(3, 4, 2, dtype=torch.bool, device="cuda")
+    there[0, 1, 1] = there[2] = False
+    assert (out.double() - want)[there].norm() <= 2**-7 * want[there].norm()
+    torch.testing.assert_close(lse.double()[there], sums[there], rtol=1e-4, atol=1e-4)
+
+
+def test_sinks_are_rounded_once():
+    """With a sink the merged output is float32 until the sink has taken its share."""
+    torch.manual_seed(4)
+    q, k, v = (torch.randn(1, h, n, 64, device="cuda").bfloat16() for h, n in ((4, 1), (2, 4096), (2, 4096)))
+    sink = torch.randn(4, device="cuda") + 8
+    out, lse = launched(lambda: lacis.attention(q, k, v, torch.ones(1, 1, 64).bool(), sink=sink, return_lse=True))
+    want, sums = dense(q, k, v, torch.ones((), device="cuda").bool())
+    total = torch.logaddexp(sums, sink.double()[:, None])
+    assert (out.double() - want * (sums - total).exp()[..., None]).norm() <= 2**-7 * want.norm()
+    torch.testing.assert_close(lse.double(), total, rtol=1e-4, atol=1e-4)

@@ -159,7 +159,7 @@ def test_gradients_by_columns_on_tiles():
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 def test_code_is_assembled():
-    for text in (made_of.ordered_lists(32, True), made_of.ordered_lists(64, True), made_of.columns_of_lists()):
+    for text in (made_of.ordered_lists(32, True), made_of.ordered_lists(64, True), made_of.columns_of_lists(True)):
         lacis._core.compile(text, "cuda:sm_90a", {"ptxas": ptxas.find(), "check_ptxas": True})
 
 

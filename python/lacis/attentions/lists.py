@@ -92,7 +92,7 @@ def _ordered(dtype: torch.dtype, device: torch.device) -> str:
 
 @functools.cache
 def _columns(device: torch.device) -> str:
-    return _key(columns_of_lists(), device)
+    return _key(columns_of_lists(device.type != "cpu"), device)
 
 
 def _key(text: str, device: torch.device) -> str:

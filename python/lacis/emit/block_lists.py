@@ -127,8 +127,10 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
 }
 """
 
-# A thread has a column of blocks of a head: it counts the elements that are less, behind which its own begin, and then
-# puts the rows of its own there, in their order.
+# Eight columns of blocks are a unit of the range, or block of the grid, each of them 32 threads, which have a share of
+# its head's elements: they count those that are less, behind which those of the column begin, and those of the column,
+# into a workspace, which is therefore not `noalias`; then each puts the rows of its own behind those of the threads
+# before it.
 _COLUMNS = """
 #heads = #lacis.size<arg 0>
 #rows = #lacis.size<arg 1>
@@ -138,8 +140,9 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
     args = [{kind = "dim", operand = 0 : i64, dim = 0 : i64}, {kind = "dim", operand = 0 : i64, dim = 1 : i64},
             {kind = "dim", operand = 0 : i64, dim = 2 : i64}, {kind = "dim", operand = 1 : i64, dim = 1 : i64},
             {kind = "operand", operand = 0 : i64}, {kind = "operand", operand = 1 : i64},
-            {kind = "operand", operand = 2 : i64}, {kind = "output"}],
-    index_bits = 64 : i64, output = {dtype = "i32", shape = [#heads, #rows, #width], zero = false}, workspace = [],
+            {kind = "operand", operand = 2 : i64}, {kind = "workspace", index = 0 : i64}, {kind = "output"}],
+    index_bits = 64 : i64, output = {dtype = "i32", shape = [#heads, #rows, #width], zero = false},
+    workspace = [{bytes = #lacis.size<arg 0 * 256 * arg 3>}],
     sizes = [{name = "heads"}, {name = "rows"}, {name = "width"}, {name = "columns"}],
     tensors = [{dims = [#heads, #rows, #width], dtype = "i32", operand = 0 : i64},
                {dims = [#heads, #columns], dtype = "i32", operand = 1 : i64},
@@ -147,34 +150,23 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
                {dims = [#heads, #rows, #width], dtype = "i32", operand = -1 : i64}]}} {
   func.func @columns_of_lists(%heads: i64, %rows: i64, %width: i64, %columns: i64,
                               %lists: !llvm.ptr {llvm.noalias, llvm.readonly}, %lo: !llvm.ptr {llvm.noalias},
-                              %hi: !llvm.ptr {llvm.noalias}, %to: !llvm.ptr {llvm.noalias}) attributes {lacis.kernel} {
+                              %hi: !llvm.ptr {llvm.noalias}, %counts: !llvm.ptr, %to: !llvm.ptr {llvm.noalias})
+      attributes {lacis.kernel} {
     %c0 = arith.constant 0 : i64
     %c1 = arith.constant 1 : i64
-    %c4 = arith.constant 4 : i64
+    %c8 = arith.constant 8 : i64
     %c32 = arith.constant 32 : i64
-    %c128 = arith.constant 128 : i64
+    %c256 = arith.constant 256 : i64
     %zero = arith.constant 0 : i32
     %one = arith.constant 1 : i32
     %all = arith.muli %heads, %columns : i64
     %each = arith.muli %rows, %width : i64
-    %ends = arith.trunci %each : i64 to i32
+    %share = arith.ceildivui %each, %c32 : i64
     %narrow = arith.trunci %width : i64 to i32
-    %blocks = arith.ceildivui %all, %c128 : i64
+    %blocks = arith.ceildivui %all, %c8 : i64
     scf.for %block = %c0 to %blocks step %c1 : i64 {
-      scf.for %warp = %c0 to %c4 step %c1 : i64 {
-        scf.for %lane = %c0 to %c32 step %c1 : i64 {
-          %u0 = arith.muli %block, %c128 : i64
-          %u1 = arith.muli %warp, %c32 : i64
-          %u2 = arith.addi %u0, %u1 : i64
-          %unit = arith.addi %u2, %lane : i64
-          %is = arith.cmpi slt, %unit, %all : i64
-          scf.if %is {
-            %head = arith.divui %unit, %columns : i64
-            %number = arith.remui %unit, %columns : i64
-            %column = arith.trunci %number : i64 to i32
-            %first = arith.muli %head, %each : i64
-            %list = llvm.getelementptr %lists[%first] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-            %less, %mine = scf.for %e = %zero to %ends step %one
+      scf.for %thread = %c0 to %c256 step %c1 : i64 {THREAD
+            %less, %mine = scf.for %e = %begin to %end step %one
                 iter_args(%before = %zero, %own = %zero) -> (i32, i32) : i32 {
               %p = llvm.getelementptr %list[%e] : (!llvm.ptr, i32) -> !llvm.ptr, i32
               %crd = llvm.load %p : !llvm.ptr -> i32
@@ -186,22 +178,47 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
               %m1 = arith.addi %own, %m : i32
               scf.yield %l1, %m1 : i32, i32
             }
-            %start = arith.trunci %first : i64 to i32
-            %begin = arith.addi %start, %less : i32
-            %end = arith.addi %begin, %mine : i32
-            %lp = llvm.getelementptr %lo[%unit] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-            llvm.store %begin, %lp : i32, !llvm.ptr
-            %hp = llvm.getelementptr %hi[%unit] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-            llvm.store %end, %hp : i32, !llvm.ptr
+            %lp = llvm.getelementptr %count[%part] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i32>
+            llvm.store %less, %lp : i32, !llvm.ptr
+            %mp = llvm.getelementptr %lp[1] : (!llvm.ptr) -> !llvm.ptr, i32
+            llvm.store %mine, %mp : i32, !llvm.ptr
+          }
+      } {lacis.bind = "thread.x", lacis.name = "t", lacis.size = #lacis.size<256>}
+      BARRIER
+      scf.for %thread = %c0 to %c256 step %c1 : i64 {THREAD
+            %less, %mine, %ahead = scf.for %n = %c0 to %c32 step %c1
+                iter_args(%before = %zero, %own = %zero, %first_own = %zero) -> (i32, i32, i32) : i64 {
+              %lp = llvm.getelementptr %count[%n] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i32>
+              %l = llvm.load %lp : !llvm.ptr -> i32
+              %mp = llvm.getelementptr %lp[1] : (!llvm.ptr) -> !llvm.ptr, i32
+              %m = llvm.load %mp : !llvm.ptr -> i32
+              %is_before = arith.cmpi ult, %n, %part : i64
+              %b = arith.select %is_before, %m, %zero : i32
+              %l1 = arith.addi %before, %l : i32
+              %m1 = arith.addi %own, %m : i32
+              %b1 = arith.addi %first_own, %b : i32
+              scf.yield %l1, %m1, %b1 : i32, i32, i32
+            }
+            %is_first = arith.cmpi eq, %part, %c0 : i64
+            scf.if %is_first {
+              %start = arith.trunci %first : i64 to i32
+              %from = arith.addi %start, %less : i32
+              %until = arith.addi %from, %mine : i32
+              %lp = llvm.getelementptr %lo[%unit] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+              llvm.store %from, %lp : i32, !llvm.ptr
+              %hp = llvm.getelementptr %hi[%unit] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+              llvm.store %until, %hp : i32, !llvm.ptr
+            }
             %room = llvm.getelementptr %to[%first] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-            %last = scf.for %e = %zero to %ends step %one iter_args(%at = %less) -> (i32) : i32 {
+            %place = arith.addi %less, %ahead : i32
+            %last = scf.for %e = %begin to %end step %one iter_args(%at = %place) -> (i32) : i32 {
               %p = llvm.getelementptr %list[%e] : (!llvm.ptr, i32) -> !llvm.ptr, i32
               %crd = llvm.load %p : !llvm.ptr -> i32
               %is_mine = arith.cmpi eq, %crd, %column : i32
               %next = scf.if %is_mine -> (i32) {
                 %row = arith.divui %e, %narrow : i32
-                %to_row = llvm.getelementptr %room[%at] : (!llvm.ptr, i32) -> !llvm.ptr, i32
-                llvm.store %row, %to_row : i32, !llvm.ptr
+                %rp = llvm.getelementptr %room[%at] : (!llvm.ptr, i32) -> !llvm.ptr, i32
+                llvm.store %row, %rp : i32, !llvm.ptr
                 %behind = arith.addi %at, %one : i32
                 scf.yield %behind : i32
               } else {
@@ -210,13 +227,35 @@ module attributes {lacis.stage = "buffers", lacis.artifact = {
               scf.yield %next : i32
             }
           }
-        } {lacis.bind = "lane", lacis.name = "j2", lacis.size = #lacis.size<32>}
-      } {lacis.bind = "warp", lacis.name = "j1", lacis.size = #lacis.size<4>}
-    } {lacis.bind = "block.x", lacis.name = "j0", lacis.size = #lacis.size<ceildiv(arg 0 * arg 3, 128)>}
+      } {lacis.bind = "threads", lacis.name = "s", lacis.size = #lacis.size<256>}
+    } {lacis.bind = "block.x", lacis.name = "j", lacis.size = #lacis.size<ceildiv(arg 0 * arg 3, 8)>}
     return
   }
 }
 """
+
+# Neighbouring threads have one share of several columns, so that they read the same. They have elements from `%begin`
+# to `%end` of `%list`, that of the head of column number `%unit`, and counts at `%part` of the column's.
+_THREAD = """
+          %number = arith.remui %thread, %c8 : i64
+          %part = arith.divui %thread, %c8 : i64
+          %u = arith.muli %block, %c8 : i64
+          %unit = arith.addi %u, %number : i64
+          %is = arith.cmpi ult, %unit, %all : i64
+          scf.if %is {
+            %head = arith.divui %unit, %columns : i64
+            %c = arith.remui %unit, %columns : i64
+            %column = arith.trunci %c : i64 to i32
+            %first = arith.muli %head, %each : i64
+            %list = llvm.getelementptr %lists[%first] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+            %s0 = arith.muli %part, %share : i64
+            %s1 = arith.minui %s0, %each : i64
+            %e0 = arith.addi %s0, %share : i64
+            %e1 = arith.minui %e0, %each : i64
+            %begin = arith.trunci %s1 : i64 to i32
+            %end = arith.trunci %e1 : i64 to i32
+            %w = arith.muli %unit, %c32 : i64
+            %count = llvm.getelementptr %counts[%w] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<2 x i32>"""
 
 
 def ordered_lists(bits: int, is_on_gpu: bool) -> str:
@@ -230,6 +269,10 @@ def ordered_lists(bits: int, is_on_gpu: bool) -> str:
     return with_barriers(text, is_on_gpu)
 
 
-def columns_of_lists() -> str:
-    """The text of the kernel that lists, for each column of blocks, the rows whose lists have it."""
-    return _COLUMNS
+def columns_of_lists(is_on_gpu: bool) -> str:
+    """The text of the kernel that lists, for each column of blocks, the rows whose lists have it.
+
+    >>> "nvvm.barrier0" in columns_of_lists(True), "nvvm.barrier0" in columns_of_lists(False)
+    (True, False)
+    """
+    return with_barriers(_COLUMNS.replace("THREAD", _THREAD), is_on_gpu)
