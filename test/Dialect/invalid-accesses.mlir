@@ -109,7 +109,7 @@ func.func @elements(%x: tensor<?x?xf32>, %v: f16, %i: index) {
 #panels = #lacis.format<(b, i) -> (b floordiv 4 : dense, i : dense, b mod 4 : dense)>
 func.func @tile_of_many_threads(%n: index, %y: tensor<?x?xf32>) {
   lacis.loop "i0" %i to %n {
-    // expected-error @below {{compute_at: loop 'i1' inside runs on 'parallel', but the tile belongs to one thread; bind a loop around it}}
+    // expected-error @below {{bind: loop 'i1' inside runs on 'parallel', but the tile belongs to one thread; bind a loop around it}}
     %tile = lacis.workspace(%n, %n) place<private> : tensor<?x?xf32, #panels>
     lacis.loop "i1" %j to %n {
       lacis.yield

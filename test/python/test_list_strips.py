@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from strategies import mostly_long
+from strategies import LONG, mostly_long
 
 import lacis
 from lacis import steps
@@ -24,4 +24,5 @@ def test_strips_of_a_list_write_the_rows_between(count, rows):
         left = torch.full((count,), float("nan"))  # what the allocator gives next
         del left
         torch.testing.assert_close(kernel(packed, x).double(), dense.double() @ x.double(), rtol=1e-5, atol=1e-5)
-    assert lacis.compile("ij,j->i", packed, x, steps=kernel.steps).loaded.code == kernel.loaded.code
+    if LONG:
+        assert lacis.compile("ij,j->i", packed, x, steps=kernel.steps).loaded.code == kernel.loaded.code

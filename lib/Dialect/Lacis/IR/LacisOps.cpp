@@ -296,7 +296,7 @@ LogicalResult WorkspaceOp::verify() {
   (*this)->getParentRegion()->walk([&](LoopOp loop) { shared = loop.getBind() ? loop : shared; });
   if (!shared)
     return success();
-  return emitError("compute_at: loop '")
+  return emitError("bind: loop '")
          << shared.getName() << "' inside runs on '" << stringifyParallelUnit(*shared.getBind())
          << "', but the tile belongs to one thread; bind a loop around it";
 }
