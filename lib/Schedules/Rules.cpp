@@ -3,6 +3,8 @@
 /// Which rules a target has, and the first of them that a nest and its user's steps leave.
 #include "lacis/Schedules/Rule.h"
 
+#include "Facts.h"
+
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -139,6 +141,25 @@ static LogicalResult applyOwn(const RecordedStep &entry, Nest &nest) {
   return applyStep(entry, nest);
 }
 
+/// A loop that was rolled for tiles runs on nothing else: a step that keeps them off is refused with what they say.
+static LogicalResult requireTiles(Nest &nest, const Recorded &recorded) {
+  func::FuncOp function = nest.getFunction();
+  auto rolls = function->getAttrOfType<StringAttr>("lacis.rolls");
+  LevelLoopOp round = rolledLoop(nest);
+  if (!round || !rolls || rolls.getValue() != "tiles" || isTensorized(nest))
+    return success();
+  const RecordedStep *given = llvm::find_if(recorded.steps, [](const RecordedStep &entry) { return !entry.step.comesFirst(); });
+  if (given == recorded.steps.end())
+    return success();
+  InFlightDiagnostic error = emitError(given->loc) << given->step << ": loop '" << round.getName()
+                                                   << "' runs on tiles, and cannot with this step; leave it out, or take "
+                                                      "'keep' of a statement for a nest of each";
+  if (auto remarks = function->getAttrOfType<ArrayAttr>("lacis.remarks"))
+    for (auto remark : remarks.getAsRange<StringAttr>())
+      error.attachNote(given->loc) << remark.getValue();
+  return error;
+}
+
 /// The steps are a schedule of the user's own: they come first, as they are.
 static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<const Rule *> rules) {
   auto countNests = [&] { return llvm::range_size(nest.getFunction().getBody().getOps<LoopOp>()); };
@@ -152,6 +173,8 @@ static FoundSteps completeOwn(Nest &nest, const Recorded &recorded, ArrayRef<con
       return failure();
     untouched &= countNests() == before;
   }
+  if (failed(requireTiles(nest, recorded)))
+    return failure();
   auto steps = llvm::map_to_vector(recorded.steps, [](const RecordedStep &entry) { return entry.step; });
   llvm::append_range(steps, recorded.owners);
   for (const Rule *rule : rules)

@@ -230,10 +230,10 @@ def test_refusals():
             say(s["head.weight"])
     with pytest.raises(lacis.ScheduleError, match="a function of \\(score, b, h, i, j\\) is needed"):
         s["attention"].score(2)
-    with pytest.raises(NotImplementedError, match="'unroll' of a module is not built yet"):
-        s["attention"].unroll("j", 2)
-    with pytest.raises(NotImplementedError, match="no kernel of its own yet"):
-        s["attention"].kernels
+    with pytest.raises(
+        NotImplementedError, match="'decompose' of a module is not built yet; it takes .*, and verbs of"
+    ):
+        s["attention"].decompose(a=lacis.Ell(width=1), b=lacis.Csr)
     assert s["attention"].steps == ()
     s["attention"].set_format(lacis.Bsr(8, 8))
     with pytest.raises(lacis.ScheduleError, match="has a format, but no rule"):

@@ -9,7 +9,7 @@ import lacis
 
 
 REFUSED = [
-    ({"steps": [1]}, NotImplementedError, "'steps' has no code yet"),
+    ({"steps": [1]}, lacis.ScheduleError, "'steps' is a list of records that speak of loops"),
     ({"dropout": 1.0}, lacis.DataError, "from 0 to below 1"),
     ({"empty": "one"}, lacis.DataError, "'zero' or 'nan'"),
     ({"window": -1}, lacis.DataError, "window is a whole number"),

@@ -9,7 +9,10 @@ from test_attention_fused import gradients, ways  # noqa: F401
 
 import lacis
 from lacis.attentions.derivative import derivative
-from lacis.attentions.traced_scores import _by_torch
+from lacis.attentions.layouts import Layout
+from lacis.attentions.patterns import choose
+from lacis.attentions.scores import Scores
+from lacis.attentions.traced_scores import _by_torch, trace_scores
 
 BOOLS = torch.rand(B, T, generator=torch.Generator().manual_seed(5)) < 0.7
 DOCUMENTS = torch.arange(T).expand(B, T) // 4
@@ -137,3 +140,17 @@ def test_derivatives_are_those_of_autograd(body):
         if found is not None:
             made = _by_torch(found, leaves, {}).expand(9)
             torch.testing.assert_close(made, each, rtol=1e-14, atol=1e-14)
+
+
+def test_what_functions_read_is_no_copy_and_no_other_tensor():
+    """Expanded axes have one element; a tensor that is made in the function is not the next one that is."""
+    q, k, _ = tensors()
+    layout = Layout(choose(lacis.Pattern.from_mask(drawn(S, T), lacis.Csr), q, k), q, k)
+    traced = lambda **given: trace_scores(Scores((B, H, S, T), **given), layout, torch.float64)
+    mask, kept = torch.randn(B, 1, S, T).expand(B, H, S, T), torch.ones(S, T).bool().expand(B, H, S, T)
+    found = traced(bias=mask, masks=[lambda b, h, i, j: kept[b, h, i, j]])
+    assert found.letters == (("b", "i", "j"), ("i", "j"))
+    assert [tuple(x.shape) for x in found.operands] == [(B, S, T), (S, T)]
+    slopes = torch.rand(H)
+    found = traced(score=lambda s, b, h, i, j: s + (slopes * 2)[h] * (slopes * 3)[h])
+    assert [x.tolist() for x in found.operands] == [(slopes * n).double().tolist() for n in (2, 3)]

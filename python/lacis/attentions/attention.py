@@ -7,9 +7,10 @@ import math
 
 import torch
 
-from ..errors import DataError
+from ..errors import DataError, ScheduleError
 from ..packing import PackedTensor
 from ..runtime.einsum import einsum
+from ..schedule.steps import Step
 from .compiled import in_graph, takes
 from .dropout import Dropout, seed_of
 from .fibres import Fibres
@@ -18,6 +19,11 @@ from .pages import sequences
 from .patterns import Chosen, choose
 from .scores import Positions, Scores, sequence_starts, window_sides
 from .softmax import each, normalised, with_sink
+
+_ONE = (
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of 16, 32, 64 or 128 and stored blocks "
+    "of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
+)
 
 
 def attention(
@@ -79,18 +85,18 @@ def attention(
     On a CPU, and in half types on sm_90a, it is one kernel where a chain can say it, and its gradients are two
     (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v,
     `bias`, `sink` and what the functions capture, twice too.
-    `steps` has no code yet: `NotImplementedError`. Raises `DataError` for operands and patterns that
-    do not fit.
+    `steps` are those of the loops of its kernel, as `[lacis.steps.Pipeline("j0", 5)]`, completed by the default's rest.
+    Raises `DataError` for operands and patterns that do not fit, `ScheduleError` for steps where there is no such
+    kernel, `CompileError` for those that it cannot take.
     """
-    if tuple(steps):
-        raise NotImplementedError("attention: 'steps' has no code yet; leave it out")
+    steps = _checked_steps(steps)
     if page_table is not None:
         if cu_seqlens is not None:
             raise DataError("attention: page_table and cu_seqlens exclude each other; a table has a batch for each")
         k, v, key_padding = sequences(k, v, page_table, key_padding, len(q))
     scale = _checked(q, k, v, scale, dropout, empty)
     q, k, v = _as_autocast(q, k, v)
-    if torch.compiler.is_compiling() and takes(pattern, score, mask):
+    if torch.compiler.is_compiling() and not steps and takes(pattern, score, mask):
         tensors = {"bias": bias, "key_padding": key_padding, "sink": sink, "seed": seed}
         tensors |= {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k}
         options = {"scale": scale, "causal": causal, "window": window, "dropout": dropout}
@@ -104,10 +110,11 @@ def attention(
         statements = _Statements(chosen, q, target)
         rounded = q.dtype if sink is None else statements.wide
         drop = Dropout(dropout, seed_of(seed, q.device)) if dropout else None
-        found = together(statements, k, v, scale, changes, rounded, drop)
+        found = together(statements, k, v, scale, changes, rounded, drop, steps)
         if found is not None:
             output, lse = found if sink is None else with_sink(*found, _checked_sink(sink, q.shape[1]))
         else:
+            _require_none(steps)
             shares, lse = statements.shares(k, scale, changes, sink)
             shares = statements.dropped(shares, drop)
             output = statements.product(shares, v)
@@ -186,6 +193,25 @@ def _checked(q, k, v, scale, dropout, empty) -> float:
     if empty not in ("zero", "nan"):
         raise DataError(f"attention: empty is 'zero' or 'nan', not {empty!r}")
     return 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
+
+
+def _checked_steps(steps) -> tuple[Step, ...]:
+    steps = (None,) if isinstance(steps, (Step, str)) else tuple(steps)
+    if not all(isinstance(step, Step) and step.of_loops for step in steps):
+        raise ScheduleError(
+            "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]"
+        )
+    return steps
+
+
+def _require_none(steps) -> None:
+    """Raise `ScheduleError` for steps where no one kernel has their loops."""
+    if steps:
+        raise ScheduleError(
+            f"{steps[0].mnemonic}: attention runs statement by statement here, where no kernel takes "
+            f"{steps[0].describe()}; {_ONE}",
+            location=steps[0].location,
+        )
 
 
 def _checked_sink(sink, heads: int) -> torch.Tensor:

@@ -10,7 +10,9 @@ import torch
 from ..capture.chain import Trace
 from ..capture.traced import coordinates
 from ..nn.recorded import is_transformed
+from ..nn.watched import show
 from .dropout import Dropout, TracedDropout
+from .kernels_of import AttentionKernels
 from .fused_kernels import Kernels
 from .layouts import Layout
 from .parts import by_parts
@@ -24,7 +26,7 @@ _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
 
-def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None):
+def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps=()):
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel, of parts in `dtype`.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
@@ -44,7 +46,8 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         kernels = _kernels(parts, scale, traced)
         if kernels is None:
             return None
-        made = kernels.attention(*operands[:3], parts.pattern(), *operands[3:])
+        operands = [*operands[:3], parts.pattern(), *operands[3:]]
+        made = kernels.attention.compiled(*operands, steps=steps)(*operands)
         return parts.merged_parts(*made, dtype)
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
@@ -57,7 +60,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     operands = layout.query(q), *map(layout.key, (k, v))
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
-    call = _Call(kernels, statements, layout, traced, scale)
+    call = _Call(kernels, statements, layout, traced, scale, steps)
     output, lse = Fused.apply(call, *operands)
     return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
 
@@ -81,9 +84,9 @@ def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: Traced
 class _Call:
     """What the gradients of a call need besides tensors."""
 
-    def __init__(self, kernels: Kernels, statements, layout: Layout, traced: TracedScores, scale: float):
+    def __init__(self, kernels: Kernels, statements, layout: Layout, traced: TracedScores, scale: float, steps):
         self.kernels, self.statements, self.layout = kernels, statements, layout
-        self.traced, self.scale = traced, scale
+        self.traced, self.scale, self.steps = traced, scale, steps
 
     def by_statements(self, q, k, v, operands) -> tuple[torch.Tensor, torch.Tensor]:
         """Output and log of the sums, differentiable as often as one likes."""
@@ -121,7 +124,10 @@ class Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, q, k, v, *operands):
-        output, lse = call.kernels.attention(q, k, v, call.layout.pattern(), *operands)
+        given = q, k, v, call.layout.pattern(), *operands
+        kernel = call.kernels.attention.compiled(*given, steps=call.steps)
+        output, lse = kernel(*given)
+        show(lambda: AttentionKernels(kernel, call.kernels, call.layout, (q, k, v, *operands)))
         ctx.call = call
         ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)

@@ -117,13 +117,17 @@ class Kernels:
             found[3 + number] = _summed(each.to_dense(), (*self.z, "i", "j"), self.letters[number])
         return found
 
-    def _run(self, what: str, asked: tuple, given, pattern, operands) -> list:
+    def gradient(self, what: str, asked: tuple) -> ChainFunction:
+        """By `"rows"`, of q, by `"columns"`, of k and v, or of `"pairs"`; `asked`: of these, and of which operands."""
         if (what, asked) not in self.made:
             function = functools.partial(getattr(self, f"_{what}"), asked)
             functools.update_wrapper(function, getattr(self, f"_{what}"))
             rounded = {"rows": 1, "columns": 2, "pairs": 0}[what] if asked[0] is True else 0
             self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded, self.seed)
-        made = self.made[what, asked](*given, pattern, *operands)
+        return self.made[what, asked]
+
+    def _run(self, what: str, asked: tuple, given, pattern, operands) -> list:
+        made = self.gradient(what, asked)(*given, pattern, *operands)
         return list(made) if isinstance(made, tuple) else [made]
 
     def _rows(self, asked, *given):

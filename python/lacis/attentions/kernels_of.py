@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 from collections.abc import Mapping
 
 import torch
-
-_WATCHED: contextvars.ContextVar = contextvars.ContextVar("watched", default=None)
 
 
 class AttentionKernels(Mapping):
@@ -48,26 +44,3 @@ class AttentionKernels(Mapping):
         function = self._kernels.gradient(what, (True, ()))
         given = q, k, v, lse, arrived, delta, pattern, *operands
         return function.compile(*given, target=self._made["forward"].target)
-
-
-@contextlib.contextmanager
-def watching():
-    """The kernels of the calls of attention inside, one after another; of those that are one kernel.
-
-    >>> with watching() as seen:
-    ...     pass
-    >>> seen
-    []
-    """
-    seen: list[AttentionKernels] = []
-    token = _WATCHED.set(seen)
-    try:
-        yield seen
-    finally:
-        _WATCHED.reset(token)
-
-
-def show(forward, kernels, layout, operands) -> None:
-    """Tells who watches."""
-    if _WATCHED.get() is not None:
-        _WATCHED.get().append(AttentionKernels(forward, kernels, layout, operands))

@@ -99,7 +99,7 @@ class _Captures(TorchFunctionMode):
         self.tensors: list[torch.Tensor] = []
         self.letters: list[tuple[str, ...]] = []
         self.names: list[str] = []
-        self.known: dict[tuple, Traced] = {}
+        self.known: dict[tuple, tuple[torch.Tensor, Traced]] = {}  # with the tensor, whose number is taken as long
 
     def __torch_function__(self, function, types, arguments=(), keywords=None):
         if function is torch.Tensor.__getitem__ and not isinstance(arguments[0], Traced):
@@ -109,10 +109,8 @@ class _Captures(TorchFunctionMode):
         return function(*arguments, **(keywords or {}))
 
     def broadcast(self, bias: torch.Tensor) -> Traced:
-        """A tensor that broadcasts to [B, H, Sq, Sk]; what one element was expanded to is not read again."""
+        """A tensor that broadcasts to [B, H, Sq, Sk]."""
         bias = bias[(None,) * (4 - bias.ndim)]
-        for dim in range(0 if bias.requires_grad else 4):
-            bias = bias.narrow(dim, 0, 1) if bias.stride(dim) == 0 and bias.shape[dim] > 1 else bias
         return self.read(bias, tuple(0 if size == 1 else at for size, at in zip(bias.shape, self.where)))
 
     def read(self, tensor: torch.Tensor, index) -> Traced:
@@ -129,13 +127,16 @@ class _Captures(TorchFunctionMode):
             if len(axes) != tensor.ndim or len(set(named)) != len(named):
                 raise DataError("score: a tensor is read at one element")
             if key not in self.known:
-                self.known[key] = self._added(tensor, index, axes)
-            return self.known[key]
+                self.known[key] = tensor, self._added(tensor, index, axes)
+            return self.known[key][1]
 
     def _added(self, tensor: torch.Tensor, index, axes) -> Traced:
         for dim in reversed(range(tensor.ndim)):
+            is_expanded = tensor.stride(dim) == 0 and tensor.shape[dim] > 1 and not tensor.requires_grad
             if axes[dim] is None:
                 tensor = tensor.select(dim, index[dim])
+            elif is_expanded:  # one element is there, which needs no axis
+                tensor, axes = tensor.select(dim, 0), [*axes[:dim], None, *axes[dim + 1 :]]
         tensor, letters = self.layout.operand(tensor, [axis for axis in axes if axis is not None])
         if not letters:
             raise DataError("score: a tensor without an axis of its own")

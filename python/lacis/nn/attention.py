@@ -13,8 +13,10 @@ from torch.overrides import TorchFunctionMode
 from ..errors import ScheduleError
 from ..formats import Bsr, Sum
 from ..patterns import Pattern
+from .changes import changes_of, in_turn
 from .flex import FlexCall, answered, kept, operator, outside_graphs, seen
 from .hugging_face import Opened, configured
+from .watched import watching
 
 _HOW = (
     "call F.scaled_dot_product_attention or flex_attention there; models of transformers do, or look attention up "
@@ -30,7 +32,8 @@ class Door:
         self.name, self.location, self.target = site.name, site.location, target
         self.rule = site.sparsifier
         self.score = next((step.function for step in site.of("score")), None)
-        self.calls, self.hook = 0, None
+        self.steps = site.loop_steps
+        self.calls, self.hook, self.kernels = 0, None, None
         self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open
         self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
@@ -82,8 +85,6 @@ class Door:
 
     def attend(self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
         """`F.scaled_dot_product_attention` on the pattern."""
-        import lacis
-
         self._count()
         if self.rule is None:
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
@@ -92,15 +93,13 @@ class Door:
         q, k, v = (x if x.ndim == 4 else x[:, None] for x in (query, key, value))
         if k.shape[1] != q.shape[1] and not enable_gqa:
             self.refuse(f"queries have {q.shape[1]} heads, keys {k.shape[1]}, without enable_gqa")
-        changes = _changes(attn_mask, q, k, query.ndim)
+        changes = changes_of(attn_mask, q, k, query.ndim)
         options = {"causal": is_causal, "scale": scale, "dropout": dropout_p, "score": self.score}
-        found = lacis.attention(q, k, v, self.pattern(q, k), target=self.target, **options, **changes)
+        found = self._run_on(q, k, v, self.pattern(q, k), **options, **changes)
         return found if query.ndim == 4 else found[:, 0]
 
     def attend_flex(self, query, key, value, *given):
         """The operator of `flex_attention` on the pattern; `given` is what it has besides tensors."""
-        import lacis
-
         self._count()
         call = FlexCall.of(*given[:4])
         if call.why_not is not None:
@@ -114,13 +113,11 @@ class Door:
         elif self.block not in (None, call.blocks.BLOCK_SIZE):
             sides = call.blocks.BLOCK_SIZE
             self.refuse(f"its BlockMask has blocks of {sides}, the schedule of {self.block}; leave the sides out")
-        options = {"scale": call.scale, "score": _in_turn(call.score, self.score), "mask": mask, "return_lse": True}
-        return answered(*lacis.attention(query, k, v, pattern, target=self.target, **options))
+        options = {"scale": call.scale, "score": in_turn(call.score, self.score), "mask": mask, "return_lse": True}
+        return answered(*self._run_on(query, k, v, pattern, **options))
 
     def attend_configured(self, query, key, value, mask, score, bias, options):
         """What a model of transformers looks up by name, on the pattern."""
-        import lacis
-
         self._count()
         if self.rule is None and (mask is None or isinstance(mask, torch.Tensor)):
             self.refuse(f"has a format, but no rule, and its attention no BlockMask; {_RULE}")
@@ -128,11 +125,32 @@ class Door:
         if self.rule is not None:
             pattern = self.pattern(query, key)
             blocks = mask is not None and not isinstance(mask, torch.Tensor)
-            changes = {"mask": kept(mask, query)} if blocks else _changes(mask, query, key, 4)
+            changes = {"mask": kept(mask, query)} if blocks else changes_of(mask, query, key, 4)
         if bias is not None:
             changes["bias"] = bias + changes["bias"] if "bias" in changes else bias
-        options = {**options, **changes, "score": _in_turn(score, self.score)}
-        return lacis.attention(query, key, value, pattern, target=self.target, **options)
+        options = {**options, **changes, "score": in_turn(score, self.score)}
+        return self._run_on(query, key, value, pattern, **options)
+
+    def _run_on(self, q, k, v, pattern, **options):
+        """The call, whose kernels are kept for who looks at them."""
+        import lacis
+
+        if torch.compiler.is_compiling():
+            return lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
+        with watching() as seen:
+            found = lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
+        self.kernels = seen[-1] if seen else None
+        return found
+
+    def kernels_of(self):
+        """Those of the last call; raises `ScheduleError` where there are none."""
+        if not self.calls:
+            self.refuse("has no kernels before its first call; run the model once")
+        if self.kernels is None:
+            self.refuse(
+                "its attention ran statement by statement, not as one kernel; docs/attention.md says what one takes"
+            )
+        return self.kernels
 
     def attend_heads(self, *args, need_weights: bool = True, **kwargs):
         """`F.multi_head_attention_forward`, torch's own text with the one call in it going through here."""
@@ -182,7 +200,7 @@ class Door:
         return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
-        return {**self.__dict__, "_kept": {}, "hook": None, "configured": []}
+        return {**self.__dict__, "_kept": {}, "hook": None, "kernels": None, "configured": []}
 
 
 class _Calls(TorchFunctionMode):
@@ -200,28 +218,6 @@ class _Calls(TorchFunctionMode):
         if func is operator:
             return outside_graphs(self.door.attend_flex, *args)
         return func(*args, **(kwargs or {}))
-
-
-def _in_turn(first, second):
-    """A score function after another, either of which may be None."""
-    if first is None or second is None:
-        return first or second
-    return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
-
-
-def _changes(mask: torch.Tensor | None, q, k, ndim: int) -> dict:
-    """What an `attn_mask` says: key padding where all queries have one row, else a mask or a bias of entries."""
-    if mask is None:
-        return {}
-    sizes = (*q.shape[:3], k.shape[2])
-    mask = mask[:, None] if ndim == 3 and mask.ndim == 3 else mask
-    alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
-    if alike:
-        return {"key_padding": mask[:, 0, 0].expand(sizes[0], sizes[3])}
-    if mask.dtype == torch.bool and torch.compiler.is_compiling():  # a graph's operands are tensors, no functions
-        mask = torch.where(mask, 0.0, -torch.inf)
-    whole = mask.expand(sizes)
-    return {"mask": lambda b, h, i, j: whole[b, h, i, j]} if mask.dtype == torch.bool else {"bias": whole}
 
 
 def make_doors(model, schedule) -> list[Door]:

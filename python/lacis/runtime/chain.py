@@ -73,14 +73,14 @@ class ChainFunction:
     def __call__(self, *operands):
         return self.compiled(*operands)(*operands)
 
-    def compiled(self, *operands) -> ChainKernel:
-        """The default kernel for operands like these, which is made once."""
-        known = tuple(_kind(operand) for operand in operands)
+    def compiled(self, *operands, steps=()) -> ChainKernel:
+        """The kernel for operands like these, which is made once."""
+        known = steps, *(_kind(operand) for operand in operands)
         found = self._kernels.get(known)
         if found is None:
             if len(self._kernels) == _SHAPES:
                 self._kernels.clear()
-            found = self._kernels[known] = self.compile(*operands)
+            found = self._kernels[known] = self.compile(*operands, steps=steps)
         return found
 
     def compile(self, *operands, steps=(), target: str = "auto") -> ChainKernel:

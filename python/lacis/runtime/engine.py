@@ -152,6 +152,13 @@ class ModelEngine:
         layers = [layer for _, layer in each.modules if layer.target != "eager"]
         return Kernels(layers[0].family())
 
+    def attention_kernels(self, name: str):
+        self._require(f"'{name}'")
+        door = next((door for door in self._doors if door.name == name), None)
+        if door is None:
+            raise ScheduleError(f"'{name}' has no verbs, so its attention is torch's own; call sparsify on it")
+        return door.kernels_of()
+
     def packed(self, site: Site):
         each = self._of(site)
         each.refresh()

@@ -16,8 +16,8 @@ class Module(SiteVerbs):
 
     softmax(q kᵀ) v   -->   the same over the entries of a rule, s["path"].sparsify(lacis.BigBird())...
 
-    The rule says which blocks exist, the format how scores are stored; `score` changes them. Other verbs have no code
-    for modules yet.
+    The rule says which blocks exist, the format how scores are stored; `score` changes them. Verbs of loops say how the
+    loops of its kernel run, with the letters b, h, i, j, d and e, as `s["path"].pipeline("j0", 5)`.
     """
 
     def __init__(self, schedule, name: str):
@@ -31,13 +31,15 @@ class Module(SiteVerbs):
 
     @property
     def kernels(self) -> dict:
-        raise NotImplementedError(f"'{self.name}': attention has no kernel of its own yet, its statements have")
+        """Those of its last call by role: `forward`, `grad_query`, `grad_key_value`."""
+        return self._schedule.engine.attention_kernels(self.name)
 
     def _trial(self, step) -> None:
         self._schedule.require_open(step)
-        if step.mnemonic not in _VERBS:
+        if step.mnemonic not in _VERBS and not step.of_loops:
             raise NotImplementedError(
-                f"'{self.name}': '{step.mnemonic}' of a module is not built yet; it takes {', '.join(_VERBS)}"
+                f"'{self.name}': '{step.mnemonic}' of a module is not built yet; it takes {', '.join(_VERBS)}, and "
+                "verbs of loops"
             )
         if step.mnemonic == "sparsify" and not isinstance(step.sparsifier, PatternRule):
             raise ScheduleError(

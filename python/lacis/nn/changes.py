@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the calls of a module's attention say of scores, as arguments of `lacis.attention`."""
+
+from __future__ import annotations
+
+import torch
+
+
+def in_turn(first, second):
+    """A score function after another, either of which may be None."""
+    if first is None or second is None:
+        return first or second
+    return lambda s, b, h, i, j: second(first(s, b, h, i, j), b, h, i, j)
+
+
+def changes_of(mask: torch.Tensor | None, q, k, ndim: int) -> dict:
+    """What an `attn_mask` says: key padding where all queries have one row, else a mask or a bias of entries."""
+    if mask is None:
+        return {}
+    sizes = (*q.shape[:3], k.shape[2])
+    mask = mask[:, None] if ndim == 3 and mask.ndim == 3 else mask
+    alike = mask.ndim == 4 and all(mask.shape[axis] == 1 or mask.stride(axis) == 0 for axis in (1, 2))
+    if alike:
+        return {"key_padding": mask[:, 0, 0].expand(sizes[0], sizes[3])}
+    if mask.dtype == torch.bool and torch.compiler.is_compiling():  # a graph's operands are tensors, no functions
+        mask = torch.where(mask, 0.0, -torch.inf)
+    whole = mask.expand(sizes)
+    return {"mask": lambda b, h, i, j: whole[b, h, i, j]} if mask.dtype == torch.bool else {"bias": whole}

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of attention's kernels: as an argument, as verbs of a module, and what its kernels show."""
+
+import re
+
+import pytest
+import torch
+from test_attention_modules import made, sample
+from test_chain_results import attend_lse
+from test_chain_tiles import operands as tile_operands
+from test_chain_tiles import pattern_of
+
+import lacis
+from lacis.attentions.kernels_of import AttentionKernels
+from lacis.nn.watched import watching
+from lacis.schedule.steps import Keep, Pipeline, Roll, Split, Unroll
+
+RULE = lacis.Causal(block=16)
+TARGET = "cuda:sm_90a"
+
+
+def operands(depth=16):
+    torch.manual_seed(0)
+    return [torch.randn(1, 2, 64, depth).requires_grad_() for _ in range(3)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", [Roll("j0"), Keep("s"), Unroll("j0", 2), Split("i0", 2)])
+def test_steps_change_how_the_kernel_runs(step):
+    """The numbers stay; gradients have their own kernels."""
+    given = operands()
+    with watching() as seen:
+        found = lacis.attention(*given, RULE, steps=[step])
+    assert step in seen[0]["forward"].steps
+    expected = lacis.attention(*given, RULE, target="eager")
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    for one, other in zip(*(torch.autograd.grad(x.square().sum(), given) for x in (found, expected))):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+REFUSED = {
+    "unroll: no loop named 'q'": ([Unroll("q", 2)], "auto"),
+    "loops here are 'b', 'h', 'i0'": ([Unroll("q", 2)], "auto"),
+    "pipeline: loop 'j0' writes in its rounds, or waits for others, so that no load may pass them": (
+        [Pipeline("j0", 5)], "auto"),
+    "roll: no loop named 'q'; the statements become loop 'j0'": ([Roll("q")], "auto"),
+    "keep: no statement named 'zz'; those with a result to keep are 'l', 'm', 's', 't', 'p', 'a'": (
+        [Keep("zz")], "auto"),
+    'pipeline: attention runs statement by statement here, where no kernel takes pipeline("j0", 5); leave steps out, '
+    "or take what one kernel takes: on a GPU half types, heads of 16, 32, 64 or 128 and stored blocks of multiples of "
+    "64, or of 8, 16 or 32; not target='eager' (docs/attention.md)": ([Pipeline("j0", 5)], "eager"),
+    "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]": (
+        ["roll"], "auto"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_refusals_name_the_step_the_loop_and_the_way_out(words):
+    steps, target = REFUSED[words]
+    with pytest.raises(lacis.Error, match=re.escape(words)):
+        lacis.attention(*operands(), RULE, steps=steps, target=target)
+
+
+def scheduled(**options):
+    s = lacis.create_schedule(made(), **options)
+    s["attention"].sparsify(lacis.Causal).block(8, 8).set_format(lacis.Bsr)
+    return s
+
+
+def test_a_module_takes_verbs_of_loops_and_shows_its_kernels():
+    """By role, with steps and text; those of gradients are compiled when first looked at."""
+    s = scheduled()
+    s["attention"].keep("s")
+    with pytest.raises(lacis.ScheduleError, match="call build"):
+        s["attention"].kernels
+    s.build()
+    with pytest.raises(
+        lacis.ScheduleError, match="'attention': has no kernels before its first call; run the model once"
+    ):
+        s["attention"].kernels
+    x = sample()
+    found = s.model(x)
+    kernels = s["attention"].kernels
+    assert list(kernels) == ["forward", "grad_query", "grad_key_value"] and isinstance(kernels, AttentionKernels)
+    assert Keep("s") in kernels["forward"].steps and "func.func @_attention" in kernels["forward"].text
+    for role, name in (("grad_query", "_rows"), ("grad_key_value", "_columns")):
+        assert Roll("j0" if role == "grad_query" else "i0") in kernels[role].steps
+        assert f"func.func @{name}" in kernels[role].text
+    with pytest.raises(lacis.ScheduleError, match="'head' has no verbs, so its attention is torch's own"):
+        s["head"].kernels
+    plain = scheduled(target="eager")
+    torch.testing.assert_close(found, plain.build()(x), rtol=1e-4, atol=1e-5)
+    with pytest.raises(lacis.ScheduleError, match="'attention': its attention ran statement by statement"):
+        plain["attention"].kernels
+
+
+def test_steps_on_tiles_are_kept_or_refused_in_words():
+    """Compiled for a GPU that is not here: the default's ring has fewer places."""
+    given = [*tile_operands(128, 128, 64, 64), pattern_of()]
+    kernel = attend_lse.compile(*given, steps=[Pipeline("j0", 5)], target=TARGET)
+    assert [step for step in kernel.steps if step.mnemonic == "pipeline"] == [Pipeline("j0", 5)]
+    assert "lacis.mma" in kernel.asm["tiles"]
+    refused = {
+        Pipeline("j0", 40): "tiles: rings of 663552 bytes and 0 bytes for stores are more than the 231144 bytes",
+        Unroll(
+            "j0", 2
+        ): "loop 'j0' runs on tiles, and cannot with this step; leave it out, or take 'keep' of a statement",
+    }
+    for step, words in refused.items():
+        with pytest.raises(lacis.CompileError, match=re.escape(words)):
+            attend_lse.compile(*given, steps=[step], target=TARGET)
