@@ -23,6 +23,7 @@ FORMATS = {
     "sorted rows": "(i, j) let r = rank(i by nnz within 5) -> (r : dense, j : compressed)",
     "jagged diagonals": "(i, j) let r = rank(i by nnz), s = slot(j in i) -> "
     "(s : compressed, r : ragged, j : singleton<pad=true>)",
+    "sorted columns, wide": "(i, j) let d = rank(j by nnz) -> (d : dense, i : compressed<crd=i64>)",
     "places": "(i, j) let s = slot(j in i) -> (s : compressed, i : compressed, j : singleton<pad=true>)",
     "places in rows": "(i, j) let s = slot(j in i floordiv 4) -> "
     "(i floordiv 4 : dense, s : ragged, (i mod 4, j) : var*delta<8>)",

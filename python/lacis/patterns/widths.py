@@ -18,12 +18,18 @@ def fitted(format: Format, name: str, tensor: torch.Tensor, largest: int, shape)
     """
     asked = asked_width(format, name)
     if asked is None:
-        return tensor.to(torch.int32 if largest < 2**31 else torch.int64)
+        wide = largest >= 2**31 or (name in format.binding_arrays and _asks_i64(format))
+        return tensor.to(torch.int64 if wide else torch.int32)
     dtype, level = INTEGERS[asked], _level_of(format, name)
     known = name.startswith("crd") and level.size(format.name_sizes(shape)) - 1 <= torch.iinfo(dtype).max
     if not known and tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
         raise FormatError(f"'{name}' does not fit into {asked}; leave the integer type out")
     return tensor.to(dtype)
+
+
+def _asks_i64(format: Format) -> bool:
+    """Kernels read what bindings store in the widest type that the format gives an array."""
+    return any(asked_width(format, name) == "i64" for name in format.buffers)
 
 
 def asked_width(format: Format, name: str) -> str | None:
