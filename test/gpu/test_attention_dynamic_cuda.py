@@ -26,7 +26,8 @@ class Own(lacis.PatternRule):
         return torch.where(sign.flip(-1) + numbers == 0, -1, lists)
 
 
-RULES = {"top": lacis.TopKBlocks(3), "clusters": lacis.KMeans(3, 2), "own": Own()}
+KEPT = {"top": lacis.TopKBlocks(3), "clusters": lacis.KMeans(3, 2), "alike": lacis.Similarity(0.1, k=4)}
+RULES = {**KEPT, "own": Own()}
 
 
 def operands(seed=0):
@@ -93,7 +94,7 @@ def no_waits():
         torch.cuda.set_sync_debug_mode("default")
 
 
-@pytest.mark.parametrize("name", ["top", "clusters"])
+@pytest.mark.parametrize("name", KEPT)
 def test_nobody_waits(name):
     inputs, slope = operands()
     both(inputs, slope, RULES[name])
@@ -101,7 +102,7 @@ def test_nobody_waits(name):
         both(inputs, slope, RULES[name])
 
 
-@pytest.mark.parametrize("name", ["top", "clusters"])
+@pytest.mark.parametrize("name", KEPT)
 @pytest.mark.parametrize("learns", [False, True])
 def test_a_graph_follows_other_numbers(name, learns):
     rule, (inputs, slope) = RULES[name], operands()

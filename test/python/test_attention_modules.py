@@ -181,6 +181,16 @@ def test_blocks_that_follow_the_data():
     torch.testing.assert_close(s.build(x)(x), expected)
 
 
+def test_blocks_of_a_rule_s_own_side():
+    """Where neither `.block` nor the format says another; the schedule shows them."""
+    model, x, rule = made(), sample(), lacis.Causal(block=16)
+    s = lacis.create_schedule(model, target="eager")
+    s["attention"].sparsify(rule).set_format(lacis.Bsr)
+    assert s["attention"].format == lacis.Bsr(16, 16) and "i floordiv 16" in str(s)
+    expected = model(x, mask=torch.ones(LENGTH, LENGTH).tril().bool())
+    torch.testing.assert_close(s.build(x)(x), expected)
+
+
 @pytest.mark.parametrize("path", ["layers.0.self_attn", "layers.0"])
 def test_multihead_attention_of_torch(path):
     """In inference, too, where torch's encoder layers would go past the module."""

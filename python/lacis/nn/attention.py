@@ -39,7 +39,7 @@ class Door:
         if self.rule is None:
             self._require_blocks(site)
             return
-        self.format = site.format(self.rule.sides(self.rule.block))
+        self.format = site.format()
         if isinstance(self.format, Sum):
             self.refuse("a sum has no code for attention yet; take one format")
         self.format.require_code("attention")

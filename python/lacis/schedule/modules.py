@@ -11,6 +11,14 @@ from .site import Site
 _VERBS = ("sparsify", "block", "set_format", "score")
 
 
+class ModuleSite(Site):
+    """A module and its verbs; blocks have the side of its rule where nothing says another."""
+
+    @property
+    def default_block(self) -> tuple[int, ...] | None:
+        return None if self.sparsifier is None else self.sparsifier.sides(self.sparsifier.block)
+
+
 class Module(SiteVerbs):
     """A module in whose forward `F.scaled_dot_product_attention` or `flex_attention` is called; it runs on a pattern.
 

@@ -12,7 +12,7 @@ from ..notebook import html
 from .edges import Activation
 from .from_checkpoint import BuildsFrom
 from .handle import Group, Handle
-from .modules import Module
+from .modules import Module, ModuleSite
 from .names import Names
 from .saved import save
 from .site import Site
@@ -122,7 +122,7 @@ class Schedule(BuildsFrom):
 
     def module(self, name: str) -> Site:
         """Where the verbs of a module are recorded; its axes are queries and keys, whose lengths a call brings."""
-        return self._modules.setdefault(name, Site((name,), (None, None)))
+        return self._modules.setdefault(name, ModuleSite((name,), (None, None)))
 
     def edge(self, name: str) -> Site:
         """Where the verbs of an edge are recorded; its axes are `b` and `j`, whose sizes a call brings."""

@@ -146,14 +146,16 @@ class Site:
         beyond = any(a >= rank * (1 + len(self.blocks)) for a in axes)
         return (open_sizes and not self.blocks) or beyond
 
-    def format(self, block: tuple[int, ...] | None = None) -> Format | Sum:
-        """What the verbs say together; raises `FormatError` when they do not fit each other.
+    @property
+    def default_block(self) -> tuple[int, ...] | None:
+        """The sides of blocks where a format needs some and no verb says them."""
+        return None
 
-        `block` are the sides of blocks where a format needs some and no verb says them.
-        """
+    def format(self) -> Format | Sum:
+        """What the verbs say together; raises `FormatError` when they do not fit each other."""
         rank, blocks = len(self.axes), self.blocks
-        if block is not None and self._waits_for_block():
-            blocks = [block]
+        if self.default_block is not None and self._waits_for_block():
+            blocks = [self.default_block]
         for step in self.of("decompose"):
             parts = {name: _composed(rank, blocks, [(part, None)]) for name, part in step.parts}
             return decompose(**step.with_rules(parts))

@@ -36,4 +36,4 @@ class Similarity(PatternRule):
         cosines = queries @ keys.transpose(-1, -2)
         best = cosines.topk(min(self.k, cosines.shape[-1]), dim=-1)
         least = best.values[..., :1].clamp(max=self.threshold)
-        return torch.where(best.values < least, -1, best.indices)  # NaN is seen, not left out
+        return best.indices.masked_fill(best.values < least, -1)  # NaN is seen, not left out
