@@ -14,6 +14,8 @@ class Reorder(Variadic):
     """Nest the loops in this order.
 
     for i: for b:  s   -->   for b: for i:  s
+
+    A loop without a sum sinks below the walk of a row: its sums become a tile.
     """
 
     mnemonic = "reorder"
