@@ -22,7 +22,7 @@ from .scores import Positions, Scores, sequence_starts, window_sides
 from .softmax import each, normalised, with_sink
 
 _ONE = (
-    "leave steps out, or take what one kernel takes: on a GPU half types, heads of 16, 32, 64 or 128 and stored blocks "
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 128 and stored blocks "
     "of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
 )
 
