@@ -164,17 +164,6 @@ def test_a_pattern_that_is_gone_is_refused():
         call()
 
 
-def test_exported_graphs_are_refused():
-    kept = pattern()
-
-    class Model(torch.nn.Module):
-        def forward(self, q, k, v):
-            return lacis.attention(q, k, v, kept)
-
-    with pytest.raises(Exception, match="an exported graph has no place for a pattern yet"):
-        torch.export.export(Model(), tuple(tensors()))
-
-
 def test_the_operators_keep_what_torch_asks_of_them():
     given, options = operands({"bias": torch.randn(H, S, T), "sink": torch.randn(H)})
     kept = pattern()

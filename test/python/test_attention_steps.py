@@ -47,7 +47,7 @@ REFUSED = {
     "keep: no statement named 'zz'; those with a result to keep are 'l', 'm', 's', 't', 'p', 'a'": (
         [Keep("zz")], "auto"),
     'pipeline: attention runs statement by statement here, where no kernel takes pipeline("j0", 5); leave steps out, '
-    "or take what one kernel takes: on a GPU half types, heads of 16, 32, 64 or 128 and stored blocks of multiples of "
+    "or take what one kernel takes: on a GPU half types, heads of up to 128 and stored blocks of multiples of "
     "64, or of 8, 16 or 32; not target='eager' (docs/attention.md)": ([Pipeline("j0", 5)], "eager"),
     "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]": (
         ["roll"], "auto"),
@@ -94,6 +94,7 @@ def test_a_module_takes_verbs_of_loops_and_shows_its_kernels():
         plain["attention"].kernels
 
 
+@pytest.mark.long
 def test_steps_on_tiles_are_kept_or_refused_in_words():
     """Compiled for a GPU that is not here: the default's ring has fewer places."""
     given = [*tile_operands(128, 128, 64, 64), pattern_of()]

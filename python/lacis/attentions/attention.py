@@ -13,6 +13,7 @@ from ..runtime.einsum import einsum
 from ..schedule.steps import Step
 from .compiled import in_graph, takes
 from .dropout import Dropout, seed_of
+from .exported import exported
 from .fibres import Fibres
 from .fused import together
 from .pages import sequences
@@ -21,7 +22,7 @@ from .scores import Positions, Scores, sequence_starts, window_sides
 from .softmax import each, normalised, with_sink
 
 _ONE = (
-    "leave steps out, or take what one kernel takes: on a GPU half types, heads of 16, 32, 64 or 128 and stored blocks "
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 128 and stored blocks "
     "of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
 )
 
@@ -96,6 +97,12 @@ def attention(
         k, v, key_padding = sequences(k, v, page_table, key_padding, len(q))
     scale = _checked(q, k, v, scale, dropout, empty)
     q, k, v = _as_autocast(q, k, v)
+    leaves_python = torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling()  # torch 2.11 says both
+    if leaves_python and takes(pattern, None, None):
+        changes = Scores((*q.shape[:3], k.shape[2]), score, (), bias, key_padding)
+        masks = _position_masks(q, k, causal, window, cu_seqlens, cu_seqlens_k)
+        wants_lse = return_lse or sink is not None or empty == "nan"
+        return exported(q, k, v, pattern, changes, masks if mask is None else [mask, *masks], scale, wants_lse, dropout)
     if torch.compiler.is_compiling() and not steps and takes(pattern, score, mask):
         tensors = {"bias": bias, "key_padding": key_padding, "sink": sink, "seed": seed}
         tensors |= {"cu_seqlens": cu_seqlens, "cu_seqlens_k": cu_seqlens_k}

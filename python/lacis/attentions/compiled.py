@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import torch
 
-from ..errors import DataError
 from ..packing import PackedTensor
 from ..patterns import Pattern
 from ..patterns.tokens import by_token
@@ -27,13 +26,7 @@ def in_graph(q, k, v, pattern, tensors: dict, options: dict) -> tuple[torch.Tens
     """Output and log of the sums, as a node of the graph that is traced.
 
     The graph is of this one pattern or rule: it knows its token, and asks for another graph where that is another.
-    Raises `DataError` where the graph outlives the process.
     """
-    if torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling():  # torch 2.11 says both there
-        raise DataError(
-            "attention: an exported graph has no place for a pattern yet; export the model without its schedule, or "
-            "run it by torch.compile"
-        )
     given = pattern.pattern if isinstance(pattern, PackedTensor) else pattern
     dropout, window = options["dropout"], options["window"]
     if dropout and tensors["seed"] is None:

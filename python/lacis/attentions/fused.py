@@ -18,7 +18,7 @@ from .layouts import Layout
 from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
-from .tiles import at_chunks, takes_tiles
+from .tiles import at_chunks, padded, takes_tiles, takes_type
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
@@ -38,8 +38,10 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         return None
     if not (min(chosen.pattern.shape) and q.numel() and v.numel()):
         return None
+    width, on_gpu = v.shape[-1], q.device.type != "cpu"
+    if takes_type(q):  # columns of zeros change no product, and the output has them behind its own
+        q, k, v = map(padded, (q, k, v))
     layout = Layout(chosen, q, k)
-    on_gpu = q.device.type != "cpu"
     few = by_parts(layout, q, k, v, changes, statements.wide) if on_gpu and dropout is None else None
     if few is not None:
         parts, traced, operands = few
@@ -48,7 +50,8 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
             return None
         operands = [*operands[:3], parts.pattern(), *operands[3:]]
         made = kernels.attention.compiled(*operands, steps=steps)(*operands)
-        return parts.merged_parts(*made, dtype)
+        output, lse = parts.merged_parts(*made, dtype)
+        return output[..., :width], lse
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
         return None
     traced = trace_scores(changes, layout, statements.wide, q.dtype if on_gpu else None)
@@ -62,7 +65,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale, steps)
     output, lse = Fused.apply(call, *operands)
-    return output.reshape(*q.shape[:3], v.shape[-1]), lse.reshape(q.shape[:3])
+    return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
 
 
 def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:

@@ -46,6 +46,7 @@ class Kernels:
         self.names = *(f"x{number}" for number in range(len(letters))), *[self.seed] * bool(dropout)
         names = "q", "k", "v", "pattern", *self.names
         self.attention = ChainFunction(self._attention, names, rounded=0 if zq else 1, seed=self.seed)
+        self.output = ChainFunction(self._output, names, rounded=0 if zq else 1, seed=self.seed)
         self.made: dict[tuple, ChainFunction] = {}
 
     def _leaves(self, q, k, pattern, operands, ij: str) -> list[Traced]:
@@ -63,6 +64,9 @@ class Kernels:
         if self.dropout:
             shares = self.dropout.of(shares, operands[-1].at(()))
         return einsum(f"{z}ij,{zk}je->{z}ie", shares, v), traced_logsumexp(s, "j")
+
+    def _output(self, *given):
+        return self._attention(*given)[0]
 
     def _of_scores(self, given, ij: str) -> tuple[Traced, Traced, list[Traced]]:
         """The shares behind dropout, the gradients of the changed scores, and the leaves."""

@@ -24,10 +24,25 @@ def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Ten
 
 def takes_heads(q: torch.Tensor, v: torch.Tensor) -> bool:
     """The same of the operands alone."""
+    return takes_type(q) and q.shape[3] in _WIDTHS and v.shape[3] in _WIDTHS
+
+
+def takes_type(q: torch.Tensor) -> bool:
+    """The same of their device and dtype alone."""
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
         return False
-    half = q.dtype in (torch.bfloat16, torch.float16)
-    return half and q.shape[3] in _WIDTHS and v.shape[3] in _WIDTHS
+    return q.dtype in (torch.bfloat16, torch.float16)
+
+
+def padded(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with zeros behind its last axis up to the next width that heads have; wider ones stay.
+
+    >>> padded(torch.ones(1, 80)).shape, padded(torch.ones(1, 64)).shape, padded(torch.ones(1, 192)).shape
+    (torch.Size([1, 128]), torch.Size([1, 64]), torch.Size([1, 192]))
+    """
+    width = tensor.shape[-1]
+    wanted = next((known for known in _WIDTHS if known >= width), width)
+    return tensor if wanted == width else torch.nn.functional.pad(tensor, (0, wanted - width))
 
 
 def takes_pattern(pattern: Pattern) -> bool:

@@ -34,6 +34,7 @@ class Door:
         self.score = next((step.function for step in site.of("score")), None)
         self.steps = site.loop_steps
         self.calls, self.hook, self.kernels = 0, None, None
+        self.exported: dict = {}  # kernels of exported programs by their keys
         self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open
         self._kept: dict[tuple, Pattern] = {}
         if self.rule is None:
@@ -135,11 +136,15 @@ class Door:
         """The call, whose kernels are kept for who looks at them."""
         import lacis
 
-        if torch.compiler.is_compiling():
+        leaves_python = torch.compiler.is_exporting() and not torch.compiler.is_dynamo_compiling()
+        if torch.compiler.is_compiling() and not leaves_python:
             return lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
         with watching() as seen:
             found = lacis.attention(q, k, v, pattern, target=self.target, steps=self.steps, **options)
-        self.kernels = seen[-1] if seen else None
+        if leaves_python:
+            self.exported |= {each["exported"].key: each["exported"] for each in seen}
+        else:
+            self.kernels = seen[-1] if seen else None
         return found
 
     def kernels_of(self):
@@ -200,7 +205,7 @@ class Door:
         return [f"'{self.name}' attends on {self.rule or 'its BlockMask'}: {ran}"]
 
     def __getstate__(self):
-        return {**self.__dict__, "_kept": {}, "hook": None, "kernels": None, "configured": []}
+        return {**self.__dict__, "_kept": {}, "hook": None, "kernels": None, "exported": {}, "configured": []}
 
 
 class _Calls(TorchFunctionMode):

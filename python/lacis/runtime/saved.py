@@ -17,7 +17,7 @@ from .gradients import Family
 
 def save_kernels(model, path: str | os.PathLike) -> None:
     """Write every kernel that the sparse layers of `model` run into the folder `path`: those of gradients where they
-    are compiled, and those of the dtypes that autocast asked for.
+    are compiled, and those of the dtypes that autocast asked for; of modules that attend those of exported programs.
 
     `model` may also be what `lacis.compile` or `Schedule.compile_only` answers, or a list or mapping of such.
 
@@ -33,7 +33,9 @@ def save_kernels(model, path: str | os.PathLike) -> None:
     """
     from .kernels import save
 
-    save({family.key: family.kernel.loaded for family in _families(model)}, path)
+    doors = [vars(m).get("_lacis_door") for m in model.modules()] if isinstance(model, torch.nn.Module) else []
+    found = {key: kernel.loaded for door in doors if door is not None for key, kernel in door.exported.items()}
+    save(found | {family.key: family.kernel.loaded for family in _families(model)}, path)
 
 
 def _families(what) -> Iterator[Family]:
