@@ -55,3 +55,23 @@ func.func @both(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %i: index, %m: ind
   }
   return
 }
+
+// -----
+
+#csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
+// expected-error @+2 {{reorder: loops 'j' and 'k' do not carry one sum, the one inside the other; walk says by which axes an operand is walked}}
+// expected-note @+1 {{asked for}}
+func.func @no_sum(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index, %m: index, %zero: f32)
+    attributes {lacis.steps = [#lacis.reorder<loops = ["k", "j"]>]} {
+  lacis.loop "i" %i to %n {
+    lacis.level_loop "j" %w[1] at %i (%p, %j) : tensor<?x?xf32, #csr> {
+      lacis.loop "k" %k to %m {
+        lacis.write %zero to %y[%k] : f32 to tensor<?xf32>
+        lacis.yield
+      }
+      lacis.yield
+    }
+    lacis.yield
+  }
+  return
+}

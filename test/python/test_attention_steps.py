@@ -103,9 +103,8 @@ def test_steps_on_tiles_are_kept_or_refused_in_words():
     assert "lacis.mma" in kernel.asm["tiles"]
     refused = {
         Pipeline("j0", 40): "tiles: rings of 663552 bytes and 0 bytes for stores are more than the 231144 bytes",
-        Unroll(
-            "j0", 2
-        ): "loop 'j0' runs on tiles, and cannot with this step; leave it out, or take 'keep' of a statement",
+        Unroll("j0", 2): "loop 'j0' runs on tiles, and cannot with this step; leave it out, or take "
+        "'keep' of a statement for a nest of each",
     }
     for step, words in refused.items():
         with pytest.raises(lacis.CompileError, match=re.escape(words)):

@@ -18,8 +18,7 @@ def fitted(format: Format, name: str, tensor: torch.Tensor, largest: int, shape)
     """
     asked = asked_width(format, name)
     if asked is None:
-        wide = largest >= 2**31 or (name in format.binding_arrays and _asks_i64(format))
-        return tensor.to(torch.int64 if wide else torch.int32)
+        return tensor.to(torch.int32 if largest < 2**31 else torch.int64)
     dtype, level = INTEGERS[asked], _level_of(format, name)
     known = name.startswith("crd") and level.size(format.name_sizes(shape)) - 1 <= torch.iinfo(dtype).max
     if not known and tensor.numel() and int(tensor.max()) > torch.iinfo(dtype).max:
@@ -27,13 +26,14 @@ def fitted(format: Format, name: str, tensor: torch.Tensor, largest: int, shape)
     return tensor.to(dtype)
 
 
-def _asks_i64(format: Format) -> bool:
-    """Kernels read what bindings store in the widest type that the format gives an array."""
-    return any(asked_width(format, name) == "i64" for name in format.buffers)
-
-
 def asked_width(format: Format, name: str) -> str | None:
-    """The integer type that the format gives an array, or None."""
+    """The integer type that the format gives an array, or None.
+
+    Kernels read what a binding stores in the widest type that another array is given.
+    """
+    if name in format.binding_arrays:
+        others = (each for each in format.buffers if each not in format.binding_arrays)
+        return "i64" if any(asked_width(format, each) == "i64" for each in others) else None
     stem, level = name.rstrip("0123456789"), _level_of(format, name)
     return level.extent.width_of(stem) or level.coordinate.width_of(stem)
 
