@@ -67,6 +67,7 @@ def scheduled(**options):
     return s
 
 
+@pytest.mark.long
 def test_a_module_takes_verbs_of_loops_and_shows_its_kernels():
     """By role, with steps and text; those of gradients are compiled when first looked at."""
     s = scheduled()

@@ -67,7 +67,7 @@ def test_kernels(name, expression):
     expressions.run(expression, Format.parse(KINDS[name]), torch.float32, sizes=expressions.SIZES[:5])
 
 
-GRADIENTS = ["bitmap of blocks", "ragged"]
+GRADIENTS = ["ragged"]
 
 
 @pytest.mark.parametrize("name", mostly_long(KINDS, *GRADIENTS))
@@ -83,7 +83,7 @@ def test_gradients_of_kernels(name):
     torch.testing.assert_close(found.double(), (dy.T @ x.detach().double()) * mask, atol=1e-3, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", mostly_long(KINDS, "bitmap", "delta"))
+@pytest.mark.parametrize("name", mostly_long(KINDS, "delta"))
 def test_kernels_for_a_gpu(name):
     kernel = lacis.compile("ij,bj->bi", pack(torch.eye(8, 40), KINDS[name]), torch.ones(64, 40), target="cuda:sm_90a")
     assert ".visible .entry" in kernel.asm["ptx"]

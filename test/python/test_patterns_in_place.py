@@ -11,7 +11,7 @@ from training import SHAPE, build
 from lacis.capture import sites
 from lacis.nn import known, sparse_module
 
-FEW = mostly_long(["csr", "csc", "coo", "ell", "bsr", "sum"], "csr", "bsr", "sum")
+FEW = mostly_long(["csr", "csc", "coo", "ell", "bsr", "sum"], "bsr", "sum")
 
 
 def moved(layer):

@@ -67,7 +67,7 @@ def test_ptx_assembles_clean(case, shape):
     "block, activation, adds",
     mostly_long(
         [(64, "relu", 0), (64, "gelu", 0), (128, "silu", 1), (32, None, 1), (16, "silu", 0), (16, "gelu", 1)],
-        *[(64, "gelu", 0), (128, "silu", 1), (16, "gelu", 1)],
+        *[(128, "silu", 1), (16, "gelu", 1)],
     ),
 )
 def test_bias_activation_and_residual_are_part_of_the_kernel(block, activation, adds):
@@ -108,9 +108,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(
-    "case", mostly_long(REFUSED, "float32", "blocks that do not nest", "gelu after slabs", "a residual")
-)
+@pytest.mark.parametrize("case", mostly_long(REFUSED, "float32", "a residual"))
 def test_what_tiles_cannot_take_runs_in_plain_loops(case):
     compiled = _core.compile(REFUSED[case][2], TARGET, {"stages": True, "to": "ptx"})
     assert "lacis.mma" not in compiled.stages["tiles"] and "wgmma" not in compiled.stages["ptx"]
