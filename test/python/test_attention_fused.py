@@ -103,7 +103,9 @@ def test_nothing_is_stored(ways):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("dtype, tolerance", [(torch.bfloat16, 1e-2), (torch.float16, 2e-3)])
+@pytest.mark.parametrize(
+    "dtype, tolerance", mostly_long([(torch.bfloat16, 1e-2), (torch.float16, 2e-3)], (torch.bfloat16, 1e-2))
+)
 def test_half_types_are_computed_in_float32(dtype, tolerance, ways):
     kept = drawn(S, T)
     operands = [x.transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in tensors(2, dtype=dtype)]

@@ -33,7 +33,7 @@ KINDS = {
     "var2": "(i, j) -> (i : dense, j : var2*crd)",
     "var2 of deltas": "(i, j) -> (j : dense, i : var2*delta<8>)",
 }
-OWN = [("ragged", "ij,bj->bi"), ("structured", "ij,bj->bi"), ("bitmap", "ij,bj->bi"), ("delta", "ij,bj->bi")]
+OWN = [("ragged", "ij,bj->bi"), ("structured", "ij,bj->bi"), ("bitmap", "ij,bj->bi")]
 OTHERS = [(name, e) for name in KINDS for e in ("ij,bj->bi", "ij,bi->bj", "ij,jk->ki", "ij,ik,jk->ij", "ij->i")]
 DENSITIES = (0.0, 0.05, 0.4, 1.0)
 

@@ -29,7 +29,7 @@ def shares(strategy, loop="i_j", factor=16):
     return [steps.SplitNnz(loop, factor), steps.Race(f"{loop}0", strategy)]
 
 
-@pytest.mark.parametrize("strategy", ["order", "private", "segment", "atomic"])
+@pytest.mark.parametrize("strategy", ["order", "private", "segment", pytest.param("atomic", marks=pytest.mark.long)])
 def test_parts_of_rows_are_brought_together(strategy):
     a, w, x = problem()
     deterministic = strategy != "atomic"

@@ -68,7 +68,7 @@ REMARKS = {
 }
 
 
-@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types", "order"))
+@pytest.mark.parametrize("case", mostly_long(REMARKS, "entries", "types"))
 def test_a_product_on_plain_loops_says_why(case):
     arguments, why = REMARKS[case]
     kernel = compiled(**arguments)

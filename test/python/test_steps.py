@@ -183,7 +183,7 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("case", strategies.mostly_long(WALKS, "blocks by columns"))
+@pytest.mark.parametrize("case", strategies.mostly_long(WALKS))
 def test_walks(case):
     format, expression, axes = WALKS[case]
     packed, _, w = problem(format)
