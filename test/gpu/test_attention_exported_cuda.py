@@ -23,7 +23,11 @@ class SelfAttention(torch.nn.Module):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 
-@pytest.mark.parametrize("packaged", [False, True])
+# On a GPU torch 2.11 ends the process where it loads the package; on CPUs packages run (test_attention_exported).
+PACKAGED = pytest.param(True, marks=pytest.mark.xfail(run=False, reason="torch's loader of packages ends the process"))
+
+
+@pytest.mark.parametrize("packaged", [False, PACKAGED])
 def test_programs_and_packages(packaged, tmp_path):
     model = torch.nn.ModuleDict({"attention": SelfAttention()}).cuda().bfloat16()
     s = lacis.create_schedule(model)
