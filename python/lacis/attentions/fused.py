@@ -78,10 +78,11 @@ def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
 def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: TracedDropout | None = None, on_gpu=True):
     """None where there are too many kinds of them already."""
     key = layout.letters, scale, traced.body, traced.letters, dropout, on_gpu
-    if key not in _KNOWN and len(_KNOWN) == _KINDS:
-        return None
-    kernels = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
-    return _KNOWN.setdefault(key, kernels)
+    known = _KNOWN.get(key)
+    if known is None and len(_KNOWN) < _KINDS:
+        known = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
+        _KNOWN[key] = known
+    return known
 
 
 class _Call:
