@@ -12,8 +12,7 @@ namespace lacis {
 /// Does the read of an operand give one number for all of a tile?
 bool isNumber(ReadOp read, TileVariance &variance);
 /// Finds them. Those of columns come with a box of the round, of their own statement if it has one; those of rows, which
-/// are the same in all rounds, are answered. What
-/// is neither is read element by element.
+/// are the same in all rounds, are answered. What is neither is read element by element.
 llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, Rounds rounds, TileVariance &variance,
                                                        StagedBoxes &boxes);
 /// Loads a vector into a tile of one row, or into a part of it.

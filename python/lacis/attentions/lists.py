@@ -16,8 +16,7 @@ from ..formats import Format
 from ..patterns import Pattern
 from ..patterns.structure import Structure
 from ..runtime import library
-from ..runtime.kernels import compile_kernel
-from ..runtime.targets import resolve_target
+from ..runtime.kernels import compile_on
 
 _ROWS = (
     "(h, i, j) -> (h : dense, i floordiv {0} : dense, j floordiv {1} : packed<?>, i mod {0} : dense, j mod {1} : dense)"
@@ -87,15 +86,9 @@ def _numbers(count: int, device: torch.device) -> torch.Tensor:
 
 @functools.cache
 def _ordered(dtype: torch.dtype, device: torch.device) -> str:
-    return _key(ordered_lists(64 if dtype == torch.int64 else 32, device.type != "cpu"), device)
+    return compile_on(ordered_lists(64 if dtype == torch.int64 else 32, device.type != "cpu"), device).key
 
 
 @functools.cache
 def _columns(device: torch.device) -> str:
-    return _key(columns_of_lists(device.type != "cpu"), device)
-
-
-def _key(text: str, device: torch.device) -> str:
-    library.register()
-    target = resolve_target("cpu" if device.type == "cpu" else "cuda", device)
-    return compile_kernel(text, target, device=device).key
+    return compile_on(columns_of_lists(device.type != "cpu"), device).key

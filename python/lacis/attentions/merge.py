@@ -13,8 +13,7 @@ from ..emit.mlir import TYPES
 from ..errors import DataError
 from ..nn.recorded import is_transformed
 from ..runtime import library
-from ..runtime.kernels import compile_kernel
-from ..runtime.targets import resolve_target
+from ..runtime.kernels import compile_on
 
 
 def merge_attention(parts) -> tuple[torch.Tensor, torch.Tensor]:
@@ -72,10 +71,8 @@ def _vector(outputs: torch.Tensor) -> int:
 
 @functools.cache
 def _key(given: torch.dtype, made: torch.dtype, wide: torch.dtype, vector: int, device: torch.device) -> str:
-    library.register()
-    target = resolve_target("cpu" if device.type == "cpu" else "cuda", device)
     text = merge_parts_text(TYPES[given], TYPES[made], TYPES[wide], vector, device.type != "cpu")
-    return compile_kernel(text, target, device=device).key
+    return compile_on(text, device).key
 
 
 class _Merged(torch.autograd.Function):

@@ -10,8 +10,7 @@ import torch
 from ..emit.mlir import TYPES
 from ..emit.row_products import row_products as row_products_text
 from ..runtime import library
-from ..runtime.kernels import compile_kernel
-from ..runtime.targets import resolve_target
+from ..runtime.kernels import compile_on
 
 
 def row_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -29,7 +28,5 @@ def row_products(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 @functools.cache
 def _key(dtype: torch.dtype, width: int, device: torch.device) -> str:
-    library.register()
-    target = resolve_target("cpu" if device.type == "cpu" else "cuda", device)
     text = row_products_text(TYPES[dtype], width, device.type != "cpu")
-    return compile_kernel(text, target, device=device).key
+    return compile_on(text, device).key

@@ -21,7 +21,7 @@ from lacis.patterns.derivation import Derivation
 from lacis.runtime import keys, library, ptxas, sealed
 from lacis.runtime.cache import Cache, CacheError
 from lacis.runtime.log import LOG, configure
-from lacis.runtime.targets import device_number, runs_here
+from lacis.runtime.targets import device_number, resolve_target, runs_here
 
 _STORAGE = ("storage", "storage_dim")
 _SAVED = b"LACISK01"  # lib/Runtime/KernelFile.cpp reads it
@@ -249,6 +249,12 @@ def compile_kernel(
     if runs_here(target, device):
         kernel.load(device)
     return kernel
+
+
+def compile_on(text: str, device: torch.device) -> LoadedKernel:
+    """The same for the machine that a device is: a kernel that is called with tensors there."""
+    library.register()
+    return compile_kernel(text, resolve_target("cpu" if device.type == "cpu" else "cuda", device), device=device)
 
 
 def compile_many(requests: Iterable[Request], *, device: torch.device | int | None = None) -> list[LoadedKernel]:

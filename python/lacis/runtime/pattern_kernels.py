@@ -17,14 +17,10 @@ from ..patterns import hand_out as handing
 from ..patterns.constants import on_device
 from . import library
 from .bound import BoundFill
-from .targets import resolve_target
-from .kernels import LoadedKernel, compile_kernel
+from .kernels import compile_on
 
 
-@functools.cache
-def _kernel(text: str, device: torch.device) -> LoadedKernel:
-    target = resolve_target("cpu" if device.type == "cpu" else "cuda", device)
-    return compile_kernel(text, target, device=device)
+_kernel = functools.cache(compile_on)
 
 
 def _run(text: str, operands: list[torch.Tensor], shape: tuple[int, ...]) -> torch.Tensor:
