@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import collections
 import math
 
 import torch
 
-from ..capture.chain import Trace
+from ..capture.chain import Expression, Trace
 from ..capture.traced import coordinates
 from ..nn.recorded import is_transformed
 from ..nn.watched import show
@@ -21,9 +22,11 @@ from .scores import Scores
 from .tiles import at_chunks, padded, takes_tiles, takes_type
 from .traced_scores import TracedScores, trace_scores
 
-# Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
+# Kernels have scales and masks with their numbers compiled in; where so many differ in numbers alone, those change from
+# call to call.
 _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
+_COUNTS: collections.Counter[tuple] = collections.Counter()  # of kinds that differ in numbers alone
 
 
 def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps=()):
@@ -76,13 +79,24 @@ def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
 
 
 def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: TracedDropout | None = None, on_gpu=True):
-    """None where there are too many kinds of them already."""
+    """None where too many differ from them in numbers alone."""
     key = layout.letters, scale, traced.body, traced.letters, dropout, on_gpu
     known = _KNOWN.get(key)
-    if known is None and len(_KNOWN) < _KINDS:
-        known = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
-        _KNOWN[key] = known
+    if known is not None:
+        return known
+    kind = layout.letters, _without_numbers(traced.body), traced.letters, dropout is None, on_gpu
+    if _COUNTS[kind] == _KINDS:
+        return None
+    _COUNTS[kind] += 1
+    known = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
+    _KNOWN[key] = known
     return known
+
+
+def _without_numbers(body: Expression) -> Expression:
+    if body[0] == "number":
+        return body[:1]
+    return (body[0], *(_without_numbers(part) if isinstance(part, tuple) else part for part in body[1:]))
 
 
 class _Call:

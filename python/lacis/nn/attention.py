@@ -51,6 +51,8 @@ class Door:
             self._require_lists()
         self.rule = copy.copy(self.rule)
         self.rule.block = self.block[0] if self.rule.blocks is not None else self.block
+        # torch.compile before 2.13 cannot compare formats in a forward pass, so it is known here.
+        self._stores_blocks_of_rule = self.rule.blocks is not None or self.format == Bsr(*self.block)
 
     def refuse(self, reason: str):
         raise ScheduleError(f"'{self.name}': {reason}", location=self.location)
@@ -174,7 +176,7 @@ class Door:
                 "of keys the queries are the last: generate with use_cache=False; for attention to another sequence "
                 "take lacis.Given(mask) or a rule of your own"
             )
-        if self.rule.blocks is not None or self.format == Bsr(*self.block):
+        if self._stores_blocks_of_rule:
             return self.rule
         sizes = (q.shape[1], q.shape[2], k.shape[2], q.device)
         if sizes not in self._kept:
