@@ -55,7 +55,7 @@ static void interleaveSums(ScheduleBuilder &schedule, LoopOp top, int64_t bytes)
     WalkResult inside = walk.getRegion().walk(
         [](Operation *op) { return isa<LoopOp, LevelLoopOp>(op) ? WalkResult::interrupt() : WalkResult::advance(); });
     bool sums = isStateless(walk) && reductionOf(walk) && !walk.getUnroll() && !inside.wasInterrupted();
-    StringRef name = roundsOf(walk)->getAttrOfType<StringAttr>("name").getValue();
+    StringRef name = cast<LoopOpInterface>(roundsOf(walk)).getName();
     if (sums && !llvm::is_contained(names, name))
       names.push_back(name.str());
   });
@@ -110,7 +110,7 @@ static void emptyInTiles(ScheduleBuilder &schedule, StringRef lane, const CopyRu
   std::string output =
       prefix +
       nest.getFunction().getArgAttrOfType<StringAttr>(nest.getFunction().getNumArguments() - 1, "lacis.name").str();
-  std::string rows = inside.front().getName().str(), emptied = output + "." + letter.str() + "0";
+  std::string rows = inside.front().getName().str(), emptied = prefixOf(output) + letter.str() + "0";
   LoopOp tiles = nest.find(emptied);
   if (!tiles || !isFilledIn(panel, tiles) || (copy.tile % height != 0 && height % copy.tile != 0))
     return;
@@ -131,8 +131,7 @@ static void scheduleOnePanel(ScheduleBuilder &schedule, StringRef lane, CopyRule
     return;
   if (!vectors || knownSize(vectors.getUpper()) || knownDivisor(vectors.getUpper()) > most)
     return;
-  auto isFree = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
-  if (nest.mainChain().front()->walk(isFree).wasInterrupted()) // steps that were given shape the loops of a sum
+  if (hasMarks(nest.mainChain().front())) // steps that were given shape the loops of a sum
     return;
   std::string prefix = openCase(schedule, lane, most);
   if (failed(schedule.getResult()))
@@ -215,7 +214,7 @@ static bool scheduleClassesOfCpu(ScheduleBuilder &schedule) {
   if (LoopOp vectors = lane.empty() ? LoopOp() : nest.find(lane);
       vectors && !knownSize(vectors.getUpper()) && knownDivisor(vectors.getUpper()) <= few) {
     schedule.upto(lane, few);
-    scheduleClassPanels(schedule, lane, ("upto" + Twine(few) + ".").str(), few);
+    scheduleClassPanels(schedule, lane, prefixOf(caseName(few)), few);
   }
   scheduleClassPanels(schedule, lane, "", lanes);
   return true;
@@ -287,7 +286,7 @@ static void scheduleStatement(ScheduleBuilder &schedule, LoopOp top, int64_t lan
   SmallVector<LoopOp> inside(last.getBlock()->getOps<LoopOp>());
   if (inside.empty() && chain.size() == 1 && llvm::isDigit(row.back())) // one number for each row of a tile
     return;
-  bool isProduct = inside.size() == 1 && !inside[0].getName().contains('.') && !runsAlongReads(last);
+  bool isProduct = inside.size() == 1 && !inside[0].getPathAttr() && !runsAlongReads(last);
   if (inside.empty() || (chain.size() > 1 && !isProduct))
     vectorizeStrips(schedule, last, !inside.empty() && last.getTrip() && *last.getTrip() % (2 * lanes) == 0 ? 2 * lanes : lanes);
   else

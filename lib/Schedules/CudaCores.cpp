@@ -103,7 +103,7 @@ static bool scheduleLongRows(ScheduleBuilder &schedule, StringRef lane) {
   if (part.empty() || columns < kFewColumns || nest.mainChain().size() != 2 || !operandsAcross(nest, lane).empty())
     return false;
   schedule.apart({part});
-  std::string prefix = part + ".", column = (prefix + lane).str(), entries;
+  std::string prefix = prefixOf(part), column = (prefix + lane).str(), entries;
   nest.find(prefix + row)->walk([&](LevelLoopOp loop) { entries = loop.getName().str(); });
   schedule.split(column, columns);
   schedule.reorder({column + "0", prefix + row, column + "1"});
@@ -144,8 +144,8 @@ static void scheduleProduct(ScheduleBuilder &schedule, StringRef lane) {
     schedule.splitNnz(name, kEntries * copy.panel);
     scheduleWarps(schedule, name + "0", share);
     scheduleColumns(schedule, tile, vector);
-    scheduleWarps(schedule, name + "." + row, share);
-    return scheduleColumns(schedule, name + "." + tile, vector);
+    scheduleWarps(schedule, prefixOf(name) + row, share);
+    return scheduleColumns(schedule, prefixOf(name) + tile, vector);
   }
   if (share > 1)
     scheduleWarps(schedule, rows.getName().str(), share, longRows ? kLongWarps : kWarps);
@@ -188,7 +188,7 @@ static void unrollEntries(ScheduleBuilder &schedule, Operation *root, int64_t ro
     if (!walks || cast<LoopOpInterface>(loop).getUnroll())
       return;
     loop->getRegion(0).walk([&](Operation *op) { walks &= !isa<LoopOp, LevelLoopOp>(op); });
-    StringRef name = loop->getAttrOfType<StringAttr>("name").getValue();
+    StringRef name = cast<LoopOpInterface>(loop).getName();
     if (walks && !llvm::is_contained(names, name))
       names.push_back(name.str());
   });
@@ -267,7 +267,7 @@ static void scheduleEntries(ScheduleBuilder &schedule, LoopOp sum) {
 
 void lacis::schedulePrecomputed(ScheduleBuilder &schedule, StringRef part) {
   Nest &nest = schedule.getNest();
-  std::string letter = laneLetter(nest), prefix = (part + ".").str(), lane = prefix + letter;
+  std::string letter = laneLetter(nest), prefix = prefixOf(part), lane = prefix + letter;
   CopyRule copy = copyRule(nest);
   scheduleCopies(schedule, letter, copy, prefix);
   openLanes(schedule, lane, copy.panel);

@@ -126,7 +126,7 @@ static void scheduleCopy(ScheduleBuilder &schedule, StringRef name, StringRef op
                          const CopyRule &rule) {
   Nest &nest = schedule.getNest();
   schedule.relayout(name, panelLayout(nest, operand, axis, rule));
-  std::string prefix = (name + "." + lane).str();
+  std::string prefix = prefixOf(name) + lane.str();
   SmallVector<std::string> outer;
   if (LoopOp first = nest.find(prefix + "0"))
     for (LoopOp loop : perfectChain(outermostLoop(first)))
@@ -162,10 +162,7 @@ void lacis::scheduleCopies(ScheduleBuilder &schedule, StringRef lane, const Copy
 }
 
 /// Steps that were given say already how loops inside of the main nest run.
-static bool isShaped(Nest &nest) {
-  auto isFree = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
-  return nest.mainChain().front()->walk(isFree).wasInterrupted();
-}
+static bool isShaped(Nest &nest) { return hasMarks(nest.mainChain().front()); }
 
 LoopOp lacis::blockLoop(Nest &nest) {
   auto type = cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());

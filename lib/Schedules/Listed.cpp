@@ -24,7 +24,7 @@ bool lacis::runsOverList(Nest &nest) {
 std::string lacis::edgesOfShares(Nest &nest) {
   for (auto size : nest.getFunction().getBody().getOps<arith::ConstantIndexOp>())
     if (auto name = size->getAttrOfType<StringAttr>("lacis.share"))
-      return (name.getValue() + ".").str();
+      return prefixOf(name.getValue());
   return "";
 }
 

@@ -33,9 +33,7 @@ static constexpr int64_t kFew[] = {1, 4};
 static std::optional<int64_t> longestOf(Nest &nest, LevelLoopOp entries) {
   FormatAttr format = formatOf(entries.getTensor());
   unsigned axis = format.getLevels()[0].getDigits()[0].axis;
-  StringRef part = entries.getName().rsplit('.').first.rsplit('.').second;
-  if (part.empty())
-    part = entries.getName().rsplit('.').first;
+  StringRef part = entries.getPathAttr() ? entries.getPathAttr().last(PathKind::Part) : "";
   std::optional<int64_t> longest = format.getLevels()[1].getExtent().getTrip();
   for (Type type : nest.getFunction().getArgumentTypes())
     if (auto sum = dyn_cast_or_null<SumAttr>(cast<RankedTensorType>(type).getEncoding()))
@@ -53,13 +51,13 @@ SmallVector<RowClass> lacis::classesOf(Nest &nest, StringRef prefix) {
     return {};
   std::string letter = perfectChain(nest.mainChain().front()).front().getName().str();
   SmallVector<std::string> prefixes =
-      llvm::map_to_vector(parts, [&](StringRef part) { return (prefix + part + ".").str(); });
+      llvm::map_to_vector(parts, [&](StringRef part) { return prefix.str() + prefixOf(part); });
   prefixes.push_back(prefix.str());
   for (const std::string &own : prefixes) {
     LoopOp row;
     for (LoopOp top : nest.getFunction().getBody().getOps<LoopOp>())
       for (LoopOp loop : perfectChain(top))
-        if (StringRef name = loop.getName(); name.starts_with(own) && !name.drop_front(own.size()).contains('.') && !row)
+        if (PathAttr path = loop.getPathAttr(); (path ? path.spell() : "") == own && !row)
           row = loop;
     LevelLoopOp entries = row ? entryLoop(outermostLoop(row)) : LevelLoopOp();
     if (!entries || perfectChain(outermostLoop(row)).size() > 2)
@@ -83,7 +81,7 @@ static void shareSum(ScheduleBuilder &schedule, const std::string &loop, int64_t
 /// A warp for each equal share of the entries, whose lanes (or so many parts of it) take turns; and for each row that
 /// several shares meet. Returns what the names of the nest that adds up their parts begin with.
 static std::string scheduleShares(ScheduleBuilder &schedule, const RowClass &part, int64_t lanes) {
-  std::string shares = part.row + "_" + part.entries, after = shares + ".";
+  std::string shares = part.row + "_" + part.entries, after = prefixOf(shares);
   schedule.splitNnz(shares, kShare);
   schedule.split(shares + "0", kWarps);
   schedule.bind(shares + "01", "warp");
@@ -136,7 +134,7 @@ static void scheduleColumns(ScheduleBuilder &schedule, const RowClass &part, Str
 /// The nests for up to `most` vectors.
 static void scheduleFewOf(ScheduleBuilder &schedule, StringRef lane, int64_t most) {
   schedule.upto(lane, most);
-  for (const RowClass &part : classesOf(schedule.getNest(), ("upto" + Twine(most) + ".").str())) {
+  for (const RowClass &part : classesOf(schedule.getNest(), prefixOf(caseName(most)))) {
     std::string vectors = part.prefix + lane.str();
     if (most > 1) {
       schedule.split(vectors, most);

@@ -61,7 +61,7 @@ static void scheduleShares(ScheduleBuilder &schedule, const std::string &rows, c
   schedule.split(entries, kLanes / kShareRows);
   schedule.reorder({entries + "1", entries + "0"});
   schedule.bind(entries + "1", "lane");
-  schedule.unroll(shares + "." + shares + "0", kPartsAtOnce);
+  schedule.unroll(prefixOf(shares) + shares + "0", kPartsAtOnce);
 }
 
 int64_t lacis::lanesFor(Nest &nest, StringRef rows) {
@@ -84,7 +84,7 @@ bool lacis::scheduleVector(ScheduleBuilder &schedule) {
 
 std::string lacis::openCase(ScheduleBuilder &schedule, StringRef lane, int64_t most) {
   schedule.upto(lane, most);
-  std::string prefix = ("upto" + Twine(most) + ".").str(), vectors = prefix + lane.str();
+  std::string prefix = prefixOf(caseName(most)), vectors = prefix + lane.str();
   if (most == 1)
     return prefix;
   schedule.split(vectors, most);
@@ -198,7 +198,7 @@ static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
 /// sums. Returns the loop of the warps. `outer` are the loops around the tile `row` x `column`.
 static std::string shareRows(ScheduleBuilder &schedule, StringRef prefix, const std::string &shares, int64_t warps,
                              ArrayRef<std::string> outer, const std::string &row, const std::string &column) {
-  std::string units = shares + "0", after = units + ".";
+  std::string units = shares + "0", after = prefixOf(units);
   schedule.split(shares, warps);
   schedule.race(units, "private");
   auto order = [&](StringRef name, ArrayRef<std::string> inner) {

@@ -149,10 +149,7 @@ static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const Til
 /// Is each part of the sum one loop in the block of `walk`? Each carries the sum on to the next.
 static bool areSideBySide(ArrayRef<StringRef> parts, Operation *walk) {
   return llvm::all_of(parts, [&](StringRef part) {
-    return llvm::count_if(*walk->getBlock(), [&](Operation &op) {
-             auto name = op.getAttrOfType<StringAttr>("name");
-             return isa<LoopOp, LevelLoopOp>(op) && name.getValue().starts_with((part + ".").str());
-           }) == 1;
+    return llvm::count_if(*walk->getBlock(), [&](Operation &op) { return isInPart(&op, part); }) == 1;
   });
 }
 

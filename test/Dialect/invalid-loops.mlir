@@ -25,7 +25,7 @@ func.func @unfinished(%n: index) {
 
 func.func @arguments(%n: index) {
   // expected-error @below {{body needs 1 arguments before the carried values}}
-  "lacis.loop"(%n) <{name = "i"}> ({
+  "lacis.loop"(%n) <{letters = "i"}> ({
     lacis.yield
   }) : (index) -> ()
   return

@@ -65,8 +65,8 @@ func.func @loops(%n: index) {
   lacis.loop "k" %k to %n {
     lacis.yield
   } stages {outside.mark}
-  // GENERIC: bind = #lacis.unit<block.x>, {{.*}}name = "a", {{.*}}race = "order"
-  // GENERIC: name = "c", {{.*}}tensorize = #lacis.side<rows>
+  // GENERIC: bind = #lacis.unit<block.x>, {{.*}}letters = "a", {{.*}}race = "order"
+  // GENERIC: letters = "c", {{.*}}tensorize = #lacis.side<rows>
   // GENERIC: balance = #lacis.work_lists<raster = 4, groups = 16, cut = 8>
   return
 }

@@ -9,11 +9,11 @@
 // CHECK-DAG:     %[[LIST:.*]] = lacis.walk %[[W]] least 256
 // CHECK-DAG:     %[[ROOM:.*]] = lacis.positions %[[LIST]][0]
 // CHECK-DAG:     %[[ENTRIES:.*]] = lacis.positions %[[LIST]][1]
-// CHECK:         lacis.loop "long.i_long.j0"
+// CHECK:         lacis.loop "j0"<part "long", rows "i", part "long">
 // CHECK:           lacis.owner %[[LIST]][1] of %{{.*}} in %[[ROOM]]
-// CHECK:           lacis.loop "long.i"
+// CHECK:           lacis.loop "i"<part "long">
 // CHECK:             %[[ROW:.*]], %{{.*}} = lacis.coordinate %[[LIST]][0]
-// CHECK:             lacis.loop "long.j"
+// CHECK:             lacis.loop "j"<part "long">
 // CHECK:               %[[SLOT:.*]] = lacis.locate %[[LIST]][2] at
 // CHECK:               lacis.value %[[LIST]] at %[[SLOT]]
 // CHECK:             lacis.write %{{.*}} to %{{.*}}[%[[ROW]]]
@@ -24,8 +24,8 @@
 // CHECK:           %[[FEW:.*]] = arith.cmpi slt, %[[COUNT]], %[[LIMIT]]
 // CHECK:           scf.if %[[FEW]]
 // CHECK:             lacis.level_loop "j" %[[W]][1]
-// CHECK:         lacis.loop "long.i_long.j.long.i"
-// CHECK:           lacis.loop "long.i_long.j.long.i_long.j0"
+// CHECK:         lacis.loop "i"<part "long", rows "i", part "long", nest "j", part "long">
+// CHECK:           lacis.loop "j0"<part "long", rows "i", part "long", nest "j", part "long", rows "i", part "long">
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @rows(%w: tensor<?x?xf32, #csr> {lacis.name = "w"}, %init: tensor<?xf32>) -> tensor<?xf32>
     attributes {lacis.steps = [#lacis.apart<part = "long", least = 256>, #lacis.split_nnz<loop = "long.i_long.j", factor = 512>]} {

@@ -6,21 +6,21 @@
 // CHECK-LABEL: func.func @strips(
 // CHECK-SAME:    %[[Y:[^:]*]]: tensor<?xf32> {lacis.axes = ["i"], lacis.listed
 // CHECK-SAME:    lacis.classes = {{\[\["a", "b"\], \["c"\]\]}}
-// CHECK:         lacis.loop "unlisted.i"
-// CHECK:         lacis.loop "a.i"
-// CHECK:           %[[A:.*]] = lacis.level_loop "a.j"
+// CHECK:         lacis.loop "i"<phase "unlisted">
+// CHECK:         lacis.loop "i"<part "a">
+// CHECK:           %[[A:.*]] = lacis.level_loop "j"<part "a">
 // CHECK:           lacis.write %[[A]] to %[[Y]]
-// CHECK:         lacis.loop "b.i"
-// CHECK:           %[[B:.*]] = lacis.level_loop "b.j"
+// CHECK:         lacis.loop "i"<part "b">
+// CHECK:           %[[B:.*]] = lacis.level_loop "j"<part "b">
 // CHECK:           lacis.write %[[B]] to %[[Y]]
-// CHECK:         lacis.loop "c.i"
-// CHECK:           %[[C:.*]] = lacis.level_loop "c.j"
+// CHECK:         lacis.loop "i"<part "c">
+// CHECK:           %[[C:.*]] = lacis.level_loop "j"<part "c">
 // CHECK:           %[[LEFT:.*]] = lacis.read %[[Y]]
 // CHECK:           %[[SUM:.*]] = arith.addf %[[LEFT]], %[[C]]
 // CHECK:           lacis.write %[[SUM]] to %[[Y]]
 // CHECK:         lacis.loop "i"
-// CHECK:           lacis.level_loop "d.j"
-// CHECK:         lacis.loop "finished.i"
+// CHECK:           lacis.level_loop "j"<part "d">
+// CHECK:         lacis.loop "i"<phase "finished">
 // CHECK:           %[[ALL:.*]] = lacis.read %[[Y]]
 // CHECK:           arith.negf %[[ALL]]
 // CHECK:         } finishes

@@ -7,16 +7,16 @@
 // CHECK:         %[[LONG:.*]] = lacis.part "long"
 // CHECK:         %[[ROOM:.*]] = lacis.positions %[[LONG]][0]
 // CHECK:         %[[ALL:.*]] = lacis.walk %[[LONG]]
-// CHECK:         lacis.loop "long.i" %{{.*}} to %[[ROOM]]
+// CHECK:         lacis.loop "i"<part "long"> %{{.*}} to %[[ROOM]]
 // CHECK-NOT:       short
 // CHECK:           %[[ROW:.*]], %{{.*}} = lacis.coordinate %[[LONG]][0]
-// CHECK:           lacis.level_loop "long.j" %[[LONG]][1]
+// CHECK:           lacis.level_loop "j"<part "long"> %[[LONG]][1]
 // CHECK:           lacis.write %{{.*}} to %{{.*}}[%[[ROW]]]
 // CHECK:         lacis.loop "i"
 // CHECK:           %[[LO:.*]], %[[HI:.*]] = lacis.bounds %[[ALL]][1]
 // CHECK:           %[[NONE:.*]] = arith.cmpi sge, %[[LO]], %[[HI]]
 // CHECK:           scf.if %[[NONE]]
-// CHECK:             lacis.level_loop "short.j"
+// CHECK:             lacis.level_loop "j"<part "short">
 // CHECK-NOT:         lacis.level_loop
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #dcsr = #lacis.format<(i, j) -> (i : compressed, j : compressed)>
@@ -38,11 +38,11 @@ func.func @rows(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %init: tensor<?xf3
 // No part has all rows: they are written as if they were empty, and the last part's nest is the one that others join.
 // CHECK-LABEL: func.func @listed(
 // CHECK-SAME:    lacis.classes = {{\[\["b"\]\]}}
-// CHECK:         lacis.loop "unlisted.i"
-// CHECK:         lacis.loop "b.i"
-// CHECK:           lacis.level_loop "b.j"
+// CHECK:         lacis.loop "i"<phase "unlisted">
+// CHECK:         lacis.loop "i"<part "b">
+// CHECK:           lacis.level_loop "j"<part "b">
 // CHECK:         lacis.loop "i"
-// CHECK:           lacis.level_loop "rest.j"
+// CHECK:           lacis.level_loop "j"<part "rest">
 #two = #lacis.format<(i, j) -> (i : compressed, j : packed<2>)>
 #dcsr = #lacis.format<(i, j) -> (i : compressed, j : compressed)>
 #sum = #lacis.sum<b = #two when nnz(i) lt 3, rest = #dcsr>

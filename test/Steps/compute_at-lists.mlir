@@ -13,9 +13,9 @@
 // CHECK:           scf.if %[[ANY]]
 // CHECK:             %[[BEFORE:.*]], %{{.*}} = lacis.coordinate
 // CHECK:             %[[OWN:.*]], %{{.*}} = lacis.coordinate
-// CHECK:             lacis.loop "unlisted.i"
+// CHECK:             lacis.loop "i"<phase "unlisted">
 // CHECK:           } else {
-// CHECK:             lacis.loop "unlisted.i"
+// CHECK:             lacis.loop "i"<phase "unlisted">
 // CHECK:           lacis.loop "i1"
 // CHECK:             lacis.level_loop "j"
 #dcsr = #lacis.format<(i, j) -> (i : compressed, j : compressed)>

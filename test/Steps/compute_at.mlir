@@ -13,8 +13,8 @@
 // CHECK:               lacis.loop "b1" %[[B1:.*]] to
 // CHECK:                 lacis.read %[[X]]
 // CHECK:                 lacis.write %{{.*}} to %[[TILE]][%[[B1]], %[[I1]]]
-// CHECK:             lacis.loop "y.i1" %[[YI1:.*]] to
-// CHECK:               lacis.loop "y.b1" %[[YB1:.*]] to
+// CHECK:             lacis.loop "i1"<copy "y"> %[[YI1:.*]] to
+// CHECK:               lacis.loop "b1"<copy "y"> %[[YB1:.*]] to
 // CHECK:                 %[[ROWS:.*]] = arith.muli %[[B]]
 // CHECK:                 %[[ROW:.*]] = arith.addi %[[ROWS]], %[[YB1]]
 // CHECK:                 %[[V:.*]] = lacis.read %[[TILE]][%[[YB1]], %[[YI1]]]

@@ -64,8 +64,8 @@ func.func @sizes(%n: index) attributes {lacis.steps = [#lacis.fuse<outer = "i", 
 // CHECK-NOT:       lacis.owner
 // CHECK:           lacis.loop "j"
 // CHECK:         } bind<parallel> meets race<"order">
-// CHECK:         lacis.loop "i_j.i" %[[I:.*]] to
-// CHECK:           %[[SUM:.*]] = lacis.loop "i_j.i_j"
+// CHECK:         lacis.loop "i"<nest "i_j"> %[[I:.*]] to
+// CHECK:           %[[SUM:.*]] = lacis.loop "i_j"<nest "i_j">
 // CHECK:           lacis.write %[[SUM]] to %[[Y]][%[[I]]]
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @entries(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>, %n: index)

@@ -11,9 +11,9 @@
 // CHECK:           %[[SUM:.*]] = lacis.loop "ell_rest" %[[PART:.*]] to %c2{{.*}} iter(%[[ACC:.*]] = %{{.*}}) -> (f32)
 // CHECK:             %[[FIRST:.*]] = arith.cmpi eq, %[[PART]],
 // CHECK:             scf.if %[[FIRST]] -> (f32)
-// CHECK:               lacis.level_loop "ell.j" {{.*}} at %[[SHORT]] {{.*}} iter(%{{.*}} = %[[ACC]])
+// CHECK:               lacis.level_loop "j"<part "ell"> {{.*}} at %[[SHORT]] {{.*}} iter(%{{.*}} = %[[ACC]])
 // CHECK:             } else {
-// CHECK:               lacis.level_loop "rest.j" {{.*}} at %[[LONG]] {{.*}} iter(%{{.*}} = %[[ACC]])
+// CHECK:               lacis.level_loop "j"<part "rest"> {{.*}} at %[[LONG]] {{.*}} iter(%{{.*}} = %[[ACC]])
 // CHECK:           lacis.write %[[SUM]]
 #ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
@@ -26,13 +26,13 @@ func.func @rows(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> 
   %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
     %short = lacis.locate %ell[0] at %c0(%i) : tensor<?x?xf32, #ell>
-    %s = lacis.level_loop "ell.j" %ell[1] at %short (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #ell> {
+    %s = lacis.level_loop "j"<part "ell"> %ell[1] at %short (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #ell> {
       %v = lacis.value %ell at %p : tensor<?x?xf32, #ell> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
     %long = lacis.locate %rest[0] at %c0(%i) : tensor<?x?xf32, #csr>
-    %t = lacis.level_loop "rest.j" %rest[1] at %long (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
+    %t = lacis.level_loop "j"<part "rest"> %rest[1] at %long (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %rest at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32

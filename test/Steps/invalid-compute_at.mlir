@@ -25,7 +25,7 @@ func.func @other_copy(%n: index, %m: index, %x: tensor<?x?xf32>, %y: tensor<?x?x
   lacis.loop "b" %b to %n {
     lacis.yield
   }
-  lacis.loop "y.b" %b to %n {
+  lacis.loop "b"<copy "y"> %b to %n {
     %v = lacis.read %x[%b, %b] : tensor<?x?xf32> -> f32
     lacis.write %v to %y[%b, %b] : f32 to tensor<?x?xf32>
     lacis.yield

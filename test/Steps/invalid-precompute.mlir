@@ -28,17 +28,17 @@ func.func @rest(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> 
   %some = lacis.part "some" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
-    %s = lacis.level_loop "few.j" %few[1] at %i (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+    %s = lacis.level_loop "j"<part "few"> %few[1] at %i (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %few at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
-    %t = lacis.level_loop "some.j" %some[1] at %i (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
+    %t = lacis.level_loop "j"<part "some"> %some[1] at %i (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %some at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
-    %u = lacis.level_loop "rest.j" %rest[1] at %i (%p, %j) iter(%acc = %t) -> (f32) : tensor<?x?xf32, #csr> {
+    %u = lacis.level_loop "j"<part "rest"> %rest[1] at %i (%p, %j) iter(%acc = %t) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %rest at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32

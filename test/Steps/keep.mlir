@@ -4,7 +4,7 @@
 // A statement that is read once has a nest, whose workspace the other reads.
 // CHECK-LABEL: func.func @sums(
 // CHECK:         %[[KEPT:.*]] = lacis.workspace(%{{.*}}) kept<"s">
-// CHECK:         lacis.loop "s.i_j
+// CHECK:         lacis.loop "i_j{{.*}}"<statement "s">
 // CHECK:           lacis.write %{{.*}} to %[[KEPT]]
 // CHECK:         lacis.loop "i"
 // CHECK:           lacis.level_loop "j"

@@ -4,7 +4,7 @@
 // Rows that are listed are walked in their order; the others are written before, as empty ones.
 // CHECK-LABEL: func.func @list(
 // CHECK-NOT:     lacis.walk
-// CHECK:         lacis.loop "unlisted.i" %[[ALL:.*]] to
+// CHECK:         lacis.loop "i"<phase "unlisted"> %[[ALL:.*]] to
 // CHECK:           lacis.write %{{.*}} to %[[Y:.*]][%[[ALL]]]
 // CHECK:         %[[ROOM:.*]] = lacis.positions %[[W:.*]][0]
 // CHECK:         lacis.loop "i" %[[P:.*]] to %[[ROOM]]

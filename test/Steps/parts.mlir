@@ -4,10 +4,10 @@
 // A name that no loop has means the loop of every part that has it; with the part's name it means that one.
 // CHECK-LABEL: func.func @rows(
 // CHECK:         lacis.loop "i"
-// CHECK:           lacis.loop "ell.j0"
-// CHECK:             lacis.loop "ell.j1"
+// CHECK:           lacis.loop "j0"<part "ell">
+// CHECK:             lacis.loop "j1"<part "ell">
 // CHECK:             } reduce<add> unroll<2>
-// CHECK:           lacis.level_loop "rest.j"
+// CHECK:           lacis.level_loop "j"<part "rest">
 // CHECK:           } reduce<add> unroll<4>
 #ell = #lacis.format<(i, j) -> (i : dense, j : packed<4>)>
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
@@ -21,13 +21,13 @@ func.func @rows(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> 
   %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
     %short = lacis.locate %ell[0] at %c0(%i) : tensor<?x?xf32, #ell>
-    %s = lacis.level_loop "ell.j" %ell[1] at %short (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #ell> {
+    %s = lacis.level_loop "j"<part "ell"> %ell[1] at %short (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #ell> {
       %v = lacis.value %ell at %p : tensor<?x?xf32, #ell> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
     %long = lacis.locate %rest[0] at %c0(%i) : tensor<?x?xf32, #csr>
-    %t = lacis.level_loop "rest.j" %rest[1] at %long (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
+    %t = lacis.level_loop "j"<part "rest"> %rest[1] at %long (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %rest at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
@@ -65,7 +65,7 @@ func.func @no_loop(%w: tensor<?x?xf32, #sum>, %n: index)
 func.func @one_part(%w: tensor<?x?xf32, #sum>, %n: index) attributes {lacis.steps = [#lacis.split_nnz<loop = "i_j", factor = 8>]} {
   %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
-    lacis.level_loop "rest.j" %rest[1] at %i (%p, %j) : tensor<?x?xf32, #csr> {
+    lacis.level_loop "j"<part "rest"> %rest[1] at %i (%p, %j) : tensor<?x?xf32, #csr> {
       lacis.yield
     }
     lacis.yield

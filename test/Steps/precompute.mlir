@@ -7,14 +7,14 @@
 // CHECK-SAME:    %[[W:[^:]*]]: tensor<?x?xf32, #{{.*}}, %[[Y:[^:]*]]: tensor<?xf32>
 // CHECK:         %[[SIZE:.*]] = tensor.dim %[[Y]]
 // CHECK:         %[[KEPT:.*]] = lacis.workspace(%[[SIZE]]) : tensor<?xf32, #lacis.format<(l0) -> (l0 : dense)>>
-// CHECK:         lacis.loop "rest.i" %[[I:.*]] to
+// CHECK:         lacis.loop "i"<part "rest"> %[[I:.*]] to
 // CHECK-NOT:       "few.j"
-// CHECK:           %[[SUM:.*]] = lacis.level_loop "rest.j" {{.*}} iter(%{{.*}} = %cst)
+// CHECK:           %[[SUM:.*]] = lacis.level_loop "j"<part "rest"> {{.*}} iter(%{{.*}} = %cst)
 // CHECK:           lacis.write %[[SUM]] to %[[KEPT]][%[[I]]]
 // CHECK-NOT:       arith.negf
 // CHECK:         lacis.loop "i" %[[I:.*]] to
 // CHECK:           %[[BEGIN:.*]] = lacis.read %[[KEPT]][%[[I]]]
-// CHECK:           %[[ALL:.*]] = lacis.level_loop "few.j" {{.*}} iter(%{{.*}} = %[[BEGIN]])
+// CHECK:           %[[ALL:.*]] = lacis.level_loop "j"<part "few"> {{.*}} iter(%{{.*}} = %[[BEGIN]])
 // CHECK-NOT:       "rest.j"
 // CHECK:           %[[MINUS:.*]] = arith.negf %[[ALL]]
 // CHECK:           lacis.write %[[MINUS]] to %[[Y]][%[[I]]]
@@ -28,13 +28,13 @@ func.func @rest(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> 
   %rest = lacis.part "rest" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
     %a = lacis.locate %few[0] at %c0(%i) : tensor<?x?xf32, #csr>
-    %s = lacis.level_loop "few.j" %few[1] at %a (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+    %s = lacis.level_loop "j"<part "few"> %few[1] at %a (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %few at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
     %b = lacis.locate %rest[0] at %c0(%i) : tensor<?x?xf32, #csr>
-    %t = lacis.level_loop "rest.j" %rest[1] at %b (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
+    %t = lacis.level_loop "j"<part "rest"> %rest[1] at %b (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %rest at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
@@ -51,15 +51,15 @@ func.func @rest(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> 
 // The second part adds to what the first kept, in a layout that may be said once more; it may stand first in the sum.
 // CHECK-LABEL: func.func @two(
 // CHECK:         %[[KEPT:.*]] = lacis.workspace({{.*}} : tensor<?xf32, #lacis.format<(i) -> (i floordiv 4 : dense, i mod 4 : dense)>>
-// CHECK:         lacis.loop "b.i"
-// CHECK:           lacis.level_loop "b.j" {{.*}} iter(%{{.*}} = %cst)
-// CHECK:         lacis.loop "a.i"
+// CHECK:         lacis.loop "i"<part "b">
+// CHECK:           lacis.level_loop "j"<part "b"> {{.*}} iter(%{{.*}} = %cst)
+// CHECK:         lacis.loop "i"<part "a">
 // CHECK:           %[[BEGIN:.*]] = lacis.read %[[KEPT]]
-// CHECK:           %[[SUM:.*]] = lacis.level_loop "a.j" {{.*}} iter(%{{.*}} = %[[BEGIN]])
+// CHECK:           %[[SUM:.*]] = lacis.level_loop "j"<part "a"> {{.*}} iter(%{{.*}} = %[[BEGIN]])
 // CHECK:           lacis.write %[[SUM]] to %[[KEPT]]
 // CHECK:         lacis.loop "i"
 // CHECK:           %[[BEGIN:.*]] = lacis.read %[[KEPT]]
-// CHECK:           %[[SUM:.*]] = lacis.level_loop "c.j" {{.*}} iter(%{{.*}} = %[[BEGIN]])
+// CHECK:           %[[SUM:.*]] = lacis.level_loop "j"<part "c"> {{.*}} iter(%{{.*}} = %[[BEGIN]])
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 #sum = #lacis.sum<a = #csr when nnz(i) lt 4, b = #csr when nnz(i) lt 8, c = #csr>
 #strips = #lacis.format<(i) -> (i floordiv 4 : dense, i mod 4 : dense)>
@@ -72,17 +72,17 @@ func.func @two(%w: tensor<?x?xf32, #sum> {lacis.name = "w"}, %y: tensor<?xf32> {
   %b = lacis.part "b" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   %c = lacis.part "c" of %w : tensor<?x?xf32, #sum> to tensor<?x?xf32, #csr>
   lacis.loop "i" %i to %n {
-    %s = lacis.level_loop "a.j" %a[1] at %i (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
+    %s = lacis.level_loop "j"<part "a"> %a[1] at %i (%p, %j) iter(%acc = %zero) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %a at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
-    %t = lacis.level_loop "b.j" %b[1] at %i (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
+    %t = lacis.level_loop "j"<part "b"> %b[1] at %i (%p, %j) iter(%acc = %s) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %b at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32
     }
-    %u = lacis.level_loop "c.j" %c[1] at %i (%p, %j) iter(%acc = %t) -> (f32) : tensor<?x?xf32, #csr> {
+    %u = lacis.level_loop "j"<part "c"> %c[1] at %i (%p, %j) iter(%acc = %t) -> (f32) : tensor<?x?xf32, #csr> {
       %v = lacis.value %c at %p : tensor<?x?xf32, #csr> -> f32
       %r = arith.addf %acc, %v : f32
       lacis.yield %r : f32

@@ -5,7 +5,7 @@
 // CHECK-LABEL: func.func @rows(
 // CHECK-SAME:    %[[Y:[^:]*]]: tensor<?xf32> {lacis.name = "y"}
 // CHECK-NOT:     lacis.workspace
-// CHECK:         lacis.loop "i_j.i" %[[I:.*]] to
+// CHECK:         lacis.loop "i"<nest "i_j"> %[[I:.*]] to
 // CHECK:           scf.if
 // CHECK-NEXT:        lacis.write %cst to %[[Y]][%[[I]]]
 // CHECK:         } begins bind<parallel>

@@ -4,15 +4,15 @@
 // A sum of few vectors is shared by units, in copies that this case alone keeps; the units can lie further out.
 // CHECK: %[[UNITS:.+]] = arith.constant 4 : index
 // CHECK: %[[COPIES:.+]] = lacis.workspace(%[[ALL:.+]], %{{.+}}, %{{.+}})
-// CHECK: lacis.loop "upto8.b0" %[[B0:.+]] to
-// CHECK-NEXT: lacis.loop "upto8.k1" %[[UNIT:.+]] to %[[ALL]]
-// CHECK-NEXT: lacis.loop "upto8.b1" %[[B1:.+]] to
+// CHECK: lacis.loop "b0"<case "upto8"> %[[B0:.+]] to
+// CHECK-NEXT: lacis.loop "k1"<case "upto8"> %[[UNIT:.+]] to %[[ALL]]
+// CHECK-NEXT: lacis.loop "b1"<case "upto8"> %[[B1:.+]] to
 // CHECK: scf.if
-// CHECK: %[[SUM:.+]] = lacis.loop "upto8.k0"
+// CHECK: %[[SUM:.+]] = lacis.loop "k0"<case "upto8">
 // CHECK: lacis.write %[[SUM]] to %[[COPIES]][%[[UNIT]], %[[B0]], %[[B1]]]
 // CHECK: bind<block.x> meets race<"private">
-// CHECK: lacis.loop "upto8.k1.b0"
-// CHECK: lacis.loop "upto8.k1.k1" {{.+}} to %[[UNITS]]
+// CHECK: lacis.loop "b0"<case "upto8", nest "k1">
+// CHECK: lacis.loop "k1"<case "upto8", nest "k1"> {{.+}} to %[[UNITS]]
 // CHECK: lacis.loop "b0"
 func.func @sums(%x: tensor<?x?xf32> {lacis.name = "x"}, %y: tensor<?xf32>)
     attributes {lacis.steps = [

@@ -10,8 +10,8 @@
 // CHECK:             %[[OWN:.*]] = lacis.loop "k1"
 // CHECK:             lacis.write %[[OWN]] to %[[COPIES]][%[[UNIT]], %[[B]]]
 // CHECK:           } bind<parallel> meets race<"private">
-// CHECK:         lacis.loop "k0.b" %[[B2:.*]] to
-// CHECK:           %[[SUM:.*]] = lacis.loop "k0.k0" %[[NEXT:.*]] to %{{.*}} iter(%[[ACC:.*]] = %{{.*}}) -> (f32) {
+// CHECK:         lacis.loop "b"<nest "k0"> %[[B2:.*]] to
+// CHECK:           %[[SUM:.*]] = lacis.loop "k0"<nest "k0"> %[[NEXT:.*]] to %{{.*}} iter(%[[ACC:.*]] = %{{.*}}) -> (f32) {
 // CHECK:             %[[COPY:.*]] = lacis.read %[[COPIES]][%[[NEXT]], %[[B2]]]
 // CHECK:             %[[R:.*]] = arith.addf %[[ACC]], %[[COPY]]
 // CHECK:             lacis.yield %[[R]]
@@ -46,7 +46,7 @@ func.func @sum(%x: tensor<?x?xf32> {lacis.axes = ["b", "k"], lacis.name = "x"}, 
 // CHECK:             %[[ROW:.*]] = arith.addi
 // CHECK:             lacis.write %{{.*}} to %[[COPIES]][%[[SHARE]], %[[ROW]]]
 // CHECK:         } bind<parallel> meets race<"private">
-// CHECK:         lacis.loop "i_j.i" %[[DONE:.*]] to
+// CHECK:         lacis.loop "i"<nest "i_j"> %[[DONE:.*]] to
 // CHECK:           lacis.read %[[COPIES]][%{{.*}}, %[[DONE]]]
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @rows(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32> {lacis.name = "y"}, %n: index)

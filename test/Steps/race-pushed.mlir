@@ -5,8 +5,8 @@
 // CHECK-LABEL: func.func @copies(
 // CHECK-SAME:    %[[W:[^:]*]]: tensor<?x?xf32, {{.*}} %[[Y:[^:]*]]: tensor<?xf32>
 // CHECK:         %[[COPIES:.*]] = lacis.workspace(%{{.*}}, %{{.*}}) : tensor<?x?xf32
-// CHECK:         lacis.loop "j.copy" %[[U:[^ ]*]] to
-// CHECK:           lacis.loop "j.copy.i" %[[I:[^ ]*]] to
+// CHECK:         lacis.loop "copy"<nest "j"> %[[U:[^ ]*]] to
+// CHECK:           lacis.loop "i"<nest "j", phase "copy"> %[[I:[^ ]*]] to
 // CHECK:             lacis.write %{{.*}} to %[[COPIES]][%[[U]], %[[I]]]
 // CHECK:         } begins
 // CHECK:         lacis.loop "j" %[[J:[^ ]*]] to
@@ -15,9 +15,9 @@
 // CHECK:             %[[SUM:.*]] = arith.addf %[[BEFORE]]
 // CHECK:             lacis.write %[[SUM]] to %[[COPIES]][%[[J]], %[[ROW]]]
 // CHECK:         } bind<parallel> meets race<"private">
-// CHECK:         lacis.loop "j.i" %[[I2:[^ ]*]] to
+// CHECK:         lacis.loop "i"<nest "j"> %[[I2:[^ ]*]] to
 // CHECK:           %[[FIRST:.*]] = lacis.read %[[Y]][%[[I2]]]
-// CHECK:           %[[ALL:.*]] = lacis.loop "j.j" %[[NEXT:.*]] to %{{.*}} iter(%[[ACC:.*]] = %[[FIRST]]) -> (f32) {
+// CHECK:           %[[ALL:.*]] = lacis.loop "j"<nest "j"> %[[NEXT:.*]] to %{{.*}} iter(%[[ACC:.*]] = %[[FIRST]]) -> (f32) {
 // CHECK:             %[[COPY:.*]] = lacis.read %[[COPIES]][%[[NEXT]], %[[I2]]]
 // CHECK:             arith.addf %[[ACC]], %[[COPY]]
 // CHECK:           lacis.write %[[ALL]] to %[[Y]][%[[I2]]]

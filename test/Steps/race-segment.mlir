@@ -24,7 +24,7 @@
 // CHECK:             lacis.yield %[[NEXT]]
 // CHECK:           } bind<lane> race<"segment"> scan
 // CHECK:         } bind<block.x> meets race<"order">
-// CHECK:         lacis.loop "i_j.i0"
+// CHECK:         lacis.loop "i0"<nest "i_j">
 // CHECK:           arith.divui %{{.*}}, %[[SIZE]]
 // CHECK:           arith.divui %{{.*}}, %[[SIZE]]
 // CHECK:           lacis.read %[[PARTS]]

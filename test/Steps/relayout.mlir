@@ -4,9 +4,9 @@
 // CHECK-LABEL: func.func @copy(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x?xf32>
 // CHECK:         %[[PANELS:.*]] = lacis.workspace
-// CHECK:         lacis.loop "x.b0"
-// CHECK:           lacis.loop "x.j"
-// CHECK:             lacis.loop "x.b1"
+// CHECK:         lacis.loop "b0"<copy "x">
+// CHECK:           lacis.loop "j"<copy "x">
+// CHECK:             lacis.loop "b1"<copy "x">
 // CHECK:               scf.if
 // CHECK:                 lacis.read %[[X]]
 // CHECK:               lacis.write %{{.*}} to %[[PANELS]]
@@ -29,10 +29,10 @@ func.func @copy(%x: tensor<?x?xf32> {lacis.name = "x", lacis.axes = ["b", "j"]},
 // CHECK-LABEL: func.func @small(
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<?x?xf32>
 // CHECK:         %[[PANELS:.*]] = lacis.workspace
-// CHECK:         lacis.loop "upto4.x.b0"
-// CHECK:         lacis.loop "upto4.b"
+// CHECK:         lacis.loop "b0"<case "upto4", copy "x">
+// CHECK:         lacis.loop "b"<case "upto4">
 // CHECK:           lacis.read %[[PANELS]]
-// CHECK:         lacis.loop "upto8.b"
+// CHECK:         lacis.loop "b"<case "upto8">
 // CHECK:           lacis.read %[[X]]
 // CHECK:         lacis.loop "b"
 // CHECK:           lacis.read %[[X]]

@@ -4,7 +4,7 @@
 // A loop over coordinates sinks below the walk in it: its sums become a tile, which the walk adds to.
 // CHECK-LABEL: func.func @columns(
 // CHECK:         %[[TILE:.*]] = lacis.workspace(%{{.*}}) place<private>
-// CHECK:         lacis.loop "j.tile.k1" %[[K:.*]] to
+// CHECK:         lacis.loop "k1"<nest "j", phase "tile"> %[[K:.*]] to
 // CHECK:           scf.if
 // CHECK:             lacis.write %{{.*}} to %[[TILE]][%[[K]]]
 // CHECK:         lacis.level_loop "j" %{{.*}}[1] at %{{.*}} (%[[P:.*]], %[[J:.*]]) : tensor
@@ -13,7 +13,7 @@
 // CHECK:               %[[BEFORE:.*]] = lacis.read %[[TILE]][%[[K]]]
 // CHECK:               %[[SUM:.*]] = arith.addf %[[BEFORE]]
 // CHECK:               lacis.write %[[SUM]] to %[[TILE]][%[[K]]]
-// CHECK:         lacis.loop "j.k1" %[[K:.*]] to
+// CHECK:         lacis.loop "k1"<nest "j"> %[[K:.*]] to
 // CHECK:           scf.if
 // CHECK:             %[[SUM:.*]] = lacis.read %[[TILE]][%[[K]]]
 // CHECK:             lacis.write %[[SUM]] to %{{.*}} : f32 to tensor<?x?xf32>

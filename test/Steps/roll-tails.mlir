@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @tails(
 // CHECK:         %[[LEAST:.*]] = arith.constant 0xFF800000 : f32
 // CHECK:         lacis.level_loop "j0"
-// CHECK:           lacis.loop "s.j1"
+// CHECK:           lacis.loop "j1"<statement "s">
 // CHECK:             arith.cmpi slt
 // CHECK:             %[[SCORE:.*]] = scf.if %{{.*}} -> (f32) {
 // CHECK:               lacis.read %{{.*}} : tensor<?x?xf32> -> f32
@@ -14,7 +14,7 @@
 // CHECK-NEXT:          scf.yield %{{.*}} : f32
 // CHECK-NEXT:        }
 // CHECK-NEXT:        lacis.write %[[SCORE]] to %[[TILE:.*]][
-// CHECK:           lacis.loop "m.j1"
+// CHECK:           lacis.loop "j1"<statement "m">
 // CHECK:             lacis.read %[[TILE]][
 #blocks = #lacis.format<(i, j) -> (i floordiv 4 : dense, j floordiv 4 : compressed, i mod 4 : dense, j mod 4 : dense)>
 func.func @tails(%p: !lacis.pattern<?x?, #blocks> {lacis.name = "p"}, %t: tensor<?x?xf32>) -> tensor<?xf32>

@@ -16,8 +16,8 @@
 // CHECK:             %[[OWN:.*]] = lacis.loop "j1"
 // CHECK:             lacis.write %[[OWN]] to %[[COPIES]][%[[UNIT]], %[[I]]]
 // CHECK:           } bind<parallel> meets race<"private">
-// CHECK:         lacis.loop "j0.i" %[[I2:.*]] to
-// CHECK:           %[[SUM:.*]] = lacis.loop "j0.j0" %[[NEXT:.*]] to
+// CHECK:         lacis.loop "i"<nest "j0"> %[[I2:.*]] to
+// CHECK:           %[[SUM:.*]] = lacis.loop "j0"<nest "j0"> %[[NEXT:.*]] to
 // CHECK:             lacis.read %[[COPIES]][%[[NEXT]], %[[I2]]]
 // CHECK:           lacis.write %[[SUM]] to %[[Y]][%[[I2]]]
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
@@ -45,7 +45,7 @@ func.func @private(%w: tensor<?x?xf32, #csr>, %y: tensor<?xf32>)
 // CHECK-LABEL: func.func @atomic(
 // CHECK-SAME:    %[[W:[^:]*]]: tensor<?x?xf32, {{.*}}>, %[[Y:[^:]*]]: tensor<?xf32>
 // CHECK-NOT:     lacis.workspace
-// CHECK:         lacis.loop "j0.i" %[[I:.*]] to
+// CHECK:         lacis.loop "i"<nest "j0"> %[[I:.*]] to
 // CHECK:           lacis.write %cst to %[[Y]][%[[I]]]
 // CHECK:         } begins bind<parallel>
 // CHECK:         lacis.loop "i" %[[I2:.*]] to

@@ -22,9 +22,9 @@
 // CHECK:               } else {
 // CHECK:                 lacis.write %{{.*}} to %[[PARTS]][%[[S]],
 // CHECK:       bind<parallel> meets race<"order">
-// CHECK:         lacis.loop "i_j.i"
+// CHECK:         lacis.loop "i"<nest "i_j">
 // CHECK:           scf.if
-// CHECK:             lacis.loop "i_j.i_j0"
+// CHECK:             lacis.loop "i_j0"<nest "i_j">
 // CHECK:               lacis.read %[[PARTS]]
 // CHECK:             lacis.write %{{.*}} to %[[Y]][
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>

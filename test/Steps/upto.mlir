@@ -4,8 +4,8 @@
 // One vector, two to four, and more: three nests, each a launch whose size is 0 unless the size of b is in its range.
 // CHECK-LABEL: func.func @fill(
 // CHECK-SAME:    lacis.cases = [{argument = 0 : i64, axis = 0 : i64, name = "upto1", upto = 1 : i64}, {argument = 0 : i64, axis = 0 : i64, name = "upto4", upto = 4 : i64}]
-// CHECK:         lacis.loop "upto1.b"
-// CHECK:         lacis.loop "upto4.b"
+// CHECK:         lacis.loop "b"<case "upto1">
+// CHECK:         lacis.loop "b"<case "upto4">
 // CHECK:         lacis.loop "b"
 func.func @fill(%y: tensor<?x?xf32> {lacis.axes = ["b", "i"], lacis.name = "y"})
     attributes {lacis.kernel, lacis.steps = [#lacis.upto<loop = "b", most = 1>, #lacis.upto<loop = "b", most = 4>]} {

@@ -51,8 +51,8 @@ func.func @sampled(%p: !lacis.pattern<?x?x?, #coo>, %a: tensor<?x?xf32>, %b: ten
 
 // A list of rows is walked for each copy, and the unlisted rows of each are written before.
 // CHECK-LABEL: func.func @list(
-// CHECK:         lacis.loop "unlisted.h"
-// CHECK:           lacis.loop "unlisted.i"
+// CHECK:         lacis.loop "h"<phase "unlisted">
+// CHECK:           lacis.loop "i"<phase "unlisted">
 // CHECK:         lacis.positions %[[W:.*]][1]
 // CHECK:         lacis.loop "h" %[[H:.*]] to
 // CHECK:           lacis.loop "i" %{{.*}} to

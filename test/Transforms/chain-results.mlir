@@ -5,8 +5,8 @@
 // CHECK-LABEL: func.func @sums(
 // CHECK-SAME:    %[[LOG:[^:]*]]: tensor<?xf32> {lacis.axes = ["i"], lacis.name = "log", lacis.written}
 // CHECK-SAME:    %[[Y:[^:]*]]: tensor<?xf32> {lacis.axes = ["i"], lacis.name = "y", lacis.output}
-// CHECK:         lacis.loop "l.i"
-// CHECK:           lacis.level_loop "l.j"
+// CHECK:         lacis.loop "i"<statement "l">
+// CHECK:           lacis.level_loop "j"<statement "l">
 // CHECK:           math.log
 // CHECK:           lacis.write %{{.*}} to %[[LOG]]
 // CHECK:         lacis.loop "i"

@@ -5,12 +5,12 @@
 // What a second statement reads has a nest and a workspace: (copy, slot) on the pattern, its axes where it is dense.
 // CHECK-LABEL: func @shares(
 // CHECK:         %[[P:.*]] = lacis.workspace(%{{.*}}, %{{.*}}) kept<"p"> : tensor<?x?xf32
-// CHECK:         lacis.loop "p.h"
+// CHECK:         lacis.loop "h"<statement "p">
 // CHECK:             math.exp
 // CHECK:             lacis.write %{{.*}} to %[[P]][%{{.*}}, %{{.*}}]
 // CHECK:         %[[L:.*]] = lacis.workspace
-// CHECK:         lacis.loop "l.h"
-// CHECK:           lacis.level_loop "l.j"
+// CHECK:         lacis.loop "h"<statement "l">
+// CHECK:           lacis.level_loop "j"<statement "l">
 // CHECK:             lacis.read %[[P]][
 // CHECK:         lacis.loop "h"
 // CHECK:           lacis.loop "i"

@@ -9,8 +9,8 @@
 // A panel that lacks rows begins with some other tile, which nobody stores.
 // CHECK-LABEL: func.func @product(
 // CHECK:         %[[KEPT:.*]] = lacis.workspace{{.*}} : tensor<?x?xf32, #lacis.format<(b, i) -> (b floordiv 256 : dense, i floordiv 64 : dense, i mod 64 : dense, b mod 256 : dense)>>
-// CHECK:         lacis.loop "rest.b0"
-// CHECK:           lacis.level_loop "rest.j"
+// CHECK:         lacis.loop "b0"<part "rest">
+// CHECK:           lacis.level_loop "j"<part "rest">
 // CHECK:             lacis.write %{{.*}} to %[[KEPT]]
 // CHECK:         lacis.ring : !lacis.ring<4, <256x64xbf16>, <2x64x64xbf16>>
 // CHECK:         lacis.roles producer {
@@ -22,7 +22,7 @@
 // CHECK:           %[[DOWN:.*]] = arith.minui %[[GROUP]], %[[ROWS]]
 // CHECK:           %[[PLACE:.*]] = arith.addi %[[ACROSS]], %[[DOWN]]
 // CHECK:           %[[BEGIN:.*]] = lacis.load_acc %[[KEPT]] at %[[PLACE]]
-// CHECK:           lacis.level_loop "blocks.j0" {{.*}} = %[[BEGIN]])
+// CHECK:           lacis.level_loop "j0"<part "blocks"> {{.*}} = %[[BEGIN]])
 // CHECK:             lacis.mma
 // CHECK:           lacis.store_tile
 // LEVELS:        lacis.load_acc %{{.*}} at %{{.*}} : !llvm.ptr, i32 to !lacis.acc<64x192xf32>

@@ -24,9 +24,9 @@ func.func @gathered(%x: !llvm.ptr, %y: !llvm.ptr, %n: i32) attributes {lacis.gpu
   %ring = lacis.ring : !ring
   lacis.roles producer {
     %t, %l = lacis.acquire %ring : !ring -> !tile, !line
-    lacis.load_tile %x[%n, %c0] to %t {lacis.part = array<i64: 1, 2>, shape = [#lacis.size<64>, #lacis.size<64>]}
+    lacis.load_tile %x[%n, %c0] to %t {part = array<i64: 1, 2>, shape = [#lacis.size<64>, #lacis.size<64>]}
       : !llvm.ptr[i32, i32] to !tile
-    lacis.load_tile %y[%c0, %n] to %l {lacis.part = array<i64: 1, 2>, shape = [#lacis.size<1>, #lacis.size<64>]}
+    lacis.load_tile %y[%c0, %n] to %l {part = array<i64: 1, 2>, shape = [#lacis.size<1>, #lacis.size<64>]}
       : !llvm.ptr[i32, i32] to !line
     %next = lacis.release %ring : !ring
     lacis.yield

@@ -20,9 +20,9 @@
 // CHECK:               } else {
 // CHECK:                 lacis.write %[[NEXT]] to %[[Y]][%[[ROW]]]
 // CHECK:         } meets
-// CHECK:         lacis.loop "i_j.i" %{{.*}} to %[[COUNT]]
+// CHECK:         lacis.loop "i"<nest "i_j"> %{{.*}} to %[[COUNT]]
 // CHECK:           %[[END:.*]] = lacis.seek %[[W]][0]
-// CHECK:           lacis.loop "i_j.i_j0"
+// CHECK:           lacis.loop "i_j0"<nest "i_j">
 // CHECK:             lacis.read %[[PARTS]]
 // CHECK:           lacis.write %{{.*}} to %[[Y]]
 #coo = #lacis.format<(i, j) -> (i : compressed<unique=false>, j : singleton)>
@@ -44,7 +44,7 @@ func.func @rows(%w: tensor<?x?xf32, #coo> {lacis.name = "w", lacis.hypersparse =
 
 // A sum that begins with something else has that added once.
 // CHECK-LABEL: func.func @begins(
-// CHECK:         lacis.loop "unlisted.i"
+// CHECK:         lacis.loop "i"<phase "unlisted">
 // CHECK:         lacis.loop "i_j0"
 // CHECK:           %[[INIT:.*]] = lacis.read %{{.*}}[%[[ROW:.*]]]
 // CHECK:           %[[ALL:.*]] = arith.addf %[[INIT]], %{{.*}}

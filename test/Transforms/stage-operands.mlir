@@ -9,7 +9,7 @@
 // CHECK-NOT:       scf.if
 // CHECK:           lacis.loop "k0"
 // CHECK:             %[[TILE:.*]] = lacis.workspace(%c16{{.*}}, %c33{{.*}}) place<shared>
-// CHECK:             lacis.loop "k0.tile" %[[N:.*]] to %c512
+// CHECK:             lacis.loop "tile"<nest "k0"> %[[N:.*]] to %c512
 // CHECK:               %[[COLUMN:.*]] = arith.remui %[[N]], %c32
 // CHECK:               %[[ROW:.*]] = arith.divui %[[N]], %c32
 // CHECK:               lacis.read %[[X]]

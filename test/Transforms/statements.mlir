@@ -18,7 +18,7 @@
 // CHECK:             } consumers 1
 // CHECK:               lacis.splat %{{.*}} : f32 to !lacis.acc<64x1xf32>
 // CHECK:               %[[L:.*]] = lacis.splat %{{.*}} : f32 to !lacis.acc<64x4xf32>
-// CHECK:               lacis.loop "first.j0"
+// CHECK:               lacis.loop "j0"<phase "first">
 // CHECK:                 lacis.loop "j0" {{.*}} iter({{.*}} %[[A:arg[0-9]+]] = {{.*}}, %[[O:arg[0-9]+]] = {{.*}}, %{{.*}} = {{.*}}) ->
 // CHECK:                   %[[X:.*]] = lacis.mma %{{.*}} into !lacis.acc<64x64xf32>
 // CHECK:                   %[[Y:.*]] = lacis.mma %[[A]], %{{.*}} transposed into %[[O]]

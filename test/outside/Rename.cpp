@@ -23,7 +23,7 @@ LogicalResult RenameStepAttr::apply(Nest &nest, Location loc) const {
   FailureOr<LoopOp> loop = nest.require(getLoop(), "rename", loc);
   if (failed(loop))
     return failure();
-  loop->setName(getName());
+  loop->setLetters(getName());
   return success();
 }
 

@@ -74,7 +74,7 @@ LogicalResult HeldLoop::hold(ReadOp read) {
   for (auto [axis, index] : llvm::enumerate(places))
     if (!footprint.isCommon(index))
       return emitError(loc) << "stage: the operand is read at coordinates that change within a round of loop "
-                            << round.getNameAttr() << " (axis " << axis
+                            << '"' << round.getName() << "\" (axis " << axis
                             << "); a register holds one element: name a loop inside of those, or jam or vectorize them";
   auto isSameRead = [&](auto &pair) {
     ReadOp other = pair.first;
@@ -92,7 +92,7 @@ LogicalResult HeldLoop::hold(ReadOp read) {
 LogicalResult HeldLoop::run() {
   SmallVector<ReadOp> reads;
   round->walk([&](ReadOp read) {
-    if (read.getHeldAttr() == round.getNameAttr())
+    if (read.getHeld() == round.getName())
       reads.push_back(read);
   });
   for (ReadOp read : reads)

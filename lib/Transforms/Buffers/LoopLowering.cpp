@@ -162,7 +162,7 @@ LogicalResult LoopLowering::lowerLoop(OpBuilder &b, LoopOp loop) {
     made->setAttr("lacis.when", condition);
   if (isApart(outermostLoop(loop))) // each loop says so: those that run once are left out
     made->setAttr("lacis.beside", b.getUnitAttr());
-  made->setAttr("lacis.name", loop.getNameAttr());
+  made->setAttr("lacis.name", StringAttr::get(loop.getContext(), loop.getName()));
   annotateRounds(made, loop);
   mapping.map(loop.getCoordinate(), made.getInductionVar());
   for (auto [before, after] : llvm::zip(loop.getIterArgs(), made.getRegionIterArgs()))
@@ -247,7 +247,7 @@ LogicalResult LoopLowering::lowerLevelLoop(OpBuilder &b, LevelLoopOp loop) {
   llvm::append_range(inits, state);
   auto made = scf::ForOp::create(b, loc, lo, hi, one, inits);
   made.getBody()->clear();
-  made->setAttr("lacis.name", loop.getNameAttr());
+  made->setAttr("lacis.name", StringAttr::get(loop.getContext(), loop.getName()));
   if (ReductionAttr reduce = loop.getReduceAttr(); reduce && state.empty())
     made->setAttr("lacis.reduce", reduce);
   annotateRounds(made, loop);

@@ -46,7 +46,7 @@ LogicalResult Vectorizer::sumLanes() {
   Value lanes = arith::ConstantOp::create(b, loop.getLoc(), neutralOf(*kind, type));
   SmallVector<LoopOp> made;
   for (LoopOp outer : llvm::make_range(first, std::prev(chain.end()))) {
-    auto copy = LoopOp::create(b, outer.getLoc(), outer.getName(), outer.getUpper(), lanes, kind);
+    auto copy = LoopOp::create(b, outer.getLoc(), outer.getLoopName(), outer.getUpper(), lanes, kind);
     copy.setUnrollAttr(outer.getUnrollAttr());
     scalars.map(outer.getCoordinate(), copy.getCoordinate());
     lanes = copy.getIterArgs()[0];

@@ -3,22 +3,15 @@
 /// for b: t = tile(16): s(t[i])  -->  t = tile(16, b): for b: s(t[i, b])
 #include "WidenTiles.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
 
 /// One axis more, which lies innermost.
 static RankedTensorType widened(RankedTensorType type) {
-  std::string axes, levels;
-  for (int64_t axis = 0; axis <= type.getRank(); ++axis) {
-    std::string name = (axis == 0 ? "l" : ", l") + std::to_string(axis);
-    axes += name;
-    levels += name + " : dense";
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", type.getContext());
   SmallVector<int64_t> shape(type.getRank() + 1, ShapedType::kDynamic);
-  return RankedTensorType::get(shape, type.getElementType(), layout);
+  return RankedTensorType::get(shape, type.getElementType(), denseLayout(type.getContext(), shape.size()));
 }
 
 void lacis::widenTiles(LoopOp loop, int64_t count) {

@@ -11,7 +11,7 @@
 #include "Expression.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -49,11 +49,11 @@ std::string lacis::nameOfStatement(linalg::GenericOp statement) {
   return "t" + std::to_string(std::distance(all.begin(), llvm::find(all, statement)));
 }
 
-void lacis::nameLoops(Operation *first, Operation *end, const std::string &prefix) {
+void lacis::nameLoops(Operation *first, Operation *end, StringRef statement) {
   for (Operation *op = first; op && op != end; op = op->getNextNode())
-    op->walk([&](Operation *loop) {
-      if (isa<LoopOp, LevelLoopOp>(loop))
-        loop->setAttr("name", StringAttr::get(op->getContext(), prefix + loop->getAttrOfType<StringAttr>("name").str()));
+    op->walk([&](LoopOpInterface loop) {
+      PathAttr path = pathOf(op->getContext(), PathKind::Statement, statement);
+      loop.setPathAttr(join(path, loop.getPathAttr()));
     });
 }
 
@@ -116,16 +116,8 @@ static Value slotsOf(OpBuilder &b, Location loc, Value pattern) {
 
 Value KeptTensors::workspace(linalg::GenericOp statement, ArrayRef<Value> sizes) {
   OpBuilder &b = outer.b;
-  std::string axes, levels;
-  for (unsigned axis = 0; axis < sizes.size(); ++axis) {
-    std::string name = (axis ? ", l" : "l") + std::to_string(axis);
-    axes += name;
-    levels += name + " : dense";
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
   Type element = cast<RankedTensorType>(statement.getResult(0).getType()).getElementType();
-  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  auto made = WorkspaceOp::create(b, statement.getLoc(), RankedTensorType::get(shape, element, layout), sizes);
+  WorkspaceOp made = makeWorkspace(b, statement.getLoc(), element, sizes);
   made.setKept(nameOfStatement(statement));
   return made;
 }
@@ -194,7 +186,7 @@ LogicalResult KeptTensors::build() {
     bool onPattern = formatOf(statement.getResult(0)) != nullptr;
     if (failed(onPattern ? buildOnPattern(statement, letters) : buildDense(statement, letters)))
       return failure();
-    nameLoops(before->getNextNode(), &*outer.b.getInsertionPoint(), name + ".");
+    nameLoops(before->getNextNode(), &*outer.b.getInsertionPoint(), name);
   }
   recordForm(outer.function, chosen);
   return success();

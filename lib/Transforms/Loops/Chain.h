@@ -16,8 +16,8 @@ mlir::OpOperand *madeOperand(mlir::linalg::GenericOp generic);
 mlir::Value walkedPattern(mlir::OpBuilder &b, mlir::Value tensor);
 /// What steps call a statement: its name, or `t` and its number in the function.
 std::string nameOfStatement(mlir::linalg::GenericOp statement);
-/// Puts `prefix` before the names of the loops from `first` to `end`, which is behind the last.
-void nameLoops(mlir::Operation *first, mlir::Operation *end, const std::string &prefix);
+/// The loops from `first` to `end`, which is behind the last, belong to the statement of that name.
+void nameLoops(mlir::Operation *first, mlir::Operation *end, llvm::StringRef statement);
 /// Does some statement add up what another made on a pattern?
 bool isChain(mlir::func::FuncOp function);
 

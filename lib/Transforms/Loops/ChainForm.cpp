@@ -5,6 +5,7 @@
 
 #include "Expression.h"
 #include "RolledTiles.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/IR/StepInterface.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -25,13 +26,8 @@ static std::string patternOf(ArrayRef<linalg::GenericOp> statements) {
 }
 
 void lacis::recordForm(func::FuncOp function, ArrayRef<std::string> steps) {
-  SmallVector<Attribute> owners;
-  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.owners"))
-    llvm::append_range(owners, known);
   for (const std::string &step : steps)
-    owners.push_back(parseAttribute(step, function.getContext()));
-  if (!owners.empty())
-    function->setAttr("lacis.owners", Builder(function).getArrayAttr(owners));
+    append(function, "lacis.owners", parseAttribute(step, function.getContext()));
 }
 
 /// A step names a statement whose result it keeps.

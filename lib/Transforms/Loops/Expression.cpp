@@ -79,11 +79,11 @@ SmallVector<Value> lacis::slotAt(OpBuilder &b, Location loc, Value pattern, Valu
   return {copy ? copy : arith::ConstantIndexOp::create(b, loc, 0).getResult(), position};
 }
 
-/// What the names of loops begin with in a product with a part of a sum.
-static std::string prefixIn(linalg::GenericOp generic) {
-  std::string found;
+/// The path of loops in a product with a part of a sum.
+static PathAttr pathIn(linalg::GenericOp generic) {
+  PathAttr found;
   for (Value operand : generic.getInputs())
-    found += prefixOf(operand);
+    found = join(found, pathOf(operand));
   return found;
 }
 
@@ -213,7 +213,7 @@ FailureOr<Value> Expression::accumulate(OpBuilder &b, linalg::GenericOp generic,
   for (Letter &letter : letters) {
     if (letter.coordinate)
       continue;
-    auto loop = LoopOp::create(b, generic.getLoc(), prefixIn(generic) + letter.name, letter.size, carried,
+    auto loop = LoopOp::create(b, generic.getLoc(), {letter.name, pathIn(generic)}, letter.size, carried,
                                reductionOf(generic));
     OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
     letter.coordinate = loop.getCoordinate();

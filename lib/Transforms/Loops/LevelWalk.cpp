@@ -49,11 +49,11 @@ bool lacis::needsGuard(Value size, int64_t div, unsigned count) {
   return (count > 1 || div > 1) && !fillStrips(size, div);
 }
 
-std::string lacis::prefixOf(Value tensor) {
+PathAttr lacis::pathOf(Value tensor) {
   if (auto walk = tensor.getDefiningOp<WalkOp>())
     tensor = walk.getSource();
   auto part = tensor.getDefiningOp<PartOp>();
-  return part ? (part.getName() + ".").str() : "";
+  return part ? pathOf(tensor.getContext(), PathKind::Part, part.getName()) : PathAttr();
 }
 
 LevelWalk::LevelWalk(Location loc, Value tensor, ArrayRef<Letter *> axes)
@@ -91,13 +91,13 @@ unsigned LevelWalk::digitsOf(unsigned axis) const {
 }
 
 /// The digits of the level, and of those that have one position under each of its positions.
-std::string LevelWalk::loopName(unsigned number) const {
+LoopName LevelWalk::loopName(unsigned number) const {
   std::string name;
   do {
     for (Digit digit : format.getLevels()[number].getDigits())
       name += (name.empty() ? "" : "_") + nameOf(digit);
   } while (++number < format.getLevels().size() && format.getLevels()[number].getExtent().followsParent());
-  return prefixOf(tensor) + name;
+  return {name, pathOf(tensor)};
 }
 
 std::string LevelWalk::nameOf(Digit digit) const {
@@ -244,7 +244,7 @@ LevelWalk::Values LevelWalk::emitDense(OpBuilder &b, unsigned number, unsigned w
   Value upper = digit.mod ? constant(b, loc, digit.mod) : axes[digit.axis]->size;
   if (!digit.mod && digit.div != 1)
     upper = arith::CeilDivUIOp::create(b, loc, upper, constant(b, loc, digit.div));
-  auto loop = LoopOp::create(b, loc, prefixOf(tensor) + nameOf(digit), upper, carried, reduce);
+  auto loop = LoopOp::create(b, loc, {nameOf(digit), pathOf(tensor)}, upper, carried, reduce);
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
   known.push_back(loop.getCoordinate());
   Values result = emitDense(inner, number, which + 1, parent, known, Values(loop.getIterArgs()), body);

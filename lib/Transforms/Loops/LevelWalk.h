@@ -46,8 +46,8 @@ public:
   mlir::Value getRoom(mlir::OpBuilder &b);
   /// The same at a position of the first level, which is there and no padding, below `lo`, with carried values.
   Values emitAt(mlir::OpBuilder &b, mlir::Value lo, mlir::Value position, mlir::ValueRange carried, Body body);
-  std::string loopName(unsigned level) const;
-  /// What a loop over the digit alone is called, without the prefix of a part.
+  LoopName loopName(unsigned level) const;
+  /// What a loop over the digit alone is called, without the path of a part.
   std::string nameOf(Digit digit) const;
 
 private:
@@ -81,8 +81,8 @@ private:
   unsigned end;                       // the level that the body is under
 };
 
-/// `ell.` where the tensor is, or walks, the part `ell` of a sum; else nothing.
-std::string prefixOf(mlir::Value tensor);
+/// The path of the loops over a tensor that is, or walks, a part of a sum; else null.
+PathAttr pathOf(mlir::Value tensor);
 
 /// `value < size` unless the digits cannot exceed the size.
 bool needsGuard(mlir::Value size, int64_t div, unsigned count);

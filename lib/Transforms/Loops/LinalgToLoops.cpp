@@ -267,7 +267,7 @@ LogicalResult NestBuilder::buildOthers(MutableArrayRef<KernelResult> results) {
     Operation *before = b.getInsertionPoint()->getPrevNode();
     if (failed(outer.writeElements(result.root, result.letters, result.output, &chain->get())))
       return failure();
-    nameLoops(before->getNextNode(), &*b.getInsertionPoint(), nameOfStatement(result.root) + ".");
+    nameLoops(before->getNextNode(), &*b.getInsertionPoint(), nameOfStatement(result.root));
   }
   return success();
 }

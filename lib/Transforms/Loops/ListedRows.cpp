@@ -20,11 +20,11 @@ void ListedRows::openLoops(OpBuilder &b, Letter &letter) {
     bool lists = isListed(digit);
     if (lists && !rows) {
       LevelWalk walk(loc, tensor, axes);
-      rows = openLoop(b, isPart ? prefix + letter.name : walk.loopName(format.getNumBatchLevels()), walk.getRoom(b));
+      rows = openLoop(b, isPart ? LoopName(letter.name, path) : walk.loopName(format.getNumBatchLevels()), walk.getRoom(b));
     }
     if (lists)
       continue;
-    LoopOp loop = openLoop(b, prefix + digitName(letter.name, rank, digits.size()), sizeOf(b, digit, letter));
+    LoopOp loop = openLoop(b, {digitName(letter.name, rank, digits.size()), path}, sizeOf(b, digit, letter));
     letter.digits.push_back({Digit{0, digit.div, digit.mod}, loop.getCoordinate()});
   }
 }
@@ -34,9 +34,9 @@ LogicalResult ListedRows::build(OpBuilder &b) {
   return failed(fillAll(before)) ? failure() : buildRows(b);
 }
 
-LogicalResult ListedRows::buildPart(OpBuilder &b, StringRef prefix) {
+LogicalResult ListedRows::buildPart(OpBuilder &b, PathAttr path) {
   isPart = true;
-  this->prefix = prefix.str();
+  this->path = path;
   return buildRows(b);
 }
 

@@ -16,8 +16,8 @@ public:
   using OwnedNest::fillAll;
   using OwnedNest::setRunning;
   /// The nest of the rows that a part of a sum lists; the others have entries of no interest. Its loops over letters of
-  /// the output begin with `prefix`.
-  llvm::LogicalResult buildPart(mlir::OpBuilder &b, llvm::StringRef prefix);
+  /// the output have this path.
+  llvm::LogicalResult buildPart(mlir::OpBuilder &b, PathAttr path);
 
 private:
   llvm::LogicalResult buildRows(mlir::OpBuilder &b);
@@ -27,7 +27,7 @@ private:
   LoopOp rows;        // over the positions of the first level
   unsigned count = 0; // of the levels that list rows
   bool isPart = false;
-  std::string prefix;
+  PathAttr path;
 };
 
 } // namespace lacis

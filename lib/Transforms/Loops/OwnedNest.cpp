@@ -3,6 +3,8 @@
 /// A nest whose loops an operand's levels drive: what its forms share.
 #include "OwnedNest.h"
 
+#include "OutputLoops.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -52,7 +54,7 @@ Value OwnedNest::sizeOf(OpBuilder &b, Digit digit, const Letter &letter) {
   return arith::CeilDivUIOp::create(b, loc, letter.size, arith::ConstantIndexOp::create(b, loc, digit.div));
 }
 
-LoopOp OwnedNest::openLoop(OpBuilder &b, StringRef name, Value size) {
+LoopOp OwnedNest::openLoop(OpBuilder &b, const LoopName &name, Value size) {
   OpBuilder inner = loops.empty() ? b : OpBuilder::atBlockEnd(loops.back().getBlock());
   loops.push_back(LoopOp::create(inner, loc, name, size));
   b.setInsertionPoint(loops.front()); // sizes stand before the nest
@@ -60,10 +62,7 @@ LoopOp OwnedNest::openLoop(OpBuilder &b, StringRef name, Value size) {
 }
 
 void OwnedNest::closeLoops() {
-  for (LoopOp loop : loops) {
-    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
-    YieldOp::create(end, loc, ValueRange());
-  }
+  lacis::closeLoops(loc, loops);
   loops.clear();
 }
 
@@ -119,8 +118,9 @@ static bool isZero(Value value) {
 
 LogicalResult OwnedNest::fillAll(OpBuilder &b) {
   SmallVector<Letter> all(letters);
+  PathAttr path = pathOf(b.getContext(), PathKind::Phase, "unlisted");
   for (Letter &letter : all) {
-    letter.coordinate = openLoop(b, "unlisted." + letter.name, letter.size).getCoordinate();
+    letter.coordinate = openLoop(b, {letter.name, path}, letter.size).getCoordinate();
     loops.back().setUnlisted(true);
   }
   Expression expression(sizes);

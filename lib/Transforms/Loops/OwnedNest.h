@@ -28,7 +28,7 @@ protected:
   bool isOf(Digit digit, const Letter &letter) const { return digit.axis < axes.size() && axes[digit.axis] == &letter; }
   mlir::Value sizeOf(mlir::OpBuilder &b, Digit digit, const Letter &letter);
   /// One loop more, inside of the others.
-  LoopOp openLoop(mlir::OpBuilder &b, llvm::StringRef name, mlir::Value size);
+  LoopOp openLoop(mlir::OpBuilder &b, const LoopName &name, mlir::Value size);
   void closeLoops();
   /// Where the coordinates of the letters are known whose digits all are, inside of their guards.
   mlir::OpBuilder compose(mlir::OpBuilder inner, llvm::function_ref<bool(const Letter &)> isKnown);

@@ -5,7 +5,7 @@
 
 #include "OwnerForm.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -13,20 +13,8 @@ using namespace lacis;
 bool PushedTile::fits() const { return pushesToTile(format, owned); }
 
 Value PushedTile::makeTile(OpBuilder &b) {
-  SmallVector<Value> extents;
-  std::string axes, levels;
-  for (const Pushed &each : pushed) {
-    std::string axis = (extents.empty() ? "l" : ", l") + std::to_string(extents.size());
-    axes += axis;
-    levels += axis + " : dense";
-    extents.push_back(arith::ConstantIndexOp::create(b, loc, each.digit.mod));
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", root.getContext());
-  Type element = cast<RankedTensorType>(product.getResult(0).getType()).getElementType();
-  SmallVector<int64_t> shape(extents.size(), ShapedType::kDynamic);
-  auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
-  made.setPlace(WorkspacePlace::Private);
-  return made;
+  SmallVector<int64_t> extents = llvm::map_to_vector(pushed, [](const Pushed &each) { return each.digit.mod; });
+  return lacis::makeTile(b, loc, cast<RankedTensorType>(product.getResult(0).getType()).getElementType(), extents);
 }
 
 SmallVector<Value> PushedTile::place(OpBuilder &b) {

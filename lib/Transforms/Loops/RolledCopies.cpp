@@ -5,8 +5,6 @@
 
 #include "Expression.h"
 
-#include "mlir/AsmParser/AsmParser.h"
-
 using namespace mlir;
 using namespace lacis;
 
@@ -56,20 +54,4 @@ SmallVector<RolledCopy> lacis::findCopies(ArrayRef<linalg::GenericOp> made, cons
     }
   llvm::erase_if(copies, [&](const RolledCopy &copy) { return reads[copy.operand] > 1; }); // at two places at once
   return copies;
-}
-
-Value lacis::makeTile(OpBuilder &b, Location loc, Type element, ArrayRef<int64_t> sizes) {
-  std::string axes, levels;
-  SmallVector<Value> extents;
-  for (int64_t size : sizes) {
-    std::string axis = (extents.empty() ? "l" : ", l") + std::to_string(extents.size());
-    axes += axis;
-    levels += axis + " : dense";
-    extents.push_back(arith::ConstantIndexOp::create(b, loc, size));
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
-  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), extents);
-  made.setPlace(WorkspacePlace::Private);
-  return made;
 }

@@ -22,9 +22,6 @@ struct RolledCopy {
 llvm::SmallVector<RolledCopy> findCopies(llvm::ArrayRef<mlir::linalg::GenericOp> made, const std::string &column,
                                          llvm::ArrayRef<std::string> rows, int64_t height, int64_t columns);
 
-/// A private workspace of known sides.
-mlir::Value makeTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element, llvm::ArrayRef<int64_t> sizes);
-
 } // namespace lacis
 
 #endif // LACIS_LIB_TRANSFORMS_LOOPS_ROLLEDCOPIES_H

@@ -3,12 +3,13 @@
 /// One loop over the positions of a row that carries sums, and a maximum where they are below one.
 ///
 /// A position is an entry, or a dense tile of them; what a round makes stands in private tiles, and the statements of a
-/// round are loops over these, one after another, named `statement.letter`.
+/// round are loops over these, one after another, whose paths have its name.
 #include "RolledNest.h"
 
 #include "RolledTiles.h"
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -58,6 +59,12 @@ RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<Kerne
 std::string RolledNest::nameOf(linalg::GenericOp statement) const {
   auto name = statement->getAttrOfType<StringAttr>("lacis.name");
   return name ? name.str() : "t";
+}
+
+PathAttr RolledNest::pathOf(linalg::GenericOp statement, StringRef phase) const {
+  MLIRContext *context = statement->getContext();
+  PathAttr own = lacis::pathOf(context, PathKind::Statement, nameOf(statement));
+  return phase.empty() ? own : join(lacis::pathOf(context, PathKind::Phase, phase), own);
 }
 
 /// Those above the rolled level, with the number of their first axis: those of the batch, and those of what is walked.
@@ -131,14 +138,14 @@ void RolledNest::write(OpBuilder &b, Value value, Value tile, ValueRange at) {
 }
 
 /// Opens the loops of a statement: rows of the tile, columns where asked for, and letters that only it has.
-RolledNest::Tile RolledNest::open(OpBuilder at, linalg::GenericOp statement, StringRef prefix, bool withColumns,
+RolledNest::Tile RolledNest::open(OpBuilder at, linalg::GenericOp statement, PathAttr path, bool withColumns,
                                   bool withOthers) {
   Tile tile{at, {}, {}, {}, rows, {}, {}};
   auto loop = [&](const std::string &name, int64_t size) {
     OpBuilder before = tile.loops.empty() ? tile.b : OpBuilder(tile.loops.front()); // so that loops follow one another
     Value upper = constant(before, loc, size);
     OpBuilder inner = tile.loops.empty() ? tile.b : OpBuilder::atBlockEnd(tile.loops.back().getBlock());
-    tile.loops.push_back(LoopOp::create(inner, loc, prefix.str() + name, upper));
+    tile.loops.push_back(LoopOp::create(inner, loc, {name, path}, upper));
     return tile.loops.back().getCoordinate();
   };
   if (height > 1)
@@ -200,11 +207,11 @@ Value RolledNest::placeColumn(Tile &tile, OpBuilder &b) {
 }
 
 /// A loop over the columns that carries a value; the value inside.
-Value RolledNest::openColumns(Tile &tile, StringRef prefix, ValueRange carried, LoopOp &loop,
+Value RolledNest::openColumns(Tile &tile, PathAttr path, ValueRange carried, LoopOp &loop,
                               std::optional<Reduction> reduce) {
   if (columns == 1)
     return carried.empty() ? Value() : carried[0];
-  loop = LoopOp::create(tile.b, loc, prefix.str() + nameOfColumn(), constant(tile.b, loc, columns), carried, reduce);
+  loop = LoopOp::create(tile.b, loc, {nameOfColumn(), path}, constant(tile.b, loc, columns), carried, reduce);
   tile.b = OpBuilder::atBlockEnd(loop.getBlock());
   tile.column = loop.getCoordinate();
   return carried.empty() ? Value() : Value(loop.getIterArgs()[0]);
@@ -233,7 +240,7 @@ LogicalResult RolledNest::begin(OpBuilder &b) {
     statements.insert(statements.begin(), chain.largest);
   }
   for (linalg::GenericOp each : statements) {
-    Tile tile = open(b, each, "first." + nameOf(each) + ".", /*columns=*/false, /*others=*/true);
+    Tile tile = open(b, each, pathOf(each, "first"), /*columns=*/false, /*others=*/true);
     Expression expression(outer.sizes);
     FailureOr<Value> first = expression.element(tile.b, each.getOutputs()[0], coordinates(tile.b, each, tile));
     if (failed(first))
@@ -263,10 +270,10 @@ LogicalResult RolledNest::begin(OpBuilder &b) {
 }
 
 /// A result, of the maximum and the sums that it reads.
-LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, StringRef prefix) {
+LogicalResult RolledNest::finish(OpBuilder &b, const KernelResult &result, PathAttr path) {
   linalg::GenericOp root = result.root;
   bool isSum = llvm::is_contained(chain.followers, root);
-  Tile tile = open(b, root, isSum ? "last." + nameOf(root) + "." : prefix.str(), /*columns=*/false, /*others=*/true);
+  Tile tile = open(b, root, isSum ? pathOf(root, "last") : path, /*columns=*/false, /*others=*/true);
   OpBuilder inner = tile.b;
   auto coordinateOf = [&](StringRef name) {
     return llvm::find_if(tile.letters, [&](Letter &each) { return each.name == name; })->coordinate;
@@ -328,7 +335,7 @@ LogicalResult RolledNest::build() {
       return failure();
   YieldOp::create(inner, loc);
   for (auto [number, result] : llvm::enumerate(results))
-    if (failed(finish(b, result, number == 0 ? "" : nameOf(result.root) + ".")))
+    if (failed(finish(b, result, number == 0 ? PathAttr() : pathOf(result.root))))
       return failure();
   YieldOp::create(b, loc);
   return success();

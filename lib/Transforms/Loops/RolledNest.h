@@ -38,9 +38,9 @@ private:
   std::string nameOfRow() const { return digitName(tiledRow, rowPart ? 2 : 1, rowPart ? 3 : 2); }
   std::string nameOfColumn() const { return digitName(column.name, columnPart ? 2 : 1, columnPart ? 3 : 2); }
   mlir::Value placeInBlock(mlir::OpBuilder &b, mlir::Value part, int64_t ofTile, mlir::Value place);
-  Tile open(mlir::OpBuilder at, mlir::linalg::GenericOp statement, llvm::StringRef prefix, bool columns, bool others);
+  Tile open(mlir::OpBuilder at, mlir::linalg::GenericOp statement, PathAttr path, bool columns, bool others);
   void close(Tile &tile);
-  mlir::Value openColumns(Tile &tile, llvm::StringRef prefix, mlir::ValueRange carried, LoopOp &loop,
+  mlir::Value openColumns(Tile &tile, PathAttr path, mlir::ValueRange carried, LoopOp &loop,
                           std::optional<Reduction> reduce = {});
   void placeRow(Tile &tile);
   mlir::Value placeColumn(Tile &tile, mlir::OpBuilder &b);
@@ -62,8 +62,10 @@ private:
   llvm::LogicalResult fillShares(mlir::OpBuilder &b);
   llvm::LogicalResult fillLinear(mlir::OpBuilder &b, unsigned number);
   llvm::LogicalResult updateFollower(mlir::OpBuilder &b, unsigned number);
-  llvm::LogicalResult finish(mlir::OpBuilder &b, const KernelResult &result, llvm::StringRef prefix);
+  llvm::LogicalResult finish(mlir::OpBuilder &b, const KernelResult &result, PathAttr path);
   std::string nameOf(mlir::linalg::GenericOp statement) const;
+  /// The path of the loops of a statement, in what they do beside others.
+  PathAttr pathOf(mlir::linalg::GenericOp statement, llvm::StringRef phase = "") const;
   /// What stands in a tile: a statement and its tile.
   mlir::linalg::GenericOp madeOf(unsigned number) const { return chain.shares && isShared ? chain.shares : chain.made[number]; }
   unsigned summedAxis() const { return format.getLevels()[chain.level].getDigits()[0].axis; }

@@ -52,13 +52,14 @@ FailureOr<Value> RolledNest::share(OpBuilder &b, Tile &tile, Value score, Value 
 void RolledNest::copyOperands(OpBuilder &b) {
   auto function = cast<func::FuncOp>(pattern.getParentBlock()->getParentOp());
   for (const RolledCopy &copy : copies) {
-    std::string name = function.getArgAttrOfType<StringAttr>(copy.operand.getArgNumber(), "lacis.name").str() + ".";
+    auto name = function.getArgAttrOfType<StringAttr>(copy.operand.getArgNumber(), "lacis.name");
+    PathAttr path = lacis::pathOf(b.getContext(), PathKind::Copy, name.getValue());
     int64_t length = cast<RankedTensorType>(copy.operand.getType()).getShape().back();
     Value upper = constant(b, loc, columns), last = constant(b, loc, length);
-    auto over = LoopOp::create(b, loc, name + digitName(column.name, 1, 2), upper);
+    auto over = LoopOp::create(b, loc, {digitName(column.name, 1, 2), path}, upper);
     over.setCopies(true);
     OpBuilder inner = OpBuilder::atBlockEnd(over.getBlock());
-    auto along = LoopOp::create(inner, loc, name + copy.letters.back(), last);
+    auto along = LoopOp::create(inner, loc, {copy.letters.back(), path}, last);
     inner = OpBuilder::atBlockEnd(along.getBlock());
     Tile tile{inner, {over, along}, {}, over.getCoordinate(), {}, {}, {}};
     for (const Letter &row : rows) {
@@ -126,7 +127,7 @@ static bool isProductWith(Value value, ArrayRef<Value> tiles) {
 LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.made[number];
   Value none = neutral(b);
-  Tile tile = open(b, statement, nameOf(statement) + ".", /*columns=*/true, /*others=*/false);
+  Tile tile = open(b, statement, pathOf(statement), /*columns=*/true, /*others=*/false);
   OpBuilder inner = tile.b;
   scf::IfOp guard;
   if (Value inside = placeColumn(tile, inner)) {
@@ -166,9 +167,9 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
 
 /// n = max(m, t), for now in the place of r.
 LogicalResult RolledNest::findLargest(OpBuilder &b) {
-  Tile tile = open(b, chain.largest, nameOf(chain.largest) + ".", /*columns=*/false, /*others=*/false), inner = tile;
+  Tile tile = open(b, chain.largest, pathOf(chain.largest), /*columns=*/false, /*others=*/false), inner = tile;
   LoopOp loop;
-  Value carried = openColumns(inner, nameOf(chain.largest) + ".", read(tile.b, largest, {tile.row}), loop,
+  Value carried = openColumns(inner, pathOf(chain.largest), read(tile.b, largest, {tile.row}), loop,
                               reductionOf(chain.largest));
   (void)placeColumn(inner, inner.b);
   Expression expression(outer.sizes);
@@ -189,7 +190,7 @@ LogicalResult RolledNest::findLargest(OpBuilder &b) {
 LogicalResult RolledNest::rescale(OpBuilder &b) {
   Tile tile{b, {}, {}, {}, {}, {}, {}};
   if (height > 1) {
-    std::string name = "scale." + nameOf(chain.largest) + "." + nameOfRow();
+    LoopName name(nameOfRow(), pathOf(chain.largest, "scale"));
     tile.loops.push_back(LoopOp::create(b, loc, name, constant(b, loc, height)));
     tile.loops.back().setRescales(true);
     tile.b = OpBuilder::atBlockEnd(tile.loops.back().getBlock());
@@ -207,10 +208,10 @@ LogicalResult RolledNest::rescale(OpBuilder &b) {
 
 /// p(t, m) in the place of t.
 LogicalResult RolledNest::fillShares(OpBuilder &b) {
-  Tile tile = open(b, chain.shares, nameOf(chain.shares) + ".", /*columns=*/false, /*others=*/false), inner = tile;
+  Tile tile = open(b, chain.shares, pathOf(chain.shares), /*columns=*/false, /*others=*/false), inner = tile;
   Value top = read(tile.b, largest, {tile.row});
   LoopOp loop;
-  openColumns(inner, nameOf(chain.shares) + ".", {}, loop);
+  openColumns(inner, pathOf(chain.shares), {}, loop);
   (void)placeColumn(inner, inner.b);
   FailureOr<Value> value = share(inner.b, inner, read(inner.b, made[0], {inner.row, inner.column}), top);
   if (failed(value))
@@ -226,7 +227,7 @@ LogicalResult RolledNest::fillShares(OpBuilder &b) {
 /// What sums read in the place of p.
 LogicalResult RolledNest::fillLinear(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.linear[number];
-  Tile tile = open(b, statement, nameOf(statement) + ".", /*columns=*/true, /*others=*/false);
+  Tile tile = open(b, statement, pathOf(statement), /*columns=*/true, /*others=*/false);
   (void)placeColumn(tile, tile.b);
   Expression expression(outer.sizes);
   setMade(expression, tile.b, statement, tile);
@@ -241,8 +242,8 @@ LogicalResult RolledNest::fillLinear(OpBuilder &b, unsigned number) {
 /// sum = sum r + what the round adds.
 LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.followers[number];
-  std::string name = nameOf(statement) + ".";
-  Tile tile = open(b, statement, name, /*columns=*/false, /*others=*/true);
+  PathAttr path = pathOf(statement);
+  Tile tile = open(b, statement, path, /*columns=*/false, /*others=*/true);
   SmallVector<Value> at{tile.row};
   llvm::append_range(at, tile.others);
   Value sum = read(tile.b, states[number], at);
@@ -250,7 +251,7 @@ LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
     sum = arith::MulFOp::create(tile.b, loc, sum, read(tile.b, ratio, {tile.row}));
   Tile inner = tile;
   LoopOp loop;
-  Value carried = openColumns(inner, name, sum, loop, reductionOf(statement));
+  Value carried = openColumns(inner, path, sum, loop, reductionOf(statement));
   Value inside = placeColumn(inner, inner.b);
   auto guard = inside ? scf::IfOp::create(inner.b, loc, element, inside, /*withElseRegion=*/true) : scf::IfOp();
   OpBuilder then = guard ? guard.getThenBodyBuilder() : inner.b;

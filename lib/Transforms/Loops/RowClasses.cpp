@@ -149,13 +149,13 @@ public:
   using OwnedNest::OwnedNest;
 
   using OwnedNest::setRunning;
-  /// Its loops over letters of the output begin with `prefix`.
-  LogicalResult build(OpBuilder &b, ArrayRef<OpOperand *> others, const std::string &prefix) {
+  /// Its loops over letters of the output have this path.
+  LogicalResult build(OpBuilder &b, ArrayRef<OpOperand *> others, PathAttr path) {
     SmallVector<Value> rows = llvm::map_to_vector(others, [&](OpOperand *other) { return allRowsOf(b, *other); });
     OpBuilder before = b;
     for (Letter &letter : letters)
       for (auto [rank, digit] : llvm::enumerate(digitsOf(letter))) {
-        LoopOp loop = openLoop(before, prefix + letter.name, sizeOf(before, digit, letter));
+        LoopOp loop = openLoop(before, {letter.name, path}, sizeOf(before, digit, letter));
         letter.digits.push_back({Digit{0, digit.div, digit.mod}, loop.getCoordinate()});
       }
     OpBuilder inner = compose(OpBuilder::atBlockEnd(loops.back().getBlock()), [](const Letter &) { return true; });
@@ -207,11 +207,11 @@ static void hoistSizes(func::FuncOp function) {
 LogicalResult RowClasses::buildGroup(OpBuilder &b, const Group &group, RunningSum *sum,
                                      SmallVectorImpl<Attribute> &names) {
   bool isFirst = &group == &groups.front(), isLastGroup = &group == &groups.back();
-  auto prefixOf = [&](OpOperand *operand, bool isLast) -> std::string {
+  auto pathFor = [&](OpOperand *operand, bool isLast) {
     if (isLast && isLastGroup)
-      return "";
+      return PathAttr();
     names.push_back(b.getStringAttr(partOf(operand->get()).getName()));
-    return (partOf(operand->get()).getName() + ".").str();
+    return pathOf(operand->get());
   };
   for (auto [number, operand] : llvm::enumerate(group.listed)) {
     SmallVector<Letter> own(letters);
@@ -220,7 +220,7 @@ LogicalResult RowClasses::buildGroup(OpBuilder &b, const Group &group, RunningSu
     OpBuilder fill = b, rows = b; // each moves to where sizes stand
     if (isFirst && !group.rest && number == 0 && failed(nest.fillAll(fill)))
       return failure();
-    if (failed(nest.buildPart(rows, prefixOf(operand, !group.rest && number + 1 == group.listed.size()))))
+    if (failed(nest.buildPart(rows, pathFor(operand, !group.rest && number + 1 == group.listed.size()))))
       return failure();
   }
   if (!group.rest)
@@ -228,7 +228,7 @@ LogicalResult RowClasses::buildGroup(OpBuilder &b, const Group &group, RunningSu
   SmallVector<Letter> own(letters);
   RestOfRows nest(root, *group.rest, own, output, sizes);
   nest.setRunning(sum, !isFirst);
-  return nest.build(b, group.listed, prefixOf(group.rest, true));
+  return nest.build(b, group.listed, pathFor(group.rest, true));
 }
 
 LogicalResult RowClasses::build(OpBuilder &b) {

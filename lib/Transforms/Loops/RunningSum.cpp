@@ -3,9 +3,10 @@
 /// Reads and writes a sum that several nests make.
 #include "RunningSum.h"
 
+#include "OutputLoops.h"
 #include "SharedRows.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -18,17 +19,8 @@ Type RunningSum::element() { return cast<RankedTensorType>(last.getResult(0).get
 void RunningSum::prepare(OpBuilder &b, ArrayRef<Letter> letters) {
   if (element() == cast<RankedTensorType>(output.getType()).getElementType())
     return;
-  SmallVector<std::string> names, levels;
-  SmallVector<Value> extents;
-  for (auto [number, letter] : llvm::enumerate(letters)) {
-    names.push_back("l" + std::to_string(number));
-    levels.push_back(names.back() + " : dense");
-    extents.push_back(letter.size);
-  }
-  std::string text = "#lacis.format<(" + llvm::join(names, ", ") + ") -> (" + llvm::join(levels, ", ") + ")>";
-  Attribute layout = parseAttribute(text, b.getContext());
-  SmallVector<int64_t> shape(extents.size(), ShapedType::kDynamic);
-  auto made = WorkspaceOp::create(b, root.getLoc(), RankedTensorType::get(shape, element(), layout), extents);
+  SmallVector<Value> extents = llvm::map_to_vector(letters, [](const Letter &letter) { return letter.size; });
+  WorkspaceOp made = makeWorkspace(b, root.getLoc(), element(), extents);
   made.setRunning(true);
   tensor = made;
 }
@@ -77,7 +69,7 @@ LogicalResult RunningSum::finish(OpBuilder &b, ArrayRef<Letter> letters, const l
   OpBuilder inner = b;
   SmallVector<LoopOp> loops;
   for (Letter &letter : own) {
-    loops.push_back(LoopOp::create(inner, loc, "finished." + letter.name, letter.size));
+    loops.push_back(LoopOp::create(inner, loc, {letter.name, pathOf(b.getContext(), PathKind::Phase, "finished")}, letter.size));
     loops.back().setFinishes(true);
     inner = OpBuilder::atBlockEnd(loops.back().getBlock());
     letter.coordinate = loops.back().getCoordinate();
@@ -91,9 +83,6 @@ LogicalResult RunningSum::finish(OpBuilder &b, ArrayRef<Letter> letters, const l
   if (failed(value))
     return failure();
   WriteOp::create(inner, loc, *value, output, place, Value(), IntegerAttr());
-  for (LoopOp loop : loops) {
-    OpBuilder end = OpBuilder::atBlockEnd(loop.getBlock());
-    YieldOp::create(end, loc, ValueRange());
-  }
+  closeLoops(loc, loops);
   return success();
 }

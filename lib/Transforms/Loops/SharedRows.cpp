@@ -10,7 +10,7 @@
 
 #include "OwnerForm.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -57,28 +57,22 @@ void SharedRows::prepare(Builder &b) {
   size.getDefiningOp()->setAttr("lacis.share", b.getStringAttr(name));
   count = arith::CeilDivUIOp::create(b, loc, LevelWalk(loc, tensor, axes).getRoom(b), size);
   SmallVector<Value> extents{count, constant(b, 2)};
-  std::string names = "p, q", levels = "p : dense, q : dense";
   for (Letter &letter : letters) {
     SmallVector<Digit> all = digitsOf(letter);
     for (auto [rank, digit] : llvm::enumerate(all)) {
       if (isShared(digit))
         continue;
-      std::string axis = "l" + std::to_string(others.size());
-      names += ", " + axis;
-      levels += ", " + axis + " : dense";
       others.push_back({&letter, digit, digitName(letter.name, rank, all.size()), sizeOf(b, digit, letter)});
       extents.push_back(others.back().size);
     }
   }
-  Attribute layout = parseAttribute("#lacis.format<(" + names + ") -> (" + levels + ")>", root.getContext());
-  SmallVector<int64_t> shape(extents.size(), ShapedType::kDynamic);
-  workspace = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, start.getType(), layout), extents);
+  workspace = makeWorkspace(b, loc, start.getType(), extents);
 }
 
-OpBuilder SharedRows::openNest(Builder b, StringRef prefix, StringRef shares, bool sharesFirst) {
+OpBuilder SharedRows::openNest(Builder b, PathAttr path, StringRef shares, bool sharesFirst) {
   coordinatesOfOthers.clear();
   number = {};
-  auto openShares = [&] { number = openLoop(b, (prefix + shares).str(), count).getCoordinate(); };
+  auto openShares = [&] { number = openLoop(b, {shares, path}, count).getCoordinate(); };
   if (sharesFirst)
     openShares();
   for (Letter &letter : letters) {
@@ -89,7 +83,7 @@ OpBuilder SharedRows::openNest(Builder b, StringRef prefix, StringRef shares, bo
     for (Other &other : others) {
       if (other.letter != &letter)
         continue;
-      LoopOp loop = openLoop(b, (prefix + other.name).str(), other.size);
+      LoopOp loop = openLoop(b, {other.name, path}, other.size);
       letter.digits.push_back({Digit{0, other.digit.div, other.digit.mod}, loop.getCoordinate()});
       coordinatesOfOthers.push_back(loop.getCoordinate());
     }
@@ -240,7 +234,7 @@ LogicalResult SharedRows::walkShare(Builder &b, const Share &share) {
 }
 
 LogicalResult SharedRows::makeShares(Builder &b) {
-  OpBuilder inner = openNest(b, "", name + "0", /*sharesFirst=*/false);
+  OpBuilder inner = openNest(b, {}, name + "0", /*sharesFirst=*/false);
   cast<LoopOp>(number.getParentBlock()->getParentOp()).setMeets(true);
   LogicalResult walked = walkShare(inner, shareAt(inner));
   closeLoops();
@@ -249,8 +243,8 @@ LogicalResult SharedRows::makeShares(Builder &b) {
 
 /// for share: where a row begins in it that goes on: y[row] = finish(its parts)
 LogicalResult SharedRows::makeEdges(Builder &b) {
-  std::string prefix = name + ".";
-  OpBuilder inner = openNest(b, prefix, LevelWalk(loc, tensor, axes).nameOf(digits[0]), /*sharesFirst=*/true);
+  PathAttr path = nestOf(b.getContext(), name);
+  OpBuilder inner = openNest(b, path, LevelWalk(loc, tensor, axes).nameOf(digits[0]), /*sharesFirst=*/true);
   Share share = shareAt(inner);
   Value isHead = both(inner, share.goesBack, isSame(inner, share.head, share.last));
   Value begins = both(inner, share.goesOn, negate(inner, isHead));
@@ -258,7 +252,7 @@ LogicalResult SharedRows::makeEdges(Builder &b) {
   Value one = constant(inner, 1), zero = constant(inner, 0);
   Value end = arith::SubIOp::create(inner, loc, endOfRow(inner, share.last, share.end), lo);
   Value met = arith::SubIOp::create(inner, loc, arith::CeilDivUIOp::create(inner, loc, end, size), number);
-  auto sum = LoopOp::create(inner, loc, prefix + name + "0", met, start, reduction);
+  auto sum = LoopOp::create(inner, loc, {name + "0", path}, met, start, reduction);
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   Value isFirst = compare(body, CmpIPredicate::eq, sum.getCoordinate(), zero);
   Value from = arith::AddIOp::create(body, loc, number, sum.getCoordinate());

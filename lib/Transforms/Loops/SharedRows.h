@@ -46,7 +46,7 @@ private:
   void prepare(Builder &b);
   /// Opens the loops over shares and over other digits, the shares first or where their letter is; where a share has
   /// positions.
-  mlir::OpBuilder openNest(Builder b, llvm::StringRef prefix, llvm::StringRef shares, bool sharesFirst);
+  mlir::OpBuilder openNest(Builder b, PathAttr path, llvm::StringRef shares, bool sharesFirst);
   Share shareAt(Builder &b);
   Row rowAt(Builder &b, Value position);
   Value isSame(Builder &b, const Row &lhs, const Row &rhs);

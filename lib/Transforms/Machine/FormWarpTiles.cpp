@@ -330,7 +330,7 @@ LogicalResult WarpForm::run() {
   if (failed(read()))
     return failure();
   OpBuilder b(rows);
-  auto lanes = LoopOp::create(b, loc, (rows.getName() + "_" + columns.getName()).str(), constant(b, kLanes));
+  auto lanes = LoopOp::create(b, loc, joined(b.getContext(), rows.getLoopName(), columns.getLoopName()), constant(b, kLanes));
   lanes.setBind(ParallelUnit::Lane);
   OpBuilder in = OpBuilder::atBlockEnd(lanes.getBlock());
   group = arith::DivUIOp::create(in, loc, lanes.getCoordinate(), constant(in, kMembers));

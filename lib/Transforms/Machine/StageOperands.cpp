@@ -7,7 +7,7 @@
 #include "../Buffers/Footprint.h"
 #include "lacis/Transforms/Passes.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -70,7 +70,7 @@ LogicalResult StagedLoop::checkAround() {
     auto loop = dyn_cast<LoopOp>(op);
     auto walk = dyn_cast<LevelLoopOp>(op);
     if ((loop && !footprint.isCommon(loop.getUpper())) || (walk && !footprint.isCommon(walk.getParent())))
-      return refuse() << "how often loop '" << op->getAttrOfType<StringAttr>("name").getValue()
+      return refuse() << "how often loop '" << cast<LoopOpInterface>(op).getName()
                       << "' runs differs between the threads of a block, which load together at '" << name << "'";
   }
   return success();
@@ -200,19 +200,7 @@ static int64_t sizeOf(ArrayRef<int64_t> extents) {
 }
 
 Value StagedLoop::makeTile(OpBuilder &b, Type element, Tile &tile) {
-  std::string axes, levels;
-  SmallVector<Value> sizes;
-  for (auto [axis, extent] : llvm::enumerate(tile.extents)) {
-    std::string comma = axis == 0 ? "" : ", ";
-    axes += comma + "l" + std::to_string(axis);
-    levels += comma + "l" + std::to_string(tile.order[axis]) + " : dense";
-    sizes.push_back(arith::ConstantIndexOp::create(b, loc, extent));
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
-  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  auto made = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), sizes);
-  made.setPlace(WorkspacePlace::Shared);
-  return made.getResult();
+  return lacis::makeTile(b, loc, element, tile.extents, WorkspacePlace::Shared, tile.order);
 }
 
 /// All threads of the block copy the tile; what lies outside of the operand is zero.
@@ -221,7 +209,7 @@ void StagedLoop::fill(OpBuilder &b, Value source, Value target, Tile &tile) {
   SmallVector<Value> begins;
   for (IndexRange &range : tile.box)
     begins.push_back(footprint.begin(b, range));
-  auto loop = LoopOp::create(b, loc, name + ".tile", constant(b, sizeOf(tile.filled)));
+  auto loop = LoopOp::create(b, loc, {"tile", nestOf(b.getContext(), round.getLoopName())}, constant(b, sizeOf(tile.filled)));
   loop.setBind(ParallelUnit::Threads);
   OpBuilder body = OpBuilder::atBlockEnd(loop.getBlock());
   Value rest = loop.getCoordinate(), inside;

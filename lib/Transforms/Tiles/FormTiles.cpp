@@ -96,7 +96,7 @@ void TileForm::loadStep(OpBuilder &at, Value step, Value list) {
     LoadRunOp::create(at, loc, regrouped, bounds.getLo(), count, list);
     return;
   }
-  auto loop = LoopOp::create(at, loc, (nest.consumers.getName() + "_tile").str(), count);
+  auto loop = LoopOp::create(at, loc, nest.consumers.getLoopName() + "_tile", count);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value position = arith::AddIOp::create(in, loc, bounds.getLo(), loop.getCoordinate());
   loadLinked(in, position, loop.getCoordinate(), list);

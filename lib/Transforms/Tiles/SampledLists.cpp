@@ -25,7 +25,7 @@ Value SampledForm::workLists() {
 
 /// Whole shares, or where the sum is long enough parts of them.
 Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body body) {
-  std::string name = nest.product.entries.getName().str();
+  LoopName name = nest.product.entries.getLoopName();
   Value list = worker;
   if (nest.parts) {
     Value isLong = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::uge, rounds, constant(nest.parts * kRounds));

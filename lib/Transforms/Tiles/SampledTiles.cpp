@@ -87,7 +87,7 @@ void SampledForm::loadPart(OpBuilder &at, ReadOp read, RoleScalars scalars, Valu
 
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
 Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value> rows, Value ring, LoadTile others) {
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, ring);
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getLoopName(), share.rounds, ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
   Value place = loop.getIterArgs()[0];
@@ -151,7 +151,7 @@ Value SampledForm::sumRounds(OpBuilder &at, Value consumer, const Share &share, 
   auto type = AccType::get(at.getContext(), {accType.getRows(), steps * layout.step}, at.getF32Type());
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, carried);
+  auto loop = LoopOp::create(at, loc, nest.product.sum.getLoopName(), share.rounds, carried);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0];
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);

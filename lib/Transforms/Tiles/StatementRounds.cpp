@@ -42,13 +42,13 @@ Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, 
   llvm::append_range(carried, more);
   if (gathered() > 1) {
     Span all = span(b, scalars);
-    auto made = LoopOp::create(b, loc, positions.getName(), all.count, carried);
+    auto made = LoopOp::create(b, loc, positions.getLoopName(), all.count, carried);
     setPlaces(places, made.getIterArgs().take_front(places.size()));
     b = OpBuilder::atBlockEnd(made.getBlock());
     placeAt(b, scalars, all, made.getCoordinate());
     return made;
   }
-  auto made = LevelLoopOp::create(b, loc, positions.getName(), positions.getTensor(), positions.getLevel(),
+  auto made = LevelLoopOp::create(b, loc, positions.getLoopName(), positions.getTensor(), positions.getLevel(),
                                   scalars.get(b, positions.getParent()), carried);
   scalars.map(positions.getPosition(), made.getPosition());
   for (auto [before, after] : llvm::zip(positions.getCoordinates(), made.getCoordinates()))
@@ -58,7 +58,7 @@ Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, 
   if (!parts)
     return made;
   Value trip = arith::ConstantIndexOp::create(b, loc, *parts.getTrip());
-  auto inner = LoopOp::create(b, loc, parts.getName(), trip, SmallVector<Value>(made.getIterArgs()));
+  auto inner = LoopOp::create(b, loc, parts.getLoopName(), trip, SmallVector<Value>(made.getIterArgs()));
   scalars.map(parts.getCoordinate(), inner.getCoordinate());
   setPlaces(places, inner.getIterArgs().take_front(places.size()));
   b = OpBuilder::atBlockEnd(inner.getBlock());
@@ -167,7 +167,7 @@ SmallVector<Value> Rounds::inOneWord(OpBuilder &b, ArrayRef<Value> words) {
   return found;
 }
 
-LoopOp lacis::openOnce(OpBuilder &b, Location loc, StringRef name, Value condition, ValueRange carried) {
+LoopOp lacis::openOnce(OpBuilder &b, Location loc, const LoopName &name, Value condition, ValueRange carried) {
   Value one = arith::ConstantIndexOp::create(b, loc, 1), none = arith::ConstantIndexOp::create(b, loc, 0);
   Value times = arith::SelectOp::create(b, loc, condition, one, none);
   return LoopOp::create(b, loc, name, times, carried);
@@ -313,7 +313,8 @@ LogicalResult StatementRounds::emitInTurn(OpBuilder &b) {
 /// The rounds behind the first.
 LoopOp StatementRounds::openLater(OpBuilder &b, const Rounds::Span &span) {
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
-  auto made = LoopOp::create(b, loc, round.getName(), arith::SubIOp::create(b, loc, span.count, one).getResult(), carried(true));
+  Value later = arith::SubIOp::create(b, loc, span.count, one);
+  auto made = LoopOp::create(b, loc, round.getLoopName(), later, carried(true));
   setCarried(made.getIterArgs(), true);
   OpBuilder in = OpBuilder::atBlockEnd(made.getBlock());
   rounds.placeAt(in, scalars, span, arith::AddIOp::create(in, loc, made.getCoordinate(), one));
@@ -325,7 +326,8 @@ LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
   Rounds::Span span = rounds.span(b, scalars);
   Value none = arith::ConstantIndexOp::create(b, loc, 0);
   Value some = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, span.count, none);
-  LoopOp item = openOnce(b, loc, "first." + round.getName().str(), some, carried(false));
+  PathAttr first = pathOf(b.getContext(), PathKind::Phase, "first");
+  LoopOp item = openOnce(b, loc, {round.getLetters(), join(first, round.getPathAttr())}, some, carried(false));
   setCarried(item.getIterArgs(), false);
   OpBuilder in = OpBuilder::atBlockEnd(item.getBlock());
   RoleScalars outside = scalars;

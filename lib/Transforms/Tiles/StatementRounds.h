@@ -39,7 +39,7 @@ private:
 };
 
 /// A loop of one round where the condition holds, and of none elsewhere: it carries what a branch would.
-LoopOp openOnce(mlir::OpBuilder &b, mlir::Location loc, llvm::StringRef name, mlir::Value condition,
+LoopOp openOnce(mlir::OpBuilder &b, mlir::Location loc, const LoopName &name, mlir::Value condition,
                 mlir::ValueRange carried);
 
 class StatementRounds {

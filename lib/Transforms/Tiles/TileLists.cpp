@@ -22,7 +22,7 @@ void TileForm::prepareLists() {
 /// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile. Where
 /// panels are cut there is one group; where none are, nothing is summed up.
 void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
-  std::string panels = nest.panels.getName().str(), columns = nest.tiles.getName().str();
+  LoopName panels = nest.panels.getLoopName(), columns = nest.tiles.getLoopName();
   Value raster = constant(nest.raster), one = constant(1), isFew;
   Value count = arith::CeilDivUIOp::create(at, loc, tiles, raster);
   if (nest.cut) {
@@ -54,7 +54,7 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
 }
 
 ValueRange TileForm::forEachStep(OpBuilder &at, const Item &item, ValueRange carried, Round round) {
-  StringRef name = nest.product.walkName();
+  LoopName name = cast<LoopOpInterface>(nest.product.walk).getLoopName();
   if (!item.count) {
     auto steps = LevelLoopOp::create(at, loc, name, regrouped, 1, item.panel, carried);
     OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());

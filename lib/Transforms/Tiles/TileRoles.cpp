@@ -32,7 +32,7 @@ void TileRoles::load(OpBuilder &at, Value from, ValueRange indices, Value tile, 
   LoadTileOp::create(at, loc, from, indices, tile, isList ? place : Value(), ArrayAttr());
 }
 
-Value TileRoles::forEachOfList(OpBuilder &at, StringRef panel, StringRef item, Value list, Value number, Value ring,
+Value TileRoles::forEachOfList(OpBuilder &at, const LoopName &panel, const LoopName &item, Value list, Value number, Value ring,
                                Levels body) {
   ArrayRef<LevelAttr> levels = formatOf(list).getLevels();
   auto first =
@@ -40,7 +40,7 @@ Value TileRoles::forEachOfList(OpBuilder &at, StringRef panel, StringRef item, V
   SmallVector<Value> found;
   std::function<Value(OpBuilder &, unsigned, Value, Value)> descend = [&](OpBuilder &in, unsigned level, Value parent,
                                                                           Value place) -> Value {
-    std::string name = level == first ? panel.str() : item.str() + std::to_string(level - first);
+    LoopName name = level == first ? panel : item + std::to_string(level - first);
     auto loop = LevelLoopOp::create(in, loc, name, list, level, parent, ValueRange(place));
     OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
     found.push_back(loop.getCoordinates()[0]);

@@ -28,7 +28,7 @@ protected:
   void load(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange indices, mlir::Value tile, mlir::Value place) const;
   using Levels = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ArrayRef<mlir::Value>, mlir::Value ring)>;
   /// What list `number` of `list` says, level by level; the loops take their names from `panel` and `item`.
-  mlir::Value forEachOfList(mlir::OpBuilder &at, llvm::StringRef panel, llvm::StringRef item, mlir::Value list,
+  mlir::Value forEachOfList(mlir::OpBuilder &at, const LoopName &panel, const LoopName &item, mlir::Value list,
                             mlir::Value number, mlir::Value ring, Levels body);
   /// Work lists of `nest`, in `groups` of lists or one for each worker; what an item says has a letter a level.
   mlir::RankedTensorType listType(bool groups, llvm::StringRef levels);

@@ -46,8 +46,8 @@ bool RoleScalars::isGathered(Value number) {
 }
 
 LogicalResult lacis::refuseStatement(Operation *op) {
-  auto name = op->getAttrOfType<StringAttr>("name");
-  return op->emitError("tiles: '") << (name ? name.getValue() : op->getName().getStringRef())
+  auto loop = dyn_cast<LoopOpInterface>(op);
+  return op->emitError("tiles: '") << (loop ? loop.getName() : op->getName().getStringRef())
                                    << "' is no statement of a tile: that sums up products of rows and of columns, reduces "
                                       "rows, or is arithmetic on what others made for the same row";
 }

@@ -28,11 +28,17 @@ static void markReduction(OperationState &state, std::optional<Reduction> reduce
     state.addAttribute("reduce", ReductionAttr::get(state.getContext(), *reduce));
 }
 
-void LoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value upper, ValueRange inits,
+static void nameLoop(OperationState &state, const LoopName &name) {
+  state.addAttribute("letters", StringAttr::get(state.getContext(), name.letters));
+  if (name.path)
+    state.addAttribute("path", name.path);
+}
+
+void LoopOp::build(OpBuilder &b, OperationState &state, const LoopName &name, Value upper, ValueRange inits,
                    std::optional<Reduction> reduce) {
   OpBuilder::InsertionGuard guard(b);
   markReduction(state, reduce);
-  state.addAttribute("name", b.getStringAttr(name));
+  nameLoop(state, name);
   state.addOperands(upper);
   state.addOperands(inits);
   state.addTypes(inits.getTypes());
@@ -43,6 +49,25 @@ void LoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value up
 }
 
 std::optional<int64_t> LoopOp::getTrip() { return getConstantIntValue(getUpper()); }
+
+/// `"j"`, or `"j"<part "ell">`.
+static void printLoopName(OpAsmPrinter &p, LoopOpInterface loop) {
+  p << ' ';
+  p.printString(loop.getLetters());
+  if (PathAttr path = loop.getPathAttr())
+    path.print(p);
+}
+
+static ParseResult parseLoopName(OpAsmParser &parser, OperationState &result) {
+  std::string letters;
+  if (parser.parseString(&letters))
+    return failure();
+  FailureOr<PathAttr> path = PathAttr::parseOptional(parser);
+  if (failed(path))
+    return failure();
+  nameLoop(result, {letters, *path});
+  return success();
+}
 
 static void printCarried(OpAsmPrinter &p, Block::BlockArgListType args, OperandRange inits) {
   if (inits.empty())
@@ -89,17 +114,17 @@ static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
 }
 
 void LoopOp::print(OpAsmPrinter &p) {
-  p << ' ' << getNameAttr() << ' ' << getCoordinate() << " to " << getUpper();
+  printLoopName(p, *this);
+  p << ' ' << getCoordinate() << " to " << getUpper();
   printCarried(p, getIterArgs(), getInits());
   printBody(p, *this, getBody());
 }
 
 ParseResult LoopOp::parse(OpAsmParser &parser, OperationState &result) {
-  StringAttr name;
   SmallVector<OpAsmParser::Argument> args(1);
   OpAsmParser::UnresolvedOperand upper;
   Type index = parser.getBuilder().getIndexType();
-  if (parser.parseAttribute(name, "name", result.attributes) || parser.parseArgument(args[0]) ||
+  if (parseLoopName(parser, result) || parser.parseArgument(args[0]) ||
       parser.parseKeyword("to") || parser.parseOperand(upper) ||
       parser.resolveOperand(upper, index, result.operands))
     return failure();
@@ -129,11 +154,11 @@ LogicalResult LoopOp::verify() {
 
 unsigned LevelLoopOp::getNumDigits() { return formatOf(getTensor()).getLevels()[getLevel()].getDigits().size(); }
 
-void LevelLoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Value tensor, int64_t level,
+void LevelLoopOp::build(OpBuilder &b, OperationState &state, const LoopName &name, Value tensor, int64_t level,
                         Value parent, ValueRange inits, std::optional<Reduction> reduce) {
   OpBuilder::InsertionGuard guard(b);
   markReduction(state, reduce);
-  state.addAttribute("name", b.getStringAttr(name));
+  nameLoop(state, name);
   state.addAttribute("level", b.getI64IntegerAttr(level));
   state.addOperands({tensor, parent});
   state.addOperands(inits);
@@ -147,7 +172,8 @@ void LevelLoopOp::build(OpBuilder &b, OperationState &state, StringRef name, Val
 }
 
 void LevelLoopOp::print(OpAsmPrinter &p) {
-  p << ' ' << getNameAttr() << ' ' << getTensor() << '[' << getLevel() << "] at " << getParent() << " (";
+  printLoopName(p, *this);
+  p << ' ' << getTensor() << '[' << getLevel() << "] at " << getParent() << " (";
   llvm::interleaveComma(getBlock()->getArguments().take_front(1 + getNumDigits()), p);
   p << ')';
   printCarried(p, getIterArgs(), getInits());
@@ -156,14 +182,13 @@ void LevelLoopOp::print(OpAsmPrinter &p) {
 }
 
 ParseResult LevelLoopOp::parse(OpAsmParser &parser, OperationState &result) {
-  StringAttr name;
   IntegerAttr level;
   OpAsmParser::UnresolvedOperand tensor, parent;
   SmallVector<OpAsmParser::Argument> args;
   Type type, index = parser.getBuilder().getIndexType();
   auto location = parser.getCurrentLocation();
   OperationState carried(result.location, result.name);
-  if (parser.parseAttribute(name, "name", result.attributes) || parser.parseOperand(tensor) ||
+  if (parseLoopName(parser, result) || parser.parseOperand(tensor) ||
       parser.parseLSquare() ||
       parser.parseAttribute(level, parser.getBuilder().getI64Type(), "level", result.attributes) ||
       parser.parseRSquare() || parser.parseKeyword("at") || parser.parseOperand(parent) ||

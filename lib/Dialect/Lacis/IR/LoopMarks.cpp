@@ -47,7 +47,7 @@ LogicalResult WorkListsAttr::verify(function_ref<InFlightDiagnostic()> emitError
 static SmallVector<StringRef> marksOf(OperationName op) {
   SmallVector<StringRef> marks;
   for (StringAttr name : op.getAttributeNames())
-    if (!llvm::is_contained({"name", "level", "along", "operandSegmentSizes"}, name.getValue()))
+    if (!llvm::is_contained({"letters", "path", "level", "along", "operandSegmentSizes"}, name.getValue()))
       marks.push_back(name);
   return marks;
 }
@@ -162,6 +162,9 @@ LogicalResult lacis::verifyMarks(LoopOpInterface loop) {
   if (failed(verifyWords(loop)))
     return failure();
   StringRef name = loop.getName();
+  if (loop.getLetters().empty() || loop.getLetters().contains('.'))
+    return loop->emitOpError() << "'" << name << "' is no name of a loop, which has letters alone; what it belongs to stands "
+                               << "behind them, as in \"j\"<part \"ell\">";
   for (StringRef mark : {"vectorize", "jam", "unroll", "sums"}) {
     auto number = dyn_cast_or_null<IntegerAttr>(loop->getInherentAttr(mark).value_or(Attribute()));
     if (number && number.getInt() < 1)

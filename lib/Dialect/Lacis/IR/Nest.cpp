@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// Finding loops by name in a nest, and what is known about their sizes.
-#include "lacis/Dialect/Lacis/IR/Nest.h"
-
-#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -13,12 +11,23 @@ using namespace mlir;
 using namespace lacis;
 
 static StringRef loopName(Operation *op) {
-  return isa<LoopOp, LevelLoopOp>(op) ? op->getAttrOfType<StringAttr>("name").getValue() : "";
+  auto loop = dyn_cast<LoopOpInterface>(op);
+  return loop ? loop.getName() : "";
 }
 
-bool Nest::isCalled(Operation *loop, StringRef name) const {
-  StringRef own = loopName(loop);
-  return !own.empty() && (own == name || (!part.empty() && own == nameInPart(part, name)));
+/// The loop is the one called `name` where it is in the part: `upto4.ell.j` is `upto4.j` there.
+static bool isCalledIn(StringRef part, LoopOpInterface loop, StringRef name) {
+  PathAttr path = loop.getPathAttr();
+  if (!path || path.last(PathKind::Part) != part)
+    return false;
+  PathAttr around = path.dropLast();
+  bool isShare = around && !around.last(PathKind::Rows).empty();
+  return !isShare && LoopName(loop.getLetters(), around).str() == name;
+}
+
+bool Nest::isCalled(Operation *op, StringRef name) const {
+  auto loop = dyn_cast<LoopOpInterface>(op);
+  return loop && (loop.getName() == name || (!part.empty() && isCalledIn(part, loop, name)));
 }
 
 SmallVector<StringRef> Nest::parts() const {
@@ -85,12 +94,7 @@ Value Nest::findOperand(StringRef name) const {
 }
 
 void Nest::remark(StringRef step, const Twine &why) {
-  Builder b(function.getContext());
-  SmallVector<Attribute> all;
-  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.remarks"))
-    llvm::append_range(all, known);
-  all.push_back(b.getStringAttr(step + ": " + why));
-  function->setAttr("lacis.remarks", b.getArrayAttr(all));
+  append(function, "lacis.remarks", StringAttr::get(function.getContext(), step + ": " + why));
 }
 
 std::optional<Case> lacis::caseOf(LoopOp outermost) {
@@ -106,7 +110,7 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
     StringRef name = entry.getAs<StringAttr>("name").getValue();
     found = Case{name, static_cast<unsigned>(number("argument")), static_cast<unsigned>(number("axis")), above,
                  number("upto")};
-    if (outermost.getName().starts_with((name + ".").str()))
+    if (PathAttr path = outermost.getPathAttr(); path && path.first(PathKind::Case) == name)
       return found;
     above = number("upto");
   }
@@ -118,13 +122,24 @@ std::optional<Case> lacis::caseOf(LoopOp outermost) {
   return found;
 }
 
-/// The nest's name is that of one of these parts, in the main nest's names or those of a case.
+bool lacis::isInPart(Operation *op, StringRef part) {
+  auto loop = dyn_cast<LoopOpInterface>(op);
+  PathAttr path = loop ? loop.getPathAttr() : PathAttr();
+  return path && path.first(PathKind::Part) == part;
+}
+
+/// The path of the nest, behind that of the case that it is for.
+static PathAttr pathInCase(LoopOp loop) {
+  PathAttr path = loop.getPathAttr();
+  return path && !path.first(PathKind::Case).empty() ? path.dropFirst() : path;
+}
+
+/// The nest is that of one of these parts, in the main nest or in that of a case.
 static bool isOfPart(LoopOp loop, ArrayRef<StringRef> parts) {
   if (parts.empty() || loop.getFollows()) // it brings together what shares of the rows have left
     return false;
-  std::optional<Case> own = caseOf(loop);
-  StringRef name = loop.getName().drop_front(own && !own->name.empty() ? own->name.size() + 1 : 0);
-  return llvm::any_of(parts, [&](StringRef part) { return name.starts_with((part + ".").str()); });
+  PathAttr path = pathInCase(loop);
+  return path && llvm::is_contained(parts, path.first(PathKind::Part));
 }
 
 bool lacis::isApart(LoopOp loop) {
@@ -157,17 +172,15 @@ SmallVector<StringRef> lacis::joiningClasses(func::FuncOp function) {
   return names;
 }
 
-static StringRef caseName(LoopOp loop) {
+static StringRef nameOfCase(LoopOp loop) {
   std::optional<Case> own = caseOf(loop);
   return own ? own->name : StringRef();
 }
 
 /// The nest is no copy of an operand, none of a part, and follows none: its loops have the letters' names.
 static bool hasPlainNames(LoopOp nest) {
-  StringRef prefix = caseName(nest), name = nest.getName().drop_front(prefix.empty() ? 0 : prefix.size() + 1);
-  bool ofPart = llvm::any_of(Nest(cast<func::FuncOp>(nest->getParentOp())).parts(),
-                             [&](StringRef part) { return name.starts_with((part + ".").str()); });
-  return !nest.getFollows() && !ofPart && !name.split('_').first.contains('.');
+  PathAttr path = pathInCase(nest);
+  return !nest.getFollows() && (!path || !path.first(PathKind::Rows).empty());
 }
 
 LoopOp lacis::lastBeside(LoopOp nest) {
@@ -178,7 +191,7 @@ LoopOp lacis::lastBeside(LoopOp nest) {
   bool found = false;
   for (LoopOp loop : nest->getParentRegion()->getOps<LoopOp>()) {
     found |= loop == nest;
-    if (!found || caseName(loop) != caseName(nest) || isOfPart(loop, joining))
+    if (!found || nameOfCase(loop) != nameOfCase(nest) || isOfPart(loop, joining))
       continue;
     if (isOfPart(loop, all) || hasPlainNames(loop))
       return loop;
@@ -190,7 +203,7 @@ SmallVector<LoopOp> lacis::classNests(LoopOp last) {
   SmallVector<LoopOp> found;
   SmallVector<StringRef> all = rowClasses(cast<func::FuncOp>(last->getParentOp()));
   for (LoopOp loop : last->getParentRegion()->getOps<LoopOp>())
-    if (loop == last || (isOfPart(loop, all) && caseName(loop) == caseName(last)))
+    if (loop == last || (isOfPart(loop, all) && nameOfCase(loop) == nameOfCase(last)))
       found.push_back(loop);
   return found;
 }
@@ -263,7 +276,7 @@ SmallVector<LoopOp> lacis::perfectChain(LoopOp outermost) {
 SmallVector<LoopOp> Nest::mainChain() const {
   LoopOp last;
   for (LoopOp loop : function.getBody().getOps<LoopOp>())
-    if (!loop.getName().contains('.')) // copies carry the operand's name: x.j
+    if (!loop.getPathAttr())
       last = loop;
   return last ? perfectChain(last) : SmallVector<LoopOp>();
 }
@@ -319,11 +332,6 @@ std::optional<int64_t> lacis::pinTrip(LoopOp loop) {
     loop.getUpperMutable().assign(arith::ConstantIndexOp::create(b, loop.getLoc(), *trip));
   }
   return trip;
-}
-
-std::string lacis::nameInPart(StringRef part, StringRef loop) {
-  size_t letters = loop.rfind('.') + 1; // behind the name of a copy
-  return (loop.take_front(letters) + part + "." + loop.drop_front(letters)).str();
 }
 
 std::string lacis::digitName(StringRef letter, unsigned digit, unsigned count) {

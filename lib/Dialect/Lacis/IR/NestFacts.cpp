@@ -15,9 +15,17 @@ ArrayRef<Attribute> lacis::axesOf(func::FuncOp function, unsigned argument) {
   return axes ? axes.getValue() : ArrayRef<Attribute>();
 }
 
-StringRef lacis::letterOf(StringRef loop) {
-  size_t point = loop.rfind('.'); // of a nest for small sizes
-  return (point == StringRef::npos ? loop : loop.substr(point + 1)).rtrim("0123456789");
+bool lacis::hasMarks(LoopOp nest) {
+  auto stop = [](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
+  return nest->walk(stop).wasInterrupted();
+}
+
+void lacis::append(func::FuncOp function, StringRef list, ArrayRef<Attribute> entries) {
+  SmallVector<Attribute> all;
+  if (auto known = function->getAttrOfType<ArrayAttr>(list))
+    llvm::append_range(all, known);
+  llvm::append_range(all, entries);
+  function->setAttr(list, ArrayAttr::get(function.getContext(), all));
 }
 
 bool lacis::isSampled(Nest &nest) {

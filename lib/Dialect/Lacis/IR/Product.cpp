@@ -174,9 +174,9 @@ static bool findWalk(Product &product, LoopOp top, StringRef part) {
   unsigned walks = 0, writes = 0;
   LoopOp sum; // the outermost one, where nothing is walked
   top->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    auto name = op->getAttrOfType<StringAttr>("name");
-    bool isLoop = isa<LoopOp, LevelLoopOp>(op);
-    if (isLoop && !part.empty() && name.getValue().contains('.') && !name.getValue().starts_with((part + ".").str()))
+    auto own = dyn_cast<LoopOpInterface>(op);
+    PathAttr path = own ? own.getPathAttr() : PathAttr();
+    if (path && !part.empty() && path.first(PathKind::Part) != part)
       return WalkResult::skip();
     if (auto write = dyn_cast<WriteOp>(op))
       product.write = write, ++writes;

@@ -34,8 +34,10 @@ static SmallVector<StringRef> partsFor(StepInterface step, Nest &nest) {
                 [&](StringRef name) { return !name.empty() && nest.findAll(name).empty(); });
   if (!open.empty())
     llvm::copy_if(nest.parts(), std::back_inserter(found), [&](StringRef part) {
-      return llvm::all_of(open, [&](StringRef name) { return !nest.findAll(nameInPart(part, name)).empty(); });
+      nest.setPart(part);
+      return llvm::all_of(open, [&](StringRef name) { return !nest.findAll(name).empty(); });
     });
+  nest.setPart("");
   return found;
 }
 

@@ -87,6 +87,18 @@ template <typename Op> static LogicalResult verifyIndices(Op op, Value array) {
   return op.emitOpError("needs ") << (isBatch ? "3 indices: matrix, row and column" : "2 indices: row and column");
 }
 
+/// Loads that fill a tile together have equal parts of it.
+static LogicalResult verifyPart(LoadTileOp op) {
+  std::optional<ArrayRef<int64_t>> part = op.getPart();
+  TileType tile = op.getTile().getType();
+  int64_t size = tile.getRows() == 1 ? tile.getColumns() : tile.getRows();
+  bool fits = !part || (part->size() == 2 && (*part)[0] >= 0 && (*part)[0] < (*part)[1] && size % (*part)[1] == 0);
+  if (fits)
+    return success();
+  return op.emitOpError("'part' is the number of a part, and how many equal ones the ")
+         << size << (tile.getRows() == 1 ? " columns" : " rows") << " of the tile have";
+}
+
 LogicalResult LoadTileOp::verify() {
   auto tensor = dyn_cast<RankedTensorType>(getSource().getType());
   if (tensor && tensor.getElementType() != getTile().getType().getElementType())
@@ -103,7 +115,7 @@ LogicalResult LoadTileOp::verify() {
     return emitOpError("a pointer needs 'shape'");
   if (getPlace() && !getTile().getType().isList())
     return emitOpError("a list of tiles, and no other tile, has a place");
-  return success();
+  return verifyPart(*this);
 }
 
 LogicalResult LoadRunOp::verify() {

@@ -38,7 +38,7 @@ static LevelLoopOp entriesOf(LoopOp top, StringRef part) {
   LevelLoopOp found;
   unsigned loops = 0;
   top->walk([&](Operation *op) {
-    if (!isa<LoopOp, LevelLoopOp>(op) || !op->getAttrOfType<StringAttr>("name").getValue().starts_with((part + ".").str()))
+    if (!isInPart(op, part))
       return;
     ++loops;
     found = dyn_cast<LevelLoopOp>(op);
@@ -51,9 +51,7 @@ static LevelLoopOp entriesOf(LoopOp top, StringRef part) {
 /// Why no step before leaves the nest to this one, or nothing.
 static std::string findNest(Nest &nest, Rows &found) {
   found.top = nest.mainChain().front();
-  WalkResult marked =
-      found.top->walk([](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); });
-  return marked.wasInterrupted() ? "loops of the nest are marked already; say it before other steps" : "";
+  return hasMarks(found.top) ? "loops of the nest are marked already; say it before other steps" : "";
 }
 
 /// The loop over all rows whose entries are found; or null.
@@ -175,11 +173,10 @@ static void makeListed(const Rows &found, StringRef name, std::optional<int64_t>
   auto top = cast<LoopOp>(b.clone(*from, mapping));
   LoopOp all = found.rows;
   auto rows = cast<LoopOp>(mapping.lookup(all.getCoordinate()).getParentBlock()->getParentOp());
-  std::string prefix = (name + ".").str();
-  top->walk([&](Operation *op) {
-    auto own = op->getAttrOfType<StringAttr>("name");
-    if (own && isa<LoopOp, LevelLoopOp>(op) && !own.getValue().starts_with(prefix))
-      op->setAttr("name", b.getStringAttr(prefix + own.getValue()));
+  PathAttr path = pathOf(b.getContext(), PathKind::Part, name);
+  top->walk([&](LoopOpInterface loop) {
+    if (!isInPart(loop, name))
+      loop.setPathAttr(join(path, loop.getPathAttr()));
   });
   rows.getUpperMutable().assign(room);
   Block *innermost = perfectChain(top).back().getBlock();
@@ -275,10 +272,6 @@ LogicalResult ApartStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "apart: " << objection;
   makeListed(found, getPart(), std::nullopt, loc);
   keepOthers(found, std::nullopt, loc);
-  SmallVector<Attribute> names;
-  if (auto known = nest.getFunction()->getAttrOfType<ArrayAttr>("lacis.apart"))
-    llvm::append_range(names, known);
-  names.push_back(StringAttr::get(getContext(), getPart()));
-  nest.getFunction()->setAttr("lacis.apart", ArrayAttr::get(getContext(), names));
+  append(nest.getFunction(), "lacis.apart", StringAttr::get(getContext(), getPart()));
   return success();
 }

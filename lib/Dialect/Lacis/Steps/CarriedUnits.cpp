@@ -34,11 +34,11 @@ LoopOp lacis::copyNest(OpBuilder b, LoopOp loop) {
   LoopOp top = outermostLoop(loop);
   IRMapping mapping;
   Operation *nest = b.clone(*top, mapping);
-  std::optional<Case> sizes = caseOf(top); // whose name comes first in both
-  std::string prefix = sizes && !sizes->name.empty() ? (sizes->name + ".").str() : "";
-  nest->walk([&](Operation *op) {
-    if (auto name = op->getAttrOfType<StringAttr>("name"); name && isa<LoopOp, LevelLoopOp>(op))
-      op->setAttr("name", b.getStringAttr(loop.getName() + "." + name.getValue().drop_front(prefix.size())));
+  PathAttr path = nestOf(b.getContext(), loop.getLoopName());
+  nest->walk([&](LoopOpInterface op) {
+    PathAttr own = op.getPathAttr();
+    bool isInCase = own && !own.first(PathKind::Case).empty(); // which comes first in both
+    op.setPathAttr(join(path, isInCase ? own.dropFirst() : own));
   });
   return cast<LoopOp>(mapping.lookup(loop.getResult(0)).getDefiningOp());
 }
@@ -47,7 +47,7 @@ void lacis::makeUnits(LoopOp loop, Value count, llvm::function_ref<void(OpBuilde
   Location loc = loop.getLoc();
   Block *around = perfectChain(outermostLoop(loop)).back().getBlock();
   OpBuilder b(around->getTerminator());
-  auto units = LoopOp::create(b, loc, loop.getName(), count);
+  auto units = LoopOp::create(b, loc, loop.getLoopName(), count);
   units.setMeets(true);
   Block::OpListType &own = units.getBlock()->getOperations();
   own.splice(own.end(), around->getOperations(), around->begin(), units->getIterator());

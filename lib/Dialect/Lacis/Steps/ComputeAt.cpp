@@ -211,7 +211,7 @@ LogicalResult ComputeAtStepAttr::apply(Nest &nest, Location loc) const {
   }
   LoopOp main = outermostLoop(*at), copy;
   for (LoopOp loop : nest.getFunction().getBody().getOps<LoopOp>())
-    if (loop.getName().rsplit('.').first == getOperand() && main->isBeforeInBlock(loop))
+    if (loop.getPathAttr() && loop.getPathAttr().spell() == prefixOf(getOperand()) && main->isBeforeInBlock(loop))
       copy = loop;
   if (!copy || at->getNumResults() != 0)
     return emitError(loc) << "compute_at: no nest after that of loop '" << getLoop() << "' empties a copy of '"

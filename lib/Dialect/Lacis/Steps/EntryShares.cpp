@@ -4,15 +4,15 @@
 #include "EntryShares.h"
 #include "PositionUnits.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
 using namespace mlir;
 using namespace lacis;
 using arith::CmpIPredicate;
 
-EntryShares::EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, StringRef shares, Location loc)
+EntryShares::EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, const LoopName &shares, Location loc)
     : rows(rows), entries(entries), reduction(*reductionOf(entries)), factor(factor), loc(loc),
-      chain(perfectChain(outermostLoop(rows))), name((rows.getName() + "_" + entries.getName()).str()),
+      chain(perfectChain(outermostLoop(rows))), name(joined(loc.getContext(), rows.getLoopName(), entries.getLoopName())),
       sharesName(shares) {}
 
 Value EntryShares::constant(OpBuilder &b, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
@@ -51,18 +51,9 @@ void EntryShares::makeWorkspace() {
   Value positions = PositionsOp::create(b, loc, indexType(), entries.getTensor(), entries.getLevel());
   count = arith::CeilDivUIOp::create(b, loc, positions, size);
   SmallVector<Value> sizes{count, constant(b, 2)};
-  std::string axes = "p, q", levels = "p : dense, q : dense";
-  for (LoopOp loop : without(chain, rows)) {
-    std::string axis = ("l" + Twine(sizes.size())).str();
-    axes += ", " + axis;
-    levels += ", " + axis + " : dense";
+  for (LoopOp loop : without(chain, rows))
     sizes.push_back(loop.getUpper());
-  }
-  Attribute layout =
-      parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", rows.getContext());
-  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  auto type = RankedTensorType::get(shape, entries.getResult(0).getType(), layout);
-  workspace = WorkspaceOp::create(b, loc, type, sizes);
+  workspace = lacis::makeWorkspace(b, loc, entries.getResult(0).getType(), sizes);
 }
 
 /// A copy of the nest: rows without entries, and rows that several shares meet, whose parts it adds in their order.
@@ -78,10 +69,8 @@ void EntryShares::makeFinish() {
   auto parts = mapping.lookup(entries.getResult(0)).getDefiningOp<LevelLoopOp>();
   auto ownRows = cast<LoopOp>(mapping.lookup(rows.getCoordinate()).getParentBlock()->getParentOp());
   SmallVector<LoopOp> others = without(perfectChain(top), ownRows);
-  top->walk([&](Operation *op) {
-    if (auto own = op->getAttrOfType<StringAttr>("name"); own && isa<LoopOp, LevelLoopOp>(op))
-      op->setAttr("name", StringAttr::get(op->getContext(), name + "." + own.getValue()));
-  });
+  PathAttr path = nestOf(loc.getContext(), name);
+  top->walk([&](LoopOpInterface loop) { loop.setPathAttr(join(path, loop.getPathAttr())); });
   OpBuilder b(parts);
   Row row = rowOf(b, parts);
   Value one = constant(b, 1), zero = constant(b, 0);
@@ -93,7 +82,7 @@ void EntryShares::makeFinish() {
   auto guard = scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, none, several), /*withElseRegion=*/false);
   moveRest(guard, guard.thenBlock()); // the loop over entries, and what finishes the row
   OpBuilder inside = OpBuilder::atBlockBegin(guard.thenBlock());
-  auto sum = LoopOp::create(inside, loc, name + "." + sharesName, shares, parts.getInits(), reduction);
+  auto sum = LoopOp::create(inside, loc, {sharesName.letters, join(path, sharesName.path)}, shares, parts.getInits(), reduction);
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   Value share = arith::AddIOp::create(body, loc, first, sum.getCoordinate());
   Value begins = arith::SelectOp::create(body, loc, compare(body, CmpIPredicate::eq, sum.getCoordinate(), zero), one, zero);
@@ -108,7 +97,7 @@ void EntryShares::makeFinish() {
 Value EntryShares::shareOfRow(OpBuilder &b, const Row &row, Value first, Value end) {
   Value from = arith::MaxSIOp::create(b, loc, row.lo, first), to = arith::MinSIOp::create(b, loc, row.hi, end);
   Value length = arith::SubIOp::create(b, loc, to, from);
-  LoopOp loop = walkRun(b, entries, entries.getName(), row.lo, from, length, entries.getInits());
+  LoopOp loop = walkRun(b, entries, entries.getLoopName(), row.lo, from, length, entries.getInits());
   if (auto unroll = entries.getUnrollAttr())
     loop.setUnrollAttr(unroll);
   return loop.getResult(0);
@@ -132,7 +121,7 @@ void EntryShares::makeShares() {
   Value one = constant(b, 1), top = owner(first);
   Value bottom = factor == 1 ? top : owner(arith::SubIOp::create(b, loc, end, one));
   Value met = arith::AddIOp::create(b, loc, arith::SubIOp::create(b, loc, bottom, top), one);
-  auto own = LoopOp::create(b, rows.getLoc(), rows.getName(), met);
+  auto own = LoopOp::create(b, rows.getLoc(), rows.getLoopName(), met);
   moveRest(own, own.getBlock());
   OpBuilder body = OpBuilder::atBlockEnd(own.getBlock());
   YieldOp::create(body, loc);

@@ -16,7 +16,7 @@ namespace lacis {
 /// shares is called `shares`.
 class EntryShares {
 public:
-  EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, llvm::StringRef shares, mlir::Location loc);
+  EntryShares(LoopOp rows, LevelLoopOp entries, int64_t factor, const LoopName &shares, mlir::Location loc);
   void run();
 
 private:
@@ -45,7 +45,7 @@ private:
   int64_t factor;
   mlir::Location loc;
   llvm::SmallVector<LoopOp> chain;
-  std::string name, sharesName;
+  LoopName name, sharesName;
   Value count;     // of the shares
   Value size;      // of a share
   Value workspace; // the parts of rows

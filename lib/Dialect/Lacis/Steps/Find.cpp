@@ -28,7 +28,7 @@ static std::string objectionTo(LevelLoopOp loop) {
 static void runOverCoordinates(LevelLoopOp loop, Location loc) {
   Value size = sizeOfLevel(loop, loc);
   OpBuilder b(loop);
-  auto made = LoopOp::create(b, loop.getLoc(), loop.getName(), size, loop.getInits(), loop.getReduce());
+  auto made = LoopOp::create(b, loop.getLoc(), loop.getLoopName(), size, loop.getInits(), loop.getReduce());
   OpBuilder inner = OpBuilder::atBlockEnd(made.getBlock());
   Type index = b.getIndexType();
   auto found = FindOp::create(inner, loc, index, b.getI1Type(), loop.getTensor(), loop.getLevel(), loop.getParent(),

@@ -18,7 +18,7 @@ SmallVector<StringRef> FuseStepAttr::namedLoops() const { return {getOuter(), ge
 static LogicalResult fuseEntries(LoopOp rows, LevelLoopOp entries, Location loc) {
   if (std::string why = objectionToShares(rows, entries); !why.empty())
     return emitError(loc) << "fuse: " << why;
-  EntryShares(rows, entries, 1, (rows.getName() + "_" + entries.getName()).str(), loc).run();
+  EntryShares(rows, entries, 1, joined(loc.getContext(), rows.getLoopName(), entries.getLoopName()), loc).run();
   return success();
 }
 
@@ -36,6 +36,11 @@ static SmallVector<LoopOp> sumChain(LoopOp outermost) {
   for (auto inner = outermost; (inner = dyn_cast<LoopOp>(inner.getBlock()->front())) && carriesOn(inner, chain.back());)
     chain.push_back(inner);
   return chain;
+}
+
+/// What the step calls the loop, which may leave out the part of a sum that it is in.
+static LoopName asked(LoopOp loop, StringRef name) {
+  return loop.getName() == name ? loop.getLoopName() : LoopName(loop.getLetters(), loop.getPathAttr().dropLast());
 }
 
 LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
@@ -59,7 +64,8 @@ LogicalResult FuseStepAttr::apply(Nest &nest, Location loc) const {
   OpBuilder top(outermost); // sizes stand before the nest
   Value size = arith::MulIOp::create(top, loc, outer->getUpper(), inner->getUpper());
   OpBuilder at(*outer);
-  auto fused = LoopOp::create(at, outer->getLoc(), (getOuter() + "_" + getInner()).str(), size,
+  LoopName name = joined(getContext(), asked(*outer, getOuter()), asked(*inner, getInner()));
+  auto fused = LoopOp::create(at, outer->getLoc(), name, size,
                               outer->getInits(), outer->getReduce());
   passOnRaces(*outer, fused);
   passOnRaces(*inner, fused);

@@ -11,15 +11,11 @@
 using namespace mlir;
 using namespace lacis;
 
-static StringRef nameOf(Operation *loop) { return loop->getAttrOfType<StringAttr>("name").getValue(); }
-
 /// The loops of a part that are in no other loop of it.
 static SmallVector<Operation *> loopsOf(Nest &nest, StringRef part) {
-  std::string prefix = (part + ".").str();
-  auto belongs = [&](Operation *op) { return isa<LoopOp, LevelLoopOp>(op) && nameOf(op).starts_with(prefix); };
   SmallVector<Operation *> found;
   nest.getFunction().walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (!belongs(op))
+    if (!isInPart(op, part))
       return WalkResult::advance();
     found.push_back(op);
     return WalkResult::skip();

@@ -101,7 +101,7 @@ private:
   void writeZeros(OpBuilder &b, Value from, Value to) {
     BlockArgument output = outputOf(at);
     Value count = arith::SubIOp::create(b, loc, to, from);
-    auto zeros = LoopOp::create(b, loc, ("unlisted." + letterOf(at.getName())).str(), count);
+    auto zeros = LoopOp::create(b, loc, {letterOf(at.getName()), pathOf(b.getContext(), PathKind::Phase, "unlisted")}, count);
     OpBuilder body = OpBuilder::atBlockEnd(zeros.getBlock());
     Type element = cast<RankedTensorType>(output.getType()).getElementType();
     Value zero = arith::ConstantOp::create(body, loc, body.getZeroAttr(element));

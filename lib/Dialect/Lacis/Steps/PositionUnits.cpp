@@ -42,7 +42,7 @@ static SmallVector<Value> moveBody(OpBuilder &b, LevelLoopOp entries, Value lo, 
   return SmallVector<Value>(valid.getResults());
 }
 
-LoopOp lacis::walkRun(OpBuilder &b, LevelLoopOp entries, StringRef name, Value lo, Value from, Value length,
+LoopOp lacis::walkRun(OpBuilder &b, LevelLoopOp entries, const LoopName &name, Value lo, Value from, Value length,
                       ValueRange carried) {
   Location loc = entries.getLoc();
   auto run = LoopOp::create(b, loc, name, length, carried, entries.getReduce());
@@ -99,7 +99,7 @@ struct Division {
 
 /// The loop over the parts of a row, which carries what the loop over its entries does.
 static LoopOp loopOverParts(OpBuilder &b, LevelLoopOp entries, Value parts) {
-  return LoopOp::create(b, entries.getLoc(), (entries.getName() + "0").str(), parts, entries.getInits(), entries.getReduce());
+  return LoopOp::create(b, entries.getLoc(), entries.getLoopName() + "0", parts, entries.getInits(), entries.getReduce());
 }
 
 LoopOp lacis::cutStrips(LevelLoopOp entries, int64_t factor, Location loc) {
@@ -107,7 +107,7 @@ LoopOp lacis::cutStrips(LevelLoopOp entries, int64_t factor, Location loc) {
   auto [bounds, count, size, strips] = Division(b, entries, factor, loc);
   LoopOp outer = loopOverParts(b, entries, strips);
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
-  auto inner = LoopOp::create(inOuter, entries.getLoc(), (entries.getName() + "1").str(), size,
+  auto inner = LoopOp::create(inOuter, entries.getLoc(), entries.getLoopName() + "1", size,
                               SmallVector<Value>(outer.getIterArgs()), entries.getReduce());
   YieldOp::create(inOuter, loc, inner.getResults());
   OpBuilder body = OpBuilder::atBlockEnd(inner.getBlock());
@@ -135,7 +135,7 @@ LoopOp lacis::cutParts(LevelLoopOp entries, int64_t parts, Location loc) {
   Value from = upToEnd(arith::AddIOp::create(inOuter, loc, bounds.getLo(), skipped));
   Value to = upToEnd(arith::AddIOp::create(inOuter, loc, from, size));
   Value length = arith::SubIOp::create(inOuter, loc, to, from);
-  auto inner = walkRun(inOuter, entries, (entries.getName() + "1").str(), bounds.getLo(), from, length,
+  auto inner = walkRun(inOuter, entries, entries.getLoopName() + "1", bounds.getLo(), from, length,
                        SmallVector<Value>(outer.getIterArgs()));
   YieldOp::create(inOuter, loc, inner.getResults());
   return replaceBy(entries, outer);

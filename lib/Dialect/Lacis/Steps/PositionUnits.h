@@ -10,7 +10,7 @@ namespace lacis {
 
 /// The positions [from, from + length) under the parent whose first is `lo`, with the body of `entries`, which is left
 /// empty.
-LoopOp walkRun(mlir::OpBuilder &b, LevelLoopOp entries, llvm::StringRef name, mlir::Value lo, mlir::Value from,
+LoopOp walkRun(mlir::OpBuilder &b, LevelLoopOp entries, const LoopName &name, mlir::Value lo, mlir::Value from,
                mlir::Value length, mlir::ValueRange carried);
 
 /// How many coordinates the level of a loop has, before the nest.

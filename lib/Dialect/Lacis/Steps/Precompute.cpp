@@ -4,9 +4,10 @@
 ///
 /// A part of a sum is summed up by a nest of its own, which runs before: other units may do it, otherwise scheduled.
 /// The parts of which that is said one after another share the workspace: each begins with what the one before left.
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,14 +37,13 @@ struct Chain {
 
 } // namespace
 
-static StringRef nameOf(Operation *loop) { return loop->getAttrOfType<StringAttr>("name").getValue(); }
-
 /// The outermost loops of parts of the main nest, where each carries on the sum of the one before.
 static bool findLoops(Chain &chain) {
   chain.top->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto write = dyn_cast<WriteOp>(op))
       chain.write = write;
-    if (!isa<LoopOp, LevelLoopOp>(op) || !nameOf(op).contains('.'))
+    auto loop = dyn_cast<LoopOpInterface>(op);
+    if (!loop || !loop.getPathAttr())
       return WalkResult::advance();
     chain.loops.push_back(op);
     return WalkResult::skip();
@@ -66,14 +66,12 @@ static std::string findPart(Nest &nest, StringRef name, Chain &chain) {
            (parts.empty() ? "no operand is one, see decompose" : "parts are '" + llvm::join(parts, "', '") + "'");
   chain.top = nest.mainChain().front();
   func::FuncOp function = nest.getFunction();
-  WalkResult marked =
-      chain.top->walk([](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (marked.wasInterrupted() || function->hasAttr("lacis.cases") || function->hasAttr("lacis.apart"))
+  if (hasMarks(chain.top) || function->hasAttr("lacis.cases") || function->hasAttr("lacis.apart"))
     return "other steps have marked or copied the nest already; say it before them";
   if (!findLoops(chain))
     return "the parts do not carry one sum, one after another";
   for (Operation *loop : chain.loops)
-    if (nameOf(loop).starts_with((name + ".").str()))
+    if (isInPart(loop, name))
       chain.part = loop;
   if (!chain.part)
     return part + " has a nest of its own already";
@@ -85,22 +83,15 @@ static std::string findPart(Nest &nest, StringRef name, Chain &chain) {
 /// The layout that is asked for, or that of the output's axes in their order; null where it is none of dense levels.
 static FormatAttr layoutOf(Attribute wanted, Value output) {
   int64_t rank = cast<RankedTensorType>(output.getType()).getRank();
-  if (!wanted) {
-    SmallVector<std::string> axes, levels;
-    for (int64_t axis = 0; axis < rank; ++axis) {
-      axes.push_back("l" + std::to_string(axis));
-      levels.push_back(axes.back() + " : dense");
-    }
-    std::string text = "#lacis.format<(" + llvm::join(axes, ", ") + ") -> (" + llvm::join(levels, ", ") + ")>";
-    return cast<FormatAttr>(parseAttribute(text, output.getContext()));
-  }
+  if (!wanted)
+    return denseLayout(output.getContext(), rank);
   auto layout = dyn_cast<FormatAttr>(wanted);
   bool fits = layout && static_cast<int64_t>(layout.getAxes().size()) == rank &&
               llvm::all_of(layout.getLevels(), [](LevelAttr level) { return level.getExtent().coversDomain(); });
   return fits ? layout : FormatAttr();
 }
 
-static WorkspaceOp makeWorkspace(Chain &chain, FormatAttr layout, Location loc) {
+static WorkspaceOp workspaceFor(Chain &chain, FormatAttr layout, Location loc) {
   OpBuilder b(chain.top);
   Value output = chain.write.getTensor();
   auto type = cast<RankedTensorType>(output.getType());
@@ -131,10 +122,10 @@ static void makeNest(Chain &chain, WorkspaceOp workspace, StringRef part, Locati
   OpBuilder b(chain.top);
   IRMapping mapping;
   auto top = cast<LoopOp>(b.clone(*chain.top, mapping));
-  std::string prefix = (part + ".").str();
-  top->walk([&](Operation *op) {
-    if (isa<LoopOp, LevelLoopOp>(op) && !nameOf(op).starts_with(prefix))
-      op->setAttr("name", b.getStringAttr(prefix + nameOf(op)));
+  PathAttr path = pathOf(b.getContext(), PathKind::Part, part);
+  top->walk([&](LoopOpInterface loop) {
+    if (!isInPart(loop, part))
+      loop.setPathAttr(join(path, loop.getPathAttr()));
   });
   auto write = cast<WriteOp>(mapping.lookup(chain.write.getOperation()));
   Operation *sum = mapping.lookup(chain.part);
@@ -176,7 +167,7 @@ LogicalResult PrecomputeStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "precompute: another part lies in " << formatOf(workspace)
                           << " already, and this one is added to it; say no layout, or that";
   if (!workspace)
-    workspace = makeWorkspace(chain, layout, loc);
+    workspace = workspaceFor(chain, layout, loc);
   makeNest(chain, workspace, getPart(), loc);
   beginWith(chain, workspace, loc);
   return success();

@@ -8,8 +8,8 @@
 #include "PushedSum.h"
 #include "ShareParts.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
 
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -17,19 +17,6 @@ using namespace lacis;
 
 /// Copies that are known to be larger are refused; others are allocated by the launch, which says so where it cannot.
 static constexpr int64_t kMostBytes = int64_t(1) << 30;
-
-/// A dense tensor of that element type with one axis for each size.
-static WorkspaceOp makeWorkspace(OpBuilder &b, Location loc, Type element, ArrayRef<Value> sizes) {
-  std::string axes, levels;
-  for (size_t axis = 0; axis < sizes.size(); ++axis) {
-    std::string name = ("l" + Twine(axis)).str(), comma = axis == 0 ? "" : ", ";
-    axes += comma + name;
-    levels += comma + name + " : dense";
-  }
-  Attribute layout = parseAttribute("#lacis.format<(" + axes + ") -> (" + levels + ")>", b.getContext());
-  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, element, layout), sizes);
-}
 
 /// Why copies of so many elements are too large, or nothing.
 static std::string objectionToSize(Type element, ArrayRef<Value> sizes) {
@@ -81,7 +68,7 @@ static void addCopies(LoopOp loop, WorkspaceOp copies) {
   after.setInsertionPointAfter(outermostLoop(loop));
   LoopOp own = copyNest(after, loop);
   OpBuilder b(own);
-  auto sum = LoopOp::create(b, loc, own.getName(), own.getUpper(), own.getInits(), own.getReduce());
+  auto sum = LoopOp::create(b, loc, own.getLoopName(), own.getUpper(), own.getInits(), own.getReduce());
   OpBuilder body = OpBuilder::atBlockEnd(sum.getBlock());
   SmallVector<Value> place = placeOf(sum.getCoordinate(), outermostLoop(own));
   Value part = ReadOp::create(body, loc, loop.getResultTypes()[0], copies, place, Value(), IntegerAttr());
@@ -180,8 +167,8 @@ static void beginCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, TypedAttr 
   Value start = arith::ConstantOp::create(b, loc, neutral);
   SmallVector<Value> place;
   LoopOp top;
-  std::string name = loop.getName().str() + ".copy";
-  auto open = [&](StringRef name, Value size) {
+  LoopName name("copy", nestOf(b.getContext(), loop.getLoopName()));
+  auto open = [&](const LoopName &name, Value size) {
     auto next = LoopOp::create(b, loc, name, size);
     top = top ? top : next;
     place.push_back(next.getCoordinate());
@@ -190,7 +177,7 @@ static void beginCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, TypedAttr 
   };
   open(name, copies.getSizes()[0]);
   for (auto [axis, size] : llvm::zip(axesOfSum(loop->getParentOfType<func::FuncOp>()), copies.getSizes().drop_front()))
-    open(name + "." + axis.str(), size);
+    open({axis, join(name.path, pathOf(b.getContext(), PathKind::Phase, "copy"))}, size);
   WriteOp::create(b, loc, start, copies, place, Value(), IntegerAttr());
   top.setBegins(true);
 }
@@ -199,16 +186,17 @@ static void beginCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, TypedAttr 
 static void addPushedCopies(OpBuilder b, LoopOp loop, WorkspaceOp copies, PushedSum &sum) {
   Location loc = copies.getLoc();
   Type element = sum.write.getValue().getType();
+  PathAttr path = nestOf(b.getContext(), loop.getLoopName());
   SmallVector<Value> place;
   for (auto [axis, size] : llvm::zip(axesOfSum(loop->getParentOfType<func::FuncOp>()), copies.getSizes().drop_front())) {
-    auto next = LoopOp::create(b, loc, loop.getName().str() + "." + axis.str(), size);
+    auto next = LoopOp::create(b, loc, {axis, path}, size);
     next.setFollows(place.empty());
     place.push_back(next.getCoordinate());
     OpBuilder end = OpBuilder::atBlockEnd(next.getBlock());
     b.setInsertionPoint(YieldOp::create(end, loc, ValueRange()));
   }
   Value before = ReadOp::create(b, loc, element, sum.write.getTensor(), place, Value(), IntegerAttr());
-  auto units = LoopOp::create(b, loc, loop.getName().str() + "." + loop.getName().str(), copies.getSizes()[0], before,
+  auto units = LoopOp::create(b, loc, {loop.getLetters(), join(path, loop.getPathAttr())}, copies.getSizes()[0], before,
                               sum.kind);
   OpBuilder body = OpBuilder::atBlockEnd(units.getBlock());
   SmallVector<Value> own{units.getCoordinate()};

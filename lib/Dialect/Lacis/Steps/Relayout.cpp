@@ -22,7 +22,7 @@ struct Copy {
   Value tensor; // the operand, or the output
   bool isOutput;
   FormatAttr layout;
-  StringRef operand;
+  PathAttr path; // of the loops
   SmallVector<std::string> letters; // of the operand's axes
   SmallVector<Value> sizes;
 
@@ -38,9 +38,7 @@ struct Copy {
     Value upper = digit.mod ? arith::ConstantIndexOp::create(b, loc, digit.mod).getResult() : sizes[digit.axis];
     if (!digit.mod && digit.div != 1)
       upper = arith::CeilDivUIOp::create(b, loc, upper, arith::ConstantIndexOp::create(b, loc, digit.div));
-    std::string name =
-        (operand + "." + digitName(letters[digit.axis], rank, count)).str();
-    return LoopOp::create(inner, loc, name, upper);
+    return LoopOp::create(inner, loc, {digitName(letters[digit.axis], rank, count), path}, upper);
   }
 
   void copy(Value workspace) {
@@ -143,22 +141,21 @@ static FormatAttr reversed(MLIRContext *context, ArrayRef<std::string> letters) 
   return cast<FormatAttr>(parseAttribute(text, context));
 }
 
-/// The nest for small sizes, or of a part of a sum, whose loops' names begin with `prefix` and a point, or the main
-/// one; null where there is none.
-static LoopOp nestOf(Nest &nest, StringRef prefix) {
+/// The nest for small sizes, or of a part of a sum, that is called `prefix`, or the main one; null where there is none.
+static LoopOp nestCalled(Nest &nest, StringRef prefix) {
   if (prefix.empty())
     return nest.mainChain().front();
   for (LoopOp loop : nest.getFunction().getBody().getOps<LoopOp>())
-    if (auto [own, rest] = loop.getName().rsplit('.');
-        own == prefix && !rest.empty() && (caseOf(loop) || llvm::is_contained(nest.parts(), prefix)))
+    if (PathAttr path = loop.getPathAttr();
+        path && path.spell() == prefixOf(prefix) && (caseOf(loop) || llvm::is_contained(nest.parts(), prefix)))
       return loop;
   return {};
 }
 
 LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
-  auto [prefix, name] = getOperand().contains('.') ? getOperand().rsplit('.') : std::pair(StringRef(), getOperand());
+  auto [prefix, name] = splitName(getOperand());
   Value tensor = nest.findOperand(name);
-  LoopOp main = nestOf(nest, prefix);
+  LoopOp main = nestCalled(nest, prefix);
   if (!tensor || !main)
     return emitError(loc) << "relayout: no operand named '" << getOperand() << "'";
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -190,7 +187,8 @@ LogicalResult RelayoutStepAttr::apply(Nest &nest, Location loc) const {
       uses.push_back(&use);
   if (uses.empty())
     return emitError(loc) << "relayout: nothing in the nest reads or writes '" << getOperand() << "'";
-  Copy copy{OpBuilder(nests.front()), loc, tensor, isOutput, layout, getOperand(), letters, {}};
+  PathAttr path = join(main.getPathAttr(), pathOf(getContext(), PathKind::Copy, name));
+  Copy copy{OpBuilder(nests.front()), loc, tensor, isOutput, layout, path, letters, {}};
   Value workspace = copy.makeWorkspace();
   for (OpOperand *use : uses)
     use->set(workspace);

@@ -38,7 +38,7 @@ static void reorderCarried(ArrayRef<LoopOp> chain, ArrayRef<LoopOp> wanted) {
   }
 }
 
-static StringRef nameOf(Operation *loop) { return loop->getAttrOfType<StringAttr>("name").getValue(); }
+static StringRef nameOf(Operation *loop) { return cast<LoopOpInterface>(loop).getName(); }
 
 static MutableOperandRange initsOf(Operation *loop) {
   if (auto walk = dyn_cast<LevelLoopOp>(loop))
@@ -136,7 +136,7 @@ static LogicalResult reorderAroundWalk(Nest &nest, ArrayRef<Operation *> wanted,
   SmallVector<Operation *> others(wanted);
   llvm::erase(others, *place);
   SmallVector<Attribute> names =
-      llvm::map_to_vector(others, [](Operation *loop) -> Attribute { return loop->getAttr("name"); });
+      llvm::map_to_vector(others, [&](Operation *loop) -> Attribute { return StringAttr::get(loc.getContext(), nameOf(loop)); });
   bool inOrder = llvm::all_of(llvm::zip(others, llvm::drop_begin(others)), [](auto pair) {
     return std::get<0>(pair)->isProperAncestor(std::get<1>(pair));
   });

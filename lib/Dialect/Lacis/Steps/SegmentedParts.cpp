@@ -195,7 +195,7 @@ void Segments::leave(OpBuilder &at, IRMapping mapping, Value begins, Value sum) 
 
 /// The rows of a unit: finishes those in it, and answers the sums of the one that ends and of the one that goes on.
 LoopOp Segments::sumRows(IRMapping &mapping) {
-  auto rows = LoopOp::create(b, parts.rows.getLoc(), parts.rows.getName(), mapping.lookupOrDefault(parts.rows.getUpper()),
+  auto rows = LoopOp::create(b, parts.rows.getLoc(), parts.rows.getLoopName(), mapping.lookupOrDefault(parts.rows.getUpper()),
                              ValueRange{neutral, neutral});
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToEnd(rows.getBlock());
@@ -263,7 +263,7 @@ void Segments::run() {
   neutral = hoist(neutral);
   groupNumber = hoist(group);
   groupFirst = arith::MulIOp::create(b, loc, groupNumber, constant(b, count * entries));
-  auto made = LoopOp::create(b, units.getLoc(), units.getName(), units.getUpper(), neutral);
+  auto made = LoopOp::create(b, units.getLoc(), units.getLoopName(), units.getUpper(), neutral);
   made.setScan(true);
   b.setInsertionPointToEnd(made.getBlock());
   IRMapping mapping;

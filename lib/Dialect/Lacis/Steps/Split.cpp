@@ -43,12 +43,12 @@ static void guardCarried(LoopOp loop, Operation *after, Value coordinate, Value 
 }
 
 /// i0 and i1 around the body of i; the sizes exist already.
-static void splitCarried(LoopOp loop, StringRef name, Value blocks, Value factor, bool guarded) {
+static void splitCarried(LoopOp loop, const LoopName &name, Value blocks, Value factor, bool guarded) {
   Location loc = loop.getLoc();
   OpBuilder b(loop);
-  auto outer = LoopOp::create(b, loc, (name + "0").str(), blocks, loop.getInits(), loop.getReduce());
+  auto outer = LoopOp::create(b, loc, name + "0", blocks, loop.getInits(), loop.getReduce());
   OpBuilder inOuter = OpBuilder::atBlockEnd(outer.getBlock());
-  auto inner = LoopOp::create(inOuter, loc, (name + "1").str(), factor, SmallVector<Value>(outer.getIterArgs()),
+  auto inner = LoopOp::create(inOuter, loc, name + "1", factor, SmallVector<Value>(outer.getIterArgs()),
                               loop.getReduce());
   YieldOp::create(inOuter, loc, inner.getResults());
   for (auto [before, after] : llvm::zip(loop.getIterArgs(), inner.getIterArgs()))
@@ -94,7 +94,7 @@ Value lacis::sizeOfLevel(LevelLoopOp loop, Location loc) {
 
 /// Strips of coordinates of a sparse level.
 static void splitBySeek(LevelLoopOp loop, int64_t factor, Location loc) {
-  std::string name = loop.getName().str();
+  LoopName name = loop.getLoopName();
   Value coordinates = sizeOfLevel(loop, loc);
   OpBuilder top = OpBuilder::atBlockBegin(coordinates.getParentBlock());
   top.setInsertionPointAfterValue(coordinates);
@@ -144,7 +144,7 @@ LogicalResult SplitStepAttr::apply(Nest &nest, Location loc) const {
                            .getResult()
                      : arith::CeilDivUIOp::create(b, loc, size, factor).getResult();
   bool guarded = !fillStrips(size, getFactor());
-  std::string name = loop.getName().str();
+  LoopName name = loop.getLoopName();
   if (loop.getNumResults() != 0)
     return splitCarried(loop, name, blocks, factor, guarded), success();
   b.setInsertionPoint(loop);

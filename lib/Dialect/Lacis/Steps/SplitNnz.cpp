@@ -14,14 +14,6 @@ using namespace mlir;
 using namespace lacis;
 using arith::CmpIPredicate;
 
-/// The two names that a name may join; parts of a sum, whose names stand before a point, may have such a sign in theirs.
-static SmallVector<std::pair<StringRef, StringRef>> joinedIn(StringRef name) {
-  SmallVector<std::pair<StringRef, StringRef>> found{name.rsplit('_')};
-  for (size_t at = name.find('_'); name.contains('.') && at != StringRef::npos; at = name.find('_', at + 1))
-    found.push_back({name.take_front(at), name.drop_front(at + 1)});
-  return found;
-}
-
 SmallVector<StringRef> SplitNnzStepAttr::namedLoops() const {
   SmallVector<StringRef> names;
   for (auto [rows, entries] : joinedIn(getLoop()))
@@ -126,6 +118,6 @@ LogicalResult SplitNnzStepAttr::apply(Nest &nest, Location loc) const {
                           << entries.getName() << "', are cut below it";
   if (std::string why = objectionToShares(*rows, entries); !why.empty())
     return emitError(loc) << "split_nnz: " << why;
-  EntryShares(*rows, entries, number, (rows->getName() + "_" + entries.getName() + "0").str(), loc).run();
+  EntryShares(*rows, entries, number, joined(getContext(), rows->getLoopName(), entries.getLoopName()) + "0", loc).run();
   return success();
 }

@@ -25,7 +25,8 @@ static bool reads(ReadOp read, Value operand, StringRef name) {
   auto copy = read.getTensor().getDefiningOp<WorkspaceOp>();
   return copy && llvm::any_of(copy->getUsers(), [&](Operation *user) {
     auto nest = isa<WriteOp>(user) ? user->getParentOfType<LoopOp>() : LoopOp();
-    return nest && outermostLoop(nest).getName().starts_with((name + ".").str());
+    PathAttr path = nest ? outermostLoop(nest).getPathAttr() : PathAttr();
+    return path && path.first(PathKind::Copy) == name;
   });
 }
 

@@ -6,7 +6,8 @@
 /// does behind the walk what followed the sum. What stood before the walk is computed where it is asked for.
 #include "SunkLoop.h"
 
-#include "mlir/AsmParser/AsmParser.h"
+#include "lacis/Dialect/Lacis/IR/Workspace.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -71,24 +72,14 @@ std::string lacis::objectionToSinking(LoopOp loop, LevelLoopOp walk) {
   return "";
 }
 
-/// A tile of one element for each round of the loop.
-static WorkspaceOp makeTile(OpBuilder &b, LoopOp loop, Type element) {
-  Attribute layout = parseAttribute("#lacis.format<(l0) -> (l0 : dense)>", b.getContext());
-  Value size = arith::ConstantIndexOp::create(b, loop.getLoc(), *loop.getTrip());
-  auto tile =
-      WorkspaceOp::create(b, loop.getLoc(), RankedTensorType::get({ShapedType::kDynamic}, element, layout), size);
-  tile.setPlace(WorkspacePlace::Private);
-  return tile;
-}
-
 namespace {
 /// The loop once more before `b`, and the walk in it.
 struct Copy {
-  Copy(OpBuilder &b, LoopOp from, LevelLoopOp inside, const std::string &name) {
+  Copy(OpBuilder &b, LoopOp from, LevelLoopOp inside, PathAttr path) {
     IRMapping mapping;
     loop = cast<LoopOp>(b.clone(*from, mapping));
     walk = cast<LevelLoopOp>(mapping.lookup(inside.getOperation()));
-    loop.setName(name);
+    loop.setPathAttr(path);
     while (walk->getNextNode() != walk->getBlock()->getTerminator())
       walk->getBlock()->getTerminator()->getPrevNode()->erase();
   }
@@ -118,7 +109,8 @@ static void writeTile(OpBuilder &b, LoopOp loop, WorkspaceOp tile, Value value) 
 
 /// for k: tile[k] = what the sums begin with
 static void beginTiles(OpBuilder &b, LoopOp loop, LevelLoopOp walk, ArrayRef<WorkspaceOp> tiles) {
-  Copy copy(b, loop, walk, walk.getName().str() + ".tile." + loop.getName().str());
+  PathAttr path = join(nestOf(b.getContext(), walk.getLoopName()), pathOf(b.getContext(), PathKind::Phase, "tile"));
+  Copy copy(b, loop, walk, join(path, loop.getPathAttr()));
   OpBuilder inside(copy.walk);
   for (auto [tile, init] : llvm::zip(tiles, copy.walk.getInits()))
     writeTile(inside, copy.loop, tile, init);
@@ -127,12 +119,12 @@ static void beginTiles(OpBuilder &b, LoopOp loop, LevelLoopOp walk, ArrayRef<Wor
 
 /// for j: for k: tile[k] += s
 static void addToTiles(OpBuilder &b, LoopOp loop, LevelLoopOp walk, ArrayRef<WorkspaceOp> tiles) {
-  auto outer = LevelLoopOp::create(b, walk.getLoc(), walk.getName(), walk.getTensor(), walk.getLevel(),
+  auto outer = LevelLoopOp::create(b, walk.getLoc(), walk.getLoopName(), walk.getTensor(), walk.getLevel(),
                                    walk.getParent(), ValueRange());
   OpBuilder body = OpBuilder::atBlockEnd(outer.getBlock());
   YieldOp::create(body, walk.getLoc());
   body.setInsertionPointToStart(outer.getBlock());
-  Copy copy(body, loop, walk, loop.getName().str());
+  Copy copy(body, loop, walk, loop.getPathAttr());
   Block *source = copy.walk.getBlock();
   OpBuilder inside(copy.walk);
   auto unused = source->getArguments().drop_back(tiles.size());
@@ -154,12 +146,12 @@ void lacis::sinkBelow(LoopOp loop, LevelLoopOp walk) {
   OpBuilder b(loop);
   SmallVector<WorkspaceOp> tiles;
   for (Type element : walk.getResultTypes())
-    tiles.push_back(makeTile(b, loop, element));
+    tiles.push_back(makeTile(b, loop.getLoc(), element, *loop.getTrip())); // an element for each round
   beginTiles(b, loop, walk, tiles);
   addToTiles(b, loop, walk, tiles);
   OpBuilder inside(walk);
   for (auto [sum, tile] : llvm::zip_equal(walk.getResults(), tiles))
     sum.replaceAllUsesWith(readTile(inside, loop, tile));
-  loop.setName(walk.getName().str() + "." + loop.getName().str());
+  loop.setPathAttr(join(nestOf(b.getContext(), walk.getLoopName()), loop.getPathAttr()));
   walk->erase();
 }

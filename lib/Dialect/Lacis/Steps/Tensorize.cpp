@@ -50,7 +50,7 @@ static LogicalResult markForWarp(ArrayAttr loops, Nest &nest, Location loc) {
     FailureOr<LoopOp> loop = freeTile(name, nest, loc);
     if (failed(loop))
       return failure();
-    StringRef letter = letterOf(name.rsplit('.').second.empty() ? name : name.rsplit('.').second);
+    StringRef letter = letterOf(name);
     bool kept = hasLetter(nest.getFunction(), letter, /*isOutput=*/true);
     bool stored = hasLetter(nest.getFunction(), letter, /*isOutput=*/false);
     TileSide side = !kept ? TileSide::Depth : stored ? TileSide::Rows : TileSide::Columns;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// for b in n: s  -->  if n <= 8: for upto8.b in n: s  else: for b in n: s
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Dialect/Lacis/Steps/Steps.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -21,14 +22,11 @@ static std::optional<std::pair<unsigned, unsigned>> sizeOf(LoopOp loop) {
 
 static void record(func::FuncOp function, StringRef name, std::pair<unsigned, unsigned> size, int64_t most) {
   Builder b(function.getContext());
-  SmallVector<Attribute> cases;
-  if (auto known = function->getAttrOfType<ArrayAttr>("lacis.cases"))
-    llvm::append_range(cases, known);
-  cases.push_back(b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(name)),
-                                       b.getNamedAttr("argument", b.getI64IntegerAttr(size.first)),
-                                       b.getNamedAttr("axis", b.getI64IntegerAttr(size.second)),
-                                       b.getNamedAttr("upto", b.getI64IntegerAttr(most))}));
-  function->setAttr("lacis.cases", b.getArrayAttr(cases));
+  append(function, "lacis.cases",
+         b.getDictionaryAttr({b.getNamedAttr("name", b.getStringAttr(name)),
+                              b.getNamedAttr("argument", b.getI64IntegerAttr(size.first)),
+                              b.getNamedAttr("axis", b.getI64IntegerAttr(size.second)),
+                              b.getNamedAttr("upto", b.getI64IntegerAttr(most))}));
 }
 
 LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
@@ -45,8 +43,7 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
     return emitError(loc) << "upto: another letter than '" << getLoop() << "' has nests for small sizes already";
   if (int64_t last = rest ? rest->above : 0; getMost() <= last)
     return emitError(loc) << "upto: " << getMost() << " sizes are none that is left; " << last << " are taken";
-  auto isFree = [](LoopOp inner) { return isMarked(inner) ? WalkResult::interrupt() : WalkResult::advance(); };
-  if (llvm::any_of(classNests(top), [&](LoopOp own) { return own->walk(isFree).wasInterrupted(); }))
+  if (llvm::any_of(classNests(top), hasMarks))
     return emitError(loc) << "upto: loops of the nest are marked already; say it before other steps";
   bool isCopied = false;
   top->walk([&](Operation *op) {
@@ -58,14 +55,12 @@ LogicalResult UptoStepAttr::apply(Nest &nest, Location loc) const {
   });
   if (isCopied)
     return emitError(loc) << "upto: an operand is copied for all sizes already; say it before relayout";
-  std::string name = ("upto" + Twine(getMost())).str();
+  std::string name = caseName(getMost());
   SmallVector<LoopOp> nests = classNests(top); // and those of the parts that have rows to themselves
   record(function, name, *size, getMost());
   OpBuilder b(nests.front());
+  PathAttr path = pathOf(getContext(), PathKind::Case, name);
   for (LoopOp from : nests)
-    b.clone(*from)->walk([&](Operation *op) {
-      if (auto own = op->getAttrOfType<StringAttr>("name"); own && isa<LoopOp, LevelLoopOp>(op))
-        op->setAttr("name", b.getStringAttr(name + "." + own.getValue()));
-    });
+    b.clone(*from)->walk([&](LoopOpInterface own) { own.setPathAttr(join(path, own.getPathAttr())); });
   return success();
 }

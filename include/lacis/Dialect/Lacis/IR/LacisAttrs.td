@@ -347,4 +347,32 @@ def Lacis_WorkListsAttr : Lacis_Attr<"WorkLists", "work_lists"> {
   let genVerifyDecl = 1;
 }
 
+def Lacis_PathAttr : Lacis_Attr<"Path", "path"> {
+  let summary = "What a loop belongs to, outermost first.";
+  let description = [{
+    Behind the letters of a loop: `"j"<case "upto8", part "ell">` is loop `j` of part `ell` of a sum, in the nest for at
+    most 8 vectors. Steps and messages spell it `upto8.ell.j`.
+
+    `case`: a nest for small sizes (`upto`). `part`: a part of a sum, or rows with a nest of their own (`apart`). `copy`: the
+    operand that a nest copies (`relayout`). `rows`: the loop over rows whose entries are walked in equal shares, spelled
+    `i_ell.j0`. `nest`: the loop for whose units a nest begins or ends sums. `statement`: a statement of a chain.
+    `phase`: what a loop does beside the others, `first`, `last`, `scale`, `unlisted`, `finished`, `tile` or `copy`.
+  }];
+  let parameters = (ins ArrayRefParameter<"PathKind">:$kinds, ArrayRefParameter<"mlir::StringAttr">:$names);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The name of the first step, or of the last, if it is of this kind; else nothing.
+    llvm::StringRef first(PathKind kind) const { return getKinds().front() == kind ? getNames().front().getValue() : ""; }
+    llvm::StringRef last(PathKind kind) const { return getKinds().back() == kind ? getNames().back().getValue() : ""; }
+    /// The steps without the first, or without the last; null where there is no other.
+    PathAttr dropFirst() const;
+    PathAttr dropLast() const;
+    /// What a name begins with: `upto8.ell.`
+    std::string spell() const;
+    /// `<part "ell">`, or null where the text has no path.
+    static mlir::FailureOr<PathAttr> parseOptional(mlir::AsmParser &parser);
+  }];
+}
+
 #endif // LACIS_ATTRS_TD

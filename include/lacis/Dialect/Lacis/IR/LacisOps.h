@@ -4,7 +4,7 @@
 #ifndef LACIS_DIALECT_LACIS_IR_LACISOPS_H
 #define LACIS_DIALECT_LACIS_IR_LACISOPS_H
 
-#include "lacis/Dialect/Lacis/IR/LacisAttrs.h"
+#include "lacis/Dialect/Lacis/IR/LoopPath.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

@@ -78,6 +78,12 @@ class Lacis_LoopBase<string mnemonic> : Lacis_Op<mnemonic, [RecursiveMemoryEffec
   let hasVerifier = 1;
 }
 
+/// The name as steps and messages spell it, and in two.
+defvar Lacis_LoopNames = [{
+    ::llvm::StringRef getName();
+    LoopName getLoopName() { return LoopName(getLetters(), getPathAttr()); }
+}];
+
 /// Of loops over coordinates and over positions.
 defvar Lacis_LoopMarks = (ins UnitAttr:$holds, OptionalAttr<I64Attr>:$pipeline, OptionalAttr<Lacis_ReductionAttr>:$reduce,
                               UnitAttr:$stages, OptionalAttr<I64Attr>:$sums, OptionalAttr<I64Attr>:$unroll);
@@ -101,6 +107,9 @@ def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
       return
     }
     ```
+    What it belongs to stands behind the letters of its name, as a `#lacis.path`: `lacis.loop "i0"<copy "x">` is a loop of the
+    nest that copies `x`, which steps call `x.i0`.
+
     How it runs: `bind` (a unit runs its iterations: `parallel`, `block.x`, `warp`, `lane`, `thread.x`), `vectorize`
     (lanes of one vector), `jam` (unrolled and jammed), `unroll` (so many rounds at once, which add to `sums` sums),
     `pipeline` (so many rounds are loaded ahead), `balance` (its tiles are handed out in lists), `tensorize` and, of one
@@ -127,16 +136,16 @@ def Lacis_LoopOp : Lacis_LoopBase<"loop"> {
     }
     ```
   }];
-  let arguments = !con((ins StrAttr:$name, Index:$upper, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks,
+  let arguments = !con((ins StrAttr:$letters, OptionalAttr<Lacis_PathAttr>:$path, Index:$upper, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks,
                        (ins UnitAttr:$begins, OptionalAttr<Lacis_WorkListsAttr>:$balance,
                             OptionalAttr<Lacis_ParallelUnitAttr>:$bind, UnitAttr:$copies, UnitAttr:$finishes, UnitAttr:$follows,
                             OptionalAttr<I64Attr>:$jam, UnitAttr:$meets, OptionalAttr<Lacis_TileSideAttr>:$mma,
                             OptionalAttr<StrAttr>:$race, UnitAttr:$rescales, UnitAttr:$scan, OptionalAttr<Lacis_TileSideAttr>:$tensorize,
                             UnitAttr:$tf32, UnitAttr:$unlisted, OptionalAttr<I64Attr>:$vectorize));
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$upper,
+  let builders = [OpBuilder<(ins "const ::lacis::LoopName &":$name, "::mlir::Value":$upper,
                                  CArg<"::mlir::ValueRange", "{}">:$inits,
                                  CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = Lacis_LoopNames # [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getCoordinate() { return getBlock()->getArgument(0); }
     ::mlir::Block::BlockArgListType getIterArgs() { return getBlock()->getArguments().drop_front(); }
@@ -153,12 +162,12 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
     rounds: `holds`, `pipeline`, `reduce`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of
     statements, which with `tiled` are of tiles.
   }];
-  let arguments = !con((ins StrAttr:$name, AnyRankedTensor:$tensor, I64Attr:$level, Index:$parent,
-                            Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$tiled));
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::Value":$tensor, "int64_t":$level,
+  let arguments = !con((ins StrAttr:$letters, OptionalAttr<Lacis_PathAttr>:$path, AnyRankedTensor:$tensor,
+                            I64Attr:$level, Index:$parent, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$tiled));
+  let builders = [OpBuilder<(ins "const ::lacis::LoopName &":$name, "::mlir::Value":$tensor, "int64_t":$level,
                                  "::mlir::Value":$parent, "::mlir::ValueRange":$inits,
                                  CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = Lacis_LoopNames # [{
     ::mlir::Block *getBlock() { return &getBody().front(); }
     unsigned getNumDigits();
     ::mlir::BlockArgument getPosition() { return getBlock()->getArgument(0); }

@@ -10,11 +10,13 @@ class Lacis_Mark<string type, string name> : InterfaceMethod<"", type, "get" # n
 class Lacis_SetMark<string type, string name> : InterfaceMethod<"", "void", "set" # name, (ins type:$value)>;
 
 def Lacis_LoopOpInterface : OpInterface<"LoopOpInterface"> {
-  let description = "A loop of a nest: its name, and the marks that every loop can have.";
+  let description = "A loop of a nest: its name, what it belongs to, and the marks that every loop can have.";
   let cppNamespace = "::lacis";
   let methods = [
     Lacis_Mark<"::llvm::StringRef", "Name">,
-    Lacis_Mark<"::mlir::StringAttr", "NameAttr">,
+    Lacis_Mark<"::lacis::LoopName", "LoopName">,
+    Lacis_Mark<"::llvm::StringRef", "Letters">,
+    Lacis_Mark<"::lacis::PathAttr", "PathAttr">, Lacis_SetMark<"::lacis::PathAttr", "PathAttr">,
     Lacis_Mark<"bool", "Holds">, Lacis_SetMark<"bool", "Holds">,
     Lacis_Mark<"::std::optional<uint64_t>", "Pipeline">, Lacis_SetMark<"::std::optional<uint64_t>", "Pipeline">,
     Lacis_Mark<"::std::optional<::lacis::Reduction>", "Reduce">,

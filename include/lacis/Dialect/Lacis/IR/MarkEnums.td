@@ -31,4 +31,9 @@ def Lacis_Reduction : Lacis_Enum<"Reduction", "an operation that brings the roun
 def Lacis_AtomicKind : Lacis_Enum<"AtomicKind", "an instruction that combines a value with what is there", [
   I32EnumAttrCase<"AddF", 0, "fadd">, I32EnumAttrCase<"MaximumF", 1, "fmaximum">, I32EnumAttrCase<"Or", 2, "or">]>;
 
+def Lacis_PathKind : Lacis_Enum<"PathKind", "what a loop belongs to", [
+  I32EnumAttrCase<"Case", 0, "case">, I32EnumAttrCase<"Part", 1, "part">, I32EnumAttrCase<"Copy", 2, "copy">,
+  I32EnumAttrCase<"Rows", 3, "rows">, I32EnumAttrCase<"Nest", 4, "nest">, I32EnumAttrCase<"Statement", 5, "statement">,
+  I32EnumAttrCase<"Phase", 6, "phase">]>;
+
 #endif // LACIS_MARK_ENUMS_TD

@@ -29,7 +29,7 @@ public:
   mlir::Value findOperand(llvm::StringRef name) const;
   /// The main nest, not one that copies an operand: its loop at the top, and the loops perfectly nested in it.
   llvm::SmallVector<LoopOp> mainChain() const;
-  /// The parts of the sum that the nest is over, in their order; their own loops are called `part.j`.
+  /// The parts of the sum that the nest is over, in their order; their own loops have them in their paths.
   llvm::SmallVector<llvm::StringRef> parts() const;
   /// A name that no loop has means the loop of this part from now on; of none again for an empty one.
   void setPart(llvm::StringRef name) { part = name; }
@@ -43,7 +43,7 @@ private:
   mutable mlir::func::FuncOp function;
 };
 
-/// A nest of its own for small sizes of a letter (`upto`): the loops' names begin with `name` and a dot.
+/// A nest of its own for small sizes of a letter (`upto`): the loops' paths begin with it.
 struct Case {
   llvm::StringRef name;
   unsigned argument, axis; // whose size decides
@@ -53,6 +53,9 @@ struct Case {
 /// The case that the nest of `outermost` is for, or nothing where it runs for every size. The main nest and the copies
 /// of its operands are for what the others leave.
 std::optional<Case> caseOf(LoopOp outermost);
+
+/// A loop that belongs to this part of a sum, or to the nest of its rows.
+bool isInPart(mlir::Operation *op, llvm::StringRef part);
 
 /// The nest of the rows that a part of a sum lists, which shares the launch of the nest for the others (`apart`).
 bool isApart(LoopOp outermost);
@@ -100,9 +103,6 @@ std::optional<int64_t> knownSize(mlir::Value size);
 
 /// The trip count when its size is known; the loop's bound is that constant from now on.
 std::optional<int64_t> pinTrip(LoopOp loop);
-
-/// The name of a loop of a part of a sum: `ell.j`, `upto4.ell.j` of `upto4.j`.
-std::string nameInPart(llvm::StringRef part, llvm::StringRef loop);
 
 /// The name of digit `digit` of `count` digits of the axis `letter`: i, or i0 i1, or i0 i10 i11.
 std::string digitName(llvm::StringRef letter, unsigned digit, unsigned count);

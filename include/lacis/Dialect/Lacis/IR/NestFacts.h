@@ -10,8 +10,10 @@ namespace lacis {
 
 /// The names of the axes of an argument of the function (`lacis.axes`).
 llvm::ArrayRef<mlir::Attribute> axesOf(mlir::func::FuncOp function, unsigned argument);
-/// The letter in a loop's name: `i` in `i0` and in `i10`.
-llvm::StringRef letterOf(llvm::StringRef loop);
+/// Has a step marked a loop of the nest (`isMarked`)?
+bool hasMarks(LoopOp nest);
+/// Adds entries to the list that an attribute of the function is.
+void append(mlir::func::FuncOp function, llvm::StringRef list, llvm::ArrayRef<mlir::Attribute> entries);
 /// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
 bool isSampled(Nest &nest);
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.

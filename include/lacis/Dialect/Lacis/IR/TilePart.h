@@ -15,14 +15,14 @@ struct TilePart {
 
 /// The part that a load fills.
 inline TilePart partOf(LoadTileOp load) {
-  auto mark = load->getAttrOfType<mlir::DenseI64ArrayAttr>("lacis.part");
+  mlir::DenseI64ArrayAttr mark = load.getPartAttr();
   return mark ? TilePart{mark[0], mark[1]} : TilePart();
 }
 
 /// The load fills this part. That of a tile of one row lies inside of its tensor.
 inline void setPart(LoadTileOp load, TilePart part) {
   if (part.count > 1)
-    load->setAttr("lacis.part", mlir::DenseI64ArrayAttr::get(load.getContext(), {part.number, part.count}));
+    load.setPartAttr(mlir::DenseI64ArrayAttr::get(load.getContext(), {part.number, part.count}));
 }
 
 } // namespace lacis
