@@ -53,9 +53,9 @@ static TileSizes sizesOf(Nest &nest) {
   if (!takesTf32(nest))
     return {panelFor, sampledPanelFor};
   std::string why;
-  std::optional<Product> product = isSampled(nest) ? std::nullopt : productOf(nest, why);
+  std::optional<Product> product = productOf(nest, why);
   TileSizes warps = sizesOfWarps();
-  bool liesAlongDepth = product && !product->block().transposed && !product->isDepthFirst;
+  bool liesAlongDepth = product && !product->isSampled() && !product->block().transposed && product->isRightAlong;
   return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled} : warps;
 }
 

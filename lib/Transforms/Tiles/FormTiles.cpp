@@ -24,12 +24,12 @@ Value TileForm::sizeOf(Value tensor, unsigned axis) { return tensor::DimOp::crea
 /// say of a panel; where its columns begin is what the nest says of their loop.
 LogicalResult TileForm::readAxes() {
   Product &product = nest.product;
-  SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.read.getIndices());
+  SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.readRight.getIndices());
   columnIndex = output[output.size() - (product.isRowsFirst ? 1 : 2)];
   rowIndex = output[output.size() - (product.isRowsFirst ? 2 : 1)];
-  depthIndex = dense[dense.size() - (product.isDepthFirst ? 2 : 1)];
+  depthIndex = dense[dense.size() - (!product.isRightAlong ? 2 : 1)];
   SmallVector<LoopOp> depth;
-  product.walk->walk([&](LoopOp loop) { depth.push_back(loop); });
+  product.sum->walk([&](LoopOp loop) { depth.push_back(loop); });
   variance.addAxis(rowIndex, nest.rowLoops, nest.rows);
   variance.addAxis(depthIndex, depth, layout.step);
   variance.add(nest.column);
@@ -43,9 +43,9 @@ LogicalResult TileForm::readAxes() {
 /// The dense operand in shared memory.
 TileType TileForm::denseTile() {
   SmallVector<int64_t> sides;
-  for (Value index : ArrayRef(foldDigits(nest.product.read.getIndices())).take_back(2))
+  for (Value index : ArrayRef(foldDigits(nest.product.readRight.getIndices())).take_back(2))
     sides.push_back(variance.sizeOf(variance.placeOf(index)->coordinate));
-  return tileOfBox(getElementTypeOrSelf(nest.product.dense), sides[0], sides[1]);
+  return tileOfBox(getElementTypeOrSelf(nest.product.right), sides[0], sides[1]);
 }
 
 /// Where a tile of the dense axis begins; of a batch, in which matrix.
@@ -108,7 +108,7 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
   Value part = LocateOp::create(in, loc, in.getIndexType(), regrouped, 3, position, ValueRange());
   StoredBlock block = nest.product.block();
   auto [tall, wide] = layout.shape();
-  int64_t height = block.transposed ? block.depth : block.rows, width = block.transposed ? block.rows : block.depth;
+  int64_t height = block.transposed ? block.columns : block.rows, width = block.transposed ? block.rows : block.columns;
   int64_t across = width / wide, parts = height / tall * across;
   Value slot = part, row = zero, column = zero;
   if (parts != 1) {
@@ -138,7 +138,7 @@ Value TileForm::fill(OpBuilder &in, const Item &item, Value position, Value coor
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
   RoleScalars scalars = item.scalars;
   scalars.map(depthIndex, depth);
-  loadBox(in, nest.product.read, basesOf(in, nest.product.read, variance, scalars), tiles.getTiles()[0]);
+  loadBox(in, nest.product.readRight, basesOf(in, nest.product.readRight, variance, scalars), tiles.getTiles()[0]);
   if (nest.product.block().isMatrix)
     loadMatrix(in, item.panel, depth, tiles.getTiles()[1]);
   else

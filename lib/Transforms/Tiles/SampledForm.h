@@ -25,7 +25,7 @@ struct Share {
 class SampledForm : TileRoles {
 public:
   SampledForm(mlir::func::FuncOp function, SampledNest &nest)
-      : TileRoles(function, nest.product.entries, nest.product.sum.getLoc()), nest(nest), layout(nest.layout) {}
+      : TileRoles(function, nest.product.entries, nest.product.sum->getLoc()), nest(nest), layout(nest.layout) {}
 
   llvm::LogicalResult run();
 

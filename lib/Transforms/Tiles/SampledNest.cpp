@@ -59,19 +59,21 @@ static LogicalResult readGathered(SampledNest &nest, int64_t capacity, int64_t w
 }
 
 static LogicalResult readLayout(SampledNest &nest, func::FuncOp function) {
-  const SampledProduct &product = nest.product;
+  const Product &product = nest.product;
   LoopOp top = product.entries;
-  auto mark = function.getArgAttrOfType<LayoutAttr>(product.pattern.getArgNumber(), "lacis.regroup");
+  auto mark = function.getArgAttrOfType<LayoutAttr>(product.stored.getArgNumber(), "lacis.regroup");
   if (!mark)
     return top.emitError("tiles: the pattern is walked in its own layout; regroup it");
   TileLayout &layout = nest.layout;
   layout.format = mark.getFormat();
   std::optional<int64_t> capacity = mark.getCapacity();
   std::optional<int64_t> within = top.getBalanceAttr().getWithin();
-  bool isRead = succeeded(layout.read(product.rowAxis, 1 - product.rowAxis));
+  auto axes = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes").getValue().take_back(2);
+  unsigned m = cast<StringAttr>(axes[0]).getValue() == product.rows ? 0 : 1;
+  bool isRead = succeeded(layout.read(m, 1 - m));
   if (!isRead || capacity.has_value() != within.has_value() || !layout.isLinked)
     return top.emitError("tiles: ") << layout.format << " has not the levels panel, step, bitmap of blocks, link, and block";
-  auto [height, width] = product.block();
+  auto [height, width, transposed, isMatrix] = product.block();
   if (layout.transposed || layout.rows != height || layout.columns != width ||
       roundsOf(nest.rowLoops) != height || roundsOf(nest.columnLoops) != width)
     return top.emitError("tiles: the tiles of the layout are the stored blocks, of ")
@@ -100,15 +102,15 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
   Nest loops(function);
   SampledNest nest;
   std::string why;
-  std::optional<SampledProduct> product = sampledProductOf(loops, why);
+  std::optional<Product> product = productOf(loops, why);
   if (!product)
     return function.emitError("tiles: the nest is no product of tiles: ") << why;
   nest.product = *product;
   if (failed(readLoops(nest, loops)))
     return failure();
-  std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.sum.getOperation()).getPipeline();
+  std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.sum).getPipeline();
   if (!stages)
-    return nest.product.sum.emitError("tiles: loop '") << nest.product.sum.getName() << "' loads nothing ahead; "
+    return nest.product.sum->emitError("tiles: loop '") << nest.product.sumName() << "' loads nothing ahead; "
                                                        << "pipeline it";
   nest.stages = *stages;
   for (BlockArgument operand : {nest.product.left, nest.product.right})
@@ -116,8 +118,8 @@ FailureOr<SampledNest> lacis::readSampledNest(func::FuncOp function) {
       return nest.product.entries.emitError("tiles: operand ")
              << function.getArgAttr(operand.getArgNumber(), "lacis.name") << " is not staged in 'shared'";
   if (nest.product.batchLoops.size() != (nest.product.hasCopies ? 1 : 0))
-    return nest.product.sum.emitError("tiles: letters of a batch have one loop, of copies in a share, else with loop '")
-           << nest.product.sum.getName() << "'; fuse them";
+    return nest.product.sum->emitError("tiles: letters of a batch have one loop, of copies in a share, else with loop '")
+           << nest.product.sumName() << "'; fuse them";
   nest.parts = nest.product.entries.getBalanceAttr().getParts().value_or(nest.parts);
   FailureOr<bool> isTf32 = readTf32(function, nest.product.left);
   if (failed(isTf32) || failed(readLayout(nest, function)))

@@ -14,7 +14,7 @@ using namespace lacis;
 /// The indices of both factors. Which rows and columns a share has is what lists say; where a round of the sum begins,
 /// and in which matrix of a batch, is what the nest says.
 LogicalResult SampledForm::readAxes() {
-  SampledProduct &product = nest.product;
+  Product &product = nest.product;
   SmallVector<Value> left = foldDigits(product.readLeft.getIndices());
   SmallVector<Value> right = foldDigits(product.readRight.getIndices());
   rowIndex = left[left.size() - (product.isLeftAlong ? 2 : 1)];
@@ -44,9 +44,9 @@ LogicalResult SampledForm::run() {
   zero = constant(0);
   if (failed(readAxes()))
     return failure();
-  rounds = nest.product.sum.getUpper();
+  rounds = cast<LoopOp>(nest.product.sum).getUpper();
   auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
-  regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
+  regrouped = RegroupOp::create(b, loc, nest.product.stored, made);
   lists = workLists();
   Value workers = tensor::DimOp::create(b, loc, lists, constant(nest.parts ? 1 : 0));
   if (nest.parts) {
@@ -61,7 +61,7 @@ LogicalResult SampledForm::run() {
 /// Where a round of the sum begins.
 RoleScalars SampledForm::roundOf(OpBuilder &at, const Share &share, Value round) {
   RoleScalars scalars = share.scalars;
-  scalars.map(nest.product.sum.getCoordinate(), round);
+  scalars.map(cast<LoopOp>(nest.product.sum).getCoordinate(), round);
   for (Value index : foldDigits(nest.product.readLeft.getIndices()))
     if (index != rowIndex)
       (void)scalars.baseOf(at, *variance.placeOf(index), loc);
@@ -87,7 +87,7 @@ void SampledForm::loadPart(OpBuilder &at, ReadOp read, RoleScalars scalars, Valu
 
 /// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
 Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value> rows, Value ring, LoadTile others) {
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, ring);
+  auto loop = LoopOp::create(at, loc, nest.product.sumName(), share.rounds, ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
   Value place = loop.getIterArgs()[0];
@@ -151,7 +151,7 @@ Value SampledForm::sumRounds(OpBuilder &at, Value consumer, const Share &share, 
   auto type = AccType::get(at.getContext(), {accType.getRows(), steps * layout.step}, at.getF32Type());
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
   SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getName(), share.rounds, carried);
+  auto loop = LoopOp::create(at, loc, nest.product.sumName(), share.rounds, carried);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0];
   auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);

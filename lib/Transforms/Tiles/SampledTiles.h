@@ -11,7 +11,7 @@ namespace lacis {
 
 /// A sampled product with all its marks. A worker's item is a share: neighbouring steps of one panel of the layout.
 struct SampledNest {
-  SampledProduct product;
+  Product product;
   TileLayout layout;
   LoopOp consumers;       // bound to warpgroups
   llvm::SmallVector<LoopOp> rowLoops, columnLoops, depthLoops; // of a tile

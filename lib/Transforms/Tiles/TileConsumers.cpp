@@ -40,7 +40,7 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
   auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  TileFactor dense{tiles.getTiles()[0], nest.product.isDepthFirst};
+  TileFactor dense{tiles.getTiles()[0], !nest.product.isRightAlong};
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own)) {
     TileFactor stored{tiles.getTiles()[1], layout.transposed, place.first, place.second};
@@ -67,7 +67,7 @@ SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, cons
 
 /// What follows the sum, and the store, as the nest has them.
 void TileForm::store(OpBuilder &at, Value acc, Part part, Value tile) {
-  part.known[nest.product.walk->getResult(0)] = acc;
+  part.known[nest.product.sum->getResult(0)] = acc;
   if (tile) {
     UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
     part.known[residual] = ReadTileOp::create(at, loc, accType, tile, /*place=*/Value(), transposed);

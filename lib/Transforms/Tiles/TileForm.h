@@ -14,7 +14,7 @@ namespace lacis {
 class TileForm : TileRoles {
 public:
   TileForm(mlir::func::FuncOp function, TileNest &nest)
-      : TileRoles(function, nest.panels, nest.product.walk->getLoc()), nest(nest), layout(nest.layout) {}
+      : TileRoles(function, nest.panels, nest.product.sum->getLoc()), nest(nest), layout(nest.layout) {}
 
   llvm::LogicalResult run();
 

@@ -54,7 +54,7 @@ void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
 }
 
 ValueRange TileForm::forEachStep(OpBuilder &at, const Item &item, ValueRange carried, Round round) {
-  StringRef name = nest.product.walkName();
+  StringRef name = nest.product.sumName();
   if (!item.count) {
     auto steps = LevelLoopOp::create(at, loc, name, regrouped, 1, item.panel, carried);
     OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());

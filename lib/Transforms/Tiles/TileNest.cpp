@@ -116,12 +116,12 @@ static LogicalResult readLayout(TileNest &nest, func::FuncOp function) {
   StoredBlock block = nest.product.block();
   if ((!block.rows && !block.isMatrix) || block.transposed != layout.transposed)
     return top->emitError("tiles: the rows of a tile lie as those of a stored block, in ") << product.format();
-  if (layout.isLinked && (block.rows % layout.rows != 0 || block.depth % layout.columns != 0))
+  if (layout.isLinked && (block.rows % layout.rows != 0 || block.columns % layout.columns != 0))
     return top->emitError("tiles: tiles of ") << layout.rows << " x " << layout.columns
                                               << " that link to the values are parts of stored blocks";
   if (block.isMatrix && !layout.isLinked)
     return top->emitError("tiles: a dense matrix is read where it lies; let the layout link to the values");
-  layout.isFull = layout.isLinked && block.rows % layout.panel == 0 && block.depth % layout.step == 0;
+  layout.isFull = layout.isLinked && block.rows % layout.panel == 0 && block.columns % layout.step == 0;
   return success();
 }
 
@@ -161,12 +161,12 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
   if (nest.cut && (nest.product.start || nest.product.block().isMatrix))
     return nest.tiles.emitError(
         "tiles: rows are cut of one stored operand; what is precomputed, and a dense matrix, are not");
-  std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.walk).getPipeline();
+  std::optional<uint64_t> stages = cast<LoopOpInterface>(nest.product.sum).getPipeline();
   if (!stages)
-    return nest.product.walk->emitError("tiles: loop '") << nest.product.walkName() << "' loads nothing ahead; "
+    return nest.product.sum->emitError("tiles: loop '") << nest.product.sumName() << "' loads nothing ahead; "
                                                         << "pipeline it";
   nest.stages = *stages;
-  SmallVector<Value> operands{nest.product.stored, nest.product.dense};
+  SmallVector<Value> operands{nest.product.stored, nest.product.right};
   if (std::optional<ReadOp> residual = nest.product.residual(); residual && *residual)
     operands.push_back(residual->getTensor());
   for (Value operand : operands) {
@@ -175,7 +175,7 @@ FailureOr<TileNest> lacis::readTileNest(func::FuncOp function) {
       return chain.front().emitError("tiles: operand ")
              << function.getArgAttr(number, "lacis.name") << " is not staged in 'shared'";
   }
-  FailureOr<bool> isTf32 = readTf32(function, nest.product.dense);
+  FailureOr<bool> isTf32 = readTf32(function, nest.product.right);
   if (failed(isTf32) || failed(readLayout(nest, function)) || failed(checkStart(nest)))
     return failure();
   nest.isTf32 = *isTf32;
