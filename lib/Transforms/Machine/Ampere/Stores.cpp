@@ -2,7 +2,6 @@
 /// \file
 /// Stores of accumulators: the lanes of a quad bring neighbours together, 16 bytes each, and store them.
 #include "../../Buffers/Addressing.h"
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -213,7 +212,7 @@ static LogicalResult checkStore(Operation *op, Type element) {
   return op->emitError("tiles: stores are to bf16, f16 or f32; got ") << element;
 }
 
-LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, StoreTileOp op) {
   if (failed(checkAcc(op, op.getValue().getType())) || failed(checkStore(op, *op.getType())))
     return failure();
   OperandRange indices = op.getIndices();
@@ -224,7 +223,7 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
 }
 
 /// Groups of rows, each where its slot is.
-LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, StoreBlocksOp op) {
   AccType type = op.getValue().getType();
   if (failed(checkAcc(op, type)) || failed(checkStore(op, *op.getType())))
     return failure();

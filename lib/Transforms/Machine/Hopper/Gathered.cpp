@@ -60,7 +60,7 @@ static LogicalResult checkGathered(MmaGatheredOp op) {
 }
 
 /// A few slots at a time: the next ones are read while those before are multiplied.
-LogicalResult RoleLowering::lowerMmaGathered(OpBuilder &b, MmaGatheredOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, MmaGatheredOp op) {
   if (failed(checkGathered(op)))
     return failure();
   Location loc = op.getLoc();

@@ -58,7 +58,7 @@ void TileLoops::copy(OpBuilder &b, Type type, const Acc &from, const Acc &to) {
   });
 }
 
-void TileLoops::splat(SplatOp op) {
+void TileLoops::lower(SplatOp op) {
   OpBuilder b(op);
   Acc to = made(op.getAcc(), op.getAcc().getType());
   eachElement(b, op.getAcc().getType(),
@@ -67,7 +67,7 @@ void TileLoops::splat(SplatOp op) {
 
 //===- Arithmetic ---------------------------------------------------------===//
 
-void TileLoops::map(MapOp op) {
+void TileLoops::lower(MapOp op) {
   OpBuilder b(op);
   AccType type = op.getResult().getType();
   Acc to = made(op.getResult(), type);
@@ -89,7 +89,7 @@ void TileLoops::map(MapOp op) {
   });
 }
 
-void TileLoops::reduceRows(ReduceRowsOp op) {
+void TileLoops::lower(ReduceRowsOp op) {
   OpBuilder b(op);
   AccType from = op.getValue().getType(), type = op.getResult().getType();
   Acc to = made(op.getResult(), type), values = accs.lookup(op.getValue());
@@ -122,7 +122,7 @@ void TileLoops::reduceRows(ReduceRowsOp op) {
 }
 
 /// They lie where they lie.
-void TileLoops::columns(ColumnsOp op) {
+void TileLoops::lower(ColumnsOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
   accs[op.getResult()] = {address(b, from.pointer, from.element, constant(op.getFirst())), from.stride, from.element};
@@ -132,7 +132,7 @@ static Value truncated(OpBuilder &b, Value value, Type type) {
   return arith::TruncFOp::create(b, value.getLoc(), type, value);
 }
 
-void TileLoops::readTile(ReadTileOp op) {
+void TileLoops::lower(ReadTileOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -153,7 +153,7 @@ void TileLoops::readTile(ReadTileOp op) {
   });
 }
 
-void TileLoops::readColumns(ReadColumnsOp op) {
+void TileLoops::lower(ReadColumnsOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -164,21 +164,17 @@ void TileLoops::readColumns(ReadColumnsOp op) {
   });
 }
 
-void TileLoops::loadRows(LoadRowsOp op) {
+void TileLoops::lower(LoadRowsOp op) {
   OpBuilder b(op);
-  Type element = *op.getType();
   Acc to = made(op.getAcc(), op.getAcc().getType());
   Value first = wide(b, op.getFirst()), size = wide(b, op.getSize());
   eachRow(b, op.getAcc().getType(), [&](OpBuilder &in, Value row, Value number) {
     Value index = add(in, first, number);
-    Value value = elementOr0(in, loc, op.getSource(), index, element, less(in, index, size));
-    if (!element.isF32())
-      value = arith::ExtFOp::create(in, loc, in.getF32Type(), value);
-    put(in, to, row, constant(0), value);
+    put(in, to, row, constant(0), numberOr0(in, loc, op.getSource(), index, *op.getType(), less(in, index, size)));
   });
 }
 
-void TileLoops::loadColumns(LoadColumnsOp op) {
+void TileLoops::lower(LoadColumnsOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -188,7 +184,7 @@ void TileLoops::loadColumns(LoadColumnsOp op) {
   });
 }
 
-void TileLoops::loadAcc(LoadAccOp op) {
+void TileLoops::lower(LoadAccOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -204,7 +200,7 @@ void TileLoops::loadAcc(LoadAccOp op) {
   });
 }
 
-void TileLoops::storeAcc(StoreAccOp op) {
+void TileLoops::lower(StoreAccOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc from = accs.lookup(op.getAcc());
@@ -231,7 +227,7 @@ Value TileLoops::rowOfGroup(OpBuilder &b, ValueRange firsts, int64_t rows, Value
 }
 
 /// 1 where there is no bitmap, and in groups that are none.
-void TileLoops::loadEntries(LoadEntriesOp op) {
+void TileLoops::lower(LoadEntriesOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -266,7 +262,7 @@ void TileLoops::storeAt(OpBuilder &b, Location loc, Value target, ArrayAttr shap
   LLVM::StoreOp::create(then, loc, value, address(then, target, element, place));
 }
 
-void TileLoops::storeTile(StoreTileOp op) {
+void TileLoops::lower(StoreTileOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
   OperandRange indices = op.getIndices();
@@ -279,7 +275,7 @@ void TileLoops::storeTile(StoreTileOp op) {
   });
 }
 
-void TileLoops::storeRows(StoreRowsOp op) {
+void TileLoops::lower(StoreRowsOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
   Value first = wide(b, op.getIndices()[0]), end = wide(b, op.getSize());
@@ -291,7 +287,7 @@ void TileLoops::storeRows(StoreRowsOp op) {
 }
 
 /// Groups of rows, each where its slot is.
-void TileLoops::storeBlocks(StoreBlocksOp op) {
+void TileLoops::lower(StoreBlocksOp op) {
   OpBuilder b(op);
   AccType type = op.getValue().getType();
   Acc from = accs.lookup(op.getValue());
