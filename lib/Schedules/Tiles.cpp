@@ -109,26 +109,34 @@ static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, Small
   return found;
 }
 
-/// Splits the loop over columns, and of a batch makes one loop of those around: over columns before, where these are one
-/// axis, else over the tiles of all matrices. Answers the names of the loops over tiles and over the columns of one.
-static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule, const Product &product,
-                                                      const TilePanel &panel, const RowLoops &rows) {
-  std::string column = product.columnLoop();
-  std::vector<std::string> around(product.batch.begin(), product.batch.end()), order{rows.panels};
+/// Splits a loop that stands with those over the matrices of a batch: with them, where these are one axis. Answers the loops
+/// around the inner one, and that.
+static std::pair<std::vector<std::string>, std::string> cutWithBatch(ScheduleBuilder &schedule, const Product &product,
+                                                                     std::string loop, int64_t size) {
+  std::vector<std::string> around(product.batch.begin(), product.batch.end());
   if (product.isFolded) {
-    around.push_back(product.columns.str());
-    schedule.fuse(around);
+    around.push_back(loop);
+    loop = schedule.fuse(around);
     around.clear();
   }
-  schedule.split(column, panel.columns);
-  around.push_back(column + "0");
+  schedule.split(loop, size);
+  around.push_back(loop + "0");
+  return {around, loop + "1"};
+}
+
+/// Splits the loop over columns, and makes one loop over the tiles of all matrices. Answers the names of that and of the
+/// loop over the columns of a tile.
+static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule, const Product &product,
+                                                      const TilePanel &panel, const RowLoops &rows) {
+  auto [around, columns] = cutWithBatch(schedule, product, product.columns.str(), panel.columns);
+  std::vector<std::string> order{rows.panels};
   llvm::append_range(order, around);
   order.push_back(rows.consumers);
   llvm::append_range(order, rows.parts);
   llvm::append_range(order, rows.rows);
-  order.push_back(column + "1");
+  order.push_back(columns);
   schedule.reorder(order);
-  return {schedule.fuse(around), column + "1"};
+  return {schedule.fuse(around), columns};
 }
 
 static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
@@ -208,24 +216,17 @@ static Product precomputeOthers(ScheduleBuilder &schedule, Product product, cons
 
 //===- Sampled products ---------------------------------------------------===//
 
-/// Splits the sum, which is one with those over the matrices of a batch: before, where these are one axis of both
-/// factors. Copies have a loop of their own. Answers the names of the loops over the rounds and over the depth of one.
+/// Splits the sum, which is one with those over the matrices of a batch. Copies have a loop of their own. Answers the names
+/// of the loops over the rounds and over the depth of one.
 static std::pair<std::string, std::string> cutSum(ScheduleBuilder &schedule, Product &product,
                                                   const SampledPanel &panel, const std::string &shares) {
-  std::string sum = product.sumName().str();
-  std::vector<std::string> around(product.batch.begin(), product.batch.end());
-  if (product.isFolded) {
-    around.push_back(sum);
-    sum = schedule.fuse(around);
-    around.clear();
-  }
-  schedule.split(sum, panel.depth);
-  if (product.hasCopies) {
-    schedule.reorder({shares, schedule.fuse(around)});
-    around.clear();
-  }
-  around.push_back(sum + "0");
-  return {schedule.fuse(around), sum + "1"};
+  auto [around, depth] = cutWithBatch(schedule, product, product.sumName().str(), panel.depth);
+  std::string rounds = around.back();
+  if (!product.hasCopies)
+    return {schedule.fuse(around), depth};
+  around.pop_back();
+  schedule.reorder({shares, schedule.fuse(around)});
+  return {rounds, depth};
 }
 
 static void scheduleSampledTiles(ScheduleBuilder &schedule, Product &product, const SampledPanel &panel) {

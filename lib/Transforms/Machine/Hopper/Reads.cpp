@@ -206,10 +206,7 @@ Value RoleLowering::rowIn(OpBuilder &b, ValueRange firsts, int64_t below) {
   if (below)
     own = i.add(own, below);
   int64_t rows = kStoreRows / static_cast<int64_t>(firsts.size());
-  Value number = arith::DivUIOp::create(b, loc, own, i.constant(rows));
-  Value first = firsts[0];
-  for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
-    first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+  Value first = chosenOf(b, loc, firsts, arith::DivUIOp::create(b, loc, own, i.constant(rows)));
   return i.add(first, arith::RemUIOp::create(b, loc, own, i.constant(rows)));
 }
 

@@ -216,11 +216,8 @@ void TileLoops::lower(StoreAccOp op) {
 Value TileLoops::rowOfGroup(OpBuilder &b, ValueRange firsts, int64_t rows, Value row) {
   if (firsts.size() == 1)
     return add(b, wide(b, firsts[0]), row);
-  Value number = arith::DivUIOp::create(b, loc, row, constant(rows)), first = wide(b, firsts[0]);
-  for (auto [n, other] : llvm::enumerate(firsts.drop_front())) {
-    Value own = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number, constant(static_cast<int64_t>(n) + 1));
-    first = arith::SelectOp::create(b, loc, own, wide(b, other), first);
-  }
+  auto places = llvm::map_to_vector(firsts, [&](Value first) { return wide(b, first); });
+  Value first = chosenOf(b, loc, places, arith::DivUIOp::create(b, loc, row, constant(rows)));
   Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, first, constant(0));
   Value place = add(b, first, arith::RemUIOp::create(b, loc, row, constant(rows)));
   return arith::SelectOp::create(b, loc, none, constant(-1), place);

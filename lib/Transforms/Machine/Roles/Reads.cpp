@@ -54,6 +54,16 @@ Value lacis::matrixAt(OpBuilder &b, Location loc, Value array, Value number, Val
   return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{first});
 }
 
+Value lacis::chosenOf(OpBuilder &b, Location loc, ValueRange firsts, Value number) {
+  Value first = firsts[0];
+  for (auto [n, other] : llvm::enumerate(firsts.drop_front())) {
+    Value own = arith::ConstantOp::create(b, loc, b.getIntegerAttr(number.getType(), static_cast<int64_t>(n) + 1));
+    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number, own);
+    first = arith::SelectOp::create(b, loc, is, other, first);
+  }
+  return first;
+}
+
 TileType lacis::pieceOf(LoadTileOp op) {
   TileType tile = op.getTile().getType();
   SmallVector<int64_t> shape(tile.getShape());

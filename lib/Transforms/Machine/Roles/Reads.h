@@ -25,6 +25,8 @@ llvm::LogicalResult checkLoadColumns(LoadColumnsOp op);
 /// Where matrix `number` of those behind `array` begins, each of so many rows and columns, all in i64.
 mlir::Value matrixAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value number, mlir::Value rows,
                      mlir::Value columns, mlir::Type element);
+/// The one of `firsts` that has this number, of the type of its integers.
+mlir::Value chosenOf(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange firsts, mlir::Value number);
 /// The tile that a load fills: all of it, or a part.
 TileType pieceOf(LoadTileOp op);
 /// Two neighbouring bytes of a bitmap, `offset` bytes behind `base`, as f32.
