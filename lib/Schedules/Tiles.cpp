@@ -216,6 +216,14 @@ static Product precomputeOthers(ScheduleBuilder &schedule, Product product, cons
 
 //===- Sampled products ---------------------------------------------------===//
 
+std::optional<SampledPanel> lacis::sharesOf(int64_t rows, int64_t columns, int64_t wide, int64_t stages) {
+  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
+  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
+    return std::nullopt;
+  int64_t step = std::max<int64_t>(columns, 64);
+  return rows == 64 ? SampledPanel{rows, step, wide / step * 2, stages - 1} : SampledPanel{128, step, wide / step, stages};
+}
+
 /// Splits the sum, which is one with those over the matrices of a batch. Copies have a loop of their own. Answers the names
 /// of the loops over the rounds and over the depth of one.
 static std::pair<std::string, std::string> cutSum(ScheduleBuilder &schedule, Product &product,

@@ -7,6 +7,7 @@
 #include "SampledForm.h"
 #include "StatementRoles.h"
 #include "TileForm.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 #include "lacis/Transforms/Passes.h"
 
 namespace lacis {
@@ -222,7 +223,7 @@ static LogicalResult refuseMarks(func::FuncOp function) {
 static LogicalResult formRoles(func::FuncOp function) {
   if (roundOfStatements(function))
     return formStatementRoles(function);
-  if (!isTensorized(function))
+  if (Nest loops(function); !isTensorized(loops))
     return refuseMarks(function);
   FailureOr<TileNest> nest = readTileNest(function);
   if (failed(nest))

@@ -15,15 +15,6 @@ int64_t lacis::roundsOf(ArrayRef<LoopOp> loops) {
   return count;
 }
 
-static bool hasLoop(func::FuncOp function, llvm::function_ref<bool(LoopOp)> isMarked) {
-  auto stop = [&](LoopOp loop) { return isMarked(loop) ? WalkResult::interrupt() : WalkResult::advance(); };
-  return function.walk(stop).wasInterrupted();
-}
-
-bool lacis::isTensorized(func::FuncOp function) {
-  return hasLoop(function, [](LoopOp loop) { return loop.getTensorize().has_value(); });
-}
-
 LogicalResult TileLayout::read(unsigned m, unsigned k) {
   ArrayRef<LevelAttr> levels = format.getLevels();
   if (levels.size() < 5 || format.getNumTileLevels() != 2)
@@ -229,7 +220,7 @@ static LogicalResult readLoads(TileNest &nest, func::FuncOp function) {
       return nest.top.emitError("tiles: operand ")
              << function.getArgAttr(number, "lacis.name") << " is not staged in 'shared'";
   Type element = getElementTypeOrSelf(product.right);
-  nest.isTf32 = hasLoop(function, [](LoopOp loop) { return loop.getTf32(); });
+  function.walk([&](LoopOp loop) { nest.isTf32 |= loop.getTf32(); });
   if (nest.isTf32 && !element.isF32())
     return function.emitError("tiles: products in tf32 are of f32 operands, not of ") << element;
   if (nest.lists.getCut() && (product.start || product.block().isMatrix))

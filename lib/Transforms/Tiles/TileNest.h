@@ -64,8 +64,6 @@ struct TileNest {
   }
 };
 
-/// Does any loop of the function ask for products of tiles?
-bool isTensorized(mlir::func::FuncOp function);
 /// The marks of such a nest, or an error that says which one is missing.
 llvm::FailureOr<TileNest> readTileNest(mlir::func::FuncOp function);
 

@@ -20,6 +20,17 @@ StringRef lacis::letterOf(StringRef loop) {
   return (point == StringRef::npos ? loop : loop.substr(point + 1)).rtrim("0123456789");
 }
 
+bool lacis::isTensorized(Nest &nest) {
+  return nest.getFunction()
+      .walk([](Operation *op) {
+        auto loop = dyn_cast<LoopOp>(op);
+        auto rounds = dyn_cast<LevelLoopOp>(op);
+        bool isMarked = loop ? loop.getTensorize().has_value() : rounds && rounds.getTiled();
+        return isMarked ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 bool lacis::isSampled(Nest &nest) {
   auto type = dyn_cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
   return type && type.getEncoding();

@@ -93,7 +93,6 @@ void RoleLowering::storeBox(OpBuilder &b, Value acc, int64_t pass, bool transpos
   Location loc = acc.getLoc();
   Instructions i(b, loc);
   int64_t buffers = memory.buffersPerConsumer, width = memory.storeColumns;
-  int64_t passes = cast<AccType>(acc.getType()).getColumns() / width;
   Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * memory.storeBytes()),
                        i.multiply(group.consumer, buffers * memory.storeBytes()));
   Value id = i.add(group.consumer, 1);

@@ -12,6 +12,8 @@ namespace lacis {
 llvm::ArrayRef<mlir::Attribute> axesOf(mlir::func::FuncOp function, unsigned argument);
 /// The letter in a loop's name: `i` in `i0` and in `i10`.
 llvm::StringRef letterOf(llvm::StringRef loop);
+/// Has a `tensorize` step marked a loop? No default step is added then.
+bool isTensorized(Nest &nest);
 /// Is the output sampled on the pattern of an operand? Then the main nest runs over its entries.
 bool isSampled(Nest &nest);
 /// The only loop of a nest that carries a sum, where it walks positions and no step has marked it; else null.
