@@ -28,11 +28,9 @@ private:
                 mlir::Value place);
   mlir::Value fill(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring);
   mlir::Value fillGathered(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring);
-  void keep(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, mlir::Value acc);
   void addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share);
   using StepBody = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value step)>;
   void forEachOwnStep(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, StepBody body);
-  void storeShare(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, mlir::Value acc);
   void finish(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, mlir::Value acc);
   mlir::Value sumShare(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps,
                        mlir::Value ring);

@@ -71,22 +71,21 @@ TileItem SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   return share;
 }
 
-void SampledForm::keep(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value acc) {
-  forEachOwnStep(at, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
-    StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
-                       slotPlace(in, share.slot, nest.numSteps(), consumer, steps, n));
-  });
-}
-
-/// Stores the sums of whole shares, and keeps those of parts.
+/// Stores the sums of whole shares, step by step, and keeps those of parts.
 void SampledForm::finish(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value acc) {
+  auto store = [&](OpBuilder &in, int64_t n, Value step) {
+    storeStep(in, consumer, acc, share, step, n * layout.step);
+  };
   if (!nest.isCut())
-    return storeShare(at, consumer, share, steps, acc);
+    return forEachOwnStep(at, consumer, share, steps, store);
   Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
   auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
   OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
-  storeShare(then, consumer, share, steps, acc);
-  keep(otherwise, consumer, share, steps, acc);
+  forEachOwnStep(then, consumer, share, steps, store);
+  forEachOwnStep(otherwise, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
+    StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
+                       slotPlace(in, share.slot, nest.numSteps(), consumer, steps, n));
+  });
 }
 
 /// The steps of a share that is cut, each by who had the part of its number.

@@ -159,12 +159,7 @@ void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const TileItem &
   }
 }
 
-/// The blocks that a consumer has of a share.
-void SampledForm::storeShare(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value acc) {
-  forEachOwnStep(at, consumer, share, steps,
-                 [&](OpBuilder &in, int64_t n, Value step) { storeStep(in, consumer, acc, share, step, n * layout.step); });
-}
-
+/// Stores the blocks that a consumer has of one step, from `column` of the accumulator on.
 void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const TileItem &share, Value step, int64_t column) {
   return nest.isGathered() ? storeGathered(at, acc, share, step, column)
                            : store(at, acc, nest.splitsRows() ? consumer : zero, share, step, column);

@@ -134,7 +134,8 @@ Value TileForm::sum(OpBuilder &at, Value consumer, const TileItem &item, Value r
     });
   };
   return whereWhole(at, item, storeAll, [&](OpBuilder &in) {
-    keep(in, consumer, item.slot, done.drop_front());
+    for (auto [n, acc] : llvm::enumerate(done.drop_front()))
+      StoreAccOp::create(in, loc, acc, kept, slotPlace(in, item.slot, layout.height, consumer, nest.numParts(), n));
     return done[0];
   });
 }

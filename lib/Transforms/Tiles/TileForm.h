@@ -32,7 +32,6 @@ private:
   void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body);
   /// The place in the ring behind what is done of a whole panel, which an item may be known to be, or of a part.
   mlir::Value whereWhole(mlir::OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise);
-  void keep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value slot, mlir::ValueRange accs);
   mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring);
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   llvm::LogicalResult readAxes();

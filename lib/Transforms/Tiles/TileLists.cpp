@@ -75,11 +75,6 @@ Value TileForm::whereWhole(OpBuilder &at, const TileItem &item, Branch whole, Br
 
 //===- Parts of panels ----------------------------------------------------===//
 
-void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) {
-  for (auto [n, acc] : llvm::enumerate(accs))
-    StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, layout.height, consumer, nest.numParts(), n));
-}
-
 /// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
 Value TileForm::addUp(OpBuilder &at, Value consumer, const TileItem &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item);
