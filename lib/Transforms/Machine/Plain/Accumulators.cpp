@@ -128,10 +128,6 @@ void TileLoops::lower(ColumnsOp op) {
   accs[op.getResult()] = {address(b, from.pointer, from.element, constant(op.getFirst())), from.stride, from.element};
 }
 
-static Value truncated(OpBuilder &b, Value value, Type type) {
-  return arith::TruncFOp::create(b, value.getLoc(), type, value);
-}
-
 void TileLoops::lower(ReadTileOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
@@ -149,7 +145,9 @@ void TileLoops::lower(ReadTileOp op) {
       within = arith::RemUIOp::create(in, loc, column, width);
     }
     Value value = elementOf(in, tile, /*transposed=*/false, from, turned ? within : number, turned ? number : within);
-    put(in, to, row, column, type.getElementType().isF32() ? value : truncated(in, value, type.getElementType()));
+    if (!type.getElementType().isF32())
+      value = arith::TruncFOp::create(in, loc, type.getElementType(), value);
+    put(in, to, row, column, value);
   });
 }
 

@@ -266,7 +266,7 @@ Value TileLoops::elementOf(OpBuilder &b, TileType tile, bool transposed, Value b
   }
   Value place = add(b, add(b, multiply(b, row, columns), column), first);
   Value value = LLVM::LoadOp::create(b, loc, tile.getElementType(), address(b, base, tile.getElementType(), place));
-  return tile.getElementType().isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
+  return single(b, value);
 }
 
 void TileLoops::lower(LoadTileOp op) {
