@@ -10,17 +10,6 @@
 using namespace mlir;
 using namespace lacis;
 
-bool lacis::isTensorized(Nest &nest) {
-  return nest.getFunction()
-      .walk([](Operation *op) {
-        auto loop = dyn_cast<LoopOp>(op);
-        auto rounds = dyn_cast<LevelLoopOp>(op);
-        bool isMarked = loop ? loop.getTensorize().has_value() : rounds && rounds.getTiled();
-        return isMarked ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 LevelLoopOp lacis::rolledLoop(Nest &nest) {
   LevelLoopOp found;
   nest.getFunction().walk([&](LevelLoopOp loop) {

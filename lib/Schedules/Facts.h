@@ -97,8 +97,6 @@ void scheduleFew(ScheduleBuilder &schedule, WarpProducts products = WarpProducts
 void schedulePrecomputed(ScheduleBuilder &schedule, llvm::StringRef part);
 /// Binds the sum of the main nest to lanes, for outputs without a dense axis. Returns false if it sums no entries.
 bool scheduleVector(ScheduleBuilder &schedule);
-/// Has a `tensorize` step marked a loop? No default step is added then.
-bool isTensorized(Nest &nest);
 /// The loop of a chain of statements that `roll` made, or null.
 LevelLoopOp rolledLoop(Nest &nest);
 /// The loop over entries that `split_nnz` can cut into equal shares, inside of the loop `rows`; or null.

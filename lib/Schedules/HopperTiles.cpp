@@ -30,16 +30,11 @@ static std::optional<TilePanel> panelFor(int64_t rows, int64_t columns) {
 /// A panel multiplies what the union of its blocks has; where half of the small blocks are stored or fewer, it is
 /// faster to gather those that are, from tall panels.
 static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns, int64_t eighths) {
-  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
-  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
-    return std::nullopt;
-  if (rows <= 32 && columns <= 32 && eighths <= 4)
+  constexpr int64_t wide = 256; // a stage has 128 x 256 outputs, or 64 x 512 where blocks have 64 rows
+  std::optional<SampledPanel> shares = sharesOf(rows, columns, wide, /*stages=*/4);
+  if (shares && rows <= 32 && columns <= 32 && eighths <= 4)
     return SampledPanel{512, columns, columns == 32 ? 18 : 30, 3, /*consumers=*/3, /*depth=*/32, /*within=*/640};
-  constexpr int64_t tall = 128, wide = 256; // a stage has 128 x 256 outputs, or 64 x 512 where blocks have 64 rows
-  int64_t step = std::max<int64_t>(columns, 64);
-  if (rows == 64)
-    return SampledPanel{rows, step, 2 * wide / step, 3};
-  return SampledPanel{tall, step, wide / step, 4};
+  return shares;
 }
 
 /// Blocks of 64 and 128 in TF32, read along their rows.
@@ -53,9 +48,9 @@ static TileSizes sizesOf(Nest &nest) {
   if (!takesTf32(nest))
     return {panelFor, sampledPanelFor};
   std::string why;
-  std::optional<Product> product = isSampled(nest) ? std::nullopt : productOf(nest, why);
+  std::optional<Product> product = productOf(nest, why);
   TileSizes warps = sizesOfWarps();
-  bool liesAlongDepth = product && !product->block().transposed && !product->isDepthFirst;
+  bool liesAlongDepth = product && !product->isSampled() && !product->block().transposed && product->isRightAlong;
   return liesAlongDepth ? TileSizes{singlePanelFor, warps.sampled} : warps;
 }
 

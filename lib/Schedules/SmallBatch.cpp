@@ -10,6 +10,8 @@
 /// Blocks of half types are bound by their bytes up to 32 vectors: warps share them, and multiply them where they lie.
 #include "Facts.h"
 
+#include "lacis/Dialect/Lacis/IR/Product.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -163,35 +165,30 @@ struct Blocks {
 } // namespace
 
 /// The stored blocks that a warp can multiply where they lie, or nothing.
-static std::optional<Blocks> blocksOf(ArrayRef<LoopOp> chain, LoopOp vectors) {
-  SmallVector<LoopOp> rows(llvm::make_filter_range(chain, [&](LoopOp loop) { return loop != vectors; }));
-  SmallVector<Operation *> sums;
+static std::optional<Blocks> blocksOf(Nest &nest, LoopOp vectors) {
+  std::string why;
+  std::optional<Product> product = productOf(nest, why);
+  auto walk = product ? dyn_cast<LevelLoopOp>(product->sum) : LevelLoopOp();
+  if (!walk || !isStateless(walk) || walk.getUnroll() || walk.getPipeline())
+    return std::nullopt;
+  SmallVector<LoopOp> rows = nest.mainChain(), sums;
   bool guarded = false;
-  LoopOp(chain.front())->walk<WalkOrder::PreOrder>([&](Operation *op) {
+  rows.front()->walk([&](Operation *op) {
     guarded |= isa<scf::IfOp>(op);
-    if (isa<LoopOp, LevelLoopOp>(op) && op->getNumResults() != 0)
-      sums.push_back(op);
+    if (auto loop = dyn_cast<LoopOp>(op); loop && loop.getNumResults() != 0)
+      sums.push_back(loop);
   });
-  auto walk = sums.empty() ? LevelLoopOp() : dyn_cast<LevelLoopOp>(sums[0]);
-  auto depth = sums.size() == 2 ? dyn_cast<LoopOp>(sums[1]) : LoopOp();
-  if (guarded || rows.size() != 2 || rows[0].getTrip() || !rows[1].getTrip() || !walk || !isStateless(walk) || !depth ||
-      !depth.getTrip() || walk.getUnroll() || walk.getPipeline() || depth.getUnroll())
-    return std::nullopt;
-  ValueOp value;
-  ReadOp read;
-  depth->walk([&](ValueOp op) { value = op; });
-  depth->walk([&](ReadOp op) { read = op; });
-  auto place = value ? value.getPosition().getDefiningOp<LocateOp>() : LocateOp();
-  auto index = read ? read.getIndices().back().getDefiningOp<arith::AddIOp>() : arith::AddIOp();
-  bool along = place && place.getDigits().size() == 1 && place.getDigits()[0] == depth.getCoordinate() && index &&
-               llvm::is_contained(index->getOperands(), depth.getCoordinate());
-  if (!along || !factorsOf(depth) || value.getType() != read.getType() ||
-      !(value.getType().isF16() || value.getType().isBF16()))
-    return std::nullopt;
+  llvm::erase(rows, vectors);
+  StoredBlock block = product->block();
+  Type element = getElementTypeOrSelf(product->left);
+  bool isHalf = (element.isF16() || element.isBF16()) && getElementTypeOrSelf(product->right) == element;
   auto fits = [](int64_t size) { return size == 16 || size % 32 == 0; };
-  Blocks found{rows[0].getName().str(), rows[1].getName().str(), walk.getName().str(),
-               depth.getName().str(),   *rows[1].getTrip(),      *depth.getTrip()};
-  return fits(found.height) && fits(found.width) ? std::optional(found) : std::nullopt;
+  if (!isHalf || block.transposed || !product->isRightAlong || !fits(block.rows) || !fits(block.columns) || guarded ||
+      rows.size() != 2 || rows[0].getTrip() || rows[1].getTrip() != block.rows || sums.size() != 1 ||
+      sums[0].getTrip() != block.columns || sums[0].getUnroll())
+    return std::nullopt;
+  return Blocks{rows[0].getName().str(), rows[1].getName().str(), walk.getName().str(),
+                sums[0].getName().str(), block.rows, block.columns};
 }
 
 /// Long rows have their blocks shared by two blocks of the grid, each of as many warps; a nest after adds up their
@@ -266,7 +263,7 @@ void lacis::scheduleFew(ScheduleBuilder &schedule, WarpProducts products) {
   if (!vectors || knownSize(vectors.getUpper()))
     return;
   SmallVector<LoopOp> chain = nest.mainChain();
-  std::optional<Blocks> blocks = blocksOf(chain, vectors);
+  std::optional<Blocks> blocks = blocksOf(nest, vectors);
   if (blocks && products == WarpProducts::Halves)
     return scheduleBlocks(schedule, lane, *blocks);
   LoopOp rows;

@@ -63,13 +63,13 @@ static unsigned lastAxis(BlockArgument operand) {
   return static_cast<unsigned>(cast<RankedTensorType>(operand.getType()).getRank() - 1);
 }
 
-/// Those of the stored blocks, which may be turned, and those of the dense operand. Sums that are stored in float32 are
+/// Those of the stored blocks, which may be turned, and those of dense operands. Sums that are stored in float32 are
 /// stored one by one.
 static std::string objectionToSizes(func::FuncOp function, const Product &product) {
-  std::string found = objectionToLines(function, product.stored, 0);
+  std::string found = objectionToLines(function, product.left, product.isSampled() ? lastAxis(product.left) : 0);
   if (found.empty())
-    found = objectionToLines(function, product.dense, lastAxis(product.dense));
-  if (found.empty() && !getElementTypeOrSelf(product.output).isF32())
+    found = objectionToLines(function, product.right, lastAxis(product.right));
+  if (found.empty() && !product.isSampled() && !getElementTypeOrSelf(product.output).isF32())
     found = objectionToLines(function, product.output, lastAxis(product.output));
   return found;
 }
@@ -93,7 +93,7 @@ static std::string objectionToBlock(int64_t rows, int64_t columns) {
 static bool hasBatchLoops(ArrayRef<LoopOp> chain, const Product &product) {
   auto isOver = [](LoopOp loop, StringRef letter) { return letterOf(loop.getName()) == letter; };
   SmallVector<StringRef> letters(product.batch.begin(), product.batch.end());
-  if (!product.isFolded())
+  if (!product.isFolded)
     return llvm::all_of(letters, [&](StringRef letter) { return loopsOf(chain, letter).size() == 1; });
   letters.push_back(product.columns);
   return chain.size() >= letters.size() &&
@@ -113,15 +113,25 @@ static bool hasTileLoops(ArrayRef<LoopOp> chain, const Product &product, int64_t
          llvm::any_of(rowLoops(rows), [&](const RowLoop &loop) { return loop.unit == block; });
 }
 
+/// The loops over the entries, and those over the two axes of a block and over the batch.
+static bool hasBlockLoops(Nest &nest, const Product &product, StoredBlock block) {
+  auto hasLoop = [&](StringRef letter, int64_t trip) {
+    LoopOp loop = nest.find((letter + "1").str());
+    return loop && loop.getTrip() == trip;
+  };
+  return hasLoop(product.rows, block.rows) && hasLoop(product.columns, block.columns) &&
+         product.batchLoops.size() == product.batch.size();
+}
+
 /// A residual is loaded to where the dense operand's tile was.
-static std::string objectionToFinish(Product &product, const TilePanel &panel, bool isTf32) {
+static std::string objectionToFinish(Product &product, bool takesResidual) {
   std::optional<ReadOp> residual = product.residual();
-  std::string letters = "'" + product.rows.str() + (product.isFolded() ? "'" : "' or '" + product.columns.str() + "'");
+  std::string letters = "'" + product.rows.str() + (product.isFolded ? "'" : "' or '" + product.columns.str() + "'");
   if (!residual)
     return "what follows the sum reads more than vectors along " + letters + ", numbers, and one residual";
-  if (*residual && (panel.tileRows != panel.step || isTf32))
+  if (*residual && !takesResidual)
     return "a residual needs tiles of 64 rows of a half type";
-  if (*residual && product.isDepthFirst != product.isRowsFirst)
+  if (*residual && product.isRightAlong == product.isRowsFirst)
     return ("a residual lies as the dense operand, with '" + product.columns + "' first or last in both").str();
   return "";
 }
@@ -134,36 +144,18 @@ static std::string firstOf(ArrayRef<llvm::function_ref<std::string()>> objection
   return "";
 }
 
-std::string lacis::objectionToTiles(Nest &nest, Product &product, const std::optional<TilePanel> &panel) {
-  bool isTf32 = takesTf32(nest);
+std::string lacis::objectionToTiles(Nest &nest, Product &product, bool hasSizes, bool takesResidual) {
+  bool isTf32 = takesTf32(nest), isSampled = product.isSampled();
   StoredBlock block = product.block();
-  return firstOf({[&] { return objectionToTypes(product.stored, product.dense, product.output, isTf32); },
-                  [&] { return panel ? "" : objectionToBlock(block.rows, block.depth); },
-                  [&] { return objectionToFinish(product, *panel, isTf32); },
-                  [&] { return objectionToSizes(nest.getFunction(), product); },
-                  [&] { return objectionToFormat(product.format()); },
-                  [&]() -> std::string {
-                    bool has = hasTileLoops(nest.mainChain(), product, block.rows);
-                    return has ? "" : "the loops are not those over blocks, the rows of a block, and columns";
-                  }});
-}
-
-std::string lacis::objectionToTiles(Nest &nest, const SampledProduct &product,
-                                    const std::optional<SampledPanel> &panel) {
-  bool isTf32 = takesTf32(nest);
-  std::pair<int64_t, int64_t> block = product.block();
-  auto hasLoop = [&](StringRef letter, int64_t trip) {
-    LoopOp loop = nest.find((letter + "1").str());
-    return loop && loop.getTrip() == trip;
+  auto objectionToLoops = [&]() -> std::string {
+    if (isSampled)
+      return hasBlockLoops(nest, product, block) ? "" : "the loops are not those over blocks and the two axes of a block";
+    bool has = hasTileLoops(nest.mainChain(), product, block.rows);
+    return has ? "" : "the loops are not those over blocks, the rows of a block, and columns";
   };
   return firstOf({[&] { return objectionToTypes(product.left, product.right, product.output, isTf32); },
-                  [&] { return panel ? "" : objectionToBlock(block.first, block.second); },
-                  [&] { return objectionToLines(nest.getFunction(), product.left, lastAxis(product.left)); },
-                  [&] { return objectionToLines(nest.getFunction(), product.right, lastAxis(product.right)); },
-                  [&] { return objectionToFormat(product.format()); },
-                  [&]() -> std::string {
-                    bool has = hasLoop(product.rows, block.first) && hasLoop(product.columns, block.second) &&
-                               product.batchLoops.size() == product.batch.size();
-                    return has ? "" : "the loops are not those over blocks and the two axes of a block";
-                  }});
+                  [&] { return hasSizes ? "" : objectionToBlock(block.rows, block.columns); },
+                  [&] { return isSampled ? "" : objectionToFinish(product, takesResidual && !isTf32); },
+                  [&] { return objectionToSizes(nest.getFunction(), product); },
+                  [&] { return objectionToFormat(product.format()); }, objectionToLoops});
 }

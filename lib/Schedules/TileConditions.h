@@ -23,10 +23,9 @@ llvm::SmallVector<RowLoop> rowLoops(llvm::ArrayRef<LoopOp> loops);
 /// The loops over the digits of `letter` in the chain.
 llvm::SmallVector<LoopOp> loopsOf(llvm::ArrayRef<LoopOp> chain, llvm::StringRef letter);
 
-/// Why tiles of `panel` cannot take the product, or nothing where they can.
-std::string objectionToTiles(Nest &nest, Product &product, const std::optional<TilePanel> &panel);
-/// The same for a product that is sampled on stored blocks.
-std::string objectionToTiles(Nest &nest, const SampledProduct &product, const std::optional<SampledPanel> &panel);
+/// Why tiles cannot take the product, or nothing where they can: there are sizes for its blocks, and a residual fits into
+/// a stage.
+std::string objectionToTiles(Nest &nest, Product &product, bool hasSizes, bool takesResidual = false);
 
 } // namespace lacis
 

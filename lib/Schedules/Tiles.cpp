@@ -31,26 +31,47 @@ static TilePanel inSingles(TilePanel panel) {
   return panel;
 }
 
-static std::string layoutText(Product &product, func::FuncOp function, const TilePanel &panel) {
-  auto axes = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes");
+/// Panels of so many rows, in steps of so many columns, of tiles. One tile beside the other has no digit, but where a
+/// product is sampled.
+static FormatAttr layoutOf(const Product &product, int64_t rows, int64_t step, StoredBlock tile, bool isUnique,
+                           bool isLinked) {
+  auto function = cast<func::FuncOp>(product.stored.getOwner()->getParentOp());
+  auto marks = function.getArgAttrOfType<ArrayAttr>(product.stored.getArgNumber(), "lacis.axes");
+  auto axes = llvm::to_vector(marks.getAsValueRange<StringAttr>()); // the last two are of the pattern that copies share
+  StringRef m = product.rows, k = product.isSampled() ? product.columns : product.depth;
+  int64_t height = rows / tile.rows, width = step / tile.columns;
   std::string text;
   llvm::raw_string_ostream out(text);
-  StringRef m = product.rows, k = product.depth;
-  int64_t height = panel.rows / panel.tileRows, width = panel.step / panel.tile;
-  StringRef link = panel.isLinked ? "link, " : "";
-  out << "#lacis.format<(" << cast<StringAttr>(axes[0]).getValue() << ", " << cast<StringAttr>(axes[1]).getValue()
-      << ") -> (" << m << " floordiv " << panel.rows << " : dense, " << k << " floordiv " << panel.step
-      << " : compressed" << (panel.capacity ? "<unique=false>" : "") << ", ";
-  if (width == 1)
-    out << m << " floordiv " << panel.tileRows << " mod " << height << " : bitmap, " << link;
+  out << "#lacis.format<(" << axes[axes.size() - 2] << ", " << axes.back() << ") -> (" << m << " floordiv " << rows
+      << " : dense, " << k << " floordiv " << step << " : compressed" << (isUnique ? "" : "<unique=false>") << ", ";
+  if (width == 1 && !product.isSampled())
+    out << m << " floordiv " << tile.rows << " mod " << height << " : bitmap, ";
   else
-    out << "(" << m << " floordiv " << panel.tileRows << " mod " << height << ", " << k << " floordiv " << panel.tile
-        << " mod " << width << ") : bitmap, " << link;
-  if (product.block().transposed)
-    out << k << " mod " << panel.tile << " : dense, " << m << " mod " << panel.tileRows << " : dense)>";
-  else
-    out << m << " mod " << panel.tileRows << " : dense, " << k << " mod " << panel.tile << " : dense)>";
-  return text;
+    out << "(" << m << " floordiv " << tile.rows << " mod " << height << ", " << k << " floordiv " << tile.columns
+        << " mod " << width << ") : bitmap, ";
+  std::pair first(m, tile.rows), last(k, tile.columns);
+  if (tile.transposed)
+    std::swap(first, last);
+  out << (isLinked ? "link, " : "") << first.first << " mod " << first.second << " : dense, " << last.first << " mod "
+      << last.second << " : dense)>";
+  return cast<FormatAttr>(parseAttribute(text, function.getContext()));
+}
+
+/// Marks the loops of tiles: the rounds of `consumers` are side by side, those of `parts` one after another, and the
+/// loops in `tile` are one product.
+static void markTiles(ScheduleBuilder &schedule, Product &product, const std::string &consumers,
+                      ArrayRef<std::string> parts, const std::string &sum, int64_t stages,
+                      const std::vector<std::string> &tile) {
+  schedule.bind(consumers, "warpgroup");
+  for (const std::string &part : parts)
+    schedule.jam(part);
+  SmallVector<BlockArgument> operands{product.left, product.right};
+  if (ReadOp residual = product.write ? *product.residual() : ReadOp())
+    operands.push_back(cast<BlockArgument>(residual.getTensor()));
+  for (BlockArgument operand : operands)
+    schedule.stage(nameOf(schedule.getNest().getFunction(), operand), "shared");
+  schedule.pipeline(sum, stages);
+  schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
 }
 
 namespace {
@@ -88,60 +109,58 @@ static RowLoops cutRows(ScheduleBuilder &schedule, const TilePanel &panel, Small
   return found;
 }
 
-/// Splits the loop over columns, and of a batch makes one loop of those around: over columns before, where these are one
-/// axis, else over the tiles of all matrices. Answers the names of the loops over tiles and over the columns of one.
-static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule, const Product &product,
-                                                      const TilePanel &panel, const RowLoops &rows) {
-  std::string column = product.columnLoop();
-  std::vector<std::string> around(product.batch.begin(), product.batch.end()), order{rows.panels};
-  if (product.isFolded()) {
-    around.push_back(product.columns.str());
-    schedule.fuse(around);
+/// Splits a loop that stands with those over the matrices of a batch: with them, where these are one axis. Answers the loops
+/// around the inner one, and that.
+static std::pair<std::vector<std::string>, std::string> cutWithBatch(ScheduleBuilder &schedule, const Product &product,
+                                                                     std::string loop, int64_t size) {
+  std::vector<std::string> around(product.batch.begin(), product.batch.end());
+  if (product.isFolded) {
+    around.push_back(loop);
+    loop = schedule.fuse(around);
     around.clear();
   }
-  schedule.split(column, panel.columns);
-  around.push_back(column + "0");
+  schedule.split(loop, size);
+  around.push_back(loop + "0");
+  return {around, loop + "1"};
+}
+
+/// Splits the loop over columns, and makes one loop over the tiles of all matrices. Answers the names of that and of the
+/// loop over the columns of a tile.
+static std::pair<std::string, std::string> cutColumns(ScheduleBuilder &schedule, const Product &product,
+                                                      const TilePanel &panel, const RowLoops &rows) {
+  auto [around, columns] = cutWithBatch(schedule, product, product.columns.str(), panel.columns);
+  std::vector<std::string> order{rows.panels};
   llvm::append_range(order, around);
   order.push_back(rows.consumers);
   llvm::append_range(order, rows.parts);
   llvm::append_range(order, rows.rows);
-  order.push_back(column + "1");
+  order.push_back(columns);
   schedule.reorder(order);
-  return {schedule.fuse(around), column + "1"};
+  return {schedule.fuse(around), columns};
 }
 
 static void scheduleTiles(ScheduleBuilder &schedule, Product &product, const TilePanel &panel,
                           MutableArrayRef<LoopOp> rows) {
-  func::FuncOp function = schedule.getNest().getFunction();
-  std::string walk = product.walkName().str();
-  StringRef stored = nameOf(function, product.stored), dense = nameOf(function, product.dense);
-  std::string layout = layoutText(product, function, panel);
-  LoopOp depth;
-  product.walk->walk([&](LoopOp loop) {
-    if (loop != product.walk)
-      depth = loop;
-  });
+  StringRef stored = nameOf(schedule.getNest().getFunction(), product.stored);
+  StoredBlock block = product.block();
+  StoredBlock stage{panel.tileRows, panel.tile, block.transposed};
+  FormatAttr layout = layoutOf(product, panel.rows, panel.step, stage, !panel.capacity, panel.isLinked);
+  std::string sum = product.sumName().str();
   std::vector<std::string> tile;
-  if (depth)
-    tile.push_back(depth.getName().str());
+  product.sum->walk([&](LoopOp loop) {
+    if (loop != product.sum)
+      tile = {loop.getName().str()};
+  });
   RowLoops cut = cutRows(schedule, panel, rowLoops(rows));
   auto [tiles, columns] = cutColumns(schedule, product, panel, cut);
-  schedule.regroup(stored, cast<FormatAttr>(parseAttribute(layout, function.getContext())), panel.capacity);
+  schedule.regroup(stored, layout, panel.capacity);
   bool isUneven = letterHas(schedule.getNest(), product.rows, "lacis.uneven");
-  bool isWhole = product.start || product.block().isMatrix;
+  bool isWhole = product.start || block.isMatrix;
   schedule.balance(tiles, panel.raster, kGroups, std::nullopt,
                    isUneven && !isWhole ? std::optional(kCut) : std::nullopt);
-  schedule.bind(cut.consumers, "warpgroup");
-  for (const std::string &part : cut.parts)
-    schedule.jam(part);
-  schedule.stage(stored, "shared");
-  schedule.stage(dense, "shared");
-  if (ReadOp residual = *product.residual())
-    schedule.stage(nameOf(function, cast<BlockArgument>(residual.getTensor())), "shared");
-  schedule.pipeline(walk, panel.stages);
   llvm::append_range(tile, cut.rows);
   tile.push_back(columns);
-  schedule.tensorize(tile, takesTf32(schedule.getNest()) ? "tf32" : "");
+  markTiles(schedule, product, cut.consumers, cut.parts, sum, panel.stages, tile);
 }
 
 //===- Sums ---------------------------------------------------------------===//
@@ -167,9 +186,9 @@ static std::optional<Product> productForTiles(Nest &nest, const TileSizes &sizes
     StoredBlock block = product ? product->block() : StoredBlock();
     if (product && !product->batch.empty())
       return why = "what a sum of formats multiplies has letters of a batch; fold them into one axis", std::nullopt;
-    if (block.rows * block.depth > largest && sizes.panel(block.rows, block.depth) &&
-        areSideBySide(parts, product->walk)) {
-      largest = block.rows * block.depth;
+    if (block.rows * block.columns > largest && sizes.panel(block.rows, block.columns) &&
+        areSideBySide(parts, product->sum)) {
+      largest = block.rows * block.columns;
       best = product;
     }
   }
@@ -194,53 +213,37 @@ static Product precomputeOthers(ScheduleBuilder &schedule, Product product, cons
 
 //===- Sampled products ---------------------------------------------------===//
 
-static std::string sampledLayout(const SampledProduct &product, const SampledPanel &panel) {
-  auto axes = cast<func::FuncOp>(product.pattern.getOwner()->getParentOp())
-                  .getArgAttrOfType<ArrayAttr>(product.pattern.getArgNumber(), "lacis.axes");
-  auto [height, width] = product.block();
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  StringRef m = product.rows, n = product.columns;
-  auto own = llvm::to_vector(axes.getAsValueRange<StringAttr>()); // the last two are of the pattern that copies share
-  out << "#lacis.format<(" << own[own.size() - 2] << ", " << own.back() << ") -> (" << m << " floordiv " << panel.rows
-      << " : dense, " << n << " floordiv " << panel.step << " : compressed" << (panel.within ? "<unique=false>" : "") << ", (" << m << " floordiv " << height << " mod " << panel.rows / height << ", " << n
-      << " floordiv " << width << " mod " << panel.step / width << ") : bitmap, link, " << m << " mod " << height
-      << " : dense, " << n << " mod " << width << " : dense)>";
-  return text;
+std::optional<SampledPanel> lacis::sharesOf(int64_t rows, int64_t columns, int64_t wide, int64_t stages) {
+  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
+  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
+    return std::nullopt;
+  int64_t step = std::max<int64_t>(columns, 64);
+  return rows == 64 ? SampledPanel{rows, step, wide / step * 2, stages - 1} : SampledPanel{128, step, wide / step, stages};
 }
 
-/// Splits the sum, which is one with those over the matrices of a batch: before, where these are one axis of both
-/// factors. Copies have a loop of their own. Answers the names of the loops over the rounds and over the depth of one.
-static std::pair<std::string, std::string> cutSum(ScheduleBuilder &schedule, SampledProduct &product,
+/// Splits the sum, which is one with those over the matrices of a batch. Copies have a loop of their own. Answers the names
+/// of the loops over the rounds and over the depth of one.
+static std::pair<std::string, std::string> cutSum(ScheduleBuilder &schedule, Product &product,
                                                   const SampledPanel &panel, const std::string &shares) {
-  std::string sum = product.sum.getName().str();
-  std::vector<std::string> around(product.batch.begin(), product.batch.end());
-  if (product.isFolded()) {
-    around.push_back(sum);
-    sum = schedule.fuse(around);
-    around.clear();
-  }
-  schedule.split(sum, panel.depth);
-  if (product.hasCopies) {
-    schedule.reorder({shares, schedule.fuse(around)});
-    around.clear();
-  }
-  around.push_back(sum + "0");
-  return {schedule.fuse(around), sum + "1"};
+  auto [around, depth] = cutWithBatch(schedule, product, product.sumName().str(), panel.depth);
+  std::string rounds = around.back();
+  if (!product.hasCopies)
+    return {schedule.fuse(around), depth};
+  around.pop_back();
+  schedule.reorder({shares, schedule.fuse(around)});
+  return {rounds, depth};
 }
 
-static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &product, const SampledPanel &panel) {
-  func::FuncOp function = schedule.getNest().getFunction();
-  auto [height, width] = product.block();
+static void scheduleSampledTiles(ScheduleBuilder &schedule, Product &product, const SampledPanel &panel) {
+  StoredBlock block = product.block();
   std::string entries = product.entries.getName().str();
-  StringRef pattern = nameOf(function, product.pattern), left = nameOf(function, product.left),
-            right = nameOf(function, product.right);
+  StringRef pattern = nameOf(schedule.getNest().getFunction(), product.stored);
   std::string rows = (product.rows + "1").str(), columns = (product.columns + "1").str();
-  std::string layout = sampledLayout(product, panel);
+  FormatAttr layout = layoutOf(product, panel.rows, panel.step, block, !panel.within, /*isLinked=*/true);
   constexpr int64_t half = 64; // rows that a consumer's accumulator has
-  bool splitsBlocks = height == 2 * half;
-  std::optional<int64_t> capacity = panel.within ? std::optional(half / height) : std::nullopt;
-  int64_t share = panel.share * capacity.value_or(panel.rows / height * (panel.step / width));
+  bool splitsBlocks = block.rows == 2 * half;
+  std::optional<int64_t> capacity = panel.within ? std::optional(half / block.rows) : std::nullopt;
+  int64_t share = panel.share * capacity.value_or(panel.rows / block.rows * (panel.step / block.columns));
   schedule.split(entries, share);
   std::string parts = entries + "1", consumers = parts + "0";
   if (splitsBlocks) {
@@ -251,38 +254,33 @@ static void scheduleSampledTiles(ScheduleBuilder &schedule, SampledProduct &prod
     schedule.split(parts, share / panel.consumers);
     parts += "1";
   }
-  std::string rounds, depth;
-  std::tie(rounds, depth) = cutSum(schedule, product, panel, entries + "0");
-  if (auto ahead = schedule.findGiven<PipelineStepAttr>([&](auto step) { return step.getLoop() == rounds; });
-      ahead && ahead.getStages() > panel.stages)
-    schedule.refuse(ahead, "shared memory has room for " + Twine(panel.stages) + " stages");
-  schedule.regroup(pattern, cast<FormatAttr>(parseAttribute(layout, function.getContext())), capacity);
+  auto [rounds, depth] = cutSum(schedule, product, panel, entries + "0");
+  StringRef ahead = rounds;
+  if (auto given = schedule.findGiven<PipelineStepAttr>([&](auto step) { return step.getLoop() == ahead; });
+      given && given.getStages() > panel.stages)
+    schedule.refuse(given, "shared memory has room for " + Twine(panel.stages) + " stages");
+  schedule.regroup(pattern, layout, capacity);
   // TF32 goes by mma.sync, which keeps no partial sums; a sum for each copy is short, and shares are many.
   bool isCut = !takesTf32(schedule.getNest()) && !product.hasCopies;
   schedule.balance(entries + "0", 1, 1, panel.within, /*cut=*/std::nullopt,
                    isCut ? std::optional(kParts) : std::nullopt);
-  schedule.bind(consumers, "warpgroup");
-  schedule.jam(parts);
-  schedule.stage(left, "shared");
-  schedule.stage(right, "shared");
-  schedule.pipeline(rounds, panel.stages);
-  schedule.tensorize({rows, columns, depth}, takesTf32(schedule.getNest()) ? "tf32" : "");
+  markTiles(schedule, product, consumers, parts, rounds, panel.stages, {rows, columns, depth});
 }
 
 /// Schedules a sampled product on tensor cores, or answers why tiles cannot take it.
 static std::string completeSampled(ScheduleBuilder &schedule, const TileSizes &sizes) {
   Nest &nest = schedule.getNest();
   std::string why;
-  std::optional<SampledProduct> product = sampledProductOf(nest, why);
+  std::optional<Product> product = productOf(nest, why);
   if (!product)
     return why;
-  auto [height, width] = product->block();
-  auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->pattern.getArgNumber(), "lacis.eighths");
+  StoredBlock block = product->block();
+  auto eighths = nest.getFunction().getArgAttrOfType<IntegerAttr>(product->stored.getArgNumber(), "lacis.eighths");
   bool gathers = eighths && !product->isLeftAlong && !product->isRightAlong; // gathered tiles stand side by side
-  std::optional<SampledPanel> panel = sizes.sampled(height, width, gathers ? eighths.getInt() : 8);
+  std::optional<SampledPanel> panel = sizes.sampled(block.rows, block.columns, gathers ? eighths.getInt() : 8);
   if (panel && takesTf32(nest))
     panel->depth /= 2;
-  why = objectionToTiles(nest, *product, panel);
+  why = objectionToTiles(nest, *product, panel.has_value());
   if (why.empty())
     scheduleSampledTiles(schedule, *product, *panel);
   return why;
@@ -339,7 +337,7 @@ static TilePanel asGiven(ScheduleBuilder &schedule, TilePanel panel, Product &pr
       panel.stages = room / stageElements(panel);
     }
   }
-  auto ahead = schedule.findGiven<PipelineStepAttr>(isLoop(product.walkName()));
+  auto ahead = schedule.findGiven<PipelineStepAttr>(isLoop(product.sumName().str()));
   if (int64_t most = room / stageElements(panel); ahead && ahead.getStages() > most)
     schedule.refuse(ahead, "shared memory has room for " + Twine(most) + " stages");
   return panel;
@@ -350,7 +348,7 @@ static std::optional<TilePanel> panelOf(Nest &nest, Product &product, const Tile
   constexpr int64_t largest = 128; // a dense matrix is scheduled like blocks of 128, the largest that have a panel
   StoredBlock block = product.block();
   std::optional<TilePanel> panel =
-      block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.depth);
+      block.isMatrix ? sizes.panel(largest, largest) : sizes.panel(block.rows, block.columns);
   return panel && takesTf32(nest) && panel->step == TilePanel::kHalves ? inSingles(*panel) : panel;
 }
 
@@ -362,7 +360,7 @@ static std::string completeProduct(ScheduleBuilder &schedule, const TileSizes &s
   if (!product)
     return why;
   std::optional<TilePanel> panel = panelOf(nest, *product, sizes);
-  why = objectionToTiles(nest, *product, panel);
+  why = objectionToTiles(nest, *product, panel.has_value(), panel && panel->tileRows == panel->step);
   if (!why.empty())
     return why;
   SmallVector<LoopOp> rows = loopsOf(nest.mainChain(), product->rows);

@@ -39,6 +39,9 @@ struct TileSizes {
   std::optional<SampledPanel> (*sampled)(int64_t rows, int64_t columns, int64_t eighths);
 };
 
+/// Shares of 128 rows and so many columns, or of 64 rows and twice the columns where blocks have 64, in a stage less;
+/// nullopt where tiles cannot take the blocks.
+std::optional<SampledPanel> sharesOf(int64_t rows, int64_t columns, int64_t wide, int64_t stages);
 /// The sizes on GPUs that multiply by warps, and of products in TF32 on all.
 TileSizes sizesOfWarps();
 

@@ -36,16 +36,9 @@ template <const TileRoom &room> static std::optional<TilePanel> panelFor(int64_t
   return std::nullopt;
 }
 
-/// Shares of 128 rows, or of 64 and twice the columns where blocks have 64 rows.
 template <const TileRoom &room>
 static std::optional<SampledPanel> sampledPanelFor(int64_t rows, int64_t columns, int64_t) {
-  auto known = [](int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; };
-  if (!known(rows) || !known(columns) || (rows == 128 && columns < 64))
-    return std::nullopt;
-  int64_t step = std::max<int64_t>(columns, 64);
-  if (rows == 64)
-    return SampledPanel{rows, step, room.columns / step * 2, 2};
-  return SampledPanel{128, step, room.columns / step, 3};
+  return sharesOf(rows, columns, room.columns, /*stages=*/3);
 }
 
 TileSizes lacis::sizesOfWarps() { return {panelFor<kLarge>, sampledPanelFor<kLarge>}; }

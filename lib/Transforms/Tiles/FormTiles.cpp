@@ -4,7 +4,7 @@
 ///
 /// for i: for b: for i1, b1: y = sum over j  -->  for (i, b) in the worker's list: producer: for j: load; consumers:
 /// for j: multiply; store. Both roles walk the same execution layout.
-#include "SampledTiles.h"
+#include "SampledForm.h"
 #include "StatementRoles.h"
 #include "TileForm.h"
 #include "lacis/Dialect/Lacis/IR/NestFacts.h"
@@ -18,69 +18,83 @@ namespace lacis {
 using namespace mlir;
 using namespace lacis;
 
-Value TileForm::sizeOf(Value tensor, unsigned axis) { return tensor::DimOp::create(b, loc, tensor, constant(axis)); }
+/// How many rows the output has, or a tensor like it.
+Value TileForm::rowsOf(Value tensor) {
+  return tensor::DimOp::create(b, loc, tensor, constant(nest.product.outputRows()));
+}
 
 /// The indices along the rows, the columns and the sum. Which rows and which part of the sum a tile has is what lists
 /// say of a panel; where its columns begin is what the nest says of their loop.
 LogicalResult TileForm::readAxes() {
   Product &product = nest.product;
-  SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.read.getIndices());
+  SmallVector<Value> output = foldDigits(product.write.getIndices()), dense = foldDigits(product.readRight.getIndices());
   columnIndex = output[output.size() - (product.isRowsFirst ? 1 : 2)];
   rowIndex = output[output.size() - (product.isRowsFirst ? 2 : 1)];
-  depthIndex = dense[dense.size() - (product.isDepthFirst ? 2 : 1)];
+  depthIndex = dense[dense.size() - (!product.isRightAlong ? 2 : 1)];
+  LoopOp column = nest.columnLoops[0];
   SmallVector<LoopOp> depth;
-  product.walk->walk([&](LoopOp loop) { depth.push_back(loop); });
+  product.sum->walk([&](LoopOp loop) { depth.push_back(loop); });
   variance.addAxis(rowIndex, nest.rowLoops, nest.rows);
   variance.addAxis(depthIndex, depth, layout.step);
-  variance.add(nest.column);
+  variance.add(column);
   if (variance.placeOf(columnIndex))
     return success();
-  return nest.column.emitError("tiles: rounds of loop '")
-         << nest.column.getName() << "' are no neighbours along '" << product.columns
+  return column.emitError("tiles: rounds of loop '")
+         << column.getName() << "' are no neighbours along '" << product.columns
          << "'; tensorize the innermost loop over it";
 }
 
 /// The dense operand in shared memory.
 TileType TileForm::denseTile() {
   SmallVector<int64_t> sides;
-  for (Value index : ArrayRef(foldDigits(nest.product.read.getIndices())).take_back(2))
+  for (Value index : ArrayRef(foldDigits(nest.product.readRight.getIndices())).take_back(2))
     sides.push_back(variance.sizeOf(variance.placeOf(index)->coordinate));
-  return tileOfBox(getElementTypeOrSelf(nest.product.dense), sides[0], sides[1]);
+  return tileOfBox(getElementTypeOrSelf(nest.product.right), sides[0], sides[1]);
 }
 
 /// Where a tile of the dense axis begins; of a batch, in which matrix.
 RoleScalars TileForm::scalarsOf(OpBuilder &at, Value tile) {
-  RoleScalars scalars(nest.panels);
-  scalars.map(nest.tiles.getCoordinate(), tile);
+  RoleScalars scalars(nest.top);
+  scalars.map(nest.items.getCoordinate(), tile);
   for (Value axis : foldDigits(nest.product.write.getIndices()))
     if (axis != rowIndex)
       (void)scalars.baseOf(at, *variance.placeOf(axis), loc);
   return scalars;
 }
 
-/// The structures that the roles walk, and how many tiles the dense axis has.
-void TileForm::prepare() {
+LogicalResult TileForm::prepare() {
   MLIRContext *context = function.getContext();
   Product &product = nest.product;
-  auto type = cast<RankedTensorType>(product.stored.getType());
-  Type element = type.getElementType();
-  ringType = RingType::get(context, nest.stages,
-                           {denseTile(), TileType::get(context, {layout.tilesPerStep(), layout.shape().first, layout.shape().second},
-                                          element)});
+  std::optional<ReadOp> found = product.residual();
+  if (!found)
+    return product.write.emitError("tiles: what follows the sum reads more than vectors along the rows and columns of a tile");
+  residual = *found;
+  if (residual && layout.rows != layout.step)
+    return product.write.emitError("tiles: a residual takes the place of a dense tile, ")
+           << layout.step << " columns wide; tiles have " << layout.rows << " rows";
+  if (failed(readAxes()))
+    return failure();
+  auto [tall, wide] = layout.shape();
+  TileType stored = TileType::get(context, {layout.tilesPerStep(), tall, wide}, getElementTypeOrSelf(product.stored));
+  ringType = RingType::get(context, nest.stages, {denseTile(), stored});
   accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
-  zero = constant(0);
-  tiles = RoleScalars(nest.panels).get(b, nest.tiles.getUpper());
+  tiles = RoleScalars(nest.top).get(b, nest.items.getUpper());
   if (product.block().isMatrix)
-    matrixRows = sizeOf(product.output, product.outputRows());
+    matrixRows = rowsOf(product.output);
   if (product.start)
-    rowTiles = arith::CeilDivUIOp::create(b, loc, sizeOf(product.output, product.outputRows()), constant(nest.rows));
+    rowTiles = arith::CeilDivUIOp::create(b, loc, rowsOf(product.output), constant(nest.rows));
   if (residual)
-    residualRows = sizeOf(residual.getTensor(), product.outputRows());
-  regrouped = RegroupOp::create(b, loc, product.tensor, LayoutAttr::get(context, layout.format, layout.capacity, 0));
-  prepareLists();
+    residualRows = rowsOf(residual.getTensor());
+  return success();
 }
 
 //===- Producer -----------------------------------------------------------===//
+
+/// A stored tile, `{slot, row, column}`; `place` in the list of tiles.
+void TileForm::load(OpBuilder &at, ValueRange indices, Value tile, Value place) {
+  bool isList = cast<TileType>(tile.getType()).isList();
+  LoadTileOp::create(at, loc, nest.product.tensor, indices, tile, isList ? place : Value(), ArrayAttr());
+}
 
 /// Starts the loads of the stored tiles of one step.
 void TileForm::loadStep(OpBuilder &at, Value step, Value list) {
@@ -108,7 +122,7 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
   Value part = LocateOp::create(in, loc, in.getIndexType(), regrouped, 3, position, ValueRange());
   StoredBlock block = nest.product.block();
   auto [tall, wide] = layout.shape();
-  int64_t height = block.transposed ? block.depth : block.rows, width = block.transposed ? block.rows : block.depth;
+  int64_t height = block.transposed ? block.columns : block.rows, width = block.transposed ? block.rows : block.columns;
   int64_t across = width / wide, parts = height / tall * across;
   Value slot = part, row = zero, column = zero;
   if (parts != 1) {
@@ -118,7 +132,7 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
                                 constant(tall));
     column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)), constant(wide));
   }
-  load(in, nest.product.tensor, {slot, row, column}, list, place);
+  load(in, {slot, row, column}, list, place);
 }
 
 /// The tiles of a dense matrix, whose panels stand in its order; the last may lack rows.
@@ -127,70 +141,48 @@ void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
     Value row = add(in, multiply(in, panel, layout.panel), constant(n * layout.rows));
     Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, matrixRows);
     OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-    load(then, nest.product.tensor, {zero, layout.transposed ? depth : row, layout.transposed ? row : depth}, list,
-         constant(n));
+    load(then, {zero, layout.transposed ? depth : row, layout.transposed ? row : depth}, list, constant(n));
   }
 }
 
-/// One round: a free place of the ring is filled.
-Value TileForm::fill(OpBuilder &in, const Item &item, Value position, Value coordinate, Value ring) {
-  Value depth = arith::MulIOp::create(in, loc, coordinate, constant(layout.step));
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
+RoleScalars TileForm::roundOf(OpBuilder &at, const TileItem &item, Value coordinate) {
   RoleScalars scalars = item.scalars;
-  scalars.map(depthIndex, depth);
-  loadBox(in, nest.product.read, basesOf(in, nest.product.read, variance, scalars), tiles.getTiles()[0]);
-  if (nest.product.block().isMatrix)
-    loadMatrix(in, item.panel, depth, tiles.getTiles()[1]);
-  else
-    loadStep(in, position, tiles.getTiles()[1]);
-  return ReleaseOp::create(in, loc, ringType, ring);
+  scalars.map(depthIndex, arith::MulIOp::create(at, loc, coordinate, constant(layout.step)));
+  return scalars;
 }
 
 /// The parts of the residual, each in the place of a dense tile; a panel may lack rows.
-Value TileForm::loadResidual(OpBuilder &at, const Item &item, Value ring) {
+Value TileForm::loadResidual(OpBuilder &at, const TileItem &item, Value ring) {
   auto loop = LoopOp::create(at, loc, "part", constant(layout.height), ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = add(in, multiply(in, item.panel, layout.height), loop.getCoordinate());
   Value group = OriginOp::create(in, loc, in.getIndexType(), regrouped, place);
   Value row = multiply(in, group, layout.rows);
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), loop.getIterArgs()[0]);
+  Value tile = acquire(in, loop.getIterArgs()[0])[0];
   Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, residualRows);
   OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
   RoleScalars scalars = item.scalars;
   scalars.map(rowIndex, row);
-  loadBox(then, residual, basesOf(then, residual, variance, scalars), tiles.getTiles()[0]);
-  YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, loop.getIterArgs()[0]).getNext());
+  loadBox(then, residual, basesOf(then, residual, variance, scalars), tile);
+  YieldOp::create(in, loc, release(in, loop.getIterArgs()[0]));
   return loop.getResult(0);
 }
 
 //===- Roles --------------------------------------------------------------===//
 
-LogicalResult TileForm::run() {
-  std::optional<ReadOp> found = nest.product.residual();
-  if (!found)
-    return nest.product.write.emitError("tiles: what follows the sum reads more than vectors along the rows and columns of a tile");
-  residual = *found;
-  if (residual && layout.rows != layout.step)
-    return nest.product.write.emitError("tiles: a residual takes the place of a dense tile, ")
-           << layout.step << " columns wide; tiles have " << layout.rows << " rows";
-  if (failed(readAxes()))
-    return failure();
-  prepare();
-  if (nest.cut)
-    makeRoles(workers, nest.numConsumers());
-  isSummingUp = nest.cut != 0;
-  form(workers, nest.numConsumers());
-  return result;
-}
-
 void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
   if (isSummingUp && !residual)
     return;
-  forEachItem(producer, worker, ring, [&](OpBuilder &at, const Item &item, Value place) -> Value {
+  forEachItem(producer, worker, ring, [&](OpBuilder &at, const TileItem &item, Value place) -> Value {
     if (!isSummingUp)
-      place = forEachStep(at, item, place, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
-        return SmallVector<Value>{fill(in, item, position, coordinate, carried[0])};
-      })[0];
+      place = fillRounds(at, item, place, [&](OpBuilder &in, Value position, RoleScalars &round, ValueRange tiles) {
+        ReadOp dense = nest.product.readRight;
+        loadBox(in, dense, basesOf(in, dense, variance, round), tiles[0]);
+        if (nest.product.block().isMatrix)
+          loadMatrix(in, item.panel, round.get(in, depthIndex), tiles[1]);
+        else
+          loadStep(in, position, tiles[1]);
+      });
     if (!residual)
       return place;
     auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, place); };
@@ -200,7 +192,7 @@ void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
 }
 
 void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachItem(role, worker, ring, [&](OpBuilder &at, const Item &item, Value place) {
+  forEachItem(role, worker, ring, [&](OpBuilder &at, const TileItem &item, Value place) {
     if (!isSummingUp)
       return sum(at, consumer, item, place);
     auto nothing = [&](OpBuilder &) { return place; };
@@ -231,12 +223,12 @@ static LogicalResult refuseMarks(func::FuncOp function) {
 static LogicalResult formRoles(func::FuncOp function) {
   if (roundOfStatements(function))
     return formStatementRoles(function);
-  if (!isTensorized(function))
+  if (Nest loops(function); !isTensorized(loops))
     return refuseMarks(function);
-  if (Nest loops(function); isSampled(loops))
-    return formSampledTiles(function);
   FailureOr<TileNest> nest = readTileNest(function);
-  return failed(nest) ? failure() : TileForm(function, *nest).run();
+  if (failed(nest))
+    return failure();
+  return nest->product.isSampled() ? SampledForm(function, *nest).run() : TileForm(function, *nest).run();
 }
 
 namespace {

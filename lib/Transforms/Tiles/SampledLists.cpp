@@ -8,7 +8,6 @@
 #include "SampledForm.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -16,35 +15,28 @@ using namespace lacis;
 /// The sum of a share is cut where each part has so many rounds.
 static constexpr int64_t kRounds = 4;
 
-Value SampledForm::workLists() {
-  std::string levels = std::string(nest.isGathered() ? "sc" : "s") + (nest.parts ? "kpf" : "");
-  auto given = [](int64_t value) { return value ? std::optional(value) : std::nullopt; };
-  auto schedule = SegmentScheduleAttr::get(function.getContext(), nest.share, given(nest.within), given(nest.parts), cost());
-  return BalanceOp::create(b, loc, listType(nest.parts, levels), regrouped, Value(), schedule);
-}
-
 /// Whole shares, or where the sum is long enough parts of them.
 Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body body) {
-  LoopName name = nest.product.entries.getLoopName();
+  LoopName name = nest.top.getLoopName();
   Value list = worker;
-  if (nest.parts) {
-    Value isLong = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::uge, rounds, constant(nest.parts * kRounds));
-    Value behind = add(at, worker, tensor::DimOp::create(b, loc, lists, constant(1)));
+  if (nest.isCut()) {
+    Value isLong = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::uge, rounds, constant(*nest.lists.getParts() * kRounds));
+    Value behind = add(at, worker, workers);
     list = arith::SelectOp::create(at, loc, isLong, behind, worker);
   }
   return forEachOfList(
-      at, name + "_panel", name, lists, list, ring,
+      at, name + "_panel", name, list, ring,
       [&](OpBuilder &in, ArrayRef<Value> found, Value place) { return forEachCopy(in, shareOf(in, found), place, body); });
 }
 
 /// A share of values in copies is done for one after another.
-Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Body body) {
+Value SampledForm::forEachCopy(OpBuilder &at, const TileItem &share, Value ring, Body body) {
   if (!nest.product.hasCopies)
     return body(at, share, ring);
   LoopOp copies = nest.product.batchLoops[0];
   auto loop = LoopOp::create(at, loc, "copy", copies.getUpper(), ring);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Share own = share;
+  TileItem own = share;
   own.copy = loop.getCoordinate();
   own.scalars.map(copies.getCoordinate(), own.copy);
   YieldOp::create(in, loc, body(in, own, loop.getIterArgs()[0]));
@@ -52,11 +44,10 @@ Value SampledForm::forEachCopy(OpBuilder &at, const Share &share, Value ring, Bo
 }
 
 /// What a list says of a share: the panel, then which of its shares, or the first step and the number of steps.
-Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
+TileItem SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   Type index = in.getIndexType();
   auto bounds = BoundsOp::create(in, loc, index, index, regrouped, 1, found[0]);
-  RoleScalars scalars(nest.product.entries);
-  Share share{scalars, found[0], bounds.getLo(), bounds.getHi(), {}, {}, zero, rounds, {}, {}, {}, {}};
+  TileItem share{RoleScalars(nest.top), found[0], {}, {}, {}, {}, {}, bounds.getLo(), bounds.getHi(), zero, rounds};
   if (nest.isGathered()) {
     share.first = add(in, share.begin, found[1]);
     share.count = found[2];
@@ -66,7 +57,7 @@ Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
     Value left = arith::SubIOp::create(in, loc, share.end, share.first);
     share.count = arith::MinSIOp::create(in, loc, left, constant(nest.share));
   }
-  if (!nest.parts)
+  if (!nest.isCut())
     return share;
   share.part = found[found.size() - 3];
   share.parts = found[found.size() - 2];
@@ -80,35 +71,34 @@ Share SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
   return share;
 }
 
-void SampledForm::keep(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
-  forEachOwnStep(at, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
+/// Stores the sums of whole shares, step by step, and keeps those of parts.
+void SampledForm::finish(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value acc) {
+  auto store = [&](OpBuilder &in, int64_t n, Value step) {
+    storeStep(in, consumer, acc, share, step, n * layout.step);
+  };
+  if (!nest.isCut())
+    return forEachOwnStep(at, consumer, share, steps, store);
+  Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
+  auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
+  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
+  forEachOwnStep(then, consumer, share, steps, store);
+  forEachOwnStep(otherwise, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
     StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
                        slotPlace(in, share.slot, nest.numSteps(), consumer, steps, n));
   });
 }
 
-/// Stores the sums of whole shares, and keeps those of parts.
-void SampledForm::finish(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
-  if (!nest.parts)
-    return storeShare(at, consumer, share, steps, acc);
-  Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
-  auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
-  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
-  storeShare(then, consumer, share, steps, acc);
-  keep(otherwise, consumer, share, steps, acc);
-}
-
 /// The steps of a share that is cut, each by who had the part of its number.
-void SampledForm::addUp(OpBuilder &at, Value consumer, const Share &share) {
-  auto type = AccType::get(at.getContext(), {accType.getRows(), layout.step}, at.getF32Type());
+void SampledForm::addUp(OpBuilder &at, Value consumer, const TileItem &share) {
+  auto type = AccType::get(at.getContext(), {nest.rows, layout.step}, at.getF32Type());
   Value isKept = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, share.slot, zero);
   OpBuilder then = scf::IfOp::create(at, loc, isKept, /*withElseRegion=*/false).getThenBodyBuilder();
-  KeptSum sum{arith::SubIOp::create(then, loc, share.slot, share.part), share.part, share.parts};
+  Value slots = arith::SubIOp::create(then, loc, share.slot, share.part);
   forEachOwnStep(then, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
     auto placeOf = [&](OpBuilder &own, Value slot) {
       return slotPlace(own, slot, nest.numSteps(), consumer, nest.ownSteps(), n);
     };
-    addUpOwn(in, sum, constant(n), type, placeOf,
+    addUpOwn(in, share, slots, constant(n), type, placeOf,
              [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, share, step, /*column=*/0); });
   });
 }

@@ -6,66 +6,53 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace lacis;
 
 /// The indices of both factors. Which rows and columns a share has is what lists say; where a round of the sum begins,
 /// and in which matrix of a batch, is what the nest says.
-LogicalResult SampledForm::readAxes() {
-  SampledProduct &product = nest.product;
-  SmallVector<Value> left = foldDigits(product.readLeft.getIndices());
-  SmallVector<Value> right = foldDigits(product.readRight.getIndices());
-  rowIndex = left[left.size() - (product.isLeftAlong ? 2 : 1)];
-  columnIndex = right[right.size() - (product.isRightAlong ? 2 : 1)];
-  variance.addAxis(rowIndex, nest.rowLoops, accType.getRows());
+LogicalResult SampledForm::prepare() {
+  Product &product = nest.product;
+  SmallVector<Value> indices[] = {foldDigits(product.readLeft.getIndices()), foldDigits(product.readRight.getIndices())};
+  rowIndex = indices[0][indices[0].size() - (product.isLeftAlong ? 2 : 1)];
+  columnIndex = indices[1][indices[1].size() - (product.isRightAlong ? 2 : 1)];
+  variance.addAxis(rowIndex, nest.rowLoops, nest.rows);
   variance.addAxis(columnIndex, nest.columnLoops, layout.columns);
   llvm::for_each(nest.depthLoops, [&](LoopOp loop) { variance.add(loop); });
-  for (ReadOp read : {product.readLeft, product.readRight})
-    for (Value index : foldDigits(read.getIndices()))
-      if (!variance.placeOf(index))
-        return refuseStatement(read);
+  for (auto [read, own] : llvm::zip(ArrayRef{product.readLeft, product.readRight}, indices))
+    if (!llvm::all_of(own, [&](Value index) { return variance.placeOf(index).has_value(); }))
+      return refuseStatement(ReadOp(read));
+  sumLoop = cast<LoopOp>(product.sum);
+  rounds = sumLoop.getUpper();
+  left = nest.sideOf(layout.rows), right = nest.sideOf(layout.step);
+  MLIRContext *context = function.getContext();
+  auto tiles = [&](int64_t count, int64_t lines, bool isAlong) {
+    int64_t depth = roundsOf(nest.depthLoops);
+    SmallVector<int64_t> shape{count, isAlong ? lines : depth, isAlong ? depth : lines};
+    return TileType::get(context, ArrayRef(shape).drop_front(count == 1 ? 1 : 0), getElementTypeOrSelf(product.left));
+  };
+  int64_t columns = nest.lists.getWithin().value_or(nest.share * layout.step);
+  ringType = RingType::get(context, nest.stages, {tiles(layout.panel / left, left, product.isLeftAlong),
+                                                 tiles(columns / right, right, product.isRightAlong)});
+  accType = AccType::get(context, {nest.rows, nest.columns}, b.getF32Type());
   return success();
 }
 
-LogicalResult SampledForm::run() {
-  MLIRContext *context = function.getContext();
-  Type element = cast<RankedTensorType>(nest.product.left.getType()).getElementType();
-  auto tiles = [&](int64_t count, int64_t lines, bool isAlong) {
-    SmallVector<int64_t> shape{count, isAlong ? lines : nest.depth, isAlong ? nest.depth : lines};
-    return TileType::get(context, ArrayRef(shape).drop_front(count == 1 ? 1 : 0), element);
-  };
-  int64_t left = nest.leftColumns(), right = nest.rightColumns();
-  int64_t columns = nest.isGathered() ? nest.within : nest.share * layout.step;
-  ringType = RingType::get(context, nest.stages, {tiles(layout.panel / left, left, nest.product.isLeftAlong),
-                                                 tiles(columns / right, right, nest.product.isRightAlong)});
-  accType = AccType::get(context, {64, accColumns()}, b.getF32Type());
-  zero = constant(0);
-  if (failed(readAxes()))
-    return failure();
-  rounds = nest.product.sum.getUpper();
-  auto made = LayoutAttr::get(context, layout.format, layout.capacity, 0);
-  regrouped = RegroupOp::create(b, loc, nest.product.pattern, made);
-  lists = workLists();
-  Value workers = tensor::DimOp::create(b, loc, lists, constant(nest.parts ? 1 : 0));
-  if (nest.parts) {
-    kept = keepSums(workers, accType.getRows() * nest.numConsumers(), accColumns(), accType.getRows(), layout.step);
-    makeRoles(workers, nest.numConsumers());
-    isSummingUp = true;
-  }
-  form(workers, nest.numConsumers());
-  return result;
-}
-
-/// Where a round of the sum begins.
-RoleScalars SampledForm::roundOf(OpBuilder &at, const Share &share, Value round) {
+RoleScalars SampledForm::roundOf(OpBuilder &at, const TileItem &share, Value coordinate) {
   RoleScalars scalars = share.scalars;
-  scalars.map(nest.product.sum.getCoordinate(), round);
+  scalars.map(sumLoop.getCoordinate(), nest.isCut() ? add(at, share.from, coordinate) : coordinate);
   for (Value index : foldDigits(nest.product.readLeft.getIndices()))
     if (index != rowIndex)
       (void)scalars.baseOf(at, *variance.placeOf(index), loc);
   return scalars;
+}
+
+ValueRange SampledForm::forEachRound(OpBuilder &at, const TileItem &share, ValueRange carried, Round round) {
+  auto loop = LoopOp::create(at, loc, nest.product.sumName(), share.rounds, carried);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  YieldOp::create(in, loc, round(in, Value(), loop.getCoordinate(), loop.getIterArgs()));
+  return loop.getResults();
 }
 
 //===- Producer -----------------------------------------------------------===//
@@ -74,7 +61,7 @@ void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
   if (isSummingUp)
     return;
   forEachShare(producer, worker, ring,
-               [&](OpBuilder &at, const Share &share, Value place) {
+               [&](OpBuilder &at, const TileItem &share, Value place) {
                  return nest.isGathered() ? fillGathered(at, share, place) : fill(at, share, place);
                });
 }
@@ -85,25 +72,10 @@ void SampledForm::loadPart(OpBuilder &at, ReadOp read, RoleScalars scalars, Valu
   loadBox(at, read, basesOf(at, read, variance, scalars), tile, place);
 }
 
-/// Stages with the tiles of these rows, round by round, and what `others` loads beside them into the second tile.
-Value SampledForm::fillStages(OpBuilder &at, const Share &share, ArrayRef<Value> rows, Value ring, LoadTile others) {
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getLoopName(), share.rounds, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value round = nest.parts ? add(in, share.from, loop.getCoordinate()) : loop.getCoordinate();
-  Value place = loop.getIterArgs()[0];
-  RoleScalars scalars = roundOf(in, share, round);
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-  for (auto [n, row] : llvm::enumerate(rows))
-    loadPart(in, nest.product.readLeft, scalars, row, tiles.getTiles()[0], constant(n));
-  others(in, scalars, tiles.getTiles()[1]);
-  YieldOp::create(in, loc, ReleaseOp::create(in, loc, ringType, place).getNext());
-  return loop.getResult(0);
-}
-
 /// The first row of each tile that is loaded of a panel; the rows of such a tile are neighbours.
-SmallVector<Value> SampledForm::rowsOf(OpBuilder &at, const Share &share) {
+SmallVector<Value> SampledForm::rowsOf(OpBuilder &at, const TileItem &share) {
   SmallVector<Value> rows;
-  for (int64_t row = 0; row < layout.panel; row += nest.leftColumns()) {
+  for (int64_t row = 0; row < layout.panel; row += left) {
     Value place = add(at, multiply(at, share.panel, layout.height), constant(row / layout.rows));
     Value group = OriginOp::create(at, loc, at.getIndexType(), regrouped, place);
     rows.push_back(add(at, multiply(at, group, layout.rows), constant(row % layout.rows)));
@@ -113,8 +85,7 @@ SmallVector<Value> SampledForm::rowsOf(OpBuilder &at, const Share &share) {
 
 /// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
 /// looked up once.
-Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
-  int64_t right = nest.rightColumns();
+Value SampledForm::fill(OpBuilder &at, const TileItem &share, Value ring) {
   SmallVector<Value> rows = rowsOf(at, share), columns, some;
   Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
   for (int64_t n = 0; n < nest.share; ++n) {
@@ -122,12 +93,14 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
     columns.push_back(columnOf(at, share, step));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, const RoleScalars &round, Value tile) {
+  return fillRounds(at, share, ring, [&](OpBuilder &in, Value, RoleScalars &round, ValueRange tiles) {
+    for (auto [n, row] : llvm::enumerate(rows))
+      loadPart(in, nest.product.readLeft, round, row, tiles[0], constant(n));
     int64_t parts = layout.step / right;
     for (int64_t n = 0; n < nest.share; ++n) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
       for (int64_t part = 0; part < parts; ++part)
-        loadPart(then, nest.product.readRight, round, add(then, columns[n], constant(part * right)), tile,
+        loadPart(then, nest.product.readRight, round, add(then, columns[n], constant(part * right)), tiles[1],
                  constant(n * parts + part));
     }
   });
@@ -136,49 +109,48 @@ Value SampledForm::fill(OpBuilder &at, const Share &share, Value ring) {
 //===- Consumers ----------------------------------------------------------===//
 
 void SampledForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachShare(role, worker, ring, [&](OpBuilder &at, Share share, Value place) {
+  forEachShare(role, worker, ring, [&](OpBuilder &at, TileItem share, Value place) {
     TileMaps::Known known;
     mapsOf(share.scalars, known).loadAhead(at, nest.product.result, {});
     if (isSummingUp)
       return addUp(at, consumer, share), place;
-    return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place) : sum(at, consumer, share, place);
+    return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place)
+                             : sumShare(at, consumer, share, nest.ownSteps(), place);
   });
 }
 
-/// What a consumer sums up of a share in `steps` steps, round by round, and what becomes of it.
-Value SampledForm::sumRounds(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring,
-                             Multiply multiply) {
-  auto type = AccType::get(at.getContext(), {accType.getRows(), steps * layout.step}, at.getF32Type());
+/// What a consumer sums up of a share in `steps` steps, round by round, and what becomes of it. Steps that are gathered
+/// and stand behind the end of the share are multiplied, and not stored.
+Value SampledForm::sumShare(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value ring) {
+  auto type = AccType::get(at.getContext(), {nest.rows, steps * layout.step}, at.getF32Type());
+  SmallVector<Value> rows, columns;
+  if (nest.isGathered())
+    std::tie(rows, columns) = findBlocks(at, consumer, share, steps);
   Value initial = arith::ConstantOp::create(at, loc, nest.product.initial);
-  SmallVector<Value> carried{ring, SplatOp::create(at, loc, type, initial)};
-  auto loop = LoopOp::create(at, loc, nest.product.sum.getLoopName(), share.rounds, carried);
-  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
-  Value place = loop.getIterArgs()[0];
-  auto tiles = AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-  Value more = multiply(in, tiles.getTiles()[0], tiles.getTiles()[1], loop.getIterArgs()[1]);
-  YieldOp::create(in, loc, ValueRange{ReleaseOp::create(in, loc, ringType, place), more});
-  auto done = CompleteOp::create(at, loc, loop.getResultTypes(), loop.getResults());
-  finish(at, consumer, share, steps, done.getResult(1));
-  return done.getResult(0);
+  Value begun = SplatOp::create(at, loc, type, initial);
+  ValueRange done = sumRounds(at, share, ring, begun, [&](OpBuilder &in, Value, Value place, ValueRange accs) {
+    ValueRange tiles = acquire(in, place);
+    Value more = nest.isGathered()
+                     ? MmaGatheredOp::create(in, loc, type, tiles[0], rows, tiles[1], columns, accs[0]).getResult()
+                     : multiplyOwn(in, consumer, tiles, accs[0]);
+    return SmallVector<Value>{more};
+  });
+  finish(at, consumer, share, steps, done[1]);
+  return done[0];
 }
 
-Value SampledForm::sum(OpBuilder &at, Value consumer, const Share &share, Value ring) {
-  auto products = [&](OpBuilder &in, Value left, Value right, Value onto) {
-    Value rowGroup = nest.splitsRows() ? consumer : zero, ownStep = nest.splitsRows() ? zero : consumer;
-    Value row = multiply(in, rowGroup, 64 / nest.leftColumns());
-    Value column = multiply(in, ownStep, accColumns() / nest.rightColumns());
-    auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
-    TileFactor one{left, !nest.product.isLeftAlong, isList(left) ? row : Value()};
-    TileFactor other{right, !nest.product.isRightAlong, isList(right) ? column : Value()};
-    return multiplyTiles(in, loc, accType, one, other, onto, nest.isTf32);
-  };
-  return sumRounds(at, consumer, share, nest.ownSteps(), ring, products);
+Value SampledForm::multiplyOwn(OpBuilder &at, Value consumer, ValueRange tiles, Value onto) {
+  Value row = multiply(at, nest.splitsRows() ? consumer : zero, nest.rows / left);
+  Value column = multiply(at, ownStepOf(consumer), nest.columns / right);
+  auto isList = [](Value tile) { return cast<TileType>(tile.getType()).isList(); };
+  TileFactor one{tiles[0], !nest.product.isLeftAlong, isList(tiles[0]) ? row : Value()};
+  TileFactor other{tiles[1], !nest.product.isRightAlong, isList(tiles[1]) ? column : Value()};
+  return multiplyTiles(at, loc, accType, one, other, onto, nest.isTf32);
 }
 
 /// The steps of a share that a consumer has, up to `steps` of them, each where it is one.
-void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &share, int64_t steps, StepBody body) {
-  Value ownStep = nest.splitsRows() ? zero : consumer;
-  Value own = add(at, share.first, multiply(at, ownStep, steps));
+void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, StepBody body) {
+  Value own = add(at, share.first, multiply(at, ownStepOf(consumer), steps));
   for (int64_t n = 0; n < steps; ++n) {
     Value step = add(at, own, constant(n));
     Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, step, share.end);
@@ -187,15 +159,10 @@ void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const Share &sha
   }
 }
 
-/// The blocks that a consumer has of a share.
-void SampledForm::storeShare(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value acc) {
-  forEachOwnStep(at, consumer, share, steps,
-                 [&](OpBuilder &in, int64_t n, Value step) { storeStep(in, consumer, acc, share, step, n * layout.step); });
-}
-
-void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const Share &share, Value step, int64_t column) {
+/// Stores the blocks that a consumer has of one step, from `column` of the accumulator on.
+void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const TileItem &share, Value step, int64_t column) {
   return nest.isGathered() ? storeGathered(at, acc, share, step, column)
-                           : store(at, acc, rowGroupOf(consumer), share, step, column);
+                           : store(at, acc, nest.splitsRows() ? consumer : zero, share, step, column);
 }
 
 /// The slot of the block at a position, where there is one; else negative.
@@ -231,8 +198,8 @@ Value SampledForm::columns(OpBuilder &at, Value acc, int64_t first, int64_t coun
 }
 
 /// What follows the sums of a block, `across` columns behind the first of its step.
-Value SampledForm::finished(OpBuilder &at, Value sums, const Share &share, Value step, int64_t across) {
-  Value sum = nest.product.sum->getResult(0);
+Value SampledForm::finished(OpBuilder &at, Value sums, const TileItem &share, Value step, int64_t across) {
+  Value sum = sumLoop.getResult(0);
   if (nest.product.result == sum)
     return sums;
   RoleScalars scalars = share.scalars;
@@ -245,7 +212,7 @@ Value SampledForm::finished(OpBuilder &at, Value sums, const Share &share, Value
 }
 
 /// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
-void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, const Share &share, Value step, int64_t column) {
+void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, const TileItem &share, Value step, int64_t column) {
   Type index = at.getIndexType();
   Value bits, lo, row = zero;
   if (!layout.isFull) {
@@ -278,55 +245,57 @@ void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, const Share &s
 //===- Gathered steps -----------------------------------------------------===//
 
 /// The first column of a step.
-Value SampledForm::columnOf(OpBuilder &at, const Share &share, Value step) {
+Value SampledForm::columnOf(OpBuilder &at, const TileItem &share, Value step) {
   auto found = CoordinateOp::create(at, loc, at.getIndexType(), at.getI1Type(), regrouped, 1, share.begin, step);
   return multiply(at, found.getDigits()[0], layout.step);
 }
 
 /// Where the loaded columns of a share begin: at a whole tile.
-Value SampledForm::firstColumn(OpBuilder &at, const Share &share) {
-  Value tile = constant(nest.rightColumns());
+Value SampledForm::firstColumn(OpBuilder &at, const TileItem &share) {
+  Value tile = constant(right);
   Value number = arith::DivUIOp::create(at, loc, columnOf(at, share, share.first), tile);
   return arith::MulIOp::create(at, loc, number, tile);
 }
 
 /// All rows of the panel, and the columns from the first step of the share to its last.
-Value SampledForm::fillGathered(OpBuilder &at, const Share &share, Value ring) {
-  int64_t right = nest.rightColumns();
+Value SampledForm::fillGathered(OpBuilder &at, const TileItem &share, Value ring) {
   Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
   Value first = firstColumn(at, share), end = add(at, columnOf(at, share, last), constant(layout.step));
   SmallVector<Value> rows = rowsOf(at, share), columns, some;
-  for (int64_t n = 0; n < nest.within; n += right) {
+  for (int64_t n = 0; n < *nest.lists.getWithin(); n += right) {
     columns.push_back(add(at, first, constant(n)));
     some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
   }
-  return fillStages(at, share, rows, ring, [&](OpBuilder &in, const RoleScalars &round, Value tile) {
+  return fillRounds(at, share, ring, [&](OpBuilder &in, Value, RoleScalars &round, ValueRange tiles) {
+    for (auto [n, row] : llvm::enumerate(rows))
+      loadPart(in, nest.product.readLeft, round, row, tiles[0], constant(n));
     for (auto [n, from] : llvm::enumerate(columns)) {
       OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-      loadPart(then, nest.product.readRight, round, from, tile, constant(n));
+      loadPart(then, nest.product.readRight, round, from, tiles[1], constant(n));
     }
   });
 }
 
 /// A share with fewer steps multiplies fewer: a consumer has up to `steps`, or three quarters, a half, a quarter of them.
-Value SampledForm::sumSome(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring) {
+Value SampledForm::sumSome(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value ring) {
   int64_t less = steps - std::max<int64_t>(nest.ownSteps() / 4, 1);
   if (less < 1)
-    return sumGathered(at, consumer, share, steps, ring);
+    return sumShare(at, consumer, share, steps, ring);
   Value fits = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sle, share.count,
                                      constant(less * nest.numConsumers()));
   auto guard = scf::IfOp::create(at, loc, ring.getType(), fits, /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
   scf::YieldOp::create(then, loc, sumSome(then, consumer, share, less, ring));
-  scf::YieldOp::create(otherwise, loc, sumGathered(otherwise, consumer, share, steps, ring));
+  scf::YieldOp::create(otherwise, loc, sumShare(otherwise, consumer, share, steps, ring));
   return guard.getResult(0);
 }
 
-/// The blocks of `steps` steps of one consumer; those behind the end of the share are multiplied, and not stored.
-Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share, int64_t steps, Value ring) {
+/// Where the blocks of `steps` steps of one consumer lie in the loaded rows and columns.
+std::pair<SmallVector<Value>, SmallVector<Value>>
+SampledForm::findBlocks(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps) {
   Value own = add(at, share.first, multiply(at, consumer, steps));
   Value last = arith::SubIOp::create(at, loc, share.end, constant(1)), first = firstColumn(at, share);
-  Value mostColumns = constant(nest.within - layout.step), mostRows = word(at, layout.panel - layout.rows);
+  Value mostColumns = constant(*nest.lists.getWithin() - layout.step), mostRows = word(at, layout.panel - layout.rows);
   SmallVector<Value> rows, columns;
   for (int64_t n = 0; n < steps; ++n) {
     Value step = arith::MinSIOp::create(at, loc, add(at, own, constant(n)), last);
@@ -340,13 +309,11 @@ Value SampledForm::sumGathered(OpBuilder &at, Value consumer, const Share &share
       bits = arith::AndIOp::create(at, loc, bits, arith::SubIOp::create(at, loc, bits, word(at, 1)));
     }
   }
-  return sumRounds(at, consumer, share, steps, ring, [&](OpBuilder &in, Value left, Value right, Value onto) {
-    return MmaGatheredOp::create(in, loc, onto.getType(), left, rows, right, columns, onto).getResult();
-  });
+  return {rows, columns};
 }
 
 /// Stores the blocks of one step, from `column` of the accumulator on.
-void SampledForm::storeGathered(OpBuilder &at, Value acc, const Share &share, Value step, int64_t column) {
+void SampledForm::storeGathered(OpBuilder &at, Value acc, const TileItem &share, Value step, int64_t column) {
   Type index = at.getIndexType();
   auto bounds = BoundsOp::create(at, loc, index, index, regrouped, 2, step);
   SmallVector<Value> slots;
@@ -357,11 +324,4 @@ void SampledForm::storeGathered(OpBuilder &at, Value acc, const Share &share, Va
   }
   Value own = finished(at, columns(at, acc, column, layout.columns), share, step, /*across=*/0);
   StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
-}
-
-LogicalResult lacis::formSampledTiles(func::FuncOp function) {
-  FailureOr<SampledNest> nest = readSampledNest(function);
-  if (failed(nest))
-    return failure();
-  return SampledForm(function, *nest).run();
 }

@@ -39,40 +39,40 @@ SmallVector<std::pair<Value, Value>> TileForm::findTiles(OpBuilder &at, Value co
 /// The products of one step: of each accumulator those tiles of its rows that are stored.
 SmallVector<Value> TileForm::multiplyStep(OpBuilder &at, Value consumer, Value step, Value ring, ValueRange accs) {
   SmallVector<std::pair<Value, Value>> own = findTiles(at, consumer, step, accs.size());
-  auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-  TileFactor dense{tiles.getTiles()[0], nest.product.isDepthFirst};
+  ValueRange tiles = acquire(at, ring);
+  TileFactor dense{tiles[0], !nest.product.isRightAlong};
   SmallVector<Value> results;
   for (auto [acc, place] : llvm::zip(accs, own)) {
-    TileFactor stored{tiles.getTiles()[1], layout.transposed, place.first, place.second};
+    TileFactor stored{tiles[1], layout.transposed, place.first, place.second};
     results.push_back(multiplyTiles(at, loc, accType, stored, dense, acc, nest.isTf32));
   }
   return results;
 }
 
 /// Rows stand where the layout put them. Before the sum, so that nothing waits for these loads after it.
-SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, const Item &item) {
+SmallVector<TileForm::Part> TileForm::locate(OpBuilder &at, Value consumer, const TileItem &item) {
   WriteOp write = nest.product.write;
   Part common{Value(), item.scalars, TileMaps::Known()};
-  mapsOf(common).loadAhead(at, write.getValue(), {});
+  mapsOf(common.scalars, common.known).loadAhead(at, write.getValue(), {});
   Value base = add(at, multiply(at, item.panel, layout.height), multiply(at, consumer, nest.numParts()));
   SmallVector<Part> parts(nest.numParts(), common);
   for (auto [n, part] : llvm::enumerate(parts)) {
     Value number = add(at, base, constant(static_cast<int64_t>(n)));
     part.group = OriginOp::create(at, loc, at.getIndexType(), regrouped, number);
     part.scalars.map(rowIndex, multiply(at, part.group, layout.rows));
-    mapsOf(part).loadAhead(at, write.getValue(), variance.of(rowIndex));
+    mapsOf(part.scalars, part.known).loadAhead(at, write.getValue(), variance.of(rowIndex));
   }
   return parts;
 }
 
 /// What follows the sum, and the store, as the nest has them.
 void TileForm::store(OpBuilder &at, Value acc, Part part, Value tile) {
-  part.known[nest.product.walk->getResult(0)] = acc;
+  part.known[nest.product.sum->getResult(0)] = acc;
   if (tile) {
     UnitAttr transposed = nest.product.isRowsFirst ? UnitAttr() : at.getUnitAttr();
     part.known[residual] = ReadTileOp::create(at, loc, accType, tile, /*place=*/Value(), transposed);
   }
-  if (failed(mapsOf(part).store(at, nest.product.write)))
+  if (failed(mapsOf(part.scalars, part.known).store(at, nest.product.write)))
     result = failure();
 }
 
@@ -82,8 +82,8 @@ Value TileForm::pass(OpBuilder &at, Value consumers, Value ring) {
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value place = loop.getIterArgs()[0];
   for (int64_t n = 0; n < nest.numParts(); ++n) {
-    AcquireOp::create(in, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), place);
-    place = ReleaseOp::create(in, loc, ringType, place);
+    acquire(in, place);
+    place = release(in, place);
   }
   YieldOp::create(in, loc, place);
   return loop.getResult(0);
@@ -99,9 +99,8 @@ Value TileForm::finish(OpBuilder &at, Value consumer, Value ring, StorePart stor
   }
   ring = pass(at, consumer, ring);
   for (int64_t n = 0; n < nest.numParts(); ++n) {
-    auto tiles = AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring);
-    store(at, n, tiles.getTiles()[0]);
-    ring = ReleaseOp::create(at, loc, ringType, ring);
+    store(at, n, acquire(at, ring)[0]);
+    ring = release(at, ring);
   }
   return pass(at, arith::SubIOp::create(at, loc, constant(nest.numConsumers() - 1), consumer), ring);
 }
@@ -121,24 +120,22 @@ Value TileForm::begin(OpBuilder &at, Part &part) {
   return LoadAccOp::create(at, loc, accType, nest.product.start.getTensor(), place, /*onto=*/Value());
 }
 
-Value TileForm::sum(OpBuilder &at, Value consumer, const Item &item, Value ring) {
+Value TileForm::sum(OpBuilder &at, Value consumer, const TileItem &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item);
-  SmallVector<Value> carried{ring};
+  SmallVector<Value> accs;
   for (Part &part : parts)
-    carried.push_back(begin(at, part));
-  ValueRange summed = forEachStep(at, item, carried, [&](OpBuilder &in, Value position, Value, ValueRange args) {
-    SmallVector<Value> next = multiplyStep(in, consumer, position, args[0], args.drop_front());
-    next.insert(next.begin(), ReleaseOp::create(in, loc, ringType, args[0]));
-    return next;
+    accs.push_back(begin(at, part));
+  ValueRange done = sumRounds(at, item, ring, accs, [&](OpBuilder &in, Value position, Value place, ValueRange args) {
+    return multiplyStep(in, consumer, position, place, args);
   });
-  auto done = CompleteOp::create(at, loc, summed.getTypes(), summed);
   auto storeAll = [&](OpBuilder &in) {
-    return finish(in, consumer, done.getResult(0), [&](OpBuilder &then, int64_t n, Value tile) {
-      store(then, done.getResult(1 + n), parts[n], tile);
+    return finish(in, consumer, done[0], [&](OpBuilder &then, int64_t n, Value tile) {
+      store(then, done[1 + n], parts[n], tile);
     });
   };
   return whereWhole(at, item, storeAll, [&](OpBuilder &in) {
-    keep(in, consumer, item.slot, done.getResults().drop_front());
-    return done.getResult(0);
+    for (auto [n, acc] : llvm::enumerate(done.drop_front()))
+      StoreAccOp::create(in, loc, acc, kept, slotPlace(in, item.slot, layout.height, consumer, nest.numParts(), n));
+    return done[0];
   });
 }

@@ -1,60 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The work lists of a product of tiles, what a worker does of them, and what becomes of panels that were cut.
-///
-/// A long panel is cut where there are few tiles of the dense axis: workers sum up parts of it and keep them in a
-/// workspace; the nest behind adds them up, in their order, and finishes the panel.
+/// The items of a product of tiles that a worker has, and what becomes of panels that were cut: long ones, where there are
+/// few tiles of the dense axis.
 #include "TileForm.h"
 
 using namespace mlir;
 using namespace lacis;
 
-void TileForm::prepareLists() {
-  RankedTensorType type = listType(/*groups=*/true, nest.cut ? "bsckpf" : "b");
-  auto schedule = TileScheduleAttr::get(function.getContext(), nest.columns, nest.raster, nest.groups,
-                                        nest.cut ? std::optional(nest.cut) : std::nullopt, cost());
-  lists = BalanceOp::create(b, loc, type, regrouped, Value(), schedule);
-  workers = tensor::DimOp::create(b, loc, lists, constant(1));
-  if (nest.cut)
-    kept = keepSums(workers, layout.height * nest.rows, nest.columns, nest.rows, nest.columns);
-}
-
 /// The worker's list: groups of neighbouring tiles of the dense axis, in each group its pairs of panel and tile. Where
 /// panels are cut there is one group; where none are, nothing is summed up.
 void TileForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
-  LoopName panels = nest.panels.getLoopName(), columns = nest.tiles.getLoopName();
-  Value raster = constant(nest.raster), one = constant(1), isFew;
+  LoopName panels = nest.top.getLoopName(), columns = nest.items.getLoopName();
+  int64_t groups = nest.lists.getGroups();
+  Value raster = constant(nest.lists.getRaster()), one = constant(1), isFew;
   Value count = arith::CeilDivUIOp::create(at, loc, tiles, raster);
-  if (nest.cut) {
-    isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(nest.cut));
+  if (nest.isCut()) {
+    isFew = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ule, tiles, constant(*nest.lists.getCut()));
     Value some = arith::MinUIOp::create(at, loc, count, one);
     count = arith::SelectOp::create(at, loc, isFew, some, isSummingUp ? zero : count);
   }
-  auto groups = LoopOp::create(at, loc, columns + "0", count, ring);
-  OpBuilder in = OpBuilder::atBlockEnd(groups.getBlock());
-  Value first = arith::MulIOp::create(in, loc, groups.getCoordinate(), raster);
+  auto loop = LoopOp::create(at, loc, columns + "0", count, ring);
+  OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
+  Value first = arith::MulIOp::create(in, loc, loop.getCoordinate(), raster);
   Value left = arith::SubIOp::create(in, loc, tiles, first);
   Value width = arith::MinUIOp::create(in, loc, left, raster);
-  Value turn = arith::RemUIOp::create(in, loc, groups.getCoordinate(), constant(nest.groups));
+  Value turn = arith::RemUIOp::create(in, loc, loop.getCoordinate(), constant(groups));
   Value list = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, turn, raster),
                                      arith::SubIOp::create(in, loc, width, one));
-  if (nest.cut) {
-    Value behind = add(in, tiles, constant(nest.groups * nest.raster - 1));
+  if (nest.isCut()) {
+    Value behind = add(in, tiles, constant(groups * nest.lists.getRaster() - 1));
     list = arith::SelectOp::create(in, loc, isFew, behind, list);
   }
   Value own = arith::AddIOp::create(in, loc, arith::MulIOp::create(in, loc, list, workers), worker);
-  Value next = forEachOfList(in, panels, columns, lists, own, groups.getIterArgs()[0],
+  Value next = forEachOfList(in, panels, columns, own, loop.getIterArgs()[0],
                              [&](OpBuilder &at, ArrayRef<Value> found, Value place) {
-                               Item item{found[0], scalarsOf(at, add(at, first, found[1])), {}, {}, {}, {}, {}};
-                               if (nest.cut)
-                                 item = {found[0], item.scalars, found[2], found[3], found[4], found[5], found[6]};
+                               TileItem item{scalarsOf(at, add(at, first, found[1])), found[0]};
+                               if (nest.isCut())
+                                 item = {item.scalars, found[0], found[2], found[3], found[4], found[5], found[6]};
                                return body(at, item, place);
                              });
   YieldOp::create(in, loc, next);
 }
 
-ValueRange TileForm::forEachStep(OpBuilder &at, const Item &item, ValueRange carried, Round round) {
-  LoopName name = cast<LoopOpInterface>(nest.product.walk).getLoopName();
+/// The steps of an item, or of a whole panel.
+ValueRange TileForm::forEachRound(OpBuilder &at, const TileItem &item, ValueRange carried, Round round) {
+  LoopName name = nest.product.sumName();
   if (!item.count) {
     auto steps = LevelLoopOp::create(at, loc, name, regrouped, 1, item.panel, carried);
     OpBuilder in = OpBuilder::atBlockEnd(steps.getBlock());
@@ -72,7 +62,7 @@ ValueRange TileForm::forEachStep(OpBuilder &at, const Item &item, ValueRange car
   return steps.getResults();
 }
 
-Value TileForm::whereWhole(OpBuilder &at, const Item &item, Branch whole, Branch otherwise) {
+Value TileForm::whereWhole(OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise) {
   if (!item.slot)
     return whole(at);
   Value is = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, item.slot, constant(0));
@@ -85,19 +75,14 @@ Value TileForm::whereWhole(OpBuilder &at, const Item &item, Branch whole, Branch
 
 //===- Parts of panels ----------------------------------------------------===//
 
-void TileForm::keep(OpBuilder &at, Value consumer, Value slot, ValueRange accs) {
-  for (auto [n, acc] : llvm::enumerate(accs))
-    StoreAccOp::create(at, loc, acc, kept, slotPlace(at, slot, layout.height, consumer, nest.numParts(), n));
-}
-
 /// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
-Value TileForm::addUp(OpBuilder &at, Value consumer, const Item &item, Value ring) {
+Value TileForm::addUp(OpBuilder &at, Value consumer, const TileItem &item, Value ring) {
   SmallVector<Part> parts = locate(at, consumer, item);
-  KeptSum sum{arith::SubIOp::create(at, loc, item.slot, item.part), item.part, item.parts};
+  Value slots = arith::SubIOp::create(at, loc, item.slot, item.part);
   Value first = multiply(at, consumer, nest.numParts());
   return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
     auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, layout.height, consumer, nest.numParts(), n); };
-    addUpOwn(in, sum, add(in, first, constant(n)), accType, placeOf,
+    addUpOwn(in, item, slots, add(in, first, constant(n)), accType, placeOf,
              [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
   });
 }

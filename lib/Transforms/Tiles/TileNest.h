@@ -30,27 +30,40 @@ struct TileLayout {
 /// How many rounds nested loops of constant counts have together.
 int64_t roundsOf(llvm::ArrayRef<LoopOp> loops);
 
-/// A product with all its marks.
+/// A product with all its marks. A worker's item is a panel, for the columns of a tile; of a sampled product a share:
+/// neighbouring steps of one panel, whose columns are n.
 struct TileNest {
   Product product;
-  LoopOp panels, tiles, consumers;               // the outermost two, and the one bound to warpgroups
-  llvm::SmallVector<LoopOp> parts;               // jammed: accumulators of a consumer
-  llvm::SmallVector<LoopOp> rowLoops;            // of a panel
-  LoopOp column;                                 // of a tile of the dense axis
-  int64_t rows = 1, columns = 1;                 // of an accumulator
-  int64_t stages = 0, raster = 0, groups = 0;
-  int64_t cut = 0; // up to so many tiles of the dense axis long panels are cut
-  bool isTf32 = false;
   TileLayout layout;
+  WorkListsAttr lists;
+  LoopOp top, items, consumers;  // the outermost, the one that is handed out in lists, the one bound to warpgroups
+  llvm::SmallVector<LoopOp> parts;                             // jammed: accumulators of a consumer
+  llvm::SmallVector<LoopOp> rowLoops, columnLoops, depthLoops; // of a panel, or of a block; of a tile
+  int64_t rows = 1, columns = 1; // of an accumulator
+  int64_t stages = 0;
+  bool isTf32 = false;
+  int64_t blocks = 1;    // that a share has room for
+  int64_t share = 1;     // steps
+  int64_t rowGroups = 1; // of 64 rows in a panel: each consumer has one, or all have one
 
   int64_t numConsumers() { return *consumers.getTrip(); }
   int64_t numParts() const { return roundsOf(parts); }
+  /// Work is cut where it does not come out even for all workers: their sums are kept and added up.
+  bool isCut() const { return lists.getCut() || lists.getParts(); }
+  /// Steps of a share are of the blocks of one column, 64 rows in all, and are gathered.
+  bool isGathered() const { return lists.getWithin().has_value(); }
+  bool splitsRows() const { return rowGroups > 1; }
+  /// Steps of a share that one consumer multiplies.
+  int64_t ownSteps() { return splitsRows() ? share : share / numConsumers(); }
+  /// Those of all consumers.
+  int64_t numSteps() { return numConsumers() * ownSteps(); }
+  /// Rows, or columns, of a tile of an operand in shared memory: 128 bytes at the most.
+  int64_t sideOf(int64_t most) const {
+    int64_t line = mlir::getElementTypeOrSelf(product.left).isF32() ? 32 : 64;
+    return isGathered() ? 64 : std::min(most, line);
+  }
 };
 
-/// Does any loop of the function ask for products of tiles?
-bool isTensorized(mlir::func::FuncOp function);
-/// Are its products in TF32? Fails where they are not of float32, as `operand` is.
-llvm::FailureOr<bool> readTf32(mlir::func::FuncOp function, mlir::Value operand);
 /// The marks of such a nest, or an error that says which one is missing.
 llvm::FailureOr<TileNest> readTileNest(mlir::func::FuncOp function);
 

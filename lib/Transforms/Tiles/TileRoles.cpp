@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Makes the roles of a kernel of tiles.
+/// Makes the roles of a kernel of tiles: what they walk, their loops over items and rounds, and the sums of parts.
+///
+/// Items that do not come out even for all workers are cut: workers sum up parts of them and keep these in a workspace;
+/// the nest behind adds them up, in their order, and finishes the items.
 #include "TileRoles.h"
 
-#include "lacis/Dialect/Lacis/IR/Product.h"
-
 #include "mlir/AsmParser/AsmParser.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -27,21 +28,69 @@ Value TileRoles::multiply(OpBuilder &at, Value lhs, int64_t rhs) {
   return rhs == 1 ? lhs : arith::MulIOp::create(at, loc, lhs, constant(rhs)).getResult();
 }
 
-void TileRoles::load(OpBuilder &at, Value from, ValueRange indices, Value tile, Value place) const {
-  bool isList = cast<TileType>(tile.getType()).isList();
-  LoadTileOp::create(at, loc, from, indices, tile, isList ? place : Value(), ArrayAttr());
+//===- Rounds -------------------------------------------------------------===//
+
+ValueRange TileRoles::acquire(OpBuilder &at, Value ring) {
+  return AcquireOp::create(at, loc, TypeRange(SmallVector<Type>(ringType.getTiles())), ring).getTiles();
 }
 
-Value TileRoles::forEachOfList(OpBuilder &at, const LoopName &panel, const LoopName &item, Value list, Value number, Value ring,
-                               Levels body) {
-  ArrayRef<LevelAttr> levels = formatOf(list).getLevels();
+Value TileRoles::release(OpBuilder &at, Value ring) { return ReleaseOp::create(at, loc, ringType, ring); }
+
+Value TileRoles::fillRounds(OpBuilder &at, const TileItem &item, Value ring, Load load) {
+  return forEachRound(at, item, ring, [&](OpBuilder &in, Value position, Value coordinate, ValueRange carried) {
+    RoleScalars scalars = roundOf(in, item, coordinate);
+    load(in, position, scalars, acquire(in, carried[0]));
+    return SmallVector<Value>{release(in, carried[0])};
+  })[0];
+}
+
+ValueRange TileRoles::sumRounds(OpBuilder &at, const TileItem &item, Value ring, ArrayRef<Value> accs,
+                                Multiply multiply) {
+  SmallVector<Value> carried{ring};
+  llvm::append_range(carried, accs);
+  ValueRange summed = forEachRound(at, item, carried, [&](OpBuilder &in, Value position, Value, ValueRange args) {
+    SmallVector<Value> next = multiply(in, position, args[0], args.drop_front());
+    next.insert(next.begin(), release(in, args[0]));
+    return next;
+  });
+  return CompleteOp::create(at, loc, summed.getTypes(), summed).getResults();
+}
+
+//===- Work lists ---------------------------------------------------------===//
+
+/// In groups of lists or one for each worker; what an item says has a letter a level.
+void TileRoles::prepareLists() {
+  MLIRContext *context = function.getContext();
+  bool isSampled = nest.product.isSampled(), hasGroups = !isSampled || nest.isCut();
+  std::string levels = isSampled ? nest.isGathered() ? "sc" : "s" : nest.isCut() ? "bsc" : "b";
+  levels += nest.isCut() ? "kpf" : "";
+  std::string axes = hasGroups ? "g, n, i" : "n, i";
+  std::string text = std::string(") -> (") + (hasGroups ? "g : dense, " : "") + "n : dense, i : compressed<unique=false>";
+  for (char axis : levels) {
+    axes += std::string(", ") + axis;
+    text += std::string(", ") + axis + " : singleton";
+  }
+  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", context);
+  SmallVector<int64_t> shape(levels.size() + (hasGroups ? 3 : 2), ShapedType::kDynamic);
+  auto known = function->getAttrOfType<CostAttr>("lacis.cost"); // what work takes on the target
+  CostAttr cost = known ? known : CostAttr::of(context, "");
+  WorkListsAttr marks = nest.lists;
+  DerivedInterface schedule =
+      isSampled ? DerivedInterface(SegmentScheduleAttr::get(context, nest.share, marks.getWithin(), marks.getParts(), cost))
+                : TileScheduleAttr::get(context, nest.columns, marks.getRaster(), marks.getGroups(), marks.getCut(), cost);
+  lists = BalanceOp::create(b, loc, RankedTensorType::get(shape, b.getI1Type(), format), regrouped, Value(), schedule);
+  workers = tensor::DimOp::create(b, loc, lists, constant(hasGroups ? 1 : 0));
+}
+
+Value TileRoles::forEachOfList(OpBuilder &at, const LoopName &panel, const LoopName &item, Value number, Value ring, Levels body) {
+  ArrayRef<LevelAttr> levels = formatOf(lists).getLevels();
   auto first =
       static_cast<unsigned>(llvm::count_if(levels, [](LevelAttr level) { return level.getExtent().coversDomain(); }));
   SmallVector<Value> found;
   std::function<Value(OpBuilder &, unsigned, Value, Value)> descend = [&](OpBuilder &in, unsigned level, Value parent,
                                                                           Value place) -> Value {
     LoopName name = level == first ? panel : item + std::to_string(level - first);
-    auto loop = LevelLoopOp::create(in, loc, name, list, level, parent, ValueRange(place));
+    auto loop = LevelLoopOp::create(in, loc, name, lists, level, parent, ValueRange(place));
     OpBuilder inner = OpBuilder::atBlockEnd(loop.getBlock());
     found.push_back(loop.getCoordinates()[0]);
     Value next = level + 1 == levels.size() ? body(inner, found, loop.getIterArgs()[0])
@@ -52,44 +101,22 @@ Value TileRoles::forEachOfList(OpBuilder &at, const LoopName &panel, const LoopN
   return descend(at, first, number, ring);
 }
 
-RankedTensorType TileRoles::listType(bool groups, StringRef levels) {
-  std::string axes = groups ? "g, n, i" : "n, i";
-  std::string text = std::string(") -> (") + (groups ? "g : dense, " : "") + "n : dense, i : compressed<unique=false>";
-  for (char axis : levels) {
-    axes += std::string(", ") + axis;
-    text += std::string(", ") + axis + " : singleton";
-  }
-  Attribute format = parseAttribute("#lacis.format<(" + axes + text + ")>", function.getContext());
-  SmallVector<int64_t> shape(levels.size() + (groups ? 3 : 2), ShapedType::kDynamic);
-  return RankedTensorType::get(shape, b.getI1Type(), format);
-}
-
-CostAttr TileRoles::cost() {
-  auto known = function->getAttrOfType<CostAttr>("lacis.cost");
-  return known ? known : CostAttr::of(function.getContext(), "");
-}
-
-Value TileRoles::keepSums(Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns) {
-  Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", tileColumns, tileRows);
-  Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * columns));
-  SmallVector<int64_t> shape(2, ShapedType::kDynamic);
-  return WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles),
-                             ValueRange{across, constant(rows)});
-}
+//===- Sums of parts ------------------------------------------------------===//
 
 Value TileRoles::slotPlace(OpBuilder &at, Value slot, int64_t all, Value consumer, int64_t each, int64_t own) {
   Value number = add(at, multiply(at, consumer, each), constant(own));
   return add(at, multiply(at, slot, all), number);
 }
 
-void TileRoles::addUpOwn(OpBuilder &at, const KeptSum &sum, Value number, AccType type, PlaceOf placeOf, SumBody body) {
-  Value whose = arith::RemUIOp::create(at, loc, number, sum.parts);
-  Value isOwn = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq, whose, sum.part);
+void TileRoles::addUpOwn(OpBuilder &at, const TileItem &item, Value first, Value number, AccType type, PlaceOf placeOf,
+                         SumBody body) {
+  Value whose = arith::RemUIOp::create(at, loc, number, item.parts);
+  Value isOwn = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::eq, whose, item.part);
   OpBuilder own = scf::IfOp::create(at, loc, isOwn, /*withElseRegion=*/false).getThenBodyBuilder();
   auto loadOnto = [&](OpBuilder &from, Value part, Value onto) {
-    return LoadAccOp::create(from, loc, type, kept, placeOf(from, add(from, sum.first, part)), onto).getAcc();
+    return LoadAccOp::create(from, loc, type, kept, placeOf(from, add(from, first, part)), onto).getAcc();
   };
-  Value others = arith::SubIOp::create(own, loc, sum.parts, constant(1));
+  Value others = arith::SubIOp::create(own, loc, item.parts, constant(1));
   auto loop = LoopOp::create(own, loc, "part", others, ValueRange(loadOnto(own, constant(0), Value())));
   OpBuilder next = OpBuilder::atBlockEnd(loop.getBlock());
   Value part = add(next, loop.getCoordinate(), constant(1));
@@ -97,12 +124,15 @@ void TileRoles::addUpOwn(OpBuilder &at, const KeptSum &sum, Value number, AccTyp
   body(own, loop.getResult(0));
 }
 
-void TileRoles::makeRoles(Value workers, int64_t consumers) {
+//===- Roles --------------------------------------------------------------===//
+
+/// Roles in a nest of their own.
+void TileRoles::makeRoles() {
   auto loop = LoopOp::create(b, loc, "n", workers);
   loop.setBind(ParallelUnit::BlockX);
   OpBuilder in = OpBuilder::atBlockEnd(loop.getBlock());
   Value ring = RingOp::create(in, loc, ringType);
-  auto roles = RolesOp::create(in, loc, b.getI64IntegerAttr(consumers));
+  auto roles = RolesOp::create(in, loc, b.getI64IntegerAttr(nest.numConsumers()));
   YieldOp::create(in, loc, ValueRange());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop); // of constants
@@ -116,13 +146,30 @@ void TileRoles::makeRoles(Value workers, int64_t consumers) {
   YieldOp::create(consumer, loc, ValueRange());
 }
 
-void TileRoles::form(Value workers, int64_t consumers) {
-  makeRoles(workers, consumers);
-  nest.erase();
+LogicalResult TileRoles::run() {
+  zero = constant(0);
+  if (failed(prepare()))
+    return failure();
+  Value source = nest.product.isSampled() ? Value(nest.product.stored) : nest.product.tensor;
+  regrouped = RegroupOp::create(b, loc, source, LayoutAttr::get(function.getContext(), layout.format, layout.capacity, 0));
+  prepareLists();
+  if (nest.isCut()) {
+    int64_t columns = nest.product.isSampled() ? layout.step : nest.columns; // of what is kept
+    Attribute tiles = accumulatorTiles(function.getContext(), "n", "m", columns, nest.rows);
+    Value across = arith::MulIOp::create(b, loc, workers, constant(kSlots * nest.columns));
+    SmallVector<int64_t> shape(2, ShapedType::kDynamic);
+    Value down = constant(nest.rows * nest.numConsumers() * nest.numParts());
+    kept = WorkspaceOp::create(b, loc, RankedTensorType::get(shape, b.getF32Type(), tiles), ValueRange{across, down});
+    makeRoles();
+    isSummingUp = true;
+  }
+  makeRoles();
+  nest.top.erase();
   for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
     for (StringRef mark : {"lacis.regroup", "lacis.staged"})
       function.removeArgAttr(argument, mark);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front())))
     if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
       op.erase();
+  return result;
 }

@@ -1,68 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What all nests that become tiles have in common: one producer and its consumers, side by side on each worker.
+/// The roles that products of tiles become, side by side on each worker: one producer loads tiles into a ring, consumers
+/// multiply them.
 #ifndef LACIS_LIB_TRANSFORMS_TILES_TILEROLES_H
 #define LACIS_LIB_TRANSFORMS_TILES_TILEROLES_H
 
-#include "lacis/Dialect/Lacis/IR/Lacis.h"
+#include "TileFactors.h"
+#include "TileNest.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace lacis {
 
+/// What a worker does at once: steps [first, first + count) of a panel, or all of them where `count` is null. They are
+/// part `part` of `parts`, whose sum is kept in `slot` of the workspace; of a whole item that is negative.
+struct TileItem {
+  RoleScalars scalars; // of the columns of a tile, or of the copy
+  mlir::Value panel, first = {}, count = {}, part = {}, parts = {}, slot = {};
+  mlir::Value begin = {}, end = {}, from = {}, rounds = {}, copy = {}; // of a share: all steps of its panel, and the rounds of its sum
+};
+
 class TileRoles {
 public:
-  /// The roles stand before `nest`, which they take the place of.
-  TileRoles(mlir::func::FuncOp function, LoopOp nest, mlir::Location loc)
-      : b(nest), loc(loc), function(function), nest(nest) {}
+  /// The roles stand before the nest, which they take the place of.
+  TileRoles(mlir::func::FuncOp function, TileNest &nest)
+      : b(nest.top), loc(nest.product.sum->getLoc()), function(function), nest(nest), layout(nest.layout) {}
   virtual ~TileRoles() = default;
 
+  llvm::LogicalResult run();
+
 protected:
+  using Body = llvm::function_ref<mlir::Value(mlir::OpBuilder &, const TileItem &item, mlir::Value ring)>;
+  using Round = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
+                                                                  mlir::Value coordinate, mlir::ValueRange carried)>;
+  using Load = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value position, RoleScalars &round,
+                                       mlir::ValueRange tiles)>;
+  using Multiply = llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::Value position,
+                                                                     mlir::Value ring, mlir::ValueRange accs)>;
+
+  /// The axes of tiles, the types of the ring and of accumulators, and what both roles read.
+  virtual llvm::LogicalResult prepare() = 0;
   /// One role: loops over the worker's items, each of which takes a place in the ring and gives the next.
   virtual void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) = 0;
   virtual void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) = 0;
+  /// The rounds of an item, and the numbers of one of them.
+  virtual mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried,
+                                        Round round) = 0;
+  virtual RoleScalars roundOf(mlir::OpBuilder &at, const TileItem &item, mlir::Value coordinate) = 0;
 
   mlir::Value constant(int64_t value);
   mlir::Value add(mlir::OpBuilder &at, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value multiply(mlir::OpBuilder &at, mlir::Value lhs, int64_t rhs);
-  /// A box of a dense matrix, or of the stored block `{slot, row, column}`; `place` in a list of tiles, or null.
-  void load(mlir::OpBuilder &at, mlir::Value from, mlir::ValueRange indices, mlir::Value tile, mlir::Value place) const;
+  mlir::ValueRange acquire(mlir::OpBuilder &at, mlir::Value ring);
+  mlir::Value release(mlir::OpBuilder &at, mlir::Value ring);
+  /// Fills a place of the ring in each round; and sums up what is multiplied, behind the place of the ring.
+  mlir::Value fillRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring, Load load);
+  mlir::ValueRange sumRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring,
+                             llvm::ArrayRef<mlir::Value> accs, Multiply multiply);
   using Levels = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ArrayRef<mlir::Value>, mlir::Value ring)>;
-  /// What list `number` of `list` says, level by level; the loops take their names from `panel` and `item`.
-  mlir::Value forEachOfList(mlir::OpBuilder &at, const LoopName &panel, const LoopName &item, mlir::Value list,
-                            mlir::Value number, mlir::Value ring, Levels body);
-  /// Work lists of `nest`, in `groups` of lists or one for each worker; what an item says has a letter a level.
-  mlir::RankedTensorType listType(bool groups, llvm::StringRef levels);
-  /// What work takes on the target, which the function names.
-  CostAttr cost();
-  /// A workspace for the sums of parts, of `rows` x `columns` each, in tiles of so many rows and columns.
-  mlir::Value keepSums(mlir::Value workers, int64_t rows, int64_t columns, int64_t tileRows, int64_t tileColumns);
+  /// What list `number` says, level by level; the loops take their names from `panel` and `item`.
+  mlir::Value forEachOfList(mlir::OpBuilder &at, const LoopName &panel, const LoopName &item, mlir::Value number,
+                            mlir::Value ring, Levels body);
   /// The tile of the workspace that is number `own` of the `each` that a consumer has in a slot of `all` tiles.
   mlir::Value slotPlace(mlir::OpBuilder &at, mlir::Value slot, int64_t all, mlir::Value consumer, int64_t each,
                         int64_t own);
-  /// A sum whose parts are kept in slots from `first` on; the worker has part `part` of `parts`.
-  struct KeptSum {
-    mlir::Value first, part, parts;
-  };
   using PlaceOf = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value slot)>;
   using SumBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::Value sum)>;
-  /// Who has part n adds up what is numbered n modulo the number of parts: here the tile `number`, of `type`, which has
-  /// its place in each slot. The parts are added in their order.
-  void addUpOwn(mlir::OpBuilder &at, const KeptSum &sum, mlir::Value number, AccType type, PlaceOf placeOf,
-                SumBody body);
-  /// Roles in a nest of their own.
-  void makeRoles(mlir::Value workers, int64_t consumers);
-  /// Makes the roles, and removes the nest and the marks of its operands.
-  void form(mlir::Value workers, int64_t consumers);
+  /// Who has part n of an item adds up what is numbered n modulo the number of parts: here the tile `number`, of `type`,
+  /// which has its place in each slot from `first` on. The parts are added in their order.
+  void addUpOwn(mlir::OpBuilder &at, const TileItem &item, mlir::Value first, mlir::Value number, AccType type,
+                PlaceOf placeOf, SumBody body);
+  TileMaps mapsOf(RoleScalars &scalars, TileMaps::Known &known) {
+    return TileMaps(variance, scalars, known, rowIndex, TileMaps::Exponential::AsWritten);
+  }
 
   mlir::OpBuilder b; // before the roles
   mlir::Location loc;
   mlir::func::FuncOp function;
+  TileNest &nest;
+  const TileLayout &layout;
+  TileVariance variance;
+  mlir::Value rowIndex, columnIndex;
   RingType ringType;
   AccType accType;
+  mlir::Value regrouped, lists, workers, zero;
   mlir::Value kept; // the workspace for the sums of parts
+  llvm::LogicalResult result = llvm::success();
+  bool isSummingUp = false; // the nest behind, which adds up the parts of items
 
 private:
-  LoopOp nest;
+  void prepareLists();
+  void makeRoles();
+
   llvm::DenseMap<int64_t, mlir::Value> constants;
 };
 

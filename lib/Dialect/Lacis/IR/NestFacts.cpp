@@ -28,6 +28,17 @@ void lacis::append(func::FuncOp function, StringRef list, ArrayRef<Attribute> en
   function->setAttr(list, ArrayAttr::get(function.getContext(), all));
 }
 
+bool lacis::isTensorized(Nest &nest) {
+  return nest.getFunction()
+      .walk([](Operation *op) {
+        auto loop = dyn_cast<LoopOp>(op);
+        auto rounds = dyn_cast<LevelLoopOp>(op);
+        bool isMarked = loop ? loop.getTensorize().has_value() : rounds && rounds.getTiled();
+        return isMarked ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 bool lacis::isSampled(Nest &nest) {
   auto type = dyn_cast<RankedTensorType>(nest.getFunction().getArgumentTypes().back());
   return type && type.getEncoding();

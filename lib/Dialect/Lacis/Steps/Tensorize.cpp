@@ -14,10 +14,6 @@ SmallVector<StringRef> TensorizeStepAttr::namedLoops() const {
 
 /// What the loops over the rows and over the columns of the main nest's product are called, but for their digits.
 static std::optional<std::pair<std::string, std::string>> sideLetters(Nest &nest, std::string &why) {
-  if (isSampled(nest)) {
-    std::optional<SampledProduct> product = sampledProductOf(nest, why);
-    return product ? std::optional(std::pair(product->rows.str(), product->columns.str())) : std::nullopt;
-  }
   std::optional<Product> product = productOf(nest, why);
   return product ? std::optional(std::pair(product->rows.str(), product->columnLoop())) : std::nullopt;
 }

@@ -3,7 +3,6 @@
 /// Loads into tiles: each thread of the producer copies chunks of 16 bytes, those outside of the matrix as zeros.
 #include "../../Buffers/Addressing.h"
 #include "../../Buffers/EmitSize.h"
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -81,7 +80,7 @@ static LogicalResult checkTile(Operation *op, TileType tile) {
          << tile;
 }
 
-LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, LoadTileOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType tile = op.getTile().getType(), piece = pieceOf(op);
@@ -99,7 +98,7 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
 }
 
 /// Tiles that lie one after another, row by row.
-LogicalResult RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, LoadRunOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType tile = op.getTile().getType();

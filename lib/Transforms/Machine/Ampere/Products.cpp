@@ -2,7 +2,6 @@
 /// \file
 /// Products of tiles in shared memory, and arithmetic on accumulators that lie over the warps of a consumer.
 #include "../../Buffers/Addressing.h"
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -169,7 +168,7 @@ static LogicalResult checkOperand(MmaOp op, TileType tile, bool transposed) {
          << tile;
 }
 
-LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, MmaOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   if (failed(checkAcc(op, op.getResult().getType())) ||
@@ -235,7 +234,7 @@ Value RoleLowering::element(OpBuilder &b, Value acc, size_t n, const Share &shar
   return pieces(acc)[cast<AccType>(acc.getType()).getColumns() == 1 ? share.rowOf(n) : n];
 }
 
-LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
   bool isColumn = type.getColumns() == 1;
   if (!isColumn && failed(checkAcc(op, type)))
@@ -258,7 +257,7 @@ LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
 }
 
 /// Within a thread, then across the four threads that share a row; a warp holds whole rows.
-void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
+void RoleLowering::lower(OpBuilder &b, ReduceRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   auto combine = [&](Value x, Value y) -> Value {
@@ -283,7 +282,7 @@ void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
   setPieces(op.getResult(), rows);
 }
 
-LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &, ColumnsOp op) {
   AccType from = cast<AccType>(op.getValue().getType()), to = op.getResult().getType();
   Share share = shareOf(from), part = shareOf(to);
   int64_t first = op.getFirst();
@@ -326,7 +325,7 @@ RoleLowering::Pieces RoleLowering::readPair(OpBuilder &b, ReadTileOp op, int64_t
   return values;
 }
 
-LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, ReadTileOp op) {
   AccType acc = op.getAcc().getType();
   TileType tile = op.getTile().getType();
   if (failed(checkAcc(op, acc)))
@@ -344,17 +343,9 @@ LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
   return success();
 }
 
-LogicalResult RoleLowering::checkLoadRows(LoadRowsOp op) {
-  Type element = *op.getType();
-  if (element.isF32() || element.isBF16() || element.isF16())
-    return success();
-  return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
-}
-
 void RoleLowering::loadRows(OpBuilder &b, LoadRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  Type element = *op.getType();
   Share share = shareOf(op.getAcc().getType());
   Value array = mapping.lookupOrDefault(op.getSource()), size = wide(b, op.getSize());
   Value own = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
@@ -365,8 +356,7 @@ void RoleLowering::loadRows(OpBuilder &b, LoadRowsOp op) {
   for (int64_t row = 0; row < share.rows; row += 8) {
     Value index = arith::AddIOp::create(b, loc, first, i.constant64(row));
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
-    Value value = elementOr0(b, loc, array, index, element, inside);
-    rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
+    rows.push_back(numberOr0(b, loc, array, index, *op.getType(), inside));
   }
   setPieces(op.getAcc(), rows);
 }

@@ -2,9 +2,6 @@
 /// \file
 /// The operations of a role on sm_80, and its rings.
 #include "RoleLowering.h"
-#include "../Roles/Reads.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lacis;
@@ -35,27 +32,14 @@ size_t RoleLowering::countPieces(Type type) const {
 }
 
 std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &op) {
-  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(&op)
-      .Case([&](AcquireOp acquire) { return lowerAcquire(b, acquire), success(); })
-      .Case([&](ReleaseOp release) { return lowerRelease(b, release), success(); })
-      .Case([&](CompleteOp complete) { return lowerComplete(complete), success(); })
-      .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
-      .Case([&](LoadRunOp load) { return lowerLoadRun(b, load); })
-      .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
-      .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
-      .Case([&](LoadEntriesOp) { return success(); }) // where a store needs them
-      .Case([&](SplatOp splat) {
-        Value value = mapping.lookupOrDefault(splat.getValue());
-        return setPieces(splat.getAcc(), Pieces(countPieces(splat.getAcc().getType()), value)), success();
-      })
-      .Case([&](MmaOp mma) { return lowerMma(b, mma); })
-      .Case([&](MapOp map) { return lowerMap(b, map); })
-      .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
-      .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
-      .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
-      .Case([&](LoadRowsOp load) { return checkLoadRows(load); })
-      .Case([&](LoadColumnsOp load) { return checkLoadColumns(load); })
-      .Default([](Operation *) { return std::nullopt; });
+  return lowerOneOf<AcquireOp, ReleaseOp, CompleteOp, LoadTileOp, LoadRunOp, StoreTileOp, StoreBlocksOp, LoadEntriesOp,
+                    SplatOp, MmaOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, LoadRowsOp, LoadColumnsOp>(
+      op, [&](auto own) { return lower(b, own); });
+}
+
+void RoleLowering::lower(OpBuilder &, SplatOp op) {
+  Value value = mapping.lookupOrDefault(op.getValue());
+  setPieces(op.getAcc(), Pieces(countPieces(op.getAcc().getType()), value));
 }
 
 FailureOr<RoleBody::TilePairs> RoleLowering::tilePairs(OpBuilder &b, Operation *op, AccType acc) {
@@ -88,7 +72,7 @@ Value RoleLowering::barrier(Instructions &i, int64_t first, Value stage) {
   return i.add(i.add(group.shared, first), i.multiply(stage, 8));
 }
 
-void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
+void RoleLowering::lower(OpBuilder &b, AcquireOp op) {
   Instructions i(b, op.getLoc());
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = placeOf(b, op.getRing());
@@ -120,7 +104,7 @@ RoleLowering::Pieces RoleLowering::takeLoads(OpBuilder &b, Location loc) {
 }
 
 /// Filled when the copies of each thread are there; free when each thread has read what it multiplies.
-void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
+void RoleLowering::lower(OpBuilder &b, ReleaseOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
@@ -129,21 +113,11 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
     i.arriveWhenCopied(barrier(i, place.full, at[Stage]));
   else
     i.arriveAfter(takeLoads(b, loc), barrier(i, place.empty, at[Stage]));
-  Value last = i.equal(at[Stage], op.getRing().getType().getStages() - 1);
-  Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
-  Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));
-  setPieces(op.getNext(), {stage, arith::SelectOp::create(b, loc, last, flipped, at[Parity])});
+  setPieces(op.getNext(), nextPlace(b, loc, op.getRing()));
 }
 
 /// Products are complete when they have been asked for.
-void RoleLowering::lowerComplete(CompleteOp op) {
+void RoleLowering::lower(OpBuilder &, CompleteOp op) {
   for (auto [before, after] : llvm::zip(op.getValues(), op.getResults()))
     setPieces(after, pieces(before));
-}
-
-Value RoleLowering::tileAddress(Instructions &i, Value tile, Value place) {
-  Value address = pieces(tile)[0];
-  if (!place)
-    return address;
-  return i.add(address, i.multiply(mapping.lookupOrDefault(place), bytesPerTile(cast<TileType>(tile.getType()))));
 }

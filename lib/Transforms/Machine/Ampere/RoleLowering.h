@@ -5,6 +5,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_ROLELOWERING_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_AMPERE_ROLELOWERING_H
 
+#include "../Roles/Reads.h"
 #include "../Roles/RoleBody.h"
 #include "Instructions.h"
 #include "SharedMemory.h"
@@ -39,6 +40,8 @@ public:
   RoleLowering(const SharedMemory &memory, Warpgroup group, bool isProducer, bool byRows, mlir::func::FuncOp kernel)
       : RoleBody(isProducer), memory(memory), group(group), byRows(byRows), kernel(kernel) {}
 
+  using RoleBody::lower;
+
 private:
   /// The pieces of a place in a ring, in order.
   enum Place { Stage, Parity };
@@ -52,10 +55,9 @@ private:
   // Rings
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
   void lowerRing(mlir::OpBuilder &b, RingOp op) override;
-  void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
-  void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
-  void lowerComplete(CompleteOp op);
-  mlir::Value tileAddress(Instructions &i, mlir::Value tile, mlir::Value place);
+  void lower(mlir::OpBuilder &b, AcquireOp op);
+  void lower(mlir::OpBuilder &b, ReleaseOp op);
+  void lower(mlir::OpBuilder &, CompleteOp op);
   /// Words that depend on all loads since the last release. The loads of an inner block are complete at its end.
   Pieces takeLoads(mlir::OpBuilder &b, mlir::Location loc);
 
@@ -66,31 +68,34 @@ private:
   mlir::Value wide(mlir::OpBuilder &b, mlir::Value value);
   void copyTile(mlir::OpBuilder &b, mlir::Location loc, TileType tile, mlir::Value to, const Matrix &matrix,
                 mlir::Value row, mlir::Value column);
-  llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
-  llvm::LogicalResult lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadTileOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRunOp op);
 
   // Accumulators
-  llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
+  void lower(mlir::OpBuilder &, SplatOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, MmaOp op);
   Pieces products(mlir::OpBuilder &b, MmaOp op, Pieces acc, mlir::Value a, mlir::Value bTile, int64_t slab);
-  llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);
   /// Piece `n`; of a single column, the number of its row. Computed here if its map waits for a store.
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n, const Share &share);
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
-  void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
-  llvm::LogicalResult lowerColumns(ColumnsOp op);
-  llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);
+  void lower(mlir::OpBuilder &b, ReduceRowsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &, ColumnsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, ReadTileOp op);
   /// The pieces of product (row, column) and of the one beside it; `column` is even.
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t row, int64_t column);
   /// A number for each row is loaded where it is needed first: no registers wait through a sum.
-  llvm::LogicalResult checkLoadRows(LoadRowsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &, LoadRowsOp op) { return checkLoadRows(op); }
   void loadRows(mlir::OpBuilder &b, LoadRowsOp op);
   void loadRowsOf(mlir::OpBuilder &b, mlir::Value acc);
+  llvm::LogicalResult lower(mlir::OpBuilder &, LoadColumnsOp op) { return checkLoadColumns(op); }
   /// The two columns that a thread has of eight.
   Pieces loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, int64_t eight);
 
   // Stores
   mlir::Value lineRow(mlir::OpBuilder &b, AccType acc, mlir::ValueRange firsts, int64_t line, bool transposed,
                       mlir::Value within);
+  void lower(mlir::OpBuilder &, LoadEntriesOp) {} // where a store needs them
   void loadEntriesOf(mlir::OpBuilder &b, mlir::Value acc, int64_t line);
   Pieces wordsOf(mlir::OpBuilder &b, mlir::Value acc, mlir::Type element, int64_t line, bool transposed);
   /// Eight lines of the matrix at a time; where it is transposed they are columns of the accumulator, whose rows are
@@ -99,8 +104,8 @@ private:
                   mlir::ValueRange firsts, mlir::Value column, bool transposed);
   void storeSingles(mlir::OpBuilder &b, mlir::Value acc, const Matrix &matrix, mlir::ValueRange firsts,
                     mlir::Value column, int64_t line, bool transposed);
-  llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
-  llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, StoreTileOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, StoreBlocksOp op);
 
   const SharedMemory &memory;
   Warpgroup group; // of a producer: `lane` is the number of the thread among those that copy

@@ -2,7 +2,6 @@
 /// \file
 /// Stores of accumulators: the lanes of a quad bring neighbours together, 16 bytes each, and store them.
 #include "../../Buffers/Addressing.h"
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -23,30 +22,32 @@ public:
     Value hasRow = less(row, matrix.rows);
     for (; words.size() >= quad; words = words.drop_front(quad)) {
       i.transposeQuad(words.take_front(quad), member);
-      put(words.take_front(quad), row, add(column, multiply(member, 8)), hasRow);
+      put(words.take_front(quad), b.getI16Type(), row, add(column, multiply(member, 8)), hasRow);
       column = add(column, i.constant64(8 * quad));
     }
     for (Value word : words) {
-      put(word, row, add(column, multiply(member, 2)), hasRow);
+      put(word, b.getI16Type(), row, add(column, multiply(member, 2)), hasRow);
       column = add(column, i.constant64(8));
     }
   }
 
-private:
-  void put(ValueRange words, Value row, Value column, Value hasRow) {
+  /// The words, side by side, in the element of the matrix, of type `unit`.
+  void put(ValueRange words, Type unit, Value row, Value column, Value hasRow) {
     Value inside = arith::AndIOp::create(b, loc, hasRow, less(column, matrix.columns));
     OpBuilder then = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-    auto type = VectorType::get(static_cast<int64_t>(words.size()), then.getI32Type());
+    auto type = VectorType::get(static_cast<int64_t>(words.size()), words[0].getType());
     Value run = vector::FromElementsOp::create(then, loc, type, words);
     Value start = arith::MulIOp::create(then, loc, row, matrix.columns);
     Value element = arith::AddIOp::create(then, loc, start, column);
-    Value address = LLVM::GEPOp::create(then, loc, matrix.pointer.getType(), then.getI16Type(), matrix.pointer,
+    Value address = LLVM::GEPOp::create(then, loc, matrix.pointer.getType(), unit, matrix.pointer,
                                         ArrayRef<LLVM::GEPArg>{element});
     LLVM::StoreOp::create(then, loc, run, address, 4 * static_cast<unsigned>(words.size()));
   }
 
   Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
   Value less(Value x, Value y) { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, y); }
+
+private:
   Value multiply(Value x, int64_t y) {
     Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), x);
     return arith::MulIOp::create(b, loc, wide, i.constant64(y));
@@ -76,9 +77,7 @@ Value RoleLowering::lineRow(OpBuilder &b, AccType acc, ValueRange firsts, int64_
   if (firsts.size() == 1)
     return add(add(firsts[0], wideOf(own)), lane);
   int64_t rows = acc.getRows() / static_cast<int64_t>(firsts.size());
-  Value number = arith::DivUIOp::create(b, loc, own, i.constant(rows)), first = firsts[0];
-  for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
-    first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+  Value first = chosenOf(b, loc, firsts, arith::DivUIOp::create(b, loc, own, i.constant(rows)));
   Value row = add(add(first, wideOf(arith::RemUIOp::create(b, loc, own, i.constant(rows)))), lane);
   Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, first, i.constant64(0));
   return arith::SelectOp::create(b, loc, none, i.constant64(-1), row);
@@ -175,20 +174,13 @@ void RoleLowering::storeSingles(OpBuilder &b, Value acc, const Matrix &matrix, V
   AccType type = cast<AccType>(acc.getType());
   Share share = shareOf(type);
   auto wideOf = [&](Value value) -> Value { return arith::ExtUIOp::create(b, loc, b.getI64Type(), value); };
-  auto less = [&](Value x, Value y) -> Value { return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, x, y); };
   Value eighth = arith::ShRUIOp::create(b, loc, group.lane, i.constant(2));
   Value pair = i.multiply(arith::AndIOp::create(b, loc, group.lane, i.constant(3)), 2);
   Value row = lineRow(b, type, firsts, line, transposed, transposed ? pair : eighth);
   Value first = arith::AddIOp::create(b, loc, column, wideOf(transposed ? eighth : pair));
+  NeighbourStore to(b, loc, i, matrix, /*member=*/Value());
   auto put = [&](ValueRange values, Value row, Value at) {
-    Value inside = arith::AndIOp::create(b, loc, less(row, matrix.rows), less(at, matrix.columns));
-    OpBuilder then = scf::IfOp::create(b, loc, inside, /*withElseRegion=*/false).getThenBodyBuilder();
-    Value place = arith::AddIOp::create(then, loc, arith::MulIOp::create(then, loc, row, matrix.columns), at);
-    Value address = LLVM::GEPOp::create(then, loc, matrix.pointer.getType(), then.getF32Type(), matrix.pointer,
-                                        ArrayRef<LLVM::GEPArg>{place});
-    auto vector = VectorType::get(static_cast<int64_t>(values.size()), then.getF32Type());
-    Value run = vector::FromElementsOp::create(then, loc, vector, values);
-    LLVM::StoreOp::create(then, loc, run, address, 4 * static_cast<unsigned>(values.size()));
+    to.put(values, b.getF32Type(), row, at, to.less(row, matrix.rows));
   };
   pairs.clear();
   columnPairs.clear();
@@ -213,7 +205,7 @@ static LogicalResult checkStore(Operation *op, Type element) {
   return op->emitError("tiles: stores are to bf16, f16 or f32; got ") << element;
 }
 
-LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, StoreTileOp op) {
   if (failed(checkAcc(op, op.getValue().getType())) || failed(checkStore(op, *op.getType())))
     return failure();
   OperandRange indices = op.getIndices();
@@ -224,7 +216,7 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
 }
 
 /// Groups of rows, each where its slot is.
-LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, StoreBlocksOp op) {
   AccType type = op.getValue().getType();
   if (failed(checkAcc(op, type)) || failed(checkStore(op, *op.getType())))
     return failure();

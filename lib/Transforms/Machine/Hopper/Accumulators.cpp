@@ -159,7 +159,7 @@ void RoleLowering::lowerAwaited(OpBuilder &b, MmaOp op) {
   underWay.push_back({op.getResult(), from.held});
 }
 
-LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, MmaOp op) {
   if (failed(checkMma(op)))
     return failure();
   if (awaited.contains(op))
@@ -188,7 +188,7 @@ LogicalResult RoleLowering::lowerMma(OpBuilder &b, MmaOp op) {
 
 //===- Arithmetic ---------------------------------------------------------===//
 
-LogicalResult RoleLowering::lowerSplat(OpBuilder &b, SplatOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, SplatOp op) {
   Location loc = op.getLoc();
   AccType type = op.getAcc().getType();
   Value value = mapping.lookupOrDefault(op.getValue());
@@ -260,7 +260,7 @@ LogicalResult RoleLowering::lowerRounding(OpBuilder &b, MapOp op) {
   return success();
 }
 
-LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, MapOp op) {
   AccType type = op.getResult().getType();
   bool isColumn = type.isOfRows();
   if (!type.getElementType().isF32())
@@ -277,7 +277,7 @@ LogicalResult RoleLowering::lowerMap(OpBuilder &b, MapOp op) {
 }
 
 /// Within a thread, then across the four threads that share a row; parts stay with the threads.
-void RoleLowering::lowerReduceRows(OpBuilder &b, ReduceRowsOp op) {
+void RoleLowering::lower(OpBuilder &b, ReduceRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   auto combine = [&](Value x, Value y) -> Value {

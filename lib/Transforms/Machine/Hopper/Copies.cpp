@@ -3,7 +3,6 @@
 /// Loads into tiles behind barriers, and stores of accumulators through shared memory.
 #include "../../Buffers/Addressing.h"
 #include "../../Buffers/EmitSize.h"
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
@@ -29,7 +28,7 @@ void RoleLowering::loadVectorPart(OpBuilder &b, LoadTileOp op) {
   i.copyRun(i.add(at[0], partOf(op).number * bytes), from, i.constant(bytes), at[1]);
 }
 
-LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, LoadTileOp op) {
   Instructions i(b, op.getLoc());
   TileType tile = op.getTile().getType(), piece = pieceOf(op);
   if (partOf(op).count > 1 && tile.getRows() == 1)
@@ -51,7 +50,7 @@ LogicalResult RoleLowering::lowerLoadTile(OpBuilder &b, LoadTileOp op) {
 }
 
 /// The array lies in global memory as it will in shared memory: one copy, of as many tiles as there are.
-void RoleLowering::lowerLoadRun(OpBuilder &b, LoadRunOp op) {
+void RoleLowering::lower(OpBuilder &b, LoadRunOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType tile = op.getTile().getType();
@@ -94,7 +93,6 @@ void RoleLowering::storeBox(OpBuilder &b, Value acc, int64_t pass, bool transpos
   Location loc = acc.getLoc();
   Instructions i(b, loc);
   int64_t buffers = memory.buffersPerConsumer, width = memory.storeColumns;
-  int64_t passes = cast<AccType>(acc.getType()).getColumns() / width;
   Value buffer = i.add(i.add(group.shared, memory.stores + pass % buffers * memory.storeBytes()),
                        i.multiply(group.consumer, buffers * memory.storeBytes()));
   Value id = i.add(group.consumer, 1);
@@ -166,7 +164,7 @@ LogicalResult RoleLowering::storeThrough(OpBuilder &b, StoreTileOp op) {
   return success();
 }
 
-LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, StoreTileOp op) {
   if (op.getThrough())
     return storeThrough(b, op);
   AccType type = op.getValue().getType();
@@ -194,7 +192,7 @@ LogicalResult RoleLowering::lowerStoreTile(OpBuilder &b, StoreTileOp op) {
 }
 
 /// One box of all groups of rows is written to shared memory; each that has a place is stored from there.
-LogicalResult RoleLowering::lowerStoreBlocks(OpBuilder &b, StoreBlocksOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, StoreBlocksOp op) {
   Location loc = op.getLoc();
   AccType type = op.getValue().getType();
   int64_t width = memory.storeColumns, passes = type.getColumns() / width;

@@ -25,10 +25,8 @@ static Value laneRows(OpBuilder &b, Location loc, const Warpgroup &group, ValueR
   auto shifted = [&](Value value, int64_t by) { return arith::ShRUIOp::create(b, loc, value, i.constant(by)); };
   int64_t warps = 4 / static_cast<int64_t>(firsts.size()); // that share a group
   Value first = firsts[0];
-  for (auto [n, other] : llvm::enumerate(firsts.drop_front())) {
-    Value own = arith::DivUIOp::create(b, loc, group.warp, i.constant(warps));
-    first = arith::SelectOp::create(b, loc, i.equal(own, static_cast<int64_t>(n) + 1), other, first);
-  }
+  if (firsts.size() > 1)
+    first = chosenOf(b, loc, firsts, arith::DivUIOp::create(b, loc, group.warp, i.constant(warps)));
   Value row = i.add(first, i.multiply(masked(group.warp, warps - 1), 16));
   Value depth = i.add(i.multiply(shifted(group.lane, 4), 8), masked(group.lane, 7));
   Value chunk = i.add(shifted(masked(row, columns - 1), 3), masked(shifted(group.lane, 3), 1));
@@ -60,7 +58,7 @@ static LogicalResult checkGathered(MmaGatheredOp op) {
 }
 
 /// A few slots at a time: the next ones are read while those before are multiplied.
-LogicalResult RoleLowering::lowerMmaGathered(OpBuilder &b, MmaGatheredOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, MmaGatheredOp op) {
   if (failed(checkGathered(op)))
     return failure();
   Location loc = op.getLoc();

@@ -2,14 +2,13 @@
 /// \file
 /// Accumulators that are read: from other accumulators, from tiles, and element by element from arrays.
 #include "../../Buffers/Addressing.h"
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 using namespace mlir;
 using namespace lacis;
 using namespace lacis::hopper;
 
-LogicalResult RoleLowering::lowerColumns(ColumnsOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &, ColumnsOp op) {
   int64_t first = op.getFirst(), count = op.getResult().getType().getColumns();
   if (first % 8 != 0 || count % 8 != 0)
     return op.emitError("tiles: columns are taken by eight, from a multiple of eight");
@@ -41,7 +40,7 @@ Value RoleLowering::fragment(OpBuilder &b, Instructions &i, int64_t pair, int64_
   return swizzled(b, loc, i, i.add(i.multiply(boxRow, line), bytes), line);
 }
 
-LogicalResult RoleLowering::lowerReadTile(OpBuilder &b, ReadTileOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, ReadTileOp op) {
   TileType tile = op.getTile().getType();
   AccType acc = op.getAcc().getType();
   Type element = tile.getElementType();
@@ -131,7 +130,7 @@ RoleLowering::Pieces RoleLowering::coordinates(OpBuilder &b, MapOp op, size_t n)
 }
 
 /// Neighbours lie side by side, for both rows that a thread has.
-LogicalResult RoleLowering::lowerReadColumns(OpBuilder &b, ReadColumnsOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, ReadColumnsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   AccType acc = op.getAcc().getType();
@@ -156,20 +155,18 @@ LogicalResult RoleLowering::lowerReadColumns(OpBuilder &b, ReadColumnsOp op) {
   return success();
 }
 
-LogicalResult RoleLowering::lowerLoadRows(OpBuilder &b, LoadRowsOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, LoadRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
-  Type element = *op.getType();
-  if (!element.isF32() && !element.isBF16() && !element.isF16())
-    return op.emitError("tiles: rows are loaded from a vector of f32, bf16 or f16; got ") << element;
+  if (failed(checkLoadRows(op)))
+    return failure();
   Value array = mapping.lookupOrDefault(op.getSource()), size = mapping.lookupOrDefault(op.getSize());
   Value first = i.add(mapping.lookupOrDefault(op.getFirst()), rowOf(b, loc, i, group));
   Pieces rows;
   for (int64_t below : {0, 8}) {
     Value index = i.add(first, below);
     Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
-    Value value = elementOr0(b, loc, array, index, element, inside);
-    rows.push_back(element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult());
+    rows.push_back(numberOr0(b, loc, array, index, *op.getType(), inside));
   }
   setPieces(op.getAcc(), rows);
   return success();
@@ -209,15 +206,12 @@ Value RoleLowering::rowIn(OpBuilder &b, ValueRange firsts, int64_t below) {
   if (below)
     own = i.add(own, below);
   int64_t rows = kStoreRows / static_cast<int64_t>(firsts.size());
-  Value number = arith::DivUIOp::create(b, loc, own, i.constant(rows));
-  Value first = firsts[0];
-  for (auto [n, other] : llvm::enumerate(firsts.drop_front()))
-    first = arith::SelectOp::create(b, loc, i.equal(number, static_cast<int64_t>(n) + 1), other, first);
+  Value first = chosenOf(b, loc, firsts, arith::DivUIOp::create(b, loc, own, i.constant(rows)));
   return i.add(first, arith::RemUIOp::create(b, loc, own, i.constant(rows)));
 }
 
 /// Two neighbouring bytes at once, each 0 or 1.
-LogicalResult RoleLowering::lowerLoadEntries(OpBuilder &b, LoadEntriesOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, LoadEntriesOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   AccType acc = op.getAcc().getType();

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The operations of a role on sm_90a, and its rings.
-#include "../Roles/Reads.h"
 #include "RoleLowering.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
@@ -34,29 +32,9 @@ std::optional<LogicalResult> RoleLowering::lowerTiles(OpBuilder &b, Operation &o
   llvm::SaveAndRestore restore(group);
   if (memory.isFull && isa<StoreTileOp, LoadRowsOp, ReadTileOp>(op))
     group = groupHere(b, op.getLoc());
-  return llvm::TypeSwitch<Operation *, std::optional<LogicalResult>>(&op)
-      .Case([&](AcquireOp acquire) { return lowerAcquire(b, acquire), success(); })
-      .Case([&](AdvanceOp advance) { return lowerAdvance(b, advance); })
-      .Case([&](RevisitOp revisit) { return lowerRevisit(b, revisit); })
-      .Case([&](ReleaseOp release) { return lowerRelease(b, release), success(); })
-      .Case([&](CompleteOp complete) { return lowerComplete(b, complete), success(); })
-      .Case([&](LoadTileOp load) { return lowerLoadTile(b, load); })
-      .Case([&](LoadRunOp load) { return lowerLoadRun(b, load), success(); })
-      .Case([&](StoreTileOp store) { return lowerStoreTile(b, store); })
-      .Case([&](StoreRowsOp store) { return lowerStoreRows(b, store), success(); })
-      .Case([&](StoreBlocksOp store) { return lowerStoreBlocks(b, store); })
-      .Case([&](SplatOp splat) { return lowerSplat(b, splat); })
-      .Case([&](MmaOp mma) { return lowerMma(b, mma); })
-      .Case([&](MmaGatheredOp mma) { return lowerMmaGathered(b, mma); })
-      .Case([&](MapOp map) { return lowerMap(b, map); })
-      .Case([&](ReduceRowsOp reduce) { return lowerReduceRows(b, reduce), success(); })
-      .Case([&](ColumnsOp columns) { return lowerColumns(columns); })
-      .Case([&](ReadTileOp read) { return lowerReadTile(b, read); })
-      .Case([&](ReadColumnsOp read) { return lowerReadColumns(b, read); })
-      .Case([&](LoadRowsOp load) { return lowerLoadRows(b, load); })
-      .Case([&](LoadColumnsOp load) { return checkLoadColumns(load); })
-      .Case([&](LoadEntriesOp load) { return lowerLoadEntries(b, load); })
-      .Default([](Operation *) { return std::nullopt; });
+  return lowerOneOf<AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, CompleteOp, LoadTileOp, LoadRunOp, StoreTileOp, StoreRowsOp,
+                    StoreBlocksOp, SplatOp, MmaOp, MmaGatheredOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp,
+                    ReadColumnsOp, LoadRowsOp, LoadColumnsOp, LoadEntriesOp>(op, [&](auto own) { return lower(b, own); });
 }
 
 //===- Rings --------------------------------------------------------------===//
@@ -94,7 +72,7 @@ void RoleLowering::placeTiles(Instructions &i, const RingPlace &place, const Pie
   }
 }
 
-void RoleLowering::lowerAcquire(OpBuilder &b, AcquireOp op) {
+void RoleLowering::lower(OpBuilder &b, AcquireOp op) {
   Instructions i(b, op.getLoc());
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = placeOf(b, op.getRing());
@@ -125,13 +103,6 @@ void RoleLowering::freeStored(OpBuilder &b, Location loc) {
   stored = {};
 }
 
-Value RoleLowering::tileAddress(Instructions &i, Value tile, Value place) {
-  Value address = pieces(tile)[0];
-  if (!place)
-    return address;
-  return i.add(address, i.multiply(mapping.lookupOrDefault(place), bytesPerTile(cast<TileType>(tile.getType()))));
-}
-
 /// One arrival a warp at the barriers of the stages before.
 void RoleLowering::releasePrevious(Instructions &i) {
   for (Value barrier : previous)
@@ -139,7 +110,7 @@ void RoleLowering::releasePrevious(Instructions &i) {
   previous.clear();
 }
 
-void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
+void RoleLowering::lower(OpBuilder &b, ReleaseOp op) {
   Instructions i(b, op.getLoc());
   const RingPlace &place = memory.rings.find(ringOf(op.getRing()))->second;
   Pieces at = pieces(op.getRing());
@@ -168,13 +139,7 @@ void RoleLowering::lowerRelease(OpBuilder &b, ReleaseOp op) {
 
 /// The place behind `ring`; `before` is the barrier of the stage before it.
 void RoleLowering::setNext(OpBuilder &b, Value ring, Value next, Value before) {
-  Location loc = next.getLoc();
-  Instructions i(b, loc);
-  Pieces at = pieces(ring);
-  Value last = i.equal(at[Stage], cast<RingType>(ring.getType()).getStages() - 1);
-  Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[Stage], 1));
-  Value flipped = arith::XOrIOp::create(b, loc, at[Parity], i.constant(1));
-  Value parity = arith::SelectOp::create(b, loc, last, flipped, at[Parity]);
+  auto [stage, parity] = nextPlace(b, next.getLoc(), ring);
   setPieces(next, {stage, parity, before});
 }
 
@@ -187,14 +152,14 @@ static LogicalResult checkKept(Operation *op, const Awaited &awaited) {
                        "that begins them, and before it is released");
 }
 
-LogicalResult RoleLowering::lowerAdvance(OpBuilder &b, AdvanceOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, AdvanceOp op) {
   if (failed(checkKept(op, awaited)))
     return failure();
   setNext(b, op.getRing(), op.getNext(), placeOf(b, op.getRing())[Previous]);
   return success();
 }
 
-LogicalResult RoleLowering::lowerRevisit(OpBuilder &b, RevisitOp op) {
+LogicalResult RoleLowering::lower(OpBuilder &b, RevisitOp op) {
   if (failed(checkKept(op, awaited)))
     return failure();
   Instructions i(b, op.getLoc());
@@ -220,7 +185,7 @@ bool RoleLowering::completeAwaited(OpBuilder &b, CompleteOp op) {
   return true;
 }
 
-void RoleLowering::lowerComplete(OpBuilder &b, CompleteOp op) {
+void RoleLowering::lower(OpBuilder &b, CompleteOp op) {
   if (completeAwaited(b, op))
     return;
   Instructions i(b, op.getLoc());

@@ -4,6 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H
 #define LACIS_LIB_TRANSFORMS_MACHINE_HOPPER_ROLELOWERING_H
 
+#include "../Roles/Reads.h"
 #include "../Roles/RoleBody.h"
 #include "Awaited.h"
 #include "Instructions.h"
@@ -16,6 +17,8 @@ class RoleLowering : public RoleBody {
 public:
   RoleLowering(const SharedMemory &memory, TensorMaps &maps, const Awaited &awaited, Warpgroup group, bool isProducer)
       : RoleBody(isProducer), memory(memory), maps(maps), awaited(awaited), group(group) {}
+
+  using RoleBody::lower;
 
 private:
   /// The pieces of a place in a ring, in order.
@@ -31,34 +34,32 @@ private:
   mlir::Value baseHere(Instructions &i, mlir::Value base, int64_t bytes);
   mlir::Value barrier(Instructions &i, int64_t first, mlir::Value stage);
   void lowerRing(mlir::OpBuilder &b, RingOp op) override;
-  void lowerAcquire(mlir::OpBuilder &b, AcquireOp op);
+  void lower(mlir::OpBuilder &b, AcquireOp op);
   void placeTiles(Instructions &i, const RingPlace &place, const Pieces &at, mlir::ValueRange tiles);
   void setNext(mlir::OpBuilder &b, mlir::Value ring, mlir::Value next, mlir::Value before);
-  llvm::LogicalResult lowerAdvance(mlir::OpBuilder &b, AdvanceOp op);
-  llvm::LogicalResult lowerRevisit(mlir::OpBuilder &b, RevisitOp op);
-  void lowerRelease(mlir::OpBuilder &b, ReleaseOp op);
-  void lowerComplete(mlir::OpBuilder &b, CompleteOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, AdvanceOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, RevisitOp op);
+  void lower(mlir::OpBuilder &b, ReleaseOp op);
+  void lower(mlir::OpBuilder &b, CompleteOp op);
   void settleOperands(mlir::OpBuilder &b, MmaOp first);
   bool completeAwaited(mlir::OpBuilder &b, CompleteOp op);
   void releasePrevious(Instructions &i);
-  /// Of a tile, or of the tile at `place` of a list.
-  mlir::Value tileAddress(Instructions &i, mlir::Value tile, mlir::Value place);
 
   // Copies
-  llvm::LogicalResult lowerLoadTile(mlir::OpBuilder &b, LoadTileOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadTileOp op);
   void loadVectorPart(mlir::OpBuilder &b, LoadTileOp op);
-  void lowerLoadRun(mlir::OpBuilder &b, LoadRunOp op);
-  llvm::LogicalResult lowerStoreTile(mlir::OpBuilder &b, StoreTileOp op);
+  void lower(mlir::OpBuilder &b, LoadRunOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, StoreTileOp op);
   llvm::LogicalResult storeThrough(mlir::OpBuilder &b, StoreTileOp op);
   void freeStored(mlir::OpBuilder &b, mlir::Location loc);
   void storeColumns(mlir::OpBuilder &b, StoreTileOp op);
-  void lowerStoreRows(mlir::OpBuilder &b, StoreRowsOp op);
+  void lower(mlir::OpBuilder &b, StoreRowsOp op);
   void storeRows(mlir::OpBuilder &b, mlir::Operation *op, mlir::ValueRange firsts, mlir::Value column,
                  mlir::Value number);
   /// Where the row of a thread's first elements, or that so many `below`, stands: behind the first of its group of rows.
   /// A group without a place begins at minus its rows, so all of it is negative.
   mlir::Value rowIn(mlir::OpBuilder &b, mlir::ValueRange firsts, int64_t below);
-  llvm::LogicalResult lowerStoreBlocks(mlir::OpBuilder &b, StoreBlocksOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, StoreBlocksOp op);
   /// Accumulator columns [width * pass, ...), rounded to `type`, in a buffer, and what one thread then stores.
   using Store = llvm::function_ref<void(Instructions &store, mlir::OpBuilder &b, mlir::Value buffer)>;
   void writeBox(mlir::OpBuilder b, mlir::Value acc, int64_t pass, int64_t width, bool transposed, mlir::Type type,
@@ -66,10 +67,10 @@ private:
   void storeBox(mlir::OpBuilder &b, mlir::Value acc, int64_t pass, bool transposed, mlir::Type type, Store store);
 
   // Accumulators
-  llvm::LogicalResult lowerSplat(mlir::OpBuilder &b, SplatOp op);
-  llvm::LogicalResult lowerMma(mlir::OpBuilder &b, MmaOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, SplatOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, MmaOp op);
   void lowerAwaited(mlir::OpBuilder &b, MmaOp op);
-  llvm::LogicalResult lowerMmaGathered(mlir::OpBuilder &b, MmaGatheredOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, MmaGatheredOp op);
   /// The operands of a product: its left side is a descriptor, or registers of which each step takes four.
   struct Sides {
     mlir::Value a;
@@ -82,29 +83,30 @@ private:
                         const Sides &from);
   Pieces choose(mlir::OpBuilder &b, MmaOp op, int64_t low, int64_t high, mlir::Value found, mlir::Value present,
                 Pieces acc, const Sides &from);
-  llvm::LogicalResult lowerMap(mlir::OpBuilder &b, MapOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, MapOp op);
   llvm::LogicalResult lowerRounding(mlir::OpBuilder &b, MapOp op);
   /// Element `n` of a thread; of a single column, the number of its row. Computed here if its map waits for a store.
   mlir::Value element(mlir::OpBuilder &b, mlir::Value acc, size_t n);
   mlir::Value elementApart(mlir::OpBuilder &b, mlir::Value acc, size_t n);
   mlir::Value applyAt(mlir::OpBuilder &b, MapOp op, size_t n);
   Pieces coordinates(mlir::OpBuilder &b, MapOp op, size_t n);
-  void lowerReduceRows(mlir::OpBuilder &b, ReduceRowsOp op);
+  void lower(mlir::OpBuilder &b, ReduceRowsOp op);
 
   // Reads
   /// Where, in a box of rows of `line` bytes, this lane's row of 16 accumulator columns is: four matrices of 8x8.
   mlir::Value fragment(mlir::OpBuilder &b, Instructions &i, int64_t pair, int64_t line, bool transposed);
-  llvm::LogicalResult lowerColumns(ColumnsOp op);
-  llvm::LogicalResult lowerReadTile(mlir::OpBuilder &b, ReadTileOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &, ColumnsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, ReadTileOp op);
   llvm::SmallVector<mlir::Value> readWords(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
   llvm::LogicalResult holdTile(mlir::OpBuilder &b, ReadTileOp op);
   /// The eight elements of a thread in columns [16 * pair, 16 * pair + 16).
   Pieces readPair(mlir::OpBuilder &b, ReadTileOp op, int64_t pair);
-  llvm::LogicalResult lowerReadColumns(mlir::OpBuilder &b, ReadColumnsOp op);
-  llvm::LogicalResult lowerLoadRows(mlir::OpBuilder &b, LoadRowsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, ReadColumnsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadRowsOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &, LoadColumnsOp op) { return checkLoadColumns(op); }
   void loadColumnPair(mlir::OpBuilder &b, LoadColumnsOp op, size_t n);
   llvm::FailureOr<TilePairs> tilePairs(mlir::OpBuilder &b, mlir::Operation *op, AccType acc) override;
-  llvm::LogicalResult lowerLoadEntries(mlir::OpBuilder &b, LoadEntriesOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadEntriesOp op);
 
   const SharedMemory &memory;
   TensorMaps &maps;

@@ -147,7 +147,7 @@ void RoleLowering::storeRows(OpBuilder &b, Operation *op, ValueRange firsts, Val
 }
 
 /// A number for each row: the four threads of a quad have the same two, the first of them stores.
-void RoleLowering::lowerStoreRows(OpBuilder &b, StoreRowsOp op) {
+void RoleLowering::lower(OpBuilder &b, StoreRowsOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   Value target = mapping.lookupOrDefault(op.getTarget()), end = wide(b, mapping.lookupOrDefault(op.getSize()));

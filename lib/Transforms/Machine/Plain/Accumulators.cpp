@@ -58,7 +58,7 @@ void TileLoops::copy(OpBuilder &b, Type type, const Acc &from, const Acc &to) {
   });
 }
 
-void TileLoops::splat(SplatOp op) {
+void TileLoops::lower(SplatOp op) {
   OpBuilder b(op);
   Acc to = made(op.getAcc(), op.getAcc().getType());
   eachElement(b, op.getAcc().getType(),
@@ -67,7 +67,7 @@ void TileLoops::splat(SplatOp op) {
 
 //===- Arithmetic ---------------------------------------------------------===//
 
-void TileLoops::map(MapOp op) {
+void TileLoops::lower(MapOp op) {
   OpBuilder b(op);
   AccType type = op.getResult().getType();
   Acc to = made(op.getResult(), type);
@@ -89,7 +89,7 @@ void TileLoops::map(MapOp op) {
   });
 }
 
-void TileLoops::reduceRows(ReduceRowsOp op) {
+void TileLoops::lower(ReduceRowsOp op) {
   OpBuilder b(op);
   AccType from = op.getValue().getType(), type = op.getResult().getType();
   Acc to = made(op.getResult(), type), values = accs.lookup(op.getValue());
@@ -122,17 +122,13 @@ void TileLoops::reduceRows(ReduceRowsOp op) {
 }
 
 /// They lie where they lie.
-void TileLoops::columns(ColumnsOp op) {
+void TileLoops::lower(ColumnsOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
   accs[op.getResult()] = {address(b, from.pointer, from.element, constant(op.getFirst())), from.stride, from.element};
 }
 
-static Value truncated(OpBuilder &b, Value value, Type type) {
-  return arith::TruncFOp::create(b, value.getLoc(), type, value);
-}
-
-void TileLoops::readTile(ReadTileOp op) {
+void TileLoops::lower(ReadTileOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -149,11 +145,13 @@ void TileLoops::readTile(ReadTileOp op) {
       within = arith::RemUIOp::create(in, loc, column, width);
     }
     Value value = elementOf(in, tile, /*transposed=*/false, from, turned ? within : number, turned ? number : within);
-    put(in, to, row, column, type.getElementType().isF32() ? value : truncated(in, value, type.getElementType()));
+    if (!type.getElementType().isF32())
+      value = arith::TruncFOp::create(in, loc, type.getElementType(), value);
+    put(in, to, row, column, value);
   });
 }
 
-void TileLoops::readColumns(ReadColumnsOp op) {
+void TileLoops::lower(ReadColumnsOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -164,21 +162,17 @@ void TileLoops::readColumns(ReadColumnsOp op) {
   });
 }
 
-void TileLoops::loadRows(LoadRowsOp op) {
+void TileLoops::lower(LoadRowsOp op) {
   OpBuilder b(op);
-  Type element = *op.getType();
   Acc to = made(op.getAcc(), op.getAcc().getType());
   Value first = wide(b, op.getFirst()), size = wide(b, op.getSize());
   eachRow(b, op.getAcc().getType(), [&](OpBuilder &in, Value row, Value number) {
     Value index = add(in, first, number);
-    Value value = elementOr0(in, loc, op.getSource(), index, element, less(in, index, size));
-    if (!element.isF32())
-      value = arith::ExtFOp::create(in, loc, in.getF32Type(), value);
-    put(in, to, row, constant(0), value);
+    put(in, to, row, constant(0), numberOr0(in, loc, op.getSource(), index, *op.getType(), less(in, index, size)));
   });
 }
 
-void TileLoops::loadColumns(LoadColumnsOp op) {
+void TileLoops::lower(LoadColumnsOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -188,7 +182,7 @@ void TileLoops::loadColumns(LoadColumnsOp op) {
   });
 }
 
-void TileLoops::loadAcc(LoadAccOp op) {
+void TileLoops::lower(LoadAccOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -204,7 +198,7 @@ void TileLoops::loadAcc(LoadAccOp op) {
   });
 }
 
-void TileLoops::storeAcc(StoreAccOp op) {
+void TileLoops::lower(StoreAccOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc from = accs.lookup(op.getAcc());
@@ -220,18 +214,15 @@ void TileLoops::storeAcc(StoreAccOp op) {
 Value TileLoops::rowOfGroup(OpBuilder &b, ValueRange firsts, int64_t rows, Value row) {
   if (firsts.size() == 1)
     return add(b, wide(b, firsts[0]), row);
-  Value number = arith::DivUIOp::create(b, loc, row, constant(rows)), first = wide(b, firsts[0]);
-  for (auto [n, other] : llvm::enumerate(firsts.drop_front())) {
-    Value own = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number, constant(static_cast<int64_t>(n) + 1));
-    first = arith::SelectOp::create(b, loc, own, wide(b, other), first);
-  }
+  auto places = llvm::map_to_vector(firsts, [&](Value first) { return wide(b, first); });
+  Value first = chosenOf(b, loc, places, arith::DivUIOp::create(b, loc, row, constant(rows)));
   Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, first, constant(0));
   Value place = add(b, first, arith::RemUIOp::create(b, loc, row, constant(rows)));
   return arith::SelectOp::create(b, loc, none, constant(-1), place);
 }
 
 /// 1 where there is no bitmap, and in groups that are none.
-void TileLoops::loadEntries(LoadEntriesOp op) {
+void TileLoops::lower(LoadEntriesOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc to = made(op.getAcc(), type);
@@ -266,7 +257,7 @@ void TileLoops::storeAt(OpBuilder &b, Location loc, Value target, ArrayAttr shap
   LLVM::StoreOp::create(then, loc, value, address(then, target, element, place));
 }
 
-void TileLoops::storeTile(StoreTileOp op) {
+void TileLoops::lower(StoreTileOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
   OperandRange indices = op.getIndices();
@@ -279,7 +270,7 @@ void TileLoops::storeTile(StoreTileOp op) {
   });
 }
 
-void TileLoops::storeRows(StoreRowsOp op) {
+void TileLoops::lower(StoreRowsOp op) {
   OpBuilder b(op);
   Acc from = accs.lookup(op.getValue());
   Value first = wide(b, op.getIndices()[0]), end = wide(b, op.getSize());
@@ -291,7 +282,7 @@ void TileLoops::storeRows(StoreRowsOp op) {
 }
 
 /// Groups of rows, each where its slot is.
-void TileLoops::storeBlocks(StoreBlocksOp op) {
+void TileLoops::lower(StoreBlocksOp op) {
   OpBuilder b(op);
   AccType type = op.getValue().getType();
   Acc from = accs.lookup(op.getValue());

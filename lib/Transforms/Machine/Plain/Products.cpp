@@ -36,7 +36,7 @@ Acc TileLoops::sumOf(OpBuilder &b, Operation *product, Value before) {
   return accs[product->getResult(0)] = acc;
 }
 
-void TileLoops::mma(MmaOp op) {
+void TileLoops::lower(MmaOp op) {
   OpBuilder b(op);
   Acc acc = sumOf(b, op, op.getAcc());
   Value right = tileAt(b, op.getB(), op.getSecond());
@@ -125,7 +125,7 @@ Value TileLoops::dot(OpBuilder &b, int64_t depth, Element left, Element right) {
 }
 
 /// Each group of columns is the product of its own rows and columns.
-void TileLoops::mmaGathered(MmaGatheredOp op) {
+void TileLoops::lower(MmaGatheredOp op) {
   OpBuilder b(op);
   AccType type = op.getAcc().getType();
   Acc acc = sumOf(b, op, op.getAcc());

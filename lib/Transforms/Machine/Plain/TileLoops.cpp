@@ -7,8 +7,6 @@
 #include "../../Buffers/Addressing.h"
 #include "../Roles/Reads.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace lacis;
 using namespace lacis::plain;
@@ -96,53 +94,30 @@ void TileLoops::dropTiles(Region &role) {
   role.walk([&](Block *block) { drop(block->getArguments()); });
 }
 
+/// What ends a call of the producer stays.
 LogicalResult TileLoops::lower(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(block.without_terminator()))
-    if (failed(lowerOp(&op)))
-      return failure();
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    auto own = [&](auto typed) { return lower(typed); };
+    if (auto done = lowerOneOf<scf::ForOp, scf::IfOp>(op, own)) {
+      if (failed(*done))
+        return failure();
+      continue;
+    }
+    loc = op.getLoc();
+    auto done = lowerOneOf<AcquireOp, AdvanceOp, RevisitOp, ReleaseOp, LoadTileOp, LoadRunOp, SplatOp, MmaOp, MmaGatheredOp,
+                           CompleteOp, MapOp, ReduceRowsOp, ColumnsOp, ReadTileOp, ReadColumnsOp, LoadRowsOp,
+                           LoadColumnsOp, LoadAccOp, StoreAccOp, LoadEntriesOp, StoreTileOp, StoreRowsOp,
+                           StoreBlocksOp>(op, own);
+    if (done && (fill || !isa<ReleaseOp>(op)))
+      dead.push_back(&op);
+  }
   return success();
 }
 
-LogicalResult TileLoops::lowerOp(Operation *op) {
-  if (auto loop = dyn_cast<scf::ForOp>(op))
-    return lowerFor(loop);
-  if (auto guard = dyn_cast<scf::IfOp>(op))
-    return lowerIf(guard);
-  loc = op->getLoc();
-  OpBuilder b(op);
-  bool known = llvm::TypeSwitch<Operation *, bool>(op)
-                   .Case([&](AcquireOp acquire) { return this->acquire(acquire), true; })
-                   .Case([&](AdvanceOp advance) { return moveOn(b, advance.getRing(), advance.getNext()), true; })
-                   .Case([&](RevisitOp revisit) { return this->revisit(revisit), true; })
-                   .Case([&](ReleaseOp release) { return this->release(release); })
-                   .Case([&](LoadTileOp load) { return loadTile(load), true; })
-                   .Case([&](LoadRunOp load) { return loadRun(load), true; })
-                   .Case([&](SplatOp splat) { return this->splat(splat), true; })
-                   .Case([&](MmaOp mma) { return this->mma(mma), true; })
-                   .Case([&](MmaGatheredOp mma) { return mmaGathered(mma), true; })
-                   .Case([&](CompleteOp complete) {
-                     for (auto [before, after] : llvm::zip(complete.getValues(), complete.getResults()))
-                       if (isCarried(before))
-                         accs[after] = carriedOf(before);
-                     return true;
-                   })
-                   .Case([&](MapOp map) { return this->map(map), true; })
-                   .Case([&](ReduceRowsOp reduce) { return reduceRows(reduce), true; })
-                   .Case([&](ColumnsOp columns) { return this->columns(columns), true; })
-                   .Case([&](ReadTileOp read) { return readTile(read), true; })
-                   .Case([&](ReadColumnsOp read) { return readColumns(read), true; })
-                   .Case([&](LoadRowsOp load) { return loadRows(load), true; })
-                   .Case([&](LoadColumnsOp load) { return loadColumns(load), true; })
-                   .Case([&](LoadAccOp load) { return loadAcc(load), true; })
-                   .Case([&](StoreAccOp store) { return storeAcc(store), true; })
-                   .Case([&](LoadEntriesOp load) { return loadEntries(load), true; })
-                   .Case([&](StoreTileOp store) { return storeTile(store), true; })
-                   .Case([&](StoreRowsOp store) { return storeRows(store), true; })
-                   .Case([&](StoreBlocksOp store) { return storeBlocks(store), true; })
-                   .Default([](Operation *) { return false; });
-  if (known)
-    dead.push_back(op);
-  return success();
+void TileLoops::lower(CompleteOp op) {
+  for (auto [before, after] : llvm::zip(op.getValues(), op.getResults()))
+    if (isCarried(before))
+      accs[after] = carriedOf(before);
 }
 
 static Value load(OpBuilder &b, Location loc, Value number) {
@@ -185,7 +160,7 @@ void TileLoops::placeTiles(OpBuilder &b, const Stages &ring, Value number, Value
   }
 }
 
-void TileLoops::acquire(AcquireOp op) {
+void TileLoops::lower(AcquireOp op) {
   OpBuilder b(op);
   const Stages &ring = stages.find(ringOf(op.getRing()))->second;
   Value number;
@@ -198,29 +173,28 @@ void TileLoops::acquire(AcquireOp op) {
   placeTiles(b, ring, number, op.getTiles());
 }
 
-void TileLoops::revisit(RevisitOp op) {
+void TileLoops::lower(RevisitOp op) {
   OpBuilder b(op);
   placeTiles(b, stages.find(ringOf(op.getRing()))->second, numberOf(b, op.getRing()), op.getTiles());
 }
 
-void TileLoops::moveOn(OpBuilder &b, Value place, Value next) {
+void TileLoops::moveOn(Value place, Value next) {
+  OpBuilder b(next.getDefiningOp());
   Value number = add(b, numberOf(b, place), constant(1));
   LLVM::StoreOp::create(b, loc, number, made(next, next.getType()).pointer);
 }
 
-/// What ends a call of the producer stays.
-bool TileLoops::release(ReleaseOp op) {
+void TileLoops::lower(ReleaseOp op) {
   OpBuilder b(op);
   const Stages &ring = stages.find(ringOf(op.getRing()))->second;
   if (fill && ring.filled)
-    moveOn(b, op.getRing(), op.getNext());
+    moveOn(op.getRing(), op.getNext());
   else if (ring.filled)
     LLVM::StoreOp::create(b, loc, add(b, load(b, loc, ring.filled), constant(1)), ring.filled);
-  return static_cast<bool>(fill);
 }
 
 /// What a loop carries lies in memory of its own: it comes there before the loop, and after each round.
-LogicalResult TileLoops::lowerFor(scf::ForOp loop) {
+LogicalResult TileLoops::lower(scf::ForOp loop) {
   OpBuilder before(loop);
   SmallVector<unsigned> carried;
   for (auto [n, init] : llvm::enumerate(loop.getInits())) {
@@ -253,7 +227,7 @@ LogicalResult TileLoops::lowerFor(scf::ForOp loop) {
   return success();
 }
 
-LogicalResult TileLoops::lowerIf(scf::IfOp op) {
+LogicalResult TileLoops::lower(scf::IfOp op) {
   for (Value result : op.getResults())
     if (isCarried(result))
       made(result, result.getType());
@@ -292,10 +266,10 @@ Value TileLoops::elementOf(OpBuilder &b, TileType tile, bool transposed, Value b
   }
   Value place = add(b, add(b, multiply(b, row, columns), column), first);
   Value value = LLVM::LoadOp::create(b, loc, tile.getElementType(), address(b, base, tile.getElementType(), place));
-  return tile.getElementType().isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
+  return single(b, value);
 }
 
-void TileLoops::loadTile(LoadTileOp op) {
+void TileLoops::lower(LoadTileOp op) {
   OpBuilder b(op);
   TileType tile = op.getTile().getType();
   Type element = tile.getElementType();
@@ -341,7 +315,7 @@ void TileLoops::loadBox(OpBuilder &b, TileType tile, Value source, ArrayAttr sha
 }
 
 /// Tiles that lie one after another, row by row.
-void TileLoops::loadRun(LoadRunOp op) {
+void TileLoops::lower(LoadRunOp op) {
   OpBuilder b(op);
   TileType tile = op.getTile().getType();
   Type element = tile.getElementType();

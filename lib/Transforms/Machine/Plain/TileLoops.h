@@ -43,13 +43,14 @@ public:
 private:
   // Structure
   llvm::LogicalResult lower(mlir::Block &block);
-  llvm::LogicalResult lowerOp(mlir::Operation *op);
-  llvm::LogicalResult lowerFor(mlir::scf::ForOp loop);
-  llvm::LogicalResult lowerIf(mlir::scf::IfOp op);
-  void acquire(AcquireOp op);
-  void revisit(RevisitOp op);
-  bool release(ReleaseOp op);
-  void moveOn(mlir::OpBuilder &b, mlir::Value place, mlir::Value next);
+  llvm::LogicalResult lower(mlir::scf::ForOp loop);
+  llvm::LogicalResult lower(mlir::scf::IfOp op);
+  void lower(AcquireOp op);
+  void lower(RevisitOp op);
+  void lower(AdvanceOp op) { moveOn(op.getRing(), op.getNext()); }
+  void lower(ReleaseOp op);
+  void lower(CompleteOp op);
+  void moveOn(mlir::Value place, mlir::Value next);
   void placeTiles(mlir::OpBuilder &b, const Stages &ring, mlir::Value number, mlir::ValueRange tiles);
   Acc carriedOf(mlir::Value value);
   mlir::Value numberOf(mlir::OpBuilder &b, mlir::Value place);
@@ -61,13 +62,13 @@ private:
   mlir::Value tileAt(mlir::OpBuilder &b, mlir::Value tile, mlir::Value place);
   mlir::Value elementOf(mlir::OpBuilder &b, TileType tile, bool transposed, mlir::Value base, mlir::Value side,
                         mlir::Value depth);
-  void loadTile(LoadTileOp op);
+  void lower(LoadTileOp op);
   /// The matrix behind `array` that indices mean: of a batch, whose `shape` has three sizes, that of the first.
   mlir::Value ownMatrix(mlir::OpBuilder &b, mlir::Value array, mlir::ArrayAttr shape, mlir::ValueRange indices,
                         mlir::Type element);
   void loadBox(mlir::OpBuilder &b, TileType tile, mlir::Value source, mlir::ArrayAttr shape, mlir::Value row,
                mlir::Value column, mlir::Value to);
-  void loadRun(LoadRunOp op);
+  void lower(LoadRunOp op);
 
   // Accumulators
   Acc make(mlir::Type type);
@@ -82,11 +83,11 @@ private:
   /// For each of its elements.
   void eachElement(mlir::OpBuilder &b, AccType type,
                    llvm::function_ref<void(mlir::OpBuilder &, mlir::Value, mlir::Value, mlir::Value)> body);
-  void splat(SplatOp op);
+  void lower(SplatOp op);
   Acc zeros(mlir::OpBuilder &b, mlir::Value acc);
   Acc sumOf(mlir::OpBuilder &b, mlir::Operation *product, mlir::Value before);
-  void mma(MmaOp op);
-  void mmaGathered(MmaGatheredOp op);
+  void lower(MmaOp op);
+  void lower(MmaGatheredOp op);
   /// A row or a column of a tile: its `number`, and where in the contraction it begins.
   struct Side {
     TileType tile;
@@ -100,22 +101,22 @@ private:
   void multiplyLists(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value a, mlir::Value right);
   void multiplyHeld(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value right);
   void multiply(mlir::OpBuilder &b, MmaOp op, const Acc &acc, mlir::Value a, mlir::Value right, int64_t skipped);
-  void map(MapOp op);
-  void reduceRows(ReduceRowsOp op);
-  void columns(ColumnsOp op);
-  void readTile(ReadTileOp op);
-  void readColumns(ReadColumnsOp op);
-  void loadRows(LoadRowsOp op);
-  void loadColumns(LoadColumnsOp op);
-  void loadAcc(LoadAccOp op);
-  void storeAcc(StoreAccOp op);
-  void loadEntries(LoadEntriesOp op);
+  void lower(MapOp op);
+  void lower(ReduceRowsOp op);
+  void lower(ColumnsOp op);
+  void lower(ReadTileOp op);
+  void lower(ReadColumnsOp op);
+  void lower(LoadRowsOp op);
+  void lower(LoadColumnsOp op);
+  void lower(LoadAccOp op);
+  void lower(StoreAccOp op);
+  void lower(LoadEntriesOp op);
   mlir::Value rowOfGroup(mlir::OpBuilder &b, mlir::ValueRange firsts, int64_t rows, mlir::Value row);
   void storeAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value target, mlir::ArrayAttr shape, mlir::Type element,
                mlir::Value row, mlir::Value column, mlir::Value value);
-  void storeTile(StoreTileOp op);
-  void storeRows(StoreRowsOp op);
-  void storeBlocks(StoreBlocksOp op);
+  void lower(StoreTileOp op);
+  void lower(StoreRowsOp op);
+  void lower(StoreBlocksOp op);
 
   // Arithmetic in i64
   mlir::Value constant(int64_t value);

@@ -19,18 +19,27 @@ Value lacis::elementOr0(OpBuilder &b, Location loc, Value array, Value index, Ty
   return guard.getResult(0);
 }
 
-Value lacis::columnElement(OpBuilder &b, LoadColumnsOp op, Value array, Value index, Value size) {
-  Location loc = op.getLoc();
-  Type element = *op.getType();
-  Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, size);
-  Value value = elementOr0(b, loc, array, index, element, inside);
-  return element.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
+Value lacis::numberOr0(OpBuilder &b, Location loc, Value array, Value index, Type type, Value inside) {
+  Value value = elementOr0(b, loc, array, index, type, inside);
+  return type.isF32() ? value : arith::ExtFOp::create(b, loc, b.getF32Type(), value).getResult();
 }
 
+Value lacis::columnElement(OpBuilder &b, LoadColumnsOp op, Value array, Value index, Value size) {
+  Value inside = arith::CmpIOp::create(b, op.getLoc(), arith::CmpIPredicate::slt, index, size);
+  return numberOr0(b, op.getLoc(), array, index, *op.getType(), inside);
+}
+
+static LogicalResult checkNumbers(Operation *op, Type element, StringRef side) {
+  if (element.isF32() || element.isBF16() || element.isF16())
+    return success();
+  return op->emitError("tiles: ") << side << " are loaded from a vector of f32, bf16 or f16; got " << element;
+}
+
+LogicalResult lacis::checkLoadRows(LoadRowsOp op) { return checkNumbers(op, *op.getType(), "rows"); }
+
 LogicalResult lacis::checkLoadColumns(LoadColumnsOp op) {
-  Type element = *op.getType();
-  if (!element.isF32() && !element.isBF16() && !element.isF16())
-    return op.emitError("tiles: columns are loaded from a vector of f32, bf16 or f16; got ") << element;
+  if (failed(checkNumbers(op, *op.getType(), "columns")))
+    return failure();
   bool isStored = llvm::all_of(op->getUsers(), [](Operation *user) {
     return isa<MapOp>(user) && waitsForStore(user->getResult(0));
   });
@@ -43,6 +52,16 @@ Value lacis::matrixAt(OpBuilder &b, Location loc, Value array, Value number, Val
   Value elements = arith::MulIOp::create(b, loc, rows, columns);
   Value first = arith::MulIOp::create(b, loc, number, elements);
   return LLVM::GEPOp::create(b, loc, array.getType(), element, array, ArrayRef<LLVM::GEPArg>{first});
+}
+
+Value lacis::chosenOf(OpBuilder &b, Location loc, ValueRange firsts, Value number) {
+  Value first = firsts[0];
+  for (auto [n, other] : llvm::enumerate(firsts.drop_front())) {
+    Value own = arith::ConstantOp::create(b, loc, b.getIntegerAttr(number.getType(), static_cast<int64_t>(n) + 1));
+    Value is = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, number, own);
+    first = arith::SelectOp::create(b, loc, is, other, first);
+  }
+  return first;
 }
 
 TileType lacis::pieceOf(LoadTileOp op) {

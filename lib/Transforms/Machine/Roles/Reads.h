@@ -12,14 +12,21 @@ namespace lacis {
 /// The element at `index`, of `type`; 0 unless `inside`.
 mlir::Value elementOr0(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value index, mlir::Type type,
                        mlir::Value inside);
+/// The number at `index`, of `type`, as f32; 0 unless `inside`.
+mlir::Value numberOr0(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value index, mlir::Type type,
+                      mlir::Value inside);
 /// The element at `index` of the vector that is loaded along columns, as f32; 0 beyond its end. `array` and `size` are
 /// what the role has of it, in the type of the index.
 mlir::Value columnElement(mlir::OpBuilder &b, LoadColumnsOp op, mlir::Value array, mlir::Value index, mlir::Value size);
+/// The vector is of numbers that `numberOr0` reads.
+llvm::LogicalResult checkLoadRows(LoadRowsOp op);
 /// Stores read the vector part by part, with what they compute; nothing else does.
 llvm::LogicalResult checkLoadColumns(LoadColumnsOp op);
 /// Where matrix `number` of those behind `array` begins, each of so many rows and columns, all in i64.
 mlir::Value matrixAt(mlir::OpBuilder &b, mlir::Location loc, mlir::Value array, mlir::Value number, mlir::Value rows,
                      mlir::Value columns, mlir::Type element);
+/// The one of `firsts` that has this number, of the type of its integers.
+mlir::Value chosenOf(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange firsts, mlir::Value number);
 /// The tile that a load fills: all of it, or a part.
 TileType pieceOf(LoadTileOp op);
 /// Two neighbouring bytes of a bitmap, `offset` bytes behind `base`, as f32.

@@ -64,20 +64,28 @@ RoleBody::Pieces RoleBody::placeOf(OpBuilder &b, Value value) {
   return pieces(value);
 }
 
+std::array<Value, 2> RoleBody::nextPlace(OpBuilder &b, Location loc, Value ring) {
+  WarpInstructions i(b, loc);
+  Pieces at = pieces(ring);
+  Value last = i.equal(at[0], cast<RingType>(ring.getType()).getStages() - 1);
+  Value stage = arith::SelectOp::create(b, loc, last, i.constant(0), i.add(at[0], 1));
+  Value flipped = arith::XOrIOp::create(b, loc, at[1], i.constant(1));
+  return {stage, arith::SelectOp::create(b, loc, last, flipped, at[1])};
+}
+
+Value RoleBody::tileAddress(WarpInstructions &i, Value tile, Value place) {
+  Value address = pieces(tile)[0];
+  if (!place)
+    return address;
+  return i.add(address, i.multiply(mapping.lookupOrDefault(place), bytesPerTile(cast<TileType>(tile.getType()))));
+}
+
 //===- Structure ----------------------------------------------------------===//
 
 LogicalResult RoleBody::lower(OpBuilder &b, Block &block) {
   for (Operation &op : block.without_terminator()) {
-    std::optional<LogicalResult> done;
-    if (auto loop = dyn_cast<scf::ForOp>(op))
-      done = lowerFor(b, loop);
-    else if (auto guard = dyn_cast<scf::IfOp>(op))
-      done = lowerIf(b, guard);
-    else if (auto load = dyn_cast<LoadAccOp>(op))
-      done = lowerLoadAcc(b, load);
-    else if (auto store = dyn_cast<StoreAccOp>(op))
-      done = lowerStoreAcc(b, store);
-    else
+    auto done = lowerOneOf<scf::ForOp, scf::IfOp, LoadAccOp, StoreAccOp>(op, [&](auto own) { return lower(b, own); });
+    if (!done)
       done = lowerTiles(b, op);
     if (failed(done ? *done : cloneOther(b, op)))
       return failure();
@@ -160,7 +168,7 @@ Value RoleBody::loadAt(OpBuilder &b, LLVM::LoadOp load, Value counter, Value fir
   return guard.getResult(0);
 }
 
-LogicalResult RoleBody::lowerFor(OpBuilder &b, scf::ForOp loop) {
+LogicalResult RoleBody::lower(OpBuilder &b, scf::ForOp loop) {
   Location loc = loop.getLoc();
   for (Value place : loop.getInits())
     if (isa<RingType>(place.getType()))
@@ -208,7 +216,7 @@ static Type pieceType(Type type) {
   return isWord ? IntegerType::get(type.getContext(), 32) : acc ? acc.getElementType() : type;
 }
 
-LogicalResult RoleBody::lowerIf(OpBuilder &b, scf::IfOp op) {
+LogicalResult RoleBody::lower(OpBuilder &b, scf::IfOp op) {
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
     types.append(countPieces(type), pieceType(type));

@@ -8,6 +8,22 @@
 
 namespace lacis {
 
+class WarpInstructions;
+
+/// Hands the operation to `lower` in its own type, if that is one of `Ops`; nullopt for any other.
+template <typename... Ops, typename Lower>
+std::optional<llvm::LogicalResult> lowerOneOf(mlir::Operation &op, Lower lower) {
+  std::optional<llvm::LogicalResult> done;
+  auto take = [&](auto own) {
+    if constexpr (std::is_void_v<decltype(lower(own))>)
+      lower(own), done = llvm::success();
+    else
+      done = lower(own);
+  };
+  ((llvm::isa<Ops>(op) ? take(llvm::cast<Ops>(op)) : void()), ...);
+  return done;
+}
+
 /// What all roles of a kernel know; four warps are a consumer.
 struct Warpgroup {
   mlir::Value shared;   // address of dynamic shared memory
@@ -59,6 +75,16 @@ protected:
   /// The place in a ring that `value` is, which may be the first.
   Pieces placeOf(mlir::OpBuilder &b, mlir::Value value);
 
+  /// The number and the parity of the place behind `ring`.
+  std::array<mlir::Value, 2> nextPlace(mlir::OpBuilder &b, mlir::Location loc, mlir::Value ring);
+  /// Of a tile, or of the tile at `place` of a list.
+  mlir::Value tileAddress(WarpInstructions &i, mlir::Value tile, mlir::Value place);
+
+  llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::scf::ForOp loop);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, mlir::scf::IfOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, LoadAccOp op);
+  llvm::LogicalResult lower(mlir::OpBuilder &b, StoreAccOp op);
+
   /// The arithmetic of a map on what `element` takes of its values, at `coordinates`; is its column an even one?
   mlir::Value applyMap(mlir::OpBuilder &b, MapOp op, llvm::function_ref<mlir::Value(mlir::Value)> element,
                        mlir::ValueRange coordinates = {}, bool isEven = false);
@@ -67,15 +93,11 @@ protected:
   mlir::IRMapping mapping;
 
 private:
-  llvm::LogicalResult lowerFor(mlir::OpBuilder &b, mlir::scf::ForOp loop);
   llvm::SmallVector<mlir::LLVM::LoadOp> earlyLoads(mlir::scf::ForOp loop);
   mlir::Value loadAt(mlir::OpBuilder &b, mlir::LLVM::LoadOp load, mlir::Value counter, mlir::Value first,
                      mlir::Value end);
-  llvm::LogicalResult lowerIf(mlir::OpBuilder &b, mlir::scf::IfOp op);
   llvm::FailureOr<TilePairs> pairsAt(mlir::OpBuilder &b, mlir::Operation *op, AccType type, mlir::Value workspace,
                                      mlir::Value place);
-  llvm::LogicalResult lowerLoadAcc(mlir::OpBuilder &b, LoadAccOp op);
-  llvm::LogicalResult lowerStoreAcc(mlir::OpBuilder &b, StoreAccOp op);
   llvm::LogicalResult cloneOther(mlir::OpBuilder &b, mlir::Operation &op);
 
   llvm::DenseMap<mlir::Value, Pieces> split;

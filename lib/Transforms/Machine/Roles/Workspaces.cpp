@@ -32,7 +32,7 @@ FailureOr<RoleBody::TilePairs> RoleBody::pairsAt(OpBuilder &b, Operation *op, Ac
   return own;
 }
 
-LogicalResult RoleBody::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
+LogicalResult RoleBody::lower(OpBuilder &b, LoadAccOp op) {
   Location loc = op.getLoc();
   WarpInstructions i(b, loc);
   FailureOr<TilePairs> own = pairsAt(b, op, op.getAcc().getType(), op.getSource(), op.getPlace());
@@ -53,7 +53,7 @@ LogicalResult RoleBody::lowerLoadAcc(OpBuilder &b, LoadAccOp op) {
   return success();
 }
 
-LogicalResult RoleBody::lowerStoreAcc(OpBuilder &b, StoreAccOp op) {
+LogicalResult RoleBody::lower(OpBuilder &b, StoreAccOp op) {
   Location loc = op.getLoc();
   WarpInstructions i(b, loc);
   FailureOr<TilePairs> own = pairsAt(b, op, op.getAcc().getType(), op.getTarget(), op.getPlace());
