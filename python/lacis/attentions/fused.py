@@ -26,8 +26,10 @@ _KINDS = 64
 _KNOWN: dict[tuple, Kernels] = {}
 
 
-def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps=()):
+def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps):
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel, of parts in `dtype`.
+
+    `steps` are those of its kernels, by role.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
     than arithmetic of coordinates and tensors read at them; on a GPU also for what tensor cores do not take as it is.
@@ -49,7 +51,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         if kernels is None:
             return None
         operands = [*operands[:3], parts.pattern(), *operands[3:]]
-        made = kernels.attention.compiled(*operands, steps=steps)(*operands)
+        made = kernels.attention.compiled(*operands, steps=steps.get("forward", ()))(*operands)
         output, lse = parts.merged_parts(*made, dtype)
         return output[..., :width], lse
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
@@ -129,9 +131,9 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx, call, q, k, v, *operands):
         given = q, k, v, call.layout.pattern(), *operands
-        kernel = call.kernels.attention.compiled(*given, steps=call.steps)
+        kernel = call.kernels.attention.compiled(*given, steps=call.steps.get("forward", ()))
         output, lse = kernel(*given)
-        show(lambda: AttentionKernels(kernel, call.kernels, call.layout, (q, k, v, *operands)))
+        show(lambda: AttentionKernels(kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps))
         ctx.call = call
         ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)
@@ -157,7 +159,7 @@ class Fused(torch.autograd.Function):
             made = call.gradients_of(pairs, (q, k, v), operands, arrived, of_lse) if pairs else ()
             for number in pairs:
                 needed[3 + number] = False
-            found = call.kernels.gradients(call.layout, (q, k, v, lse, arrived, delta), operands, needed)
+            found = call.kernels.gradients(call.layout, (q, k, v, lse, arrived, delta), operands, needed, call.steps)
             for number, each in zip(pairs, made):
                 found[3 + number] = each
         return None, *found
