@@ -17,7 +17,7 @@ from lacis.attentions.kernels_of import AttentionKernels
 from lacis.attentions.layouts import Layout
 from lacis.attentions.patterns import choose
 from lacis.nn.watched import watching
-from lacis.schedule.steps import Keep, Pipeline, Roll, Split, Unroll
+from lacis.schedule.steps import Keep, Pipeline, Roll, Skew, Split, Unroll
 
 RULE, RULE64 = lacis.Causal(block=16), lacis.Causal(block=64)
 TARGET = "cuda:sm_90a"
@@ -119,6 +119,44 @@ def test_steps_on_tiles_are_kept_or_refused_in_words():
             attend_lse.compile(*given, steps=[step], target=TARGET)
 
 
+@pytest.mark.long
+def test_rounds_overlap_where_the_schedule_says_so():
+    """The default takes the step, which prints and replays; without it each round completes its own sums."""
+    given = [*tile_operands(128, 256, 64, 64), pattern_of(columns=256)]
+    kernel = attend_lse.compile(*given, target=TARGET)
+    serial = attend_lse.compile(*given, steps=[Skew("j0", 0)], target=TARGET)
+    assert kernel.steps[-1] == Skew("j0") and serial.steps[-1] == Skew("j0", 0)
+    assert 'skew("j0")' in str(kernel.steps) and 'skew("j0", 0)' in str(serial.steps)
+    assert "first.j0" in kernel.asm["tiles"] and "first.j0" not in serial.asm["tiles"]
+    for each in (kernel, serial):
+        assert attend_lse.compile(*given, steps=each.steps, target=TARGET).asm["ptx"] == each.asm["ptx"]
+    found = [attend_lse.compile(*given, steps=each.steps, target="cpu")(*given) for each in (kernel, serial)]
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "role, target, words",
+    [
+        ("forward", "cpu", "skew: the statements of loop 'j0' are of no tiles; 'tensorize' comes first"),
+        ("rows", TARGET, "skew: no sum of loop 'j0' can wait for the next round"),
+    ],
+)
+def test_rounds_of_which_nothing_can_wait_are_refused(role, target, words):
+    """The gradient of queries multiplies keys twice in a round."""
+    kernels, given, pattern = (
+        Kernels("h", "h", 0.25, ("read", 0), ()),
+        tile_operands(128, 128, 64, 64),
+        pattern_of().batched((2,), "h"),
+    )
+    numbers = [torch.zeros(2, 128), torch.zeros(2, 128, 64).bfloat16(), torch.zeros(2, 128)]
+    chain = kernels.attention if role == "forward" else kernels.gradient(role, (True, ()))
+    given = [*given, *(numbers if role != "forward" else []), pattern]
+    with pytest.raises(lacis.CompileError, match=re.escape(words)):
+        chain.compile(*given, steps=[Skew("j0")], target=target)
+
+
 # By the operand whose gradient has the kernel: its role, and the loop over the stored blocks of a row or a column.
 GRADIENTS = {"query": ("grad_query", "j0"), "key": ("grad_key_value", "i0")}
 
@@ -191,4 +229,6 @@ def test_a_module_shows_the_kernels_of_its_gradients_with_their_steps():
     plain(y).square().sum().backward()
     torch.testing.assert_close(x.grad, y.grad, rtol=1e-3, atol=1e-4)
     assert Unroll("j0", 2) in s["attention:query"].grad.kernel.steps
-    assert Keep("s") in s["attention:key"].grad.kernel.steps and Keep("s") not in s["attention"].kernels["forward"].steps
+    assert (
+        Keep("s") in s["attention:key"].grad.kernel.steps and Keep("s") not in s["attention"].kernels["forward"].steps
+    )
