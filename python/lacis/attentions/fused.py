@@ -111,18 +111,28 @@ class _Call:
         output = statements.product(shares, v)
         return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
 
-    def of_pairs(self, needed) -> list[int]:
-        """Operands with both coordinates whose gradient statements make: those on a GPU."""
-        letters = enumerate(() if self.kernels.turns else self.kernels.letters)
-        return [n for n, own in letters if needed[3 + n] and {"i", "j"} <= set(own)]
+    def of_statements(self, needed) -> list[int]:
+        """The inputs whose gradient statements make: tables, and on a GPU operands with both coordinates."""
+        on_gpu = not self.kernels.turns
+        letters = [(n, own) for n, own in enumerate(self.kernels.letters, 3) if needed[n]]
+        return [n for n, own in letters if own is None or (on_gpu and {"i", "j"} <= set(own))]
 
-    def gradients_of(self, numbers: list[int], given, operands, arrived, of_lse):
-        """Those of operands by their numbers; `given` are q, k, v."""
-        leaves = [x.detach().requires_grad_() if n in numbers else x for n, x in enumerate(operands)]
+    def gradients_of(self, numbers: list[int], inputs, arrived, of_lse):
+        """Those of q, k, v and the operands, by their numbers among these."""
+        leaves = [x.detach().requires_grad_(n in numbers) for n, x in enumerate(inputs)]
         with torch.enable_grad():
-            output, lse = self.by_statements(*given, leaves)
+            output, lse = self.by_statements(*leaves[:3], leaves[3:])
         of_lse = torch.zeros_like(lse) if of_lse is None else of_lse
         return torch.autograd.grad((output, lse), [leaves[n] for n in numbers], (arrived.to(output.dtype), of_lse))
+
+    def gradients_by_kernels(self, inputs, output, lse, arrived, of_lse, needed) -> list:
+        """Those that are needed; the others are None."""
+        delta = row_products(arrived, output)
+        if of_lse is not None:
+            delta = delta - torch.where(lse == -math.inf, 0, of_lse)
+        lse = lse.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # an empty row has no shares
+        (q, k, v), operands = inputs[:3], inputs[3:]
+        return self.kernels.gradients(self.layout, (q, k, v, lse, arrived, delta), operands, needed, self.steps)
 
 
 class Fused(torch.autograd.Function):
@@ -150,16 +160,12 @@ class Fused(torch.autograd.Function):
                 inputs = [x for x, needed in zip((q, k, v, *operands), ctx.needs_input_grad[1:]) if needed]
                 made = iter(torch.autograd.grad(found, inputs, arrived, create_graph=True))
                 return None, *(next(made) if needed else None for needed in ctx.needs_input_grad[1:])
-            delta = row_products(arrived, output)
-            if of_lse is not None:
-                delta = delta - torch.where(lse == -math.inf, 0, of_lse)
-            lse = lse.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # an empty row has no shares
-            call, needed = ctx.call, list(ctx.needs_input_grad[1:])
-            pairs = call.of_pairs(needed)
-            made = call.gradients_of(pairs, (q, k, v), operands, arrived, of_lse) if pairs else ()
-            for number in pairs:
-                needed[3 + number] = False
-            found = call.kernels.gradients(call.layout, (q, k, v, lse, arrived, delta), operands, needed, call.steps)
-            for number, each in zip(pairs, made):
-                found[3 + number] = each
+            call, inputs, needed = ctx.call, [q, k, v, *operands], list(ctx.needs_input_grad[1:])
+            own, found = call.of_statements(needed), [None] * len(needed)
+            others = [each and n not in own for n, each in enumerate(needed)]
+            if any(others):
+                found = call.gradients_by_kernels(inputs, output, lse, arrived, of_lse, others)
+            made = call.gradients_of(own, inputs, arrived, of_lse) if own else ()
+            for number, each in zip(own, made):
+                found[number] = each
         return None, *found

@@ -24,7 +24,7 @@ _GIVEN = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
 
 
 class Kernels:
-    """Attention whose scores change by `body`, of operands with these letters.
+    """Attention whose scores change by `body`, of operands with these letters; those of a table are None.
 
     `z` and `zk` are the letters of scores, and of k and v, before their rows; `zq` those of q where it lacks some of
     the scores': then results are parts, which are not rounded. With `dropout` the last operand is the seed.
@@ -55,9 +55,12 @@ class Kernels:
         """The score and the operands; those that are turned have both coordinates in the order of the pattern's."""
         z, zk = self.z, self.zk
         s = einsum(f"{z}{ij},{self.zq}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
-        own = [_ordered(letters, ij) if self.turns else letters for letters in self.letters]
-        reads = [x.at(each).reads for x, each in zip(operands, own)]
-        return [s, *(Traced(s.trace, read, ("read", 0), s.letters, True) for read in reads)]
+        found = [s]
+        for x, letters in zip(operands, self.letters):
+            own = _ordered(letters, ij) if letters is not None and self.turns else letters
+            table = x.as_table() if own is None else Traced(s.trace, x.at(own).reads, ("read", 0), s.letters, True)
+            found.append(table)
+        return found
 
     def _attention(self, q, k, v, pattern, *operands):
         z, zk = self.z, self.zk
@@ -110,7 +113,9 @@ class Kernels:
         if needed[1] or needed[2] or columns:
             across = operands
             if self.turns:
-                across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
+                across = [
+                    x.mT.contiguous() if {"i", "j"} <= set(own or ()) else x for x, own in zip(operands, self.letters)
+                ]
                 across += operands[len(self.letters) :]
             what = (needed[1] or needed[2], tuple(columns))
             made = self._run("columns", what, given, layout.pattern(columns=True), across, steps)
