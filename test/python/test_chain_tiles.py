@@ -53,8 +53,9 @@ def dense(q, k, v, mask):
     return shares.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num(0.0) @ v.double()
 
 
+WIDTHS = (64, 64), (128, 128), (64, 128), (32, 16), (192, 192), (256, 256), (192, 128)
 CASES = mostly_long(
-    [(sides, depth, wide, dtype) for sides in BLOCKS for depth, wide in ((64, 64), (128, 128), (64, 128), (32, 16))
+    [(sides, *sizes, dtype) for sides in BLOCKS for sizes in WIDTHS
      for dtype in (torch.bfloat16, torch.float16)],
     ((128, 128), 64, 128, torch.bfloat16),
 )  # fmt: skip
@@ -204,7 +205,7 @@ OBJECTIONS = {
         "columns": 96,
     },
     "is not of a half type": {"dtype": torch.float32},
-    "operand q is no 16, 32, 64 or 128 elements wide": {"depth": 24},
+    "operand q is no 16, 32, 64, 128, 192 or 256 elements wide": {"depth": 24},
 }
 
 

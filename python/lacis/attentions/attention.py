@@ -25,8 +25,8 @@ from .softmax import each, normalised, with_sink
 
 _ROLES = ("forward", *ROLES.values())
 _ONE = (
-    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 128 and stored blocks "
-    "of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 128) and "
+    "stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
 )
 
 
@@ -215,8 +215,8 @@ def _checked_steps(steps) -> dict[str, tuple[Step, ...]]:
         own = (None,) if isinstance(own, (Step, str)) else tuple(own)
         if not all(isinstance(step, Step) and step.of_loops for step in own):
             raise ScheduleError(
-                "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)], "
-                "or such a list for each kernel"
+                "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]"
+                ", or such a list for each kernel"
             )
         if own:
             checked[role] = own

@@ -18,7 +18,7 @@ from .layouts import Layout
 from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
-from .tiles import at_chunks, padded, takes_tiles, takes_type
+from .tiles import at_chunks, padded, takes_gradients, takes_tiles, takes_type
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ they change from call to call.
@@ -60,12 +60,13 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     if traced is None:
         return None
     kernels = _kernels(layout, scale, traced, _traced(dropout, layout), on_gpu)
-    if kernels is None:
+    has_gradients = not on_gpu or takes_gradients(q, v)
+    if kernels is None or not (has_gradients or steps.keys() <= {"forward"}):
         return None
     operands = layout.query(q), *map(layout.key, (k, v))
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
-    call = _Call(kernels, statements, layout, traced, scale, steps)
+    call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
     output, lse = Fused.apply(call, *operands)
     return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
 
@@ -90,9 +91,10 @@ def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: Traced
 class _Call:
     """What the gradients of a call need besides tensors."""
 
-    def __init__(self, kernels: Kernels, statements, layout: Layout, traced: TracedScores, scale: float, steps):
+    def __init__(self, kernels: Kernels, statements, layout, traced: TracedScores, scale, steps, has_gradients: bool):
         self.kernels, self.statements, self.layout = kernels, statements, layout
         self.traced, self.scale, self.steps = traced, scale, steps
+        self.has_gradients = has_gradients  # else statements make all of them
 
     def by_statements(self, q, k, v, operands) -> tuple[torch.Tensor, torch.Tensor]:
         """Output and log of the sums, differentiable as often as one likes."""
@@ -112,7 +114,9 @@ class _Call:
         return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
 
     def of_statements(self, needed) -> list[int]:
-        """The inputs whose gradient statements make: tables, and on a GPU operands with both coordinates."""
+        """The inputs whose gradient statements make: tables, and on a GPU operands with both coordinates; or all."""
+        if not self.has_gradients:
+            return [n for n, each in enumerate(needed) if each]
         on_gpu = not self.kernels.turns
         letters = [(n, own) for n, own in enumerate(self.kernels.letters, 3) if needed[n]]
         return [n for n, own in letters if own is None or (on_gpu and {"i", "j"} <= set(own))]
@@ -143,7 +147,8 @@ class Fused(torch.autograd.Function):
         given = q, k, v, call.layout.pattern(), *operands
         kernel = call.kernels.attention.compiled(*given, steps=call.steps.get("forward", ()))
         output, lse = kernel(*given)
-        show(lambda: AttentionKernels(kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps))
+        made = kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps
+        show(lambda: AttentionKernels(*made) if call.has_gradients else {"forward": kernel})
         ctx.call = call
         ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)

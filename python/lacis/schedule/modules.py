@@ -122,8 +122,8 @@ class ModuleGradient(Verbs):
         self._schedule.require_open(step)
         if not step.of_loops:
             raise ScheduleError(
-                f"{step.mnemonic}: '{self.name}.grad' has the entries of its module's pattern, and takes verbs of loops; "
-                f'say it of the module, s["{self._path}"]',
+                f"{step.mnemonic}: '{self.name}.grad' has the entries of its module's pattern, and takes verbs of "
+                f'loops; say it of the module, s["{self._path}"]',
                 location=step.location,
             )
         step.check(list(self.steps))

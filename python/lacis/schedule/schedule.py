@@ -128,7 +128,7 @@ class Schedule(BuildsFrom):
         return self._edges.setdefault(name, Site((name,), (None, None)))
 
     def __getitem__(self, key: str):
-        """The handle of a parameter, a module (`"path"`), or a part of one: `"path:out"`, `"path:in0"`, `"path:query"`."""
+        """The handle of a parameter, a module (`"path"`), or part of one: `"path:out"`, `"path:in0"`, `"path:key"`."""
         if not isinstance(key, str):
             raise ScheduleError(f"a name is expected, not {type(key).__name__}")
         names = self.names
