@@ -76,7 +76,7 @@ func.func @word(%n: index) {
 
 #csr = #lacis.format<(i, j) -> (i : dense, j : compressed)>
 func.func @positions(%w: tensor<?x?xf32, #csr>, %p: index) {
-  // expected-error @below {{has no mark 'bind'; there are 'holds', 'pipeline', 'reduce', 'rolled', 'stages', 'sums', 'tiled', 'unroll'}}
+  // expected-error @below {{has no mark 'bind'; there are 'holds', 'pipeline', 'reduce', 'rolled', 'skewed', 'stages', 'sums', 'tiled', 'unroll'}}
   lacis.level_loop "j" %w[1] at %p (%q, %j) : tensor<?x?xf32, #csr> {
     lacis.yield
   } {bind = "lane"}

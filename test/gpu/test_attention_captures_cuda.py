@@ -63,6 +63,17 @@ def mask_of_pairs():
     return {"mask": lambda b, h, i, j: kept[b, i, j]}, []
 
 
+def distances():
+    """A table of relative positions, from its end where the key is behind the query."""
+    table = torch.randn(HEADS, TOKENS, device="cuda").requires_grad_()
+    return {"score": lambda s, b, h, i, j: s + table[h, i - j]}, [table]
+
+
+def clipped():
+    table = torch.randn(17, device="cuda").bfloat16().requires_grad_()
+    return {"score": lambda s, b, h, i, j: s * table[(i - j).clamp(-8, 8) + 8]}, [table]
+
+
 def sink():
     tensor = torch.randn(HEADS, device="cuda").requires_grad_()
     return {"sink": tensor}, [tensor]
@@ -71,7 +82,21 @@ def sink():
 @pytest.mark.parametrize("pattern", [lacis.Causal(block=64), lacis.BigBird(block=64)], ids=["causal", "bigbird"])
 @pytest.mark.parametrize("keys", [4, 2])
 @pytest.mark.parametrize(
-    "draw", [slopes, documents, key_padding, lengths, bias, temperatures, pairs, whole_bias, mask_of_pairs, sink]
+    "draw",
+    [
+        slopes,
+        documents,
+        key_padding,
+        lengths,
+        bias,
+        temperatures,
+        pairs,
+        whole_bias,
+        mask_of_pairs,
+        distances,
+        clipped,
+        sink,
+    ],
 )
 def test_scores_that_read_tensors(draw, keys, pattern):
     torch.manual_seed(0)

@@ -127,6 +127,17 @@ def test_masks_and_padding():
     assert (out - dense(q, k, v, kept[:, None, None], lambda s: s + far)[0]).norm() <= 2**-7 * out.norm()
 
 
+@pytest.mark.parametrize("sizes", [(1, 8, 1, 2048), (2, 8, 3, 1), (2, 1, 3, 2048)])
+def test_a_bias_of_heads_and_queries(sizes):
+    """Heads of a group differ: their rows of the tile read rows of their own, and those behind them nothing."""
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, heads, n, 64, device="cuda").bfloat16() for heads, n in ((8, 3), (2, 2048), (2, 2048)))
+    bias, kept = torch.randn(sizes, device="cuda"), torch.ones(1, 1, 1, 2048, dtype=torch.bool, device="cuda")
+    with poison.allocations():
+        out = launched(lambda: lacis.attention(q, k, v, torch.ones(1, 1, 32, dtype=torch.bool), bias=bias))
+    assert (out - dense(q, k, v, kept, lambda s: s + bias)[0]).norm() <= 2**-7 * out.norm()
+
+
 def test_nothing_is_kept():
     q, k = (torch.randn(1, 2, n, 64, device="cuda").bfloat16() for n in (1, 512))
     mask = lambda b, h, i, j: j < 0

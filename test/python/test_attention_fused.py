@@ -145,7 +145,7 @@ TABLE = torch.rand(S + T) < 0.5
 WEIGHTS = torch.linspace(-1, 1, H, dtype=torch.float64)
 STATEMENTS = {
     "sequences": {"causal": True, "cu_seqlens": torch.tensor([0, 4, S]), "cu_seqlens_k": torch.tensor([0, 4, T])},
-    "a tensor read elsewhere": {"mask": lambda b, h, i, j: TABLE[i + j]},
+    "a tensor read elsewhere": {"mask": lambda b, h, i, j: TABLE[(i - j) // 2]},
     "a tensor of no axes": {"score": lambda s, b, h, i, j: s * WEIGHTS[0]},
     "a bias that is one number": {"bias": torch.ones(1)},
     "whole numbers that float32 has not": {"score": lambda s, b, h, i, j: s + LARGE[j]},

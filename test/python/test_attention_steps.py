@@ -2,6 +2,7 @@
 """Steps of attention's kernels: as an argument, as verbs of a module, and what its kernels show."""
 
 import re
+import types
 
 import pytest
 import torch
@@ -11,11 +12,14 @@ from test_chain_tiles import operands as tile_operands
 from test_chain_tiles import pattern_of
 
 import lacis
+from lacis.attentions.fused_kernels import Kernels
 from lacis.attentions.kernels_of import AttentionKernels
+from lacis.attentions.layouts import Layout
+from lacis.attentions.patterns import choose
 from lacis.nn.watched import watching
-from lacis.schedule.steps import Keep, Pipeline, Roll, Split, Unroll
+from lacis.schedule.steps import Keep, Pipeline, Roll, Skew, Split, Unroll
 
-RULE = lacis.Causal(block=16)
+RULE, RULE64 = lacis.Causal(block=16), lacis.Causal(block=64)
 TARGET = "cuda:sm_90a"
 
 
@@ -47,10 +51,14 @@ REFUSED = {
     "keep: no statement named 'zz'; those with a result to keep are 'l', 'm', 's', 't', 'p', 'a'": (
         [Keep("zz")], "auto"),
     'pipeline: attention runs statement by statement here, where no kernel takes pipeline("j0", 5); leave steps out, '
-    "or take what one kernel takes: on a GPU half types, heads of up to 128 and stored blocks of multiples of "
-    "64, or of 8, 16 or 32; not target='eager' (docs/attention.md)": ([Pipeline("j0", 5)], "eager"),
-    "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]": (
-        ["roll"], "auto"),
+    "or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 128) and "
+    "stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)": (
+        [Pipeline("j0", 5)], "eager"),
+    "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)], or such a "
+    "list for each kernel": (["roll"], "auto"),
+    "attention: no kernel is called 'grad_value'; 'steps' are of forward, grad_query, grad_key_value": (
+        {"grad_value": []}, "auto"),
+    "unroll: attention runs statement by statement here": ({"grad_query": [Unroll("j0", 2)]}, "eager"),
 }  # fmt: skip
 
 
@@ -110,3 +118,118 @@ def test_steps_on_tiles_are_kept_or_refused_in_words():
     for step, words in refused.items():
         with pytest.raises(lacis.CompileError, match=re.escape(words)):
             attend_lse.compile(*given, steps=[step], target=TARGET)
+
+
+@pytest.mark.long
+def test_rounds_overlap_where_the_schedule_says_so():
+    """The default takes the step, which prints and replays; without it each round completes its own sums."""
+    given = [*tile_operands(128, 256, 64, 64), pattern_of(columns=256)]
+    kernel = attend_lse.compile(*given, target=TARGET)
+    serial = attend_lse.compile(*given, steps=[Skew("j0", 0)], target=TARGET)
+    assert kernel.steps[-1] == Skew("j0") and serial.steps[-1] == Skew("j0", 0)
+    assert 'skew("j0")' in str(kernel.steps) and 'skew("j0", 0)' in str(serial.steps)
+    assert "first.j0" in kernel.asm["tiles"] and "first.j0" not in serial.asm["tiles"]
+    for each in (kernel, serial):
+        assert attend_lse.compile(*given, steps=each.steps, target=TARGET).asm["ptx"] == each.asm["ptx"]
+    found = [attend_lse.compile(*given, steps=each.steps, target="cpu")(*given) for each in (kernel, serial)]
+    for one, other in zip(*found):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "role, target, words",
+    [
+        ("forward", "cpu", "skew: the statements of loop 'j0' are of no tiles; 'tensorize' comes first"),
+        ("rows", TARGET, "skew: no sum of loop 'j0' can wait for the next round"),
+    ],
+)
+def test_rounds_of_which_nothing_can_wait_are_refused(role, target, words):
+    """The gradient of queries multiplies keys twice in a round."""
+    kernels, given, pattern = (
+        Kernels("h", "h", 0.25, ("read", 0), ()),
+        tile_operands(128, 128, 64, 64),
+        pattern_of().batched((2,), "h"),
+    )
+    numbers = [torch.zeros(2, 128), torch.zeros(2, 128, 64).bfloat16(), torch.zeros(2, 128)]
+    chain = kernels.attention if role == "forward" else kernels.gradient(role, (True, ()))
+    given = [*given, *(numbers if role != "forward" else []), pattern]
+    with pytest.raises(lacis.CompileError, match=re.escape(words)):
+        chain.compile(*given, steps=[Skew("j0")], target=target)
+
+
+# By the operand whose gradient has the kernel: its role, and the loop over the stored blocks of a row or a column.
+GRADIENTS = {"query": ("grad_query", "j0"), "key": ("grad_key_value", "i0")}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("operand", GRADIENTS)
+def test_kernels_of_gradients_take_steps_of_their_own(operand):
+    """The numbers stay; the kernel of that role alone has the step."""
+    role, loop = GRADIENTS[operand]
+    given = operands()
+    with watching() as seen:
+        found = lacis.attention(*given, RULE, steps={role: [Unroll(loop, 2)]})
+    assert [each for each in seen[0] if Unroll(loop, 2) in seen[0][each].steps] == [role]
+    expected = lacis.attention(*(x.double() for x in given), RULE, target="eager")
+    for one, other in zip(*(torch.autograd.grad(x.square().sum(), given) for x in (found, expected))):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+    wrong = lacis.attention(*given, RULE, steps={role: [Unroll("q", 2)]}).sum()
+    with pytest.raises(lacis.CompileError, match="unroll: no loop named 'q'"):
+        wrong.backward()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("operand", GRADIENTS)
+def test_kernels_of_gradients_take_steps_on_tiles(operand):
+    """Compiled for a GPU that is not here: the default's ring has other places."""
+    role, loop = GRADIENTS[operand]
+    layout = Layout(choose(RULE64, *(torch.empty(1, 2, 128, 64),) * 2), *(torch.empty(1, 2, 128, 64),) * 2)
+    given = [torch.empty(1, 2, 128, 64, dtype=torch.bfloat16) for _ in range(3)]
+    kernels = Kernels("bh", "bh", 0.125, ("read", 0), (), turns=False)
+    steps = {role: (Pipeline(loop, 3),)}
+    kernel = AttentionKernels(types.SimpleNamespace(target=TARGET), kernels, layout, given, steps)[role]
+    assert [step for step in kernel.steps if step.mnemonic == "pipeline"] == [Pipeline(loop, 3)]
+    assert "lacis.mma" in kernel.asm["tiles"]
+
+
+def test_the_operands_of_a_module_have_handles_for_the_kernels_of_their_gradients(tmp_path):
+    """What is recorded prints, saves and replays."""
+    s = scheduled()
+    assert repr(s["attention:query"].grad.unroll("j0", 2)) == 's["attention:query"].grad.unroll("j0", 2)'
+    s["attention:key"].grad.keep("s")
+    assert 'attention:query.grad.unroll("j0", 2)' in str(s) and 'attention:key.grad.keep("s")' in str(s)
+    s.save(tmp_path / "schedule.json")
+    again = lacis.load_schedule(tmp_path / "schedule.json", made())
+    assert again["attention:query"].grad.steps == (Unroll("j0", 2),)
+    assert again.modules[0].kernel_steps == {"grad_query": (Unroll("j0", 2),), "grad_key_value": (Keep("s"),)}
+    refused = {
+        "'attention:value': one kernel makes the gradients of keys and values; it is 'attention:key'": (
+            lambda: s["attention:value"]
+        ),
+        "unroll: 'attention:query' is an operand of attention, which takes no verbs": (
+            lambda: s["attention:query"].unroll("j0")
+        ),
+        "block: 'attention:query.grad' has the entries of its module's pattern, and takes verbs of loops": (
+            lambda: s["attention:query"].grad.block(8, 8)
+        ),
+    }
+    for words, record in refused.items():
+        with pytest.raises(lacis.ScheduleError, match=re.escape(words)):
+            record()
+
+
+@pytest.mark.long
+def test_a_module_shows_the_kernels_of_its_gradients_with_their_steps():
+    s = scheduled()
+    s["attention:query"].grad.unroll("j0", 2)
+    s["attention:key"].grad.keep("s")
+    model, plain = s.build(), scheduled(target="eager").build()
+    x, y = sample().requires_grad_(), sample().requires_grad_()
+    model(x).square().sum().backward()
+    plain(y).square().sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, rtol=1e-3, atol=1e-4)
+    assert Unroll("j0", 2) in s["attention:query"].grad.kernel.steps
+    assert (
+        Keep("s") in s["attention:key"].grad.kernel.steps and Keep("s") not in s["attention"].kernels["forward"].steps
+    )

@@ -15,7 +15,7 @@ from lacis.runtime import ptxas
 from lacis.runtime.chain import ChainFunction
 
 HEADS, ROWS, COLUMNS, DEPTH = 2, 192, 256, 64
-I, J, S, X, Y = ("index", "i"), ("index", "j"), ("read", 0), ("read", 1), ("read", 2)
+H, I, J, S, X, Y = ("index", "h"), ("index", "i"), ("index", "j"), ("read", 0), ("read", 1), ("read", 2)
 
 
 def kept(condition):
@@ -30,7 +30,7 @@ def numbered(length, step):
     return torch.arange(length).div(step).floor().expand(HEADS, length).contiguous()
 
 
-# What becomes of a score; the letters of the tensors that it reads; these; the same by torch.
+# What becomes of a score; the letters of the tensors that it reads, None of tables; these; the same by torch.
 CASES = {
     "slopes": (("add", S, ("mul", X, ("sub", J, I))), ("h",), lambda: [torch.rand(HEADS) * 0.1],
                lambda s, i, j, x: s + x[:, None, None] * (j - i)),
@@ -51,6 +51,13 @@ CASES = {
     "bias and slopes": (("add", ("mul", S, X), Y), ("hi", "ij"),
                         lambda: [torch.rand(HEADS, ROWS), torch.randn(ROWS, COLUMNS)],
                         lambda s, i, j, x, y: s * x[:, :, None] + y),
+    "table": (("add", S, ("element", X, H, ("add", ("sub", I, J), ("number", COLUMNS - 1.0)))), (None,),
+              lambda: [torch.randn(HEADS, ROWS + COLUMNS - 1)], lambda s, i, j, x: s + x[:, i - j + COLUMNS - 1]),
+    "table from its end": (("mul", ("add", S, ("element", X, H, ("end", ("sub", I, J)))), Y), (None, "hi"),
+                           lambda: [torch.randn(HEADS, COLUMNS), torch.rand(HEADS, ROWS)],
+                           lambda s, i, j, x, y: (s + x[:, i - j]) * y[:, :, None]),
+    "clipped table": (("add", S, ("element", X, ("minimum", ("abs", ("sub", I, J)), ("number", 8.0)))), (None,),
+                      lambda: [torch.randn(9)], lambda s, i, j, x: s + x[(i - j).abs().clamp(max=8)]),
 }  # fmt: skip
 NAMES = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
 
@@ -69,14 +76,15 @@ def made(case, side):
     want = torch.autograd.grad(out, inputs, arrived.double(), allow_unused=True)
     lse = torch.where(lse.isneginf(), 0, lse).float()
     given = q, k, v, lse, arrived, (out.detach() * arrived).sum(-1).float()
-    kernels = Kernels("h", "h", 0.25, body, tuple(map(tuple, letters)), turns=False)
+    letters = tuple(None if each is None else tuple(each) for each in letters)
+    kernels = Kernels("h", "h", 0.25, body, letters, turns=False)
     return kernels, given, lacis.Pattern.from_mask(mask, lacis.Bsr(side, side)), tensors, out.detach(), want
 
 
 def gradients(kernels, case, want):
     """By rows and by columns: the chain, whether it walks columns, and what it gives."""
     body, letters = CASES[case][:2]
-    asks = [n for n in range(len(letters)) if body[0] != "where" and not {"i", "j"} <= set(letters[n])]
+    asks = [n for n, own in enumerate(letters) if body[0] != "where" and own and not {"i", "j"} <= set(own)]
     ways = (
         (kernels._rows, [n for n in asks if "j" not in letters[n]], want[:1]),
         (kernels._columns, [n for n in asks if "j" in letters[n]], want[1:3]),

@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+from test_chain_results import attend_lse
 from test_chain_tiles import BLOCKS, SQUARE, TARGET, blocks, check, operands, pattern_of, tiled
 
 import lacis
@@ -96,6 +97,21 @@ def test_code_is_assembled_without_spills(depth, body):
     for chain, side in zip(chains(body), (pattern, by_columns(pattern))):
         text = chain.compile(*operands, side.batched((2,), "h"), target=TARGET).text
         lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
+@pytest.mark.parametrize("depth, wide", [(192, 192), (256, 256), (192, 128)])
+def test_wide_heads_are_assembled_without_spills(depth, wide):
+    """And say why the gradients of keys and values are not."""
+    inputs, _ = given(128, 128, depth, wide, torch.bfloat16, torch.ones(128, 128).bool())
+    pattern = lacis.Pattern.from_mask(torch.ones(128, 128).bool(), SQUARE)
+    text = attend_lse.compile(*inputs[:3], pattern, target=TARGET).text
+    lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
+    columns = chains()[1].compile(*inputs, pattern.batched((2,), "h"), target=TARGET)
+    words = f"sums of {depth + wide} columns have no place in registers; 256 have"
+    words = words if depth < 256 else "the tiles of a round do not fit twice into shared memory"
+    assert any(words in remark for remark in columns.remarks), columns.remarks
 
 
 @pytest.mark.long

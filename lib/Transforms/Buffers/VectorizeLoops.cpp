@@ -132,6 +132,10 @@ LogicalResult Vectorizer::arithmetic(Operation &op) {
   }
   if (auto cast = dyn_cast<arith::IndexCastOp>(op); cast && isConsecutive(cast.getIn()))
     return number(cast), success();
+  if (auto cast = dyn_cast<arith::IndexCastOp>(op); cast && cast.getType().isIndex()) {
+    apart[cast] = asVector(cast.getIn());
+    return success();
+  }
   if (isBand(op))
     return success();
   if (isa<arith::AndIOp>(op) && llvm::all_of(op.getOperands(), [&](Value v) { return isGuard(v); }))
@@ -179,7 +183,40 @@ bool Vectorizer::isPadded(Value tensor, unsigned axis, Value first) {
          knownMultiple(first) % width == 0 && bound && lieInPanels(first, width, bound, last[0].mod);
 }
 
+/// Lanes past the end read at places of others.
+LogicalResult Vectorizer::gather(ReadOp op, Value count) {
+  Location loc = op.getLoc();
+  auto number = [&](int64_t value) { return arith::ConstantIndexOp::create(b, loc, value).getResult(); };
+  auto type = VectorType::get({width}, op.getType());
+  Value tensor = scalars.lookupOrDefault(op.getTensor());
+  Value last = count ? arith::SubIOp::create(b, loc, count, number(1)).getResult() : Value();
+  Value inside = count ? LanesOp::create(b, loc, VectorType::get({width}, b.getI1Type()), count).getResult() : Value();
+  for (Value index : count ? op.getIndices() : ValueRange())
+    if (Value lanes = apart.lookup(index)) {
+      Value first = vector::BroadcastOp::create(b, loc, lanes.getType(), vector::ExtractOp::create(b, loc, lanes, 0));
+      apart[index] = arith::SelectOp::create(b, loc, inside, lanes, first);
+    }
+  Value found = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  for (int64_t lane = 0; lane < width; ++lane) {
+    Value own = count ? arith::MinSIOp::create(b, loc, number(lane), last).getResult() : number(lane);
+    auto placeOf = [&](Value index) -> Value {
+      if (Value lanes = apart.lookup(index))
+        return arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                          vector::ExtractOp::create(b, loc, lanes, lane));
+      Value first = scalars.lookupOrDefault(index);
+      return isConsecutive(index) ? arith::AddIOp::create(b, loc, first, own).getResult() : first;
+    };
+    auto places = llvm::map_to_vector(op.getIndices(), placeOf);
+    Value element = ReadOp::create(b, loc, op.getType(), tensor, places, Value(), IntegerAttr());
+    found = vector::InsertOp::create(b, loc, element, found, lane);
+  }
+  vectors[op.getResult()] = found;
+  return success();
+}
+
 LogicalResult Vectorizer::access(Operation &op, ValueRange indices, Value result, Value count) {
+  if (auto read = dyn_cast<ReadOp>(op); read && llvm::any_of(indices, [&](Value at) { return apart.contains(at); }))
+    return gather(read, count);
   std::optional<int64_t> along;
   for (auto [axis, index] : llvm::enumerate(indices)) {
     if (!varies(index))

@@ -19,7 +19,8 @@ private:
   llvm::LogicalResult block(mlir::Block &source, mlir::Value count);
   bool isConsecutive(mlir::Value value) const { return consecutive.contains(value); }
   bool varies(mlir::Value value) const {
-    return isConsecutive(value) || vectors.contains(value) || counts.contains(value) || bands.contains(value);
+    return isConsecutive(value) || vectors.contains(value) || counts.contains(value) || bands.contains(value) ||
+           apart.contains(value);
   }
   mlir::Value asVector(mlir::Value value);
   llvm::LogicalResult operation(mlir::Operation &op, mlir::Value count);
@@ -46,6 +47,8 @@ private:
   bool hasLanes(mlir::Value tensor, unsigned axis);
   /// A workspace in panels along an axis has room for whole vectors from `first` on, which lies below `size`'s strips.
   bool isPadded(mlir::Value tensor, unsigned axis, mlir::Value first);
+  /// An element for each lane, at a place of its own.
+  llvm::LogicalResult gather(ReadOp op, mlir::Value count);
   llvm::LogicalResult access(mlir::Operation &op, mlir::ValueRange indices, mlir::Value result, mlir::Value count);
   /// Neighbours of a stored block lie at consecutive positions.
   llvm::LogicalResult position(mlir::Operation &op, mlir::Value count);
@@ -65,6 +68,7 @@ private:
   mlir::IRMapping scalars;                          // uniform values, and lane 0 of consecutive ones
   llvm::DenseMap<mlir::Value, mlir::Value> vectors; // values with lanes
   llvm::DenseSet<mlir::Value> consecutive;          // lane n is lane 0 plus n
+  llvm::DenseMap<mlir::Value, mlir::Value> apart;   // places that lanes compute, as numbers
   llvm::DenseMap<mlir::Value, LaneBand> bands;      // comparison -> active lanes that others may lie before
   llvm::DenseMap<mlir::Value, mlir::Value> counts;  // comparison -> active lanes, null where all or none are
   mlir::Value bound;                                // of the guard around, where it divides the lanes

@@ -6,6 +6,8 @@
 #include "Chain.h"
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 using namespace mlir;
 using namespace lacis;
 
@@ -327,9 +329,16 @@ FailureOr<Value> Expression::body(OpBuilder &b, linalg::GenericOp generic, Array
   if (carried)
     mapping.map(generic.getRegionOutputArgs()[0], carried);
   for (Operation &op : generic.getBody()->without_terminator())
-    if (auto index = dyn_cast<linalg::IndexOp>(op))
+    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
       mapping.map(index.getResult(), letters[index.getDim()].coordinate);
-    else
+    } else if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+      auto at = llvm::map_to_vector(extract.getIndices(), [&](Value where) { return mapping.lookupOrDefault(where); });
+      FailureOr<Value> value = element(b, extract.getTensor(), at);
+      if (failed(value))
+        return failure();
+      mapping.map(extract.getResult(), *value);
+    } else {
       b.clone(op, mapping);
+    }
   return mapping.lookupOrDefault(generic.getBody()->getTerminator()->getOperand(0));
 }

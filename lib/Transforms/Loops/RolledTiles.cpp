@@ -12,7 +12,10 @@
 using namespace mlir;
 using namespace lacis;
 
-static bool isOfLines(int64_t size) { return size == 16 || size == 32 || size == 64 || size == 128; }
+/// Columns that all sums of a round may have: they stay in half of a thread's 240 registers.
+static constexpr int64_t kMostSums = 256;
+
+static bool isOfLines(int64_t size) { return llvm::is_contained({16, 32, 64, 128, 192, 256}, size); }
 
 static std::string nameOf(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
@@ -25,7 +28,7 @@ static std::string objectionToFactor(BlockArgument argument) {
   if (!type.getElementType().isBF16() && !type.getElementType().isF16())
     return nameOf(argument) + " is not of a half type";
   if (ShapedType::isDynamic(type.getShape().back()) || !isOfLines(type.getShape().back()))
-    return nameOf(argument) + " is no 16, 32, 64 or 128 elements wide";
+    return nameOf(argument) + " is no 16, 32, 64, 128, 192 or 256 elements wide";
   return "";
 }
 
@@ -46,6 +49,20 @@ static std::string objectionToFactors(ArrayRef<linalg::GenericOp> statements) {
   for (auto &[argument, own] : bytes)
     all += own;
   return all <= kRolledBytes ? "" : "the tiles of a round do not fit twice into shared memory";
+}
+
+/// Sums of products that rounds add to stay in registers.
+static std::string objectionToSums(ArrayRef<linalg::GenericOp> statements) {
+  int64_t columns = 0;
+  for (linalg::GenericOp each : statements) {
+    int64_t width = cast<RankedTensorType>(each.getResult(0).getType()).getShape().back();
+    bool isProduct = each.getNumReductionLoops() != 0 && each.getNumDpsInputs() == 2;
+    if (isProduct && !formatOf(each.getResult(0)) && !ShapedType::isDynamic(width))
+      columns += width;
+  }
+  if (columns <= kMostSums)
+    return "";
+  return "sums of " + std::to_string(columns) + " columns have no place in registers; " + std::to_string(kMostSums) + " have";
 }
 
 //===- Blocks -------------------------------------------------------------===//
@@ -131,7 +148,8 @@ std::string lacis::objectionToTiles(const Rescaled &chain, ArrayRef<linalg::Gene
     return "entries of the pattern are not stored in blocks";
   if (std::string objection = objectionToBlocks(*blocks); !objection.empty())
     return objection;
-  return objectionToFactors(statements);
+  std::string objection = objectionToFactors(statements);
+  return objection.empty() ? objectionToSums(statements) : objection;
 }
 
 void lacis::keepArithmetic(Rescaled &chain, ArrayRef<linalg::GenericOp> statements) {

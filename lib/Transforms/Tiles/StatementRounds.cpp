@@ -8,6 +8,7 @@
 #include "StatementRounds.h"
 
 #include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/PostponedSums.h"
 #include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,10 +20,7 @@ using namespace lacis;
 //===- Loops --------------------------------------------------------------===//
 
 Rounds Rounds::of(LevelLoopOp positions) {
-  auto inside = positions.getBlock()->getOps<LoopOp>();
-  bool isOne = llvm::hasSingleElement(inside);
-  bool hasSeveral = isOne && llvm::range_size((*inside.begin()).getBlock()->getOps<LoopOp>()) > 1;
-  return {positions, hasSeveral ? *inside.begin() : LoopOp()}; // one loop of several is none of a statement
+  return {positions, tilesOfRound(positions)};
 }
 
 int64_t Rounds::gathered() {
@@ -182,50 +180,22 @@ void StatementRounds::findStates() {
   });
 }
 
-namespace {
-/// A statement, and the loop in it that adds up what a tensor gets.
-struct OwnSum {
-  LoopOp statement, sum;
-};
-} // namespace
-
-/// The sum that the tensor gets, where the statement around it is the only one of a round that uses the tensor; else null.
-static OwnSum ownSum(Rounds rounds, Value tensor) {
-  WriteOp write;
-  LoopOp statement;
-  for (Operation *user : tensor.getUsers()) {
-    if (!rounds.positions->isProperAncestor(user))
-      continue;
-    auto own = dyn_cast_or_null<LoopOp>(rounds.statements()->findAncestorOpInBlock(*user));
-    if (!own || (statement && own != statement) || (isa<WriteOp>(user) && write))
-      return {};
-    statement = own;
-    if (auto found = dyn_cast<WriteOp>(user))
-      write = found;
-  }
-  auto sum = write ? write.getValue().getDefiningOp<LoopOp>() : LoopOp();
-  return sum && reductionOf(sum) == Reduction::Add ? OwnSum{statement, sum} : OwnSum();
-}
-
 /// Products of what a round made with what it brought.
-void StatementRounds::findPostponed() {
-  LevelAttr level = formatOf(round.getTensor()).getLevels()[round.getLevel()];
-  if (!isStateless(round) || level.getCoordinate().isPadded())
-    return; // a round is not known before the one ahead of it, or may be none
-  for (Value tensor : states)
-    if (OwnSum own = ownSum(rounds, tensor); own.sum)
-      (void)statements.postpone(tensor, own.statement, own.sum);
-  if (llvm::none_of(rounds.statements()->getOps<LoopOp>(), [&](LoopOp each) { return statements.multipliesBoxes(each); }))
-    statements.dropPostponed(); // nothing runs beside them
+LogicalResult StatementRounds::findPostponed() {
+  for (const CarriedSum &own : round.getSkewed() ? sumsToPostpone(round) : SmallVector<CarriedSum>())
+    statements.postpone(own);
+  if (round.getSkewed() != statements.hasPostponed())
+    return round.emitError("tiles: loop '") << round.getName() << "' is skewed, and no sum of it can wait for the next round";
+  return success();
 }
 
 /// Sums along rows from 0 on.
 void StatementRounds::keepParts(OpBuilder &b) {
   for (Value tensor : states) {
     auto type = cast<AccType>(statements.state(tensor).getType());
-    LoopOp sum = type.isOfRows() ? ownSum(rounds, tensor).sum : LoopOp();
+    bool isSum = type.isOfRows() && carriedSum(round, tensor);
     auto zero = statements.state(tensor).getDefiningOp<SplatOp>();
-    if (!sum || !zero || !matchPattern(zero.getValue(), m_AnyZeroFloat()))
+    if (!isSum || !zero || !matchPattern(zero.getValue(), m_AnyZeroFloat()))
       continue;
     parts.insert(tensor);
     statements.state(tensor) = SplatOp::create(b, loc, TileStatements::partsOf(type), zero.getValue());
@@ -350,7 +320,8 @@ LogicalResult StatementRounds::emitSkewed(OpBuilder &b) {
 
 LogicalResult StatementRounds::emit(OpBuilder &b) {
   findStates();
-  findPostponed();
+  if (failed(findPostponed()))
+    return failure();
   keepParts(b);
   if (failed(statements.hasPostponed() ? emitSkewed(b) : emitInTurn(b)))
     return failure();

@@ -48,12 +48,12 @@ public:
       : rounds(rounds), round(rounds.positions), loc(round.getLoc()), boxes(boxes), scalars(scalars),
         statements(statements) {}
 
-  /// All rounds of a row. Where products of one round can wait for the next, they run beside its first ones.
+  /// All rounds of a row. Of a skewed loop, products of one round wait for the next, and run beside its first ones.
   llvm::LogicalResult emit(mlir::OpBuilder &b);
 
 private:
   void findStates();
-  void findPostponed();
+  llvm::LogicalResult findPostponed();
   void keepParts(mlir::OpBuilder &b);
   void addUpParts(mlir::OpBuilder &b);
   llvm::LogicalResult emitInTurn(mlir::OpBuilder &b);

@@ -210,7 +210,7 @@ static LogicalResult readLoads(TileNest &nest, func::FuncOp function) {
   Product &product = nest.product;
   std::optional<uint64_t> stages = cast<LoopOpInterface>(product.sum).getPipeline();
   if (!stages)
-    return product.sum->emitError("tiles: loop '") << product.sumName() << "' loads nothing ahead; pipeline it";
+    return product.sum->emitError("tiles: loop '") << product.sumName().str() << "' loads nothing ahead; pipeline it";
   nest.stages = *stages;
   SmallVector<Value> operands{product.left, product.right};
   if (std::optional<ReadOp> residual = product.residual(); residual && *residual)
@@ -228,7 +228,7 @@ static LogicalResult readLoads(TileNest &nest, func::FuncOp function) {
         "tiles: rows are cut of one stored operand; what is precomputed, and a dense matrix, are not");
   if (product.batchLoops.size() != (product.hasCopies ? 1 : 0))
     return product.sum->emitError("tiles: letters of a batch have one loop, of copies in a share, else with loop '")
-           << product.sumName() << "'; fuse them";
+           << product.sumName().str() << "'; fuse them";
   if (nest.lists.getParts() && product.hasCopies)
     return nest.top.emitError("tiles: sums of values in copies that share a pattern are not cut into 'parts'");
   if (nest.lists.getParts() && nest.isTf32)

@@ -324,25 +324,12 @@ LogicalResult TileStatements::multiply(OpBuilder &b, LoopOp loop, const Product 
 
 //===- Postponed sums -----------------------------------------------------===//
 
-/// A box that is read once more in its own round would stand in two places of its ring.
-bool TileStatements::postpone(Value tensor, LoopOp statement, LoopOp sum) {
+void TileStatements::postpone(const CarriedSum &own) {
+  LoopOp statement = own.statement;
   row = statement.getCoordinate();
-  std::optional<Product> product = productOf(sum);
-  bool isMade = product && !product->left && product->right->inRound && product->right->uses == 1;
-  if (!isMade || matchPattern(sum.getInits()[0], m_AnyZeroFloat()))
-    return false;
-  later[tensor] = {statement, sum, Value(), Value(), Value()};
-  return true;
-}
-
-bool TileStatements::multipliesBoxes(LoopOp statement) {
-  row = statement.getCoordinate();
-  WalkResult found = statement->walk([&](LoopOp loop) {
-    std::optional<Product> product = productOf(loop);
-    bool isOfRound = product && product->left && (product->left->inRound || product->right->inRound);
-    return isOfRound ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return found.wasInterrupted();
+  std::optional<Product> product = productOf(own.sum);
+  if (product && product->right->uses == 1)
+    later[own.tensor] = {statement, own.sum, Value(), Value(), Value()};
 }
 
 PostponedSum *TileStatements::postponedBy(LoopOp loop) {

@@ -9,6 +9,7 @@
 
 #include "StagedBoxes.h"
 #include "TileMaps.h"
+#include "lacis/Dialect/Lacis/IR/PostponedSums.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -75,11 +76,9 @@ public:
   /// Of a number for each row, the parts that threads keep.
   static AccType partsOf(AccType rows);
 
-  /// The sum goes to the tensor with the next round, beside its first products: it is one of what a round made and of a box
-  /// that nothing else takes. False where it is none.
-  bool postpone(mlir::Value tensor, LoopOp statement, LoopOp sum);
-  /// Does the statement add up products of a box of the round and another?
-  bool multipliesBoxes(LoopOp statement);
+  /// The sum goes to its tensor with the next round, beside its first products. Not where its box is read once more in its
+  /// own round: that would stand in two places of its ring.
+  void postpone(const CarriedSum &own);
   bool hasPostponed() const { return !later.empty(); }
   bool isPostponed(LoopOp statement);
   PostponedSum *postponed(mlir::Value tensor) { return later.contains(tensor) ? &later[tensor] : nullptr; }
@@ -87,8 +86,6 @@ public:
   void beginPostponed(mlir::OpBuilder &b);
   /// Tensors hold these sums.
   void finishPostponed(mlir::OpBuilder &b);
-  /// No sum is postponed any more, where nothing runs beside them.
-  void dropPostponed() { later.clear(); }
 
 private:
   llvm::LogicalResult emitBlock(mlir::OpBuilder &b, mlir::Block &block);

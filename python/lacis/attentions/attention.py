@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 
@@ -16,14 +17,16 @@ from .dropout import Dropout, seed_of
 from .exported import exported
 from .fibres import Fibres
 from .fused import together
+from .fused_kernels import ROLES
 from .pages import sequences
 from .patterns import Chosen, choose
 from .scores import Positions, Scores, sequence_starts, window_sides
 from .softmax import each, normalised, with_sink
 
+_ROLES = ("forward", *ROLES.values())
 _ONE = (
-    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 128 and stored blocks "
-    "of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 128) and "
+    "stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
 )
 
 
@@ -86,7 +89,8 @@ def attention(
     On a CPU, and in half types on sm_90a, it is one kernel where a chain can say it, and its gradients are two
     (docs/attention.md), else each statement is a kernel of its own; all are deterministic, differentiable in q, k, v,
     `bias`, `sink` and what the functions capture, twice too.
-    `steps` are those of the loops of its kernel, as `[lacis.steps.Pipeline("j0", 5)]`, completed by the default's rest.
+    `steps` are those of the loops of its kernel, as `[lacis.steps.Pipeline("j0", 5)]`, completed by the default's rest;
+    or a dict of lists, by kernel: "forward", "grad_query" and, of both keys and values, "grad_key_value".
     Raises `DataError` for operands and patterns that do not fit, `ScheduleError` for steps where there is no such
     kernel, `CompileError` for those that it cannot take.
     """
@@ -202,22 +206,30 @@ def _checked(q, k, v, scale, dropout, empty) -> float:
     return 1 / math.sqrt(max(q.shape[3], 1)) if scale is None else float(scale)
 
 
-def _checked_steps(steps) -> tuple[Step, ...]:
-    steps = (None,) if isinstance(steps, (Step, str)) else tuple(steps)
-    if not all(isinstance(step, Step) and step.of_loops for step in steps):
-        raise ScheduleError(
-            "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]"
-        )
-    return steps
+def _checked_steps(steps) -> dict[str, tuple[Step, ...]]:
+    """By kernel, those that have some."""
+    checked = {}
+    for role, own in (steps if isinstance(steps, Mapping) else {"forward": steps}).items():
+        if role not in _ROLES:
+            raise ScheduleError(f"attention: no kernel is called {role!r}; 'steps' are of {', '.join(_ROLES)}")
+        own = (None,) if isinstance(own, (Step, str)) else tuple(own)
+        if not all(isinstance(step, Step) and step.of_loops for step in own):
+            raise ScheduleError(
+                "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)]"
+                ", or such a list for each kernel"
+            )
+        if own:
+            checked[role] = own
+    return checked
 
 
 def _require_none(steps) -> None:
     """Raise `ScheduleError` for steps where no one kernel has their loops."""
-    if steps:
+    for first, *_ in steps.values():
         raise ScheduleError(
-            f"{steps[0].mnemonic}: attention runs statement by statement here, where no kernel takes "
-            f"{steps[0].describe()}; {_ONE}",
-            location=steps[0].location,
+            f"{first.mnemonic}: attention runs statement by statement here, where no kernel takes "
+            f"{first.describe()}; {_ONE}",
+            location=first.location,
         )
 
 

@@ -19,7 +19,7 @@ from .layouts import Layout
 from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
-from .tiles import at_chunks, padded, takes_tiles, takes_type
+from .tiles import at_chunks, padded, takes_gradients, takes_tiles, takes_type
 from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ in numbers alone, those change from
@@ -29,8 +29,10 @@ _KNOWN: dict[tuple, Kernels] = {}
 _COUNTS: collections.Counter[tuple] = collections.Counter()  # of kinds that differ in numbers alone
 
 
-def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps=()):
+def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps):
     """The output [B, H, Sq, Dv] and the log of the sums [B, H, Sq], of one kernel, of parts in `dtype`.
+
+    `steps` are those of its kernels, by role.
 
     None where statements have to make them: under transforms, for sums of formats, for what changes scores by more
     than arithmetic of coordinates and tensors read at them; on a GPU also for what tensor cores do not take as it is.
@@ -52,7 +54,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         if kernels is None:
             return None
         operands = [*operands[:3], parts.pattern(), *operands[3:]]
-        made = kernels.attention.compiled(*operands, steps=steps)(*operands)
+        made = kernels.attention.compiled(*operands, steps=steps.get("forward", ()))(*operands)
         output, lse = parts.merged_parts(*made, dtype)
         return output[..., :width], lse
     if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
@@ -61,12 +63,13 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     if traced is None:
         return None
     kernels = _kernels(layout, scale, traced, _traced(dropout, layout), on_gpu)
-    if kernels is None:
+    has_gradients = not on_gpu or takes_gradients(q, v)
+    if kernels is None or not (has_gradients or steps.keys() <= {"forward"}):
         return None
     operands = layout.query(q), *map(layout.key, (k, v))
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
-    call = _Call(kernels, statements, layout, traced, scale, steps)
+    call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
     output, lse = Fused.apply(call, *operands)
     return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
 
@@ -102,9 +105,10 @@ def _without_numbers(body: Expression) -> Expression:
 class _Call:
     """What the gradients of a call need besides tensors."""
 
-    def __init__(self, kernels: Kernels, statements, layout: Layout, traced: TracedScores, scale: float, steps):
+    def __init__(self, kernels: Kernels, statements, layout, traced: TracedScores, scale, steps, has_gradients: bool):
         self.kernels, self.statements, self.layout = kernels, statements, layout
         self.traced, self.scale, self.steps = traced, scale, steps
+        self.has_gradients = has_gradients  # else statements make all of them
 
     def by_statements(self, q, k, v, operands) -> tuple[torch.Tensor, torch.Tensor]:
         """Output and log of the sums, differentiable as often as one likes."""
@@ -123,18 +127,30 @@ class _Call:
         output = statements.product(shares, v)
         return output.reshape(*layout.lead, *output.shape[-2:]), lse.reshape(*layout.lead, lse.shape[-1])
 
-    def of_pairs(self, needed) -> list[int]:
-        """Operands with both coordinates whose gradient statements make: those on a GPU."""
-        letters = enumerate(() if self.kernels.turns else self.kernels.letters)
-        return [n for n, own in letters if needed[3 + n] and {"i", "j"} <= set(own)]
+    def of_statements(self, needed) -> list[int]:
+        """The inputs whose gradient statements make: tables, and on a GPU operands with both coordinates; or all."""
+        if not self.has_gradients:
+            return [n for n, each in enumerate(needed) if each]
+        on_gpu = not self.kernels.turns
+        letters = [(n, own) for n, own in enumerate(self.kernels.letters, 3) if needed[n]]
+        return [n for n, own in letters if own is None or (on_gpu and {"i", "j"} <= set(own))]
 
-    def gradients_of(self, numbers: list[int], given, operands, arrived, of_lse):
-        """Those of operands by their numbers; `given` are q, k, v."""
-        leaves = [x.detach().requires_grad_() if n in numbers else x for n, x in enumerate(operands)]
+    def gradients_of(self, numbers: list[int], inputs, arrived, of_lse):
+        """Those of q, k, v and the operands, by their numbers among these."""
+        leaves = [x.detach().requires_grad_(n in numbers) for n, x in enumerate(inputs)]
         with torch.enable_grad():
-            output, lse = self.by_statements(*given, leaves)
+            output, lse = self.by_statements(*leaves[:3], leaves[3:])
         of_lse = torch.zeros_like(lse) if of_lse is None else of_lse
         return torch.autograd.grad((output, lse), [leaves[n] for n in numbers], (arrived.to(output.dtype), of_lse))
+
+    def gradients_by_kernels(self, inputs, output, lse, arrived, of_lse, needed) -> list:
+        """Those that are needed; the others are None."""
+        delta = row_products(arrived, output)
+        if of_lse is not None:
+            delta = delta - torch.where(lse == -math.inf, 0, of_lse)
+        lse = lse.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # an empty row has no shares
+        (q, k, v), operands = inputs[:3], inputs[3:]
+        return self.kernels.gradients(self.layout, (q, k, v, lse, arrived, delta), operands, needed, self.steps)
 
 
 class Fused(torch.autograd.Function):
@@ -143,9 +159,10 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx, call, q, k, v, *operands):
         given = q, k, v, call.layout.pattern(), *operands
-        kernel = call.kernels.attention.compiled(*given, steps=call.steps)
+        kernel = call.kernels.attention.compiled(*given, steps=call.steps.get("forward", ()))
         output, lse = kernel(*given)
-        show(lambda: AttentionKernels(kernel, call.kernels, call.layout, (q, k, v, *operands)))
+        made = kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps
+        show(lambda: AttentionKernels(*made) if call.has_gradients else {"forward": kernel})
         ctx.call = call
         ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)
@@ -162,16 +179,12 @@ class Fused(torch.autograd.Function):
                 inputs = [x for x, needed in zip((q, k, v, *operands), ctx.needs_input_grad[1:]) if needed]
                 made = iter(torch.autograd.grad(found, inputs, arrived, create_graph=True))
                 return None, *(next(made) if needed else None for needed in ctx.needs_input_grad[1:])
-            delta = row_products(arrived, output)
-            if of_lse is not None:
-                delta = delta - torch.where(lse == -math.inf, 0, of_lse)
-            lse = lse.nan_to_num(nan=math.nan, posinf=math.inf, neginf=0.0)  # an empty row has no shares
-            call, needed = ctx.call, list(ctx.needs_input_grad[1:])
-            pairs = call.of_pairs(needed)
-            made = call.gradients_of(pairs, (q, k, v), operands, arrived, of_lse) if pairs else ()
-            for number in pairs:
-                needed[3 + number] = False
-            found = call.kernels.gradients(call.layout, (q, k, v, lse, arrived, delta), operands, needed)
-            for number, each in zip(pairs, made):
-                found[3 + number] = each
+            call, inputs, needed = ctx.call, [q, k, v, *operands], list(ctx.needs_input_grad[1:])
+            own, found = call.of_statements(needed), [None] * len(needed)
+            others = [each and n not in own for n, each in enumerate(needed)]
+            if any(others):
+                found = call.gradients_by_kernels(inputs, output, lse, arrived, of_lse, others)
+            made = call.gradients_of(own, inputs, arrived, of_lse) if own else ()
+            for number, each in zip(own, made):
+                found[number] = each
         return None, *found

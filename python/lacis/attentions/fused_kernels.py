@@ -18,11 +18,13 @@ from .dropout import TracedDropout
 from .layouts import Layout
 from .traced_scores import replayed
 
+ROLES = {"rows": "grad_query", "columns": "grad_key_value"}
+"""What walks rows, and what walks columns, as steps and `kernels` name it."""
 _GIVEN = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
 
 
 class Kernels:
-    """Attention whose scores change by `body`, of operands with these letters.
+    """Attention whose scores change by `body`, of operands with these letters; those of a table are None.
 
     `z` and `zk` are the letters of scores, and of k and v, before their rows; `zq` those of q where it lacks some of
     the scores': then results are parts, which are not rounded. With `dropout` the last operand is the seed.
@@ -53,9 +55,12 @@ class Kernels:
         """The score and the operands; those that are turned have both coordinates in the order of the pattern's."""
         z, zk = self.z, self.zk
         s = einsum(f"{z}{ij},{self.zq}id,{zk}jd->{z}{ij}", pattern, q, k) * self.scale
-        own = [_ordered(letters, ij) if self.turns else letters for letters in self.letters]
-        reads = [x.at(each).reads for x, each in zip(operands, own)]
-        return [s, *(Traced(s.trace, read, ("read", 0), s.letters, True) for read in reads)]
+        found = [s]
+        for x, letters in zip(operands, self.letters):
+            own = _ordered(letters, ij) if letters is not None and self.turns else letters
+            table = x.as_table() if own is None else Traced(s.trace, x.at(own).reads, ("read", 0), s.letters, True)
+            found.append(table)
+        return found
 
     def _attention(self, q, k, v, pattern, *operands):
         z, zk = self.z, self.zk
@@ -94,30 +99,32 @@ class Kernels:
             return changed if found else changed * 0.0
         return changed * replayed(found, leaves)
 
-    def gradients(self, layout: Layout, given, operands, needed) -> list[torch.Tensor | None]:
-        """Those of q, k, v and the operands that are needed; `given` are all before the pattern."""
+    def gradients(self, layout: Layout, given, operands, needed, steps) -> list[torch.Tensor | None]:
+        """Those of q, k, v and the operands that are needed; `given` are all before the pattern, `steps` by role."""
         found: list[torch.Tensor | None] = [None] * len(needed)
         rows = [n for n, own in enumerate(self.letters) if needed[3 + n] and "j" not in own]
         columns = [n for n, own in enumerate(self.letters) if needed[3 + n] and "j" in own and "i" not in own]
         pairs = [n for n, own in enumerate(self.letters) if needed[3 + n] and "j" in own and "i" in own]
         if needed[0] or rows:
-            made = self._run("rows", (needed[0], tuple(rows)), given, layout.pattern(), operands)
+            made = self._run("rows", (needed[0], tuple(rows)), given, layout.pattern(), operands, steps)
             found[0] = made.pop(0) if needed[0] else None
             for number, each in zip(rows, made):
                 found[3 + number] = _summed(each, (*self.z, "i"), self.letters[number])
         if needed[1] or needed[2] or columns:
             across = operands
             if self.turns:
-                across = [x.mT.contiguous() if {"i", "j"} <= set(own) else x for x, own in zip(operands, self.letters)]
+                across = [
+                    x.mT.contiguous() if {"i", "j"} <= set(own or ()) else x for x, own in zip(operands, self.letters)
+                ]
                 across += operands[len(self.letters) :]
             what = (needed[1] or needed[2], tuple(columns))
-            made = self._run("columns", what, given, layout.pattern(columns=True), across)
+            made = self._run("columns", what, given, layout.pattern(columns=True), across, steps)
             if what[0]:
                 found[1:3] = (_summed(each, (*self.z, "j", "e"), (*self.zk, "j", "e")) for each in made[:2])
             for number, each in zip(columns, made[2:] if what[0] else made):
                 found[3 + number] = _summed(each, (*self.z, "j"), self.letters[number])
         for number in pairs:
-            (each,) = self._run("pairs", (number,), given, layout.pattern(), operands)
+            (each,) = self._run("pairs", (number,), given, layout.pattern(), operands, steps)
             found[3 + number] = _summed(each.to_dense(), (*self.z, "i", "j"), self.letters[number])
         return found
 
@@ -130,8 +137,9 @@ class Kernels:
             self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded, self.seed)
         return self.made[what, asked]
 
-    def _run(self, what: str, asked: tuple, given, pattern, operands) -> list:
-        made = self.gradient(what, asked)(*given, pattern, *operands)
+    def _run(self, what: str, asked: tuple, given, pattern, operands, steps) -> list:
+        own = (*given, pattern, *operands)
+        made = self.gradient(what, asked).compiled(*own, steps=steps.get(ROLES.get(what), ()))(*own)
         return list(made) if isinstance(made, tuple) else [made]
 
     def _rows(self, asked, *given):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import torch
 
+from .fused_kernels import ROLES
+
 
 class AttentionKernels(Mapping):
     """The kernels of a call by role: `forward`, and `grad_query`, `grad_key_value`, compiled when first looked at.
@@ -14,27 +16,26 @@ class AttentionKernels(Mapping):
     Each has `.steps` and `.text`, `.asm` and `.remarks`, as those of `lacis.compile`.
     """
 
-    def __init__(self, forward, kernels, layout, operands):
+    def __init__(self, forward, kernels, layout, operands, steps):
         self._made = {"forward": forward}
-        self._kernels, self._layout = kernels, layout
+        self._kernels, self._layout, self._steps = kernels, layout, steps
         self._like = [torch.empty_like(x, device="meta") for x in operands]
 
     def __getitem__(self, role: str):
         if role not in self._made:
-            what = {"grad_query": "rows", "grad_key_value": "columns"}[role]
-            self._made[role] = self._gradient(what)
+            self._made[role] = self._gradient({own: what for what, own in ROLES.items()}[role], role)
         return self._made[role]
 
     def __iter__(self):
-        return iter(("forward", "grad_query", "grad_key_value"))
+        return iter(("forward", *ROLES.values()))
 
     def __len__(self) -> int:
-        return 3
+        return 1 + len(ROLES)
 
     def __repr__(self) -> str:
         return f"AttentionKernels({', '.join(self)})"
 
-    def _gradient(self, what: str):
+    def _gradient(self, what: str, role: str):
         q, k, v, *operands = self._like
         rows = q.shape[:-1]
         wide = torch.promote_types(q.dtype, torch.float32)
@@ -43,4 +44,4 @@ class AttentionKernels(Mapping):
         pattern = self._layout.pattern(columns=what == "columns")
         function = self._kernels.gradient(what, (True, ()))
         given = q, k, v, lse, arrived, delta, pattern, *operands
-        return function.compile(*given, target=self._made["forward"].target)
+        return function.compile(*given, steps=self._steps.get(role, ()), target=self._made["forward"].target)

@@ -60,14 +60,31 @@ class Parts(Layout):
         return tensor
 
     def operand(self, tensor: torch.Tensor, axes: list[int]) -> tuple[torch.Tensor, tuple[str, ...]]:
+        """What differs by heads of a group, or by query, has rows of its tokens."""
         tensor, letters = super().operand(tensor, axes)
-        return tensor, tuple(letter.replace("h", "g") for letter in letters)
+        if "i" not in letters and (self.group == 1 or "h" not in letters):
+            return tensor, tuple(letter.replace("h", "g") for letter in letters)
+        behind = len(letters) - letters.index("j") if "j" in letters else 0
+        lead = tensor.shape[:1] if "b" in letters else ()
+        columns = tensor.shape[tensor.ndim - behind :]
+        sizes = [n if letter in letters else 1 for letter, n in (("h", self.heads), ("i", self.rows))]
+        tensor = tensor.reshape(*lead, *sizes, *columns).expand(*lead, self.heads, self.rows, *columns)
+        tensor = tensor.reshape(*lead, self.heads // self.group, self.tokens, *columns)
+        return _with_room(tensor) if columns else tensor, (*"b" * len(lead), "g", "i", *"j" * behind)
 
     def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, dtype: torch.dtype):
         """[B, H, Sq, Dv] in `dtype` and [B, H, Sq], of the parts' [B, Hk, parts, rows, Dv] and [B, Hk, parts, rows]."""
         shape = self.batch, self.heads, self.rows
         output, total = merged_parts(outputs.flatten(0, 1), lse.flatten(0, 1), dtype)
         return output.reshape(*shape, output.shape[-1]), total.reshape(shape)
+
+
+def _with_room(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor [..., tokens, keys], behind which memory has as many rows more as a tile: elements are read there."""
+    *_, tokens, keys = tensor.shape
+    room = tensor.new_empty(tensor.numel() + max(SIDE - tokens, 0) * keys)
+    own = room[: tensor.numel()].view(tensor.shape)
+    return own.copy_(tensor)
 
 
 def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
@@ -88,6 +105,8 @@ def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
     parts = Parts(layout, count)
     traced = trace_scores(changes, parts, wide)
     if traced is None or torch.is_grad_enabled() and any(x.requires_grad for x in traced.operands):
+        return None
+    if None in traced.letters:  # rows of the tile without a query would read outside of a table
         return None
     return parts, traced, [at_chunks(x) for x in (parts.query(q), k, v, *traced.operands)]
 

@@ -8,7 +8,8 @@ import torch
 from ..formats import Sum
 from ..patterns import Pattern
 
-_WIDTHS = (16, 32, 64, 128)  # of heads
+_WIDTHS = (16, 32, 64, 128, 192, 256)  # of heads
+_SUMS = 128  # columns of k and v each of whose gradients one kernel keeps the sums in registers
 SIDE = 64  # of a tile
 _PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin
@@ -27,6 +28,11 @@ def takes_heads(q: torch.Tensor, v: torch.Tensor) -> bool:
     return takes_type(q) and q.shape[3] in _WIDTHS and v.shape[3] in _WIDTHS
 
 
+def takes_gradients(q: torch.Tensor, v: torch.Tensor) -> bool:
+    """Of heads that `takes_heads` takes: one kernel sums up the gradients of both keys and values."""
+    return max(q.shape[-1], v.shape[-1]) <= _SUMS
+
+
 def takes_type(q: torch.Tensor) -> bool:
     """The same of their device and dtype alone."""
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device) != (9, 0):
@@ -37,8 +43,8 @@ def takes_type(q: torch.Tensor) -> bool:
 def padded(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor with zeros behind its last axis up to the next width that heads have; wider ones stay.
 
-    >>> padded(torch.ones(1, 80)).shape, padded(torch.ones(1, 64)).shape, padded(torch.ones(1, 192)).shape
-    (torch.Size([1, 128]), torch.Size([1, 64]), torch.Size([1, 192]))
+    >>> padded(torch.ones(1, 80)).shape, padded(torch.ones(1, 64)).shape, padded(torch.ones(1, 320)).shape
+    (torch.Size([1, 128]), torch.Size([1, 64]), torch.Size([1, 320]))
     """
     width = tensor.shape[-1]
     wanted = next((known for known in _WIDTHS if known >= width), width)

@@ -10,9 +10,10 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..capture.chain import Expression, Read, Trace
-from ..capture.traced import Traced, combine, coordinates
+from ..capture.traced import Traced, combine, coordinates, table
 from ..errors import DataError
 from .layouts import Layout
+from .places import bounds
 from .scores import Scores
 
 # Coordinates are float32 numbers in a chain: whole ones are exact up to here.
@@ -28,15 +29,19 @@ _WHOLE |= dict.fromkeys(_SAYS, max)
 
 @dataclasses.dataclass
 class TracedScores:
-    """`body` of ("read", 0), the score, and ("read", n), operand n - 1, whose axes have `letters[n - 1]`."""
+    """`body` of ("read", 0), the score, and ("read", n), operand n - 1, whose axes have `letters[n - 1]`.
+
+    Those of an operand of which elements are read at other places are None.
+    """
 
     body: Expression
     operands: list[torch.Tensor]
-    letters: tuple[tuple[str, ...], ...]
+    letters: tuple[tuple[str, ...] | None, ...]
 
     def at_entries(self, values: torch.Tensor, where: dict[str, torch.Tensor], operands) -> torch.Tensor:
         """The changed scores, by torch, of coordinates by letter."""
-        leaves = [values, *(x[tuple(where[a] for a in own)] for x, own in zip(operands, self.letters))]
+        leaves = [values]
+        leaves += [x if own is None else x[tuple(where[a] for a in own)] for x, own in zip(operands, self.letters)]
         return _by_torch(self.body, leaves, where)
 
 
@@ -97,7 +102,7 @@ class _Captures(TorchFunctionMode):
         self.trace, self.where, self.layout, self.wide, self.half = trace, where, layout, wide, half
         self.every = (*layout.letters, "i", "j")
         self.tensors: list[torch.Tensor] = []
-        self.letters: list[tuple[str, ...]] = []
+        self.letters: list[tuple[str, ...] | None] = []
         self.names: list[str] = []
         self.known: dict[tuple, tuple[torch.Tensor, Traced]] = {}  # with the tensor, whose number is taken as long
 
@@ -114,41 +119,71 @@ class _Captures(TorchFunctionMode):
         return self.read(bias, tuple(0 if size == 1 else at for size, at in zip(bias.shape, self.where)))
 
     def read(self, tensor: torch.Tensor, index) -> Traced:
-        """Raises `DataError` for an index that is neither a coordinate nor a number."""
+        """Raises `DataError` for an index that is neither a coordinate nor a number, nor follows from coordinates."""
         with torch._C.DisableTorchFunction():
-            axes = []
-            for each in index:
-                axis = next((n for n, at in enumerate(self.where) if at is each), None)
-                if axis is None and not (isinstance(each, int) and not isinstance(each, bool)):
-                    raise DataError("score: a tensor is read at coordinates alone")
-                axes.append(axis)
-            key = (id(tensor), tuple(index if axis is None else axis for index, axis in zip(index, axes)))
-            named = [axis for axis in axes if axis is not None]
-            if len(axes) != tensor.ndim or len(set(named)) != len(named):
+            if len(index) != tensor.ndim:
                 raise DataError("score: a tensor is read at one element")
+            axes = [next((n for n, at in enumerate(self.where) if at is each), None) for each in index]
+            named = [axis for axis in axes if axis is not None]
+            computed = [each.body for each, axis in zip(index, axes) if axis is None and isinstance(each, Traced)]
+            is_table = bool(computed) or len(set(named)) != len(named)
+            fixed = tuple(each.body if isinstance(each, Traced) else each for each in index)
+            key = (id(tensor), fixed)
             if key not in self.known:
-                self.known[key] = tensor, self._added(tensor, index, axes)
+                made = self._element(tensor, index) if is_table else self._added(tensor, index, axes)
+                self.known[key] = tensor, made
             return self.known[key][1]
+
+    def _element(self, tensor: torch.Tensor, index) -> Traced:
+        """One at places that follow from coordinates, which torch counts from the end below 0."""
+        lengths, where = dict(zip(self.every, self.layout.shape)), []
+        for dim in reversed(range(tensor.ndim)):
+            each, size = index[dim], tensor.shape[dim]
+            if not isinstance(each, Traced):
+                tensor = tensor.select(dim, _whole(each))
+                continue
+            found = bounds(each.body, lengths) if not each.reads else None
+            if found is None or not -size <= found[0] <= found[1] < size:
+                raise DataError("score: a place in a tensor that does not follow from coordinates, or is outside of it")
+            where.insert(0, ("end", each.body) if found[0] < 0 else each.body)
+        if tensor.numel() and self._is_large(tensor):
+            raise DataError("score: a tensor of larger numbers than float32 has")
+        self._keep(tensor.to(self.wide), None)
+        all_of = table(self.trace, self.names[-1], tensor.ndim)
+        read = combine("element", all_of, *(Traced(self.trace, (), body, self.every, True) for body in where))
+        return read != 0 if tensor.dtype == torch.bool else read
+
+    def _is_large(self, tensor: torch.Tensor) -> bool:
+        is_number = tensor.dtype == torch.bool or tensor.is_floating_point()
+        return not is_number and int(tensor.abs().max()) > _EXACT
+
+    def _keep(self, tensor: torch.Tensor, letters) -> None:
+        self.names.append(f"x{len(self.names)}")
+        self.tensors.append(tensor.contiguous())
+        self.letters.append(letters)
 
     def _added(self, tensor: torch.Tensor, index, axes) -> Traced:
         for dim in reversed(range(tensor.ndim)):
             is_expanded = tensor.stride(dim) == 0 and tensor.shape[dim] > 1 and not tensor.requires_grad
             if axes[dim] is None:
-                tensor = tensor.select(dim, index[dim])
+                tensor = tensor.select(dim, _whole(index[dim]))
             elif is_expanded:  # one element is there, which needs no axis
                 tensor, axes = tensor.select(dim, 0), [*axes[:dim], None, *axes[dim + 1 :]]
         tensor, letters = self.layout.operand(tensor, [axis for axis in axes if axis is not None])
         if not letters:
             raise DataError("score: a tensor without an axis of its own")
-        is_bool = tensor.dtype == torch.bool
-        if not is_bool and not tensor.is_floating_point() and tensor.numel() and int(tensor.abs().max()) > _EXACT:
+        if tensor.numel() and self._is_large(tensor):
             raise DataError("score: a tensor of larger numbers than float32 has")
-        self.names.append(f"x{len(self.names)}")
         stays = tensor.dtype == self.half and {"i", "j"} <= set(letters)
-        self.tensors.append((tensor if stays else tensor.to(self.wide)).contiguous())
-        self.letters.append(letters)
+        self._keep(tensor if stays else tensor.to(self.wide), letters)
         read = Traced(self.trace, (Read(self.names[-1], letters),), ("read", 0), self.every, True)
-        return read != 0 if is_bool else read
+        return read != 0 if tensor.dtype == torch.bool else read
+
+
+def _whole(index) -> int:
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise DataError("score: a tensor is read at coordinates alone")
+    return index
 
 
 def _renamed(body: Expression, numbers: list[int]) -> Expression:
@@ -221,4 +256,8 @@ def _by_torch(body: Expression, leaves, where) -> torch.Tensor:
         return where[body[1]].to(leaves[0].dtype)
     if body[0] == "number":
         return torch.tensor(body[1], dtype=leaves[0].dtype)
+    if body[0] == "end":
+        return _by_torch(body[1], leaves, where)
+    if body[0] == "element":
+        return leaves[body[1][1]][tuple(_by_torch(place, leaves, where).long() for place in body[2:])]
     return _TORCH[body[0]](*(_by_torch(part, leaves, where) for part in body[1:]))

@@ -14,16 +14,21 @@ from .spec import Operand
 
 # An expression: ("read", number of an input), ("number", value), ("index", letter), which is the coordinate of an
 # entry, or (operation, expressions…); ("kept", limit, seed, b, h, i, j) says whether the random bits of a place are not
-# below the limit. emit/chain.py writes it.
+# below the limit; ("element", ("read", number), places…) is that of a whole input, where ("end", place) counts from the
+# end below 0. emit/chain.py writes it.
 Expression = tuple
 
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """An operand of the kernel, or what the statement of that name made, with its letters."""
+    """An operand of the kernel, or what the statement of that name made, with its letters.
+
+    `whole`: all of it, of which the statement reads elements at places that it computes; its axes are no loops.
+    """
 
     name: str
     letters: tuple[str, ...]
+    whole: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +48,8 @@ class Statement:
     @property
     def loops(self) -> tuple[str, ...]:
         """All letters, those of the result first."""
-        return tuple(dict.fromkeys([*self.letters, *(letter for read in self.inputs for letter in read.letters)]))
+        read = (letter for read in self.inputs if not read.whole for letter in read.letters)
+        return tuple(dict.fromkeys([*self.letters, *read]))
 
 
 @dataclasses.dataclass(frozen=True)

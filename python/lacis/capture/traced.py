@@ -66,9 +66,16 @@ class Traced:
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), keywords=None):
         name = getattr(function, "__name__", str(function))
+        if name == "clamp":
+            return arguments[0].clamp(*arguments[1:], **(keywords or {}))
         if keywords or name not in _FUNCTIONS:
             raise DataError(f"kernel: 'torch.{name}' cannot be traced; {_CAN}")
         return combine(_FUNCTIONS[name], *arguments)
+
+    def clamp(self, min: float | None = None, max: float | None = None) -> Traced:
+        """At least `min` and at most `max`."""
+        made = self if min is None else combine("maximum", self, min)
+        return made if max is None else combine("minimum", made, max)
 
     def __bool__(self):
         raise DataError("kernel: a branch looks at values, which are not there while the function is traced")
@@ -93,6 +100,15 @@ class Argument(Traced):
     def at(self, letters) -> Traced:
         """The operand with these letters for its axes."""
         return Traced.of(self.trace, Read(self.name, tuple(letters)), False)
+
+    def as_table(self) -> Traced:
+        """All of the operand, for ("element", …)."""
+        return table(self.trace, self.name, len(self.shape))
+
+
+def table(trace: Trace, name: str, axes: int) -> Traced:
+    """All of an operand, of which elements are read; its axes have letters that nothing else has."""
+    return Traced(trace, (Read(name, tuple(f"{name}_{axis}" for axis in range(axes)), True),), ("read", 0), (), False)
 
 
 def _operator(name: str, swapped: bool = False):

@@ -19,7 +19,7 @@ _UNARY = {"neg": "arith.negf", "exp": "math.exp", "exp2": "math.exp2", "log": "m
           "sqrt": "math.sqrt", "erf": "math.erf", "abs": "math.absf", "floor": "math.floor"}  # fmt: skip
 _COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 _WHOLE = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli", "floordiv": "arith.divui",
-          "mod": "arith.remui"}  # fmt: skip
+          "mod": "arith.remui", "maximum": "arith.maxsi", "minimum": "arith.minsi"}  # fmt: skip
 _LOGIC = {"and": "arith.andi", "or": "arith.ori"}
 _REDUCE = {"add": ("arith.addf", 0.0), "max": ("arith.maximumf", -math.inf)}
 
@@ -116,29 +116,30 @@ class _ChainWriter:
         type = self.tensor(statement.letters, element, statement.sampled)
         init = self.initial(statement, element, type)
         loops = statement.loops
-        maps = ", ".join(_map(loops, read.letters) for read in (*statement.inputs, statement))
+        inputs = [read for read in statement.inputs if not read.whole]
+        maps = ", ".join(_map(loops, read.letters) for read in (*inputs, statement))
         kinds = ", ".join('"parallel"' if x in statement.letters else '"reduction"' for x in loops)
         names = ", ".join(f'"{letter}"' for letter in loops)
-        read = ", ".join(f"%{r.name}" for r in statement.inputs)
-        types = ", ".join(self.types[r.name] for r in statement.inputs)
+        read = ", ".join(f"%{r.name}" for r in inputs)
+        types = ", ".join(self.types[r.name] for r in inputs)
         ins = f"ins({read} : {types}) " if read else ""
         self.lines.append(
             f"  %{statement.name} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}], "
             f'lacis.loops = [{names}], lacis.name = "{statement.name}"}}'
         )
         self.lines.append(f"      {ins}outs({init} : {type}) {{")
-        arguments = [f"%in{self.count}_{n}: {self.elements[r.name]}" for n, r in enumerate(statement.inputs)]
+        arguments = [f"%in{self.count}_{n}: {self.elements[r.name]}" for n, r in enumerate(inputs)]
         self.lines.append(f"  ^bb0({', '.join([*arguments, f'%acc{self.count}: {element}'])}):")
         self.body(statement, [a.partition(":")[0] for a in arguments], f"%acc{self.count}", rounded)
         self.lines.append(f"  }} -> {type}{self.loc}")
         self.types[statement.name], self.elements[statement.name] = type, element
 
     def body(self, statement: Statement, inputs: list[str], carried: str, rounded: bool) -> None:
-        values = []
-        for name, read in zip(inputs, statement.inputs):
-            own = self.elements[read.name]
-            is_wide = own in (self.wide, "i64")
-            values.append(name if is_wide else self.fresh(f"arith.extf {name} : {own} to {self.wide}"))
+        names = iter(inputs)
+        values = [
+            f"%{read.name}" if read.whole else self.widened(next(names), self.elements[read.name])
+            for read in statement.inputs
+        ]
         self.loops = statement.loops
         value = self.expression(statement.body, values)
         if statement.reduce:
@@ -146,6 +147,10 @@ class _ChainWriter:
         if rounded:
             value = self.fresh(f"arith.truncf {value} : {self.wide} to {self.element}")
         self.op(f"linalg.yield {value} : {self.element if rounded else self.wide}")
+
+    def widened(self, value: str, element: str) -> str:
+        is_wide = element in (self.wide, "i64")
+        return value if is_wide else self.fresh(f"arith.extf {value} : {element} to {self.wide}")
 
     def expression(self, body, values: list[str]) -> str:
         operation, *parts = body
@@ -162,6 +167,8 @@ class _ChainWriter:
             return self.expression(
                 down if operation == "floordiv" else ("sub", parts[0], ("mul", down, parts[1])), values
             )
+        if operation == "element":
+            return self.extracted(values[parts[0][1]], parts[1:], values)
         if operation == "kept":
             limit, seed, *where = parts
             seed = self.expression(seed, values)
@@ -183,15 +190,43 @@ class _ChainWriter:
             return self.fresh(f"{_LOGIC[operation]} {of[0]}, {of[1]} : i1")
         return self.fresh(f"{(_BINARY | _UNARY)[operation]} {', '.join(of)} : {self.wide}")
 
-    def whole(self, body) -> str:
-        """An expression of coordinates as i32."""
+    def extracted(self, tensor: str, places, values: list[str]) -> str:
+        """An element of a tensor, in the type of sums."""
+        type, element, at = self.types[tensor[1:]], self.elements[tensor[1:]], []
+        for axis, place in enumerate(places):
+            if place[0] == "index":
+                at.append(self.fresh(f"linalg.index {self.loops.index(place[1])} : index"))
+                continue
+            found = self.whole(place[1] if place[0] == "end" else place, values)
+            if place[0] == "end":
+                number = self.fresh(f"arith.constant {axis} : index")
+                size = self.fresh(f"tensor.dim {tensor}, {number} : {type}")
+                size = self.fresh(f"arith.index_cast {size} : index to i32")
+                zero = self.fresh("arith.constant 0 : i32")
+                below = self.fresh(f"arith.cmpi slt, {found}, {zero} : i32")
+                other = self.fresh(f"arith.addi {found}, {size} : i32")
+                found = self.fresh(f"arith.select {below}, {other}, {found} : i32")
+            at.append(self.fresh(f"arith.index_cast {found} : i32 to index"))
+        return self.widened(self.fresh(f"tensor.extract {tensor}[{', '.join(at)}] : {type}"), element)
+
+    def whole(self, body, values=()) -> str:
+        """An expression of coordinates as i32; what is divided is not below 0."""
         operation, *parts = body
         if operation == "number":
             return self.fresh(f"arith.constant {int(parts[0])} : i32")
         if operation == "index":
             index = self.fresh(f"linalg.index {self.loops.index(parts[0])} : index")
             return self.fresh(f"arith.index_cast {index} : index to i32")
-        return self.fresh(f"{_WHOLE[operation]} {', '.join(self.whole(part) for part in parts)} : i32")
+        if operation == "where":
+            chosen = self.expression(parts[0], values)
+            return self.fresh(
+                f"arith.select {chosen}, {', '.join(self.whole(part, values) for part in parts[1:])} : i32"
+            )
+        if operation == "neg":
+            return self.whole(("sub", ("number", 0), *parts), values)
+        if operation == "abs":
+            return self.whole(("maximum", *parts, ("neg", *parts)), values)
+        return self.fresh(f"{_WHOLE[operation]} {', '.join(self.whole(part, values) for part in parts)} : i32")
 
 
 def _map(loops, letters) -> str:

@@ -32,7 +32,7 @@ class Door:
         self.name, self.location, self.target = site.name, site.location, target
         self.rule = site.sparsifier
         self.score = next((step.function for step in site.of("score")), None)
-        self.steps = site.loop_steps
+        self.steps = {"forward": site.loop_steps, **site.kernel_steps}
         self.calls, self.hook, self.kernels = 0, None, None
         self.exported: dict = {}  # kernels of exported programs by their keys
         self.configured: list[tuple] = []  # what looks attention up in it, and its configurations before and while open

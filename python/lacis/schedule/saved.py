@@ -50,10 +50,10 @@ def _sections(schedule) -> dict[str, dict[str, list[Step]]]:
     for site in schedule.edges:
         of = site.name.removesuffix(_GRADIENT)
         (activations if of == site.name else gradients)[of] = list(site.steps)
-    for site in schedule.sites:
+    for site in [*schedule.sites, *schedule.modules]:
         for key, steps in site.gradients.items():
             gradients.setdefault(site.name if key == "values" else key, []).extend(steps)
-    modules = {site.name: list(site.steps) for site in schedule.modules}
+    modules = {site.name: list(site.steps) for site in schedule.modules if site.steps}
     return {"parameters": parameters, "activations": activations, "gradients": gradients, "modules": modules}
 
 

@@ -12,7 +12,7 @@ from ..notebook import html
 from .edges import Activation
 from .from_checkpoint import BuildsFrom
 from .handle import Group, Handle
-from .modules import Module, ModuleSite
+from .modules import ROLES, Module, ModuleOperand, ModuleSite
 from .names import Names
 from .saved import save
 from .site import Site
@@ -116,9 +116,8 @@ class Schedule(BuildsFrom):
     @property
     def modules(self) -> list[Site]:
         """The modules that attend on a pattern, in the model's order."""
-        return [
-            self._modules[path] for path in self.names.modules if path in self._modules and self._modules[path].steps
-        ]
+        known = [self._modules[path] for path in self.names.modules if path in self._modules]
+        return [site for site in known if site.steps or site.gradients]
 
     def module(self, name: str) -> Site:
         """Where the verbs of a module are recorded; its axes are queries and keys, whose lengths a call brings."""
@@ -129,7 +128,7 @@ class Schedule(BuildsFrom):
         return self._edges.setdefault(name, Site((name,), (None, None)))
 
     def __getitem__(self, key: str):
-        """The handle of a parameter, a module (`"path"`), or an activation (`"path:out"`, `"path:in0"`)."""
+        """The handle of a parameter, a module (`"path"`), or part of one: `"path:out"`, `"path:in0"`, `"path:key"`."""
         if not isinstance(key, str):
             raise ScheduleError(f"a name is expected, not {type(key).__name__}")
         names = self.names
@@ -139,6 +138,8 @@ class Schedule(BuildsFrom):
             raise ScheduleError(f"'{key}' {reason}")
         path, colon, edge = key.partition(":")
         if colon and path in names.modules:
+            if edge in (*ROLES, "value"):
+                return ModuleOperand(self, key)
             if not re.fullmatch(r"out|in\d+", edge):
                 raise ScheduleError(f"'{key}': an activation is '{path}:out', '{path}:in0', '{path}:in1', ...")
             return Activation(self, key)

@@ -160,10 +160,11 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
     The body receives the position, the coordinate of each digit of the level, and the carried
     values. Positions without an entry (padding) do not run the body. Of the marks of `lacis.loop` it has those of its
     rounds: `holds`, `pipeline`, `reduce`, `stages`, `sums`, `unroll`. `rolled` is the loop of a chain of
-    statements, which with `tiled` are of tiles.
+    statements, which with `tiled` are of tiles; with `skewed` products of one round run beside those of the next.
   }];
   let arguments = !con((ins StrAttr:$letters, OptionalAttr<Lacis_PathAttr>:$path, AnyRankedTensor:$tensor,
-                            I64Attr:$level, Index:$parent, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$tiled));
+                            I64Attr:$level, Index:$parent, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$skewed,
+                            UnitAttr:$tiled));
   let builders = [OpBuilder<(ins "const ::lacis::LoopName &":$name, "::mlir::Value":$tensor, "int64_t":$level,
                                  "::mlir::Value":$parent, "::mlir::ValueRange":$inits,
                                  CArg<"::std::optional<Reduction>", "{}">:$reduce)>];

@@ -157,6 +157,15 @@ def Lacis_TensorizeStep : Lacis_Step<"Tensorize", "tensorize", ["unify"]> {
   let parameters = (ins Lacis_Names:$loops, OptionalParameter<"::mlir::StringAttr">:$kind);
 }
 
+def Lacis_SkewStep : Lacis_Step<"Skew", "skew", ["unify"]> {
+  let summary = "for j: A(j); B(j)  -->  A(0); for j >= 1: A(j) beside B(j - 1); B(last)";
+  let description = [{
+    Of a loop that `roll` made and `tensorize` marks: sums B that nothing of their round reads, and that multiply what A
+    made, are complete in the next one. With `rounds = 0` each round completes its own.
+  }];
+  let parameters = (ins StringRefParameter<>:$loop, OptionalParameter<"std::optional<int64_t>">:$rounds);
+}
+
 //===- Facts --------------------------------------------------------------===//
 
 def Lacis_WalkStep : Lacis_Step<"Walk", "walk", ["getWalk", "comesFirst"]> {

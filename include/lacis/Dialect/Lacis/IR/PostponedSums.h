@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Sums of a rolled loop that can be complete one round later than they begin.
+#ifndef LACIS_DIALECT_LACIS_IR_POSTPONEDSUMS_H
+#define LACIS_DIALECT_LACIS_IR_POSTPONEDSUMS_H
+
+#include "lacis/Dialect/Lacis/IR/Lacis.h"
+
+namespace lacis {
+
+/// The loop that a round has around its statements: a stored block of several tiles has one tile a round of it; or null.
+LoopOp tilesOfRound(LevelLoopOp round);
+
+/// A tensor that rounds hand on, the one statement of a round that uses it, and the loop of its sum.
+struct CarriedSum {
+  mlir::Value tensor;
+  LoopOp statement, sum;
+};
+
+/// What a round adds to the tensor, where a single statement uses it and writes a sum; else nullopt.
+std::optional<CarriedSum> carriedSum(LevelLoopOp round, mlir::Value tensor);
+
+/// Sums of products that can wait for the next round, as `skew` wants: of what their round made and of an operand that no
+/// other product of the round takes. None where nothing would run beside them: no product is of operands alone.
+llvm::SmallVector<CarriedSum> sumsToPostpone(LevelLoopOp round);
+
+} // namespace lacis
+
+#endif // LACIS_DIALECT_LACIS_IR_POSTPONEDSUMS_H

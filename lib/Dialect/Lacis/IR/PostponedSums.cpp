@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Sums of a rolled loop that can be complete one round later than they begin.
+#include "lacis/Dialect/Lacis/IR/PostponedSums.h"
+
+#include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/Product.h"
+#include "lacis/Dialect/Lacis/IR/Reduction.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace lacis;
+
+LoopOp lacis::tilesOfRound(LevelLoopOp round) {
+  auto inside = round.getBlock()->getOps<LoopOp>();
+  bool isOne = llvm::hasSingleElement(inside);
+  bool hasSeveral = isOne && llvm::range_size((*inside.begin()).getBlock()->getOps<LoopOp>()) > 1;
+  return hasSeveral ? *inside.begin() : LoopOp(); // one loop of several is none of a statement
+}
+
+static Block *statementsOf(LevelLoopOp round) {
+  LoopOp tiles = tilesOfRound(round);
+  return tiles ? tiles.getBlock() : round.getBlock();
+}
+
+std::optional<CarriedSum> lacis::carriedSum(LevelLoopOp round, Value tensor) {
+  WriteOp write;
+  LoopOp statement;
+  for (Operation *user : tensor.getUsers()) {
+    if (!round->isProperAncestor(user))
+      continue;
+    auto own = dyn_cast_or_null<LoopOp>(statementsOf(round)->findAncestorOpInBlock(*user));
+    if (!own || (statement && own != statement) || (isa<WriteOp>(user) && write))
+      return std::nullopt;
+    statement = own;
+    if (auto found = dyn_cast<WriteOp>(user))
+      write = found;
+  }
+  auto sum = write ? write.getValue().getDefiningOp<LoopOp>() : LoopOp();
+  return sum && reductionOf(sum) == Reduction::Add ? std::optional(CarriedSum{tensor, statement, sum}) : std::nullopt;
+}
+
+/// Does the index follow from what `isIt` says?
+static bool followsFrom(Value index, function_ref<bool(BlockArgument)> isIt) {
+  if (auto argument = dyn_cast<BlockArgument>(index))
+    return isIt(argument);
+  return llvm::any_of(index.getDefiningOp()->getOperands(), [&](Value from) { return followsFrom(from, isIt); });
+}
+
+static bool isOfRound(ReadOp read, LevelLoopOp round) {
+  LoopOp tiles = tilesOfRound(round);
+  auto isIt = [&](BlockArgument number) {
+    return number.getOwner() == round.getBlock() || (tiles && number.getOwner() == tiles.getBlock());
+  };
+  return llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, isIt); });
+}
+
+/// The read of an operand that a factor is, or null where statements made it.
+static ReadOp operandOf(Value factor) {
+  auto read = behindCast(factor).getDefiningOp<ReadOp>();
+  return read && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
+}
+
+/// How many factors of products are read of the operand.
+static int64_t countFactors(LevelLoopOp round, Value operand) {
+  int64_t count = 0;
+  round->walk([&](LoopOp loop) {
+    arith::MulFOp product = factorsOf(loop);
+    for (Value factor : product ? ValueRange(product->getOperands()) : ValueRange())
+      if (ReadOp read = operandOf(factor))
+        count += read.getTensor() == operand;
+  });
+  return count;
+}
+
+/// A vector along the columns comes with the box of its own statement's first operand, and is read before the product.
+static bool readsVectors(LoopOp statement) {
+  return statement
+      ->walk([](ReadOp read) {
+        bool isVector = isa<BlockArgument>(read.getTensor()) && !read->getParentOfType<LoopOp>().getReduce();
+        return isVector ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// One of what its round made and of an operand, added to what the tensor has.
+static bool canWait(LevelLoopOp round, CarriedSum own) {
+  arith::MulFOp product = factorsOf(own.sum);
+  if (!product || matchPattern(own.sum.getInits()[0], m_AnyZeroFloat()))
+    return false;
+  ReadOp left = operandOf(product.getLhs()), right = operandOf(product.getRhs());
+  if (!left == !right)
+    return false;
+  ReadOp operand = left ? left : right;
+  auto isRow = [&](BlockArgument number) { return number == own.statement.getCoordinate(); };
+  bool hasRows = llvm::any_of(operand.getIndices(), [&](Value index) { return followsFrom(index, isRow); });
+  return !hasRows && isOfRound(operand, round) && countFactors(round, operand.getTensor()) == 1 &&
+         !readsVectors(own.statement);
+}
+
+/// Does a round multiply operands of which it brings one?
+static bool multipliesOperands(LevelLoopOp round) {
+  return round
+      ->walk([&](LoopOp loop) {
+        arith::MulFOp product = factorsOf(loop);
+        ReadOp left = product ? operandOf(product.getLhs()) : ReadOp();
+        ReadOp right = product ? operandOf(product.getRhs()) : ReadOp();
+        bool isIt = left && right && (isOfRound(left, round) || isOfRound(right, round));
+        return isIt ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static bool isWrittenBefore(Value tensor, LevelLoopOp round) {
+  return llvm::any_of(tensor.getUsers(), [&](Operation *user) {
+    Operation *own = round->getBlock()->findAncestorOpInBlock(*user);
+    return isa<WriteOp>(user) && own && own->isBeforeInBlock(round);
+  });
+}
+
+SmallVector<CarriedSum> lacis::sumsToPostpone(LevelLoopOp round) {
+  llvm::SetVector<Value> tensors;
+  round->walk([&](WriteOp write) {
+    if (isWrittenBefore(write.getTensor(), round))
+      tensors.insert(write.getTensor());
+  });
+  SmallVector<CarriedSum> found;
+  for (Value tensor : tensors)
+    if (std::optional<CarriedSum> own = carriedSum(round, tensor); own && canWait(round, *own))
+      found.push_back(*own);
+  LevelAttr level = formatOf(round.getTensor()).getLevels()[round.getLevel()];
+  // A round is not known before the one ahead of it, or may be none.
+  bool isKnown = isStateless(round) && !level.getCoordinate().isPadded();
+  return isKnown && multipliesOperands(round) ? found : SmallVector<CarriedSum>();
+}
