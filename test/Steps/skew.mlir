@@ -16,8 +16,8 @@ func.func @attend(%p: tensor<?x?xi1, #bsr>, %q: !x, %k: !x, %v: !x, %n: index)
   lacis.loop "i0" %i0 to %n {
     %s = lacis.workspace(%c64, %c64) place<private> : !t
     %o = lacis.workspace(%c64, %c64) place<private> : !t
-    lacis.loop "first.i1" %i1 to %c64 {
-      lacis.loop "first.e" %e to %c64 {
+    lacis.loop "i1"<phase "first"> %i1 to %c64 {
+      lacis.loop "e"<phase "first"> %e to %c64 {
         lacis.write %zero to %o[%i1, %e] : f32 to !t
         lacis.yield
       }
@@ -25,8 +25,8 @@ func.func @attend(%p: tensor<?x?xi1, #bsr>, %q: !x, %k: !x, %v: !x, %n: index)
     }
     lacis.level_loop "j0" %p[1] at %i0 (%position, %j0) : tensor<?x?xi1, #bsr> {
       %rows = arith.muli %i0, %c64 : index  %columns = arith.muli %j0, %c64 : index
-      lacis.loop "s.i1" %i1 to %c64 {
-        lacis.loop "s.j1" %j1 to %c64 {
+      lacis.loop "i1"<statement "s"> %i1 to %c64 {
+        lacis.loop "j1"<statement "s"> %j1 to %c64 {
           %i = arith.addi %rows, %i1 : index  %j = arith.addi %columns, %j1 : index
           %sum = lacis.loop "d" %d to %c64 iter(%c = %zero) -> (f32) {
             %a = lacis.read %q[%i, %d] : !x -> bf16  %b = lacis.read %k[%j, %d] : !x -> bf16
@@ -39,10 +39,10 @@ func.func @attend(%p: tensor<?x?xi1, #bsr>, %q: !x, %k: !x, %v: !x, %n: index)
         }
         lacis.yield
       }
-      lacis.loop "o.i1" %i1 to %c64 {
-        lacis.loop "o.e" %e to %c64 {
+      lacis.loop "i1"<statement "o"> %i1 to %c64 {
+        lacis.loop "e"<statement "o"> %e to %c64 {
           %before = lacis.read %o[%i1, %e] : !t -> f32
-          %sum = lacis.loop "o.j1" %j1 to %c64 iter(%c = %before) -> (f32) {
+          %sum = lacis.loop "j1"<statement "o"> %j1 to %c64 iter(%c = %before) -> (f32) {
             %j = arith.addi %columns, %j1 : index
             %a = lacis.read %s[%i1, %j1] : !t -> f32  %b = lacis.read %v[%j, %e] : !x -> bf16
             %g = arith.extf %b : bf16 to f32
