@@ -3,7 +3,6 @@
 
 import pytest
 import torch
-from strategies import mostly_long
 
 import lacis
 from lacis.nn.watched import watching
@@ -41,7 +40,8 @@ def attend(name, dtype, **options):
     return out, torch.autograd.grad(out.square().sum(), [*leaves, own] if own.requires_grad else leaves)
 
 
-@pytest.mark.parametrize("name", mostly_long(list(SCORES), "from the end"))
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCORES)
 def test_a_table_is_read_in_the_one_kernel(name):
     """By torch's own operators in float64 the same."""
     with watching() as seen:

@@ -25,6 +25,7 @@ UNTESTED = {
     "no statement takes the largest of what another made on the pattern, for exponentials below it": "chains have one",
     "no statement adds up what another made on the pattern": "a chain is one because of such a sum",
     "its steps do not go together with those that were given": "those alone are refused then, and that is told",
+    "a path has a name for each step, at least one": "the parser makes both lists of one",
     "has shares that another step has changed": "no step changes the shares that split_nnz makes",
 }
 

@@ -73,7 +73,7 @@ def test_what_is_bound_stays_where_the_arrays_do(format, monkeypatch):
 
 
 @pytest.mark.usefixtures("kernels_in_torch")
-@pytest.mark.parametrize("format", tile_kernels.FORMATS)
+@pytest.mark.parametrize("format", mostly_long(list(tile_kernels.FORMATS), "32"))
 def test_what_tile_kernels_walk_stays_where_it_is(format):
     """Layouts, copies of values and their places."""
     layer = tile_kernels.layer(tile_kernels.FORMATS[format])

@@ -121,7 +121,8 @@ ORDERS = ("ij,jk->ik", "ij,kj->ik", "ij,jk->ki", "ij,ik->jk", "ij,ki->jk", "ij,i
 ORDERED = [(expression, *turn) for expression in ORDERS for turn in TURNS if turn[0] != "8"]
 
 
-@pytest.mark.parametrize("expression, case, target", mostly_long(ORDERED, ("ij,jk->ik", "16", "cuda:sm_90a")))
+@pytest.mark.long
+@pytest.mark.parametrize("expression, case, target", ORDERED)
 def test_any_order_of_the_axes(expression, case, target):
     """Of the dense operand and of the output, which may lie along the contraction or across it."""
     packed = weight(case)
@@ -138,7 +139,8 @@ FACTORS = ("ij,ik,jk->ij", "ij,ki,jk->ij", "ij,ik,kj->ij")
 FACTORED = [(expression, *turn) for expression in FACTORS for turn in SAMPLED]
 
 
-@pytest.mark.parametrize("expression, case, target", mostly_long(FACTORED, ("ij,ik,jk->ij", "32", "cuda:sm_90a")))
+@pytest.mark.long
+@pytest.mark.parametrize("expression, case, target", FACTORED)
 def test_any_order_of_sampled_factors(expression, case, target):
     packed = weight(case, entries=0.3)
     sizes = dict(zip("ijk", (*packed.shape, 136)))
