@@ -22,7 +22,7 @@ from lacis.sparsifiers import (
     Threshold,
     as_sparsifier,
 )
-from lacis.sparsifiers.choose import keep_count
+from lacis.sparsifiers.choose import hashed, keep_count
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
@@ -59,28 +59,40 @@ def test_the_largest_are_kept_and_ties_go_by_position():
 
 
 TENSORS = {
-    "spread": lambda: torch.randn(300, 700),
-    "double": lambda: torch.randn(300, 700).double(),
-    "half": lambda: torch.randn(300, 700).half(),
-    "of few values": lambda: torch.randn(300, 700).mul(2).round(),
-    "of one value": lambda: torch.full((300, 700), 3.0),
-    "mostly zero": lambda: torch.randn(300, 700) * (torch.rand(300, 700) < 0.01),
-    "with nan": lambda: torch.where(torch.rand(300, 700) < 0.1, torch.nan, torch.inf),
-    "integers": lambda: torch.randint(-50, 50, (300, 700)),
+    "spread": lambda shape: torch.randn(shape),
+    "double": lambda shape: torch.randn(shape).double(),
+    "half": lambda shape: torch.randn(shape).half(),
+    "of few values": lambda shape: torch.randn(shape).mul(2).round(),
+    "of one value": lambda shape: torch.full(shape, 3.0),
+    "mostly zero": lambda shape: torch.randn(shape) * (torch.rand(shape) < 0.01),
+    "with nan": lambda shape: torch.where(torch.rand(shape) < 0.1, torch.nan, torch.inf),
+    "integers": lambda shape: torch.randint(-50, 50, shape),
 }
 
 
+@pytest.mark.parametrize("shape", [(300, 700), (700, 700)], ids=["selected at once", "by a sample or by digits"])
 @pytest.mark.parametrize("name", TENSORS)
-@pytest.mark.parametrize("sparsity", [0.01, 0.5, 0.9])
-def test_the_largest_are_the_first_of_a_stable_sort(name, sparsity):
-    tensor = TENSORS[name]()
+@pytest.mark.parametrize("sparsity", [0.01, 0.5, 0.9, 0.99])
+def test_the_largest_are_the_first_of_a_stable_sort(name, sparsity, shape):
+    tensor = TENSORS[name](shape)
     scores = tensor.abs().flatten()
     scores = scores.where(~scores.isnan(), torch.inf) if scores.is_floating_point() else scores
-    kept = torch.sort(scores, descending=True, stable=True).indices[: keep_count(tensor.numel(), sparsity)]
-    expected = torch.zeros(tensor.numel(), dtype=torch.bool).index_fill(0, kept, True).reshape(tensor.shape)
+    expected = the_largest(scores, sparsity).reshape(shape)
     assert torch.equal(Magnitude(sparsity)(tensor), expected)
     with torch.inference_mode():
         assert torch.equal(Magnitude(sparsity)(tensor), expected)
+
+
+@pytest.mark.parametrize("sparsity", [0.01, 0.5, 0.9, 0.99])
+def test_random_keeps_the_largest_of_its_hash(sparsity):
+    keys = hashed(700 * 700, 3, torch.device("cpu"))
+    assert torch.equal(Random(sparsity, seed=3)(torch.empty(700, 700)).flatten(), the_largest(keys.ordered(), sparsity))
+
+
+def the_largest(scores: torch.Tensor, sparsity: float) -> torch.Tensor:
+    """bool: as many as are kept, of equal ones the first."""
+    kept = torch.sort(scores, descending=True, stable=True).indices[: keep_count(len(scores), sparsity)]
+    return torch.zeros(len(scores), dtype=torch.bool).index_fill(0, kept, True)
 
 
 @pytest.mark.parametrize("make", ["Magnitude(0.9)", "Random(0.9)", "BlockMagnitude(0.9, block=(16, 16))", "NM(2, 4)"])

@@ -142,28 +142,32 @@ def _select_largest(numbers: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def _guess_largest(keys: Keys, count: int) -> torch.Tensor | None:
-    """The same, where a sample says well enough how large the smallest of them is: all keys are looked at once."""
+    """The same, where a sample says between which two keys the smallest of them is: all are looked at once, and those
+    between the two again."""
     sample = keys.signed(keys.at(torch.arange(0, keys.numel, keys.numel // _SAMPLE)))
-    rank = count * len(sample) / keys.numel
-    rank = int(rank + 6 * math.sqrt(rank)) + 8  # by 6 standard deviations more than needed
-    if 4 * rank > len(sample):
-        return None
-    least = int(torch.kthvalue(sample, len(sample) - rank).values)
-    above = torch.empty(keys.numel, dtype=torch.bool)
+    share = count / keys.numel
+    slack = 6 * math.sqrt(len(sample) * share * (1 - share)) + 8  # six standard deviations of how many lie above
+    most, least = (
+        int(torch.kthvalue(sample, min(max(len(sample) - round(rank), 1), len(sample))).values)
+        for rank in (share * len(sample) - slack, share * len(sample) + slack)
+    )
+    kept, between = (torch.empty(keys.numel, dtype=torch.bool) for _ in range(2))
     for part in _slices(keys, 2**16 * torch.get_num_threads()):
-        torch.ge(keys.signed(keys.at(part)), least, out=above[part])
-    at = above.nonzero().reshape(-1)
-    if not count <= len(at) <= keys.numel // 2:
+        mine = keys.signed(keys.at(part))
+        torch.gt(mine, most, out=kept[part])
+        torch.ge(mine, least, out=between[part]).logical_xor_(kept[part])
+    at = between.nonzero().reshape(-1)
+    count -= int(torch.count_nonzero(kept))
+    if not 0 < count <= len(at) <= keys.numel // 2:
         return None
-    kept = _select_largest(keys.signed(keys.at(at)), count)
-    return torch.zeros_like(above).index_fill_(0, at[kept], True)
+    return kept.index_fill_(0, at[_select_largest(keys.signed(keys.at(at)), count)], True)
 
 
 _DIGIT = 12  # bits: a histogram of 32 KiB, which stays in the first-level cache
 _SHARE = 64  # where one digit in so many is left in question, their numbers are sorted
 _SORTED = 2**25  # so many numbers a GPU sorts in a few milliseconds, and in 0.6 GB; it waits for none of them then
 _SELECTED = 2**18  # of so many a CPU selects in the time of two digits, or in a fifth where a third of them are equal
-_SAMPLE = 2**14  # keys: how many of 2 million are above one of them is known to 5 % where 70,000 are
+_SAMPLE = 2**14  # keys: 6 standard deviations of how many lie above are at most 2.4 % of all
 _ALL, _ABOVE, _BELOW = -2, 2**15 - 1, -1  # no digits: not looked at yet, larger than the edge, smaller
 
 
