@@ -75,7 +75,7 @@ def diagonals() -> list[Case]:
 
 def run() -> list[Case]:
     with torch.inference_mode():
-        return lists() + pushes() + columns() + shares() + diagonals()
+        return lists() + pushes() + columns() + shares() + diagonals() + codes()
 
 
 def pushes() -> list[Case]:
@@ -143,3 +143,21 @@ def shares() -> list[Case]:
         for rows, entries, power in ((ROWS, 100_000, 1.0), (100_000, 800_000, 1.0), (50_000, 800_000, 4.0))
         for columns in (1, 32)
     ]
+
+
+def codes() -> list[Case]:
+    """2:4 as codes of its groups, beside the same entries with their columns."""
+    shapes = ((768, 768, 16), (768, 768, 32), (768, 768, 128), (3072, 768, 128), (768, 3072, 128), (4096, 4096, 16))
+    cases = []
+    for rows, columns, tokens in shapes:
+        weight, x = torch.randn(rows, columns), torch.randn(tokens, columns)
+        pruned = weight * lacis.NM(2, 4)(weight)
+        contenders = {}
+        for label, format in (("lacis", lacis.TwoFour), ("Ell", lacis.Ell(columns // 2))):
+            packed = lacis.pack(pruned, format)
+            kernel = lacis.compile("ij,bj->bi", packed, x)
+            torch.testing.assert_close(kernel(packed, x), x @ pruned.T, rtol=1e-3, atol=1e-3)
+            contenders[label] = lambda kernel=kernel, packed=packed, x=x: kernel(packed, x)
+        times = measure({**contenders, "dense": lambda x=x, pruned=pruned: x @ pruned.T})
+        cases.append(Case(f"locate: TwoFour, {rows}×{columns}, {tokens} tokens", times, "≥ 1 × Ell"))
+    return cases
