@@ -171,6 +171,28 @@ def test_patterns_that_were_written_into_are_converted_again():
     assert packed.to(Csc).to_dense().equal(packed.to_dense()) and found.to_dense().equal(torch.eye(4))
 
 
+@pytest.mark.parametrize("source", [Csr, lacis.Dcsr, Csc])
+def test_the_arrays_are_its_own(source):
+    """Also where they have the same numbers: both patterns may be written into."""
+    wide = lambda format: lacis.Format.parse(str(format()).replace("compressed", "compressed<pos=i64, crd=i64>"))
+    packed = lacis.pack(sparse(9, 11), wide(source))
+    for target in (Csr, lacis.Dcsr, Csc):
+        found = packed.to(wide(target))
+        shared = {t.data_ptr() for t in found.storage.values()} & {t.data_ptr() for t in packed.storage.values()}
+        assert found is packed or not shared
+        assert found.to_dense().equal(packed.to_dense())
+
+
+def test_rows_that_are_listed_and_empty():
+    arrays = {"pos0": [0, 3], "crd0": [1, 4, 6], "pos1": [0, 2, 2, 3], "crd1": [0, 5, 3]}
+    arrays = {name: torch.tensor(numbers, dtype=torch.int32) for name, numbers in arrays.items()}
+    packed = lacis.PackedTensor.from_storage(lacis.Dcsr, (9, 11), arrays, torch.tensor([1.0, 2.0, 3.0]))
+    for _ in range(2):
+        again = packed.to(Csr)
+        assert again.to_dense().equal(packed.to_dense()) and again.to(lacis.Dcsr).storage["crd0"].tolist() == [1, 6]
+        packed = again.to(lacis.Dcsr)
+
+
 def test_torchs_own_to():
     packed = lacis.pack(sparse(9, 11), Csr)
     assert packed.to(Csr) is packed and packed.to(Csr()) is packed

@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 class Buffers(dict):
     """A level's own arrays by their short names; `positions` is the one with an element for each position, or None.
 
+    `exact` says that each position of the last level is known to hold an entry, so that what lies above them is sound.
+
     >>> Buffers(crd=torch.tensor([3, 5]), per_position="crd").positions
     tensor([3, 5])
     """
 
-    def __init__(self, *arrays, per_position: str | None = None, **named):
+    def __init__(self, *arrays, per_position: str | None = None, exact: bool = False, **named):
         super().__init__(*arrays, **named)
         self.per_position = per_position
+        self.exact = exact
 
     @property
     def positions(self) -> torch.Tensor | None:
@@ -94,12 +97,17 @@ class Placed:
 class Positions:
     """All positions of a level, in order: what an extent reads back."""
 
-    parent: torch.Tensor  # int64 [slots]
+    above: torch.Tensor | Callable[[], torch.Tensor]  # `parent`, or what computes it
     found: torch.Tensor | Callable[[], torch.Tensor]  # `offset`, or what computes it where few ask for it
     slots: int
     valid: torch.Tensor | None = None  # bool [slots]: it lies under a parent; None when all do
     width: int | None = None  # how many lie under each parent, where that is one number
     covers: bool = False  # every coordinate has one
+
+    @functools.cached_property
+    def parent(self) -> torch.Tensor:
+        """int64 [slots]: the position that it lies under."""
+        return self.above() if callable(self.above) else self.above
 
     @functools.cached_property
     def offset(self) -> torch.Tensor:

@@ -5,15 +5,31 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import NamedTuple
 
 from ..errors import FormatError
 from .axes import fuse
-from .batch import under, verify_batch
+from .batch import under
 from .bindings import sizes_of
 from .digit import Digit
 from .level import Level
+from .verify import verify
 
 AXIS_NAMES = "ijklmnopqrstuvwxyzabcdefgh"
+
+
+class _Built(NamedTuple):
+    """What a format says, and what follows from it: packing asks for it hundreds of times."""
+
+    axes: tuple[str, ...]
+    levels: tuple[Level, ...]
+    bindings: tuple
+    multiset: bool
+    layout: str | None
+    prefix: tuple[Level, ...]
+    batch: tuple[Level, ...]
+    names: tuple[str, ...]
+    tile: tuple[int, ...]
 
 
 class Format:
@@ -34,7 +50,7 @@ class Format:
     """
 
     indices: list = []
-    _built: tuple | None = None
+    _built: _Built | None = None
 
     @classmethod
     def of(cls, levels, axes=None, bindings=(), multiset=False, layout=None) -> "Format":
@@ -53,10 +69,15 @@ class Format:
         return parse(text)
 
     def _build(self, axes, levels, bindings=(), multiset=False, layout=None):
-        _verify(axes, levels, bindings)
-        self._built = (axes, levels, bindings, bool(multiset), layout)
+        verify(axes, levels, bindings)
+        inner = () if bindings else itertools.takewhile(lambda level: level.is_static, reversed(levels))
+        above = len(levels) - sum(1 for _ in inner)
+        tile = tuple(level.size(()) for level in levels[above:])
+        batch = tuple(itertools.takewhile(lambda level: level.extent.shares, levels))
+        names = (*axes, *(binding.name for binding in bindings))
+        self._built = _Built(axes, levels, bindings, bool(multiset), layout, levels[:above], batch, names, tile)
 
-    def _parts(self) -> tuple:
+    def _parts(self) -> _Built:
         if self._built is None:
             if not self.indices:
                 raise FormatError(f"format '{type(self).__name__}' has no levels; set self.indices in its __init__")
@@ -67,23 +88,23 @@ class Format:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        return self._parts()[0]
+        return self._parts().axes
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        return self._parts()[1]
+        return self._parts().levels
 
     @property
     def bindings(self) -> tuple:
-        return self._parts()[2]
+        return self._parts().bindings
 
     @property
     def multiset(self) -> bool:
-        return self._parts()[3]
+        return self._parts().multiset
 
     @property
     def layout(self) -> str | None:
-        return self._parts()[4]
+        return self._parts().layout
 
     @property
     def rank(self) -> int:
@@ -92,7 +113,7 @@ class Format:
     @property
     def names(self) -> tuple[str, ...]:
         """What digits refer to: the axes, then the bindings."""
-        return (*self.axes, *(binding.name for binding in self.bindings))
+        return self._parts().names
 
     def name_sizes(self, shape) -> tuple[int, ...]:
         """The sizes of all that digits refer to, the axes and the bindings."""
@@ -112,8 +133,8 @@ class Format:
         return f"Format.parse({self.text!r})"
 
     def _key(self):
-        axes, levels, bindings, multiset, layout = self._parts()
-        return len(axes), levels, bindings, multiset, layout
+        built = self._parts()
+        return len(built.axes), built.levels, built.bindings, built.multiset, built.layout
 
     def __eq__(self, other):
         return self._key() == other._key() if isinstance(other, Format) else NotImplemented
@@ -124,23 +145,22 @@ class Format:
     @property
     def tile_levels(self) -> int:
         """How many levels at the end are dimensions of a stored block; none where bindings count single coordinates."""
-        inner = () if self.bindings else itertools.takewhile(lambda level: level.is_static, reversed(self.levels))
-        return sum(1 for _ in inner)
+        return len(self.levels) - len(self.prefix)
 
     @property
     def batch(self) -> tuple[Level, ...]:
         """The first levels, where values alone have their coordinates."""
-        return tuple(itertools.takewhile(lambda level: level.extent.shares, self.levels))
+        return self._parts().batch
 
     @property
     def prefix(self) -> tuple[Level, ...]:
         """The levels above the stored blocks: those that have slots."""
-        return self.levels[: len(self.levels) - self.tile_levels]
+        return self._parts().prefix
 
     @property
     def tile(self) -> tuple[int, ...]:
         """The trailing dense extents: the shape of a stored block."""
-        return tuple(level.size(()) for level in self.levels[len(self.prefix) :])
+        return self._parts().tile
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -223,73 +243,3 @@ class Format:
 
 def _with_digits(level: Level, digits) -> Level:
     return Level(tuple(digits), level.extent, level.coordinate)
-
-
-def _verify(axes, levels, bindings) -> None:
-    """Each axis is covered by its digits exactly once, and each level has what it hangs on."""
-    if not levels:
-        raise FormatError("a format needs at least one level")
-    for number, level in enumerate(levels):
-        _verify_follower(level, levels[:number], levels[number + 1 :])
-    bound = len(axes) + len(bindings)
-    used = {n: [] for n in range(bound)}
-    for level in levels:
-        for digit in level.digits:
-            if digit.axis >= bound:
-                raise FormatError(f"a level names axis {digit.axis}, the format has {len(axes)}")
-            used[digit.axis].append(digit)
-    names = [*axes, *(binding.name for binding in bindings)]
-    verify_batch(axes, levels, names)
-    for axis, name in enumerate(names):
-        if used[axis]:
-            _verify_axis(name, names, used[axis])
-        elif not bindings:  # else it may follow from one
-            raise FormatError(f"axis '{name}' is missing, each axis needs a level")
-    _verify_bindings(names, bindings, {n for n in used if used[n]})
-
-
-def _verify_bindings(names, bindings, known: set[int]) -> None:
-    """Each binding has a level, and each axis has levels, or follows from one binding."""
-    rank = len(names) - len(bindings)
-    for number in reversed(range(rank, len(names))):
-        if number not in known:
-            raise FormatError(f"binding '{names[number]}' is not used by any level")
-        for axis in bindings[number - rank].determines(known):
-            if axis in known and axis < rank:
-                raise FormatError(f"axis '{names[axis]}' is there twice: by a level, and through '{names[number]}'")
-            known.add(axis)
-    for axis in range(rank):
-        if axis not in known:
-            raise FormatError(f"axis '{names[axis]}' is missing: no level has it, and it follows from no binding")
-
-
-def _verify_follower(level: Level, above, below) -> None:
-    """`one` position under each parent: a parent exists, and repeats or may lack one; a link ends the format."""
-    if not level.extent.follows:
-        return
-    if not above:
-        raise FormatError(f"'{level.kind}' has no level above it to follow")
-    if level.extent.stands_alone:
-        if not all(inner.is_static for inner in below):
-            raise FormatError(f"'{level.kind}' comes last, before the dense levels of a stored block only")
-        return
-    head = len(above) - 1
-    while head > 0 and above[head].extent.follows and above[head].coordinate.unique:
-        head -= 1
-    if not level.padded and above[head].coordinate.unique:
-        raise FormatError(
-            f"'{level.kind}' follows '{above[head].kind}', whose coordinates are unique: "
-            "write 'pad=true' here or 'unique=false' there"
-        )
-
-
-def _verify_axis(name, axes, digits) -> None:
-    digits = sorted(digits, key=lambda d: (-d.div, d.mod != 0))
-    above = 0
-    for digit in digits:
-        if digit.div * digit.mod != above:
-            texts = "', '".join(d.text(axes) for d in digits)
-            raise FormatError(f"the levels of axis '{name}' do not cover it exactly once: '{texts}'")
-        above = digit.div
-    if above != 1:
-        raise FormatError(f"axis '{name}' lacks its innermost digit '{Digit(digits[0].axis, 1, above).text(axes)}'")

@@ -218,7 +218,8 @@ class PackedTensor:
         for name, part in self.pattern.parts.items():
             index, where = part.entry_axes()
             axes.append(where)
-            values.append(self._values[name].reshape(-1)[index])
+            own = self._values[name].reshape(-1)
+            values.append(own if index is None else own[index])
         axes, values = [torch.cat(parts) for parts in zip(*axes)], torch.cat(values).detach()
         return Entries(tuple(self.shape), axes, values, unique=self.pattern.distinct)
 

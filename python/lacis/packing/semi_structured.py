@@ -104,9 +104,10 @@ def to_semi_structured(packed: PackedTensor) -> tuple[torch.Tensor, torch.Tensor
     has = torch.zeros(rows, columns // kind.m, kind.m, dtype=torch.bool, device=packed.device)
     has[axes[0], group, inside] = True
     first, second = _pairs(*(has.unbind(-1) if kind.m == 4 else has.repeat_interleave(2, -1).unbind(-1)))
+    own = packed.values.reshape(-1)
     values = torch.zeros(rows, columns // kind.m, kind.n, dtype=packed.dtype, device=packed.device)
     place = (inside == second[axes[0], group]).long() if kind.n == 2 else torch.zeros_like(inside)
-    values = values.index_put((axes[0], group, place), packed.values.reshape(-1)[at])
+    values = values.index_put((axes[0], group, place), own if at is None else own[at])
     nibbles = (first | second << 2).reshape(rows, -1, kind.nibbles) << torch.arange(
         0, 4 * kind.nibbles, 4, device=packed.device
     )

@@ -47,26 +47,29 @@ def _require_room(format, shape) -> None:
 
 
 def build_pattern(
-    format, shape, axes, distinct: bool, whole: bool = False, counts: bool = True
+    format, shape, axes, distinct: bool, whole: bool = False, counts: bool = True, ordered: bool = False
 ) -> tuple[Pattern, dict[str, Filled]]:
     """The pattern of the entries at `axes` (int64 [n] per axis), and what fills the values of each part.
 
     `distinct` says that no two entries are at one place; only formats that keep duplicates take others. With `whole`
     each entry stands for a stored block that is full, and what it fills is the block's slot. `counts` finds what is
-    uneven in it, for which the host waits.
+    uneven in it, for which the host waits. `ordered` says that they come in the order of the levels of `format`, which
+    is no sum and has no batch.
     """
     if format.batch:
         shared = shared_places(format.batch, shape, axes, distinct)
         pattern, own = _build(format, shape, shared.axes, shared.distinct, whole)
         filled = {name: Filled(*shared.filled(pattern.part(name), each.at, each.source)) for name, each in own.items()}
     else:
-        pattern, filled = _build(format, shape, axes, distinct, whole)
+        pattern, filled = _build(format, shape, axes, distinct, whole, ordered)
     if counts and pattern.device.type != "cpu":
         pattern.uneven = uneven_axes(shape, axes, blocks=any(part.format.tile for part in pattern.parts.values()))
     return pattern, filled
 
 
-def _build(format, shape, axes, distinct: bool, whole: bool) -> tuple[Pattern, dict[str, Filled]]:
+def _build(
+    format, shape, axes, distinct: bool, whole: bool, ordered: bool = False
+) -> tuple[Pattern, dict[str, Filled]]:
     parts = format.parts if isinstance(format, Sum) else {"": format}
     structures: dict[str, Structure] = {}
     filled: dict[str, Filled] = {}
@@ -76,7 +79,7 @@ def _build(format, shape, axes, distinct: bool, whole: bool) -> tuple[Pattern, d
         if isinstance(format, Sum) and name in format.predicates:
             accept = accepted(part, format.predicates[name], shape, _at(axes, left))
             mine, left = _among(left, accept), _among(left, ~accept)
-        structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct, whole)
+        structures[name], at, order = build_structure(part, shape, _at(axes, mine), distinct, whole, ordered)
         filled[name] = Filled(at, order if mine is None else mine if order is None else mine[order])
     return Pattern(format, one_width(structures)), filled
 

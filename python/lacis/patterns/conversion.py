@@ -69,11 +69,13 @@ class Conversion:
         return {name: move(flat) for name, move in self.moves.items()}
 
 
-def placed_entries(format: Format | Sum, shape, axes, distinct: bool) -> Conversion:
+def placed_entries(
+    format: Format | Sum, shape, axes, distinct: bool, *, counts: bool = True, ordered: bool = False
+) -> Conversion:
     """Entries at `axes` (int64 [n] per axis) in a format; those at one place are summed, but by formats that keep them.
 
-    `distinct` says that no two are at one place. A sum begins with the entry that comes first, so one that is alone
-    keeps its value, -0.0 and NaN too.
+    `distinct` says that no two are at one place; of `counts` and `ordered` see `build_pattern`. A sum begins with the
+    entry that comes first, so one that is alone keeps its value, -0.0 and NaN too.
     """
     parts = format.parts.values() if isinstance(format, Sum) else [format]
     order, again = None, None
@@ -83,11 +85,11 @@ def placed_entries(format: Format | Sum, shape, axes, distinct: bool) -> Convers
             axes = [axis[order] for axis in axes]
         distinct, again = True, again if bool(again.any()) else None
     if again is None:
-        pattern, filled = build_pattern(format, shape, axes, distinct)
+        pattern, filled = build_pattern(format, shape, axes, distinct, counts=counts, ordered=ordered)
         moves = {name: _move(pattern.part(name), each) for name, each in filled.items()}
         return Conversion(pattern, moves if order is None else {n: _through(order, m) for n, m in moves.items()})
     order = torch.arange(len(again), device=again.device) if order is None else order
-    pattern, filled = build_pattern(format, shape, [axis[~again] for axis in axes], distinct)
+    pattern, filled = build_pattern(format, shape, [axis[~again] for axis in axes], distinct, counts=counts)
     kept, more, into = order[~again], order[again], (torch.cumsum(~again, 0) - 1)[again]
     return Conversion(pattern, {n: _summing(pattern.part(n), each, kept, more, into) for n, each in filled.items()})
 
@@ -126,13 +128,39 @@ def convert(pattern: Pattern, format: Format | Sum) -> Conversion:
     for part in pattern.parts.values():
         index, where = part.entry_axes()
         axes.append(where)
+        if index is None and len(pattern.parts) > 1:
+            index = torch.arange(where[0].numel(), device=pattern.device)
         slots.append(index + first if first else index)
         first += math.prod(part.values_shape)
     joined, slots = [_joined(each) for each in zip(*axes)], _joined(slots)
-    if slots.numel() == first and not any(part.format.batch for part in pattern.parts.values()):
+    if slots is not None and slots.numel() == first and not any(part.format.batch for part in pattern.parts.values()):
         slots = None  # they ascend
-    placed = placed_entries(format, tuple(pattern.shape), joined, pattern.distinct)
+    ordered = _comes_in_order(pattern, format)
+    placed = placed_entries(format, tuple(pattern.shape), joined, pattern.distinct, counts=False, ordered=ordered)
+    if "uneven" in pattern.__dict__ and _has_blocks(pattern) == _has_blocks(placed.pattern):
+        placed.pattern.uneven = pattern.uneven  # of the same entries; else it is found when somebody asks
     return Conversion(placed.pattern, {name: move.after(slots) for name, move in placed.moves.items()})
+
+
+def _comes_in_order(pattern: Pattern, format: Format | Sum) -> bool:
+    """Are the entries of a pattern, as they are read, known to be in the order of another format's levels?
+
+    Levels of one position each are left out: nobody looks at whether their coordinates ascend.
+    """
+    if isinstance(format, Sum) or isinstance(pattern.format, Sum):
+        return False
+    own = pattern.format
+    plain = not any(each.bindings or each.batch or each.tile for each in (own, format))
+    ascends = all(level.coordinate.ordered and not level.extent.follows for level in own.levels)
+    return plain and ascends and _digits(own) == _digits(format)
+
+
+def _digits(format: Format) -> list:
+    return [digit for level in format.levels for digit in level.digits]
+
+
+def _has_blocks(pattern: Pattern) -> bool:
+    return any(part.format.tile for part in pattern.parts.values())
 
 
 def _joined(tensors) -> torch.Tensor:

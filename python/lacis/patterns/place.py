@@ -48,10 +48,10 @@ class Placement:
     largest: int  # the largest number that indexes anything, slots and coordinates
 
 
-def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) -> Sorted:
+def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None, ordered: bool = False) -> Sorted:
     """Entries in level order. `axes` are int64 [n] coordinates, one tensor for each axis.
 
-    `link` is the coordinate of a `link` level, the slot of another pattern.
+    `link` is the coordinate of a `link` level, the slot of another pattern. `ordered` says that they come so.
     """
     levels = format.prefix
     axes, shape = with_bindings(format.bindings, axes, shape), format.name_sizes(shape)
@@ -61,7 +61,7 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None) 
         sizes.append(level.size(shape) if level.digits else _bound(link))
     if max(sizes) >= 2**62:
         raise FormatError(f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes")
-    crds, order = _in_level_order(crds, sizes)
+    crds, order = (crds, None) if ordered else _in_level_order(crds, sizes)
     return Sorted(levels, sizes, crds, lambda: _begins(format, levels, _changes(crds)), order, axes[0].device)
 
 

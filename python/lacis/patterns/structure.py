@@ -62,6 +62,12 @@ class Structure:
         located = [level for level in self.format.prefix if level.extent.covers]
         return not self.format.levels[-1].shows_entries and any(not level.coordinate.implicit for level in located)
 
+    @property
+    def is_exact(self) -> bool:
+        """Is each slot known to hold one entry?"""
+        plain = not self.format.tile and not self.format.batch and not self.has_room
+        return plain and self.entries is not None and self.entries == self.slots
+
     @functools.cached_property
     def kernel_arrays(self) -> dict[str, torch.Tensor]:
         """What kernels read of the pattern: the arrays, and `valid`, empty where every stored value is an entry."""
@@ -74,7 +80,7 @@ class Structure:
         """A level's own arrays, by their short names."""
         level = self.format.levels[number]
         arrays = {name: self.buffers[f"{name}{number}"] for name in level.buffers()}
-        return Buffers(arrays, per_position=level.coordinate.per_position)
+        return Buffers(arrays, per_position=level.coordinate.per_position, exact=self.is_exact)
 
     def slot_axes(self) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The first axis coordinates of each stored block, int64 [slots] per axis, and bool [slots]: not padding.
@@ -110,18 +116,22 @@ class Structure:
                 valid = valid & (axis < length)
         return axes, valid if self.valid is None else valid & self.valid.reshape(-1)
 
-    def entry_axes(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """The places of the entries in the flat values, int64 [n], and their axis coordinates, int64 [n] per axis."""
+    def entry_axes(self) -> tuple[torch.Tensor | None, list[torch.Tensor]]:
+        """The places of the entries in the flat values, int64 [n], and their axis coordinates, int64 [n] per axis.
+
+        The places are None where they are all, in order.
+        """
         index, axes = self._pattern_entries()
         if not self.format.batch:
             return index, axes
+        index = torch.arange(axes[0].numel(), device=self.device) if index is None else index
         return in_all_copies(self, index), of_all_copies(self, axes, index)[0]
 
-    def _pattern_entries(self) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    def _pattern_entries(self) -> tuple[torch.Tensor | None, list[torch.Tensor]]:
         if self.valid is None or not self.format.tile:
             axes, valid = self.pattern_coordinates()
             if self.entries == valid.numel() or (self.entries is None and bool(valid.all())):
-                return torch.arange(valid.numel(), device=self.device), axes
+                return None, axes
             index = valid.nonzero().reshape(-1)
             return index, [axis[index] for axis in axes]
         index = self.valid.reshape(-1).nonzero().reshape(-1)
@@ -180,17 +190,17 @@ class Structure:
 
 
 def build_structure(
-    format: Format, shape, axes, distinct: bool = False, whole: bool = False
+    format: Format, shape, axes, distinct: bool = False, whole: bool = False, ordered: bool = False
 ) -> tuple[Structure, torch.Tensor, torch.Tensor | None]:
     """The structure of entries at `axes` (int64 [n] per axis).
 
-    No two are at one place unless the format keeps them; `distinct` says that none are. Returns it with int64 [n], the
-    place of each sorted entry in the flat values, and the order of the sorting (None when nothing moved). With `whole`
-    each entry is the first of a stored block that is full, and its place is the block's slot. Raises `DataError` when a
-    width is too small.
+    No two are at one place unless the format keeps them; `distinct` says that none are, `ordered` that they come in the
+    order of the levels. Returns it with int64 [n], the place of each sorted entry in the flat values, and the order of
+    the sorting (None when nothing moved). With `whole` each entry is the first of a stored block that is full, and its
+    place is the block's slot. Raises `DataError` when a width is too small.
     """
     format.require_code("pack")
-    entries = sort_entries(format, shape, axes)
+    entries = sort_entries(format, shape, axes, ordered=ordered)
     placed = place(format, shape, entries, distinct and (whole or not format.tile))
     placed.buffers.update(binding_buffers(format, axes, shape))
     buffers = {name: fitted(format, name, t, placed.largest, shape) for name, t in placed.buffers.items()}

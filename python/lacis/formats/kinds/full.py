@@ -27,12 +27,13 @@ class Full(Extent):
 
     def place(self, fibre):
         slots = fibre.parents * fibre.size
-        return Placed(fibre.parent * fibre.size + fibre.crd, slots, (slots,))
+        return Placed(fibre.crd if fibre.parents == 1 else fibre.parent * fibre.size + fibre.crd, slots, (slots,))
 
     def read(self, buffers, parents, size, device):
         slots = parents * size
         position = torch.arange(slots, device=device)
-        return Positions(position // max(size, 1), position % max(size, 1), slots, covers=True)
+        offset = position if parents == 1 else lambda: position % max(size, 1)
+        return Positions(lambda: position // max(size, 1), offset, slots, covers=True)
 
     def check(self, check, buffers, parents, size):
         return parents * size

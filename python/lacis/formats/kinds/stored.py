@@ -40,6 +40,8 @@ class Stored(Coordinate):
 
     def read(self, buffers, positions, size):
         crd = buffers["crd"].reshape(-1)
+        if buffers.exact:  # the padding of a level above holds no entry
+            return crd.to(torch.int64, copy=True), positions.valid  # another pattern may keep them
         valid = crd >= 0 if positions.valid is None else (crd >= 0) & positions.valid
         return crd.clamp(min=0).long(), valid
 

@@ -29,13 +29,15 @@ class Var(Extent):
         return Placed(position, slots, (slots,), {"pos": starts})
 
     def read(self, buffers, parents, size, device):
-        pos = buffers["pos"].long()
+        pos = buffers["pos"]
         slots = int(pos[-1]) if buffers.positions is None else buffers.positions.numel()
         position = torch.arange(slots, device=device)
-        valid = None if buffers.positions is None else position < pos[-1]  # the rest is room
-        parent = parents_of(pos[1:], position).clamp_(max=max(parents - 1, 0))
-        offset = lambda: position - pos.index_select(0, parent) if slots else position
-        return Positions(parent, offset, slots, valid)
+        is_full = buffers.positions is None or buffers.exact
+        valid = None if is_full else position < pos[-1]  # the rest is room
+        parent = lambda: parents_of(pos[1:].long(), position).clamp_(max=max(parents - 1, 0))
+        offset = lambda: position - pos.long().index_select(0, found.parent) if slots else position
+        found = Positions(parent, offset, slots, valid)
+        return found
 
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
