@@ -170,7 +170,8 @@ def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
         raise DataError(f"attention: the lists have {lists.shape[2]} blocks of queries, {rows} queries have {height}")
     if not sound and lists.device.type == "cpu" and bool(((lists < -1) | (lists >= count)).any()):
         raise DataError(f"attention: the lists name blocks of keys from 0 to {count - 1}, and -1 for none")
-    return pattern_of_lists(lists.to(q.device), (batch, heads), (rows, columns), PatternRule.sides(block))
+    given = lists.to(q.device), (batch, heads), (rows, columns), PatternRule.sides(block)
+    return pattern_of_lists(*given, columns=torch.is_grad_enabled() and k.requires_grad)
 
 
 def _side(name: str, length: int, count: int) -> int:
