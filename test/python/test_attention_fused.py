@@ -183,9 +183,8 @@ def test_what_is_left_to_statements(case, asked):
 
 def test_numbers_that_change_are_left_to_statements(asked, monkeypatch):
     operands, pattern = tensors(dtype=torch.float32), lacis.Pattern.from_mask(drawn(S, T), BLOCKS)
-    monkeypatch.setattr(fused, "_KINDS", 1)
+    monkeypatch.setattr(fused, "_ALIKE", 1)
     monkeypatch.setattr(fused, "_KNOWN", {})
-    monkeypatch.setattr(fused, "_COUNTS", type(fused._COUNTS)())
     for how, one in (({}, True), ({"scale": 0.77}, False), ({"window": 3}, True), ({"window": 4}, False), ({}, True)):
         with pytest.raises(Asked, match=str(one)):
             lacis.attention(*operands, pattern, **how)
