@@ -141,6 +141,17 @@ def test_rules_and_patterns_of_heads(ways):
     assert ways == [True, True]
 
 
+@pytest.mark.long
+def test_a_mask_that_clamps(ways):
+    """Larger and smaller of whole numbers are whole."""
+    mask, operands = lambda b, h, i, j: (i - j).clamp(-2, 2) >= torch.minimum(i, j) % 3 - 1, tensors()
+    kept = drawn(S, T)
+    pattern = lacis.Pattern.from_mask(kept, BLOCKS)
+    found = lacis.attention(*operands, pattern, mask=mask, return_lse=True)
+    agree(found, dense(*operands, kept & mask(*grid(S, T))))
+    assert ways == [True]
+
+
 TABLE = torch.rand(S + T) < 0.5
 WEIGHTS = torch.linspace(-1, 1, H, dtype=torch.float64)
 STATEMENTS = {

@@ -8,6 +8,7 @@
 #include "Rescaled.h"
 
 #include "Expression.h"
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -63,21 +64,7 @@ static bool isShare(linalg::GenericOp generic, Value score, Value largest) {
   return difference && difference.getLhs() == score && isMaximum(difference.getRhs(), largest);
 }
 
-/// What many values share is looked at once.
-static bool follows(Value value, Value from) {
-  SmallVector<Value> left{value};
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  while (!left.empty()) {
-    Value next = left.pop_back_val();
-    if (next == from)
-      return true;
-    if (Operation *op = next.getDefiningOp(); op && seen.insert(op).second)
-      llvm::append_range(left, op->getOperands());
-  }
-  return false;
-}
-
-/// Is `value` a product with `share` as one factor, or that or 0 as something else says? `known` has what was asked before.
+/// Is `value` a product with `share` as one factor, or that or 0 as something else says? `known` has what was asked.
 static bool isLinear(Value value, Value share, llvm::SmallDenseMap<Value, bool> &known) {
   if (value == share)
     return true;
@@ -85,7 +72,7 @@ static bool isLinear(Value value, Value share, llvm::SmallDenseMap<Value, bool> 
     return found->second;
   bool linear = false;
   if (auto choice = value.getDefiningOp<arith::SelectOp>())
-    linear = !follows(choice.getCondition(), share) && isLinear(choice.getTrueValue(), share, known) &&
+    linear = !followsFrom(choice.getCondition(), share) && isLinear(choice.getTrueValue(), share, known) &&
              matchPattern(choice.getFalseValue(), m_AnyZeroFloat());
   else if (auto product = value.getDefiningOp<arith::MulFOp>())
     linear = isLinear(product.getLhs(), share, known) != isLinear(product.getRhs(), share, known);
