@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import lacis
 import torch
-from lacis.attentions.lists import columns_of, pattern_of_lists
+from lacis.attentions.lists import pattern_of_lists
+from lacis.attentions.walks import by_columns
 
 from .host_time import host_times
 from .measure import Case, measure
@@ -20,10 +21,10 @@ def host(tokens: int) -> Case:
     q, k, v = (torch.randn(1, HEADS, tokens, DEPTH, device="cuda").bfloat16() for _ in range(3))
     rule = lacis.TopKBlocks(KEPT, block=SIDE)
     lists = rule.blocks(q, k)
-    pattern = lambda: pattern_of_lists(lists, (1, HEADS), (tokens, tokens), (SIDE, SIDE))
+    made = lambda columns: pattern_of_lists(lists, (1, HEADS), (tokens, tokens), (SIDE, SIDE), columns=columns)
     contenders = {
-        "lacis": lambda: (lambda made: (made, columns_of(made)))(pattern()),
-        "pattern alone": pattern,
+        "lacis": lambda: by_columns(made(True)),
+        "pattern alone": lambda: made(False),
         "rule": lambda: rule.blocks(q, k),
         "whole call": lambda: lacis.attention(q, k, v, rule),
     }

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import lacis
+from lacis.attentions.lists import columns_of, pattern_of_lists
+from lacis.attentions.walks import by_columns
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available() or torch.cuda.get_device_capability() != (9, 0), reason="needs sm_90a"
@@ -137,7 +139,7 @@ def launches(call) -> list[str]:
 
 
 def test_few_launches():
-    """Three at the most between the scores and attention, and one more for the gradients."""
+    """Three at the most between the scores and attention, and none more for the gradients."""
     (q, *keys), slope = operands()
     inputs = [q, *(x.detach().repeat_interleave(HEADS // KEYS, 1).requires_grad_() for x in keys)]
     rule, scores = RULES["top"], []
@@ -145,12 +147,27 @@ def test_few_launches():
     both(inputs, slope, rule), both(inputs, slope, spied)
     with torch.no_grad():
         names = launches(lambda: lacis.attention(*inputs, rule))
-        assert sum("attention" in name for name in names) == 1 and sum("ordered_lists" in name for name in names) == 1
+        assert sum("attention" in name for name in names) == 1 and sum("block_lists" in name for name in names) == 1
         found = scores[-1]
         choice = launches(lambda: found.topk(3, sorted=False))
         before = launches(lambda: rule.blocks(*inputs[:2]))
         assert len(choice) + 1 <= 3 and len(names) == len(before) + 2, names
-    out = lacis.attention(*inputs, rule)
-    names = launches(lambda: torch.autograd.grad(out, inputs, slope))
-    assert sum("columns_of_lists" in name for name in names) == 1
-    assert not any("sort" in name.lower() or "searchsorted" in name for name in names), names
+    out = []
+    names = launches(lambda: out.append(lacis.attention(*inputs, rule)))
+    assert sum("block_lists" in name for name in names) == 1
+    names = launches(lambda: torch.autograd.grad(out[0], inputs, slope))
+    assert not any("lists" in name or "sort" in name.lower() or "searchsorted" in name for name in names), names
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@pytest.mark.parametrize("count", [10, 7])  # 7 columns end inside of 16 bytes
+def test_columns_made_alone(dtype, count):
+    """As in the same launch, and as on a CPU."""
+    lists = torch.randint(-2, count + 2, (2, KEYS, 5, 3), device="cuda").to(dtype)
+    given = (2, HEADS), (5 * SIDE, count * SIDE), (SIDE, SIDE)
+    pattern = pattern_of_lists(lists, *given, columns=True)
+    host = pattern_of_lists(lists.cpu(), *given, columns=True)
+    assert torch.equal(pattern.storage["crd2"].cpu(), host.storage["crd2"])
+    want = by_columns(host).to_mask()
+    assert torch.equal(by_columns(pattern).to_mask().cpu(), want)
+    assert torch.equal(columns_of(pattern).to_mask().cpu(), want)

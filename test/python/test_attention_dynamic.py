@@ -10,9 +10,10 @@ from test_chain_tiles_gradients import chains, check, given
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lacis
-from lacis.attentions import lists as made_of
 from lacis.attentions.lists import columns_of, pattern_of_lists
-from lacis.runtime import kernels, ptxas
+from lacis.attentions.walks import by_columns
+from lacis.emit.block_lists import block_lists
+from lacis.runtime import kernels, library, ptxas
 from lacis.runtime.targets import resolve_target
 
 SIDE, HEADS, ROWS, COLUMNS = 4, 4, 18, 22  # which blocks do not divide
@@ -129,18 +130,20 @@ def test_arrays_of_lists(heads, groups, rows, width, columns):
     """Numbers ascend, each once; columns have the rows whose lists name them, in order."""
     generator = torch.Generator().manual_seed(width)
     lists = torch.randint(-2, columns + 2, (2, groups, rows, width), generator=generator)
-    pattern = pattern_of_lists(lists, (2, heads), (rows * 2, columns * 3 - 1), (2, 3))
+    shape = (rows * 2, columns * 3 - 1), (2, 3)
+    pattern = pattern_of_lists(lists, (2, heads), *shape, columns=True)
     crd = pattern.storage["crd2"].view(2, heads, rows, width)
-    by_columns = columns_of(pattern).storage
-    lo, hi = (by_columns[name].view(2, heads, columns) for name in ("lo2", "hi2"))
-    for b in range(2):
-        for h in range(heads):
-            own = [sorted({x for x in each if 0 <= x < columns}) for each in lists[b, h * groups // heads].tolist()]
-            assert crd[b, h].tolist() == [each + [-1] * (width - len(each)) for each in own]
-            for j in range(columns):
-                found = by_columns["crd2"][lo[b, h, j] : hi[b, h, j]].tolist()
-                assert found == [i for i, each in enumerate(own) if j in each]
-    for each in (pattern, columns_of(pattern)):
+    assert torch.equal(crd.flatten(0, 2), pattern_of_lists(lists, (2, heads), *shape).storage["crd2"])
+    for side in (by_columns(pattern), columns_of(pattern)):  # of the lists as given, and in order
+        lo, hi = (side.storage[name].view(2, heads, columns) for name in ("lo2", "hi2"))
+        for b in range(2):
+            for h in range(heads):
+                own = [sorted({x for x in each if 0 <= x < columns}) for each in lists[b, h * groups // heads].tolist()]
+                assert crd[b, h].tolist() == [each + [-1] * (width - len(each)) for each in own]
+                for j in range(columns):
+                    found = side.storage["crd2"][lo[b, h, j] : hi[b, h, j]].tolist()
+                    assert found == [i for i, each in enumerate(own) if j in each]
+    for each in (pattern, by_columns(pattern), columns_of(pattern)):
         each.part().check()
 
 
@@ -159,16 +162,23 @@ def test_gradients_by_columns_on_tiles():
 
 @pytest.mark.skipif(not ptxas.find(), reason="needs ptxas")
 def test_code_is_assembled():
-    for text in (made_of.ordered_lists(32, True), made_of.ordered_lists(64, True), made_of.columns_of_lists(True)):
-        lacis._core.compile(text, "cuda:sm_90a", {"ptxas": ptxas.find(), "check_ptxas": True})
+    for bits in (32, 64):
+        lacis._core.compile(block_lists(bits, True), "cuda:sm_90a", {"ptxas": ptxas.find(), "check_ptxas": True})
 
 
 def test_threads_of_a_block():
     """The form of a GPU, one thread after another."""
-    text = made_of.ordered_lists(32, True).replace("nvvm.barrier0", "")
+    text = block_lists(32, True).replace("nvvm.barrier0", "")
     key = kernels.compile_kernel(text, resolve_target("cpu", torch.device("cpu"))).key
     lists = torch.randint(-1, 40, (1, 2, 9, 33), dtype=torch.int32)
-    numbers = torch.empty(40, dtype=torch.int32)
+    sizes = torch.empty(2, 4, 40, 1, 0, dtype=torch.int32)
+    pattern = pattern_of_lists(lists, (2, 4), (9, 40), (1, 1), columns=True)
+    room = 8 * 9 * 33
     with torch.no_grad():
-        crd = made_of.library.einsum([lists, numbers], [], [2, 4, 9, 33], key)
-    assert torch.equal(crd.view(72, 33), pattern_of_lists(lists, (2, 4), (9, 40), (1, 1)).storage["crd2"])
+        made = library.einsum([lists, sizes], [], [2 * room + 2 * 320], key)
+    crd, by_rows, lo, hi = made.split([room, room, 320, 320])
+    assert torch.equal(crd.view(72, 33), pattern.storage["crd2"])
+    want = by_columns(pattern).storage
+    assert torch.equal(lo, want["lo2"]) and torch.equal(hi, want["hi2"])
+    for begin, end in zip(lo.tolist(), hi.tolist()):
+        assert torch.equal(by_rows[begin:end], want["crd2"][begin:end])

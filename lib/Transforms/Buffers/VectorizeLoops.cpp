@@ -165,8 +165,6 @@ LogicalResult Vectorizer::arithmetic(Operation &op) {
   return success();
 }
 
-/// A tile that has an element for each lane, and no other: lanes past an end may write there, for a nest that guards
-/// what it writes guards what it reads.
 bool Vectorizer::hasLanes(Value tensor, unsigned axis) {
   auto tile = tensor.getDefiningOp<WorkspaceOp>();
   return tile && getConstantIntValue(tile.getSizes()[axis]) == width;
@@ -236,7 +234,8 @@ LogicalResult Vectorizer::access(Operation &op, ValueRange indices, Value result
   for (Value index : indices)
     places.push_back(scalars.lookupOrDefault(index));
   IntegerAttr axis = b.getI64IntegerAttr(*along);
-  if (hasLanes(op.getOperand(write ? 1 : 0), *along))
+  Value tile = op.getOperand(write ? 1 : 0);
+  if (hasLanes(tile, *along) && (!write || tiles.has(tile.getDefiningOp<WorkspaceOp>(), *along)))
     count = {};
   if (write) {
     auto made =
@@ -350,16 +349,24 @@ struct VectorizeLoops : lacis::impl::LacisVectorizeLoopsBase<VectorizeLoops> {
       if (loop.getVectorize())
         marked.push_back(loop);
     });
-    for (LoopOp loop : marked) {
+    SmallVector<std::pair<LoopOp, LoopOp>> work; // a loop behind the one around it, where both are a tile
+    for (size_t n = 0; n < marked.size(); ++n) {
+      LoopOp loop = marked[n];
       auto around = loop ? dyn_cast<LoopOp>(loop->getParentOp()) : LoopOp();
-      bool isTile = around && around.getVectorize();
-      if (isTile) // it comes later in the list, and is done with this one
+      if (around && !around.getVectorize())
+        around = {};
+      if (around) // it comes later in the list, and is done with this one
         llvm::replace(marked, around, LoopOp());
-      if (loop && !isTile)
-        widenTiles(loop, *loop.getVectorize());
-      if (loop && failed(isTile ? transposeTile(around, loop) : Vectorizer(loop).run()))
-        return signalPassFailure();
+      if (loop)
+        work.push_back({around, loop});
     }
+    for (auto [around, loop] : work)
+      if (!around)
+        widenTiles(loop, *loop.getVectorize());
+    LaneTiles tiles(getOperation());
+    for (auto [around, loop] : work)
+      if (failed(around ? transposeTile(around, loop) : Vectorizer(loop, tiles).run()))
+        return signalPassFailure();
   }
 };
 

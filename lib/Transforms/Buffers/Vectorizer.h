@@ -5,12 +5,14 @@
 #define LACIS_LIB_TRANSFORMS_BUFFERS_VECTORIZER_H
 
 #include "LaneByLane.h"
+#include "LaneTiles.h"
 
 namespace lacis {
 
 class Vectorizer {
 public:
-  explicit Vectorizer(LoopOp loop) : loop(loop), width(*loop.getVectorize()), b(loop) {}
+  Vectorizer(LoopOp loop, const LaneTiles &tiles)
+      : loop(loop), width(*loop.getVectorize()), tiles(tiles), b(loop) {}
 
   llvm::LogicalResult run();
 
@@ -64,6 +66,7 @@ private:
 
   LoopOp loop;
   int64_t width;
+  const LaneTiles &tiles;
   mlir::OpBuilder b;
   mlir::IRMapping scalars;                          // uniform values, and lane 0 of consecutive ones
   llvm::DenseMap<mlir::Value, mlir::Value> vectors; // values with lanes

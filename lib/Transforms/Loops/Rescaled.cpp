@@ -8,6 +8,7 @@
 #include "Rescaled.h"
 
 #include "Expression.h"
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -63,20 +64,24 @@ static bool isShare(linalg::GenericOp generic, Value score, Value largest) {
   return difference && difference.getLhs() == score && isMaximum(difference.getRhs(), largest);
 }
 
-static bool follows(Value value, Value from) {
-  Operation *op = value.getDefiningOp();
-  return value == from || (op && llvm::any_of(op->getOperands(), [&](Value operand) { return follows(operand, from); }));
-}
-
-/// Is `value` a product with `share` as one factor, or that or 0 as something else says?
-static bool isLinear(Value value, Value share) {
+/// Is `value` a product with `share` as one factor, or that or 0 as something else says? `known` has what was asked.
+static bool isLinear(Value value, Value share, llvm::SmallDenseMap<Value, bool> &known) {
   if (value == share)
     return true;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  bool linear = false;
   if (auto choice = value.getDefiningOp<arith::SelectOp>())
-    return !follows(choice.getCondition(), share) && isLinear(choice.getTrueValue(), share) &&
-           matchPattern(choice.getFalseValue(), m_AnyZeroFloat());
-  auto product = value.getDefiningOp<arith::MulFOp>();
-  return product && (isLinear(product.getLhs(), share) != isLinear(product.getRhs(), share));
+    linear = !followsFrom(choice.getCondition(), share) && isLinear(choice.getTrueValue(), share, known) &&
+             matchPattern(choice.getFalseValue(), m_AnyZeroFloat());
+  else if (auto product = value.getDefiningOp<arith::MulFOp>())
+    linear = isLinear(product.getLhs(), share, known) != isLinear(product.getRhs(), share, known);
+  return known[value] = linear;
+}
+
+static bool isLinear(Value value, Value share) {
+  llvm::SmallDenseMap<Value, bool> known;
+  return isLinear(value, share, known);
 }
 
 /// sum += a product with p, from 0 on.
@@ -101,10 +106,17 @@ static bool isLinearIn(linalg::GenericOp generic, linalg::GenericOp shares) {
 
 /// Is the statement one that the scores are made of?
 static bool leadsTo(linalg::GenericOp statement, linalg::GenericOp scores) {
-  return statement == scores || llvm::any_of(scores.getInputs(), [&](Value input) {
-           auto maker = input.getDefiningOp<linalg::GenericOp>();
-           return maker && leadsTo(statement, maker);
-         });
+  SmallVector<linalg::GenericOp> left{scores};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!left.empty()) {
+    linalg::GenericOp next = left.pop_back_val();
+    if (next == statement)
+      return true;
+    for (Value input : next.getInputs())
+      if (auto maker = input.getDefiningOp<linalg::GenericOp>(); maker && seen.insert(maker).second)
+        left.push_back(maker);
+  }
+  return false;
 }
 
 /// Does the statement take the largest of what another made on the pattern?

@@ -10,12 +10,11 @@ from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from ..errors import DataError
 from ..nn.watched import show
 from ..runtime import library
+from .fused import one_kernel
 from .fused_kernels import Kernels
 from .layouts import Layout
 from .patterns import choose
 from .scores import Scores
-from .tiles import takes_tiles
-from .traced_scores import trace_scores
 
 
 def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: bool, dropout: float) -> torch.Tensor:
@@ -37,8 +36,7 @@ def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: 
     changes.masks = [*masks, *chosen.masks]
     wide = torch.promote_types(q.dtype, torch.float32)
     on_gpu = q.device.type != "cpu"
-    takes = walked is not None and (not on_gpu or takes_tiles(layout.base, q, k, v))
-    traced = trace_scores(changes, layout, wide, q.dtype if on_gpu else None) if takes else None
+    traced = one_kernel(layout, q, k, v, changes, wide)  # which finds the pattern that is kept
     if traced is None:
         raise DataError(
             "attention: an exported graph takes what is one kernel, and this is statement by statement "

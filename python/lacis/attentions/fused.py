@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import collections
+import functools
 import math
 
 import torch
@@ -24,9 +24,8 @@ from .traced_scores import TracedScores, trace_scores
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ in numbers alone, those change from
 # call to call.
-_KINDS = 64
+_ALIKE = 64
 _KNOWN: dict[tuple, Kernels] = {}
-_COUNTS: collections.Counter[tuple] = collections.Counter()  # of kinds that differ in numbers alone
 
 
 def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype, dropout: Dropout | None, steps):
@@ -57,9 +56,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         made = kernels.attention.compiled(*operands, steps=steps.get("forward", ()))(*operands)
         output, lse = parts.merged_parts(*made, dtype)
         return output[..., :width], lse
-    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
-        return None
-    traced = trace_scores(changes, layout, statements.wide, q.dtype if on_gpu else None)
+    traced = one_kernel(layout, q, k, v, changes, statements.wide)
     if traced is None:
         return None
     kernels = _kernels(layout, scale, traced, _traced(dropout, layout), on_gpu)
@@ -72,6 +69,17 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
     output, lse = Fused.apply(call, *operands)
     return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
+
+
+def one_kernel(layout: Layout, q, k, v, changes: Scores, wide: torch.dtype) -> TracedScores | None:
+    """What becomes of scores where one kernel makes all of them.
+
+    None where no kernel walks the pattern, or says what changes scores; on a GPU for what tensor cores do not take.
+    """
+    on_gpu = q.device.type != "cpu"
+    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
+        return None
+    return trace_scores(changes, layout, wide, q.dtype if on_gpu else None)
 
 
 def _traced(dropout: Dropout | None, layout: Layout) -> TracedDropout | None:
@@ -87,19 +95,24 @@ def _kernels(layout: Layout, scale: float, traced: TracedScores, dropout: Traced
     known = _KNOWN.get(key)
     if known is not None:
         return known
-    kind = layout.letters, _without_numbers(traced.body), traced.letters, dropout is None, on_gpu
-    if _COUNTS[kind] == _KINDS:
+    kind = _without_numbers(key)
+    if sum(_without_numbers(each) == kind for each in _KNOWN) >= _ALIKE:
         return None
-    _COUNTS[kind] += 1
     known = Kernels(layout.letters, layout.key_letters, *key[1:4], layout.query_letters, dropout, turns=not on_gpu)
     _KNOWN[key] = known
     return known
 
 
-def _without_numbers(body: Expression) -> Expression:
+@functools.lru_cache(maxsize=1024)
+def _without_numbers(key: tuple) -> tuple:
+    letters, _, body, of_operands, dropout, on_gpu = key
+    return letters, _form(body), of_operands, dropout is None, on_gpu
+
+
+def _form(body: Expression) -> Expression:
     if body[0] == "number":
         return body[:1]
-    return (body[0], *(_without_numbers(part) if isinstance(part, tuple) else part for part in body[1:]))
+    return (body[0], *(_form(part) if isinstance(part, tuple) else part for part in body[1:]))
 
 
 class _Call:

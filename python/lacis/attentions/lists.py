@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of blocks of keys that are made on the device, as patterns: two kernels, for which nobody waits.
+"""Lists of blocks of keys that are made on the device, as patterns: one kernel, for which nobody waits.
 
 Arrays are sized by the shape of the lists alone, so a CUDA graph has them, and lists of another content take the same
 kernels of attention.
@@ -11,12 +11,13 @@ import functools
 
 import torch
 
-from ..emit.block_lists import columns_of_lists, ordered_lists
+from ..emit.block_lists import block_lists
 from ..formats import Format
 from ..patterns import Pattern
 from ..patterns.structure import Structure
-from ..runtime import library
+from ..runtime.bound import BoundCall, run
 from ..runtime.kernels import compile_on
+from .kept import keep_columns
 
 _ROWS = (
     "(h, i, j) -> (h : dense, i floordiv {0} : dense, j floordiv {1} : packed<?>, i mod {0} : dense, j mod {1} : dense)"
@@ -24,23 +25,25 @@ _ROWS = (
 _COLUMNS = (
     "(h, j, i) -> (h : dense, j floordiv {1} : dense, i floordiv {0} : var2*crd, j mod {1} : dense, i mod {0} : dense)"
 )
+_CHUNK = 4  # numbers of 32 bits in the 16 bytes at whose multiples kernels read arrays
 
 
-def pattern_of_lists(lists: torch.Tensor, heads: tuple[int, int], shape: tuple[int, int], sides) -> Pattern:
+def pattern_of_lists(
+    lists: torch.Tensor, heads: tuple[int, int], shape: tuple[int, int], sides: tuple[int, int], columns: bool = False
+) -> Pattern:
     """The pattern [B * H, Sq, Sk] of int32 or int64 lists [B | 1, H | Hk | 1, nq, K] in any order.
 
-    Numbers of no block count as none, a number that is there twice counts once.
+    Numbers of no block count as none, a number that is there twice counts once. With `columns` the same launch makes
+    what `columns_of` would, kept beside the pattern.
 
     >>> lists = torch.tensor([[[[2, 0, 2], [-1, 1, 9]]]])
     >>> pattern_of_lists(lists, (1, 1), (4, 6), (2, 2)).storage["crd2"].tolist()
     [[0, 2, -1], [1, -1, -1]]
     """
-    batch, count = heads
-    rows, width = lists.shape[2:]
-    operands = [lists, _numbers(-(-shape[1] // sides[1]), lists.device)]
-    with torch.no_grad():
-        crd = library.einsum(operands, [], [batch, count, rows, width], _ordered(lists.dtype, lists.device))
-    return _pattern(_ROWS, sides, (batch * count, *shape), {"crd2": crd.view(batch * count * rows, width)})
+    made, by_columns = _patterns(lists, heads, shape, sides, columns)
+    if by_columns is not None:
+        keep_columns(made, by_columns)
+    return made
 
 
 def columns_of(pattern: Pattern) -> Pattern | None:
@@ -54,41 +57,56 @@ def columns_of(pattern: Pattern) -> Pattern | None:
     tile = pattern.format.tile
     if len(pattern.shape) != 3 or len(tile) != 2 or pattern.format is not _format(_ROWS, tile):
         return None
-    heads, rows, columns = pattern.shape
+    heads, *shape = pattern.shape
     crd = pattern.part().buffers["crd2"]
-    sizes = [heads, -(-columns // tile[1])]
-    given = crd.view(heads, -(-rows // tile[0]), crd.shape[-1])
+    lists = crd.view(1, heads, -(-shape[0] // tile[0]), crd.shape[-1])
+    return _patterns(lists, (1, heads), shape, tile, columns=True)[1]
+
+
+def _patterns(lists, heads, shape, sides, columns: bool) -> tuple[Pattern, Pattern | None]:
+    """By rows and, where they are wanted, by columns."""
+    call = _bound(lists.shape, lists.dtype, lists.device, *heads, *shape, sides, columns)
     with torch.no_grad():
-        made, lo, hi = library.chain(
-            [given], [], list(given.shape), _columns(crd.device), [], [(sizes, torch.int32), (sizes, torch.int32)]
-        )
-    arrays = {"lo2": lo.view(-1), "hi2": hi.view(-1), "crd2": made.view(-1)}
-    return _pattern(_COLUMNS, tile, (heads, columns, rows), arrays)
+        return call(lists)
 
 
-def _pattern(text: str, sides, shape, arrays: dict[str, torch.Tensor]) -> Pattern:
-    format, crd = _format(text, tuple(sides)), arrays["crd2"]
-    made = Pattern(format, {"": Structure(format, shape, arrays, crd.numel(), crd.device)})
-    made.uneven = (False,) * 3  # to count would wait for the device
-    return made
+class _Bound:
+    """The kernel, bound to all but lists of one shape, and where its output has which array."""
+
+    def __init__(self, given, dtype, device, batch: int, heads: int, height: int, width: int, sides, columns: bool):
+        rows, kept, count = *given[2:], -(-width // sides[1])
+        above = batch * heads
+        all_kept, all_columns = above * rows * kept, above * count
+        room, ends = (-(-n // _CHUNK) * _CHUNK for n in (all_kept, all_columns))
+        self._rows = (above * rows, kept), (kept, 1)
+        bounds = [("lo2", all_columns, 2 * room), ("hi2", all_columns, 2 * room + ends)]
+        self._columns = [*bounds, ("crd2", all_kept, room)] if columns else []
+        self._slots, self._device = all_kept, device
+        self._by_rows = _format(_ROWS, sides), (above, height, width)
+        self._by_columns = _format(_COLUMNS, sides), (above, width, height)
+        sizes = torch.empty(batch, heads, count, int(columns), 0, dtype=torch.int32, device=device)
+        bits = 64 if dtype == torch.int64 else 32
+        key = compile_on(block_lists(bits, device.type != "cpu"), device).key
+        self._call = BoundCall([sizes], key, (), len(given), [2 * (room + ends) if columns else room])
+
+    def __call__(self, lists: torch.Tensor) -> tuple[Pattern, Pattern | None]:
+        made = run()(lists, self._call.number)
+        by_rows = self._pattern(*self._by_rows, {"crd2": made.as_strided(*self._rows)})
+        if not self._columns:
+            return by_rows, None
+        arrays = {name: made.as_strided((count,), (1,), start) for name, count, start in self._columns}
+        return by_rows, self._pattern(*self._by_columns, arrays)
+
+    def _pattern(self, format: Format, shape, arrays: dict[str, torch.Tensor]) -> Pattern:
+        structure = Structure(format, shape, arrays, self._slots, self._device)
+        pattern = Pattern(format, {"": structure}, token="")  # who made it has no name for it: each call makes another
+        pattern.uneven = (False,) * 3  # to count would wait for the device
+        return pattern
+
+
+_bound = functools.lru_cache(maxsize=64)(_Bound)
 
 
 @functools.cache
 def _format(text: str, sides: tuple[int, int]) -> Format:
     return Format.parse(text.format(*sides))
-
-
-@functools.lru_cache(maxsize=64)
-def _numbers(count: int, device: torch.device) -> torch.Tensor:
-    """Says to a kernel how many blocks there are, by its length."""
-    return torch.empty(count, dtype=torch.int32, device=device)
-
-
-@functools.cache
-def _ordered(dtype: torch.dtype, device: torch.device) -> str:
-    return compile_on(ordered_lists(64 if dtype == torch.int64 else 32, device.type != "cpu"), device).key
-
-
-@functools.cache
-def _columns(device: torch.device) -> str:
-    return compile_on(columns_of_lists(device.type != "cpu"), device).key

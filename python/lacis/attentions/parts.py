@@ -12,11 +12,12 @@ import torch
 from ..formats import Format
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from .kept import kept_of
 from .layouts import Layout
 from .merge import merged_parts
 from .tiles import SIDE, at_chunks, takes_heads
 from .traced_scores import trace_scores
-from .walks import by_rows, kept_of
+from .walks import by_rows
 
 _SHARE = 2  # blocks of threads that a processor has at once
 _LEAST = 4  # stored blocks of a part: less would wait for the first ones alone

@@ -15,6 +15,8 @@ from ..errors import DataError
 from ..formats import Format
 from ..packing import PackedTensor
 from ..patterns import Pattern
+from ..patterns.build import build_pattern, for_tensor
+from ..patterns.mask import check_bool
 from ..patterns.structure import Structure
 from ..patterns.uneven import uneven_axes
 from ..sparsifiers import PatternRule
@@ -134,22 +136,24 @@ def _of_layout(layout, q, k, block=None, name: str = "layout") -> Pattern:
         raise DataError(f"attention: {name} has {list(layout.shape[-2:])} blocks, {rows} x {columns} have {list(grid)}")
     shared = by_batch.shape[:2] == (1, 1)
     mine = by_batch[0] if shared else by_batch.expand(batch, heads, *grid).reshape(-1, *grid)
-    made = _blocks(Pattern.from_mask(mine.to(q.device), _GRID), rows, columns, block, shared)
+    made = _blocks(mine.to(q.device), rows, columns, block, shared)
     return made.batched([batch * heads], "h") if shared else made
 
 
-def _blocks(grid: Pattern, rows: int, columns: int, block, shared: bool) -> Pattern:
-    """Blocks in the places of a pattern's entries; `shared` has no axis for the one head."""
+def _blocks(kept: torch.Tensor, rows: int, columns: int, block, shared: bool) -> Pattern:
+    """Blocks where bool [H, nq, nk] says so; `shared` has no axis for the one head."""
+    check_bool(kept)
+    axes = list(torch.nonzero(kept, as_tuple=True))
+    grid = build_pattern(for_tensor(_GRID, kept.shape), tuple(kept.shape), axes, distinct=True, counts=False)[0]
     pos, crd = grid.storage["pos2"], grid.storage["crd2"]
     level = 1 if shared else 2
-    text = _BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, ")
-    shape = (rows, columns) if shared else (grid.shape[0], rows, columns)
+    format = Format.parse(_BLOCKS.format(*block, h="" if shared else "h, ", h_="" if shared else "h : dense, "))
+    shape = (rows, columns) if shared else (len(kept), rows, columns)
     arrays = {f"pos{level}": pos, f"crd{level}": crd}
-    made = Pattern(Format.parse(text), {"": Structure(Format.parse(text), shape, arrays, crd.numel(), crd.device)})
+    made = Pattern(format, {"": Structure(format, shape, arrays, crd.numel(), crd.device)})
     if crd.device.type != "cpu":
-        axes, _ = grid.part().coordinates()
         own = slice(1 if shared else 0, None)
-        made.uneven = uneven_axes(grid.shape[own], axes[own], sides=(1, *block)[own])
+        made.uneven = uneven_axes(kept.shape[own], axes[own], sides=(1, *block)[own])
     return made
 
 
@@ -170,7 +174,8 @@ def _of_lists(lists, q, k, block=None, sound: bool = False) -> Pattern:
         raise DataError(f"attention: the lists have {lists.shape[2]} blocks of queries, {rows} queries have {height}")
     if not sound and lists.device.type == "cpu" and bool(((lists < -1) | (lists >= count)).any()):
         raise DataError(f"attention: the lists name blocks of keys from 0 to {count - 1}, and -1 for none")
-    return pattern_of_lists(lists.to(q.device), (batch, heads), (rows, columns), PatternRule.sides(block))
+    given = lists.to(q.device), (batch, heads), (rows, columns), PatternRule.sides(block)
+    return pattern_of_lists(*given, columns=torch.is_grad_enabled() and k.requires_grad)
 
 
 def _side(name: str, length: int, count: int) -> int:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places in tensors that follow from the coordinates of scores: whole numbers between bounds."""
+"""Arithmetic of the coordinates of scores: between which whole numbers it stays, as a place in a tensor must."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from ..capture.chain import Expression
 
@@ -14,35 +16,68 @@ _JOINED = {
     "abs": lambda a: (0 if a[0] <= 0 <= a[1] else min(map(abs, a)), max(map(abs, a))),
     "maximum": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
     "minimum": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
+    "where": lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    "floordiv": lambda a, by: (a[0] // by[0], a[1] // by[0]),
+    "mod": lambda a, by: (0, by[0] - 1 if a[0] < 0 else min(a[1], by[0] - 1)),
 }
-_DIVIDED = {
-    "floordiv": lambda a, by: (a[0] // by, a[1] // by),
-    "mod": lambda a, by: (0, min(a[1], by - 1)),
-}
+CONDITIONS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not")
+"""Operations whose results are no numbers."""
+
+
+class Whole(NamedTuple):
+    """The least and the most that a whole number can be, None of a condition.
+
+    No number on the way has a larger magnitude than `largest`; `divides_below_zero` says that one below 0 may be
+    divided.
+    """
+
+    bounds: Bounds | None
+    largest: int
+    divides_below_zero: bool = False
+
+
+def whole(body: Expression, lengths: dict[str, int]) -> Whole | None:
+    """What is known of arithmetic and conditions of coordinates, which are below these lengths.
+
+    None of what is not made of whole numbers, and of quotients by anything but constants above 0.
+
+    >>> whole(("mod", ("sub", ("index", "i"), ("index", "j")), ("number", 3)), {"i": 4, "j": 8})
+    Whole(bounds=(0, 2), largest=9, divides_below_zero=True)
+    """
+    operation, *parts = body
+    if operation == "index":
+        return Whole((0, lengths[parts[0]] - 1), lengths[parts[0]])
+    if operation == "number":
+        number = int(parts[0]) if float(parts[0]).is_integer() else None
+        return None if number is None else Whole((number, number), abs(number))
+    if operation not in CONDITIONS and operation not in _JOINED:
+        return None
+    found = [whole(part, lengths) for part in parts]
+    return None if None in found else _joined(operation, found)
+
+
+def _joined(operation: str, found: list[Whole]) -> Whole | None:
+    largest, divides = max(each.largest for each in found), any(each.divides_below_zero for each in found)
+    if operation in CONDITIONS:
+        return Whole(None, largest, divides)
+    numbers = [each.bounds for each in (found[1:] if operation == "where" else found)]
+    if None in numbers:
+        return None
+    if operation in ("floordiv", "mod"):
+        (least, _), (by, most) = numbers
+        if not 0 < by == most:
+            return None
+        largest = max(largest, abs(least // by * by))  # what the remainder is the rest of
+        divides = divides or least < 0
+    own = _JOINED[operation](*numbers)
+    return Whole(own, max(largest, *map(abs, own)), divides)
 
 
 def bounds(body: Expression, lengths: dict[str, int]) -> Bounds | None:
-    """The least and the most that a whole number can be, of coordinates that are below these lengths.
-
-    None of what is no whole number, or is not known to be: a kernel divides by constants, and nothing below 0.
+    """The least and the most that a whole number can be, if a kernel has it in integers: these divide nothing below 0.
 
     >>> bounds(("sub", ("index", "i"), ("index", "j")), {"i": 4, "j": 8})
     (-7, 3)
     """
-    operation, *parts = body
-    if operation == "index":
-        return 0, lengths[parts[0]] - 1
-    if operation == "number":
-        return (int(parts[0]),) * 2 if float(parts[0]).is_integer() else None
-    if operation == "where":
-        first, second = (bounds(part, lengths) for part in parts[1:])
-        return None if first is None or second is None else (min(first[0], second[0]), max(first[1], second[1]))
-    if operation not in _JOINED and operation not in _DIVIDED:
-        return None
-    found = [bounds(part, lengths) for part in parts]
-    if None in found:
-        return None
-    if operation in _JOINED:
-        return _JOINED[operation](*found)
-    whole, (by, most) = found
-    return _DIVIDED[operation](whole, by) if whole[0] >= 0 and 0 < by == most else None
+    found = whole(body, lengths)
+    return None if found is None or found.divides_below_zero else found.bounds

@@ -13,18 +13,11 @@ from ..capture.chain import Expression, Read, Trace
 from ..capture.traced import Traced, combine, coordinates, table
 from ..errors import DataError
 from .layouts import Layout
-from .places import bounds
+from .places import CONDITIONS, bounds, whole
 from .scores import Scores
 
 # Coordinates are float32 numbers in a chain: whole ones are exact up to here.
 _EXACT = 2**24
-# How large a result is, of operands so large; comparisons and what joins them are no numbers.
-_WHOLE = {
-    "add": lambda a, b: a + b, "sub": lambda a, b: a + b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a + 1,
-    "mod": lambda a, b: b, "neg": lambda a: a, "abs": lambda a: a, "not": lambda a: a,
-}  # fmt: skip
-_SAYS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or")
-_WHOLE |= dict.fromkeys(_SAYS, max)
 
 
 @dataclasses.dataclass
@@ -201,27 +194,12 @@ def _is_exact(body: Expression, lengths: dict[str, int]) -> bool:
     if body[0] in ("read", "index", "number"):
         return body[0] != "index" or lengths[body[1]] <= _EXACT
     if not _reads(body):
-        largest = _largest(body, lengths)
-        if largest < math.inf or body[0] in (*_SAYS, "not", "floordiv", "mod"):
-            return largest <= _EXACT
+        found = whole(body, lengths)
+        if found is not None or body[0] in (*CONDITIONS, "floordiv", "mod"):
+            return found is not None and found.largest <= _EXACT
     elif body[0] in ("floordiv", "mod"):
         return False
     return all(_is_exact(part, lengths) for part in body[1:])
-
-
-def _largest(body: Expression, lengths: dict[str, int]) -> float:
-    """No part of the expression has a larger magnitude; infinity for what is no arithmetic of whole numbers."""
-    operation, *parts = body
-    if operation == "index":
-        return lengths[parts[0]]
-    if operation == "number":
-        return abs(parts[0]) if float(parts[0]).is_integer() else math.inf
-    if operation not in _WHOLE:
-        return math.inf
-    found = [_largest(part, lengths) for part in parts]
-    if operation in ("floordiv", "mod") and (parts[1][0] != "number" or parts[1][1] < 1):
-        return math.inf
-    return max([*found, _WHOLE[operation](*found)])
 
 
 def replayed(body: Expression, leaves: list[Traced]) -> Traced | float:

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import math
-import weakref
-from collections.abc import Callable
 
 import torch
 
 from ..formats import Format, Sum
 from ..patterns import Pattern
 from ..patterns.structure import Structure
+from .kept import COLUMNS, kept_of
 from .lists import columns_of
-
-_KEPT: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by pattern: its changes, and what was made of it
 
 _BY_ROWS: dict[tuple[str, int], bool] = {}  # of the text of a format and its rank
 
@@ -38,18 +35,7 @@ def by_rows(pattern: Pattern) -> Pattern | None:
 
 def by_columns(pattern: Pattern) -> Pattern:
     """The same entries with the last two axes exchanged, a list of queries for each key; made once and kept."""
-    return kept_of(pattern, "columns", lambda: columns_of(pattern) or _walked(pattern, columns=True))
-
-
-def kept_of(pattern: Pattern, key, make: Callable[[], Pattern]) -> Pattern:
-    """What `make` makes of a pattern, once until the pattern changes."""
-    changes, made = _KEPT.get(pattern, (None, {}))
-    if changes != pattern.changes:
-        changes, made = pattern.changes, {}
-        _KEPT[pattern] = changes, made
-    if key not in made:
-        made[key] = make()
-    return made[key]
+    return kept_of(pattern, COLUMNS, lambda: columns_of(pattern) or _walked(pattern, columns=True))
 
 
 def _is_by_rows(format: Format, rank: int) -> bool:

@@ -39,12 +39,12 @@ class Pattern(Named):
     [[True, True], [False, True]]
     """
 
-    def __init__(self, format: Format | Sum, parts: dict[str, Structure]):
+    def __init__(self, format: Format | Sum, parts: dict[str, Structure], token: str | None = None):
         self.format = format
         self.parts = parts  # one structure per part of a sum; the name is "" for a plain format
         self._shared: tuple[Pattern, int] | None = None  # the pattern below a batch, and how many levels that has
         self._kept, self._kept_at = Kept(), self.changes
-        self._token = new_token(self)  # what compiled graphs know it by
+        self._token = new_token(self) if token is None else token  # what compiled graphs know it by; "": none does
 
     @property
     def changes(self) -> int:

@@ -3,6 +3,7 @@
 /// Sums of a rolled loop that can be complete one round later than they begin.
 #include "lacis/Dialect/Lacis/IR/PostponedSums.h"
 
+#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 #include "lacis/Dialect/Lacis/IR/Reduction.h"
@@ -42,17 +43,11 @@ std::optional<CarriedSum> lacis::carriedSum(LevelLoopOp round, Value tensor) {
   return sum && reductionOf(sum) == Reduction::Add ? std::optional(CarriedSum{tensor, statement, sum}) : std::nullopt;
 }
 
-/// Does the index follow from what `isIt` says?
-static bool followsFrom(Value index, function_ref<bool(BlockArgument)> isIt) {
-  if (auto argument = dyn_cast<BlockArgument>(index))
-    return isIt(argument);
-  return llvm::any_of(index.getDefiningOp()->getOperands(), [&](Value from) { return followsFrom(from, isIt); });
-}
-
 static bool isOfRound(ReadOp read, LevelLoopOp round) {
   LoopOp tiles = tilesOfRound(round);
-  auto isIt = [&](BlockArgument number) {
-    return number.getOwner() == round.getBlock() || (tiles && number.getOwner() == tiles.getBlock());
+  auto isIt = [&](Value from) {
+    auto number = dyn_cast<BlockArgument>(from);
+    return number && (number.getOwner() == round.getBlock() || (tiles && number.getOwner() == tiles.getBlock()));
   };
   return llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, isIt); });
 }
@@ -94,8 +89,8 @@ static bool canWait(LevelLoopOp round, CarriedSum own) {
   if (!left == !right)
     return false;
   ReadOp operand = left ? left : right;
-  auto isRow = [&](BlockArgument number) { return number == own.statement.getCoordinate(); };
-  bool hasRows = llvm::any_of(operand.getIndices(), [&](Value index) { return followsFrom(index, isRow); });
+  Value row = own.statement.getCoordinate();
+  bool hasRows = llvm::any_of(operand.getIndices(), [&](Value index) { return followsFrom(index, row); });
   return !hasRows && isOfRound(operand, round) && countFactors(round, operand.getTensor()) == 1 &&
          !readsVectors(own.statement);
 }

@@ -163,8 +163,8 @@ def Lacis_LevelLoopOp : Lacis_LoopBase<"level_loop"> {
     statements, which with `tiled` are of tiles; with `skewed` products of one round run beside those of the next.
   }];
   let arguments = !con((ins StrAttr:$letters, OptionalAttr<Lacis_PathAttr>:$path, AnyRankedTensor:$tensor,
-                            I64Attr:$level, Index:$parent, Variadic<Lacis_Carried>:$inits), Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$skewed,
-                            UnitAttr:$tiled));
+                            I64Attr:$level, Index:$parent, Variadic<Lacis_Carried>:$inits),
+                       Lacis_LoopMarks, (ins UnitAttr:$rolled, UnitAttr:$skewed, UnitAttr:$tiled));
   let builders = [OpBuilder<(ins "const ::lacis::LoopName &":$name, "::mlir::Value":$tensor, "int64_t":$level,
                                  "::mlir::Value":$parent, "::mlir::ValueRange":$inits,
                                  CArg<"::std::optional<Reduction>", "{}">:$reduce)>];
