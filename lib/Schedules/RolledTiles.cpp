@@ -16,12 +16,6 @@ static constexpr int64_t kMostStages = 4;
 /// Columns of sums that the consumer of a block carries.
 static constexpr int64_t kMostSums = 192;
 
-static bool followsFrom(Value index, LevelLoopOp round) {
-  if (auto argument = dyn_cast<BlockArgument>(index))
-    return argument.getOwner() == round.getBlock();
-  return llvm::any_of(index.getDefiningOp()->getOperands(), [&](Value operand) { return followsFrom(operand, round); });
-}
-
 namespace {
 /// The dense operands that products take, and the bytes of their boxes: of those that stay, with what stores need, and those
 /// of a round; the columns of all that is stored.
@@ -57,7 +51,7 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
     found.names.push_back(name);
     auto type = cast<RankedTensorType>(argument.getType());
     int64_t bytes = kTileSide * type.getShape().back() * type.getElementTypeBitWidth() / 8;
-    if (llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, round); }))
+    if (llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); }))
       found.ofRound += bytes;
     else
       found.held += bytes, widths.push_back(type.getShape().back());

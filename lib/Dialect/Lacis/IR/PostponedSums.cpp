@@ -49,18 +49,15 @@ static bool followsFrom(Value index, function_ref<bool(BlockArgument)> isIt) {
   return llvm::any_of(index.getDefiningOp()->getOperands(), [&](Value from) { return followsFrom(from, isIt); });
 }
 
-static bool isOfRound(ReadOp read, LevelLoopOp round) {
+bool lacis::changesInRound(Value number, LevelLoopOp round) {
   LoopOp tiles = tilesOfRound(round);
-  auto isIt = [&](BlockArgument number) {
-    return number.getOwner() == round.getBlock() || (tiles && number.getOwner() == tiles.getBlock());
-  };
-  return llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, isIt); });
+  return followsFrom(number, [&](BlockArgument own) {
+    return own.getOwner() == round.getBlock() || (tiles && own.getOwner() == tiles.getBlock());
+  });
 }
 
-/// The read of an operand that a factor is, or null where statements made it.
-static ReadOp operandOf(Value factor) {
-  auto read = behindCast(factor).getDefiningOp<ReadOp>();
-  return read && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
+static bool isOfRound(ReadOp read, LevelLoopOp round) {
+  return llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); });
 }
 
 /// How many factors of products are read of the operand.
