@@ -168,37 +168,24 @@ Value TileForm::loadResidual(OpBuilder &at, const TileItem &item, Value ring) {
   return loop.getResult(0);
 }
 
-//===- Roles --------------------------------------------------------------===//
-
-void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  if (isSummingUp && !residual)
-    return;
-  forEachItem(producer, worker, ring, [&](OpBuilder &at, const TileItem &item, Value place) -> Value {
-    if (!isSummingUp)
-      place = fillRounds(at, item, place, [&](OpBuilder &in, Value position, RoleScalars &round, ValueRange tiles) {
-        ReadOp dense = nest.product.readRight;
-        loadBox(in, dense, basesOf(in, dense, variance, round), tiles[0]);
-        if (nest.product.block().isMatrix)
-          loadMatrix(in, item.panel, round.get(in, depthIndex), tiles[1]);
-        else
-          loadStep(in, position, tiles[1]);
-      });
-    if (!residual)
-      return place;
-    auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, place); };
-    auto nothing = [&](OpBuilder &) { return place; };
-    return isSummingUp ? whereWhole(at, item, nothing, loaded) : whereWhole(at, item, loaded, nothing);
-  });
+Value TileForm::fill(OpBuilder &at, const TileItem &item, Value ring) {
+  if (!isSummingUp)
+    ring = fillRounds(at, item, ring, [&](OpBuilder &in, Value position, RoleScalars &round, ValueRange tiles) {
+      ReadOp dense = nest.product.readRight;
+      loadBox(in, dense, basesOf(in, dense, variance, round), tiles[0]);
+      if (nest.product.block().isMatrix)
+        loadMatrix(in, item.panel, round.get(in, depthIndex), tiles[1]);
+      else
+        loadStep(in, position, tiles[1]);
+    });
+  if (!residual)
+    return ring;
+  auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, ring); };
+  auto nothing = [&](OpBuilder &) { return ring; };
+  return isSummingUp ? whereWhole(at, item, nothing, loaded) : whereWhole(at, item, loaded, nothing);
 }
 
-void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachItem(role, worker, ring, [&](OpBuilder &at, const TileItem &item, Value place) {
-    if (!isSummingUp)
-      return sum(at, consumer, item, place);
-    auto nothing = [&](OpBuilder &) { return place; };
-    return whereWhole(at, item, nothing, [&](OpBuilder &in) { return addUp(in, consumer, item, place); });
-  });
-}
+//===- The pass -----------------------------------------------------------===//
 
 /// Marks that only tiles make something of, in a function without any.
 static LogicalResult refuseMarks(func::FuncOp function) {
