@@ -82,7 +82,8 @@ std::pair<Value, Value> SampledForm::spanOf(OpBuilder &at, const TileItem &share
 }
 
 /// Where the columns begin that are loaded at once, and does the share have them? Those of its steps, or of a span.
-SmallVector<std::pair<Value, Value>> SampledForm::columnsOf(OpBuilder &at, const TileItem &share, Value first, Value end) {
+SmallVector<std::pair<Value, Value>> SampledForm::columnsOf(OpBuilder &at, const TileItem &share, Value first,
+                                                            Value end) {
   SmallVector<std::pair<Value, Value>> found;
   for (int64_t n = 0; first && n < *nest.lists.getWithin(); n += right) {
     Value from = add(at, first, constant(n));
@@ -109,7 +110,8 @@ Value SampledForm::fill(OpBuilder &at, const TileItem &share, Value ring) {
     for (auto [first, some] : columns) {
       OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
       for (int64_t part = 0; part < parts; ++part)
-        loadPart(then, nest.product.readRight, round, add(then, first, constant(part * right)), tiles[1], constant(place++));
+        loadPart(then, nest.product.readRight, round, add(then, first, constant(part * right)), tiles[1],
+                 constant(place++));
     }
   });
 }
@@ -210,8 +212,8 @@ Value SampledForm::finished(OpBuilder &at, Value sums, const TileItem &share, Va
   return made.value_or(sums);
 }
 
-/// Stores the blocks that a consumer has of one step, from `column` of the accumulator on: those of 64 rows of the panel, or
-/// gathered ones.
+/// Stores the blocks that a consumer has of one step, from `column` of the accumulator on: those of 64 rows of the panel,
+/// or gathered ones.
 void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const TileItem &share, Value step, int64_t column) {
   Type index = at.getIndexType();
   Value bits, lo, firstBit, rowGroup = nest.splitsRows() ? consumer : zero;
@@ -235,7 +237,7 @@ void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const Tile
     }
     SmallVector<Value> slots = nest.isGathered() ? gatheredSlots(at, step) : SmallVector<Value>();
     for (int64_t n = 0; n < blocks && bits; ++n)
-      slots.push_back(slotOf(at, bits, lo, arith::AddIOp::create(at, loc, firstBit, word(at, n * layout.width + beside))));
+      slots.push_back(slotOf(at, bits, lo, add(at, firstBit, word(at, n * layout.width + beside))));
     StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
   }
 }

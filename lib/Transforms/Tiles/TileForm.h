@@ -35,7 +35,6 @@ private:
   TileType denseTile();
   mlir::Value rowsOf(mlir::Value tensor);
   RoleScalars scalarsOf(mlir::OpBuilder &at, mlir::Value tile);
-  void load(mlir::OpBuilder &at, mlir::ValueRange indices, mlir::Value tile, mlir::Value place);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
   void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
   void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);

@@ -72,7 +72,9 @@ Value TileForm::addUp(OpBuilder &at, Value consumer, const TileItem &item, Value
     Value slots = arith::SubIOp::create(cut, loc, item.slot, item.part);
     Value first = multiply(cut, consumer, nest.numParts());
     return finish(cut, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
-      auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, layout.height, consumer, nest.numParts(), n); };
+      auto placeOf = [&](OpBuilder &own, Value slot) {
+        return slotPlace(own, slot, layout.height, consumer, nest.numParts(), n);
+      };
       addUpOwn(in, item, slots, add(in, first, constant(n)), accType, placeOf,
                [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
     });
