@@ -28,15 +28,18 @@ import torch
 
 import lacis
 from lacis import _core
+from lacis.attentions.fused_kernels import Kernels
+from lacis.attentions.walks import by_columns
 from lacis.capture import capture_einsum
 from lacis.capture.gradient import gradient_specs
-from lacis.emit import emit
+from lacis.emit import emit, emit_chain
 from lacis.runtime import ptxas
 
 TARGETS = ("cuda:sm_90a", "cuda:sm_80", "cuda:sm_89")
 ROWS, COLUMNS, TOKENS = 512, 768, 300
 SQUARE = [(128, 128), (64, 64), (32, 32), (16, 16), (8, 8)]
 BLOCKS = [*SQUARE, (128, 64), (64, 128), (64, 16), (16, 64), (32, 16), (16, 128)]
+CHAINS = [(128, 128), (64, 64), (64, 16), (16, 16)]
 UNEVEN = [(), ("i",), ("j",), ("i", "j")]
 HALF, SINGLE = torch.bfloat16, torch.float32
 FORMATS = {"Bsr": lacis.Bsr, "Bcsc": lacis.Bcsc, "BlockedEll": functools.partial(lacis.BlockedEll, width=3)}
@@ -108,10 +111,27 @@ def others():
                 yield f"{what} {type(format).__name__} {str(dtype)[6:]}", dataclasses.replace(spec, tf32=False)
 
 
+def of_chains():
+    """Names and texts of attention over stored blocks and of its gradients, a kernel each, as statements of tiles."""
+    kernels = Kernels("h", "h", 0.125, ("read", 0), ())
+    gradients = [kernels.gradient(what, (True, ())) for what in ("rows", "columns")]
+    for block in CHAINS:
+        mask = torch.ones(512, 512, dtype=torch.bool)
+        pattern = lacis.Pattern.from_mask(mask, lacis.Bsr(*block))
+        rows, columns = (each.batched((2,), "h") for each in (pattern, by_columns(pattern)))
+        for depth in (64, 128):
+            x, numbers = torch.zeros(2, 512, depth, dtype=HALF), torch.zeros(2, 512)
+            given = [(x, x, x, rows), *((x, x, x, numbers, x, numbers, side) for side in (rows, columns))]
+            for what, chain, own in zip(("attention", "dq", "dk, dv"), (kernels.attention, *gradients), given):
+                spec = dataclasses.replace(chain._traced(own, (), "cuda")[0], rolls="tiles")
+                yield f"{what} Bsr {block[0]}x{block[1]} heads of {depth}", emit_chain(spec)
+
+
 def texts() -> dict[str, str]:
     """What is compiled, by name: default kernels, and those of `test/Tiles`, which are written by hand."""
     found = {name: emit(spec) for make in (of_blocks, others) for name, spec in make()}
-    return found | {f"{path.stem} by hand": path.read_text() for path in sorted(HAND.glob("*.mlir"))}
+    found |= {f"{path.stem} by hand": path.read_text() for path in sorted(HAND.glob("*.mlir"))}
+    return found | dict(of_chains())
 
 
 def code_of(cubin: bytes) -> dict[str, bytes]:

@@ -2,7 +2,6 @@
 /// \file
 /// The default schedule of a rolled loop on tensor cores: a block has a row of tiles, and several share a processor.
 #include "Tiles.h"
-#include "lacis/Dialect/Lacis/IR/Follows.h"
 #include "lacis/Dialect/Lacis/IR/PostponedSums.h"
 #include "lacis/Dialect/Lacis/IR/RolledTileSizes.h"
 
@@ -52,11 +51,7 @@ static Boxes boxesOf(LevelLoopOp round, func::FuncOp function) {
     found.names.push_back(name);
     auto type = cast<RankedTensorType>(argument.getType());
     int64_t bytes = kTileSide * type.getShape().back() * type.getElementTypeBitWidth() / 8;
-    auto isOfRound = [&](Value value) {
-      auto coordinate = dyn_cast<BlockArgument>(value);
-      return coordinate && coordinate.getOwner() == round.getBlock();
-    };
-    if (llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, isOfRound); }))
+    if (llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); }))
       found.ofRound += bytes;
     else
       found.held += bytes, widths.push_back(type.getShape().back());

@@ -97,17 +97,6 @@ Value Footprint::begin(OpBuilder &b, const IndexRange &range) const {
   return sum;
 }
 
-bool lacis::isSameValue(Value a, Value b) {
-  if (a == b)
-    return true;
-  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
-  return x && y && x->getName() == y->getName() && x->getAttrDictionary() == y->getAttrDictionary() && isPure(x) &&
-         x->getNumRegions() == 0 && x->getNumOperands() == y->getNumOperands() &&
-         cast<OpResult>(a).getResultNumber() == cast<OpResult>(b).getResultNumber() &&
-         llvm::all_of(llvm::zip(x->getOperands(), y->getOperands()),
-                      [](auto pair) { return isSameValue(std::get<0>(pair), std::get<1>(pair)); });
-}
-
 bool lacis::haveSameBegin(const IndexRange &a, const IndexRange &b) {
   if (a.common.size() != b.common.size())
     return false;

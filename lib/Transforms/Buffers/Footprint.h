@@ -4,7 +4,7 @@
 #ifndef LACIS_LIB_TRANSFORMS_BUFFERS_FOOTPRINT_H
 #define LACIS_LIB_TRANSFORMS_BUFFERS_FOOTPRINT_H
 
-#include "lacis/Dialect/Lacis/IR/Nest.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include <optional>
 
@@ -37,9 +37,6 @@ private:
   mlir::Operation *round;
   bool ofThread;
 };
-
-/// Both values are made in the same way.
-bool isSameValue(mlir::Value a, mlir::Value b);
 
 /// Both ranges have the same common part.
 bool haveSameBegin(const IndexRange &a, const IndexRange &b);

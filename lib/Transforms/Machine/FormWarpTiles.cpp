@@ -4,6 +4,7 @@
 ///
 /// The operands are read from memory into the registers where `mma.sync` wants them: no shared memory, no copy. The sum
 /// over the depth of a tile has no order, so a lane takes neighbours of a row, as many as one load brings.
+#include "../Tiles/TileVariance.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Transforms/Passes.h"
 
@@ -31,7 +32,7 @@ private:
   using Accumulators = SmallVector<Value>;
 
   LogicalResult read();
-  bool varies(Value value);
+  bool varies(Value value) { return !variance.of(value).empty(); }
   bool isConsecutive(Value value);
   Value eval(OpBuilder &b, Value value, IRMapping &known);
   void cloneShared(OpBuilder &b, Operation &op);
@@ -58,7 +59,7 @@ private:
   int64_t m = 0, n = 0;        // instructions along rows and columns
   Value group, member;         // of the lane
   IRMapping shared;            // what all elements of the tile share
-  DenseMap<Value, bool> varying;
+  TileVariance variance;
 };
 
 } // namespace
@@ -102,26 +103,12 @@ LogicalResult WarpForm::read() {
   if (values != 1 || reads != 1 || !factorsOf(depth) || sum->getNumResults() != 1 || !stored.getType().isIntOrFloat() ||
       stored.getType().getIntOrFloatBitWidth() != 16 || stored.getType() != dense.getType())
     return refuse("sum products of one stored and one dense element of a half type");
+  llvm::for_each(ArrayRef{rows, columns, depth}, [&](LoopOp loop) { variance.add(loop); });
   auto place = stored.getPosition().getDefiningOp<LocateOp>();
   if (!place || place.getDigits().size() != 1 || !isConsecutive(place.getDigits()[0]) ||
       !isConsecutive(dense.getIndices().back()))
     return refuse("have the depth along rows of the stored blocks and of the dense operand");
   return success();
-}
-
-bool WarpForm::varies(Value value) {
-  auto [known, isNew] = varying.try_emplace(value, false);
-  if (!isNew)
-    return known->second;
-  bool result = value == rows.getCoordinate() || value == columns.getCoordinate() || value == depth.getCoordinate();
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *owner = argument.getOwner()->getParentOp();
-    result |= rows->isProperAncestor(owner) && !argument.getType().isIndex();
-  } else if (rows->isProperAncestor(value.getDefiningOp())) {
-    Operation *op = value.getDefiningOp();
-    result |= op->getNumRegions() != 0 || llvm::any_of(op->getOperands(), [&](Value v) { return varies(v); });
-  }
-  return varying[value] = result;
 }
 
 /// The depth's coordinate, or that plus what has nothing to do with it.

@@ -90,12 +90,6 @@ LogicalResult TileForm::prepare() {
 
 //===- Producer -----------------------------------------------------------===//
 
-/// A stored tile, `{slot, row, column}`; `place` in the list of tiles.
-void TileForm::load(OpBuilder &at, ValueRange indices, Value tile, Value place) {
-  bool isList = cast<TileType>(tile.getType()).isList();
-  LoadTileOp::create(at, loc, nest.product.tensor, indices, tile, isList ? place : Value(), ArrayAttr());
-}
-
 /// Starts the loads of the stored tiles of one step.
 void TileForm::loadStep(OpBuilder &at, Value step, Value list) {
   if (layout.isFull) {
@@ -132,7 +126,7 @@ void TileForm::loadLinked(OpBuilder &in, Value position, Value place, Value list
                                 constant(tall));
     column = arith::MulIOp::create(in, loc, arith::RemUIOp::create(in, loc, within, constant(across)), constant(wide));
   }
-  load(in, {slot, row, column}, list, place);
+  loadTile(in, loc, nest.product.tensor, {slot, row, column}, list, place);
 }
 
 /// The tiles of a dense matrix, whose panels stand in its order; the last may lack rows.
@@ -141,7 +135,8 @@ void TileForm::loadMatrix(OpBuilder &in, Value panel, Value depth, Value list) {
     Value row = add(in, multiply(in, panel, layout.panel), constant(n * layout.rows));
     Value some = arith::CmpIOp::create(in, loc, arith::CmpIPredicate::slt, row, matrixRows);
     OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
-    load(then, {zero, layout.transposed ? depth : row, layout.transposed ? row : depth}, list, constant(n));
+    SmallVector<Value> from{zero, layout.transposed ? depth : row, layout.transposed ? row : depth};
+    loadTile(then, loc, nest.product.tensor, from, list, constant(n));
   }
 }
 
@@ -168,37 +163,24 @@ Value TileForm::loadResidual(OpBuilder &at, const TileItem &item, Value ring) {
   return loop.getResult(0);
 }
 
-//===- Roles --------------------------------------------------------------===//
-
-void TileForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  if (isSummingUp && !residual)
-    return;
-  forEachItem(producer, worker, ring, [&](OpBuilder &at, const TileItem &item, Value place) -> Value {
-    if (!isSummingUp)
-      place = fillRounds(at, item, place, [&](OpBuilder &in, Value position, RoleScalars &round, ValueRange tiles) {
-        ReadOp dense = nest.product.readRight;
-        loadBox(in, dense, basesOf(in, dense, variance, round), tiles[0]);
-        if (nest.product.block().isMatrix)
-          loadMatrix(in, item.panel, round.get(in, depthIndex), tiles[1]);
-        else
-          loadStep(in, position, tiles[1]);
-      });
-    if (!residual)
-      return place;
-    auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, place); };
-    auto nothing = [&](OpBuilder &) { return place; };
-    return isSummingUp ? whereWhole(at, item, nothing, loaded) : whereWhole(at, item, loaded, nothing);
-  });
+Value TileForm::fill(OpBuilder &at, const TileItem &item, Value ring) {
+  if (!isSummingUp)
+    ring = fillRounds(at, item, ring, [&](OpBuilder &in, Value position, RoleScalars &round, ValueRange tiles) {
+      ReadOp dense = nest.product.readRight;
+      loadBox(in, dense, basesOf(in, dense, variance, round), tiles[0]);
+      if (nest.product.block().isMatrix)
+        loadMatrix(in, item.panel, round.get(in, depthIndex), tiles[1]);
+      else
+        loadStep(in, position, tiles[1]);
+    });
+  if (!residual)
+    return ring;
+  auto loaded = [&](OpBuilder &in) { return loadResidual(in, item, ring); };
+  auto nothing = [&](OpBuilder &) { return ring; };
+  return isSummingUp ? whereWhole(at, item, nothing, loaded) : whereWhole(at, item, loaded, nothing);
 }
 
-void TileForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachItem(role, worker, ring, [&](OpBuilder &at, const TileItem &item, Value place) {
-    if (!isSummingUp)
-      return sum(at, consumer, item, place);
-    auto nothing = [&](OpBuilder &) { return place; };
-    return whereWhole(at, item, nothing, [&](OpBuilder &in) { return addUp(in, consumer, item, place); });
-  });
-}
+//===- The pass -----------------------------------------------------------===//
 
 /// Marks that only tiles make something of, in a function without any.
 static LogicalResult refuseMarks(func::FuncOp function) {

@@ -15,23 +15,26 @@ public:
 
 private:
   llvm::LogicalResult prepare() override;
-  void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) override;
-  void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) override;
+  void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body) override;
+  mlir::Value fill(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring) override;
+  mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, mlir::Value ring) override;
+  mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, mlir::Value ring) override;
   mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &share, mlir::ValueRange carried,
                                 Round round) override;
   RoleScalars roundOf(mlir::OpBuilder &at, const TileItem &share, mlir::Value coordinate) override;
   TileItem shareOf(mlir::OpBuilder &in, llvm::ArrayRef<mlir::Value> found);
-  mlir::Value forEachShare(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring, Body body);
   mlir::Value forEachCopy(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring, Body body);
   llvm::SmallVector<mlir::Value> rowsOf(mlir::OpBuilder &at, const TileItem &share);
   void loadPart(mlir::OpBuilder &at, ReadOp read, RoleScalars scalars, mlir::Value line, mlir::Value tile,
                 mlir::Value place);
-  mlir::Value fill(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring);
-  mlir::Value fillGathered(mlir::OpBuilder &at, const TileItem &share, mlir::Value ring);
-  void addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share);
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> columnsOf(mlir::OpBuilder &at, const TileItem &share,
+                                                                mlir::Value first, mlir::Value end);
+  std::pair<mlir::Value, mlir::Value> spanOf(mlir::OpBuilder &at, const TileItem &share);
+  TileItem withNumbers(mlir::OpBuilder &at, TileItem share);
   using StepBody = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value step)>;
   void forEachOwnStep(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, StepBody body);
-  void finish(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, mlir::Value acc);
+  mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps, mlir::Value acc,
+                     mlir::Value ring);
   mlir::Value sumShare(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps,
                        mlir::Value ring);
   mlir::Value sumSome(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps,
@@ -41,14 +44,12 @@ private:
   findBlocks(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &share, int64_t steps);
   void storeStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value acc, const TileItem &share, mlir::Value step,
                  int64_t column);
-  void store(mlir::OpBuilder &at, mlir::Value acc, mlir::Value rowGroup, const TileItem &share, mlir::Value step,
-             int64_t column);
-  void storeGathered(mlir::OpBuilder &at, mlir::Value acc, const TileItem &share, mlir::Value step, int64_t column);
+  llvm::SmallVector<mlir::Value> gatheredSlots(mlir::OpBuilder &at, mlir::Value step);
   mlir::Value columnOf(mlir::OpBuilder &at, const TileItem &share, mlir::Value step);
   mlir::Value firstColumn(mlir::OpBuilder &at, const TileItem &share);
   mlir::Value slotWhere(mlir::OpBuilder &at, mlir::Value some,
                         llvm::function_ref<mlir::Value(mlir::OpBuilder &)> position);
-  mlir::Value slotOf(mlir::OpBuilder &at, mlir::Value step, mlir::Value bits, mlir::Value lo, mlir::Value bit);
+  mlir::Value slotOf(mlir::OpBuilder &at, mlir::Value bits, mlir::Value lo, mlir::Value bit);
   mlir::Value columns(mlir::OpBuilder &at, mlir::Value acc, int64_t first, int64_t count);
   mlir::Value finished(mlir::OpBuilder &at, mlir::Value sums, const TileItem &share, mlir::Value step, int64_t across);
   mlir::Value ownStepOf(mlir::Value consumer) { return nest.splitsRows() ? zero : consumer; }

@@ -7,8 +7,6 @@
 /// columns.
 #include "SampledForm.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 using namespace mlir;
 using namespace lacis;
 
@@ -16,7 +14,7 @@ using namespace lacis;
 static constexpr int64_t kRounds = 4;
 
 /// Whole shares, or where the sum is long enough parts of them.
-Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body body) {
+void SampledForm::forEachItem(OpBuilder at, Value worker, Value ring, Body body) {
   LoopName name = nest.top.getLoopName();
   Value list = worker;
   if (nest.isCut()) {
@@ -24,9 +22,9 @@ Value SampledForm::forEachShare(OpBuilder &at, Value worker, Value ring, Body bo
     Value behind = add(at, worker, workers);
     list = arith::SelectOp::create(at, loc, isLong, behind, worker);
   }
-  return forEachOfList(
-      at, name + "_panel", name, list, ring,
-      [&](OpBuilder &in, ArrayRef<Value> found, Value place) { return forEachCopy(in, shareOf(in, found), place, body); });
+  forEachOfList(at, name + "_panel", name, list, ring, [&](OpBuilder &in, ArrayRef<Value> found, Value place) {
+    return forEachCopy(in, shareOf(in, found), place, body);
+  });
 }
 
 /// A share of values in copies is done for one after another.
@@ -72,33 +70,34 @@ TileItem SampledForm::shareOf(OpBuilder &in, ArrayRef<Value> found) {
 }
 
 /// Stores the sums of whole shares, step by step, and keeps those of parts.
-void SampledForm::finish(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value acc) {
+Value SampledForm::finish(OpBuilder &at, Value consumer, const TileItem &share, int64_t steps, Value acc, Value ring) {
   auto store = [&](OpBuilder &in, int64_t n, Value step) {
     storeStep(in, consumer, acc, share, step, n * layout.step);
   };
-  if (!nest.isCut())
-    return forEachOwnStep(at, consumer, share, steps, store);
-  Value isWhole = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, share.slot, zero);
-  auto guard = scf::IfOp::create(at, loc, isWhole, /*withElseRegion=*/true);
-  OpBuilder then = guard.getThenBodyBuilder(), otherwise = guard.getElseBodyBuilder();
-  forEachOwnStep(then, consumer, share, steps, store);
-  forEachOwnStep(otherwise, consumer, share, steps, [&](OpBuilder &in, int64_t n, Value) {
+  auto keep = [&](OpBuilder &in, int64_t n, Value) {
     StoreAccOp::create(in, loc, columns(in, acc, n * layout.step, layout.step), kept,
                        slotPlace(in, share.slot, nest.numSteps(), consumer, steps, n));
-  });
+  };
+  auto forEach = [&](StepBody body) {
+    return [&, body](OpBuilder &in) { return forEachOwnStep(in, consumer, share, steps, body), ring; };
+  };
+  return whereWhole(at, share, forEach(store), forEach(keep));
 }
 
 /// The steps of a share that is cut, each by who had the part of its number.
-void SampledForm::addUp(OpBuilder &at, Value consumer, const TileItem &share) {
+Value SampledForm::addUp(OpBuilder &at, Value consumer, const TileItem &item, Value ring) {
+  TileItem share = withNumbers(at, item);
   auto type = AccType::get(at.getContext(), {nest.rows, layout.step}, at.getF32Type());
-  Value isKept = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sge, share.slot, zero);
-  OpBuilder then = scf::IfOp::create(at, loc, isKept, /*withElseRegion=*/false).getThenBodyBuilder();
-  Value slots = arith::SubIOp::create(then, loc, share.slot, share.part);
-  forEachOwnStep(then, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
-    auto placeOf = [&](OpBuilder &own, Value slot) {
-      return slotPlace(own, slot, nest.numSteps(), consumer, nest.ownSteps(), n);
-    };
-    addUpOwn(in, share, slots, constant(n), type, placeOf,
-             [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, share, step, /*column=*/0); });
+  auto nothing = [&](OpBuilder &) { return ring; };
+  return whereWhole(at, share, nothing, [&](OpBuilder &cut) {
+    Value slots = arith::SubIOp::create(cut, loc, share.slot, share.part);
+    forEachOwnStep(cut, consumer, share, nest.ownSteps(), [&](OpBuilder &in, int64_t n, Value step) {
+      auto placeOf = [&](OpBuilder &own, Value slot) {
+        return slotPlace(own, slot, nest.numSteps(), consumer, nest.ownSteps(), n);
+      };
+      addUpOwn(in, share, slots, constant(n), type, placeOf,
+               [&](OpBuilder &own, Value acc) { storeStep(own, consumer, acc, share, step, /*column=*/0); });
+    });
+    return ring;
   });
 }

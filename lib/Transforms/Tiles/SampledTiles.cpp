@@ -57,15 +57,6 @@ ValueRange SampledForm::forEachRound(OpBuilder &at, const TileItem &share, Value
 
 //===- Producer -----------------------------------------------------------===//
 
-void SampledForm::produce(OpBuilder &producer, Value worker, Value ring) {
-  if (isSummingUp)
-    return;
-  forEachShare(producer, worker, ring,
-               [&](OpBuilder &at, const TileItem &share, Value place) {
-                 return nest.isGathered() ? fillGathered(at, share, place) : fill(at, share, place);
-               });
-}
-
 /// The part of a factor from `line` on along its own axis, in the round of `scalars`.
 void SampledForm::loadPart(OpBuilder &at, ReadOp read, RoleScalars scalars, Value line, Value tile, Value place) {
   scalars.map(read == nest.product.readLeft ? rowIndex : columnIndex, line);
@@ -83,40 +74,60 @@ SmallVector<Value> SampledForm::rowsOf(OpBuilder &at, const TileItem &share) {
   return rows;
 }
 
-/// Rows of the panel, and the columns of each step, in the order of memory: what stays the same from round to round is
-/// looked up once.
-Value SampledForm::fill(OpBuilder &at, const TileItem &share, Value ring) {
-  SmallVector<Value> rows = rowsOf(at, share), columns, some;
+/// The columns that the steps of a share are gathered from: from the first of one tile on, up to the last step's.
+std::pair<Value, Value> SampledForm::spanOf(OpBuilder &at, const TileItem &share) {
   Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
-  for (int64_t n = 0; n < nest.share; ++n) {
-    Value step = arith::MinSIOp::create(at, loc, add(at, share.first, constant(n)), last);
-    columns.push_back(columnOf(at, share, step));
-    some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n)));
+  Value first = firstColumn(at, share);
+  return {first, add(at, columnOf(at, share, last), constant(layout.step))};
+}
+
+/// Where the columns begin that are loaded at once, and does the share have them? Those of its steps, or of a span.
+SmallVector<std::pair<Value, Value>> SampledForm::columnsOf(OpBuilder &at, const TileItem &share, Value first,
+                                                            Value end) {
+  SmallVector<std::pair<Value, Value>> found;
+  for (int64_t n = 0; first && n < *nest.lists.getWithin(); n += right) {
+    Value from = add(at, first, constant(n));
+    found.push_back({from, arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, from, end)});
   }
+  Value last = first ? Value() : arith::SubIOp::create(at, loc, share.end, constant(1)).getResult();
+  for (int64_t n = 0; !first && n < nest.share; ++n) {
+    Value step = arith::MinSIOp::create(at, loc, add(at, share.first, constant(n)), last);
+    Value column = columnOf(at, share, step);
+    found.push_back({column, arith::CmpIOp::create(at, loc, arith::CmpIPredicate::sgt, share.count, constant(n))});
+  }
+  return found;
+}
+
+/// Rows of the panel, and columns, in the order of memory: what stays the same from round to round is looked up once.
+Value SampledForm::fill(OpBuilder &at, const TileItem &share, Value ring) {
+  auto [begin, end] = nest.isGathered() ? spanOf(at, share) : std::pair<Value, Value>();
+  SmallVector<Value> rows = rowsOf(at, share);
+  SmallVector<std::pair<Value, Value>> columns = columnsOf(at, share, begin, end);
   return fillRounds(at, share, ring, [&](OpBuilder &in, Value, RoleScalars &round, ValueRange tiles) {
     for (auto [n, row] : llvm::enumerate(rows))
       loadPart(in, nest.product.readLeft, round, row, tiles[0], constant(n));
-    int64_t parts = layout.step / right;
-    for (int64_t n = 0; n < nest.share; ++n) {
-      OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
+    int64_t parts = cast<TileType>(tiles[1].getType()).getCount() / columns.size(), place = 0;
+    for (auto [first, some] : columns) {
+      OpBuilder then = scf::IfOp::create(in, loc, some, /*withElseRegion=*/false).getThenBodyBuilder();
       for (int64_t part = 0; part < parts; ++part)
-        loadPart(then, nest.product.readRight, round, add(then, columns[n], constant(part * right)), tiles[1],
-                 constant(n * parts + part));
+        loadPart(then, nest.product.readRight, round, add(then, first, constant(part * right)), tiles[1],
+                 constant(place++));
     }
   });
 }
 
 //===- Consumers ----------------------------------------------------------===//
 
-void SampledForm::consume(OpBuilder &role, Value consumer, Value worker, Value ring) {
-  forEachShare(role, worker, ring, [&](OpBuilder &at, TileItem share, Value place) {
-    TileMaps::Known known;
-    mapsOf(share.scalars, known).loadAhead(at, nest.product.result, {});
-    if (isSummingUp)
-      return addUp(at, consumer, share), place;
-    return nest.isGathered() ? sumSome(at, consumer, share, nest.ownSteps(), place)
-                             : sumShare(at, consumer, share, nest.ownSteps(), place);
-  });
+/// Numbers that follow the sum are read before it.
+TileItem SampledForm::withNumbers(OpBuilder &at, TileItem share) {
+  TileMaps::Known known;
+  mapsOf(share.scalars, known).loadAhead(at, nest.product.result, {});
+  return share;
+}
+
+Value SampledForm::sum(OpBuilder &at, Value consumer, const TileItem &share, Value ring) {
+  auto sums = nest.isGathered() ? &SampledForm::sumSome : &SampledForm::sumShare;
+  return (this->*sums)(at, consumer, withNumbers(at, share), nest.ownSteps(), ring);
 }
 
 /// What a consumer sums up of a share in `steps` steps, round by round, and what becomes of it. Steps that are gathered
@@ -135,8 +146,7 @@ Value SampledForm::sumShare(OpBuilder &at, Value consumer, const TileItem &share
                      : multiplyOwn(in, consumer, tiles, accs[0]);
     return SmallVector<Value>{more};
   });
-  finish(at, consumer, share, steps, done[1]);
-  return done[0];
+  return finish(at, consumer, share, steps, done[1], done[0]);
 }
 
 Value SampledForm::multiplyOwn(OpBuilder &at, Value consumer, ValueRange tiles, Value onto) {
@@ -159,12 +169,6 @@ void SampledForm::forEachOwnStep(OpBuilder &at, Value consumer, const TileItem &
   }
 }
 
-/// Stores the blocks that a consumer has of one step, from `column` of the accumulator on.
-void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const TileItem &share, Value step, int64_t column) {
-  return nest.isGathered() ? storeGathered(at, acc, share, step, column)
-                           : store(at, acc, nest.splitsRows() ? consumer : zero, share, step, column);
-}
-
 /// The slot of the block at a position, where there is one; else negative.
 Value SampledForm::slotWhere(OpBuilder &at, Value some, llvm::function_ref<Value(OpBuilder &)> position) {
   Type wordType = at.getI32Type();
@@ -177,17 +181,14 @@ Value SampledForm::slotWhere(OpBuilder &at, Value some, llvm::function_ref<Value
 }
 
 /// The slot of the block whose bit is `bit` in a step; negative where none is stored.
-Value SampledForm::slotOf(OpBuilder &at, Value step, Value bits, Value lo, Value bit) {
-  Type index = at.getIndexType();
-  if (layout.isFull)
-    return LocateOp::create(at, loc, index, regrouped, 3, step, ValueRange());
+Value SampledForm::slotOf(OpBuilder &at, Value bits, Value lo, Value bit) {
   Value flag = arith::ShLIOp::create(at, loc, word(at, 1), bit);
   Value below = arith::SubIOp::create(at, loc, flag, word(at, 1));
   Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::ne, arith::AndIOp::create(at, loc, bits, flag),
                                      word(at, 0));
   return slotWhere(at, some, [&](OpBuilder &then) {
     Value before = math::CtPopOp::create(then, loc, arith::AndIOp::create(then, loc, bits, below));
-    return add(then, lo, arith::IndexCastOp::create(then, loc, index, before));
+    return add(then, lo, arith::IndexCastOp::create(then, loc, at.getIndexType(), before));
   });
 }
 
@@ -211,34 +212,33 @@ Value SampledForm::finished(OpBuilder &at, Value sums, const TileItem &share, Va
   return made.value_or(sums);
 }
 
-/// Stores the blocks of one step that 64 rows of the panel have, from `column` of the accumulator on.
-void SampledForm::store(OpBuilder &at, Value acc, Value rowGroup, const TileItem &share, Value step, int64_t column) {
+/// Stores the blocks that a consumer has of one step, from `column` of the accumulator on: those of 64 rows of the panel,
+/// or gathered ones.
+void SampledForm::storeStep(OpBuilder &at, Value consumer, Value acc, const TileItem &share, Value step, int64_t column) {
   Type index = at.getIndexType();
-  Value bits, lo, row = zero;
-  if (!layout.isFull) {
+  Value bits, lo, firstBit, rowGroup = nest.splitsRows() ? consumer : zero;
+  int64_t blocks = 64 / layout.rows; // one below the other
+  if (!layout.isFull && !nest.isGathered()) {
     bits = PresenceOp::create(at, loc, at.getI32Type(), regrouped, 2, step);
     lo = BoundsOp::create(at, loc, index, index, regrouped, 2, step).getLo();
+    firstBit = arith::IndexCastOp::create(at, loc, at.getI32Type(), multiply(at, rowGroup, blocks * layout.width));
   }
-  int64_t blocks = std::max<int64_t>(64 / layout.rows, 1); // one below the other
-  Value firstBit = arith::IndexCastOp::create(at, loc, at.getI32Type(), multiply(at, rowGroup, blocks * layout.width));
-  if (layout.rows > 64)
-    row = multiply(at, rowGroup, 64);
+  Value row = layout.rows > 64 ? multiply(at, rowGroup, 64) : zero;
   for (int64_t beside = 0; beside < layout.width; ++beside) {
     int64_t across = beside * layout.columns;
     Value own = finished(at, columns(at, acc, column + across, layout.columns), share, step, across);
-    SmallVector<Value> slots;
-    for (int64_t n = 0; n < blocks; ++n) {
-      Value bit = arith::AddIOp::create(at, loc, firstBit, word(at, n * layout.width + beside));
-      slots.push_back(slotOf(at, step, bits, lo, bit));
-    }
-    SmallVector<Value> place{slots[0], row, zero};
-    if (share.copy)
-      place.insert(place.begin(), share.copy);
-    if (layout.isFull)
+    if (layout.isFull) {
+      SmallVector<Value> place{LocateOp::create(at, loc, index, regrouped, 3, step, ValueRange()), row, zero};
+      if (share.copy)
+        place.insert(place.begin(), share.copy);
       StoreTileOp::create(at, loc, own, nest.product.output, place, /*through=*/Value(), /*slot=*/Value(), UnitAttr(),
                           ArrayAttr(), TypeAttr());
-    else
-      StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
+      continue;
+    }
+    SmallVector<Value> slots = nest.isGathered() ? gatheredSlots(at, step) : SmallVector<Value>();
+    for (int64_t n = 0; n < blocks && bits; ++n)
+      slots.push_back(slotOf(at, bits, lo, add(at, firstBit, word(at, n * layout.width + beside))));
+    StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
   }
 }
 
@@ -255,25 +255,6 @@ Value SampledForm::firstColumn(OpBuilder &at, const TileItem &share) {
   Value tile = constant(right);
   Value number = arith::DivUIOp::create(at, loc, columnOf(at, share, share.first), tile);
   return arith::MulIOp::create(at, loc, number, tile);
-}
-
-/// All rows of the panel, and the columns from the first step of the share to its last.
-Value SampledForm::fillGathered(OpBuilder &at, const TileItem &share, Value ring) {
-  Value last = arith::SubIOp::create(at, loc, share.end, constant(1));
-  Value first = firstColumn(at, share), end = add(at, columnOf(at, share, last), constant(layout.step));
-  SmallVector<Value> rows = rowsOf(at, share), columns, some;
-  for (int64_t n = 0; n < *nest.lists.getWithin(); n += right) {
-    columns.push_back(add(at, first, constant(n)));
-    some.push_back(arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, columns.back(), end));
-  }
-  return fillRounds(at, share, ring, [&](OpBuilder &in, Value, RoleScalars &round, ValueRange tiles) {
-    for (auto [n, row] : llvm::enumerate(rows))
-      loadPart(in, nest.product.readLeft, round, row, tiles[0], constant(n));
-    for (auto [n, from] : llvm::enumerate(columns)) {
-      OpBuilder then = scf::IfOp::create(in, loc, some[n], /*withElseRegion=*/false).getThenBodyBuilder();
-      loadPart(then, nest.product.readRight, round, from, tiles[1], constant(n));
-    }
-  });
 }
 
 /// A share with fewer steps multiplies fewer: a consumer has up to `steps`, or three quarters, a half, a quarter of them.
@@ -312,16 +293,14 @@ SampledForm::findBlocks(OpBuilder &at, Value consumer, const TileItem &share, in
   return {rows, columns};
 }
 
-/// Stores the blocks of one step, from `column` of the accumulator on.
-void SampledForm::storeGathered(OpBuilder &at, Value acc, const TileItem &share, Value step, int64_t column) {
-  Type index = at.getIndexType();
-  auto bounds = BoundsOp::create(at, loc, index, index, regrouped, 2, step);
+/// The slots of the blocks of one step, in their order; negative behind the last.
+SmallVector<Value> SampledForm::gatheredSlots(OpBuilder &at, Value step) {
+  auto bounds = BoundsOp::create(at, loc, at.getIndexType(), at.getIndexType(), regrouped, 2, step);
   SmallVector<Value> slots;
   for (int64_t block = 0; block < *layout.capacity; ++block) {
     Value position = add(at, bounds.getLo(), constant(block));
     Value some = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, position, bounds.getHi());
     slots.push_back(slotWhere(at, some, [&](OpBuilder &) { return position; }));
   }
-  Value own = finished(at, columns(at, acc, column, layout.columns), share, step, /*across=*/0);
-  StoreBlocksOp::create(at, loc, own, nest.product.output, slots, share.copy, ArrayAttr(), TypeAttr());
+  return slots;
 }

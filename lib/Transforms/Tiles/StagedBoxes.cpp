@@ -3,23 +3,13 @@
 /// What rings bring for a nest of statements: boxes of operands that products take, vectors along the columns of tiles.
 #include "StagedBoxes.h"
 
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace lacis;
-
-/// Are they one number? Statements compute the places of a round each for itself.
-static bool isSame(Value one, Value other) {
-  if (one == other)
-    return true;
-  Operation *op = one ? one.getDefiningOp() : nullptr, *like = other ? other.getDefiningOp() : nullptr;
-  bool isAlike = op && like && op->getName() == like->getName() && op->getNumOperands() == like->getNumOperands() &&
-                 op->getNumRegions() == 0 && op->getNumResults() == 1 &&
-                 op->getAttrDictionary() == like->getAttrDictionary();
-  return isAlike && llvm::all_of(llvm::zip(op->getOperands(), like->getOperands()),
-                                 [](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair)); });
-}
 
 /// Do both reads take the same elements?
 static bool isSame(ReadOp one, ReadOp other, TileVariance &variance) {
@@ -27,7 +17,8 @@ static bool isSame(ReadOp one, ReadOp other, TileVariance &variance) {
          llvm::all_of(llvm::zip(one.getIndices(), other.getIndices()), [&](auto pair) {
            std::optional<TileVariance::Place> own = variance.placeOf(std::get<0>(pair));
            std::optional<TileVariance::Place> its = variance.placeOf(std::get<1>(pair));
-           return own && its && isSame(own->base, its->base) &&
+           bool areThere = own && its && !own->base == !its->base;
+           return areThere && (!own->base || isSameValue(own->base, its->base)) &&
                   variance.sizeOf(own->coordinate) == variance.sizeOf(its->coordinate);
          });
 }

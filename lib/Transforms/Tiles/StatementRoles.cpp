@@ -49,7 +49,6 @@ private:
   LogicalResult readLoops();
   LogicalResult findBoxes();
   LogicalResult addBox(ReadOp read, LoopOp sum);
-  bool changesInRound(Value index);
   Value loadBox(OpBuilder &b, StagedBox &box, RoleScalars &scalars);
   LogicalResult produce(OpBuilder b, Value group);
   LogicalResult consume(OpBuilder b, Value group);
@@ -92,15 +91,6 @@ LogicalResult StatementRoles::readLoops() {
   return ok;
 }
 
-bool StatementRoles::changesInRound(Value index) {
-  if (!index)
-    return false;
-  if (auto argument = dyn_cast<BlockArgument>(index))
-    return rounds.isOfRound(argument);
-  return round->isProperAncestor(index.getDefiningOp()) &&
-         llvm::any_of(index.getDefiningOp()->getOperands(), [&](Value operand) { return changesInRound(operand); });
-}
-
 /// Rows and columns of a dense operand, of which one side runs along the sum.
 LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
   auto type = cast<RankedTensorType>(read.getTensor().getType());
@@ -117,18 +107,13 @@ LogicalResult StatementRoles::addBox(ReadOp read, LoopOp sum) {
       return refuseStatement(read);
     if (place->coordinate)
       sides.push_back(place->coordinate);
-    box.inRound |= changesInRound(place->base);
+    box.inRound |= place->base && changesInRound(place->base, round);
   }
   if (sides.size() != 2 || !llvm::is_contained(sides, sum.getCoordinate()))
     return refuseStatement(read);
   box.tile = tileOfBox(type.getElementType(), variance.sizeOf(sides[0]), variance.sizeOf(sides[1]));
   boxes.add(box, variance);
   return success();
-}
-
-static ReadOp operandOf(Value factor) {
-  auto read = behindCast(factor).getDefiningOp<ReadOp>();
-  return read && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
 }
 
 LogicalResult StatementRoles::findBoxes() {
@@ -229,7 +214,7 @@ int64_t StatementRoles::gatheredNumbers() {
   bool readsColumns = round
                           .walk([&](arith::IndexCastOp cast) {
                             std::optional<TileVariance::Place> place = variance.placeOf(cast.getIn());
-                            bool isColumn = place && place->coordinate && changesInRound(place->base);
+                            bool isColumn = place && place->coordinate && place->base && changesInRound(place->base, round);
                             return isColumn ? WalkResult::interrupt() : WalkResult::advance();
                           })
                           .wasInterrupted();

@@ -29,10 +29,6 @@ int64_t Rounds::gathered() {
   return kTileSide / formatOf(positions.getTensor()).getLevels().back().getDigits()[0].mod;
 }
 
-bool Rounds::isOfRound(BlockArgument number) {
-  return number.getOwner() == positions.getBlock() || (parts && number.getOwner() == parts.getBlock());
-}
-
 Operation *Rounds::open(OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, ValueRange more) {
   Location loc = positions.getLoc();
   SmallVector<StagedBox *> places = placesOf(boxes, /*inRound=*/true);

@@ -19,7 +19,6 @@ struct Rounds {
   mlir::Block *statements() { return parts ? parts.getBlock() : positions.getBlock(); }
   /// How many neighbouring positions of an execution layout are one round, whose columns stand side by side in a tile.
   int64_t gathered();
-  bool isOfRound(mlir::BlockArgument number);
   /// The loops in a role; they carry the places that rounds fill, and `more`. The innermost is answered.
   mlir::Operation *open(mlir::OpBuilder &b, StagedBoxes &boxes, RoleScalars &scalars, mlir::ValueRange more);
   /// Ends them with what the last round has left; answers what they have left.

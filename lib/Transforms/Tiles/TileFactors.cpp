@@ -21,13 +21,13 @@ SmallVector<Value> lacis::basesOf(OpBuilder &b, ReadOp read, TileVariance &varia
   });
 }
 
-void lacis::loadTile(OpBuilder &b, ReadOp read, ValueRange from, Value tile, Value place, TilePart part) {
-  setPart(LoadTileOp::create(b, read.getLoc(), read.getTensor(), from, tile, place, ArrayAttr()), part);
+void lacis::loadTile(OpBuilder &b, Location loc, Value tensor, ValueRange from, Value tile, Value place, TilePart part) {
+  bool isList = cast<TileType>(tile.getType()).isList();
+  setPart(LoadTileOp::create(b, loc, tensor, from, tile, isList ? place : Value(), ArrayAttr()), part);
 }
 
 void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile, Value place, TilePart part) {
-  bool isList = cast<TileType>(tile.getType()).isList();
-  loadTile(b, read, placeOfBox(b, read.getTensor(), bases), tile, isList ? place : Value(), part);
+  loadTile(b, read.getLoc(), read.getTensor(), placeOfBox(b, read.getTensor(), bases), tile, place, part);
 }
 
 Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,

@@ -15,8 +15,9 @@ llvm::SmallVector<mlir::Value> basesOf(mlir::OpBuilder &b, ReadOp read, TileVari
 /// Loads it into a tile, of a list into the one at `place`; or a part of it into one of the tile.
 void loadBox(mlir::OpBuilder &b, ReadOp read, llvm::ArrayRef<mlir::Value> bases, mlir::Value tile,
              mlir::Value place = {}, TilePart part = {});
-/// Starts to load what begins at `from` into a tile, or into a part of it.
-void loadTile(mlir::OpBuilder &b, ReadOp read, mlir::ValueRange from, mlir::Value tile, mlir::Value place, TilePart part);
+/// The same of what begins at `from` in a tensor.
+void loadTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::ValueRange from, mlir::Value tile,
+              mlir::Value place = {}, TilePart part = {});
 
 /// What is multiplied: an accumulator, or a tile; of a list the one at `place`, or, where `present` is not null, those
 /// along the sum from there on that its bits have.

@@ -20,30 +20,25 @@ private:
     RoleScalars scalars;
     TileMaps::Known known;
   };
-  using Branch = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
   using StorePart = llvm::function_ref<void(mlir::OpBuilder &, int64_t n, mlir::Value residual)>;
 
   llvm::LogicalResult prepare() override;
-  void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) override;
-  void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) override;
+  void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body) override;
+  mlir::Value fill(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring) override;
+  mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) override;
+  mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) override;
   mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried,
                                 Round round) override;
   RoleScalars roundOf(mlir::OpBuilder &at, const TileItem &item, mlir::Value coordinate) override;
-  void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body);
-  /// The place in the ring behind what is done of a whole panel, which an item may be known to be, or of a part.
-  mlir::Value whereWhole(mlir::OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise);
-  mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring);
   mlir::Value finish(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value ring, StorePart store);
   llvm::LogicalResult readAxes();
   TileType denseTile();
   mlir::Value rowsOf(mlir::Value tensor);
   RoleScalars scalarsOf(mlir::OpBuilder &at, mlir::Value tile);
-  void load(mlir::OpBuilder &at, mlir::ValueRange indices, mlir::Value tile, mlir::Value place);
   void loadStep(mlir::OpBuilder &at, mlir::Value step, mlir::Value list);
   void loadMatrix(mlir::OpBuilder &in, mlir::Value panel, mlir::Value depth, mlir::Value list);
   void loadLinked(mlir::OpBuilder &in, mlir::Value position, mlir::Value place, mlir::Value list);
   mlir::Value loadResidual(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring);
-  mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring);
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> findTiles(mlir::OpBuilder &at, mlir::Value consumer,
                                                                    mlir::Value step, size_t count);
   llvm::SmallVector<mlir::Value> multiplyStep(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value step,
@@ -54,7 +49,6 @@ private:
   mlir::Value pass(mlir::OpBuilder &at, mlir::Value consumers, mlir::Value ring);
 
   mlir::Value depthIndex;
-  ReadOp residual; // or null
   mlir::Value tiles, residualRows, matrixRows, rowTiles;
 };
 

@@ -62,27 +62,21 @@ ValueRange TileForm::forEachRound(OpBuilder &at, const TileItem &item, ValueRang
   return steps.getResults();
 }
 
-Value TileForm::whereWhole(OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise) {
-  if (!item.slot)
-    return whole(at);
-  Value is = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, item.slot, constant(0));
-  auto guard = scf::IfOp::create(at, loc, TypeRange(Type(ringType)), is, /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), other = OpBuilder::atBlockEnd(guard.elseBlock());
-  scf::YieldOp::create(then, loc, whole(then));
-  scf::YieldOp::create(other, loc, otherwise(other));
-  return guard.getResult(0);
-}
-
 //===- Parts of panels ----------------------------------------------------===//
 
 /// The accumulators of a panel that is cut, each by who had the part of its number, and what follows.
 Value TileForm::addUp(OpBuilder &at, Value consumer, const TileItem &item, Value ring) {
-  SmallVector<Part> parts = locate(at, consumer, item);
-  Value slots = arith::SubIOp::create(at, loc, item.slot, item.part);
-  Value first = multiply(at, consumer, nest.numParts());
-  return finish(at, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
-    auto placeOf = [&](OpBuilder &own, Value slot) { return slotPlace(own, slot, layout.height, consumer, nest.numParts(), n); };
-    addUpOwn(in, item, slots, add(in, first, constant(n)), accType, placeOf,
-             [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
+  auto nothing = [&](OpBuilder &) { return ring; };
+  return whereWhole(at, item, nothing, [&](OpBuilder &cut) {
+    SmallVector<Part> parts = locate(cut, consumer, item);
+    Value slots = arith::SubIOp::create(cut, loc, item.slot, item.part);
+    Value first = multiply(cut, consumer, nest.numParts());
+    return finish(cut, consumer, ring, [&](OpBuilder &in, int64_t n, Value tile) {
+      auto placeOf = [&](OpBuilder &own, Value slot) {
+        return slotPlace(own, slot, layout.height, consumer, nest.numParts(), n);
+      };
+      addUpOwn(in, item, slots, add(in, first, constant(n)), accType, placeOf,
+               [&](OpBuilder &own, Value acc) { store(own, acc, parts[n], tile); });
+    });
   });
 }

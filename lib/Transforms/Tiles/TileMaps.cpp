@@ -82,38 +82,25 @@ LogicalResult TileMaps::collect(OpBuilder &b, Value value) {
   }
   if (value.getType().isIndex() && variance.placeOf(value))
     return collectPlace(value);
-  auto read = behindCast(value).getDefiningOp<ReadOp>();
-  bool isOfOperand = read && isa<BlockArgument>(read.getTensor());
-  if (isOfOperand && isVector(read)) {
-    FailureOr<Value> made = known.contains(read) ? known[read] : loadVector(b, read);
-    if (failed(made))
-      return failure();
-    known[value] = *made; // they arrive in the type of sums
-    leaves.insert(value);
-    return success();
-  }
-  bool isElement = isOfOperand && op == read;
+  auto take = [&](FailureOr<Value> made) -> LogicalResult {
+    if (succeeded(made))
+      known[value] = *made, leaves.insert(value);
+    return made;
+  };
+  ReadOp read = operandOf(value);
+  if (read && isVector(read)) // they arrive in the type of sums
+    return take(known.contains(read) ? FailureOr<Value>(known[read]) : loadVector(b, read));
+  bool isElement = read && op == read;
   if (!op || !(isPure(op) || isElement) || op->getNumRegions() != 0 || op->getNumResults() != 1)
     return op ? refuseStatement(op) : refuseStatement(value.getParentBlock()->getParentOp());
   bool isOfRows = column && along.size() == 1 && along.contains(row) && isa<FloatType>(value.getType());
   if (isOfRows) {
     TileMaps ofRows(variance, scalars, known, row, exponential);
-    FailureOr<Value> made = ofRows.make(b, value, Value(), value.getLoc());
-    if (failed(made))
-      return failure();
-    known[value] = *made;
-    leaves.insert(value);
-    return success();
+    return take(ofRows.make(b, value, Value(), value.getLoc()));
   }
   if (auto choice = dyn_cast<arith::SelectOp>(op); choice && column && branches) {
-    FailureOr<Value> made = choose(b, choice);
-    if (failed(made))
-      return failure();
-    if (*made) {
-      known[value] = *made;
-      leaves.insert(value);
-      return success();
-    }
+    if (FailureOr<Value> made = choose(b, choice); failed(made) || *made)
+      return take(made);
   }
   bool isPower = isa<math::ExpOp>(op) && exponential == Exponential::PowerOfTwo;
   auto difference = isPower ? op->getOperand(0).getDefiningOp<arith::SubFOp>() : arith::SubFOp();

@@ -103,6 +103,17 @@ Value TileRoles::forEachOfList(OpBuilder &at, const LoopName &panel, const LoopN
 
 //===- Sums of parts ------------------------------------------------------===//
 
+Value TileRoles::whereWhole(OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise) {
+  if (!item.slot)
+    return whole(at);
+  Value is = arith::CmpIOp::create(at, loc, arith::CmpIPredicate::slt, item.slot, zero);
+  auto guard = scf::IfOp::create(at, loc, TypeRange(Type(ringType)), is, /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder then = OpBuilder::atBlockEnd(guard.thenBlock()), other = OpBuilder::atBlockEnd(guard.elseBlock());
+  scf::YieldOp::create(then, loc, whole(then));
+  scf::YieldOp::create(other, loc, otherwise(other));
+  return guard.getResult(0);
+}
+
 Value TileRoles::slotPlace(OpBuilder &at, Value slot, int64_t all, Value consumer, int64_t each, int64_t own) {
   Value number = add(at, multiply(at, consumer, each), constant(own));
   return add(at, multiply(at, slot, all), number);
@@ -137,12 +148,16 @@ void TileRoles::makeRoles() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop); // of constants
   OpBuilder producer = OpBuilder::atBlockEnd(&roles.getProducer().emplaceBlock());
-  produce(producer, loop.getCoordinate(), ring);
+  if (!isSummingUp || residual)
+    forEachItem(producer, loop.getCoordinate(), ring,
+                [&](OpBuilder &at, const TileItem &item, Value place) { return fill(at, item, place); });
   YieldOp::create(producer, loc, ValueRange());
   Block &block = roles.getConsumer().emplaceBlock();
   Value number = block.addArgument(b.getIndexType(), loc);
   OpBuilder consumer = OpBuilder::atBlockEnd(&block);
-  consume(consumer, number, loop.getCoordinate(), ring);
+  forEachItem(consumer, loop.getCoordinate(), ring, [&](OpBuilder &at, const TileItem &item, Value place) {
+    return isSummingUp ? addUp(at, number, item, place) : sum(at, number, item, place);
+  });
   YieldOp::create(consumer, loc, ValueRange());
 }
 

@@ -41,9 +41,12 @@ protected:
 
   /// The axes of tiles, the types of the ring and of accumulators, and what both roles read.
   virtual llvm::LogicalResult prepare() = 0;
-  /// One role: loops over the worker's items, each of which takes a place in the ring and gives the next.
-  virtual void produce(mlir::OpBuilder &at, mlir::Value worker, mlir::Value ring) = 0;
-  virtual void consume(mlir::OpBuilder &at, mlir::Value consumer, mlir::Value worker, mlir::Value ring) = 0;
+  /// The items of a worker, each of which takes a place in the ring and gives the next.
+  virtual void forEachItem(mlir::OpBuilder at, mlir::Value worker, mlir::Value ring, Body body) = 0;
+  /// What the producer loads of an item; what a consumer sums up and stores of it; and of its parts, in the nest behind.
+  virtual mlir::Value fill(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring) = 0;
+  virtual mlir::Value sum(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) = 0;
+  virtual mlir::Value addUp(mlir::OpBuilder &at, mlir::Value consumer, const TileItem &item, mlir::Value ring) = 0;
   /// The rounds of an item, and the numbers of one of them.
   virtual mlir::ValueRange forEachRound(mlir::OpBuilder &at, const TileItem &item, mlir::ValueRange carried,
                                         Round round) = 0;
@@ -54,6 +57,9 @@ protected:
   mlir::Value multiply(mlir::OpBuilder &at, mlir::Value lhs, int64_t rhs);
   mlir::ValueRange acquire(mlir::OpBuilder &at, mlir::Value ring);
   mlir::Value release(mlir::OpBuilder &at, mlir::Value ring);
+  using Branch = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
+  /// The place in the ring behind what is done of a whole item, which one may be known to be, or of a part.
+  mlir::Value whereWhole(mlir::OpBuilder &at, const TileItem &item, Branch whole, Branch otherwise);
   /// Fills a place of the ring in each round; and sums up what is multiplied, behind the place of the ring.
   mlir::Value fillRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring, Load load);
   mlir::ValueRange sumRounds(mlir::OpBuilder &at, const TileItem &item, mlir::Value ring,
@@ -82,6 +88,7 @@ protected:
   const TileLayout &layout;
   TileVariance variance;
   mlir::Value rowIndex, columnIndex;
+  ReadOp residual; // or null
   RingType ringType;
   AccType accType;
   mlir::Value regrouped, lists, workers, zero;

@@ -71,8 +71,7 @@ void TileStatements::release(OpBuilder &b, StagedBox &box) {
 }
 
 StagedBox *TileStatements::boxOf(Value factor) {
-  auto read = behindCast(factor).getDefiningOp<ReadOp>();
-  auto [box, tile] = boxes.find(read);
+  auto [box, tile] = boxes.find(operandOf(factor));
   return tile == 0 ? box : nullptr;
 }
 
@@ -218,7 +217,7 @@ std::optional<TileStatements::Product> TileStatements::productOf(LoopOp loop) {
     return std::nullopt;
   SmallVector<Value> along(variance.of(loop.getResult(0)).getArrayRef());
   llvm::erase(along, row);
-  if (!product || along.size() != 1)
+  if (along.size() != 1)
     return std::nullopt;
   Product found{product.getLhs(), product.getRhs(), along[0]};
   if (!variance.of(found.one).contains(row))

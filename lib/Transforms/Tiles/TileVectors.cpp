@@ -92,5 +92,5 @@ void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &varian
   SmallVector<Value> at = basesOf(b, read, variance, scalars), place{at.back()};
   if (at.size() > 1)
     place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back(), /*behind=*/1));
-  loadTile(b, read, place, line, Value(), part);
+  loadTile(b, read.getLoc(), read.getTensor(), place, line, Value(), part);
 }

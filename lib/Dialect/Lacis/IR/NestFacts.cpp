@@ -116,3 +116,14 @@ bool lacis::isArithmeticOn(Operation *sum, Value value, llvm::function_ref<bool(
   }
   return true;
 }
+
+bool lacis::isSameValue(Value a, Value b) {
+  if (a == b)
+    return true;
+  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  return x && y && x->getName() == y->getName() && x->getAttrDictionary() == y->getAttrDictionary() && isPure(x) &&
+         x->getNumRegions() == 0 && x->getNumOperands() == y->getNumOperands() &&
+         cast<OpResult>(a).getResultNumber() == cast<OpResult>(b).getResultNumber() &&
+         llvm::all_of(llvm::zip(x->getOperands(), y->getOperands()),
+                      [](auto pair) { return isSameValue(std::get<0>(pair), std::get<1>(pair)); });
+}

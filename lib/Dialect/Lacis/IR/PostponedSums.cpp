@@ -43,19 +43,16 @@ std::optional<CarriedSum> lacis::carriedSum(LevelLoopOp round, Value tensor) {
   return sum && reductionOf(sum) == Reduction::Add ? std::optional(CarriedSum{tensor, statement, sum}) : std::nullopt;
 }
 
-static bool isOfRound(ReadOp read, LevelLoopOp round) {
+bool lacis::changesInRound(Value number, LevelLoopOp round) {
   LoopOp tiles = tilesOfRound(round);
-  auto isIt = [&](Value from) {
-    auto number = dyn_cast<BlockArgument>(from);
-    return number && (number.getOwner() == round.getBlock() || (tiles && number.getOwner() == tiles.getBlock()));
-  };
-  return llvm::any_of(read.getIndices(), [&](Value index) { return followsFrom(index, isIt); });
+  return followsFrom(number, [&](Value from) {
+    auto own = dyn_cast<BlockArgument>(from);
+    return own && (own.getOwner() == round.getBlock() || (tiles && own.getOwner() == tiles.getBlock()));
+  });
 }
 
-/// The read of an operand that a factor is, or null where statements made it.
-static ReadOp operandOf(Value factor) {
-  auto read = behindCast(factor).getDefiningOp<ReadOp>();
-  return read && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
+static bool isOfRound(ReadOp read, LevelLoopOp round) {
+  return llvm::any_of(read.getIndices(), [&](Value index) { return changesInRound(index, round); });
 }
 
 /// How many factors of products are read of the operand.

@@ -164,10 +164,15 @@ Value lacis::behindCast(Value value) {
   return wide ? wide.getIn() : value;
 }
 
-/// The read of a dense matrix, element by element, that a factor is; null of others.
-static ReadOp readOf(Value factor) {
+ReadOp lacis::operandOf(Value factor) {
   auto read = behindCast(factor).getDefiningOp<ReadOp>();
-  return read && !read.getCount() && !read.getAlong() && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
+  return read && isa<BlockArgument>(read.getTensor()) ? read : ReadOp();
+}
+
+/// One that is read element by element.
+static ReadOp readOf(Value factor) {
+  ReadOp read = operandOf(factor);
+  return read && !read.getCount() && !read.getAlong() ? read : ReadOp();
 }
 
 namespace {

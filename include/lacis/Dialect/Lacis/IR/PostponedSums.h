@@ -10,6 +10,8 @@ namespace lacis {
 
 /// The loop that a round has around its statements: a stored block of several tiles has one tile a round of it; or null.
 LoopOp tilesOfRound(LevelLoopOp round);
+/// Does the number follow from those of a round, or of a tile of it?
+bool changesInRound(mlir::Value number, LevelLoopOp round);
 
 /// A tensor that rounds hand on, the one statement of a round that uses it, and the loop of its sum.
 struct CarriedSum {

@@ -56,6 +56,8 @@ struct Product {
 
 /// What a value was before it was widened, or the value.
 mlir::Value behindCast(mlir::Value value);
+/// The read of an operand that a factor is, or null.
+ReadOp operandOf(mlir::Value factor);
 
 /// The product of the main nest, or, where it is none, nullopt and `why`. Of a sum the product of `part`, if that is
 /// named.
