@@ -14,8 +14,8 @@ from .fused_kernels import Kernels
 from .layouts import Layout
 from .patterns import choose
 from .scores import Scores
-from .tiles import takes_tiles
-from .traced_scores import trace_scores
+from .tiles import room_behind, takes_tiles
+from .traced_scores import reads_pairs, trace_scores
 
 
 def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: bool, dropout: float) -> torch.Tensor:
@@ -39,6 +39,8 @@ def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: 
     on_gpu = q.device.type != "cpu"
     takes = walked is not None and (not on_gpu or takes_tiles(layout.base, q, k, v))
     traced = trace_scores(changes, layout, wide, q.dtype if on_gpu else None) if takes else None
+    if traced is not None and on_gpu and room_behind(layout.base) and reads_pairs(traced):
+        traced = None  # a program keeps no room behind what it makes
     if traced is None:
         raise DataError(
             "attention: an exported graph takes what is one kernel, and this is statement by statement "

@@ -18,7 +18,8 @@ _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
     """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
 
-    Blocks divide the lengths; those with a side of less than 64 are of a pattern that heads share, of multiples of 64.
+    Lengths may end inside of a block, but for sides of less than 64: these are of a pattern that heads share, and of
+    lengths that are multiples of 64.
     """
     return takes_heads(q, v) and takes_pattern(pattern)
 
@@ -56,10 +57,15 @@ def takes_pattern(pattern: Pattern) -> bool:
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
     sides, lengths = pattern.format.tile, pattern.shape[-2:]
-    if any(length % side or (side % SIDE and side not in _PARTS) for side, length in zip(sides, lengths)):
+    if any(side % SIDE and (side not in _PARTS or length % SIDE) for side, length in zip(sides, lengths)):
         return False
-    is_whole = all(side % SIDE == 0 for side in sides)
-    return is_whole or (len(pattern.shape) == 2 and not any(length % SIDE for length in lengths))
+    return len(pattern.shape) == 2 or all(side % SIDE == 0 for side in sides)
+
+
+def room_behind(pattern: Pattern) -> int:
+    """How many elements of [..., Sq, Sk] the tiles of a pattern have behind the last one: those of tails."""
+    (rows, columns), (height, width) = pattern.shape[-2:], pattern.format.tile
+    return -rows % height * columns + -columns % width
 
 
 def at_chunks(tensor: torch.Tensor) -> torch.Tensor:
