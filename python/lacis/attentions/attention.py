@@ -25,8 +25,9 @@ from .softmax import each, normalised, with_sink
 
 _ROLES = ("forward", *ROLES.values())
 _ONE = (
-    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 128) and "
-    "stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 384 of "
+    "keys and values together) and stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' "
+    "(docs/attention.md)"
 )
 
 

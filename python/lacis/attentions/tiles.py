@@ -9,7 +9,9 @@ from ..formats import Sum
 from ..patterns import Pattern
 
 _WIDTHS = (16, 32, 64, 128, 192, 256)  # of heads
-_SUMS = 128  # columns of k and v each of whose gradients one kernel keeps the sums in registers
+_FACTORS = (
+    384  # columns of q and v whose gradients run on tiles: of 448 ptxas sets products in a row
+)
 SIDE = 64  # of a tile
 _PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin
@@ -30,8 +32,8 @@ def takes_heads(q: torch.Tensor, v: torch.Tensor) -> bool:
 
 
 def takes_gradients(q: torch.Tensor, v: torch.Tensor) -> bool:
-    """Of heads that `takes_heads` takes: one kernel sums up the gradients of both keys and values."""
-    return max(q.shape[-1], v.shape[-1]) <= _SUMS
+    """Of heads that `takes_heads` takes: do their gradients fit into tiles, too?"""
+    return q.shape[-1] + v.shape[-1] <= _FACTORS
 
 
 def takes_type(q: torch.Tensor) -> bool:
