@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heads of other widths than tiles have are padded with zeros on tensor cores: both passes, and parts of keys.
 
-Gradients of more than 128 columns are made by statements.
+Gradients of keys and values of wide heads have a kernel each; those of more than 384 columns of both, statements make.
 """
 
 import pytest

@@ -155,7 +155,6 @@ def test_a_mask_that_clamps(ways):
 TABLE = torch.rand(S + T) < 0.5
 WEIGHTS = torch.linspace(-1, 1, H, dtype=torch.float64)
 STATEMENTS = {
-    "sequences": {"causal": True, "cu_seqlens": torch.tensor([0, 4, S]), "cu_seqlens_k": torch.tensor([0, 4, T])},
     "a tensor read elsewhere": {"mask": lambda b, h, i, j: TABLE[(i - j) // 2]},
     "a tensor of no axes": {"score": lambda s, b, h, i, j: s * WEIGHTS[0]},
     "a bias that is one number": {"bias": torch.ones(1)},
@@ -187,9 +186,8 @@ def asked(monkeypatch):
 def test_what_is_left_to_statements(case, asked):
     """The numbers are those of other tests."""
     how = STATEMENTS[case]
-    operands = [x[:1] if "cu_seqlens" in how else x for x in tensors(dtype=torch.float32)]
     with pytest.raises(Asked, match="False"):
-        lacis.attention(*operands, lacis.Pattern.from_mask(drawn(S, T), BLOCKS), **how)
+        lacis.attention(*tensors(dtype=torch.float32), lacis.Pattern.from_mask(drawn(S, T), BLOCKS), **how)
 
 
 def test_numbers_that_change_are_left_to_statements(asked, monkeypatch):

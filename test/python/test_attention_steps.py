@@ -51,8 +51,8 @@ REFUSED = {
     "keep: no statement named 'zz'; those with a result to keep are 'l', 'm', 's', 't', 'p', 'a'": (
         [Keep("zz")], "auto"),
     'pipeline: attention runs statement by statement here, where no kernel takes pipeline("j0", 5); leave steps out, '
-    "or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 128) and "
-    "stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)": (
+    "or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 384 of keys and values "
+    "together) and stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)": (
         [Pipeline("j0", 5)], "eager"),
     "attention: 'steps' is a list of records that speak of loops, as steps=[lacis.steps.Pipeline('j0', 5)], or such a "
     "list for each kernel": (["roll"], "auto"),

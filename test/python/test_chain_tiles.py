@@ -200,10 +200,6 @@ OBJECTIONS = {
     "no multiple of 64, and none of 8, 16 and 32": {"pattern": pattern_of(format=lacis.Bsr(4, 4))},
     "entries of the pattern are not stored in blocks": {"pattern": pattern_of(format=lacis.Csr)},
     "no positions of one row": {"pattern": pattern_of(format=lacis.Coo)},
-    "the length of the axis of columns is no multiple of the blocks": {
-        "pattern": pattern_of(columns=96),
-        "columns": 96,
-    },
     "is not of a half type": {"dtype": torch.float32},
     "operand q is no 16, 32, 64, 128, 192 or 256 elements wide": {"depth": 24},
 }

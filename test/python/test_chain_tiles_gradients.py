@@ -13,7 +13,7 @@ from test_chain_tiles import BLOCKS, SQUARE, TARGET, blocks, check, operands, pa
 import lacis
 from lacis.attentions.fused_kernels import Kernels
 from lacis.attentions.row_products import row_products
-from lacis.attentions.tiles import takes_pattern
+from lacis.attentions.tiles import takes_gradients, takes_pattern
 from lacis.attentions.walks import by_columns
 from lacis.emit.row_products import row_products as row_products_text
 from lacis.runtime import ptxas
@@ -115,6 +115,21 @@ def test_wide_heads_are_assembled_without_spills(depth, wide):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("depth, wide", [(192, 192), (192, 128), (256, 128)])
+def test_keys_and_values_of_wide_heads_are_apart(depth, wide, body):
+    mask = blocks(192, 256)
+    pattern = lacis.Pattern.from_mask(mask, SQUARE)
+    kept = mask & torch.ones(192, 256).tril().bool() if body == "causal" else mask
+    inputs, want = given(192, 256, depth, wide, torch.bfloat16, kept)
+    kernels = Kernels("h", "h", SCALE, BODIES[body], (), turns=False)
+    assert kernels.sums_apart(inputs[0], inputs[2]) and takes_gradients(inputs[0], inputs[2])
+    for what, side, wanted in zip(("rows", "keys", "values"), (pattern, *[by_columns(pattern)] * 2), want):
+        own = kernels.given(what, (*inputs, side.batched((2,), "h")))
+        check(tiled(kernels.gradient(what, (True, ())), *own)(*own), wanted, 2)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("wide, ahead", [(64, 0), (128, 1)])
 def test_stores_of_other_widths_wait_for_their_buffer(wide, ahead):
     """Of two buffers in turn one may still be read, unless a store has left one out."""
@@ -157,11 +172,11 @@ def test_which_patterns_tiles_take():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("width", [16, 32, 64, 128])
+@pytest.mark.parametrize("width", [16, 32, 64, 128, 192, 256])
 def test_products_of_rows(width):
     """On a CPU, and the code of a GPU."""
     a, b = (torch.randn(2, 65, width).half() for _ in range(2))
     torch.testing.assert_close(row_products(a, b).double(), (a.double() * b.double()).sum(-1), rtol=1e-5, atol=1e-5)
     if ptxas.find():
-        text = row_products_text("f16", width, on_gpu=True)
+        text = row_products_text("f16", width & -width, on_gpu=True)
         lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})

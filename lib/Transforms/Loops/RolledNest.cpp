@@ -43,6 +43,7 @@ RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<Kerne
       }
     axis == summedAxis() ? void(column = letter) : rows.push_back(letter);
   }
+  storedColumns = columns;
   if (chain.layout) {
     blockRows = height = kTileSide;
     blockColumns = columns = chain.layout.getLevels().back().getDigits()[0].mod;

@@ -54,6 +54,7 @@ private:
   void copyOperands(mlir::OpBuilder &b);
   mlir::Value neutral(mlir::OpBuilder &b);
   mlir::Value isEntry(mlir::OpBuilder &b, Tile &tile, mlir::Value place);
+  mlir::Value masked(mlir::OpBuilder &b, Tile &tile, mlir::Value value, mlir::Value place, mlir::Value inside);
   llvm::SmallVector<std::pair<LevelAttr, unsigned>> ownerLevels();
   void setMade(Expression &expression, mlir::OpBuilder &b, mlir::linalg::GenericOp reader, Tile &tile);
   llvm::LogicalResult fill(mlir::OpBuilder &b, unsigned number);
@@ -69,7 +70,9 @@ private:
   /// What stands in a tile: a statement and its tile.
   mlir::linalg::GenericOp madeOf(unsigned number) const { return chain.shares && isShared ? chain.shares : chain.made[number]; }
   unsigned summedAxis() const { return format.getLevels()[chain.level].getDigits()[0].axis; }
-  bool guardsColumns() const { return needsGuard(column.size, columns, columns > 1 ? 2 : 1); }
+  bool guardsColumns() const {
+    return needsGuard(column.size, chain.isOfTiles ? storedColumns : columns, columns > 1 ? 2 : 1);
+  }
 
   OutputLoops &outer;
   Rescaled chain;
@@ -85,7 +88,8 @@ private:
   Letter column;
   std::string tiledRow;              // the letter whose rows a tile has, or none
   int64_t height = 1, columns = 1;   // of a tile
-  int64_t blockRows = 1, blockColumns = 1; // of a stored block, which may have several tiles of either
+  int64_t blockRows = 1, blockColumns = 1; // of a block that is walked, which may have several tiles of either
+  int64_t storedColumns = 1; // of a block of the pattern: tiles of the last one may lie behind the columns
   mlir::Value rowPart, columnPart;   // the number of the tile in its block, or null
   llvm::SmallVector<mlir::Value> made; // tiles of what is made on the pattern: t, later p
   llvm::SmallVector<mlir::Value> linear; // tiles of what is linear in p

@@ -123,6 +123,18 @@ static bool isProductWith(Value value, ArrayRef<Value> tiles) {
   return product && (isProductWith(product.getLhs(), tiles) || isProductWith(product.getRhs(), tiles));
 }
 
+/// What adds nothing where there is no entry, or where a tile has columns behind the last one.
+Value RolledNest::masked(OpBuilder &b, Tile &tile, Value value, Value place, Value inside) {
+  auto choose = [&](Value condition) -> Value { return arith::SelectOp::create(b, loc, condition, value, neutral(b)); };
+  bool isNeutral = bits && !chain.largest && isProductWith(value, made); // 0 is what adds nothing there
+  bool isOfZeros = !chain.largest && value.getDefiningOp<LoopOp>();      // tiles have zeros behind the last column
+  if (inside && chain.isOfTiles && !isOfZeros)
+    value = choose(inside);
+  if (Value entry = isNeutral ? Value() : isEntry(b, tile, place))
+    value = choose(entry);
+  return value;
+}
+
 /// What a statement makes of each entry, what adds nothing elsewhere.
 LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   linalg::GenericOp statement = chain.made[number];
@@ -130,7 +142,8 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
   Tile tile = open(b, statement, pathOf(statement), /*columns=*/true, /*others=*/false);
   OpBuilder inner = tile.b;
   scf::IfOp guard;
-  if (Value inside = placeColumn(tile, inner)) {
+  Value inside = placeColumn(tile, inner);
+  if (inside && !chain.isOfTiles) {
     guard = scf::IfOp::create(inner, loc, none.getType(), inside, /*addThenBlock=*/true, /*addElseBlock=*/true);
     OpBuilder otherwise = OpBuilder::atBlockEnd(guard.elseBlock());
     scf::YieldOp::create(otherwise, loc, none);
@@ -155,9 +168,7 @@ LogicalResult RolledNest::fill(OpBuilder &b, unsigned number) {
     return failure();
   if (chain.readsInPlace && chain.largest) // of tiles; vectors of a CPU are as fast with it
     factor = takeFactor(inner, *value);
-  bool isMasked = bits && !chain.largest && isProductWith(*value, made); // 0 is what adds nothing there
-  if (Value entry = isMasked ? Value() : isEntry(inner, tile, at))
-    *value = arith::SelectOp::create(inner, loc, entry, *value, none).getResult();
+  *value = masked(inner, tile, *value, at, inside);
   if (guard)
     scf::YieldOp::create(inner, loc, *value);
   write(guard ? tile.b : inner, guard ? guard.getResult(0) : *value, made[number], {tile.row, tile.column});
@@ -253,6 +264,8 @@ LogicalResult RolledNest::updateFollower(OpBuilder &b, unsigned number) {
   LoopOp loop;
   Value carried = openColumns(inner, path, sum, loop, reductionOf(statement));
   Value inside = placeColumn(inner, inner.b);
+  if (chain.isOfTiles) // which have what adds nothing behind the last column
+    inside = {};
   auto guard = inside ? scf::IfOp::create(inner.b, loc, element, inside, /*withElseRegion=*/true) : scf::IfOp();
   OpBuilder then = guard ? guard.getThenBodyBuilder() : inner.b;
   Expression expression(outer.sizes);

@@ -117,10 +117,9 @@ static std::string objectionToBlocks(const Blocks &blocks) {
       return "stored blocks have sides that are no multiple of 64, and none of 8, 16 and 32";
   if (blocks.isSmall() && !blocks.isOfMatrix)
     return "stored blocks of less than 64 rows or columns are of a pattern that heads do not share";
-  if (blocks.columnMultiple % blocks.columns != 0)
-    return "the length of the axis of columns is no multiple of the blocks";
-  if (blocks.isSmall() && blocks.rowMultiple % kTileSide != 0)
-    return "stored blocks of less than 64 rows or columns are of an axis whose length is no multiple of 64";
+  for (auto [side, multiple] : {std::pair(blocks.rows, blocks.rowMultiple), {blocks.columns, blocks.columnMultiple}})
+    if (isPartOfTile(side) && multiple % kTileSide != 0) // layouts spread what is left over all panels
+      return "stored blocks of less than 64 rows or columns are of an axis whose length is no multiple of 64";
   return "";
 }
 

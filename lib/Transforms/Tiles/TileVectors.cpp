@@ -5,8 +5,13 @@
 
 #include "TileFactors.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
 using namespace mlir;
 using namespace lacis;
+
+/// Numbers of float32 in a chunk of 16 bytes: rows of a tensor that is copied by boxes are multiples of it apart.
+static constexpr int64_t kChunk = 4;
 
 /// The outermost loop of the statement that the operation is part of.
 static LoopOp statementOf(Operation *op, LoopOp groups, LoopOp parts) {
@@ -87,10 +92,23 @@ Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleSca
   return LoadRowsOp::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
 }
 
+/// Do all rows of the vectors begin at chunks? Else all of them are one row.
+static bool beginsRowsAtChunks(ReadOp read) {
+  auto argument = cast<BlockArgument>(read.getTensor());
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (!type.isDynamicDim(type.getRank() - 1))
+    return type.getShape().back() % kChunk == 0;
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), "lacis.divisible");
+  return classes && classes.asArrayRef().back() % kChunk == 0;
+}
+
 void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars,
                      TilePart part) {
   SmallVector<Value> at = basesOf(b, read, variance, scalars), place{at.back()};
-  if (at.size() > 1)
+  if (at.size() > 1 && !beginsRowsAtChunks(read))
+    place = {numberOf(b, read.getTensor(), at)};
+  else if (at.size() > 1)
     place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back(), /*behind=*/1));
   loadTile(b, read.getLoc(), read.getTensor(), place, line, Value(), part);
 }

@@ -120,6 +120,10 @@ Value TileBounds::isTrue(Value condition) {
     Value one = isTrue(op->getOperand(0)), other = one ? isTrue(op->getOperand(1)) : Value();
     return other ? again(op, {one, other}) : Value();
   }
+  if (auto below = dyn_cast_if_present<arith::CmpIOp>(op); below && below.getPredicate() == arith::CmpIPredicate::slt) {
+    Bounds lhs = of(below.getLhs()), rhs = lhs ? of(below.getRhs()) : Bounds();
+    return rhs ? again(op, {lhs.most, rhs.least}) : Value();
+  }
   auto compared = dyn_cast_if_present<arith::CmpFOp>(op);
   if (!compared)
     return {};

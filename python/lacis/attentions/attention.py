@@ -25,8 +25,9 @@ from .softmax import each, normalised, with_sink
 
 _ROLES = ("forward", *ROLES.values())
 _ONE = (
-    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 128) and "
-    "stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' (docs/attention.md)"
+    "leave steps out, or take what one kernel takes: on a GPU half types, heads of up to 256 (for gradients 384 of "
+    "keys and values together) and stored blocks of multiples of 64, or of 8, 16 or 32; not target='eager' "
+    "(docs/attention.md)"
 )
 
 
@@ -256,11 +257,11 @@ def _position_masks(q, k, causal: bool, window, starts, starts_k) -> list:
         if q.shape[0] != 1:
             raise DataError(f"attention: cu_seqlens is of one batch, q has {q.shape[0]}")
         name = "cu_seqlens" if starts_k is None else "cu_seqlens_k"
-        given = [sequence_starts("cu_seqlens", starts, q.shape[2], q.device)]
-        given.append(sequence_starts(name, starts if starts_k is None else starts_k, k.shape[2], q.device))
-        if len(given[0]) != len(given[1]):
+        of_q = sequence_starts("cu_seqlens", starts, q.shape[2], q.device)
+        of_k = sequence_starts(name, starts if starts_k is None else starts_k, k.shape[2], q.device)
+        if len(of_q) != len(of_k):
             raise DataError("attention: cu_seqlens and cu_seqlens_k must have equally many sequences")
-        positions = Positions(*given)
+        positions = Positions(of_q, of_q if starts_k is None else of_k, (q.shape[2], k.shape[2]))
         masks.append(positions.same_sequence)
     if causal:
         masks.append(positions.causal)

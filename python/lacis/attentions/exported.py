@@ -15,6 +15,8 @@ from .fused_kernels import Kernels
 from .layouts import Layout
 from .patterns import choose
 from .scores import Scores
+from .tiles import room_behind
+from .traced_scores import reads_pairs
 
 
 def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: bool, dropout: float) -> torch.Tensor:
@@ -37,6 +39,8 @@ def exported(q, k, v, pattern, changes: Scores, masks, scale: float, wants_lse: 
     wide = torch.promote_types(q.dtype, torch.float32)
     on_gpu = q.device.type != "cpu"
     traced = one_kernel(layout, q, k, v, changes, wide)  # which finds the pattern that is kept
+    if traced is not None and on_gpu and room_behind(layout.base) and reads_pairs(traced):
+        traced = None  # a program keeps no room behind what it makes
     if traced is None:
         raise DataError(
             "attention: an exported graph takes what is one kernel, and this is statement by statement "

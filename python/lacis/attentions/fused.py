@@ -19,8 +19,8 @@ from .layouts import Layout
 from .parts import by_parts
 from .row_products import row_products
 from .scores import Scores
-from .tiles import at_chunks, padded, takes_gradients, takes_tiles, takes_type
-from .traced_scores import TracedScores, trace_scores
+from .tiles import at_chunks, padded, room_behind, takes_gradients, takes_tiles, takes_type
+from .traced_scores import TracedScores, trace_scores, with_rooms
 
 # Kernels have scales and masks with their numbers compiled in; where so many differ in numbers alone, those change from
 # call to call.
@@ -59,12 +59,15 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     traced = one_kernel(layout, q, k, v, changes, statements.wide)
     if traced is None:
         return None
+    room = room_behind(layout.base) if on_gpu else 0
+    if room and None in traced.letters:  # tiles would read outside of a table there
+        return None
     kernels = _kernels(layout, scale, traced, _traced(dropout, layout), on_gpu)
     has_gradients = not on_gpu or takes_gradients(q, v)
     if kernels is None or not (has_gradients or steps.keys() <= {"forward"}):
         return None
     operands = layout.query(q), *map(layout.key, (k, v))
-    operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *traced.operands]
+    operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *with_rooms(traced, room)]
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
     output, lse = Fused.apply(call, *operands)

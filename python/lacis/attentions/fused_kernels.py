@@ -20,7 +20,13 @@ from .traced_scores import replayed
 
 ROLES = {"rows": "grad_query", "columns": "grad_key_value"}
 """What walks rows, and what walks columns, as steps and `kernels` name it."""
+APART = {"keys": "grad_key", "values": "grad_value"}
+"""What walks columns of heads whose sums of both have no place in the registers of one kernel."""
+_STEPS = ROLES | dict.fromkeys(APART, "grad_key_value")
 _GIVEN = ("q", "k", "v", "lse", "arrived", "delta", "pattern")
+_UNREAD = {"values": ("v", "delta")}  # by what walks columns for values alone
+_OWN = {"rows": (0,), "columns": (1, 2), "keys": (1,), "values": (2,), "pairs": ()}  # gradients, of q, k and v
+_SUMS = 256  # columns of gradients whose sums one kernel of a GPU keeps in registers
 
 
 class Kernels:
@@ -73,19 +79,27 @@ class Kernels:
     def _output(self, *given):
         return self._attention(*given)[0]
 
+    def _shares(self, q, k, lse, pattern, operands, ij: str) -> tuple[Traced, list[Traced]]:
+        """The shares again, and the leaves. One that dropout drops has a sign."""
+        leaves = self._leaves(q, k, pattern, operands, ij)
+        p = torch.exp(replayed(self.body, leaves) - lse.at((*self.z, "i")))
+        if self.dropout:
+            p = torch.where(self.dropout.kept(p, operands[-1].at(())), p, -p)
+        return Traced.of(p.trace, p.read("p"), True), leaves  # made once for all that read it
+
+    def _left(self, p: Traced) -> Traced:
+        """The shares behind dropout."""
+        return combine("maximum", p, 0.0) * self.dropout.factor if self.dropout else p
+
     def _of_scores(self, given, ij: str) -> tuple[Traced, Traced, list[Traced]]:
         """The shares behind dropout, the gradients of the changed scores, and the leaves."""
         q, k, v, lse, arrived, delta, pattern, *operands = given
         z, zk = self.z, self.zk
-        leaves = self._leaves(q, k, pattern, operands, ij)
-        p = torch.exp(replayed(self.body, leaves) - lse.at((*z, "i")))
-        if self.dropout:  # a share that is dropped has a sign, until it is asked for
-            p = torch.where(self.dropout.kept(p, operands[-1].at(())), p, -p)
-        p = Traced.of(p.trace, p.read("p"), True)  # made once for all that read it
+        p, leaves = self._shares(q, k, lse, pattern, operands, ij)
         of_shares = einsum(f"{z}{ij},{z}ie,{zk}je->{z}{ij}", pattern, arrived, v)
         delta = delta.at((*z, "i"))
         if self.dropout:
-            left = combine("maximum", p, 0.0) * self.dropout.factor
+            left = self._left(p)
             return left, left * of_shares - torch.abs(p) * delta, leaves
         return p, p * (of_shares - delta), leaves
 
@@ -117,29 +131,49 @@ class Kernels:
                     x.mT.contiguous() if {"i", "j"} <= set(own or ()) else x for x, own in zip(operands, self.letters)
                 ]
                 across += operands[len(self.letters) :]
-            what = (needed[1] or needed[2], tuple(columns))
-            made = self._run("columns", what, given, layout.pattern(columns=True), across, steps)
-            if what[0]:
-                found[1:3] = (_summed(each, (*self.z, "j", "e"), (*self.zk, "j", "e")) for each in made[:2])
-            for number, each in zip(columns, made[2:] if what[0] else made):
-                found[3 + number] = _summed(each, (*self.z, "j"), self.letters[number])
+            by = layout.pattern(columns=True)
+            walks = [("columns", needed[1] or needed[2], columns)]
+            if self.sums_apart(given[0], given[2]):
+                walks = [("keys", needed[1], columns), ("values", needed[2], [])]
+            for what, of_own, numbers in walks:
+                made = self._run(what, (of_own, tuple(numbers)), given, by, across, steps) if of_own or numbers else []
+                for number in _OWN[what] if of_own else ():
+                    found[number] = _summed(made.pop(0), (*self.z, "j", "e"), (*self.zk, "j", "e"))
+                for number, each in zip(numbers, made):
+                    found[3 + number] = _summed(each, (*self.z, "j"), self.letters[number])
         for number in pairs:
             (each,) = self._run("pairs", (number,), given, layout.pattern(), operands, steps)
             found[3 + number] = _summed(each.to_dense(), (*self.z, "i", "j"), self.letters[number])
         return found
 
+    def sums_apart(self, q: torch.Tensor, v: torch.Tensor) -> bool:
+        """Have keys and values a kernel each?"""
+        return not self.turns and q.shape[-1] + v.shape[-1] > _SUMS
+
+    def given(self, what: str, tensors) -> tuple:
+        """Those that it reads, of all before the operands."""
+        return tuple(x for name, x in zip(_GIVEN, tensors) if name not in _UNREAD.get(what, ()))
+
     def gradient(self, what: str, asked: tuple) -> ChainFunction:
-        """By `"rows"`, of q, by `"columns"`, of k and v, or of `"pairs"`; `asked`: of these, and of which operands."""
+        """By `"rows"`, of q, by `"columns"`, of k and v, by `"keys"` or `"values"` of one, or of `"pairs"`.
+
+        `asked`: of these, and of which operands.
+        """
         if (what, asked) not in self.made:
             function = functools.partial(getattr(self, f"_{what}"), asked)
             functools.update_wrapper(function, getattr(self, f"_{what}"))
-            rounded = {"rows": 1, "columns": 2, "pairs": 0}[what] if asked[0] is True else 0
-            self.made[what, asked] = ChainFunction(function, (*_GIVEN, *self.names), rounded, self.seed)
+            rounded = len(_OWN[what]) if asked[0] is True else 0
+            names = self.given(what, _GIVEN)
+            self.made[what, asked] = ChainFunction(function, (*names, *self.names), rounded, self.seed)
         return self.made[what, asked]
 
+    def steps_of(self, what: str, steps) -> tuple:
+        """Of those by role."""
+        return steps.get(_STEPS.get(what), ())
+
     def _run(self, what: str, asked: tuple, given, pattern, operands, steps) -> list:
-        own = (*given, pattern, *operands)
-        made = self.gradient(what, asked).compiled(*own, steps=steps.get(ROLES.get(what), ()))(*own)
+        own = (*self.given(what, (*given, pattern)), *operands)
+        made = self.gradient(what, asked).compiled(*own, steps=self.steps_of(what, steps))(*own)
         return list(made) if isinstance(made, tuple) else [made]
 
     def _rows(self, asked, *given):
@@ -154,14 +188,35 @@ class Kernels:
 
     def _columns(self, asked, *given):
         """The gradients of k and v, for each head of q, and of operands without queries, for each key."""
-        z, (of_keys, numbers) = self.z, asked
+        of_keys, numbers = asked
         p, changed, leaves = self._of_scores(given, "ji")
-        found = []
-        if of_keys:
-            found.append(einsum(f"{z}ji,{z}id->{z}jd", self._of(leaves, changed, 0) * self.scale, given[0]))
-            found.append(einsum(f"{z}ji,{z}ie->{z}je", p, given[4]))
-        found += [einsum(f"{z}ji->{z}j", self._of(leaves, changed, 1 + number)) for number in numbers]
+        found = [self._of_keys(leaves, changed, given[0]), self._of_values(p, given[4])] if of_keys else []
+        found += self._of_operands(leaves, changed, numbers)
         return tuple(found) if len(found) > 1 else found[0]
+
+    def _keys(self, asked, *given):
+        """The gradient of k alone, and those of operands without queries."""
+        of_keys, numbers = asked
+        _, changed, leaves = self._of_scores(given, "ji")
+        found = [self._of_keys(leaves, changed, given[0])] if of_keys else []
+        found += self._of_operands(leaves, changed, numbers)
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def _values(self, asked, q, k, lse, arrived, pattern, *operands):
+        """The gradient of v alone."""
+        p, _ = self._shares(q, k, lse, pattern, operands, "ji")
+        return self._of_values(self._left(p), arrived)
+
+    def _of_keys(self, leaves, changed: Traced, q) -> Traced:
+        z = self.z
+        return einsum(f"{z}ji,{z}id->{z}jd", self._of(leaves, changed, 0) * self.scale, q)
+
+    def _of_values(self, shares: Traced, arrived) -> Traced:
+        z = self.z
+        return einsum(f"{z}ji,{z}ie->{z}je", shares, arrived)
+
+    def _of_operands(self, leaves, changed: Traced, numbers) -> list[Traced]:
+        return [einsum(f"{self.z}ji->{self.z}j", self._of(leaves, changed, 1 + number)) for number in numbers]
 
     def _pairs(self, asked, *given):
         """The gradient of an operand with both coordinates, at each entry."""

@@ -16,7 +16,7 @@ from .kept import kept_of
 from .layouts import Layout
 from .merge import merged_parts
 from .tiles import SIDE, at_chunks, takes_heads
-from .traced_scores import trace_scores
+from .traced_scores import trace_scores, with_rooms
 from .walks import by_rows
 
 _SHARE = 2  # blocks of threads that a processor has at once
@@ -71,21 +71,13 @@ class Parts(Layout):
         sizes = [n if letter in letters else 1 for letter, n in (("h", self.heads), ("i", self.rows))]
         tensor = tensor.reshape(*lead, *sizes, *columns).expand(*lead, self.heads, self.rows, *columns)
         tensor = tensor.reshape(*lead, self.heads // self.group, self.tokens, *columns)
-        return _with_room(tensor) if columns else tensor, (*"b" * len(lead), "g", "i", *"j" * behind)
+        return tensor, (*"b" * len(lead), "g", "i", *"j" * behind)
 
     def merged_parts(self, outputs: torch.Tensor, lse: torch.Tensor, dtype: torch.dtype):
         """[B, H, Sq, Dv] in `dtype` and [B, H, Sq], of the parts' [B, Hk, parts, rows, Dv] and [B, Hk, parts, rows]."""
         shape = self.batch, self.heads, self.rows
         output, total = merged_parts(outputs.flatten(0, 1), lse.flatten(0, 1), dtype)
         return output.reshape(*shape, output.shape[-1]), total.reshape(shape)
-
-
-def _with_room(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor [..., tokens, keys], behind which memory has as many rows more as a tile: elements are read there."""
-    *_, tokens, keys = tensor.shape
-    room = tensor.new_empty(tensor.numel() + max(SIDE - tokens, 0) * keys)
-    own = room[: tensor.numel()].view(tensor.shape)
-    return own.copy_(tensor)
 
 
 def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
@@ -109,15 +101,17 @@ def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
         return None
     if None in traced.letters:  # rows of the tile without a query would read outside of a table
         return None
-    return parts, traced, [at_chunks(x) for x in (parts.query(q), k, v, *traced.operands)]
+    behind = (SIDE - parts.tokens) * parts.columns + -parts.columns % base.format.tile[-1]
+    operands = with_rooms(traced, behind)
+    return parts, traced, [at_chunks(x) for x in (parts.query(q), k, v, *operands)]
 
 
 def _is_one_row(pattern: Pattern | None, rows: int) -> bool:
-    """Is it one list of whole blocks, of as many rows as there are queries and of multiples of 64 columns?"""
+    """Is it one list of blocks, of as many rows as there are queries and of multiples of 64 columns?"""
     if pattern is None or pattern.format.buffers != ("pos1", "crd1") or pattern.part().valid is not None:
         return False
     height, width = (1, *pattern.format.tile)[-2:] if pattern.format.tile else (1, 1)
-    return height >= rows and width % SIDE == 0 and pattern.shape[1] % width == 0
+    return height >= rows and width % SIDE == 0
 
 
 def in_parts(pattern: Pattern, count: int, rows: int) -> Pattern:

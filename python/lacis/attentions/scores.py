@@ -84,38 +84,42 @@ def window_sides(window) -> tuple:
 class Positions:
     """Where tokens are in their sequences, and `causal` and `window` as masks of them."""
 
-    def __init__(self, starts_q: torch.Tensor | None = None, starts_k: torch.Tensor | None = None):
-        self.starts_q, self.starts_k = starts_q, starts_k
+    def __init__(self, starts_q=None, starts_k=None, lengths: tuple[int, int] = (0, 0)):
+        """Starts are `cu_seqlens` of as many queries and keys; the same ones twice leave positions to coordinates."""
+        self.are_coordinates = starts_q is starts_k
+        if starts_q is not None:
+            self.numbers_q, self.positions_q = _of_tokens(starts_q, lengths[0])
+            numbers, self.positions_k = _of_tokens(starts_k, lengths[1])
+            self.numbers_k = torch.where(numbers < 0, -2, numbers)  # tokens of no sequence see none of the others
 
     def same_sequence(self, b, h, i, j) -> torch.Tensor:
         """Are both tokens of one sequence?"""
-        of_i, of_j = _sequence(self.starts_q, i), _sequence(self.starts_k, j)
-        return (of_i == of_j) & (of_i < len(self.starts_q) - 1) & (of_i >= 0)
+        return self.numbers_q[i] == self.numbers_k[j]
 
     def causal(self, b, h, i, j) -> torch.Tensor:
-        return self._key(j) <= self._query(i)
+        return j <= i if self.are_coordinates else self.positions_k[j] <= self.positions_q[i]
 
     def window(self, left: int, right: int) -> Callable:
         def mask(b, h, i, j):
-            ahead = self._key(j) - self._query(i)
+            ahead = j - i if self.are_coordinates else self.positions_k[j] - self.positions_q[i]
             return (ahead >= -left) & (ahead <= right)
 
         return mask
 
-    def _query(self, i):
-        return i if self.starts_q is None else i - _start(self.starts_q, i)
 
-    def _key(self, j):
-        return j if self.starts_k is None else j - _start(self.starts_k, j)
+def _of_tokens(starts: torch.Tensor, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The number of the sequence of each token, -1 of none, and where the token is in it.
 
-
-def _sequence(starts: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
-    """The number of the sequence of a token."""
-    return (starts <= token[..., None]).sum(-1) - 1
-
-
-def _start(starts: torch.Tensor, token: torch.Tensor) -> torch.Tensor:
-    return torch.where(starts <= token[..., None], starts, 0).amax(-1)
+    >>> _of_tokens(torch.tensor([0, 2, 2, 3]), 4)
+    (tensor([ 0.,  0.,  2., -1.]), tensor([0., 1., 0., 0.]))
+    """
+    tokens = torch.arange(length, device=starts.device)
+    number = torch.searchsorted(starts, tokens, right=True) - 1
+    position = tokens - starts[number.clamp(0)]
+    number = torch.where(number < len(starts) - 1, number, -1)
+    # Kernels read floating point; nobody has to look whether float32 has whole numbers up to 2^24.
+    dtype = torch.float32 if length <= 2**24 else torch.float64
+    return number.to(dtype), position.to(dtype)
 
 
 def sequence_starts(name: str, starts, length: int, device) -> torch.Tensor:

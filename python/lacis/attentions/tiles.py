@@ -9,7 +9,9 @@ from ..formats import Sum
 from ..patterns import Pattern
 
 _WIDTHS = (16, 32, 64, 128, 192, 256)  # of heads
-_SUMS = 128  # columns of k and v each of whose gradients one kernel keeps the sums in registers
+_FACTORS = (
+    384  # columns of q and v whose gradients run on tiles: of 448 ptxas sets products in a row
+)
 SIDE = 64  # of a tile
 _PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin
@@ -18,7 +20,8 @@ _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
     """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
 
-    Blocks divide the lengths; those with a side of less than 64 are of a pattern that heads share, of multiples of 64.
+    Lengths may end inside of a block, but for sides of less than 64: these are of a pattern that heads share, and of
+    lengths that are multiples of 64.
     """
     return takes_heads(q, v) and takes_pattern(pattern)
 
@@ -29,8 +32,8 @@ def takes_heads(q: torch.Tensor, v: torch.Tensor) -> bool:
 
 
 def takes_gradients(q: torch.Tensor, v: torch.Tensor) -> bool:
-    """Of heads that `takes_heads` takes: one kernel sums up the gradients of both keys and values."""
-    return max(q.shape[-1], v.shape[-1]) <= _SUMS
+    """Of heads that `takes_heads` takes: do their gradients fit into tiles, too?"""
+    return q.shape[-1] + v.shape[-1] <= _FACTORS
 
 
 def takes_type(q: torch.Tensor) -> bool:
@@ -56,10 +59,15 @@ def takes_pattern(pattern: Pattern) -> bool:
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
     sides, lengths = pattern.format.tile, pattern.shape[-2:]
-    if any(length % side or (side % SIDE and side not in _PARTS) for side, length in zip(sides, lengths)):
+    if any(side % SIDE and (side not in _PARTS or length % SIDE) for side, length in zip(sides, lengths)):
         return False
-    is_whole = all(side % SIDE == 0 for side in sides)
-    return is_whole or (len(pattern.shape) == 2 and not any(length % SIDE for length in lengths))
+    return len(pattern.shape) == 2 or all(side % SIDE == 0 for side in sides)
+
+
+def room_behind(pattern: Pattern) -> int:
+    """How many elements of [..., Sq, Sk] the tiles of a pattern have behind the last one: those of tails."""
+    (rows, columns), (height, width) = pattern.shape[-2:], pattern.format.tile
+    return -rows % height * columns + -columns % width
 
 
 def at_chunks(tensor: torch.Tensor) -> torch.Tensor:

@@ -38,6 +38,21 @@ class TracedScores:
         return _by_torch(self.body, leaves, where)
 
 
+def reads_pairs(traced: TracedScores) -> bool:
+    """Are elements read at a query and a key?"""
+    return any(own is None or {"i", "j"} <= set(own) for own in traced.letters)
+
+
+def with_rooms(traced: TracedScores, behind: int) -> list[torch.Tensor]:
+    """The operands; memory behind those of queries and keys has so many elements more, which tiles may read."""
+    found = []
+    for tensor, own in zip(traced.operands, traced.letters):
+        if behind and {"i", "j"} <= set(own or ()):
+            tensor = torch.nn.functional.pad(tensor.reshape(-1), (0, behind))[: tensor.numel()].view(tensor.shape)
+        found.append(tensor)
+    return found
+
+
 def trace_scores(
     changes: Scores, layout: Layout, wide: torch.dtype, half: torch.dtype | None = None
 ) -> TracedScores | None:
