@@ -85,7 +85,7 @@ func.func @vector_read_twice(%v: !llvm.ptr, %n: i32, %size: i32) attributes {lac
   lacis.roles producer {
     lacis.yield
   } consumers 1 (%c : i32) {
-    // expected-error @+1 {{tiles: a vector along the columns is read by maps whose results are stored, and by nothing else}}
+    // expected-error @+1 {{tiles: a vector along the columns is read by maps, and by nothing else}}
     %0 = lacis.load_columns %v[%n] of %size : i32 {type = f32} : !llvm.ptr[i32] to !lacis.acc<64x64xf32>
     %1 = lacis.columns %0 from 0 : !lacis.acc<64x64xf32> to !lacis.acc<64x8xf32>
     lacis.yield

@@ -40,8 +40,6 @@ Error lacis::runtime::cuda::encodeTensorMap(const Driver &driver, const TensorMa
     return llvm::createStringError(Twine("tensor map: no matrices of ") + dtypeName(value.dtype));
   llvm::SmallVector<uint64_t> shape(value.shape.begin(), value.shape.end()), stride{shape[0] * bytes};
   llvm::SmallVector<unsigned> box(value.box.begin(), value.box.end()), step(shape.size(), 1);
-  if (shape.size() == 2 && shape[1] == 1) // a vector has no next row
-    stride[0] = llvm::alignTo(stride[0], alignment);
   if (shape.size() == 3) // from one matrix to the next
     stride.push_back(stride[0] * shape[1]);
   if (stride[0] % alignment != 0)

@@ -60,7 +60,6 @@ static Value patternOf(Value output) {
 }
 
 /// A dense tensor as `sizes` sizes tell it: the axes before the last two are those of a batch, or more rows.
-/// One size is that of a row of all elements.
 static Matrix denseMatrix(Value tensor, unsigned sizes, const TensorSource &source, KernelArguments &arguments) {
   Value pointer = arguments.pointer(source);
   auto size = [&](unsigned axis) -> Attribute { return arguments.sizeOfDim(source, axis); };
@@ -74,8 +73,6 @@ static Matrix denseMatrix(Value tensor, unsigned sizes, const TensorSource &sour
       shape.push_back(size(axis));
     else
       shape[0] = cast<SizeAttr>(shape[0]).times(cast<SizeAttr>(size(axis)));
-  if (sizes == 1)
-    shape.insert(shape.begin(), arguments.constantSize(1));
   return {pointer, b.getArrayAttr(shape)};
 }
 

@@ -4,6 +4,7 @@
 #include "TileStatements.h"
 
 #include "TileFactors.h"
+#include "TileVectors.h"
 #include "lacis/Dialect/Lacis/IR/Nest.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
 
@@ -103,6 +104,8 @@ LogicalResult TileStatements::emitBlock(OpBuilder &b, Block &block) {
 LogicalResult TileStatements::read(OpBuilder &b, ReadOp op) {
   if (!op.getTensor().getDefiningOp<WorkspaceOp>()) {
     auto [box, tile] = boxes.find(op);
+    if (Value columns = box ? Value() : loadColumns(b, op, row, variance, scalars))
+      known[op.getResult()] = columns;
     if (!box || tile == 0)
       return success();
     Value column = variance.placeOf(op.getIndices().back())->coordinate;

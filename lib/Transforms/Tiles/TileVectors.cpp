@@ -13,6 +13,17 @@ using namespace lacis;
 /// Numbers of float32 in a chunk of 16 bytes: rows of a tensor that is copied by boxes are multiples of it apart.
 static constexpr int64_t kChunk = 4;
 
+/// Do all rows of the vectors begin at chunks? Machines copy nothing that does not.
+static bool beginsRowsAtChunks(ReadOp read) {
+  auto argument = cast<BlockArgument>(read.getTensor());
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (!type.isDynamicDim(type.getRank() - 1))
+    return type.getShape().back() % kChunk == 0;
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), "lacis.divisible");
+  return classes && classes.asArrayRef().back() % kChunk == 0;
+}
+
 /// The outermost loop of the statement that the operation is part of.
 static LoopOp statementOf(Operation *op, LoopOp groups, LoopOp parts) {
   LoopOp found;
@@ -74,7 +85,10 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
   });
   if (found.wasInterrupted())
     return failure();
+  bool isInOneRun = rounds.gathered() == 1;
   for (ReadOp vector : columns) {
+    if (isInOneRun && !beginsRowsAtChunks(vector)) // the statement loads it
+      continue;
     ReadOp beside = besideOf(statementOf(vector, groups, rounds.parts), rounds, boxes);
     if (!beside)
       return refuseStatement(vector);
@@ -85,30 +99,30 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
 
 //===- Loads --------------------------------------------------------------===//
 
-Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
+template <typename Load>
+static Value loadVector(OpBuilder &b, ReadOp read, int64_t rows, int64_t columns, TileVariance &variance,
+                        RoleScalars &scalars) {
   Value first = numberOf(b, read.getTensor(), basesOf(b, read, variance, scalars));
-  int64_t rows = variance.sizeOf(variance.placeOf(read.getIndices().back())->coordinate);
-  auto type = AccType::get(b.getContext(), {rows, 1}, read.getType());
-  return LoadRowsOp::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
+  auto type = AccType::get(b.getContext(), {rows, columns}, read.getType());
+  return Load::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
 }
 
-/// Do all rows of the vectors begin at chunks? Else all of them are one row.
-static bool beginsRowsAtChunks(ReadOp read) {
-  auto argument = cast<BlockArgument>(read.getTensor());
-  auto type = cast<RankedTensorType>(argument.getType());
-  if (!type.isDynamicDim(type.getRank() - 1))
-    return type.getShape().back() % kChunk == 0;
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(argument.getArgNumber(), "lacis.divisible");
-  return classes && classes.asArrayRef().back() % kChunk == 0;
+Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
+  int64_t rows = variance.sizeOf(coordinateOf(read, variance));
+  return loadVector<LoadRowsOp>(b, read, rows, 1, variance, scalars);
+}
+
+Value lacis::loadColumns(OpBuilder &b, ReadOp read, Value row, TileVariance &variance, RoleScalars &scalars) {
+  Value column = coordinateOf(read, variance);
+  if (!column || column == row)
+    return {};
+  return loadVector<LoadColumnsOp>(b, read, variance.sizeOf(row), variance.sizeOf(column), variance, scalars);
 }
 
 void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars,
                      TilePart part) {
   SmallVector<Value> at = basesOf(b, read, variance, scalars), place{at.back()};
-  if (at.size() > 1 && !beginsRowsAtChunks(read))
-    place = {numberOf(b, read.getTensor(), at)};
-  else if (at.size() > 1)
+  if (at.size() > 1)
     place.insert(place.begin(), numberOf(b, read.getTensor(), ArrayRef(at).drop_back(), /*behind=*/1));
   loadTile(b, read.getLoc(), read.getTensor(), place, line, Value(), part);
 }

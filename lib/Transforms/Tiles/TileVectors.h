@@ -12,7 +12,8 @@ namespace lacis {
 /// Does the read of an operand give one number for all of a tile?
 bool isNumber(ReadOp read, TileVariance &variance);
 /// Finds them. Those of columns come with a box of the round, of their own statement if it has one; those of rows, which
-/// are the same in all rounds, are answered. What is neither is read element by element.
+/// are the same in all rounds, are answered. Columns of vectors that no machine copies, as their rows begin anywhere, wait
+/// for `loadColumns`. What is neither is read element by element.
 llvm::FailureOr<llvm::SmallVector<ReadOp>> findVectors(LoopOp groups, Rounds rounds, TileVariance &variance,
                                                        StagedBoxes &boxes);
 /// Loads a vector into a tile of one row, or into a part of it.
@@ -20,6 +21,8 @@ void loadLine(mlir::OpBuilder &b, ReadOp read, mlir::Value line, TileVariance &v
               TilePart part);
 /// The numbers of the rows, before the first round.
 mlir::Value loadRows(mlir::OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars);
+/// The numbers of the columns, where a statement with these rows reads them; null for what is no such vector.
+mlir::Value loadColumns(mlir::OpBuilder &b, ReadOp read, mlir::Value row, TileVariance &variance, RoleScalars &scalars);
 
 } // namespace lacis
 

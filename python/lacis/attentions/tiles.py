@@ -9,9 +9,7 @@ from ..formats import Sum
 from ..patterns import Pattern
 
 _WIDTHS = (16, 32, 64, 128, 192, 256)  # of heads
-_FACTORS = (
-    384  # columns of q and v whose gradients run on tiles: of 448 ptxas sets products in a row
-)
+_FACTORS = 384  # columns of q and v whose gradients run on tiles: of 448 ptxas sets products in a row
 SIDE = 64  # of a tile
 _PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin

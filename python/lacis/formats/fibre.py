@@ -98,7 +98,7 @@ class Positions:
     """All positions of a level, in order: what an extent reads back."""
 
     above: torch.Tensor | Callable[[], torch.Tensor]  # `parent`, or what computes it
-    found: torch.Tensor | Callable[[], torch.Tensor]  # `offset`, or what computes it where few ask for it
+    found: torch.Tensor | Callable[[Positions], torch.Tensor]  # `offset`, or what computes it of these, as few ask for it
     slots: int
     valid: torch.Tensor | None = None  # bool [slots]: it lies under a parent; None when all do
     width: int | None = None  # how many lie under each parent, where that is one number
@@ -112,4 +112,4 @@ class Positions:
     @functools.cached_property
     def offset(self) -> torch.Tensor:
         """int64 [slots]: place within the parent's fibre."""
-        return self.found() if callable(self.found) else self.found
+        return self.found(self) if callable(self.found) else self.found

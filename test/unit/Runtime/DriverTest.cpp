@@ -65,13 +65,6 @@ TEST(Driver, DescribesABatchOfMatrices) {
   EXPECT_EQ(given, (std::vector<uint64_t>{64, 33, 128, 64, 32}));
 }
 
-TEST(Driver, DescribesAVectorOfAnyLength) {
-  Driver driver = makeDriver();
-  driver.tensorMapEncode = record;
-  EXPECT_EQ(refusal([](TensorMapValue &v) { v.shape = {67, 1}, v.box = {64, 1}, v.swizzle = 0; }, driver), "");
-  EXPECT_EQ(given, (std::vector<uint64_t>{67, 1, 144, 64, 1}));
-}
-
 TEST(Driver, RefusesWhatAnOldDriverLacks) {
   Driver old = makeDriver();
   old.tensorMapEncode = nullptr;

@@ -104,8 +104,7 @@ LogicalResult LoadTileOp::verify() {
   if (tensor && tensor.getElementType() != getTile().getType().getElementType())
     return emitOpError("element types must agree: ") << tensor.getElementType() << " and "
                                                      << getTile().getType().getElementType();
-  bool isOneRow = getTile().getType().getRows() == 1 && !getTile().getType().isList();
-  bool isVector = tensor && (tensor.getRank() == 1 || (isOneRow && !tensor.getEncoding() && getIndices().size() == 1));
+  bool isVector = tensor && tensor.getRank() == 1, isOneRow = getTile().getType().getRows() == 1 && !getTile().getType().isList();
   if (isVector && getIndices().size() != 1)
     return emitOpError("needs 1 index: the first");
   if (!isVector && failed(verifyIndices(*this, getSource())))

@@ -32,7 +32,7 @@ class Full(Extent):
     def read(self, buffers, parents, size, device):
         slots = parents * size
         position = torch.arange(slots, device=device)
-        offset = position if parents == 1 else lambda: position % max(size, 1)
+        offset = position if parents == 1 else lambda _: position % max(size, 1)
         return Positions(lambda: position // max(size, 1), offset, slots, covers=True)
 
     def check(self, check, buffers, parents, size):

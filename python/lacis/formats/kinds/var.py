@@ -35,9 +35,8 @@ class Var(Extent):
         is_full = buffers.positions is None or buffers.exact
         valid = None if is_full else position < pos[-1]  # the rest is room
         parent = lambda: parents_of(pos[1:].long(), position).clamp_(max=max(parents - 1, 0))
-        offset = lambda: position - pos.long().index_select(0, found.parent) if slots else position
-        found = Positions(parent, offset, slots, valid)
-        return found
+        offset = lambda own: position - pos.long().index_select(0, own.parent) if slots else position
+        return Positions(parent, offset, slots, valid)
 
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
