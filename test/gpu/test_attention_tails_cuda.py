@@ -37,7 +37,7 @@ def check(lengths, heads, pattern, options, tensors=(), batch=2, width=64):
 
 
 @pytest.mark.parametrize("width", [64, 128])
-@pytest.mark.parametrize("lengths", [(1000, 1000), (333, 1001), (1023, 130), (65, 1)])
+@pytest.mark.parametrize("lengths", [(1000, 1000), (333, 1001), (1023, 130), (65, 3)])
 @pytest.mark.parametrize("rule", [lacis.Causal(block=64), lacis.Local(100, block=64), lacis.BigBird(block=128)])
 def test_lengths_inside_of_blocks(rule, lengths, width):
     check(lengths, (4, 2), rule, {}, width=width)
