@@ -98,7 +98,7 @@ class Positions:
     """All positions of a level, in order: what an extent reads back."""
 
     above: torch.Tensor | Callable[[], torch.Tensor]  # `parent`, or what computes it
-    found: torch.Tensor | Callable[[Positions], torch.Tensor]  # `offset`, or what computes it of these, as few ask for it
+    found: torch.Tensor | Callable[[Positions], torch.Tensor]  # `offset`, or what computes it: few ask for it
     slots: int
     valid: torch.Tensor | None = None  # bool [slots]: it lies under a parent; None when all do
     width: int | None = None  # how many lie under each parent, where that is one number
