@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
 import torch
@@ -74,7 +75,7 @@ def trace_scores(
     used = [n for n, name in enumerate(captures.names) if name in read]
     names = ["score", *(captures.names[n] for n in used)]
     body = _renamed(found.body, [names.index(name) for name in read])
-    if "score" not in read or not _is_exact(body, dict(zip(letters, layout.shape))):
+    if "score" not in read or not _is_exact(body, tuple(zip(letters, layout.shape))):
         return None
     return TracedScores(body, [captures.tensors[n] for n in used], tuple(captures.letters[n] for n in used))
 
@@ -204,8 +205,16 @@ def _reads(body: Expression) -> bool:
     return body[0] == "read" or any(isinstance(part, tuple) and _reads(part) for part in body[1:])
 
 
-def _is_exact(body: Expression, lengths: dict[str, int]) -> bool:
-    """Are whole numbers small enough, and is what is compared or divided to whole ones whole?"""
+@functools.lru_cache(maxsize=1024)
+def _is_exact(body: Expression, lengths: tuple[tuple[str, int], ...]) -> bool:
+    """Are whole numbers small enough, and is what is compared or divided to whole ones whole?
+
+    Functions are traced at each call, for what they read may have changed; mostly they say what they said before.
+    """
+    return _has_exact_parts(body, dict(lengths))
+
+
+def _has_exact_parts(body: Expression, lengths: dict[str, int]) -> bool:
     if body[0] in ("read", "index", "number"):
         return body[0] != "index" or lengths[body[1]] <= _EXACT
     if not _reads(body):
@@ -214,7 +223,7 @@ def _is_exact(body: Expression, lengths: dict[str, int]) -> bool:
             return found is not None and found.largest <= _EXACT
     elif body[0] in ("floordiv", "mod"):
         return False
-    return all(_is_exact(part, lengths) for part in body[1:])
+    return all(_has_exact_parts(part, lengths) for part in body[1:])
 
 
 def replayed(body: Expression, leaves: list[Traced]) -> Traced | float:

@@ -158,7 +158,7 @@ def _part(argument, first: Traced, reads: list[Read]) -> Expression:
         if read not in reads:
             reads.append(read)
         numbers.append(reads.index(read))
-    return _renumbered(argument.body, numbers)
+    return argument.body if numbers == [*range(len(numbers))] else _renumbered(argument.body, numbers)
 
 
 def _renumbered(body: Expression, numbers: list[int]) -> Expression:
