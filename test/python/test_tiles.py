@@ -125,7 +125,8 @@ def test_reordered_rows_share_columns():
 @pytest.mark.parametrize("sides", [(8, 16), (64, 16), (32, 32)])
 def test_several_matrices_follow_one_another(sides):
     """Each begins with a panel, and has the arrays that it has alone, where its rows keep their order."""
-    below = "i floordiv 32 : dense, j floordiv 16 : compressed, i floordiv 8 mod 4 : bitmap, i mod 8 : dense, j mod 16 : dense"
+    below = "i floordiv 32 : dense, j floordiv 16 : compressed, i floordiv 8 mod 4 : bitmap, "
+    below += "i mod 8 : dense, j mod 16 : dense"
     blocks = f"i floordiv {sides[0]} : dense, j floordiv {sides[1]} : compressed, i mod {sides[0]} : dense, "
     blocks += f"j mod {sides[1]} : dense"
     above = "(b, h, i, j) -> (b : dense, h : dense, "
@@ -151,8 +152,8 @@ def test_refuses_what_is_no_execution_layout():
     with pytest.raises(FormatError, match="do not nest"):
         regroup(blocks(96, 96, 48, 1.0)[1].pattern.parts[""], PAIRS)
     of_heads = f"(h, i, j) -> (h : dense, {PAIRS.split('-> (')[1]}"
-    sides = "j floordiv 64 : compressed, i mod 64 : dense, j mod 64 : dense)"
-    several = lacis.Pattern.from_mask(torch.ones(2, 64, 64).bool(), f"(h, i, j) -> (h : dense, i floordiv 64 : dense, {sides}")
+    several = "(h, i, j) -> (h : dense, i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, "
+    several = lacis.Pattern.from_mask(torch.ones(2, 64, 64).bool(), several + "j mod 64 : dense)")
     with pytest.raises(FormatError, match="below a dense level for each axis before theirs, without links"):
         regroup(several.part(), PAIRS)
     with pytest.raises(FormatError, match="of several matrices are of patterns, without values"):

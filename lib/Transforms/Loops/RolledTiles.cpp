@@ -73,7 +73,7 @@ struct Blocks {
   int64_t rows = 0, columns = 0;              // of one
   unsigned rowAxis = 0, columnAxis = 0; // without those of the batch
   unsigned lead = 0;                    // axes before rows and columns, without those of the batch
-  bool isApart = false;                 // a level for each of these, and one for rows of blocks, are above the positions
+  bool isApart = false;                 // a level for each of these, and one for rows, are above the positions
 
   bool isSmall() const { return rows % kTileSide != 0 || columns % kTileSide != 0; }
 };
@@ -114,11 +114,11 @@ static std::string objectionToBlocks(const Blocks &blocks) {
     if (side % kTileSide != 0 && !isPartOfTile(side))
       return "stored blocks have sides that are no multiple of 64, and none of 8, 16 and 32";
   if (blocks.isSmall() && !blocks.isApart)
-    return "stored blocks of less than 64 rows or columns have heads that are no axes, each with a level, before the rows";
+    return "stored blocks of less than 64 rows or columns are below heads that have no axes before the rows, and a level each";
   return "";
 }
 
-/// Panels below what the pattern has before its rows, steps of one column of blocks, bits, and the tiles that they say of.
+/// Panels below the axes before rows, steps of one column of blocks, bits, and the tiles that they say of.
 FormatAttr lacis::layoutOfTiles(const Rescaled &chain) {
   std::optional<Blocks> blocks = blocksOf(chain);
   if (!isFull(chain) || !blocks || !blocks->isSmall() || !objectionToBlocks(*blocks).empty())
@@ -133,10 +133,10 @@ FormatAttr lacis::layoutOfTiles(const Rescaled &chain) {
     axes += name + ", ";
     lead += name + " : dense, ";
   }
-  llvm::raw_string_ostream(text) << "#lacis.format<(" << axes << "i, j) -> (" << lead << row << " floordiv " << kTileSide
-                                 << " : dense, " << column << " floordiv " << columns << " : compressed, " << row
-                                 << " floordiv " << rows << " mod " << kTileSide / rows << " : bitmap, " << row << " mod "
-                                 << rows << " : dense, " << column << " mod " << columns << " : dense)>";
+  llvm::raw_string_ostream(text) << "#lacis.format<(" << axes << "i, j) -> (" << lead << row << " floordiv "
+                                 << kTileSide << " : dense, " << column << " floordiv " << columns << " : compressed, "
+                                 << row << " floordiv " << rows << " mod " << kTileSide / rows << " : bitmap, " << row
+                                 << " mod " << rows << " : dense, " << column << " mod " << columns << " : dense)>";
   return cast<FormatAttr>(parseAttribute(text, chain.made[0]->getContext()));
 }
 

@@ -91,11 +91,9 @@ def regroup(
 ) -> Regrouped:
     """The execution layout `format` of `structure`, whose stored blocks are matrices, or which is a dense matrix.
 
-    The structure is a matrix, or several, below dense levels of `format` for its first axes.
-
-    A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
-    brings those with many common steps together where they are as high as what kernels load at once; else they keep
-    their order. `slots` is the `grid_of_slots`, where that is known.
+    Below dense levels of `format` for its first axes it is several. A step with more than `capacity` tiles occurs again.
+    `reorder` spreads the rows of tiles evenly over the panels, and brings those with many common steps together where
+    they are as high as what kernels load at once; else they keep their order. `slots` is the `grid_of_slots`, if known.
     Raises `FormatError` for a format that is no execution layout.
 
         >>> from lacis.patterns import Pattern
@@ -124,9 +122,8 @@ def regroup(
         present = _in_whole_panels(present, -(-structure.shape[lead + outer.axis] // outer.div) * height)
     count, columns = present.shape
     panels, steps = -(-count // height), -(-columns // width)
-    order = None
-    if reorder and not lead and own.tile[outer.axis] >= LOADED:
-        order = group_rows(_steps(present, width), panels)
+    grouped = reorder and not lead and own.tile[outer.axis] >= LOADED
+    order = group_rows(_steps(present, width), panels) if grouped else None
     origin = _origin(order, count, panels, height, even=reorder, device=present.device)
     grid = torch.nn.functional.pad(present, (0, steps * width - columns, 0, 1))[origin]  # one more row, of none
     bits = grid.reshape(panels, height, steps, width).permute(0, 2, 1, 3).reshape(panels, steps, height * width)
@@ -147,11 +144,13 @@ def regroup(
 def _leading_axes(structure: Structure, format: Format) -> int:
     """How many axes come before those of the matrices. Raises `FormatError` for what is no execution layout of them."""
     lead = len(structure.shape) - 2
-    is_whole = lambda level: level.extent.covers and not level.buffers() and all(d.div == 1 for d in level.digits)
-    listed = lead >= 0 and [[d.axis for d in level.digits] for level in format.levels[:lead]] == [[n] for n in range(lead)]
-    tiled = len(structure.format.tile) == 2 or (lead == 0 and is_matrix(structure))
+    tiled = len(format.tile) == 2 and (len(structure.format.tile) == 2 or (lead == 0 and is_matrix(structure)))
     linked = any(level.extent.stands_alone for level in format.levels)
-    if tiled and listed and len(format.tile) == 2 and not (lead and linked) and all(map(is_whole, format.levels[:lead])):
+    whole = lead >= 0 and all(
+        level.extent.covers and [(digit.axis, digit.div) for digit in level.digits] == [(number, 1)]
+        for number, level in enumerate(format.levels[:lead])
+    )
+    if tiled and whole and not (lead and linked):
         return lead
     raise FormatError(
         f"an execution layout is of matrices with stored blocks, not '{structure.format}', and below a dense level for "

@@ -71,8 +71,8 @@ void addLists(SmallVectorImpl<DerivedArray> &arrays, DerivedInterface schedule, 
     arrays.push_back({"crd" + std::to_string(first + n), type, SmallVector<SizeAttr>{items}});
 }
 
-/// Panel, step and bitmap, `link` perhaps, and tiles of a matrix; dense levels of other axes may be before, of a pattern
-/// alone. No function makes the arrays of another layout.
+/// Panel, step and bitmap, `link` perhaps, and tiles of a matrix; of a pattern alone dense levels of other axes may be
+/// before. No function makes the arrays of another layout.
 bool isLayout(FormatAttr format, FormatAttr source) {
   size_t rank = source.getAxes().size(), lead = rank - 2;
   if (rank < 2 || format.getAxes().size() != rank || format.getLevels().size() < lead + 5)
