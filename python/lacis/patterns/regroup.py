@@ -91,9 +91,10 @@ def regroup(
 ) -> Regrouped:
     """The execution layout `format` of `structure`, whose stored blocks are matrices, or which is a dense matrix.
 
-    Below dense levels of `format` for its first axes it is several. A step with more than `capacity` tiles occurs again.
-    `reorder` spreads the rows of tiles evenly over the panels, and brings those with many common steps together where
-    they are as high as what kernels load at once; else they keep their order. `slots` is the `grid_of_slots`, if known.
+    Below dense levels of `format` for its first axes it is several. A step with more than `capacity` tiles occurs
+    again. `reorder` spreads the rows of tiles evenly over the panels, and brings those with many common steps
+    together where they are as high as what kernels load at once; else they keep their order. `slots` is the
+    `grid_of_slots`, where that is known.
     Raises `FormatError` for a format that is no execution layout.
 
         >>> from lacis.patterns import Pattern
