@@ -5,9 +5,11 @@ import pytest
 import torch
 from test_chain_results import attend_lse, lse_of
 from test_chain_tiles import TARGET, blocks, check, dense, masked, operands, tiled
-from test_chain_tiles_gradients import chains, check_gradients, given
+from test_chain_tiles_gradients import BODIES, SCALE, chains, check_gradients, given
+from test_chain_tiles_tails import cut
 
 import lacis
+from lacis.attentions.fused_kernels import Kernels
 from lacis.attentions.tiles import takes_pattern
 from lacis.attentions.walks import by_columns
 from lacis.runtime import ptxas
@@ -102,22 +104,71 @@ def test_code_is_assembled_without_spills(side, depth):
         lacis._core.compile(text, TARGET, {"ptxas": ptxas.find(), "check_ptxas": True})
 
 
+def heads(height, width, order="h, i, j", above="h : dense, i floordiv R : dense"):
+    """The text of a format of stored blocks, below levels of their own for heads."""
+    below = "j floordiv C : compressed, i mod R : dense, j mod C : dense"
+    return f"({order}) -> ({above}, {below})".replace("R", str(height)).replace("C", str(width))
+
+
+def of_heads(rows, columns, sides, share=0.4):
+    """Blocks of two heads: the first one lacks rows of blocks, the second columns, which the other has."""
+    mask = torch.stack([cut(rows, columns, sides, share) for _ in range(2)])
+    mask[1, : sides[0]] = True
+    mask[1, :, : sides[1]] = False
+    return mask
+
+
+APART = [
+    ((16, 16), 192, 128, "plain"), ((32, 32), 200, 131, "causal"), ((8, 16), 100, 99, "plain"),
+    ((128, 16), 200, 128, "causal"), ((16, 64), 130, 300, "plain"),
+]  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sides, rows, columns, body", APART)
+def test_heads_with_patterns_of_their_own(sides, rows, columns, body):
+    """Forward and gradients; each head begins with a panel, wherever the rows of the one before it end."""
+    mask = of_heads(rows, columns, sides)
+    kept = mask & torch.ones(rows, columns).tril().bool() if body == "causal" else mask
+    pattern = lacis.Pattern.from_mask(mask, heads(*sides))
+    inputs, want = given(rows, columns, 64, 64, torch.bfloat16, kept)
+    q, k, v = inputs[:3]
+    kernels = Kernels("h", "h", SCALE, BODIES[body], ())
+    out, lse = tiled(kernels.attention, q, k, v, pattern)(q, k, v, pattern)
+    check(out, dense(q, k, v, kept), 2)
+    torch.testing.assert_close(lse.double(), lse_of(q, k, kept), rtol=1e-5, atol=1e-5)
+    for what, side, wanted in (("rows", pattern, want[:1]), ("columns", by_columns(pattern), want[1:])):
+        chain = kernels.gradient(what, (True, ()))
+        got = tiled(chain, *inputs, side)(*inputs, side)
+        for one, other in zip(got if isinstance(got, tuple) else (got,), wanted):
+            check(one, other, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("columns_first", [False, True])
+def test_blocks_whose_columns_come_first(columns_first):
+    """The levels of a stored block may have either order."""
+    format = "(i, j) -> (i floordiv 32 : dense, j floordiv 16 : compressed, {})"
+    inner = ["i mod 32 : dense", "j mod 16 : dense"]
+    q, k, v = operands(128, 192, 64, 64)
+    mask = few(128, 192, (32, 16), 0.4)
+    pattern = lacis.Pattern.from_mask(mask, format.format(", ".join(reversed(inner) if columns_first else inner)))
+    check(tiled(attend_lse, q, k, v, pattern)(q, k, v, pattern)[0], dense(q, k, v, mask), 2)
+
+
 def apart(q, k, v, pattern):
-    """Heads have patterns of their own."""
-    s = lacis.einsum("hij,hid,hjd->hij", pattern, q, k) * 0.25
-    return lacis.einsum("hij,hje->hie", lacis.softmax(s, "j"), v)
+    """Heads have patterns of their own, whose axis comes behind that of rows."""
+    s = lacis.einsum("ihj,hid,hjd->ihj", pattern, q, k) * 0.25
+    return lacis.einsum("ihj,hje->ihe", lacis.softmax(s, "j"), v)
 
 
 @pytest.mark.long
 def test_what_is_not_gathered_says_why():
     q, k, v = operands(128, 128, 64, 64)
-    of_heads = lacis.Pattern.from_mask(torch.ones(2, 128, 128).bool(), _heads(16))
-    remarks = lacis.kernel(apart).compile(q, k, v, of_heads, target=TARGET).remarks
-    said = "stored blocks of less than 64 rows or columns are of a pattern that heads do not share"
-    assert any(said in remark for remark in remarks), remarks
-    short = lacis.Pattern.from_mask(torch.ones(96, 128).bool(), lacis.Bsr(16, 16))
-    remarks = attend_lse.compile(q[:, :96], k, v, short, target=TARGET).remarks
-    said = "stored blocks of less than 64 rows or columns are of an axis whose length is no multiple of 64"
+    behind = heads(16, 16, "i, h, j", "i floordiv R : dense, h : dense")
+    behind = lacis.Pattern.from_mask(torch.ones(128, 2, 128).bool(), behind)
+    remarks = lacis.kernel(apart).compile(q, k, v, behind, target=TARGET).remarks
+    said = "stored blocks of less than 64 rows or columns are below heads that have no axes before the rows"
     assert any(said in remark for remark in remarks), remarks
     odd = lacis.Pattern.from_mask(torch.ones(96, 192).bool(), lacis.Bsr(24, 24))
     remarks = attend_lse.compile(q[:, :96], *operands(96, 192, 64, 64)[1:], odd, target=TARGET).remarks
@@ -125,19 +176,14 @@ def test_what_is_not_gathered_says_why():
     assert any(said in remark for remark in remarks), remarks
 
 
-def _heads(side):
-    levels = "h : dense, i floordiv N : dense, j floordiv N : compressed, i mod N : dense, j mod N : dense"
-    return f"(h, i, j) -> ({levels})".replace("N", str(side))
-
-
 def test_which_patterns_tiles_take():
-    """Heads share those of smaller blocks, whose lengths are multiples of 64."""
+    """Of any lengths, and of heads of their own."""
 
     def pattern(sides, rows=128, columns=128):
         return lacis.Pattern.from_mask(torch.ones(rows, columns, dtype=torch.bool), lacis.Bsr(*sides))
 
     assert all(takes_pattern(pattern(sides)) for sides in ((16, 16), (32, 8), (64, 16), (16, 128)))
     assert not any(takes_pattern(pattern(sides)) for sides in ((4, 16), (16, 4)))
-    assert not takes_pattern(pattern((16, 16), rows=96)) and not takes_pattern(pattern((16, 16), columns=96))
-    assert not takes_pattern(lacis.Pattern.from_mask(torch.ones(2, 128, 128).bool(), _heads(16)))
+    assert takes_pattern(pattern((16, 16), rows=96)) and takes_pattern(pattern((16, 16), columns=90))
+    assert takes_pattern(lacis.Pattern.from_mask(torch.ones(2, 128, 128).bool(), heads(16, 16)))
     assert not takes_pattern(lacis.Pattern.from_mask(torch.eye(128).bool(), lacis.Bsr(16, 16)))

@@ -25,7 +25,7 @@ def cut(rows, columns, sides, share=0.5):
 
 SIZES = [
     ((64, 64), 200, 131), ((128, 128), 333, 65), ((64, 192), 128, 448), ((64, 256), 130, 321), ((128, 64), 260, 190),
-    ((64, 16), 100, 128), ((32, 64), 128, 100), ((16, 128), 128, 192),
+    ((64, 16), 100, 128), ((32, 64), 128, 100), ((16, 128), 128, 192), ((16, 16), 200, 131), ((8, 32), 100, 99),
 ]  # fmt: skip
 CASES = mostly_long(SIZES, ((64, 64), 200, 131))
 
@@ -54,7 +54,7 @@ def test_gradients(sides, rows, columns, body):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("side", [64, 128])
+@pytest.mark.parametrize("side", [64, 128, 16])
 @pytest.mark.parametrize("case", ["padding", "of all heads", "scale of queries", "documents", "bias", "half bias"])
 def test_scores_that_read_tensors(case, side, monkeypatch):
     """Rows of vectors that begin inside of a chunk; elements behind the last key, where memory has room."""

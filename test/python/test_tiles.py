@@ -122,12 +122,42 @@ def test_reordered_rows_share_columns():
     assert steps == [16, 8]
 
 
+@pytest.mark.parametrize("sides", [(8, 16), (64, 16), (32, 32)])
+def test_several_matrices_follow_one_another(sides):
+    """Each begins with a panel, and has the arrays that it has alone, where its rows keep their order."""
+    below = "i floordiv 32 : dense, j floordiv 16 : compressed, i floordiv 8 mod 4 : bitmap, "
+    below += "i mod 8 : dense, j mod 16 : dense"
+    blocks = f"i floordiv {sides[0]} : dense, j floordiv {sides[1]} : compressed, i mod {sides[0]} : dense, "
+    blocks += f"j mod {sides[1]} : dense"
+    above = "(b, h, i, j) -> (b : dense, h : dense, "
+    grid = torch.rand(2, 3, -(-72 // sides[0]), -(-70 // sides[1])) < 0.4
+    grid[0, 1] = False
+    mask = grid.repeat_interleave(sides[0], 2).repeat_interleave(sides[1], 3)[:, :, :72, :70]
+    made = regroup(lacis.Pattern.from_mask(mask, f"{above}{blocks})").part(), f"{above}{below})").arrays
+    assert len(made["pos3"]) == 2 * 3 * 3 + 1 and made["origin"].tolist() == list(range(2 * 3 * 3 * 4))
+    first = 0
+    for number, own in enumerate(mask.flatten(0, 1)):
+        alone = regroup(lacis.Pattern.from_mask(own, f"(i, j) -> ({blocks})").part(), f"(i, j) -> ({below})").arrays
+        steps = int(alone["pos1"][3])
+        assert torch.equal(made["pos3"][3 * number : 3 * number + 4] - first, alone["pos1"][:4])
+        for name, other in (("crd3", "crd1"), ("bits4", "bits2")):
+            assert torch.equal(made[name][first : first + steps], alone[other][:steps])
+        first += steps
+
+
 def test_refuses_what_is_no_execution_layout():
     csr = lacis.pack(torch.eye(4), lacis.Csr)
     with pytest.raises(FormatError, match="matrices with stored blocks"):
         regroup(csr.pattern.parts[""], PAIRS)
     with pytest.raises(FormatError, match="do not nest"):
         regroup(blocks(96, 96, 48, 1.0)[1].pattern.parts[""], PAIRS)
+    of_heads = f"(h, i, j) -> (h : dense, {PAIRS.split('-> (')[1]}"
+    several = "(h, i, j) -> (h : dense, i floordiv 64 : dense, j floordiv 64 : compressed, i mod 64 : dense, "
+    several = lacis.Pattern.from_mask(torch.ones(2, 64, 64).bool(), several + "j mod 64 : dense)")
+    with pytest.raises(FormatError, match="below a dense level for each axis before theirs, without links"):
+        regroup(several.part(), PAIRS)
+    with pytest.raises(FormatError, match="of several matrices are of patterns, without values"):
+        regroup(several.part(), of_heads.replace("link, ", "")).pieces
 
 
 def test_exchanged_chunks():

@@ -47,8 +47,8 @@ RolledNest::RolledNest(OutputLoops &outer, const Rescaled &chain, ArrayRef<Kerne
   if (chain.layout) {
     blockRows = height = kTileSide;
     blockColumns = columns = chain.layout.getLevels().back().getDigits()[0].mod;
-    level = 1;
     firstAxis = format.getNumBatchLevels();
+    level = format.getAxes().size() - firstAxis - 1; // below a level for each axis but the summed one
     return;
   }
   level = chain.level;
@@ -73,8 +73,8 @@ SmallVector<std::pair<LevelAttr, unsigned>> RolledNest::ownerLevels() {
   SmallVector<std::pair<LevelAttr, unsigned>> found;
   for (LevelAttr each : format.getLevels().take_front(chain.layout ? firstAxis : level))
     found.push_back({each, 0});
-  if (chain.layout)
-    found.push_back({chain.layout.getLevels()[0], firstAxis});
+  for (LevelAttr each : chain.layout ? chain.layout.getLevels().take_front(level) : ArrayRef<LevelAttr>())
+    found.push_back({each, firstAxis});
   return found;
 }
 

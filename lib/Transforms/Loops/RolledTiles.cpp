@@ -71,9 +71,9 @@ namespace {
 /// What the levels of a pattern say of its blocks.
 struct Blocks {
   int64_t rows = 0, columns = 0;              // of one
-  unsigned rowAxis = 0, columnAxis = 0;       // without those of the batch
-  int64_t rowMultiple = 1, columnMultiple = 1; // which the lengths of the axes are known to be
-  bool isOfMatrix = false;                    // heads share it
+  unsigned rowAxis = 0, columnAxis = 0; // without those of the batch
+  unsigned lead = 0;                    // axes before rows and columns, without those of the batch
+  bool isApart = false;                 // a level for each of these, and one for rows, are above the positions
 
   bool isSmall() const { return rows % kTileSide != 0 || columns % kTileSide != 0; }
 };
@@ -90,22 +90,20 @@ static bool isFull(const Rescaled &chain) {
 
 static std::optional<Blocks> blocksOf(const Rescaled &chain) {
   BlockArgument pattern = patternOf(chain);
-  auto function = cast<func::FuncOp>(pattern.getOwner()->getParentOp());
   FormatAttr format = formatOf(pattern);
   ArrayRef<LevelAttr> tile = format.getLevels().drop_front(chain.level + 1);
   if (tile.size() != 2)
     return std::nullopt;
-  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(pattern.getArgNumber(), "lacis.divisible");
   unsigned batch = format.getNumBatchLevels(), summed = format.getLevels()[chain.level].getDigits()[0].axis;
   Blocks found;
-  found.isOfMatrix = chain.level == batch + 1;
+  found.lead = format.getAxes().size() - batch - 2;
   for (LevelAttr level : tile) {
     Digit digit = level.getDigits()[0];
     bool isColumn = digit.axis == summed;
     (isColumn ? found.columns : found.rows) = digit.mod;
     (isColumn ? found.columnAxis : found.rowAxis) = digit.axis - batch;
-    (isColumn ? found.columnMultiple : found.rowMultiple) = classes ? classes[digit.axis] : 1;
   }
+  found.isApart = chain.level == batch + found.lead + 1 && std::min(found.rowAxis, found.columnAxis) == found.lead;
   return found;
 }
 
@@ -115,27 +113,30 @@ static std::string objectionToBlocks(const Blocks &blocks) {
   for (int64_t side : {blocks.rows, blocks.columns})
     if (side % kTileSide != 0 && !isPartOfTile(side))
       return "stored blocks have sides that are no multiple of 64, and none of 8, 16 and 32";
-  if (blocks.isSmall() && !blocks.isOfMatrix)
-    return "stored blocks of less than 64 rows or columns are of a pattern that heads do not share";
-  for (auto [side, multiple] : {std::pair(blocks.rows, blocks.rowMultiple), {blocks.columns, blocks.columnMultiple}})
-    if (isPartOfTile(side) && multiple % kTileSide != 0) // layouts spread what is left over all panels
-      return "stored blocks of less than 64 rows or columns are of an axis whose length is no multiple of 64";
+  if (blocks.isSmall() && !blocks.isApart)
+    return "stored blocks of less than 64 rows or columns are below heads that have no axes before the rows, and a level each";
   return "";
 }
 
-/// Panels, steps of one column of blocks, bits, and the tiles that they say of.
+/// Panels below the axes before rows, steps of one column of blocks, bits, and the tiles that they say of.
 FormatAttr lacis::layoutOfTiles(const Rescaled &chain) {
   std::optional<Blocks> blocks = blocksOf(chain);
   if (!isFull(chain) || !blocks || !blocks->isSmall() || !objectionToBlocks(*blocks).empty())
     return {};
   // A bit level has two coordinates at the least.
   int64_t rows = std::min(blocks->rows, kTileSide / 2), columns = std::min(blocks->columns, kTileSide);
-  StringRef row = blocks->rowAxis == 0 ? "i" : "j", column = blocks->rowAxis == 0 ? "j" : "i";
-  std::string text;
-  llvm::raw_string_ostream(text) << "#lacis.format<(i, j) -> (" << row << " floordiv " << kTileSide << " : dense, " << column
-                                 << " floordiv " << columns << " : compressed, " << row << " floordiv " << rows << " mod "
-                                 << kTileSide / rows << " : bitmap, " << row << " mod " << rows << " : dense, " << column
-                                 << " mod " << columns << " : dense)>";
+  bool isTurned = blocks->rowAxis > blocks->columnAxis;
+  StringRef row = isTurned ? "j" : "i", column = isTurned ? "i" : "j";
+  std::string axes, lead, text;
+  for (unsigned axis = 0; axis < blocks->lead; ++axis) {
+    std::string name = "l" + std::to_string(axis);
+    axes += name + ", ";
+    lead += name + " : dense, ";
+  }
+  llvm::raw_string_ostream(text) << "#lacis.format<(" << axes << "i, j) -> (" << lead << row << " floordiv "
+                                 << kTileSide << " : dense, " << column << " floordiv " << columns << " : compressed, "
+                                 << row << " floordiv " << rows << " mod " << kTileSide / rows << " : bitmap, " << row
+                                 << " mod " << rows << " : dense, " << column << " mod " << columns << " : dense)>";
   return cast<FormatAttr>(parseAttribute(text, chain.made[0]->getContext()));
 }
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from ..formats import Sum
@@ -16,11 +18,7 @@ _CHUNK = 16  # bytes, at multiples of which copies of lines begin
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
-
-    Lengths may end inside of a block, but for sides of less than 64: these are of a pattern that heads share, and of
-    lengths that are multiples of 64.
-    """
+    """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of."""
     return takes_heads(q, v) and takes_pattern(pattern)
 
 
@@ -56,16 +54,14 @@ def takes_pattern(pattern: Pattern) -> bool:
     """The same of the pattern alone."""
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
-    sides, lengths = pattern.format.tile, pattern.shape[-2:]
-    if any(side % SIDE and (side not in _PARTS or length % SIDE) for side, length in zip(sides, lengths)):
-        return False
-    return len(pattern.shape) == 2 or all(side % SIDE == 0 for side in sides)
+    return all(side % SIDE == 0 or side in _PARTS for side in pattern.format.tile)
 
 
 def room_behind(pattern: Pattern) -> int:
     """How many elements of [..., Sq, Sk] the tiles of a pattern have behind the last one: those of tails."""
-    (rows, columns), (height, width) = pattern.shape[-2:], pattern.format.tile
-    return -rows % height * columns + -columns % width
+    rows, columns = pattern.shape[-2:]
+    behind, right = (-length % math.lcm(side, SIDE) for length, side in zip((rows, columns), pattern.format.tile))
+    return behind * columns + right
 
 
 def at_chunks(tensor: torch.Tensor) -> torch.Tensor:

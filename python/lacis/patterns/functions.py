@@ -19,7 +19,7 @@ from .derivation import Cost, Derivation
 from .derived import companion_arrays, companion_waits
 from .parts import gathered_part_lists, part_lists
 from .pieces import cut_lists
-from .regroup import Regrouped, regroup
+from .regroup import LOADED, Regrouped, regroup
 from .structure import Structure
 
 _HALF, _SUM = 2, 4  # bytes of an element, and of its sum
@@ -41,11 +41,13 @@ def layout(
 ) -> Regrouped:
     """The execution layout with this format; see `regroup`. Rows of tiles that are parts of a panel are reordered.
 
+    Those of a panel that is loaded at once keep their order: there is nothing to even out.
+
     `swizzle` is said of a copy of the values; it changes no array of the pattern. `slots` as in `regroup`.
     """
     made = Format.parse(format)
-    outer = made.levels[0].digits[0]
-    reorder = 0 < _tile_size(structure.format, outer.axis) < outer.div
+    outer = made.levels[len(structure.shape) - 2].digits[0]
+    reorder = 0 < _tile_size(structure.format, outer.axis) < outer.div and outer.div > LOADED
     return regroup(structure, made, capacity=capacity, reorder=reorder, slots=slots)
 
 

@@ -4,7 +4,9 @@
 The layout's format has the levels panel, step, bitmap of tiles, and the tile itself:
 `(i floordiv 384 : dense, j floordiv 64 : compressed, (i floordiv 64 mod 6, j floordiv 16 mod 4) : bitmap,
 i mod 64 : dense, j mod 16 : dense)`. A tile is kept where any stored block touches it. The panels are of rows, or,
-for the product with the transpose, of columns: `(j floordiv 128 : dense, i floordiv 64 : compressed, ...)`.
+for the product with the transpose, of columns: `(j floordiv 128 : dense, i floordiv 64 : compressed, ...)`. Of several
+matrices, as the heads of attention have them, dense levels come before the panels, each matrix begins with a panel, and
+rows keep their order: `(h : dense, i floordiv 64 : dense, j floordiv 16 : compressed, ...)`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import torch
 
 from ..errors import FormatError
 from ..formats import Format
+from ..formats.batch import below
+from .batch import renumbered
 from .constants import counted
 from .copies import copy_units, exchange_chunks, piece_numbers, unit_places
 from .group_rows import group_rows
@@ -25,7 +29,7 @@ from .structure import Structure
 __all__ = ["Regrouped", "exchange_chunks", "regroup"]
 
 
-_LOADED = 64  # rows that a kernel loads at once, at the most: these are neighbours
+LOADED = 64  # rows that a kernel loads at once, at the most: these are neighbours
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +40,8 @@ class Regrouped:
     and `pos2` say what counts. Positions behind the last tile stand outside of the grid.
 
     `arrays` has `pos1`, `crd1`, `pos2`, `bits2`, with a `link` level `link3`, and `origin`: the group of tile rows (of
-    tile columns, in panels of columns) that stands at each place, one beyond the last where there is none.
+    tile columns, in panels of columns) that stands at each place, one beyond the last where there is none. Of several
+    matrices numbers of levels are higher by that of the axes before, and rows are counted through all of them.
     """
 
     structure: Structure
@@ -50,6 +55,8 @@ class Regrouped:
     @functools.cached_property
     def pieces(self) -> torch.Tensor:
         """Which piece of the stored blocks each piece of a tile is; see `lacis.patterns.copies`."""
+        if self.slots.ndim > 2:
+            raise FormatError(f"execution layouts of several matrices are of patterns, without values: '{self.format}'")
         return piece_numbers(
             self.slots, self.structure.format.tile, self.format.tile, self.tile_rows, self.tile_columns
         )
@@ -84,9 +91,10 @@ def regroup(
 ) -> Regrouped:
     """The execution layout `format` of `structure`, whose stored blocks are matrices, or which is a dense matrix.
 
-    A step with more than `capacity` tiles occurs again. `reorder` spreads the rows of tiles evenly over the panels, and
-    brings those with many common steps together where they are as high as what kernels load at once; else they keep
-    their order. `slots` is the `grid_of_slots`, where that is known.
+    Below dense levels of `format` for its first axes it is several. A step with more than `capacity` tiles occurs
+    again. `reorder` spreads the rows of tiles evenly over the panels, and brings those with many common steps
+    together where they are as high as what kernels load at once; else they keep their order. `slots` is the
+    `grid_of_slots`, where that is known.
     Raises `FormatError` for a format that is no execution layout.
 
         >>> from lacis.patterns import Pattern
@@ -99,31 +107,30 @@ def regroup(
         ([0, 1], [3], [0, 1])
     """
     format = Format.parse(format) if isinstance(format, str) else format
-    tiled = len(structure.format.tile) == 2 or is_matrix(structure)
-    if not tiled or len(format.tile) != 2 or len(structure.shape) != 2:
-        raise FormatError(f"an execution layout is of matrices with stored blocks, not '{structure.format}'")
-    turned = format.levels[-2].digits[0].axis == 1  # the rows of blocks are the second axis
+    lead = _leading_axes(structure, format)
+    turned = format.levels[-2].digits[0].axis == lead + 1  # the rows of blocks are the last axis
     if turned:
-        format = format.permuted([1, 0])
-        structure = dataclasses.replace(
-            structure, format=structure.format.permuted([1, 0]), shape=structure.shape[::-1]
-        )
-    slots = grid_of_slots(structure) if slots is None else slots.T if turned else slots
-    (outer,), (inner,) = format.levels[0].digits, format.levels[1].digits
-    height, width = outer.div // format.tile[outer.axis], inner.div // format.tile[inner.axis]
-    present = _present_tiles(structure, slots, *format.tile)
-    present = present.T if outer.axis else present
+        order = [*range(lead), lead + 1, lead]
+        format, shape = format.permuted(order), tuple(structure.shape[axis] for axis in order)
+        structure = dataclasses.replace(structure, format=structure.format.permuted(order), shape=shape)
+    slots = grid_of_slots(structure) if slots is None else slots.mT if turned else slots
+    own = below(format, lead)
+    (outer,), (inner,) = own.levels[0].digits, own.levels[1].digits
+    height, width = outer.div // own.tile[outer.axis], inner.div // own.tile[inner.axis]
+    present = _present_tiles(structure, slots, *own.tile)
+    present = present.mT if outer.axis else present
+    if lead:
+        present = _in_whole_panels(present, -(-structure.shape[lead + outer.axis] // outer.div) * height)
     count, columns = present.shape
     panels, steps = -(-count // height), -(-columns // width)
-    order = None
-    if reorder and format.tile[outer.axis] >= _LOADED:
-        order = group_rows(_steps(present, width), panels)
+    grouped = reorder and not lead and own.tile[outer.axis] >= LOADED
+    order = group_rows(_steps(present, width), panels) if grouped else None
     origin = _origin(order, count, panels, height, even=reorder, device=present.device)
     grid = torch.nn.functional.pad(present, (0, steps * width - columns, 0, 1))[origin]  # one more row, of none
     bits = grid.reshape(panels, height, steps, width).permute(0, 2, 1, 3).reshape(panels, steps, height * width)
-    most = _most_tiles(structure, format.tile, present.numel())
+    most = _most_tiles(structure, own.tile, present.numel())
     arrays, at, at_panel, at_step = _stages(bits, capacity, most)
-    arrays["origin"] = origin.int()
+    arrays = renumbered(arrays, lead) | {"origin": origin.int()}
     row = torch.add(at // width % height, at_panel, alpha=height)
     tile_rows = torch.nn.functional.pad(origin, (0, height), value=count)[row]
     tile_columns = torch.add(at % width, at_step, alpha=width)
@@ -133,6 +140,28 @@ def regroup(
     if any(level.extent.stands_alone for level in format.levels) and not is_matrix(structure):
         arrays["link3"] = _links(layout)
     return layout
+
+
+def _leading_axes(structure: Structure, format: Format) -> int:
+    """How many axes come before those of the matrices. Raises `FormatError` for what is no execution layout of them."""
+    lead = len(structure.shape) - 2
+    tiled = len(format.tile) == 2 and (len(structure.format.tile) == 2 or (lead == 0 and is_matrix(structure)))
+    linked = any(level.extent.stands_alone for level in format.levels)
+    whole = lead >= 0 and all(
+        level.extent.covers and [(digit.axis, digit.div) for digit in level.digits] == [(number, 1)]
+        for number, level in enumerate(format.levels[:lead])
+    )
+    if tiled and whole and not (lead and linked):
+        return lead
+    raise FormatError(
+        f"an execution layout is of matrices with stored blocks, not '{structure.format}', and below a dense level for "
+        f"each axis before theirs, without links: '{format}'"
+    )
+
+
+def _in_whole_panels(present: torch.Tensor, rows: int) -> torch.Tensor:
+    """Bool [..., tile rows, tile columns] of several matrices as that of one, where each has so many rows."""
+    return torch.nn.functional.pad(present, (0, 0, 0, rows - present.shape[-2])).flatten(0, -2)
 
 
 def _origin(order, count: int, panels: int, height: int, even: bool, device) -> torch.Tensor:
@@ -175,22 +204,30 @@ def _links(layout: Regrouped) -> torch.Tensor:
 
 
 def grid_of_slots(structure: Structure) -> torch.Tensor | None:
-    """The slot of each block of the matrix, -1 where none is stored; int64 [block rows, block columns].
+    """The slot of each block of the matrices, -1 where none is stored; int64 [..., block rows, block columns].
 
     Of a matrix without blocks, all of whose places are stored, it is empty: nobody asks. Others have none.
     """
     if is_matrix(structure):
         return torch.empty(0, 0, dtype=torch.int64, device=structure.device)
-    if len(structure.format.tile) != 2 or len(structure.shape) != 2:
+    if len(structure.format.tile) != 2 or len(structure.shape) < 2:
         return None
-    height, width = structure.format.tile
-    down, across = -(-structure.shape[0] // height), -(-structure.shape[1] // width)
-    (row, column), valid = structure.slot_axes()
-    place = torch.add(column // width, row // height, alpha=across)
-    place = place.masked_fill(~valid, down * across)  # of none, behind the last
-    grid = place.new_full((down * across + 1,), -1)
+    (*lead, rows, columns), (height, width) = structure.shape, _sides(structure)
+    sizes = *lead, -(-rows // height), -(-columns // width)
+    (*axes, row, column), valid = structure.slot_axes()
+    place = torch.zeros_like(row)
+    for axis, size in zip((*axes, row // height, column // width), sizes):
+        place = torch.add(axis, place, alpha=size)
+    place = place.masked_fill(~valid, math.prod(sizes))  # of none, behind the last
+    grid = place.new_full((math.prod(sizes) + 1,), -1)
     grid.index_put_((place,), counted(len(row), row.device))
-    return grid[:-1].reshape(down, across)
+    return grid[:-1].reshape(sizes)
+
+
+def _sides(structure: Structure) -> tuple[int, ...]:
+    """How many rows and columns a stored block has, in whichever order its levels come."""
+    tile = {level.digits[0].axis: level.digits[0].mod for level in structure.format.levels[-2:]}
+    return tuple(tile[axis] for axis in sorted(tile))
 
 
 def is_matrix(structure: Structure) -> bool:
@@ -199,21 +236,21 @@ def is_matrix(structure: Structure) -> bool:
 
 
 def _present_tiles(structure: Structure, slots: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
-    """Which tiles of the matrix a stored block touches; bool [tile rows, tile columns]."""
+    """Which tiles of the matrices a stored block touches; bool [..., tile rows, tile columns]."""
     if is_matrix(structure):
         grid = -(-structure.shape[0] // rows), -(-structure.shape[1] // columns)
         return torch.ones(grid, dtype=torch.bool, device=structure.device)
-    height, width = structure.format.tile
+    height, width = _sides(structure)
     if rows % height and height % rows or columns % width and width % columns:
         raise FormatError(f"tiles of {rows}x{columns} and stored blocks of {height}x{width} do not nest")
     grid = slots >= 0
-    for axis, (tile, block) in enumerate(((rows, height), (columns, width))):
+    for axis, tile, block in ((-2, rows, height), (-1, columns, width)):
         if block > tile:
             grid = grid.repeat_interleave(block // tile, axis)
         elif tile > block:
             pad = -grid.shape[axis] % (tile // block)
-            grid = torch.nn.functional.pad(grid, (0, pad) if axis else (0, 0, 0, pad))
-            grid = grid.unflatten(axis, (-1, tile // block)).any(axis + 1)
+            grid = torch.nn.functional.pad(grid, (0, pad) if axis == -1 else (0, 0, 0, pad))
+            grid = grid.unflatten(axis, (-1, tile // block)).any(axis)
     return grid
 
 
@@ -226,7 +263,7 @@ def _most_tiles(structure: Structure, tile, grid: int) -> int:
     """The most tiles of a grid of so many that the stored blocks can touch."""
     if is_matrix(structure):
         return grid
-    each = (max(block // size, 1) for block, size in zip(structure.format.tile, tile))
+    each = (max(block // size, 1) for block, size in zip(_sides(structure), tile))
     return min(structure.slots * math.prod(each), grid)
 
 

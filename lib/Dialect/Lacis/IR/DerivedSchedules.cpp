@@ -18,32 +18,42 @@ struct LayoutSizes {
   LayoutSizes(LayoutAttr layout, FormatAttr source) {
     DerivedSizes sizes(source);
     FormatAttr format = layout.getFormat();
-    ArrayRef<LevelAttr> levels = format.getLevels();
+    unsigned lead = leadOf(source);
+    ArrayRef<LevelAttr> levels = format.getLevels().drop_front(lead);
     isMatrix = source.getNumTileLevels() == 0;
     Digit outer = levels[0].getDigits()[0], inner = levels[1].getDigits()[0];
-    SmallVector<int64_t, 2> tile = sidesOf(format), block = isMatrix ? tile : sidesOf(source);
+    SmallVector<int64_t, 4> tile = sidesOf(format), block = isMatrix ? tile : sidesOf(source);
     SizeAttr most = sizes.slots(), count[2];
-    for (unsigned axis : {0, 1}) {
+    for (unsigned axis : {lead, lead + 1}) {
       bool isCut = block[axis] > tile[axis]; // stored blocks are: their padding has tiles too
       int64_t each = isCut ? block[axis] / tile[axis] : 1;
-      count[axis] = sizes.axis(axis).ceilDiv(isCut ? block[axis] : tile[axis]).times(each);
+      count[axis - lead] = sizes.axis(axis).ceilDiv(isCut ? block[axis] : tile[axis]).times(each);
       most = most.times(each);
     }
-    SizeAttr grid = count[0].times(count[1]);
     height = outer.div / tile[outer.axis];
     int64_t bits = 1;
     for (const Digit &digit : levels[2].getDigits())
       bits *= digit.mod;
     int64_t again = llvm::divideCeil(bits, std::min(layout.getCapacity().value_or(bits), bits));
-    panels = count[outer.axis].ceilDiv(height);
+    SizeAttr grid = count[0].times(count[1]), across = count[inner.axis - lead];
+    panels = count[outer.axis - lead].ceilDiv(height);
+    if (lead != 0) { // each begins with a panel
+      panels = sizes.axis(outer.axis).ceilDiv(outer.div);
+      for (unsigned axis = 0; axis < lead; ++axis)
+        panels = panels.times(sizes.axis(axis));
+      grid = panels.times(height).times(across);
+    }
     tiles = isMatrix ? grid : most.min(grid);
-    SizeAttr columns = count[inner.axis].ceilDiv(inner.div / tile[inner.axis]);
+    SizeAttr columns = across.ceilDiv(inner.div / tile[inner.axis]);
     steps = tiles.min(panels.times(columns).times(again));
   }
 
+  /// Axes before those of the matrices.
+  static unsigned leadOf(FormatAttr format) { return format.getAxes().size() - 2; }
+
   /// The sizes of a stored block, by axis.
-  static SmallVector<int64_t, 2> sidesOf(FormatAttr format) {
-    SmallVector<int64_t, 2> sides{1, 1};
+  static SmallVector<int64_t, 4> sidesOf(FormatAttr format) {
+    SmallVector<int64_t, 4> sides(format.getAxes().size(), 1);
     for (LevelAttr level : format.getLevels().take_back(format.getNumTileLevels()))
       for (const Digit &digit : level.getDigits())
         sides[digit.axis] *= digit.mod;
@@ -61,14 +71,27 @@ void addLists(SmallVectorImpl<DerivedArray> &arrays, DerivedInterface schedule, 
     arrays.push_back({"crd" + std::to_string(first + n), type, SmallVector<SizeAttr>{items}});
 }
 
-/// Panel, step and bitmap, `link` perhaps, and tiles of a matrix. No function makes the arrays of another layout.
+/// Panel, step and bitmap, `link` perhaps, and tiles of a matrix; of a pattern alone dense levels of other axes may be
+/// before. No function makes the arrays of another layout.
 bool isLayout(FormatAttr format, FormatAttr source) {
-  ArrayRef<LevelAttr> levels = format.getLevels();
-  auto has = [&](unsigned level) { return !levels[level].getDigits().empty(); };
-  return source.getAxes().size() == 2 && format.getNumTileLevels() == 2 && format.getBindings().empty() &&
-         llvm::is_contained({0, 2}, source.getNumTileLevels()) && levels.size() >= 5 && has(0) && has(1) && has(2) &&
-         levels[0].getDigits()[0].div >= LayoutSizes::sidesOf(format)[levels[0].getDigits()[0].axis] &&
-         levels[1].getDigits()[0].div >= LayoutSizes::sidesOf(format)[levels[1].getDigits()[0].axis];
+  size_t rank = source.getAxes().size(), lead = rank - 2;
+  if (rank < 2 || format.getAxes().size() != rank || format.getLevels().size() < lead + 5)
+    return false;
+  auto leads = [](auto level) {
+    ArrayRef<Digit> digits = level.value().getDigits();
+    return level.value().getExtent().coversDomain() && digits.size() == 1 && digits[0].axis == level.index() &&
+           digits[0].div == 1 && digits[0].mod == 0;
+  };
+  ArrayRef<LevelAttr> levels = format.getLevels().drop_front(lead);
+  SmallVector<int64_t, 4> sides = LayoutSizes::sidesOf(format);
+  auto isOfTiles = [&](LevelAttr level) {
+    return !level.getDigits().empty() && level.getDigits()[0].axis >= lead &&
+           level.getDigits()[0].div >= sides[level.getDigits()[0].axis];
+  };
+  bool isBlocked = source.getNumTileLevels() == 2 || (lead == 0 && source.getNumTileLevels() == 0);
+  return llvm::all_of(llvm::enumerate(format.getLevels().take_front(lead)), leads) && format.getNumTileLevels() == 2 &&
+         format.getBindings().empty() && isBlocked && isOfTiles(levels[0]) && isOfTiles(levels[1]) &&
+         !levels[2].getDigits().empty();
 }
 
 } // namespace
@@ -84,14 +107,17 @@ void LayoutAttr::listArrays(const DerivedSource &source, SmallVectorImpl<Derived
     for (const Digit &digit : level.getDigits())
       values.push_back(SizeAttr::get(getContext(), digit.mod));
   bool isLinked = llvm::any_of(format.getLevels(), [](LevelAttr level) { return level.getExtent().isLink(); });
+  auto named = [&](StringRef name, unsigned level) {
+    return name.str() + std::to_string(LayoutSizes::leadOf(source.format) + level);
+  };
   if (isLinked && !sizes.isMatrix)
-    arrays.push_back({"link3", type, SmallVector<SizeAttr>{sizes.tiles}});
+    arrays.push_back({named("link", 3), type, SmallVector<SizeAttr>{sizes.tiles}});
   if (source.element && !source.element.isInteger(1)) // a pattern has none
     arrays.push_back({"values", source.element, std::move(values)});
-  arrays.push_back({"pos1", type, SmallVector<SizeAttr>{sizes.panels.plus(1)}});
-  arrays.push_back({"crd1", type, SmallVector<SizeAttr>{sizes.steps}});
-  arrays.push_back({"pos2", type, SmallVector<SizeAttr>{sizes.steps.plus(1)}});
-  arrays.push_back({"bits2", type, SmallVector<SizeAttr>{sizes.steps}});
+  arrays.push_back({named("pos", 1), type, SmallVector<SizeAttr>{sizes.panels.plus(1)}});
+  arrays.push_back({named("crd", 1), type, SmallVector<SizeAttr>{sizes.steps}});
+  arrays.push_back({named("pos", 2), type, SmallVector<SizeAttr>{sizes.steps.plus(1)}});
+  arrays.push_back({named("bits", 2), type, SmallVector<SizeAttr>{sizes.steps}});
   arrays.push_back({"origin", type, SmallVector<SizeAttr>{sizes.panels.times(sizes.height)}});
 }
 
