@@ -70,8 +70,9 @@ static std::string objectionToSums(ArrayRef<linalg::GenericOp> statements) {
 namespace {
 /// What the levels of a pattern say of its blocks.
 struct Blocks {
-  int64_t rows = 0, columns = 0;              // of one
+  int64_t rows = 0, columns = 0;        // of one
   unsigned rowAxis = 0, columnAxis = 0; // without those of the batch
+  int64_t columnMultiple = 1;           // which the length of the axis of columns is known to be
   unsigned lead = 0;                    // axes before rows and columns, without those of the batch
   bool isApart = false;                 // a level for each of these, and one for rows, are above the positions
 
@@ -90,6 +91,8 @@ static bool isFull(const Rescaled &chain) {
 
 static std::optional<Blocks> blocksOf(const Rescaled &chain) {
   BlockArgument pattern = patternOf(chain);
+  auto function = cast<func::FuncOp>(pattern.getOwner()->getParentOp());
+  auto classes = function.getArgAttrOfType<DenseI64ArrayAttr>(pattern.getArgNumber(), "lacis.divisible");
   FormatAttr format = formatOf(pattern);
   ArrayRef<LevelAttr> tile = format.getLevels().drop_front(chain.level + 1);
   if (tile.size() != 2)
@@ -102,10 +105,15 @@ static std::optional<Blocks> blocksOf(const Rescaled &chain) {
     bool isColumn = digit.axis == summed;
     (isColumn ? found.columns : found.rows) = digit.mod;
     (isColumn ? found.columnAxis : found.rowAxis) = digit.axis - batch;
+    if (isColumn && classes)
+      found.columnMultiple = classes[digit.axis];
   }
   found.isApart = chain.level == batch + found.lead + 1 && std::min(found.rowAxis, found.columnAxis) == found.lead;
   return found;
 }
+
+/// Numbers of float32 in 16 bytes, at multiples of which copies begin.
+static constexpr int64_t kChunk = 4;
 
 static bool isPartOfTile(int64_t side) { return side == 8 || side == 16 || side == 32; }
 
@@ -114,7 +122,9 @@ static std::string objectionToBlocks(const Blocks &blocks) {
     if (side % kTileSide != 0 && !isPartOfTile(side))
       return "stored blocks have sides that are no multiple of 64, and none of 8, 16 and 32";
   if (blocks.isSmall() && !blocks.isApart)
-    return "stored blocks of less than 64 rows or columns are below heads that have no axes before the rows, and a level each";
+    return "stored blocks of less than 64 rows or columns are below heads whose axes and levels are not the first";
+  if (isPartOfTile(blocks.columns) && blocks.columnMultiple % kChunk != 0) // vectors along them are copied in parts
+    return "stored blocks of less than 64 columns are of an axis whose length is no multiple of 4";
   return "";
 }
 

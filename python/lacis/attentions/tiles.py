@@ -15,10 +15,14 @@ _FACTORS = 384  # columns of q and v whose gradients run on tiles: of 448 ptxas 
 SIDE = 64  # of a tile
 _PARTS = (8, 16, 32)  # of its side, which stored blocks may have
 _CHUNK = 16  # bytes, at multiples of which copies of lines begin
+_NUMBERS = 4  # of float32 in such a chunk: vectors along columns that are gathered have multiples
 
 
 def takes_tiles(pattern: Pattern, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
-    """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of."""
+    """Half types on sm_90a, whole stored blocks that tiles of 64 rows and columns have, or are parts of.
+
+    Lengths are any, but for sides of less than 64 multiples of 4.
+    """
     return takes_heads(q, v) and takes_pattern(pattern)
 
 
@@ -54,7 +58,10 @@ def takes_pattern(pattern: Pattern) -> bool:
     """The same of the pattern alone."""
     if isinstance(pattern.format, Sum) or len(pattern.format.tile) != 2 or pattern.part().valid is not None:
         return False
-    return all(side % SIDE == 0 or side in _PARTS for side in pattern.format.tile)
+    if all(side % SIDE == 0 for side in pattern.format.tile):
+        return True
+    even = all(length % _NUMBERS == 0 for length in pattern.shape[-2:])
+    return even and all(side % SIDE == 0 or side in _PARTS for side in pattern.format.tile)
 
 
 def room_behind(pattern: Pattern) -> int:

@@ -9,12 +9,13 @@ using namespace mlir;
 using namespace lacis;
 using namespace lacis::hopper;
 
-/// The copy engine takes boxes to multiples of 128 bytes, and runs to multiples of 16: parts of a vector are runs.
+/// The copy engine takes boxes to multiples of 128 bytes, and runs to multiples of 16: parts of a vector are runs, which end
+/// with the row.
 void RoleLowering::loadVectorPart(OpBuilder &b, LoadTileOp op) {
   Location loc = op.getLoc();
   Instructions i(b, loc);
   TileType piece = pieceOf(op);
-  int64_t bytes = piece.getColumns() * piece.getElementType().getIntOrFloatBitWidth() / 8;
+  int64_t each = piece.getElementType().getIntOrFloatBitWidth() / 8;
   SmallVector<Value> place = llvm::map_to_vector(mapped(op.getIndices()), [&](Value index) {
     return castInteger(b, loc, index, b.getI64Type());
   });
@@ -23,9 +24,12 @@ void RoleLowering::loadVectorPart(OpBuilder &b, LoadTileOp op) {
   first = arith::AddIOp::create(b, loc, first, place.back());
   Value source = mapping.lookupOrDefault(op.getSource());
   Value from = LLVM::GEPOp::create(b, loc, source.getType(), piece.getElementType(), source, ArrayRef<LLVM::GEPArg>{first});
+  Value left = arith::SubIOp::create(b, loc, length, place.back());
+  left = arith::MinSIOp::create(b, loc, left, i.constant64(piece.getColumns()));
+  Value bytes = i.multiply(castInteger(b, loc, left, b.getI32Type()), each);
   Pieces at = pieces(op.getTile());
-  i.expectBytes(at[1], i.constant(bytes));
-  i.copyRun(i.add(at[0], partOf(op).number * bytes), from, i.constant(bytes), at[1]);
+  i.expectBytes(at[1], bytes);
+  i.copyRun(i.add(at[0], partOf(op).number * piece.getColumns() * each), from, bytes, at[1]);
 }
 
 LogicalResult RoleLowering::lower(OpBuilder &b, LoadTileOp op) {
