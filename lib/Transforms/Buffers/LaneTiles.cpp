@@ -3,6 +3,7 @@
 /// Compares the guards around the writes of a tile with those around its reads.
 #include "LaneTiles.h"
 #include "lacis/Dialect/Lacis/IR/Follows.h"
+#include "lacis/Dialect/Lacis/IR/NestFacts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -59,21 +60,21 @@ static Attribute letterOf(Value size) {
 }
 
 /// Is `one` what `other` is, where `other` has `to` in the place of `from`?
-static bool isSame(Value one, Value other, Value from = {}, Value to = {}) {
-  if (from && one == from)
-    return isSame(to, other);
-  if (one == other)
-    return !from || from == to || !followsFrom(one, from);
-  if (Attribute letter = letterOf(one); letter && letter == letterOf(other))
-    return true;
-  Operation *first = one.getDefiningOp(), *second = other.getDefiningOp();
-  return first && second && first->getName() == second->getName() && isMemoryEffectFree(first) &&
-         first->getAttrDictionary() == second->getAttrDictionary() && first->getNumRegions() == 0 &&
-         cast<OpResult>(one).getResultNumber() == cast<OpResult>(other).getResultNumber() &&
-         first->getNumOperands() == second->getNumOperands() &&
-         llvm::all_of(llvm::zip(first->getOperands(), second->getOperands()), [&](auto pair) {
-           return isSame(std::get<0>(pair), std::get<1>(pair), from, to);
-         });
+static bool isSame(Value one, Value other, Value from, Value to) {
+  auto isOfOneLetter = [](Value first, Value second) {
+    Attribute letter = letterOf(first);
+    return letter && letter == letterOf(second);
+  };
+  auto alike = [&](Value first, Value second) -> std::optional<bool> {
+    return isOfOneLetter(first, second) ? std::optional(true) : std::nullopt;
+  };
+  return isSameValue(one, other, [&](Value first, Value second) -> std::optional<bool> {
+    if (first == from)
+      return isSameValue(to, second, alike);
+    if (first == second)
+      return from == to || !followsFrom(first, from);
+    return alike(first, second);
+  });
 }
 
 /// Do the conditions of lanes around the write stand around the read?

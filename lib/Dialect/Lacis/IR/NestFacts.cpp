@@ -117,13 +117,27 @@ bool lacis::isArithmeticOn(Operation *sum, Value value, llvm::function_ref<bool(
   return true;
 }
 
-bool lacis::isSameValue(Value a, Value b) {
+using Pairs = llvm::SmallDenseMap<std::pair<Value, Value>, bool>;
+
+/// `asked` has what is known of pairs: values may share what they are made of.
+static bool isSameValue(Value a, Value b, KnownSame known, Pairs &asked) {
+  if (auto found = asked.find({a, b}); found != asked.end())
+    return found->second;
+  if (std::optional<bool> answer = known ? known(a, b) : std::nullopt)
+    return asked[{a, b}] = *answer;
   if (a == b)
     return true;
   Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
-  return x && y && x->getName() == y->getName() && x->getAttrDictionary() == y->getAttrDictionary() && isPure(x) &&
-         x->getNumRegions() == 0 && x->getNumOperands() == y->getNumOperands() &&
-         cast<OpResult>(a).getResultNumber() == cast<OpResult>(b).getResultNumber() &&
-         llvm::all_of(llvm::zip(x->getOperands(), y->getOperands()),
-                      [](auto pair) { return isSameValue(std::get<0>(pair), std::get<1>(pair)); });
+  bool isAlike = x && y && x->getName() == y->getName() && x->getAttrDictionary() == y->getAttrDictionary() &&
+                 isMemoryEffectFree(x) && x->getNumRegions() == 0 && x->getNumOperands() == y->getNumOperands() &&
+                 cast<OpResult>(a).getResultNumber() == cast<OpResult>(b).getResultNumber();
+  bool isSame = isAlike && llvm::all_of(llvm::zip(x->getOperands(), y->getOperands()), [&](auto pair) {
+                  return isSameValue(std::get<0>(pair), std::get<1>(pair), known, asked);
+                });
+  return asked[{a, b}] = isSame;
+}
+
+bool lacis::isSameValue(Value a, Value b, KnownSame known) {
+  Pairs asked;
+  return ::isSameValue(a, b, known, asked);
 }

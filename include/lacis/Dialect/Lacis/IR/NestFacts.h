@@ -29,8 +29,9 @@ bool summedHas(Nest &nest, llvm::StringRef fact);
 int64_t divisorOf(mlir::func::FuncOp function, mlir::Attribute letter);
 /// Is the value arithmetic on what `sum` adds up, and on reads that `takes` takes?
 bool isArithmeticOn(mlir::Operation *sum, mlir::Value value, llvm::function_ref<bool(ReadOp)> takes);
-/// Both values are made in the same way.
-bool isSameValue(mlir::Value a, mlir::Value b);
+/// Both values are made in the same way. Where `known` answers, of a pair of them, so it is.
+using KnownSame = llvm::function_ref<std::optional<bool>(mlir::Value a, mlir::Value b)>;
+bool isSameValue(mlir::Value a, mlir::Value b, KnownSame known = {});
 
 } // namespace lacis
 
