@@ -10,6 +10,7 @@ from test_chain_tiles import TARGET, check, dense, operands, tiled
 from test_chain_tiles_gradients import chains, check_gradients, given
 
 import lacis
+from lacis.attentions.parts import in_parts
 from lacis.attentions.tiles import room_behind
 from lacis.attentions.traced_scores import TracedScores, with_rooms
 from lacis.attentions.walks import by_columns
@@ -51,6 +52,18 @@ def test_gradients(sides, rows, columns, body):
     kept = mask & torch.ones(rows, columns).tril().bool() if body == "causal" else mask
     inputs, want = given(rows, columns, 64, 64, torch.bfloat16, kept)
     check_gradients(inputs, pattern, want, body)
+
+
+@pytest.mark.parametrize("columns_first", [False, True])
+def test_sides_are_found_by_axis(columns_first):
+    """The room that tiles read behind a tensor, and what parts of keys are cut from: blocks of 192 rows, 64 columns."""
+    inner = ["i mod 192 : dense", "j mod 64 : dense"]
+    inner = ", ".join(reversed(inner) if columns_first else inner)
+    format = f"(i, j) -> (i floordiv 192 : dense, j floordiv 64 : compressed, {inner})"
+    pattern = lacis.Pattern.from_mask(torch.ones(200, 131).bool(), format)
+    assert room_behind(pattern) == (384 - 200) * 131 + (192 - 131)
+    keys = in_parts(lacis.Pattern.from_mask(torch.ones(4, 256).bool(), format), 2, 4)
+    assert keys.format.tile[-1] == 64 and keys.part().buffers["pos2"].tolist() == [0, 2, 4]
 
 
 @pytest.mark.long

@@ -101,7 +101,7 @@ def by_parts(layout: Layout, q, k, v, changes, wide: torch.dtype):
         return None
     if None in traced.letters:  # rows of the tile without a query would read outside of a table
         return None
-    behind = (SIDE - parts.tokens) * parts.columns + -parts.columns % base.format.tile[-1]
+    behind = (SIDE - parts.tokens) * parts.columns + -parts.columns % base.part().sides[1]
     operands = with_rooms(traced, behind)
     return parts, traced, [at_chunks(x) for x in (parts.query(q), k, v, *operands)]
 
@@ -110,7 +110,7 @@ def _is_one_row(pattern: Pattern | None, rows: int) -> bool:
     """Is it one list of blocks, of as many rows as there are queries and of multiples of 64 columns?"""
     if pattern is None or pattern.format.buffers != ("pos1", "crd1") or pattern.part().valid is not None:
         return False
-    height, width = (1, *pattern.format.tile)[-2:] if pattern.format.tile else (1, 1)
+    height, width = pattern.part().sides
     return height >= rows and width % SIDE == 0
 
 
@@ -131,7 +131,7 @@ def _cut(pattern: Pattern, count: int, rows: int) -> Pattern:
     crd = source.buffers["crd1"]
     bounds = torch.arange(count + 1, device=crd.device) * source.slots // count
     arrays = {"pos2": bounds.to(source.buffers["pos1"].dtype), "crd2": crd}
-    format = Format.parse(_TEXT.format(source.format.tile[-1]))
+    format = Format.parse(_TEXT.format(source.sides[1]))
     shape = count, rows, pattern.shape[1]
     made = Pattern(format, {"": Structure(format, shape, arrays, source.slots, crd.device)})
     made.uneven = (False,) * 3

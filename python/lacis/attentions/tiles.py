@@ -67,7 +67,7 @@ def takes_pattern(pattern: Pattern) -> bool:
 def room_behind(pattern: Pattern) -> int:
     """How many elements of [..., Sq, Sk] the tiles of a pattern have behind the last one: those of tails."""
     rows, columns = pattern.shape[-2:]
-    behind, right = (-length % math.lcm(side, SIDE) for length, side in zip((rows, columns), pattern.format.tile))
+    behind, right = (-length % math.lcm(side, SIDE) for length, side in zip((rows, columns), pattern.part().sides))
     return behind * columns + right
 
 

@@ -212,7 +212,7 @@ def grid_of_slots(structure: Structure) -> torch.Tensor | None:
         return torch.empty(0, 0, dtype=torch.int64, device=structure.device)
     if len(structure.format.tile) != 2 or len(structure.shape) < 2:
         return None
-    (*lead, rows, columns), (height, width) = structure.shape, _sides(structure)
+    (*lead, rows, columns), (height, width) = structure.shape, structure.sides
     sizes = *lead, -(-rows // height), -(-columns // width)
     (*axes, row, column), valid = structure.slot_axes()
     place = torch.zeros_like(row)
@@ -222,12 +222,6 @@ def grid_of_slots(structure: Structure) -> torch.Tensor | None:
     grid = place.new_full((math.prod(sizes) + 1,), -1)
     grid.index_put_((place,), counted(len(row), row.device))
     return grid[:-1].reshape(sizes)
-
-
-def _sides(structure: Structure) -> tuple[int, ...]:
-    """How many rows and columns a stored block has, in whichever order its levels come."""
-    tile = {level.digits[0].axis: level.digits[0].mod for level in structure.format.levels[-2:]}
-    return tuple(tile[axis] for axis in sorted(tile))
 
 
 def is_matrix(structure: Structure) -> bool:
@@ -240,7 +234,7 @@ def _present_tiles(structure: Structure, slots: torch.Tensor, rows: int, columns
     if is_matrix(structure):
         grid = -(-structure.shape[0] // rows), -(-structure.shape[1] // columns)
         return torch.ones(grid, dtype=torch.bool, device=structure.device)
-    height, width = _sides(structure)
+    height, width = structure.sides
     if rows % height and height % rows or columns % width and width % columns:
         raise FormatError(f"tiles of {rows}x{columns} and stored blocks of {height}x{width} do not nest")
     grid = slots >= 0
@@ -263,7 +257,7 @@ def _most_tiles(structure: Structure, tile, grid: int) -> int:
     """The most tiles of a grid of so many that the stored blocks can touch."""
     if is_matrix(structure):
         return grid
-    each = (max(block // size, 1) for block, size in zip(_sides(structure), tile))
+    each = (max(block // size, 1) for block, size in zip(structure.sides, tile))
     return min(structure.slots * math.prod(each), grid)
 
 

@@ -57,6 +57,14 @@ class Structure:
         return (self.slots, *self.format.tile)
 
     @property
+    def sides(self) -> tuple[int, int]:
+        """How many rows and columns a stored block has, in whichever order its levels come."""
+        levels = self.format.levels[len(self.format.prefix) :]
+        tile = {level.digits[0].axis: level.digits[0].mod for level in levels}
+        rows, columns = range(len(self.shape))[-2:]
+        return tile.get(rows, 1), tile.get(columns, 1)
+
+    @property
     def needs_valid(self) -> bool:
         """Must padding be in `valid`, too, for kernels that locate coordinates without a look at the arrays?"""
         located = [level for level in self.format.prefix if level.extent.covers]
