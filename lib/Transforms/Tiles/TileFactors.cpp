@@ -30,6 +30,18 @@ void lacis::loadBox(OpBuilder &b, ReadOp read, ArrayRef<Value> bases, Value tile
   loadTile(b, read.getLoc(), read.getTensor(), placeOfBox(b, read.getTensor(), bases), tile, place, part);
 }
 
+Value lacis::loadVector(OpBuilder &b, ReadOp read, Value row, TileVariance &variance, RoleScalars &scalars) {
+  Value along = variance.placeOf(read.getIndices().back())->coordinate;
+  Value first = numberOf(b, read.getTensor(), basesOf(b, read, variance, scalars));
+  auto typeOf = [&](int64_t columns) {
+    return AccType::get(b.getContext(), {variance.sizeOf(row), columns}, b.getF32Type());
+  };
+  Location loc = read.getLoc();
+  if (along == row)
+    return LoadRowsOp::create(b, loc, typeOf(1), read.getTensor(), first, Value(), TypeAttr());
+  return LoadColumnsOp::create(b, loc, typeOf(variance.sizeOf(along)), read.getTensor(), first, Value(), TypeAttr());
+}
+
 Value lacis::multiplyTiles(OpBuilder &b, Location loc, AccType type, TileFactor left, TileFactor right, Value onto,
                            bool isTf32) {
   auto flag = [&](bool value) { return value ? b.getUnitAttr() : UnitAttr(); };

@@ -18,6 +18,8 @@ void loadBox(mlir::OpBuilder &b, ReadOp read, llvm::ArrayRef<mlir::Value> bases,
 /// The same of what begins at `from` in a tensor.
 void loadTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::ValueRange from, mlir::Value tile,
               mlir::Value place = {}, TilePart part = {});
+/// Loads a vector as numbers of the rows of a statement, whose coordinate is `row`, or else of its columns.
+mlir::Value loadVector(mlir::OpBuilder &b, ReadOp read, mlir::Value row, TileVariance &variance, RoleScalars &scalars);
 
 /// What is multiplied: an accumulator, or a tile; of a list the one at `place`, or, where `present` is not null, those
 /// along the sum from there on that its bits have.

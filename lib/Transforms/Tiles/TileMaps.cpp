@@ -5,6 +5,7 @@
 /// What of it follows from rows alone is a map of its own, of one column: it is computed once a row.
 #include "TileMaps.h"
 
+#include "TileFactors.h"
 #include "TileStatements.h"
 #include "WholeTiles.h"
 #include "lacis/Dialect/Lacis/IR/Product.h"
@@ -141,19 +142,9 @@ FailureOr<Value> TileMaps::choose(OpBuilder &b, arith::SelectOp choice) {
 
 /// A vector along the rows or the columns.
 FailureOr<Value> TileMaps::loadVector(OpBuilder &b, ReadOp read) {
-  std::optional<TileVariance::Place> place;
-  if (read.getIndices().size() == 1)
-    place = variance.placeOf(read.getIndices()[0]);
-  if (!place)
+  if (read.getIndices().size() != 1 || !variance.placeOf(read.getIndices()[0]))
     return refuseStatement(read);
-  Location loc = read.getLoc();
-  bool isOfRows = place->coordinate == row;
-  SmallVector<int64_t> shape{variance.sizeOf(row), isOfRows ? 1 : variance.sizeOf(place->coordinate)};
-  auto type = AccType::get(b.getContext(), shape, b.getF32Type());
-  Value first = scalars.baseOf(b, *place, loc);
-  if (isOfRows)
-    return LoadRowsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
-  return LoadColumnsOp::create(b, loc, type, read.getTensor(), first, Value(), TypeAttr()).getAcc();
+  return lacis::loadVector(b, read, row, variance, scalars);
 }
 
 void TileMaps::loadAhead(OpBuilder &b, Value value, const TileVariance::Coordinates &along) {

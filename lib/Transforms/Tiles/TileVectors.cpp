@@ -99,24 +99,13 @@ FailureOr<SmallVector<ReadOp>> lacis::findVectors(LoopOp groups, Rounds rounds, 
 
 //===- Loads --------------------------------------------------------------===//
 
-template <typename Load>
-static Value loadVector(OpBuilder &b, ReadOp read, int64_t rows, int64_t columns, TileVariance &variance,
-                        RoleScalars &scalars) {
-  Value first = numberOf(b, read.getTensor(), basesOf(b, read, variance, scalars));
-  auto type = AccType::get(b.getContext(), {rows, columns}, read.getType());
-  return Load::create(b, read.getLoc(), type, read.getTensor(), first, Value(), TypeAttr());
-}
-
 Value lacis::loadRows(OpBuilder &b, ReadOp read, TileVariance &variance, RoleScalars &scalars) {
-  int64_t rows = variance.sizeOf(coordinateOf(read, variance));
-  return loadVector<LoadRowsOp>(b, read, rows, 1, variance, scalars);
+  return loadVector(b, read, coordinateOf(read, variance), variance, scalars);
 }
 
 Value lacis::loadColumns(OpBuilder &b, ReadOp read, Value row, TileVariance &variance, RoleScalars &scalars) {
   Value column = coordinateOf(read, variance);
-  if (!column || column == row)
-    return {};
-  return loadVector<LoadColumnsOp>(b, read, variance.sizeOf(row), variance.sizeOf(column), variance, scalars);
+  return column && column != row ? loadVector(b, read, row, variance, scalars) : Value();
 }
 
 void lacis::loadLine(OpBuilder &b, ReadOp read, Value line, TileVariance &variance, RoleScalars &scalars,

@@ -186,21 +186,18 @@ class Kernels:
         found += [einsum(f"{z}ij->{z}i", self._of(leaves, changed, 1 + number)) for number in numbers]
         return tuple(found) if len(found) > 1 else found[0]
 
-    def _columns(self, asked, *given):
+    def _columns(self, asked, *given, values: bool = True):
         """The gradients of k and v, for each head of q, and of operands without queries, for each key."""
         of_keys, numbers = asked
         p, changed, leaves = self._of_scores(given, "ji")
-        found = [self._of_keys(leaves, changed, given[0]), self._of_values(p, given[4])] if of_keys else []
+        found = [self._of_keys(leaves, changed, given[0])] if of_keys else []
+        found += [self._of_values(p, given[4])] if of_keys and values else []
         found += self._of_operands(leaves, changed, numbers)
         return tuple(found) if len(found) > 1 else found[0]
 
     def _keys(self, asked, *given):
-        """The gradient of k alone, and those of operands without queries."""
-        of_keys, numbers = asked
-        _, changed, leaves = self._of_scores(given, "ji")
-        found = [self._of_keys(leaves, changed, given[0])] if of_keys else []
-        found += self._of_operands(leaves, changed, numbers)
-        return tuple(found) if len(found) > 1 else found[0]
+        """Those without that of v."""
+        return self._columns(asked, *given, values=False)
 
     def _values(self, asked, q, k, lse, arrived, pattern, *operands):
         """The gradient of v alone."""
