@@ -74,7 +74,11 @@ class Fibre:
 
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""
-        found = torch.searchsorted(self.parent, torch.arange(self.parents + 1, device=self.parent.device))
+        bounds = torch.arange(self.parents + 1, device=self.parent.device)
+        if self.extra is None and not self.level.coordinate.implicit:  # which ask for `first` as well
+            parent = self.parent if self.is_each else self.parent.index_select(0, self.first)
+            return torch.searchsorted(parent, bounds)
+        found = torch.searchsorted(self.parent, bounds)
         if self.is_each and self.extra is None:
             return found
         return torch.cat([self.ends.new_zeros(1), self.ends])[found]

@@ -31,11 +31,17 @@ class Sorted:
     find_begins: Callable[[], list[torch.Tensor]]  # what `begins` is, where somebody asks
     order: torch.Tensor | None  # int64 [n]: where each sorted entry came from; None when nothing moved
     device: torch.device
+    key: torch.Tensor | None = None  # [n]: the coordinates of all levels in one integer, where one holds them
 
     @functools.cached_property
     def begins(self) -> list[torch.Tensor]:
         """bool [n] for each level: the first entry of its position."""
         return self.find_begins()
+
+    def begins_of(self, number: int) -> torch.Tensor:
+        """The same of one level alone, at once where it is the last and all coordinates make a position."""
+        is_last = number == len(self.levels) - 1 and all(level.coordinate.unique for level in self.levels)
+        return self.begins[number] if self.key is None or not is_last else _change(self.key)
 
 
 @dataclasses.dataclass
@@ -46,6 +52,7 @@ class Placement:
     pos: torch.Tensor
     slots: int
     largest: int  # the largest number that indexes anything, slots and coordinates
+    count_named: Callable[[], int] | None  # how many slots coordinates name, where these are those of entries
 
 
 def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None, ordered: bool = False) -> Sorted:
@@ -61,22 +68,25 @@ def sort_entries(format: Format, shape, axes, link: torch.Tensor | None = None, 
         sizes.append(level.size(shape) if level.digits else _bound(link))
     if max(sizes) >= 2**62:
         raise FormatError(f"a level of '{format}' has {max(sizes)} coordinates, too many for 64 bits; fuse fewer axes")
-    crds, order = (crds, None) if ordered else _in_level_order(crds, sizes)
-    return Sorted(levels, sizes, crds, lambda: _begins(format, levels, _changes(crds)), order, axes[0].device)
+    crds, order, key = (crds, None, None) if ordered else _in_level_order(crds, sizes)
+    return Sorted(levels, sizes, crds, lambda: _begins(format, levels, _changes(crds)), order, axes[0].device, key)
 
 
 def same_place(shape, axes) -> tuple[torch.Tensor | None, torch.Tensor]:
     """The order of entries by their coordinates, None where it is theirs, and bool: as the one before in that order."""
     entries = sort_entries(Csf(len(shape)), shape, axes)
-    return entries.order, ~entries.begins[-1]
+    return entries.order, ~entries.begins_of(len(entries.levels) - 1)
 
 
 def _bound(link: torch.Tensor) -> int:
     return int(link.max()) + 1 if link.numel() else 0
 
 
-def _in_level_order(crds, sizes) -> tuple[list[torch.Tensor], torch.Tensor | None]:
-    """The coordinates of each level sorted by all of them, and the stable permutation; None when they were already."""
+def _in_level_order(crds, sizes) -> tuple[list[torch.Tensor], torch.Tensor | None, torch.Tensor | None]:
+    """The coordinates of each level sorted by all of them, and the stable permutation; None when they were already.
+
+    And the one of `fused_keys` in that order, None where there are more.
+    """
     keys = fused_keys(crds, sizes)
     order = None
     for key in reversed(keys):
@@ -88,9 +98,10 @@ def _in_level_order(crds, sizes) -> tuple[list[torch.Tensor], torch.Tensor | Non
             continue
         found, step = torch.sort(moved, stable=True)
         if len(keys) == 1:
-            return _apart(found, sizes), step
+            return _apart(found, sizes), step, found
         order = step if order is None else order[step]
-    return crds if order is None else [crd[order] for crd in crds], order
+    key = keys[0] if len(keys) == 1 else None
+    return crds if order is None else [crd[order] for crd in crds], order, key
 
 
 def _apart(key: torch.Tensor, sizes) -> list[torch.Tensor]:
@@ -121,11 +132,16 @@ def fused_keys(crds, sizes) -> list[torch.Tensor]:
 def _changes(crds) -> list[torch.Tensor]:
     """For each level: does the entry differ from the one before in this level or one above?"""
     changes = []
-    for crd in crds:
-        change = torch.ones(crd.shape, dtype=torch.bool, device=crd.device)
-        torch.ne(crd[1:], crd[:-1], out=change[1:])
+    for change in map(_change, crds):
         changes.append(change | changes[-1] if changes else change)
     return changes
+
+
+def _change(numbers: torch.Tensor) -> torch.Tensor:
+    """bool [n]: is it another number than the one before?"""
+    change = torch.ones(numbers.shape, dtype=torch.bool, device=numbers.device)
+    torch.ne(numbers[1:], numbers[:-1], out=change[1:])
+    return change
 
 
 def _begins(format: Format, levels, changes) -> list[torch.Tensor]:
@@ -177,7 +193,7 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
         if number and not entries.levels[number - 1].coordinate.ordered:
             parent, order = torch.sort(parent, stable=True)
             entries, moved = _reordered(entries, order), order if moved is None else moved[order]
-        begins = lambda entries=entries, number=number: entries.begins[number]
+        begins = functools.partial(entries.begins_of, number)
         fibre = Fibre(level, parents, parent, entries.crds[number], begins, entries.sizes[number])
         fibre.is_each = is_each and all(below.extent.follows for below in entries.levels[number + 1 :])
         fibre.describe = lambda p, at=number, where=parent: _describe(format, entries, at, where, p)
@@ -189,13 +205,15 @@ def place(format: Format, shape, entries: Sorted, is_each: bool = False) -> Plac
         parents, parent = placed.slots, placed.pos
         largest = max(largest, parents)
     parent = parent if moved is None else torch.empty_like(parent).index_copy(0, moved, parent)
-    return Placement(buffers, parent, parents, max(largest, parents * math.prod(format.tile)))
+    is_of_entries = level.padded and level.coordinate.stored and not (level.extent.gaps or level.coordinate.fills)
+    count_named = (lambda: fibre.first.numel()) if is_of_entries else None
+    return Placement(buffers, parent, parents, max(largest, parents * math.prod(format.tile)), count_named)
 
 
 def _reordered(entries: Sorted, order: torch.Tensor) -> Sorted:
     """The entries by the position of a level whose coordinates have no order; those of one position stay together."""
     take = lambda each: [tensor[order] for tensor in each]
-    return dataclasses.replace(entries, crds=take(entries.crds), find_begins=lambda: take(entries.begins))
+    return dataclasses.replace(entries, crds=take(entries.crds), find_begins=lambda: take(entries.begins), key=None)
 
 
 def _describe(format: Format, entries: Sorted, number: int, parent: torch.Tensor, which: int) -> str:

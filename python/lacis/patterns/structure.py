@@ -225,11 +225,20 @@ def build_structure(
     if whole:
         return structure, at, entries.order
     if format.tile:
-        axes = axes if entries.order is None else [axis.index_select(0, entries.order) for axis in axes]
-        for level in format.levels[len(format.prefix) :]:
-            at = at * level.size(shape) + level.coordinate_of(axes, shape)
-    valid = None if format.levels[-1].shows_entries else bitmap(structure, at)
+        inside = _inside(format, shape, axes)
+        inside = inside if entries.order is None else inside.index_select(0, entries.order)
+        at = torch.add(inside, at, alpha=math.prod(format.tile))
+    valid = None if format.levels[-1].shows_entries else bitmap(structure, at, placed.count_named)
     return dataclasses.replace(structure, valid=valid), at, entries.order
+
+
+def _inside(format: Format, shape, axes) -> torch.Tensor:
+    """The place of each entry in its stored block, int64 [n]."""
+    found = None
+    for level in format.levels[len(format.prefix) :]:
+        crd = level.coordinate_of(axes, shape)
+        found = crd if found is None else torch.add(crd, found, alpha=level.size(shape))
+    return found
 
 
 def binding_buffers(format: Format, axes, shape) -> dict[str, torch.Tensor]:

@@ -2,6 +2,7 @@
 """Variable extent: positions [pos[parent], pos[parent + 1]) under each parent."""
 
 import dataclasses
+import functools
 
 import torch
 
@@ -24,19 +25,21 @@ class Var(Extent):
 
     def place(self, fibre):
         starts, position = segments(fibre)
-        known = fibre.is_each and not fibre.level.coordinate.implicit and fibre.extra is None
-        slots = fibre.crd.numel() if known else int(starts[-1])  # without a wait where a GPU need not be asked
+        known = not fibre.level.coordinate.implicit and fibre.extra is None
+        # Without a wait where a GPU need not be asked.
+        slots = int(starts[-1]) if not known else fibre.crd.numel() if fibre.is_each else fibre.first.numel()
         return Placed(position, slots, (slots,), {"pos": starts})
 
     def read(self, buffers, parents, size, device):
         pos = buffers["pos"]
         slots = int(pos[-1]) if buffers.positions is None else buffers.positions.numel()
-        position = torch.arange(slots, device=device)
+        numbers = functools.cache(lambda: torch.arange(slots, device=device))  # the first level may need none
         is_full = buffers.positions is None or buffers.exact
-        valid = None if is_full else position < pos[-1]  # the rest is room
-        parent = lambda: parents_of(pos[1:].long(), position).clamp_(max=max(parents - 1, 0))
-        offset = lambda own: position - pos.long().index_select(0, own.parent) if slots else position
-        return Positions(parent, offset, slots, valid)
+        valid = None if is_full else numbers() < pos[-1]  # the rest is room
+        parent = lambda: parents_of(pos[1:].long(), numbers())
+        within = lambda: parent() if is_full else parent().clamp_(max=max(parents - 1, 0))
+        offset = lambda own: numbers() - pos.long().index_select(0, own.parent) if slots else numbers()
+        return Positions(within, offset, slots, valid)
 
     def check(self, check, buffers, parents, size):
         pos = buffers["pos"]
