@@ -20,9 +20,10 @@ LogicalResult SampledForm::prepare() {
   variance.addAxis(rowIndex, nest.rowLoops, nest.rows);
   variance.addAxis(columnIndex, nest.columnLoops, layout.columns);
   llvm::for_each(nest.depthLoops, [&](LoopOp loop) { variance.add(loop); });
-  for (auto [read, own] : llvm::zip(ArrayRef{product.readLeft, product.readRight}, indices))
+  ReadOp reads[] = {product.readLeft, product.readRight};
+  for (auto [read, own] : llvm::zip(reads, indices))
     if (!llvm::all_of(own, [&](Value index) { return variance.placeOf(index).has_value(); }))
-      return refuseStatement(ReadOp(read));
+      return refuseStatement(read);
   sumLoop = cast<LoopOp>(product.sum);
   rounds = sumLoop.getUpper();
   left = nest.sideOf(layout.rows), right = nest.sideOf(layout.step);

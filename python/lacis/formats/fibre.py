@@ -75,12 +75,11 @@ class Fibre:
     def starts(self) -> torch.Tensor:
         """int64 [parents + 1]: how many positions lie before each parent."""
         bounds = torch.arange(self.parents + 1, device=self.parent.device)
-        if self.extra is None and not self.level.coordinate.implicit:  # which ask for `first` as well
-            parent = self.parent if self.is_each else self.parent.index_select(0, self.first)
-            return torch.searchsorted(parent, bounds)
-        found = torch.searchsorted(self.parent, bounds)
         if self.is_each and self.extra is None:
-            return found
+            return torch.searchsorted(self.parent, bounds)
+        if self.extra is None and not self.level.coordinate.implicit:  # which ask for `first` as well
+            return torch.searchsorted(self.parent.index_select(0, self.first), bounds)
+        found = torch.searchsorted(self.parent, bounds)
         return torch.cat([self.ends.new_zeros(1), self.ends])[found]
 
     def _numbers(self) -> torch.Tensor:
