@@ -6,8 +6,13 @@ from __future__ import annotations
 import weakref
 
 import torch
+from torch.autograd import forward_ad
 
+# Looked up once: what each call of Python touches costs several times as much where the model between two calls has
+# used the caches.
 _dispatch_modes = torch._C._len_torch_dispatch_stack
+_transforms = torch._C._are_functorch_transforms_active
+_captures = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)  # a torch without CUDA has none
 
 
 class Watched:
@@ -28,7 +33,7 @@ class Watched:
         own = [(part, name) for part in weight._parts() for name in (*part.format.buffers, "valid")]
         looked_at = [(owner, "valid" if name == "bitmap" else name) for owner, name in self._places]
         self._looked_at += [(_holder(owner, name), name) for owner, name in dict.fromkeys(looked_at + own)]
-        self._on_gpu = weight.device.type == "cuda"
+        self._captures = _captures if weight.device.type == "cuda" else None
         self._bound: tuple = (), None  # where its tensors were found, with them, and what was made for them
         self._written: tuple = ()  # the arrays of the pattern, with the changes that were counted
 
@@ -39,7 +44,7 @@ class Watched:
     def found(self):
         """What was made for the tensors that the module has now, or None. Raises `KeyError` where one is missing."""
         known, made = self._bound
-        if self._on_gpu and torch.cuda.is_current_stream_capturing():
+        if self._captures is not None and self._captures():
             self._follows()  # a graph walks these arrays from now on
         for holder, name, tensor in known:
             if holder[name] is not tensor:
@@ -106,13 +111,13 @@ class QuickCall(Watched):
         self._otherwise = weakref.WeakMethod(module.general)
 
     def __call__(self, x):
-        if _dispatch_modes():
+        if _dispatch_modes() or _transforms() or forward_ad._current_level >= 0:
             return None
         for part, name in self._copies:
             if not part.refreshed(name):
                 return None
         try:
-            call = None if x.is_meta else self.found()
+            call = self.found()
             return None if call is None else self._run(x, call.number)
         except (AttributeError, KeyError, RuntimeError):
             return None

@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 
 import torch
+from torch import is_grad_enabled
+from torch.compiler import is_dynamo_compiling
 from torch.nn.parallel import DistributedDataParallel
 
 from .. import knobs
@@ -94,24 +96,22 @@ class SparseModule(TakesDenseStates, torch.nn.Module):
 
     def forward(self, *args, **named):
         args = self._replaced.in_order(args, named) if named else args
-        y = self._product(*args)
-        is_watched = self.collector is not None and torch.is_grad_enabled()
-        return self.collector.watch(self, args, y) if is_watched else y
+        quick = None if self.runs_dense or len(args) != 1 or is_dynamo_compiling() else self._quick
+        if is_grad_enabled():
+            return self._recorded(args, quick)
+        y = None if quick is None else quick(args[0])
+        return self.general(*args) if y is None else y
 
-    def _product(self, *args):
-        """`general`, or in less time the same by what was bound before."""
-        quick = None if self.runs_dense else self._quick
-        if torch.compiler.is_dynamo_compiling():
-            return self.general(*args)
-        if DistributedDataParallel._active_ddp_module is not None:
+    def _recorded(self, args, quick: QuickCall | None):
+        """`forward` where autograd may record it."""
+        if not is_dynamo_compiling() and DistributedDataParallel._active_ddp_module is not None:
             require_equal_under_ddp()
-        if quick is not None and len(args) == 1 and not is_transformed():
-            if torch.is_grad_enabled():
-                quick.release()
-                quick = self._quick_steps
-            if (y := quick(args[0])) is not None:
-                return y
-        return self.general(*args)
+        y = None
+        if quick is not None:
+            quick.release()
+            y = self._quick_steps(args[0])
+        y = self.general(*args) if y is None else y
+        return y if self.collector is None else self.collector.watch(self, args, y)
 
     def general(self, *args):
         """`forward` in every mode, which says what is wrong with its arguments."""
