@@ -20,8 +20,8 @@ def require_equal_patterns(model: torch.nn.Module, group=None) -> None:
     """Raise `DataError` on all ranks, with the names, unless they hold the same patterns in the same order.
 
     Every rank of `group` (a `torch.distributed` group, by default all ranks) must call it: it compares hashes of all
-    patterns, a few bytes a layer. The first forward pass under `DistributedDataParallel` does so by itself; call it
-    after patterns changed. Without `torch.distributed` it does nothing.
+    patterns, a few bytes a layer. The first forward pass under `DistributedDataParallel` that records gradients does so
+    by itself; call it after patterns changed. Without `torch.distributed` it does nothing.
 
     >>> require_equal_patterns(torch.nn.Linear(2, 2))
     """
