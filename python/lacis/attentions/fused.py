@@ -53,7 +53,7 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
         if kernels is None:
             return None
         operands = [*operands[:3], parts.pattern(), *operands[3:]]
-        made = kernels.attention.compiled(*operands, steps=steps.get("forward", ()))(*operands)
+        _, made = kernels.attention.run(operands, steps.get("forward", ()))
         output, lse = parts.merged_parts(*made, dtype)
         return output[..., :width], lse
     traced = one_kernel(layout, q, k, v, changes, statements.wide)
@@ -175,8 +175,7 @@ class Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx, call, q, k, v, *operands):
         given = q, k, v, call.layout.pattern(), *operands
-        kernel = call.kernels.attention.compiled(*given, steps=call.steps.get("forward", ()))
-        output, lse = kernel(*given)
+        kernel, (output, lse) = call.kernels.attention.run(given, call.steps.get("forward", ()))
         made = kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps
         show(lambda: AttentionKernels(*made) if call.has_gradients else {"forward": kernel})
         ctx.call = call
