@@ -70,7 +70,8 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     operands = [*(each if on_gpu else each.to(statements.wide) for each in operands), *with_rooms(traced, room)]
     operands = [*(map(at_chunks, operands) if on_gpu else operands), *([dropout.seed] if dropout else ())]
     call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
-    output, lse = Fused.apply(call, *operands)
+    records = torch.is_grad_enabled() and any(x.requires_grad for x in operands)
+    output, lse = Fused.apply(call, *operands) if records else call.forward(operands)
     return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
 
 
@@ -119,12 +120,20 @@ def _form(body: Expression) -> Expression:
 
 
 class _Call:
-    """What the gradients of a call need besides tensors."""
+    """A call, apart from its tensors: the kernel, and what gradients need."""
 
     def __init__(self, kernels: Kernels, statements, layout, traced: TracedScores, scale, steps, has_gradients: bool):
         self.kernels, self.statements, self.layout = kernels, statements, layout
         self.traced, self.scale, self.steps = traced, scale, steps
         self.has_gradients = has_gradients  # else statements make all of them
+
+    def forward(self, operands) -> tuple[torch.Tensor, torch.Tensor]:
+        """Output and log of the sums, by one kernel."""
+        given = *operands[:3], self.layout.pattern(), *operands[3:]
+        kernel, made = self.kernels.attention.run(given, self.steps.get("forward", ()))
+        shown = kernel, self.kernels, self.layout, operands, self.steps
+        show(lambda: AttentionKernels(*shown) if self.has_gradients else {"forward": kernel})
+        return made
 
     def by_statements(self, q, k, v, operands) -> tuple[torch.Tensor, torch.Tensor]:
         """Output and log of the sums, differentiable as often as one likes."""
@@ -174,10 +183,7 @@ class Fused(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, q, k, v, *operands):
-        given = q, k, v, call.layout.pattern(), *operands
-        kernel, (output, lse) = call.kernels.attention.run(given, call.steps.get("forward", ()))
-        made = kernel, call.kernels, call.layout, (q, k, v, *operands), call.steps
-        show(lambda: AttentionKernels(*made) if call.has_gradients else {"forward": kernel})
+        output, lse = call.forward((q, k, v, *operands))
         ctx.call = call
         ctx.set_materialize_grads(False)  # the log of the sums has a gradient in few calls
         ctx.save_for_backward(q, k, v, output, lse, *operands)
