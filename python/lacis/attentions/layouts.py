@@ -40,6 +40,11 @@ class Layout:
         return (*self.lead, self.rows, self.columns)
 
     @property
+    def kind(self) -> tuple:
+        """All that `places` follows from, and the sizes of coordinates."""
+        return type(self), self.letters, self.shape, self.heads, self.group, self.rows
+
+    @property
     def merged(self) -> bool:
         """Is there one axis for batch and heads?"""
         return self.letters == "h"
