@@ -10,8 +10,10 @@ import torch
 
 from ..capture.chain import Expression, Trace
 from ..capture.traced import coordinates
+from ..formats import Sum
 from ..nn.recorded import is_transformed
 from ..nn.watched import show
+from ..runtime.autocast import outside
 from .dropout import Dropout, TracedDropout
 from .kernels_of import AttentionKernels
 from .fused_kernels import Kernels
@@ -72,7 +74,8 @@ def together(statements, k, v, scale: float, changes: Scores, dtype: torch.dtype
     call = _Call(kernels, statements, layout, traced, scale, steps, has_gradients)
     records = torch.is_grad_enabled() and any(x.requires_grad for x in operands)
     output, lse = Fused.apply(call, *operands) if records else call.forward(operands)
-    return output.reshape(*q.shape[:3], v.shape[-1])[..., :width], lse.reshape(q.shape[:3])
+    output = output.reshape(*q.shape[:3], v.shape[-1])
+    return output if v.shape[-1] == width else output[..., :width], lse.reshape(q.shape[:3])
 
 
 def one_kernel(layout: Layout, q, k, v, changes: Scores, wide: torch.dtype) -> TracedScores | None:
@@ -81,7 +84,7 @@ def one_kernel(layout: Layout, q, k, v, changes: Scores, wide: torch.dtype) -> T
     None where no kernel walks the pattern, or says what changes scores; on a GPU for what tensor cores do not take.
     """
     on_gpu = q.device.type != "cpu"
-    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or layout.pattern() is None:
+    if (on_gpu and not takes_tiles(layout.base, q, k, v)) or isinstance(layout.base.format, Sum):
         return None
     return trace_scores(changes, layout, wide, q.dtype if on_gpu else None)
 
@@ -193,7 +196,7 @@ class Fused(torch.autograd.Function):
     def backward(ctx, arrived, of_lse):
         q, k, v, output, lse, *operands = ctx.saved_tensors
         arrived = torch.zeros_like(output) if arrived is None else at_chunks(arrived)
-        with torch.autocast(q.device.type, enabled=False):
+        with outside(q.device.type):
             if torch.is_grad_enabled():
                 found = ctx.call.by_statements(q, k, v, operands)
                 arrived = arrived.to(found[0].dtype), torch.zeros_like(lse) if of_lse is None else of_lse
