@@ -84,7 +84,8 @@ class Layout:
         """A tensor with axes of (b, h, i, j) by their numbers, and their letters in the order of the layout's."""
         lengths = self.batch, self.heads, self.rows, self.columns
         for dim, axis in enumerate(axes):
-            tensor = tensor.narrow(dim, 0, lengths[axis])
+            if tensor.shape[dim] != lengths[axis]:
+                tensor = tensor.narrow(dim, 0, lengths[axis])
         order = sorted(range(len(axes)), key=lambda dim: axes[dim])
         tensor, axes = tensor.permute(order), sorted(axes)
         if self.merged and axes and axes[0] < 2:

@@ -18,6 +18,7 @@ from ..capture.traced import FUNCTIONS
 _PLAIN = (int, float, bool, str, type(None))
 # Names of what answers by its arguments alone: functions and constants of torch, math and Python itself.
 _PURE = {*FUNCTIONS, "clamp", *(name for name in dir(math) if name[0] != "_"), "bool", "float", "int", "round"}
+_BUILTINS = vars(builtins)
 _STORES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "STORE_SUBSCR", "DELETE_SUBSCR", "IMPORT_NAME"}
 _DEEPEST = 3  # functions that functions call, one below the other; one that calls itself has no end
 
@@ -48,7 +49,7 @@ def said(function: Callable, depth: int = 0) -> Hashable | None:
     others = [name for name in names if name not in known and name not in _PURE]
     # Attributes of plain values, of coordinates, and of objects that are looked at whole; modules and functions change.
     answers = any(value is torch or value is math or callable(value) for value in read)
-    if others and (answers or any(hasattr(builtins, name) for name in others)):
+    if others and (answers or any(name in _BUILTINS for name in others)):
         return None
     if any(hasattr(type(value), name) for value in read if _is_own(type(value)) for name in names):
         return None  # a class may change, too
